@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // restoreBelow puts a copy of a store in its place, as an operator does who restores a backup, and returns where the
@@ -283,6 +285,44 @@ func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
 	require.NoError(t, os.Rename(away, dir))
 	require.NoError(t, Restore(bytes.NewReader(stream.Bytes()), dir, nil))
 	db = openDir(t, dir, nil)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
+
+// The directory of a log beside an object store may be replaced as that of a store may: nothing is written to the other
+// one, and nothing is removed there.
+func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	o := &Options{MemtableSize: 64 << 10, backoff: quickBackoff,
+		Objects: &Objects{Store: objstore.NewMem(), LocalLog: true}}
+	db := openDir(t, dir, o)
+	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
+	away := dir + ".old"
+	require.NoError(t, os.Rename(dir, away))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(away)))
+	restored := readDir(t, dir)
+	m := model{"a": "1"}
+	var err error
+	for i := 0; err == nil; i++ {
+		k := strconv.Itoa(i)
+		if err = db.Set([]byte(k), make([]byte, 1000), NoSync); err == nil {
+			m.set(k, string(make([]byte, 1000)))
+		}
+		require.Less(t, i, 1000)
+	}
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, err, ErrDirectoryMoved)
+	require.ErrorContains(t, err, "move the store's directory back to "+dir)
+	requireContents(t, m, db)
+	require.Equal(t, restored, readDir(t, dir))
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Rename(away, dir))
+	db.untilResumed()
+	require.NoError(t, db.Set([]byte("b"), []byte("2"), nil))
+	require.NoError(t, db.Close())
+	db = openDir(t, dir, o)
+	m.set("b", "2")
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
 }

@@ -66,10 +66,11 @@ func (f *FS) MkdirAll(dir string) error {
 // SyncDir implements vfs.FS: names come with what they name, but for logs on the local disk.
 func (f *FS) SyncDir(dir string) error {
 	if f.isRoot(dir) {
-		if !f.o.LocalLog || f.asWriter() == nil {
+		w := f.asWriter()
+		if !f.o.LocalLog || w == nil {
 			return nil
 		}
-		dir = f.o.LogDir
+		return w.local.fs.SyncDir(w.local.dir)
 	}
 	return f.o.Local.SyncDir(dir)
 }

@@ -28,11 +28,12 @@ import (
 // has given them up. One that names none and has this directory's epoch makes them worthless: all that they had is in
 // sorted files. So does a later one that remembers that list.
 type localLog struct {
-	fs   vfs.FS
-	dir  string
-	lock io.Closer
-	home homeFile // zero: there is none, or it is damaged
-	bad  error    // why the home file cannot be read
+	fs        vfs.FS
+	dir       string
+	directory *vfs.Directory // dir, as it was opened
+	lock      io.Closer
+	home      homeFile // zero: there is none, or it is damaged
+	bad       error    // why the home file cannot be read
 
 	mu   sync.Mutex
 	logs map[uint64]struct{} // that are in the directory
@@ -55,11 +56,14 @@ func (f *FS) openLocalLog() (l *localLog, err error) {
 		}
 		return nil, err
 	}
-	if l.lock, err = l.fs.Lock(l.path(homeLockName), vfs.Exclusive); err != nil {
+	if l.fs, l.directory, err = vfs.OpenDirectory(l.fs, l.dir); err != nil {
 		return nil, err
 	}
+	if l.lock, err = l.fs.Lock(l.path(homeLockName), vfs.Exclusive); err != nil {
+		return nil, errors.Join(err, l.directory.Close())
+	}
 	if err := l.read(); err != nil {
-		return nil, errors.Join(err, l.lock.Close())
+		return nil, errors.Join(err, l.free())
 	}
 	return l, nil
 }
@@ -252,6 +256,9 @@ func (l *localLog) leave() error {
 	return l.fs.SyncDir(l.dir)
 }
 
+// free gives the directory free.
+func (l *localLog) free() error { return errors.Join(l.lock.Close(), l.directory.Close()) }
+
 // close gives the directory free. If it is left, nothing of the store stays there.
 func (l *localLog) close(left bool, log *slog.Logger) error {
 	if l == nil {
@@ -262,11 +269,15 @@ func (l *localLog) close(left bool, log *slog.Logger) error {
 			log.Warn("logs that nobody needs could not be removed", "dir", l.dir, "error", err)
 		}
 	}
-	return l.lock.Close()
+	return l.free()
 }
 
-// create creates a log. It makes sure that the directory still is what it was: somebody may have replaced it.
+// create creates a log. It makes sure that the directory still is what it was: somebody may have replaced it, or what
+// it has.
 func (l *localLog) create(num uint64) (vfs.WriteFile, error) {
+	if err := l.directory.Check(); err != nil {
+		return nil, err
+	}
 	h, err := l.readHome()
 	if err != nil && !errors.Is(err, base.ErrCorruption) {
 		return nil, err
