@@ -28,7 +28,7 @@ func TestControlCharactersOfADirectoryAreQuoted(t *testing.T) {
 		"put TOP/new a b --create",
 	} {
 		var args []string
-		for _, arg := range strings.Fields(line) {
+		for arg := range strings.FieldsSeq(line) {
 			args = append(args, strings.NewReplacer("DIR", dir, "BROKEN", broken, "TOP", top).Replace(arg))
 		}
 		_, stdout, stderr := siftkv(t, args...)
