@@ -115,7 +115,7 @@ func TestAClosedStoreSaysSoBeforeWhatElseIsWrong(t *testing.T) {
 		if merger == nil {
 			continue
 		}
-		require.NoError(t, b.Merge([]byte("k"), []byte("1")), "batches are filled, and then refused")
+		require.NoError(t, b.Merge([]byte("k"), int64Value(1)), "batches are filled, and then refused")
 		require.ErrorIs(t, b.Commit(nil), ErrClosed)
 	}
 }
