@@ -124,18 +124,22 @@ func (d *DB) advice(err error) string {
 	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):
-		return fmt.Sprintf("free space on the file system of %s; %s", d.diskDir(), again)
+		return fmt.Sprintf("free space on the file system of %s; %s", d.writtenTo(), again)
 	case errors.Is(err, ErrDirectoryMoved):
 		return fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
-			"there now: what was written is in the directory that was moved", d.diskDir(), again)
+			"there now: what was written is in the directory that was moved", d.writtenTo(), again)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.diskDir(), again)
+		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.writtenTo(), again)
 	case errors.Is(err, ErrCorruption):
 		return "close the store, and repair it or restore a backup: " + d.repairHint()
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("let this process write to %s; %s", d.diskDir(), again)
+		return fmt.Sprintf("let this process write to %s; %s", d.writtenTo(), again)
 	}
-	return "the store tries again by itself, and takes writes as soon as that works; if it does not, look at the disk"
+	const retries = "the store tries again by itself, and takes writes as soon as that works; if it does not, check "
+	if d.opts.Objects == nil {
+		return retries + "the disk of " + d.dir
+	}
+	return retries + d.writtenTo()
 }
 
 // failedError returns why the store takes no writes, or nil.

@@ -2,6 +2,9 @@ package kv
 
 import (
 	"errors"
+	"io"
+	"io/fs"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,4 +29,27 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok, "reads go on")
 	require.NoError(t, db.Close())
+}
+
+// The error of a failed write names what it was written to. A store in an object store has no disk to look at.
+func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		db   *DB
+		want string
+	}{
+		{"a directory", &DB{dir: "db"}, "the disk of db"},
+		{"an object store", &DB{dir: objectsRoot, opts: Options{Objects: &Objects{}}}, "the object store"},
+		{"a log on the disk", &DB{dir: objectsRoot, localDir: "logs", opts: Options{Objects: &Objects{LocalLog: true}}},
+			"logs or the object store"},
+	} {
+		require.Regexp(t, "; if it does not, check "+c.want+"$", c.db.advice(io.ErrClosedPipe), c.name)
+		if c.db.opts.Objects != nil {
+			for _, err := range []error{io.ErrClosedPipe, syscall.ENOSPC, fs.ErrNotExist, fs.ErrPermission} {
+				require.NotContains(t, c.db.advice(err), objectsRoot, c.name)
+				require.Contains(t, c.db.advice(err), c.want, c.name)
+			}
+		}
+	}
 }

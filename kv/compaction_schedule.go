@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -198,7 +199,7 @@ func level0Backlog(v *version.Version) int {
 }
 
 // level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
-// last failure, or that all that is left in it lies between files that are left alone. It
+// last failure, or which damaged files keep all that is left in it from being merged. It
 // is nil if something is going to be merged. The caller holds d.mu.
 func (d *DB) level0Stuck() error {
 	s := &d.compactions
@@ -209,14 +210,17 @@ func (d *DB) level0Stuck() error {
 	if s.running > 0 || len(s.wanted) > 0 || s.paused || d.background().waits() {
 		return nil
 	}
-	var names []string
-	for _, t := range d.current.Level0() {
+	var damaged []string // in any level: those that overlap level 0 keep it from going down
+	d.current.All(func(_ int, t *version.Table) {
 		if t.Quarantined {
-			names = append(names, d.tablePath(t.Num))
+			damaged = append(damaged, d.tablePath(t.Num))
 		}
+	})
+	if len(damaged) == 0 {
+		return errors.New("level 0 is full, and no compaction can shorten it")
 	}
-	return fmt.Errorf("%w: level 0 is full, and its files lie between %s, which cannot be read", ErrCorruption,
-		strings.Join(names, ", "))
+	return fmt.Errorf("%w: level 0 is full, and its files cannot be merged because of damaged ones: %s", ErrCorruption,
+		strings.Join(damaged, ", "))
 }
 
 // level0Over reports whether level 0 has so many runs for compactions to take. The

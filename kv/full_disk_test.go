@@ -110,8 +110,8 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 			db.settle()
 			names, err := f.fs.List("db")
 			require.NoError(t, err)
-			require.Len(t, names, files, "CURRENT, LOCK, OPTIONS, a manifest, a log, a table, perhaps a blob file: "+
-				"partial files go: %q", names)
+			require.Len(t, names, files, "CURRENT, LOCK, SIFTKV-OPTIONS, a manifest, a log, a table, perhaps a blob "+
+				"file: partial files go: %q", names)
 			require.NoError(t, db.Close())
 			require.NoError(t, verifyOn(f), "room for %d bytes", room)
 		}

@@ -40,12 +40,15 @@ func (d *DB) localLog() bool {
 	return d.opts.Objects != nil && d.opts.Objects.LocalLog && !d.opts.ReadOnly
 }
 
-// diskDir is the directory whose disk a failed write may have been for.
-func (d *DB) diskDir() string {
-	if d.localLog() {
-		return d.localDir
+// writtenTo names where a failed write may have been for: a directory, the object store, or one of the two.
+func (d *DB) writtenTo() string {
+	switch {
+	case d.opts.Objects == nil:
+		return d.dir
+	case d.localLog():
+		return d.localDir + " or the object store"
 	}
-	return d.dir
+	return "the object store"
 }
 
 // releaseLog has the store need no log on the local disk: it flushes what is in memory, and the end of the manifest

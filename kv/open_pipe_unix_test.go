@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe in place of a file is not waited for: of OPTIONS, on which nothing depends, it is replaced, and of CURRENT
-// and LOCK it is an error that names it.
+// A pipe in place of a file is not waited for: of SIFTKV-OPTIONS, on which nothing depends, it is replaced, and of
+// CURRENT and LOCK it is an error that names it.
 func TestOpenDoesNotWaitForPipes(t *testing.T) {
 	dir := t.TempDir()
 	open := func() error {
@@ -27,9 +27,9 @@ func TestOpenDoesNotWaitForPipes(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	require.NoError(t, open())
-	pipe("OPTIONS")
+	pipe("SIFTKV-OPTIONS")
 	require.NoError(t, open())
-	info, err := os.Stat(filepath.Join(dir, "OPTIONS"))
+	info, err := os.Stat(filepath.Join(dir, "SIFTKV-OPTIONS"))
 	require.NoError(t, err)
 	require.True(t, info.Mode().IsRegular())
 	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))

@@ -15,7 +15,7 @@ import (
 // Options are the settings of a store. The zero value of each field means its
 // default, and a nil *Options is all defaults. Settings may change from one Open
 // to the next: files keep what they were written with. ParseOptions and String read and
-// write them as text; the file OPTIONS in the store's directory has the text of those that
+// write them as text; the file SIFTKV-OPTIONS in the store's directory has the text of those that
 // the store was last opened with for writing.
 type Options struct {
 	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. The process has at

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// The file OPTIONS says what a store in a directory was last opened with for writing, and by which
+// The file SIFTKV-OPTIONS says what a store in a directory was last opened with for writing, and by which
 // release. Its bytes are described in internal/manifest/options_file.go. Nothing depends on it: if it
 // cannot be read it is written anew, and if it cannot be written the store opens all the same. It is
 // written when CURRENT is there, and only if it would change: most calls of Open cost one read of it,

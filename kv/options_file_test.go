@@ -238,3 +238,19 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	}
 	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))
 }
+
+// Programs that tell stores apart by the names of files, as geth does, do not take a store for one of Pebble or
+// RocksDB.
+func TestNoFileIsNamedLikeOneOfPebble(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := openDir(t, dir, nil)
+	set(t, db, "k", "1")
+	require.NoError(t, errors.Join(db.Flush(), db.Close()))
+	require.FileExists(t, filepath.Join(dir, "SIFTKV-OPTIONS"))
+	for _, pattern := range []string{"OPTIONS*", "marker.*", "IDENTITY", "*.log", "*.ldb"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+}

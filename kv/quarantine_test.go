@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/version"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -311,22 +313,40 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 	}
 }
 
-// All files of level 0 lie between damaged ones: writers get an error that says which, and
-// what to do, where they would wait for ever.
+// Level 0 is full, and damaged files of it, or of the level below, keep its files from being merged: writers get an
+// error that says which, and what to do, where they would wait for ever.
 func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
+	t.Parallel()
+	t.Run("files of level 0", func(t *testing.T) { testLevel0IsStuck(t, false) })
+	t.Run("a file below", func(t *testing.T) { testLevel0IsStuck(t, true) })
+}
+
+func testLevel0IsStuck(t *testing.T, below bool) {
 	t.Parallel()
 	o := quarantineOptions()
 	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
 	o.fs = sift.NewMem()
 	db, err := Open("db", o)
 	require.NoError(t, err)
+	if below {
+		set(t, db, "a", "below")
+		require.NoError(t, db.Compact(nil, nil))
+	}
 	for i := range 8 {
 		set(t, db, "a", strconv.Itoa(i)) // files that shared no keys could go down
 		require.NoError(t, db.Flush())
 	}
 	db.mu.Lock()
-	for i, file := range db.current.Level0() {
-		file.Quarantined = i%2 == 0
+	var damaged []string
+	n := 0
+	db.current.All(func(level int, file *version.Table) {
+		if n++; below && level > 0 || !below && n%2 == 0 {
+			file.Quarantined = true
+			damaged = append(damaged, db.tablePath(file.Num))
+		}
+	})
+	for _, file := range db.current.Level0() {
+		file.Compacting = below // those that are merged with each other go on, and end
 	}
 	db.opts.L0CompactionThreshold, db.opts.L0SlowdownThreshold, db.opts.L0StopThreshold = 3, 3, 4
 	db.mu.Unlock()
@@ -335,6 +355,8 @@ func TestWritersAreToldThatLevel0IsStuck(t *testing.T) {
 	require.ErrorIs(t, err, ErrReadOnly)
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, "siftkv@latest repair db")
+	require.NotEmpty(t, damaged)
+	require.ErrorContains(t, err, "because of damaged ones: "+strings.Join(damaged, ", "))
 	require.NoError(t, db.Close())
 }
 

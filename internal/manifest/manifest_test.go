@@ -26,16 +26,16 @@ func TestFileNames(t *testing.T) {
 	}
 	for _, foreign := range []string{"7.sst", "0000007.sst", "7.blob", "000007.blobs",
 		"+00007.sst", "000007.sst.bak", "notes.txt", "",
-		"MANIFEST-", "current", "-00007.wal", "CURRENT2", "OPTIONS-000007",
+		"MANIFEST-", "current", "-00007.wal", "CURRENT2", "OPTIONS-000007", "OPTIONS", "OPTIONS.tmp",
 		"READER-", "READER-1", "READER-notes.txt", "READER-1-2-3", "READER-01-2", "READER-1-", "READER-+1-2"} {
 		k, _ := ParseFileName(foreign)
 		require.Equal(t, FileUnknown, k, foreign)
 	}
 	k, _ := ParseFileName("CURRENT.tmp")
 	require.Equal(t, FileTemp, k)
-	k, _ = ParseFileName("OPTIONS.tmp")
+	k, _ = ParseFileName("SIFTKV-OPTIONS.tmp")
 	require.Equal(t, FileTemp, k)
-	k, _ = ParseFileName("OPTIONS")
+	k, _ = ParseFileName("SIFTKV-OPTIONS")
 	require.Equal(t, FileOptions, k)
 	k, _ = ParseFileName("READER-4711-1")
 	require.Equal(t, FileReader, k)

@@ -23,7 +23,7 @@ const (
 	FileRestore                  // RESTORE: what a restore has done
 	FileReader                   // READER-4711-1: the registration of a reader beside the writer
 	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
-	FileOptions                  // OPTIONS: what the store was last opened with
+	FileOptions                  // SIFTKV-OPTIONS: what the store was last opened with
 	FileBlob                     // 000014.blob
 )
 
@@ -32,7 +32,7 @@ const (
 	CurrentName = "CURRENT"
 	LockName    = "LOCK"
 	RestoreName = "RESTORE"
-	OptionsName = "OPTIONS"
+	OptionsName = "SIFTKV-OPTIONS"
 	tempSuffix  = vfs.TempSuffix
 
 	readerPrefix = "READER-"

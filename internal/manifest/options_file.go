@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// OPTIONS is text that says what a store was last opened with:
+// SIFTKV-OPTIONS is text that says what a store was last opened with:
 //
 //	# siftkv options=1 format=1 release=v1.2.3
 //	...
@@ -20,14 +20,16 @@ import (
 // the last is the text of kv.Options, with comments: lines that begin with #. crc is the CRC-32C of all before the
 // last line, bound to (0, 0). The file is replaced in one rename. It is for people and tools: opening a store
 // needs nothing from it.
+//
+// Its name does not begin with OPTIONS: geth takes a directory with such a file and a CURRENT for one of Pebble.
 
 // optionsVersion is the version of the file.
 const optionsVersion = 1
 
-// maxOptionsSize is far more than an OPTIONS file has.
+// maxOptionsSize is far more than an options file has.
 const maxOptionsSize = 64 << 10
 
-// StoredOptions are what an OPTIONS file says.
+// StoredOptions are what an options file says.
 type StoredOptions struct {
 	Format  int    // of the store, as of who wrote the file
 	Release string // of the module that opened the store; "unknown" if it does not say
@@ -40,7 +42,7 @@ const (
 	optionsTrail = len(optionsEnd) + 8 + 1
 )
 
-// SetOptions replaces the OPTIONS file. When it returns without an error, the change is durable.
+// SetOptions replaces the options file. When it returns without an error, the change is durable.
 func SetOptions(fsys vfs.FS, dir string, o StoredOptions) error {
 	text := fmt.Sprintf(optionsLine, optionsVersion, o.Format, o.Release) + o.Text
 	if len(text)+optionsTrail > maxOptionsSize {
@@ -56,7 +58,7 @@ func SetOptions(fsys vfs.FS, dir string, o StoredOptions) error {
 	return err
 }
 
-// Options reads the OPTIONS file. The error matches fs.ErrNotExist if there is none, base.ErrNewerFormat if a newer
+// Options reads the options file. The error matches fs.ErrNotExist if there is none, base.ErrNewerFormat if a newer
 // version wrote it, and base.ErrCorruption if it is damaged, or changed by hand.
 func Options(fsys vfs.FS, dir string) (o StoredOptions, err error) {
 	name := filepath.Join(dir, OptionsName)
@@ -74,7 +76,7 @@ func Options(fsys vfs.FS, dir string) (o StoredOptions, err error) {
 	return o, nil
 }
 
-// ParseStoredOptions reads the text of an OPTIONS file.
+// ParseStoredOptions reads the text of an options file.
 func ParseStoredOptions(text string) (o StoredOptions, err error) {
 	first, _, _ := strings.Cut(text, "\n")
 	var version int

@@ -173,7 +173,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	}
 	r := process(t, "apply", dir, dir+traceSuffix, "--options", "Filter = none")
 	require.Equal(t, statusUsage, r.Status)
-	name := filepath.Join(dir, "OPTIONS")
+	name := filepath.Join(dir, "SIFTKV-OPTIONS")
 	flip(t, name, 70)
 	r = process(t, "apply", dir, "--options", "Filter = none")
 	require.Equal(t, statusDamage, r.Status)

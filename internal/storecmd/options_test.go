@@ -52,7 +52,7 @@ func TestStatsShowTheOptions(t *testing.T) {
 	require.Equal(t, []string{"MemtableSize = 1MiB", "# Merger = mine: the application's own"},
 		statsOf(t, dir).Opened.Options)
 
-	name := filepath.Join(dir, "OPTIONS")
+	name := filepath.Join(dir, "SIFTKV-OPTIONS")
 	flip(t, name, 70)
 	s := statsOf(t, dir)
 	require.Nil(t, s.Opened)
@@ -98,8 +98,8 @@ func TestCommandsNameTheFileOfWrongOptions(t *testing.T) {
 	status, _, printed := siftkv(t, "put", dir, "b", "2")
 	require.NotZero(t, status)
 	require.Contains(t, printed, "MaxMemtables")
-	require.Contains(t, printed, filepath.Join(dir, "OPTIONS"))
-	require.NoError(t, os.Remove(filepath.Join(dir, "OPTIONS")))
+	require.Contains(t, printed, filepath.Join(dir, "SIFTKV-OPTIONS"))
+	require.NoError(t, os.Remove(filepath.Join(dir, "SIFTKV-OPTIONS")))
 	ok(t, "put", dir, "b", "2")
 }
 
@@ -123,7 +123,7 @@ func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 		statsOf(t, dir).Opened.Options)
 
 	newer := "# siftkv options=9 format=9 release=v9\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "OPTIONS"), []byte(newer), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "SIFTKV-OPTIONS"), []byte(newer), 0o600))
 	ok(t, "put", dir, "b", "3")
 	require.Empty(t, statsOf(t, dir).Opened.Options)
 }
