@@ -26,7 +26,7 @@ type notExist struct{}
 
 func (notExist) Error() string { return "siftkv: there is no store" }
 
-func (notExist) Is(target error) bool { return target == fs.ErrNotExist } //nolint:errorlint // one value, not a chain
+func (notExist) Is(target error) bool { return target == fs.ErrNotExist }
 
 // A CorruptionError says which bytes of which file cannot be trusted. It
 // matches ErrCorruption, and its cause if it has one.

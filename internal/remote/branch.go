@@ -66,7 +66,7 @@ type missingError struct{ cause error }
 
 func (e missingError) Error() string { return base.ErrNotExist.Error() + ": " + e.cause.Error() }
 
-func (e missingError) Is(target error) bool { return target == base.ErrNotExist } //nolint:errorlint // one value
+func (e missingError) Is(target error) bool { return target == base.ErrNotExist }
 
 func (e missingError) Unwrap() error { return e.cause }
 
