@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -127,7 +128,7 @@ func (d *DB) advice(err error) string {
 		return fmt.Sprintf("free space on the file system of %s; %s", d.writtenTo(), again)
 	case errors.Is(err, ErrDirectoryMoved):
 		return fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
-			"there now: what was written is in the directory that was moved", d.writtenTo(), again)
+			"there now: what was written is in the directory that was moved", cmp.Or(d.localDir, d.dir), again)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.writtenTo(), again)
 	case errors.Is(err, ErrCorruption):
