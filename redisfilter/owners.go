@@ -123,18 +123,23 @@ func (o *owners) insertNew(ctx context.Context, keys [][]seat, current int,
 	for i := range todo {
 		todo[i] = i
 	}
+	// Windows may share a hint: what a reply tells of a key's windows is kept for the next round.
+	layers := make([][]int, len(keys))
 	for rounds := 0; len(todo) > 0; rounds++ {
 		if rounds > len(o.layers) {
 			return fresh, fmt.Errorf("%w: %s grows at every look", ErrForeign, keys[todo[0]][0].prefix)
 		}
 		calls := make([]scriptCall, len(todo))
 		for i, k := range todo {
-			calls[i] = o.addCall(keys[k], current, life)
+			if layers[k] == nil {
+				layers[k] = o.hinted(keys[k])
+			}
+			calls[i] = o.addCall(keys[k], layers[k], current, life)
 		}
 		replies := o.client.runScript(ctx, windowAdd, calls)
 		var again []int
 		for i, k := range todo {
-			found, failed := o.judgeAdd(replies[i], calls[i].keys, keys[k])
+			found, failed := o.judgeAdd(replies[i], calls[i].keys, keys[k], layers[k])
 			if err == nil {
 				err = failed
 			}
@@ -151,13 +156,22 @@ func (o *owners) insertNew(ctx context.Context, keys [][]seat, current int,
 	return fresh, nil
 }
 
-// addCall returns the script's call for a key.
-func (o *owners) addCall(seats []seat, current int, life time.Duration) scriptCall {
+// hinted returns how many layers each chain has as far as this process knows.
+func (o *owners) hinted(seats []seat) []int {
+	layers := make([]int, len(seats))
+	for i, s := range seats {
+		layers[i] = o.knownLayers(s)
+	}
+	return layers
+}
+
+// addCall returns the script's call for a key, which asks for some layers of each chain.
+func (o *owners) addCall(seats []seat, layers []int, current int, life time.Duration) scriptCall {
 	var keys []string
 	args := []any{len(seats), current + 1, max(1, life.Milliseconds()), len(o.layers)}
 	widest, probes := 0, 0
-	for _, s := range seats {
-		n := o.knownLayers(s)
+	for i, s := range seats {
+		n := layers[i]
 		for layer := range n {
 			key, _ := o.shardAt(s, layer)
 			keys = append(keys, key)
@@ -182,8 +196,8 @@ func (o *owners) addCall(seats []seat, current int, life time.Duration) scriptCa
 	return scriptCall{keys, args}
 }
 
-// judgeAdd returns what the script found, and learns how many layers there are.
-func (o *owners) judgeAdd(cmd *redis.IntSliceCmd, keys []string, seats []seat) (found int64, err error) {
+// judgeAdd returns what the script found, and sets layers to how many each chain has, if it tells.
+func (o *owners) judgeAdd(cmd *redis.IntSliceCmd, keys []string, seats []seat, layers []int) (found int64, err error) {
 	reply, err := cmd.Result()
 	switch {
 	case err != nil:
@@ -194,6 +208,7 @@ func (o *owners) judgeAdd(cmd *redis.IntSliceCmd, keys []string, seats []seat) (
 	case len(reply) == 1+len(seats) && (reply[0] == addAgain || reply[0] == addFresh):
 		for i, s := range seats {
 			s.learn(int(min(max(1, reply[i+1]), maxLayers)))
+			layers[i] = o.knownLayers(s)
 		}
 	default:
 		return 0, fmt.Errorf("%w: a script answered %v", ErrForeign, reply)

@@ -107,7 +107,7 @@ func TestScriptRepliesAreJudged(t *testing.T) {
 		cmd := redis.NewIntSliceCmd(context.Background())
 		cmd.SetVal(reply)
 		cmd.SetErr(err)
-		return o.judgeAdd(cmd, keys, seats)
+		return o.judgeAdd(cmd, keys, seats, make([]int, len(seats)))
 	}
 	found, err := judge([]int64{addFresh, 1, 2, 1}, nil)
 	require.NoError(t, err)

@@ -89,6 +89,44 @@ func count(flags []bool) (n int) {
 	return n
 }
 
+// Two windows of an owner that share a hint of how many layers they have, of which one has more.
+func TestWindowsThatShareAHint(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	clock := &manualClock{}
+	w := windowsTest{
+		addrs: []string{s.Addr}, keys: 20, rate: 0.01, clock: clock, period: time.Hour, keep: 3,
+	}.open(t, 0)
+	v, err := w.current()
+	require.NoError(t, err)
+	last := w.calendar.number(clock.now()) + 1
+	owner := ""
+	for i := 0; owner == ""; i++ {
+		name := fmt.Sprint("owner", i)
+		hints := map[*atomic.Uint32]bool{}
+		for _, seat := range v.content.(*owners).seats(name, v.cfg.Generation, last-1, last, []uint64{0}) {
+			hints[seat.known] = true
+		}
+		if len(hints) == 1 {
+			owner = name
+		}
+	}
+	f := w.Of(owner)
+	require.NoError(t, f.MAdd(t.Context(), numbered("item", 100)))
+	info, err := f.Info(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, info.Layers, 1)
+	clock.advance(time.Hour)
+	for i := range 3 {
+		fresh, err := f.MAddNew(t.Context(), numbered("item", 101+i))
+		require.NoError(t, err)
+		require.Zero(t, count(fresh[:100+i]))
+	}
+	maybe, err := f.MContains(t.Context(), numbered("item", 103))
+	require.NoError(t, err)
+	require.Equal(t, 103, count(maybe))
+}
+
 func TestWindowsHoldWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
