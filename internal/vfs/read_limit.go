@@ -17,6 +17,7 @@ import (
 // concurrent use.
 type ReadLimit struct {
 	bound int
+	over  atomic.Bool // more files are open than most
 
 	mu   sync.Mutex
 	most int            // bound, or fewer while the process has too many files open
@@ -58,6 +59,16 @@ func (l *ReadLimit) add(f *limitedFile) {
 	}
 	f.place = len(l.ring)
 	l.ring = append(l.ring, f)
+	l.over.Store(len(l.ring) > l.most)
+}
+
+// trim closes files of those that are open beyond the bound, as far as nobody reads them.
+func (l *ReadLimit) trim() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.ring) > l.most && l.evict() {
+	}
+	l.over.Store(len(l.ring) > l.most)
 }
 
 // When the process or the system has too many files open, the bound falls to three quarters of
@@ -80,6 +91,7 @@ func (l *ReadLimit) giveWay(err error) bool {
 	closed := l.evict()
 	for closed && len(l.ring) > l.most && l.evict() {
 	}
+	l.over.Store(len(l.ring) > l.most)
 	return closed
 }
 
@@ -149,6 +161,15 @@ func (f *limitedFile) acquire() (ReadFile, error) {
 	}
 }
 
+// release gives back what acquire took. Files that were read at the same time, more than the bound, are closed by who
+// ends a read.
+func (f *limitedFile) release() {
+	f.mu.RUnlock()
+	if f.limit.over.Load() {
+		f.limit.trim()
+	}
+}
+
 // reopen opens the file, if it is not. If the process has too many open, others that are
 // under the same bound make room.
 func (f *limitedFile) reopen() error {
@@ -180,7 +201,7 @@ func (f *limitedFile) ReadAt(p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.mu.RUnlock()
+	defer f.release()
 	return file.ReadAt(p, off)
 }
 
@@ -190,7 +211,7 @@ func (f *limitedFile) ReadNow(p []byte, off int64) NowRead {
 	if err != nil {
 		return NowUnable
 	}
-	defer f.mu.RUnlock()
+	defer f.release()
 	if now, ok := file.(NowReader); ok {
 		return now.ReadNow(p, off)
 	}
@@ -203,7 +224,7 @@ func (f *limitedFile) Size() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.mu.RUnlock()
+	defer f.release()
 	return file.Size()
 }
 
@@ -213,7 +234,7 @@ func (f *limitedFile) Map(size int64) (data []byte, unmap func() error, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.mu.RUnlock()
+	defer f.release()
 	m, ok := file.(Mapper)
 	if !ok {
 		return nil, nil, errors.ErrUnsupported

@@ -49,6 +49,53 @@ func (f *countedFile) Close() error {
 	return f.ReadFile.Close()
 }
 
+// A meetingFS has files whose reads wait for each other.
+type meetingFS struct {
+	vfs.FS
+	all *sync.WaitGroup
+}
+
+func (m meetingFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := m.FS.Open(name)
+	return meetingFile{f, m.all}, err
+}
+
+type meetingFile struct {
+	vfs.ReadFile
+	all *sync.WaitGroup
+}
+
+func (f meetingFile) ReadAt(p []byte, off int64) (int, error) {
+	f.all.Done()
+	f.all.Wait()
+	return f.ReadFile.ReadAt(p, off)
+}
+
+// Files that are read at the same time are open, whatever the bound, and no longer than that.
+func TestAReadLimitHoldsAfterReadsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	const files, most = 20, 3
+	var all sync.WaitGroup
+	all.Add(files)
+	mem := vfs.NewMem()
+	limit := vfs.NewReadLimit(most)
+	var wg sync.WaitGroup
+	for i := range files {
+		name := strconv.Itoa(i)
+		write(t, mem, name, "x")
+		f, err := limit.Open(meetingFS{mem, &all}, name)
+		require.NoError(t, err)
+		wg.Go(func() {
+			_, err := f.ReadAt(make([]byte, 1), 0)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, limit.Used(), most)
+}
+
 // Readers of many more files than may be open, at once, get what is in them.
 func TestAReadLimitHolds(t *testing.T) {
 	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
