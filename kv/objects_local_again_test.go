@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +18,10 @@ import (
 // entriesFail makes requests for entries fail from one on, so that nobody knows of them; they are not performed.
 func entriesFail(store objstore.Store, from int) *objstoretest.Faults {
 	faults := objstoretest.NewFaults(store, 1)
-	entries := 0
+	var entries atomic.Int64
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.Kind == objstore.PutIfAbsent && strings.HasPrefix(c.Key, "entry/") {
-			if entries++; entries >= from {
+			if entries.Add(1) >= int64(from) {
 				return objstoretest.Fault{Outcome: objstoretest.NotPerformed}
 			}
 		}

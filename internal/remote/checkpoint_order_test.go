@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,10 +18,10 @@ func TestACheckpointThatIsGivenUpStaysForItsPin(t *testing.T) {
 	startModelStore(t, mem)
 	o := branchOptions(mem, "")
 	f := newFamily(o)
-	faults, lists := objstoretest.NewFaults(mem, 1), 0
+	faults, lists := objstoretest.NewFaults(mem, 1), new(atomic.Int64)
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.Kind == objstore.List && c.Key == "checkpoint/main/c@" {
-			if lists++; lists == 2 { // the first checkpoint is there
+			if lists.Add(1) == 2 { // the first checkpoint is there
 				of := o
 				of.Checkpoint = "c"
 				require.NoError(t, Clone(t.Context(), of, "b"))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -122,15 +123,14 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 	}
 	for name, giveUp := range ways {
 		t.Run(name, func(t *testing.T) {
-			requests := 0
-			for n, done := 1, false; !done; n++ {
+			var requests atomic.Int32
+			for n, done := int32(1), false; !done; n++ {
 				mem := objstore.NewMem()
 				o := cloneOfADroppedCheckpoint(t, mem, "x")
 				faults := objstoretest.NewFaults(mem, 1)
-				requests = 0
+				requests.Store(0)
 				faults.Inject(func(objstoretest.Call) (f objstoretest.Fault) {
-					requests++
-					f.Cut = requests >= n
+					f.Cut = requests.Add(1) >= n
 					return f
 				})
 				cut := o
@@ -144,7 +144,7 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, found, "broken off at request %d", n)
 			}
-			require.Greater(t, requests, 3)
+			require.Greater(t, requests.Load(), int32(3))
 		})
 	}
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,11 +92,11 @@ func TestAListThatIsTrimmedWhileItIsLookedUp(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.write(1))
 		require.NoError(t, w.log.Sync())
-		gets := int64(0)
+		var gets atomic.Int64
 		faults := objstoretest.NewFaults(mem, 1)
 		faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 			if c.Kind == objstore.Get {
-				if gets++; gets == nth {
+				if gets.Add(1) == nth {
 					goOn(t, w)
 				}
 			}
@@ -105,7 +106,7 @@ func TestAListThatIsTrimmedWhileItIsLookedUp(t *testing.T) {
 		records, err := view.read()
 		require.NoError(t, err)
 		require.Equal(t, []uint64{1}, records)
-		require.Greater(t, gets, nth)
+		require.Greater(t, gets.Load(), nth)
 		require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
 	}
 }
@@ -192,11 +193,11 @@ func TestAWriterWhoIsAlwaysFasterIsNoDamage(t *testing.T) {
 	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
 	require.NoError(t, err)
 	faster := func() *objstoretest.Faults {
-		faults, gets := objstoretest.NewFaults(mem, 1), 0
+		faults, gets := objstoretest.NewFaults(mem, 1), new(atomic.Int64)
 		faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 			if c.Kind == objstore.Get {
-				if gets++; gets <= 10 {
-					require.NoError(t, w.write(uint64(gets)))
+				if gets.Add(1) <= 10 {
+					require.NoError(t, w.write(uint64(gets.Load())))
 					goOn(t, w)
 				}
 			}

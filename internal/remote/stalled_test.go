@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,10 +14,10 @@ import (
 // before returns a client of a store that does something before its n-th put.
 func before(store objstore.Store, n int, do func()) *objstoretest.Faults {
 	faults := objstoretest.NewFaults(store, 1)
-	puts := 0
+	var puts atomic.Int64
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.Kind == objstore.PutIfAbsent {
-			if puts++; puts == n {
+			if puts.Add(1) == int64(n) {
 				do()
 			}
 		}
