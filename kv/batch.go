@@ -69,6 +69,15 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 	return b.add(err, base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
 }
 
+// DeletePrefix removes all keys that begin with prefix, as DeleteRange does. An empty prefix is
+// ErrEmptyPrefix.
+func (b *Batch) DeletePrefix(prefix []byte) error {
+	if len(prefix) == 0 {
+		return b.add(ErrEmptyPrefix, base.KindRangeDelete, nil, nil)
+	}
+	return b.DeleteRange(prefix, PrefixEnd(prefix))
+}
+
 // Merge combines operand with the value of key, as DB.Merge does.
 func (b *Batch) Merge(key, operand []byte) error {
 	err := b.db.mergeable()

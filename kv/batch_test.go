@@ -214,3 +214,42 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, errNilWriter)
 	requireContents(t, model{}, db)
 }
+
+// DeletePrefix removes what begins with the prefix, whatever its bytes are, and never everything.
+func TestDeletePrefix(t *testing.T) {
+	for prefix, left := range map[string][]string{
+		"a":        {"", "b", "\xff", "\xff\xff", "\xff\xffx"},
+		"a/":       {"", "a", "a0", "b", "\xff", "\xff\xff", "\xff\xffx"},
+		"\xff\xff": {"", "a", "a/", "a/\xff", "a/x", "a0", "b", "\xff"},
+	} {
+		for name, remove := range map[string]func(db *DB) error{
+			"DB": func(db *DB) error { return db.DeletePrefix([]byte(prefix), nil) },
+			"Batch": func(db *DB) error {
+				b := db.NewBatch()
+				return errors.Join(b.DeletePrefix([]byte(prefix)), b.Commit(nil))
+			},
+			"Tx": func(db *DB) error {
+				return db.Update(func(tx *Tx) error { return tx.DeletePrefix([]byte(prefix)) })
+			},
+		} {
+			db := openMem(t, nil)
+			for _, k := range []string{"", "a", "a/", "a/\xff", "a/x", "a0", "b", "\xff", "\xff\xff", "\xff\xffx"} {
+				set(t, db, k, "")
+			}
+			require.NoError(t, remove(db), name)
+			want := model{}
+			for _, k := range left {
+				want[k] = ""
+			}
+			requireContents(t, want, db)
+		}
+	}
+	db := openMem(t, nil)
+	set(t, db, "k", "v")
+	require.ErrorIs(t, db.DeletePrefix(nil, nil), ErrEmptyPrefix)
+	b := db.NewBatch()
+	require.ErrorIs(t, b.DeletePrefix([]byte{}), ErrEmptyPrefix)
+	require.ErrorIs(t, b.Commit(nil), ErrEmptyPrefix, "as any write that cannot work")
+	require.ErrorIs(t, db.Update(func(tx *Tx) error { return tx.DeletePrefix(nil) }), ErrEmptyPrefix)
+	requireContents(t, model{"k": "v"}, db)
+}

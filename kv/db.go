@@ -155,6 +155,14 @@ func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
 	return commitScratch(b, b.DeleteRange(lo, hi), o)
 }
 
+// DeletePrefix removes all keys that begin with prefix. It costs one entry, however many keys
+// there are. An empty prefix is ErrEmptyPrefix, where DeleteRange(p, PrefixEnd(p)) would remove
+// all keys of the store.
+func (d *DB) DeletePrefix(prefix []byte, o *WriteOptions) error {
+	b := d.scratchBatch()
+	return commitScratch(b, b.DeletePrefix(prefix), o)
+}
+
 // scratchBatches are the batches of single writes.
 var scratchBatches = sync.Pool{New: func() any { return new(Batch) }}
 

@@ -63,6 +63,8 @@ var (
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
+	// ErrEmptyPrefix is returned by DeletePrefix: every key begins with an empty prefix.
+	ErrEmptyPrefix = errors.New("siftkv: the prefix is empty: DeleteRange(nil, nil) removes all keys")
 	// ErrBatchCommitted is returned by Commit and by writes of a batch that was committed
 	// since it was made, or since the last Reset. Nothing was written a second time.
 	ErrBatchCommitted = errors.New("siftkv: the batch was committed already: reset it first")

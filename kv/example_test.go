@@ -300,7 +300,7 @@ func ExamplePrefixEnd() {
 	}
 	prefix := []byte("user/")
 	fmt.Printf("%q\n", kv.PrefixEnd(prefix))
-	if err := db.DeleteRange(prefix, kv.PrefixEnd(prefix), nil); err != nil { // all keys that begin so
+	if err := db.DeletePrefix(prefix, nil); err != nil {
 		log.Fatal(err)
 	}
 	var err error

@@ -25,7 +25,8 @@ type IterOptions struct {
 // PrefixEnd returns the first key past all keys that begin with prefix, for
 // IterOptions.UpperBound, DeleteRange or Compact: prefix up to its last byte that is not
 // 0xff, and that byte plus one. If there is no such byte, as in an empty prefix, there is no such key,
-// and it returns nil, which for all of these means no bound. The result is the caller's.
+// and it returns nil, which for all of these means no bound: DeletePrefix refuses an empty prefix. The result is the
+// caller's.
 func PrefixEnd(prefix []byte) []byte {
 	n := prefixEndLen(prefix)
 	if n == 0 {

@@ -12,6 +12,7 @@ import (
 type modelWriter interface {
 	Writer
 	SetTTL(key, value []byte, ttl time.Duration) error
+	DeletePrefix(prefix []byte) error
 }
 
 // until is a moment soon, long ago, now, or never.
@@ -47,7 +48,12 @@ func (r *modelRun) write(w modelWriter) func(modelStore) {
 		if r.rng.IntN(10) == 0 {
 			lo, hi = r.bound(), r.bound()
 		}
-		require.NoError(r.t, w.DeleteRange(lo, hi))
+		if r.rng.IntN(10) == 0 && len(lo) > 0 {
+			hi = PrefixEnd(lo)
+			require.NoError(r.t, w.DeletePrefix(lo))
+		} else {
+			require.NoError(r.t, w.DeleteRange(lo, hi))
+		}
 		return func(m modelStore) { m.deleteRange(lo, hi) }
 	case n < 16:
 		v = r.operand()

@@ -26,6 +26,11 @@ func (t *Tx) DeleteRange(lo, hi []byte) error {
 	return t.write(func(b *Batch) error { return b.DeleteRange(lo, hi) })
 }
 
+// DeletePrefix removes all keys that begin with prefix, which is not empty.
+func (t *Tx) DeletePrefix(prefix []byte) error {
+	return t.write(func(b *Batch) error { return b.DeletePrefix(prefix) })
+}
+
 // SetTTL stores value under key until ttl has passed, as DB.SetTTL does. The time
 // counts from this call, not from Commit.
 func (t *Tx) SetTTL(key, value []byte, ttl time.Duration) error {

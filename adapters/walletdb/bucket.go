@@ -178,7 +178,7 @@ func (b *bucket) DeleteNestedBucket(name []byte) error {
 	prefix := childPrefix(b.prefix, number)
 	return b.tx.write(func(inner *kv.Tx) error {
 		return errors.Join(inner.Delete(subKey(b.prefix, kindEntry, name)),
-			inner.DeleteRange(prefix, kv.PrefixEnd(prefix)))
+			inner.DeletePrefix(prefix))
 	})
 }
 
