@@ -62,7 +62,7 @@ func (d *Directory) openFile(rel string, flag int, perm fs.FileMode) (*os.File, 
 func (d *Directory) stat(rel string) (fileInfo, error) {
 	var st unix.Stat_t
 	err := d.at("stat", rel, func(fd int) error { return unix.Fstatat(fd, rel, &st, 0) })
-	kind := uint32(st.Mode) & unix.S_IFMT
+	kind := uint32(st.Mode) & unix.S_IFMT //nolint:unconvert // 16 bits on macOS
 	return fileInfo{size: st.Size, perm: fs.FileMode(st.Mode) & fs.ModePerm, dir: kind == unix.S_IFDIR,
 		pipe: kind == unix.S_IFIFO}, err
 }
