@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -25,6 +26,8 @@ type Directory struct {
 	prefix string // of the names of files in it
 	f      *os.File
 	outer  *Directory // another that the file system has open, or nil
+	refs   atomic.Int32
+	closed atomic.Bool
 }
 
 // A DirectoryOpener is a file system whose directories can be open.
@@ -51,6 +54,7 @@ func (o osFS) OpenDirectory(dir string) (FS, *Directory, error) {
 		return nil, nil, err
 	}
 	d := &Directory{name: dir, prefix: dir, f: f, outer: o.open}
+	d.refs.Store(1)
 	if !os.IsPathSeparator(dir[len(dir)-1]) {
 		d.prefix += string(filepath.Separator)
 	}
@@ -82,12 +86,46 @@ func (d *Directory) Check() error {
 	return nil
 }
 
-// Close closes the directory. Files that were opened in it stay open.
+// Close closes the directory, once no file needs it to be opened again (see ReadLimit). Files that were opened in it
+// stay open.
 func (d *Directory) Close() error {
-	if d == nil {
+	switch {
+	case d == nil:
+		return nil
+	case d.closed.Swap(true):
+		return &fs.PathError{Op: "close", Path: d.name, Err: fs.ErrClosed}
+	}
+	return d.drop()
+}
+
+// drop gives up a reference.
+func (d *Directory) drop() error {
+	if d.refs.Add(-1) > 0 {
 		return nil
 	}
 	return d.f.Close()
+}
+
+// A holder is a file system that may have a directory open.
+type holder interface {
+	hold(name string) (release func() error)
+}
+
+// hold keeps the directory open that has a file, if a file system has it open, until release is called.
+func hold(fsys FS, name string) (release func() error) {
+	if h, ok := fsys.(holder); ok {
+		return h.hold(name)
+	}
+	return func() error { return nil }
+}
+
+func (o osFS) hold(name string) (release func() error) {
+	d, _ := o.open.in(name)
+	if d == nil {
+		return func() error { return nil }
+	}
+	d.refs.Add(1)
+	return d.drop
 }
 
 // in returns the open directory that has a file, and the file's name in it; nil if none does, and then the name as it

@@ -116,6 +116,34 @@ func TestTwoDirectoriesAreOpen(t *testing.T) {
 	require.Equal(t, "2", read(t, fsys, filepath.Join(below, "h")))
 }
 
+// A file under a bound is opened again in its directory, after that was closed too, until the file is.
+func TestAFileKeepsItsDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fsys, d, err := vfs.OpenDirectory(vfs.OS, dir)
+	require.NoError(t, err)
+	limit := vfs.NewReadLimit(1)
+	var files []vfs.ReadFile
+	for _, name := range []string{"a", "b"} {
+		write(t, fsys, filepath.Join(dir, name), name)
+		f, err := limit.Open(fsys, filepath.Join(dir, name))
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	require.NoError(t, d.Close())
+	require.ErrorIs(t, d.Close(), fs.ErrClosed)
+	for i, want := range []string{"a", "b"} {
+		p := make([]byte, 1)
+		_, err := files[i].ReadAt(p, 0)
+		require.NoError(t, err)
+		require.Equal(t, want, string(p))
+	}
+	for _, f := range files {
+		require.NoError(t, f.Close())
+	}
+	require.ErrorIs(t, d.Check(), fs.ErrClosed, "nobody needs it any more")
+}
+
 // What is no directory is not opened, and a pipe does not block.
 func TestOnlyDirectoriesAreOpened(t *testing.T) {
 	t.Parallel()

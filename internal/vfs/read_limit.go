@@ -31,9 +31,9 @@ func NewReadLimit(most int) *ReadLimit { return &ReadLimit{bound: max(most, 1), 
 
 // Open opens a file under the bound. The result is a Mapper.
 func (l *ReadLimit) Open(fsys FS, name string) (ReadFile, error) {
-	f := &limitedFile{limit: l, fs: fsys, name: name}
+	f := &limitedFile{limit: l, fs: fsys, name: name, drop: hold(fsys, name)}
 	if err := f.reopen(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.drop())
 	}
 	return f, nil
 }
@@ -136,8 +136,9 @@ type limitedFile struct {
 	limit *ReadLimit
 	fs    FS
 	name  string
-	used  atomic.Bool // since the clock's hand came by
-	place int         // in the ring, while it is there; guarded by the limit's lock
+	used  atomic.Bool  // since the clock's hand came by
+	place int          // in the ring, while it is there; guarded by the limit's lock
+	drop  func() error // gives up the directory, which is kept open to open the file again
 
 	mu     sync.RWMutex // held for reading while file is read
 	file   ReadFile     // nil: closed
@@ -251,10 +252,10 @@ func (f *limitedFile) Close() error {
 	}
 	f.closed = true
 	if f.file == nil {
-		return nil
+		return f.drop()
 	}
 	f.limit.remove(f)
-	err := f.file.Close()
+	err := errors.Join(f.file.Close(), f.drop())
 	f.file = nil
 	return err
 }

@@ -15,12 +15,18 @@ func (l *ReadLimit) Relieve(fsys FS) FS {
 
 // OpenDirectory implements DirectoryOpener.
 func (r relieved) OpenDirectory(dir string) (FS, *Directory, error) {
-	fsys, d, err := OpenDirectory(r.FS, dir)
+	var d *Directory
+	fsys, err := relieve(r.limit, func() (fsys FS, err error) {
+		fsys, d, err = OpenDirectory(r.FS, dir)
+		return fsys, err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return r.limit.Relieve(fsys), d, nil
 }
+
+func (r relieved) hold(name string) (release func() error) { return hold(r.FS, name) }
 
 type relieved struct {
 	FS
