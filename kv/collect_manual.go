@@ -3,7 +3,6 @@ package kv
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
@@ -13,16 +12,8 @@ import (
 // leftAlone is the share of a blob file, one part in so many, that may be garbage after Compact.
 const leftAlone = 20
 
-// A blob file is small if it has less than one part in smallBlob of the size of new ones. Compact joins small files if
-// there are at least joinedFrom. They become one file at the most, so the next Compact has nothing to join.
-const (
-	smallBlob  = 8
-	joinedFrom = 8
-)
-
-// collectRange collects the blob files that have more than a little garbage, or are many and small, and whose values
-// all are of tables with keys of [lo, end). Files that cannot be read are left alone, but a failure that says nothing
-// about them is returned.
+// collectRange collects the blob files that have more than a little garbage, and whose values all are of tables with
+// keys of [lo, end). Files that cannot be read are left alone, but a failure that says nothing about them is returned.
 func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
 	for {
 		c, err := d.beginManual(ctx, func() *compaction { return d.pickGarbage(d.current, lo, end) })
@@ -49,19 +40,12 @@ func (d *DB) pickGarbage(v *version.Version, lo, end []byte) *compaction {
 			live[r.Num] += r.Bytes
 		}
 	}
-	victims, small := map[uint64]bool{}, map[uint64]bool{}
+	victims := map[uint64]bool{}
 	for num, bytes := range live {
 		b := v.Blob(num)
-		switch {
-		case b.LiveBytes != bytes || stuck[num]:
-		case b.Garbage() > (b.LiveBytes+b.Garbage())/leftAlone:
+		if b.LiveBytes == bytes && !stuck[num] && b.Garbage() > (b.LiveBytes+b.Garbage())/leftAlone {
 			victims[num] = true
-		case b.Size < d.blobSizeFor(v)/smallBlob:
-			small[num] = true
 		}
-	}
-	if len(small) >= joinedFrom {
-		maps.Copy(victims, small)
 	}
 	var referring []*version.Table
 	for _, t := range tables {

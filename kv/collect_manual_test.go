@@ -1,9 +1,7 @@
 package kv
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -51,40 +49,4 @@ func TestCompactReturnsWhatKeepsItFromCollecting(t *testing.T) {
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	})
-}
-
-// Compact joins blob files of few records, those of SetReader too, and leaves those alone that it has made.
-func TestCompactJoinsSmallBlobFiles(t *testing.T) {
-	t.Parallel()
-	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, SeparateFrom: 100, leastStreamed: 400, blobSize: 8000}
-	db, err := Open("db", o)
-	require.NoError(t, err)
-	m := model{}
-	for i := range 60 {
-		k := fmt.Sprintf("key%02d", i*37%60)
-		if i%2 == 0 {
-			m[k] = strings.Repeat(k, 100)
-			setReader(t, db, k, m[k], NoSync)
-			continue
-		}
-		m[k] = strings.Repeat(k, 50)
-		require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
-		require.NoError(t, db.Flush())
-	}
-	m["large"] = strings.Repeat("l", 5000)
-	setReader(t, db, "large", m["large"], NoSync)
-	require.NoError(t, db.Flush())
-	large := slices.Max(blobsOnDisk(t, fsys, "db"))
-	require.Greater(t, db.Metrics().Blobs.Files, 40)
-	require.NoError(t, db.Compact(nil, nil))
-	requireContents(t, m, db)
-	require.Less(t, requireBlobs(t, db), 8)
-	require.Contains(t, blobsOnDisk(t, fsys, "db"), large, "it is not small")
-	relocated := db.Metrics().Blobs.Relocated
-	require.NotZero(t, relocated)
-	require.NoError(t, db.Compact(nil, nil))
-	require.Equal(t, relocated, db.Metrics().Blobs.Relocated)
-	requireContents(t, m, db)
-	require.NoError(t, db.Close())
 }
