@@ -1,6 +1,10 @@
 package sstable
 
-import "github.com/siftkv/siftkv/internal/base"
+import (
+	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 // A key that is written again and again while snapshots are open has versions in many blocks. The
 // index knows no versions, but where the first and the last of a key's blocks are: what is between
@@ -45,8 +49,17 @@ func (i *Iter) pastBlock(k base.InternalKey) bool {
 		}
 		before = probe
 	}
-	return i.openBlock(before+1) && i.settle(i.block.first())
+	if !i.openBlock(before+1) || !i.settle(i.block.first()) {
+		return false
+	}
+	if base.Compare(i.block.key(), k) < 0 { // else who goes on until k would do so for ever
+		offset, _ := i.r.place(i.loc)
+		return i.fail(i.r.corrupt(int64(offset), dataBlock.String(), errSeparators))
+	}
+	return true
 }
+
+var errSeparators = errors.New("the index says that a key ends before it does")
 
 // lastBlockOf returns the last data block that may hold versions of a key.
 func (i *Iter) lastBlockOf(user []byte) (int, error) {

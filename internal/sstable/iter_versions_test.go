@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"sort"
@@ -55,6 +56,27 @@ func TestVersionsInManyBlocksAreBisected(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An index that says that a key ends before it does is damage, and nobody goes on for ever.
+func TestAnIndexThatEndsAKeyEarly(t *testing.T) {
+	t.Parallel()
+	var data bytes.Buffer
+	w := NewWriter(&data, &WriterOptions{Compression: NoCompression, BlockSize: 512, IndexPartition: 1 << 20})
+	for i := range 600 {
+		k := base.MakeKey([]byte("b"), base.SeqNum(8000-i), base.KindSet)
+		require.NoError(t, w.Add(k, fmt.Appendf(nil, "%030d", i)))
+		if w.pending && i > 100 {
+			w.pending = false
+			w.index.add([]byte("bb"), w.offset)
+		}
+	}
+	require.NoError(t, w.Add(base.MakeKey([]byte("c"), 1, base.KindSet), []byte("c")))
+	_, err := w.Finish()
+	require.NoError(t, err)
+	it := openBytes(t, data.Bytes(), nil).NewIter(IterOptions{})
+	require.False(t, it.SeekGE(base.InternalKey{User: []byte("b")}))
+	require.ErrorIs(t, it.Error(), ErrCorruption)
 }
 
 // requireSeeks seeks to k from both sides, where vs[want] is the first version at or after it. Beyond bounds there may

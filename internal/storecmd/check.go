@@ -40,7 +40,9 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	s, err := p.verify(ctx, c.Dir.Dir)
 	if err != nil {
 		if s != nil && ctx.Err() == nil {
-			err = errors.Join(err, p.report(s.Verdict()))
+			v := s.Verdict()
+			v.OK = false // not all was looked at
+			err = errors.Join(err, p.report(v))
 		}
 		return err
 	}
