@@ -153,8 +153,9 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 }
 
 // Commit writes the batch. From then on the batch takes no writes, and Commit returns
-// ErrBatchCommitted, until Reset makes it usable again; Replay and Append of another batch still read it. After an
-// error other than ErrNotDurable the batch was not written, and Commit may be tried again. A batch without writes
+// ErrBatchCommitted, until Reset makes it usable again; Replay and Append of another batch still read it. After another
+// error Commit may be tried again. After one that matches ErrReadOnly the batch may be in the log all the same, and be
+// there when the store is opened again; after others, but ErrNotDurable, it was not written. A batch without writes
 // is committed at once, whatever o says, and stays usable: to make durable what others have written, there is
 // DB.Sync.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
