@@ -231,7 +231,7 @@ func TestSignUpWithoutItsFilterWritesNothing(t *testing.T) {
 
 func TestOneOfManySignUpsWins(t *testing.T) {
 	s := start(t, nil)
-	const rivals = 16
+	const rivals = mostCopies // each has a copy of the name in the filter until it has lost
 	errs := make([]error, rivals)
 	var group sync.WaitGroup
 	for i := range rivals {
