@@ -74,7 +74,7 @@ func TestFileMode(t *testing.T) {
 			require.NoError(t, db.Checkpoint(filepath.Join(dir, "new", "copies", "checkpoint")))
 			stream, _ := backUp(t, db, BackupMark{})
 			require.NoError(t, Restore(strings.NewReader(string(stream)), filepath.Join(dir, "new", "restored"), o))
-			db.settle() // nobody removes files while they are looked at
+			db.settle() // no file is removed during the walk
 			kinds := requireModes(t, filepath.Join(dir, "new"), c.file, c.dir)
 			for _, kind := range []manifest.FileKind{manifest.FileTable, manifest.FileWAL, manifest.FileManifest,
 				manifest.FileCurrent, manifest.FileLock, manifest.FileReader, manifest.FileRestore,

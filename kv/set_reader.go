@@ -248,13 +248,14 @@ func (s *valueStream) commit(ctx context.Context, key []byte, o *WriteOptions) e
 	b.repr.Arena = memtable.EntrySize(len(key), len(value))
 	b.repr.Add(base.KindSetApart, key, value)
 	b.repr.Held = []commit.Held{{Held: s.held, Bytes: s.held.Size}}
-	err := b.CommitContext(ctx, o)
-	if s.stays = len(b.repr.Held) == 0; s.stays {
-		s.d.streams.keep(s, false) // before Close may look
-		s.d.counters.blobCommitted.Add(uint64(s.held.Size))
-		s.d.commits.Bytes.Add(uint64(s.handle.Size)) // of the batch there was the handle
-	}
-	return err
+	defer func() { // also if a function of the application ends the goroutine: the log may have the handle
+		if s.stays = len(b.repr.Held) == 0; s.stays {
+			s.d.streams.keep(s, false) // before Close may look
+			s.d.counters.blobCommitted.Add(uint64(s.held.Size))
+			s.d.commits.Bytes.Add(uint64(s.handle.Size)) // of the batch there was the handle
+		}
+	}()
+	return b.CommitContext(ctx, o)
 }
 
 // end closes the file. Unless a memtable holds it, it is removed.

@@ -24,7 +24,7 @@ func TestVerifyMentionsALogThatBreaksOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), make([]byte, 1000), NoSync))
 	crashed := t.TempDir()
-	db.settle() // nobody removes files while they are copied
+	db.settle() // no file is removed during the copy
 	require.NoError(t, os.CopyFS(crashed, os.DirFS(dir)))
 	require.NoError(t, db.Close())
 	log := filepath.Join(crashed, manifest.FileName(manifest.FileWAL, db.logNum))

@@ -28,7 +28,7 @@ func (i *Iter) pastBlock(k base.InternalKey) bool {
 	if err != nil {
 		return i.fail(err)
 	}
-	// Who wants to be past all versions finds what follows in the last block, or at its beginning.
+	// A seek past all versions ends in the last block, or at its beginning.
 	for tries := 0; before < last; tries++ {
 		probe := last
 		if tries >= 2 {
@@ -52,7 +52,7 @@ func (i *Iter) pastBlock(k base.InternalKey) bool {
 	if !i.openBlock(before+1) || !i.settle(i.block.first()) {
 		return false
 	}
-	if base.Compare(i.block.key(), k) < 0 { // else who goes on until k would do so for ever
+	if base.Compare(i.block.key(), k) < 0 { // a caller that seeks again until it is at k would never end
 		offset, _ := i.r.place(i.loc)
 		return i.fail(i.r.corrupt(int64(offset), dataBlock.String(), errSeparators))
 	}

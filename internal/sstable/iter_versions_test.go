@@ -58,7 +58,7 @@ func TestVersionsInManyBlocksAreBisected(t *testing.T) {
 	}
 }
 
-// An index that says that a key ends before it does is damage, and nobody goes on for ever.
+// An index that says that a key ends before it does is damage, and no seek repeats for ever.
 func TestAnIndexThatEndsAKeyEarly(t *testing.T) {
 	t.Parallel()
 	var data bytes.Buffer

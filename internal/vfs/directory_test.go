@@ -141,7 +141,7 @@ func TestAFileKeepsItsDirectory(t *testing.T) {
 	for _, f := range files {
 		require.NoError(t, f.Close())
 	}
-	require.ErrorIs(t, d.Check(), fs.ErrClosed, "nobody needs it any more")
+	require.ErrorIs(t, d.Check(), fs.ErrClosed, "no file needs it any more")
 }
 
 // What is no directory is not opened, and a pipe does not block.

@@ -62,7 +62,7 @@ func (l *ReadLimit) add(f *limitedFile) {
 	l.over.Store(len(l.ring) > l.most)
 }
 
-// trim closes files of those that are open beyond the bound, as far as nobody reads them.
+// trim closes files until no more are open than the bound says. Files that are being read stay open.
 func (l *ReadLimit) trim() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
