@@ -151,7 +151,7 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 	for _, kind := range []string{".blob", ".sst"} {
 		mem := objstore.NewMem()
 		faults := objstoretest.NewFaults(mem, 1)
-		db := openObjects(t, faults, &Options{SeparateFrom: 1, backoff: quickBackoff})
+		db := openObjects(t, faults, &Options{SeparateFrom: 1, backoff: never})
 		var mu sync.Mutex
 		var order []string
 		refused := true
