@@ -46,3 +46,31 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// Writers that need not ask for room hear of a compaction that a caller asked for when it begins, and when it ends.
+func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
+	t.Parallel()
+	db := collected(t, Leveled, func(o *Options) { o.L0SlowdownThreshold, o.L0StopThreshold = 100, 200 })
+	rng, m := rand.New(rand.NewPCG(68, 1)), model{}
+	overwrite(t, db, m, rng, 600, 200)
+	db.settle()
+	db.holdCompactions(true)
+	pressed := func() bool {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.blobPressure() > 0
+	}
+	for round := 0; !pressed(); round++ {
+		require.Less(t, round, 30)
+		overwrite(t, db, m, rng, 60, 200)
+	}
+	db.waitForBackground()
+	require.True(t, db.room.Load() != nil, "nothing runs that writers could wait for")
+	ctx := context.Background()
+	c, err := db.beginManual(ctx, func() *compaction { return db.pickRange(db.current, nil, nil, nil) })
+	require.NoError(t, err)
+	require.True(t, db.room.Load() == nil)
+	db.reschedule(func() { db.end(c) })
+	require.True(t, db.room.Load() != nil)
+	require.NoError(t, db.Close())
+}

@@ -77,7 +77,6 @@ func (d *DB) scheduleCompactionsLocked() {
 			return
 		}
 		d.begin(c)
-		d.noteRoom()
 		go d.runCompaction(c)
 	}
 }
@@ -97,11 +96,14 @@ func (d *DB) reschedule(change func()) {
 	d.mu.Lock()
 	change()
 	d.scheduleCompactionsLocked()
+	if d.current != nil {
+		d.noteRoom()
+	}
 	d.mu.Unlock()
 	d.progress.Broadcast()
 }
 
-// begin marks the inputs. The caller holds d.mu.
+// begin marks the inputs. From now on writers may be slowed down until it ends. The caller holds d.mu.
 func (d *DB) begin(c *compaction) {
 	c.version = d.current
 	c.version.Ref()
@@ -120,6 +122,7 @@ func (d *DB) begin(c *compaction) {
 		d.compactions.inBackground++
 	}
 	c.reserved = d.compactions.reserve(c.output, c.span)
+	d.noteRoom()
 }
 
 // joinRun makes the output part of the output level's run, if that has only one of which
