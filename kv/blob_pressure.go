@@ -4,9 +4,10 @@ package kv
 // two memtables, take, and wait when they are. What waits in memtables to be flushed counts, and what commits wrote
 // apart of it: it comes in any case. Nobody waits when nothing is being done that could make space, or when that fails.
 //
-// A compaction that a caller asked for may keep collection from all of a store, for as long as it takes. Writers do not
+// A merge that a caller asked for may keep collection from all of a store, for as long as it takes. Writers do not
 // wait for it, but they are slowed down like beside any other: what they add to the space meanwhile is bounded by
-// slowRate, where fast overwrites would take several times the data.
+// slowRate, where fast overwrites would take several times the data. The copying after it goes batch by batch, and
+// makes space itself: writers wait for it.
 
 // blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
 // where they wait. The caller holds d.mu.
@@ -41,7 +42,7 @@ func (d *DB) slowsForBlobs() float64 {
 // makesBlobSpace reports whether there is a compaction to wait for. The caller holds d.mu.
 func (d *DB) makesBlobSpace() bool {
 	s := &d.compactions
-	if s.cause != nil || s.paused || s.running > s.inBackground {
+	if s.cause != nil || s.paused || s.merges > 0 {
 		return false
 	}
 	d.scheduleCompactionsLocked()

@@ -88,32 +88,35 @@ func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[
 			}
 		}
 	}
-	type file struct {
-		num     uint64
-		full    float64 // its live share
-		garbage float64
-	}
 	average := s.live / (s.live + s.garbage)
-	var files []file
+	var files []*version.LiveBlob
 	for b := range v.Blobs() {
-		if garbage := float64(b.Garbage()); garbage > 0 && !left[b.Num] {
-			if full := float64(b.LiveBytes) / (float64(b.LiveBytes) + garbage); full <= average {
-				files = append(files, file{b.Num, full, garbage})
-			}
+		if b.Garbage() > 0 && !left[b.Num] && fullness(b) <= average {
+			files = append(files, b)
 		}
 	}
-	slices.SortFunc(files, func(a, b file) int {
-		return cmp.Or(cmp.Compare(a.full, b.full), cmp.Compare(a.num, b.num))
-	})
 	victims, freed := map[uint64]bool{}, 0.0
-	for _, f := range files {
+	for _, b := range emptiestFirst(files) {
 		if freed >= s.over()+s.batch || d.compactions.collection.one && len(victims) == 1 {
 			break
 		}
-		victims[f.num] = true
-		freed += f.garbage
+		victims[b.Num] = true
+		freed += float64(b.Garbage())
 	}
 	return victims
+}
+
+// fullness returns which share of a blob file's records is live.
+func fullness(b *version.LiveBlob) float64 {
+	return float64(b.LiveBytes) / (float64(b.LiveBytes) + float64(b.Garbage()))
+}
+
+// emptiestFirst sorts blob files by their fullness, and returns them.
+func emptiestFirst(files []*version.LiveBlob) []*version.LiveBlob {
+	slices.SortFunc(files, func(a, b *version.LiveBlob) int {
+		return cmp.Or(cmp.Compare(fullness(a), fullness(b)), cmp.Compare(a.Num, b.Num))
+	})
+	return files
 }
 
 // nextCollection returns the next step of the batch. It reports whether there is one that has to wait.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
 
@@ -73,4 +74,68 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	db.reschedule(func() { db.end(c) })
 	require.True(t, db.room.Load() != nil)
 	require.NoError(t, db.Close())
+}
+
+// Compact copies values batch by batch: beside the files it takes the space of one batch, and not that of the store.
+func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
+	scale.OneGoroutine(t, "a count of bytes")
+	t.Parallel()
+	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
+		disk := newBoundedFS(0)
+		s := openLargeOn(t, kind, 1.4, disk)
+		for i := range 2 * s.keys {
+			if s.put(s.rng.IntN(s.keys), largeValue, 0); i%60 == 59 {
+				s.rest()
+			}
+		}
+		s.rest()
+		s.mu.Lock()
+		space, tables := s.blobSpace(s.current), int64(0)
+		for n := range s.current.Levels {
+			tables += s.current.Levels[n].Bytes
+		}
+		s.mu.Unlock()
+		require.Greater(t, space.garbage, space.needed/4, "there is much to copy")
+		before := disk.measure()
+		require.NoError(t, s.Compact(nil, nil))
+		batch := int64(max(space.batch, float64(tables)))
+		require.LessOrEqual(t, disk.most()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
+		s.settle()
+		require.Less(t, s.held(), 1.06*s.needed())
+		requireBlobs(t, s.DB)
+		require.NoError(t, s.Close())
+	}
+}
+
+// Overwrites that never rest, beside a Compact that copies values all the time, keep to the limit of space: writers
+// wait for it as they do for collections.
+func TestOverwritesBesideTheCopyingOfCompactKeepToTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
+		s := openLarge(t, kind, 1.3)
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error)
+		go func() {
+			var err error
+			for err == nil && ctx.Err() == nil {
+				err = s.collectRange(context.Background(), nil, nil)
+			}
+			done <- err
+		}()
+		memtables := float64(s.opts.MaxMemtables * largeFlush)
+		for i := range max(scale.Count(3, 12), 3) * s.keys {
+			s.put(s.rng.IntN(s.keys), largeValue, 0)
+			if i%20 == 0 {
+				s.mu.Lock()
+				batch := s.blobSpace(s.current).batch
+				s.mu.Unlock()
+				require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, 2*largeFlush)+memtables)
+			}
+		}
+		stop()
+		require.NoError(t, <-done)
+		s.rest()
+		s.requireLimit()
+		require.NoError(t, s.Close())
+	}
 }

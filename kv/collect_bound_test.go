@@ -39,8 +39,13 @@ const (
 
 func openLarge(t *testing.T, kind CompactionStyle, space float64) *largeStore {
 	t.Helper()
+	return openLargeOn(t, kind, space, vfs.NewMem())
+}
+
+func openLargeOn(t *testing.T, kind CompactionStyle, space float64, disk vfs.FS) *largeStore {
+	t.Helper()
 	clock := &fakeClock{}
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, BlobSpace: space, Compaction: kind,
+	db, err := Open("db", &Options{fs: disk, SeparateFrom: 100, BlobSpace: space, Compaction: kind,
 		MemtableSize: largeFlush, blobSize: 32 << 10, TargetFileSize: 32 << 10, BaseLevelSize: 32 << 10,
 		MaxConcurrentCompactions: threadsFor(kind), Compression: sstable.NoCompression, Clock: clock.time})
 	require.NoError(t, err)

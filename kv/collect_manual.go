@@ -14,19 +14,28 @@ const leftAlone = 20
 
 // collectRange collects the blob files that have more than a little garbage, and whose values all are of tables with
 // keys of [lo, end). Files that cannot be read are left alone, but a failure that says nothing about them is returned.
+//
+// It goes batch by batch: a batch takes little space before its files are gone, and between two of them the collection
+// that keeps blob files to their limit has its turn. Files that come meanwhile are left to that.
 func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
+	next := d.nextFile.Load()
 	for {
-		c, err := d.beginManual(ctx, func() *compaction { return d.pickGarbage(d.current, lo, end) })
+		c, err := d.beginManual(ctx, func() *compaction { return d.pickGarbage(d.current, lo, end, next) })
 		err = d.runManual(ctx, c, err)
-		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); !ofVictim || vfs.IsDenied(err) {
+		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); ofVictim && !vfs.IsDenied(err) {
+			continue
+		}
+		if c == nil || err != nil {
 			return err
 		}
+		d.cleaner.Wait() // what the batch has emptied is gone before the next takes space
 	}
 }
 
-// pickGarbage returns a compaction of the tables of the last level that refer to what collectRange collects, or nil.
-// The caller holds d.mu.
-func (d *DB) pickGarbage(v *version.Version, lo, end []byte) *compaction {
+// pickGarbage returns a compaction of the tables of the last level that refer to the next batch of what collectRange
+// collects, of files with numbers below next, or nil. A batch is the emptiest files: of as many live bytes as a batch
+// of the background frees, or as the tables have that are read for it. The caller holds d.mu.
+func (d *DB) pickGarbage(v *version.Version, lo, end []byte, next uint64) *compaction {
 	if v.BlobTotals().Files == 0 {
 		return nil
 	}
@@ -40,12 +49,20 @@ func (d *DB) pickGarbage(v *version.Version, lo, end []byte) *compaction {
 			live[r.Num] += r.Bytes
 		}
 	}
-	victims := map[uint64]bool{}
+	var files []*version.LiveBlob
 	for num, bytes := range live {
 		b := v.Blob(num)
-		if b.LiveBytes == bytes && !stuck[num] && b.Garbage() > (b.LiveBytes+b.Garbage())/leftAlone {
-			victims[num] = true
+		if num < next && b.LiveBytes == bytes && !stuck[num] && b.Garbage() > (b.LiveBytes+b.Garbage())/leftAlone {
+			files = append(files, b)
 		}
+	}
+	s := d.blobSpace(v)
+	victims, left := map[uint64]bool{}, max(s.batch, float64(version.SizeOf(tables)))
+	for _, b := range emptiestFirst(files) {
+		if left -= float64(b.LiveBytes); left < 0 && len(victims) > 0 {
+			break
+		}
+		victims[b.Num] = true
 	}
 	var referring []*version.Table
 	for _, t := range tables {

@@ -11,16 +11,16 @@ import (
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
-// or overwritten, and copies values that lie apart out of blob files with garbage. It needs as
-// much free space as what it merges and copies. It returns when
+// or overwritten, and copies values that lie apart out of blob files with garbage, one batch of files after
+// the other. It needs as much free space as what it merges, and as a batch copies. It returns when
 // that is done; reads and writes go on meanwhile, and so do compactions in the background,
 // where they have nothing to do with what is merged: they keep level 0 short. After an
-// error the store is as it was.
+// error the merge, or the batch, that it had begun has changed nothing.
 func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }
 
 // CompactContext is Compact for a caller who waits no longer than ctx lasts. The
-// error then matches ctx.Err(), the merge is broken off, and what it had written is
-// removed: the store holds what it held, in the files that it had.
+// error then matches ctx.Err(), the merge or the batch that runs is broken off, and what it had written is
+// removed: the store holds what it held.
 func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if lo != nil && hi != nil && bytes.Compare(lo, hi) > 0 {
 		return d.writable()

@@ -15,6 +15,7 @@ import (
 type compactionState struct {
 	running      int               // compactions
 	inBackground int               // of these, compactions that nobody asked for
+	merges       int               // of all, merges that were asked for, which may take all of the store
 	helpers      int               // threads that merge a range of a compaction beside its own
 	reserved     []*reservation    // where compactions and ingests write
 	wanted       []*version.Span   // ranges of callers of Compact who wait for running ones
@@ -27,6 +28,17 @@ type compactionState struct {
 
 // busyThreads returns how many of the threads that compact in the background are taken.
 func (s *compactionState) busyThreads() int { return s.inBackground + s.helpers }
+
+// count counts a compaction that begins, or with n = -1 one that ends.
+func (s *compactionState) count(c *compaction, n int) {
+	s.running += n
+	switch {
+	case !c.manual:
+		s.inBackground += n
+	case !c.collects:
+		s.merges += n
+	}
+}
 
 // A reservation keeps others from writing tables into a span of a level.
 type reservation struct {
@@ -117,10 +129,7 @@ func (d *DB) begin(c *compaction) {
 	for _, t := range c.tables() {
 		t.Compacting = true
 	}
-	d.compactions.running++
-	if !c.manual {
-		d.compactions.inBackground++
-	}
+	d.compactions.count(c, 1)
 	c.reserved = d.compactions.reserve(c.output, c.span)
 	d.noteRoom()
 }
@@ -139,10 +148,7 @@ func (d *DB) end(c *compaction) {
 	for _, t := range c.tables() {
 		t.Compacting = false
 	}
-	d.compactions.running--
-	if !c.manual {
-		d.compactions.inBackground--
-	}
+	d.compactions.count(c, -1)
 	d.compactions.release(c.reserved)
 	d.unrefVersion(c.version)
 	d.share.returnThread()

@@ -42,15 +42,17 @@ var contracts = map[string]map[string][]string{
 	"Compact": {
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +
 			"unbounded), into the last level, without what was deleted or overwritten, and copies values that lie " +
-			"apart out of blob files with garbage.": {
+			"apart out of blob files with garbage, one batch of files after the other.": {
 			"TestCompactLeavesNoGarbage", "TestCompactionKeepsWhatReadersSee",
 			"TestOverwrittenVersionsGoWithTheirSnapshot",
 			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
-		"It needs as much free space as what it merges and copies.": {"TestCompactKeepsItsInputUntilItIsDone"},
+		"It needs as much free space as what it merges, and as a batch copies.": {
+			"TestCompactKeepsItsInputUntilItIsDone", "TestCompactTakesTheSpaceOfABatch"},
 		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the " +
 			"background, where they have nothing to do with what is merged: they keep level 0 short.": {
 			"TestWritesGoOnBesideACompactionThatTakesLong"},
-		"After an error the store is as it was.": {"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
+		"After an error the merge, or the batch, that it had begun has changed nothing.": {
+			"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
 	},
 	"Ingest": {
 		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those " +

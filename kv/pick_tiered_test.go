@@ -169,10 +169,7 @@ func (s *pickSim) end(i int) {
 	for _, t := range c.tables() {
 		t.Compacting = false
 	}
-	s.d.compactions.running--
-	if !c.manual {
-		s.d.compactions.inBackground--
-	}
+	s.d.compactions.count(c, -1)
 	s.d.compactions.release(c.reserved)
 }
 
