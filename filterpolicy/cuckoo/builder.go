@@ -64,7 +64,7 @@ func (b *Builder) build() (t *table, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		t := newTable(b.policy, buckets+attempt/2*(buckets/64&^1+2), uint32(attempt))
+		t := newTable(b.policy, buckets+attempt/2*(buckets/64&^1+2), hash64.Seed(&b.hashes, int(attempt)))
 		stored, ok := t.fill(&b.hashes)
 		if !ok {
 			keys = all

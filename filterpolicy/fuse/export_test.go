@@ -16,12 +16,16 @@ func Shape(arity int, keys uint64) (cells, segment uint64) {
 }
 
 // Attempts returns how many attempts at building failed, and how many sizes were too small.
-func Attempts(arity int, hashes *hash64.List) (failed uint32, growth int, ok bool) {
+func Attempts(arity int, hashes *hash64.List) (failed, growth int, ok bool) {
+	failed = -2 // a layout for no keys, and that of the attempt that succeeds
 	plan := peel.Plan{Family: frame.Fuse, Bits: 8, Layout: func(keys uint64, g int) peel.Layout {
 		growth = g
+		failed++
 		return layoutFor(arity, keys, g)
 	}}
-	data, ok := plan.Finish(nil, hashes)
-	_, footer := frame.Peek(data, frame.Fuse)
-	return footer.Seed(), growth, ok
+	_, ok = plan.Finish(nil, hashes)
+	return failed, growth, ok
 }
+
+// Layout returns where keys have their places, of an array for so many, after so many sizes that were too small.
+func Layout(arity int, keys uint64, growth int) peel.Layout { return layoutFor(arity, keys, growth) }

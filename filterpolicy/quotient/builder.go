@@ -37,7 +37,8 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	if d.Keys == 0 {
 		return d.Seal(dst, start, frame.Quotient), true
 	}
-	for seed := range uint32(maxAttempts) {
+	for attempt := range maxAttempts {
+		seed := hash64.Seed(&b.hashes, attempt)
 		keys := hash64.Distinct(&b.hashes, seed)
 		quotients, ok := quotientsFor(max(b.room, uint64(len(keys))), b.bits)
 		if !ok {

@@ -48,7 +48,8 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 		return dst, false
 	}
 	var equations system
-	for seed := range uint32(maxAttempts) {
+	for attempt := range maxAttempts {
+		seed := hash64.Seed(&b.hashes, attempt)
 		keys := hash64.Distinct(&b.hashes, seed)
 		data, layers, ok := b.width.build(dst, keys, &equations)
 		if !ok {

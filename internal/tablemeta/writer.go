@@ -152,6 +152,10 @@ func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
 	if err := w.file.Sync(); err != nil {
 		return err
 	}
+	if p := &info.Properties; p.FilterPolicy != "" && p.FilterFamily == "" && !p.PrefixOnly {
+		w.Log.Warn("no filter could be built: lookups read the file whether it has their keys or not",
+			"file", manifest.FileName(manifest.FileTable, w.num), "filter", p.FilterPolicy, "entries", p.Entries)
+	}
 	err = w.file.Close()
 	w.out, w.file = nil, nil
 	w.tables = append(w.tables, Of(w.num, info, tombs))

@@ -56,7 +56,7 @@ func build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64
 	s := pool.Get().(*scratch)
 	defer pool.Put(s)
 	for attempt := range sizes * seedsPerSize {
-		seed := uint32(attempt)
+		seed := hash64.Seed(hashes, attempt)
 		s.deal(hashes, seed)
 		d = frame.Description{Keys: uint64(len(s.keys)), Seed: seed}
 		l := layout(d.Keys, attempt/seedsPerSize)

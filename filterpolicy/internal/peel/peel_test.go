@@ -177,7 +177,7 @@ func TestFailedAttemptsAreRepeatedThenGrow(t *testing.T) {
 	var calls []int
 	data, made, ok := build(nil, collected(hashes...), 12, failing(2, &calls))
 	require.True(t, ok)
-	require.Equal(t, uint32(2*seedsPerSize), made.Seed)
+	require.Equal(t, hash64.Seed(collected(hashes...), 2*seedsPerSize), made.Seed)
 	require.Equal(t, append(slices.Repeat([]int{0}, seedsPerSize),
 		append(slices.Repeat([]int{1}, seedsPerSize), 2)...), calls)
 	requireAll(t, data, roomy(3)(1000, 0), 12, made.Seed, hashes)
