@@ -203,7 +203,7 @@ func newAdvice(m *advise.Advice, t *advise.Trace, oneIn float64) *Advice {
 	out := &Advice{Keep: r.Keep, Options: r.Options, Words: r.Words, Confidence: r.Confidence, Why: r.Why,
 		Gain: r.Gain, Now: predicted(&m.Now), Recommended: predicted(&r.Setting), Front: predictions(m.Front),
 		Caches: predictions(m.Curve), Unknown: m.Unknown, Prices: m.Prices.From,
-		Sample: AdviceSample{Lookups: len(t.Lookups), Keys: len(t.Keys), Scans: len(t.Scans), OneIn: oneIn,
+		Sample: AdviceSample{Lookups: len(t.Lookups), Keys: m.Sample.Keys, Scans: len(t.Scans), OneIn: oneIn,
 			Span: t.Span, Dropped: t.Dropped, Changed: t.Changed}}
 	for _, s := range m.Styles {
 		out.Styles = append(out.Styles, StyleCost{Style: s.Style, Now: s.Now, Runs: s.Runs, MostRuns: s.Most,

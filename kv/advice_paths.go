@@ -101,11 +101,7 @@ func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
 			}
 		}
 	}
-	for _, l := range t.Lookups {
-		if t.Keys[l.Key].Found != l.Found {
-			t.Changed++
-		}
-	}
+	t.CountChanged()
 	for i := range t.Scans {
 		if err := ended(i); err != nil {
 			return err
@@ -115,7 +111,7 @@ func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
 	return nil
 }
 
-// path finds the path of a key, of which k.Found says whether its last lookup found it.
+// path finds the path of lookups of a key that had its answer, and whether the store has the other one now.
 func (w *whereabouts) path(k *advise.Key) error {
 	key := k.Bytes
 	l := lookup{d: w.d, key: key, hash: k.Hash, at: w.at}
@@ -126,9 +122,11 @@ func (w *whereabouts) path(k *advise.Key) error {
 		}
 		l.cover = cover
 	}
-	if w.inMemory(&l) {
-		k.Found = l.found
-		return nil
+	answered := w.inMemory(&l)
+	if answered {
+		if k.Changed = l.found != k.Found; !k.Changed {
+			return nil
+		}
 	}
 	var may []int // steps of files whose filters do not exclude the key
 	for _, run := range w.state.version.Runs {
@@ -150,11 +148,18 @@ func (w *whereabouts) path(k *advise.Key) error {
 		}
 		k.Path = append(k.Path, advise.Step{File: n, Block: int32(block)})
 	}
+	if answered {
+		may = nil
+	}
 	holder, err := w.holder(&l, k, may)
 	if err != nil {
 		return err
 	}
-	if k.Found = holder >= 0 && k.Found; holder >= 0 {
+	if holder < 0 && k.Found {
+		k.Changed = true
+		holder = len(k.Path) - 1
+	}
+	if holder >= 0 {
 		k.Path[holder].Present = true
 		k.Path = k.Path[:holder+1]
 	}
@@ -171,8 +176,9 @@ func (w *whereabouts) inMemory(l *lookup) bool {
 	return false
 }
 
-// holder returns the step of the file that answers a lookup, or -1: of a key that was found, the only one that
-// may have it; if several may, or files that may have it have tombstones, it reads what is there.
+// holder returns the step of the file that gives the key's answer, or -1: of a key that was found, the only one that
+// may have it; if several may, or files that may have it have tombstones, it reads what is there, and notes if that
+// is the other answer.
 func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 	doubt := func(i int) bool { return w.files[k.Path[i].File].table.Deletes > 0 }
 	switch {
@@ -195,13 +201,17 @@ func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 		}
 		p := sstable.Probe{SkipValue: true}
 		w.read++
-		_, _, ok, err := w.files[k.Path[i].File].reader.Find(nil, l.key, l.hash, l.at, &p)
+		_, trailer, ok, err := w.files[k.Path[i].File].reader.Find(nil, l.key, l.hash, l.at, &p)
 		if err != nil {
 			return -1, err
 		}
-		if ok {
-			return i, nil
+		if !ok {
+			continue
 		}
+		if k.Changed = (trailer.Kind() != base.KindDelete) != k.Found; k.Changed && !k.Found {
+			return -1, nil
+		}
+		return i, nil
 	}
 	return -1, nil
 }

@@ -17,12 +17,13 @@ import (
 )
 
 // ReadTrace returns what a lookup trace has, up to so many lookups and as many scans; Trace.Cut counts what comes
-// behind. Where keys and scans lead is not known yet: of a key Found is what its last lookup says, and without its
-// bytes it is Pathless. A trace without an end is read as far as it goes. Damage is an error that matches
-// base.ErrCorruption, and if ctx ends, the error is that of ctx.
+// behind. The paths of keys and scans are not known yet, and a key without its bytes is Pathless. A trace without an
+// end is read as far as it goes. Damage is an error that matches base.ErrCorruption, and if ctx ends, the error is that
+// of ctx.
 func ReadTrace(ctx context.Context, r *lookuptrace.Reader, most int) (*Trace, error) {
 	t := &Trace{OneIn: int(r.Header().OneIn)}
-	numbers := map[string]int32{}
+	var lookups []Lookup
+	names := named{numbers: map[string]int32{}}
 	for n := 0; ; n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -31,38 +32,44 @@ func ReadTrace(ctx context.Context, r *lookuptrace.Reader, most int) (*Trace, er
 		switch {
 		case errors.Is(err, io.EOF) || errors.Is(err, lookuptrace.ErrUnfinished):
 			t.Dropped = r.Dropped()
-			t.sort()
+			t.sort(names.keys, lookups)
 			return t, nil
 		case err != nil:
 			return nil, fmt.Errorf("after %d good records: %w", n, err)
 		case s != nil && len(t.Scans) < most:
 			t.Scans = append(t.Scans, scanOf(s))
-		case s == nil && len(t.Lookups) < most:
-			t.Lookups = append(t.Lookups, Lookup{Key: t.number(&l, numbers), Found: l.Found, At: l.At})
+		case s == nil && len(lookups) < most:
+			lookups = append(lookups, Lookup{Key: names.number(&l), Found: l.Found, At: l.At})
 		default:
 			t.Cut++
 		}
 	}
 }
 
-// number returns the number of the key that was looked up, by those of the keys or hashes that came before.
-func (t *Trace) number(l *lookuptrace.Lookup, numbers map[string]int32) int32 {
+// named are keys by what a trace has of them: their bytes, or hashes.
+type named struct {
+	keys    []Key
+	numbers map[string]int32
+}
+
+// number returns the number of the key that was looked up.
+func (m *named) number(l *lookuptrace.Lookup) int32 {
 	var hash [8]byte
 	name := l.Key
 	if name == nil {
 		name = binary.LittleEndian.AppendUint64(hash[:0], l.Hash)
 	}
-	n, ok := numbers[string(name)]
+	n, ok := m.numbers[string(name)]
 	if ok {
 		return n
 	}
-	n = int32(len(t.Keys))
-	numbers[string(name)] = n
+	n = int32(len(m.keys))
+	m.numbers[string(name)] = n
 	k := Key{Hash: l.Hash, Pathless: true}
 	if l.Key != nil {
 		k = Key{Bytes: bytes.Clone(l.Key), Hash: filterpolicy.Hash(l.Key)}
 	}
-	t.Keys = append(t.Keys, k)
+	m.keys = append(m.keys, k)
 	return n
 }
 
@@ -78,13 +85,10 @@ func scanOf(s *lookuptrace.Scan) Scan {
 	return o
 }
 
-// sort orders lookups and scans by time, and sets what follows from their order.
-func (t *Trace) sort() {
-	t.Lookups = byTime(t.Lookups, func(l *Lookup) time.Duration { return l.At })
+// sort orders scans and lookups of keys by time, and sets what follows from their order.
+func (t *Trace) sort(keys []Key, lookups []Lookup) {
 	t.Scans = byTime(t.Scans, func(s *Scan) time.Duration { return s.At })
-	for _, l := range t.Lookups {
-		t.Keys[l.Key].Found = l.Found
-	}
+	t.SetLookups(keys, byTime(lookups, func(l *Lookup) time.Duration { return l.At }))
 	if n := len(t.Lookups); n > 0 {
 		t.Span = t.Lookups[n-1].At - t.Lookups[0].At
 	}

@@ -110,13 +110,15 @@ func TestATraceIsInTheOrderOfTime(t *testing.T) {
 		require.Equal(t, tr.Keys[l.Key].Bytes[0] == '+', l.Found)
 	}
 
-	tr = &Trace{Keys: make([]Key, 2), Lookups: []Lookup{{Key: 0, At: 7}, {Key: 0, At: 3, Found: true},
-		{Key: 1, At: 3}, {Key: 1, At: 7, Found: true}},
-		Scans: []Scan{{At: 5, Entries: 1}, {At: 2}, {At: 5, Entries: 2}}}
-	tr.sort()
-	require.Equal(t, []Lookup{{Key: 0, At: 3, Found: true}, {Key: 1, At: 3}, {Key: 0, At: 7},
-		{Key: 1, At: 7, Found: true}}, tr.Lookups)
-	require.Equal(t, []Key{{Found: false}, {Found: true}}, tr.Keys)
+	tr = &Trace{Scans: []Scan{{At: 5, Entries: 1}, {At: 2}, {At: 5, Entries: 2}}}
+	tr.sort([]Key{{Hash: 7}, {Hash: 8}}, []Lookup{{Key: 0, At: 7}, {Key: 0, At: 3, Found: true}, {Key: 1, At: 3},
+		{Key: 1, At: 7, Found: true}})
+	require.Equal(t, []Lookup{{Key: 0, At: 3, Found: true}, {Key: 1, At: 3}, {Key: 2, At: 7},
+		{Key: 3, At: 7, Found: true}}, tr.Lookups)
+	require.Equal(t, []Key{{Hash: 7, Found: true, Changed: true, Both: true}, {Hash: 8, Changed: true, Both: true},
+		{Hash: 7, Both: true}, {Hash: 8, Found: true, Both: true}}, tr.Keys)
+	tr.CountChanged()
+	require.Equal(t, 2, tr.Changed)
 	require.Equal(t, []Scan{{At: 2}, {At: 5, Entries: 1}, {At: 5, Entries: 2}}, tr.Scans)
 	require.EqualValues(t, 4, tr.Span)
 }

@@ -28,7 +28,9 @@ func (m *Model) sample() Sample {
 		if n == 0 {
 			continue
 		}
-		s.Keys++
+		if s.Keys++; t.Keys[i].Both && t.Keys[i].Found {
+			s.Keys-- // counted with the other answer
+		}
 		if t.Keys[i].Found {
 			s.Found += n
 		}

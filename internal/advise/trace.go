@@ -2,8 +2,8 @@ package advise
 
 import "time"
 
-// A Trace is what was asked of a store. Lookups and scans are each in the order of time. Lookups of one key share its
-// entry in Keys.
+// A Trace has the lookups and scans of a store, each in the order of time. Lookups of one key with the same answer
+// share an entry in Keys. A key that was looked up before it was written, and again afterwards, has two entries.
 type Trace struct {
 	Keys    []Key
 	Lookups []Lookup
@@ -13,17 +13,20 @@ type Trace struct {
 	Span    time.Duration // from the first to the last; 0: not known
 	Dropped uint64        // lookups that are known to lack
 	Cut     uint64        // lookups and scans that were left out at the end
-	Changed int           // lookups whose answer in the trace is not that of the store now
+	Changed int           // lookups whose answer in the trace is not that of the store now, as far as that is known
 }
 
-// A Key is one that was looked up.
+// A Key is a looked-up key with one of the two answers.
 type Key struct {
-	Bytes []byte // the key itself, for those who find its path; nil if there is only a hash
-	Hash  uint64 // tells keys apart, and nothing else
-	Found bool   // the store has a value under it
+	Bytes   []byte // the key itself, for those who find its path; nil if there is only a hash
+	Hash    uint64 // tells keys apart, and nothing else
+	Found   bool   // its lookups found a value
+	Changed bool   // the store has the other answer now, as far as that is known
+	Both    bool   // Keys has an entry with the other answer as well
 
-	// Path has the files that a lookup comes to, in order, up to the one that answers. A
-	// lookup that memtables answer has none.
+	// Path has the files that a lookup with this answer reaches, in order, up to the one that answers. A lookup that
+	// memtables answer has none. If the key was absent and is present now, no file of the path has it. If it was
+	// present and is gone, the last file of the path had it.
 	Path []Step
 
 	// Pathless says that the path is not known, as of a key of which there is only a hash. It is
@@ -49,9 +52,49 @@ type Step struct {
 
 // A Lookup is one that was made.
 type Lookup struct {
-	Key   int32         // of Trace.Keys
+	Key   int32         // of Trace.Keys, or of those that SetLookups gets
 	Found bool          // its answer then, whatever the store has now
 	At    time.Duration // since the trace began
+}
+
+// SetLookups sets the trace's lookups, which are in the order of time, and its keys. Each lookup has the number of its
+// key in keys, whatever the answer was; a key with both answers becomes two. Until a store is asked, the last lookup of
+// a key says which answer has changed.
+func (t *Trace) SetLookups(keys []Key, lookups []Lookup) {
+	const none = -1
+	entries := make([][2]int32, len(keys)) // of t.Keys, by answer
+	for i := range entries {
+		entries[i] = [2]int32{none, none}
+	}
+	for i := range lookups {
+		l := &lookups[i]
+		pair, answer := &entries[l.Key], 0
+		if l.Found {
+			answer = 1
+		}
+		if pair[answer] == none {
+			pair[answer] = int32(len(t.Keys))
+			k := keys[l.Key]
+			k.Found = l.Found
+			t.Keys = append(t.Keys, k)
+		}
+		l.Key = pair[answer]
+		t.Keys[l.Key].Changed = false
+		if other := pair[1-answer]; other != none {
+			t.Keys[l.Key].Both, t.Keys[other].Both, t.Keys[other].Changed = true, true, true
+		}
+	}
+	t.Lookups = lookups
+}
+
+// CountChanged counts the lookups whose answer has changed.
+func (t *Trace) CountChanged() {
+	t.Changed = 0
+	for _, l := range t.Lookups {
+		if t.Keys[l.Key].Changed {
+			t.Changed++
+		}
+	}
 }
 
 // A Scan is one that was made: a seek and the entries that it returned.

@@ -54,10 +54,6 @@ func (a *asked) locate(ctx context.Context, s *store, tick func(int)) error {
 		tick(1)
 	}
 	s.noteSizes()
-	for _, l := range a.trace.Lookups {
-		if k := &a.trace.Keys[l.Key]; !k.Pathless && k.Found != l.Found {
-			a.trace.Changed++
-		}
-	}
+	a.trace.CountChanged()
 	return nil
 }

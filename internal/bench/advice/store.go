@@ -229,13 +229,35 @@ func (t *table) age() uint64 {
 	return uint64(max(t.Listing.Seq, t.Listing.LargestSeq))
 }
 
+// maxNeighbours bounds the search for an absent key right behind a present one.
+const maxNeighbours = 8
+
+// answer looks a key up whose lookups had k.Found as their answer. If the key was absent and is present now, an absent
+// key right behind it takes its place in k: its lookups read the same blocks.
+func (s *store) answer(k *advise.Key) (e *kv.Explanation, err error) {
+	key := k.Bytes
+	for i := range maxNeighbours {
+		if e, err = s.db.Explain(key); err != nil {
+			return nil, fmt.Errorf("advise: look up %q: %w", key, err)
+		}
+		if k.Changed = i > 0 || e.Found != k.Found; e.Found == k.Found || k.Found {
+			break
+		}
+		key = append(slices.Clip(key), 0)
+	}
+	if e.Found == k.Found {
+		k.Bytes = key
+	}
+	return e, nil
+}
+
 // path looks a key up, and notes which files that came to.
 func (s *store) path(k *advise.Key) error {
-	e, err := s.db.Explain(k.Bytes)
+	e, err := s.answer(k)
 	if err != nil {
-		return fmt.Errorf("advise: look up %q: %w", k.Bytes, err)
+		return err
 	}
-	k.Hash, k.Found = e.Hash, e.Found
+	k.Hash = e.Hash
 	for _, step := range e.Steps {
 		if step.Level < 0 || step.Verdict == kv.RuledOutByBounds || step.Verdict == kv.RuledOutByRangeTombstone {
 			continue
@@ -265,6 +287,9 @@ func (s *store) path(k *advise.Key) error {
 			}
 		}
 		k.Path = append(k.Path, to)
+	}
+	if last := len(k.Path) - 1; last >= 0 && e.Found != k.Found {
+		k.Path[last].Present = k.Found
 	}
 	return nil
 }

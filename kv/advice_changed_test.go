@@ -1,0 +1,122 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/advise"
+)
+
+// cachedStore returns a store of 2,000 keys in one run, of which a program uses others as a cache: what it does not
+// find it writes. The writes are in a run of their own, or in a memtable. Every key that was looked up was absent once
+// and found twice.
+func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
+	t.Helper()
+	db, err := Open(t.TempDir(), o)
+	require.NoError(t, err)
+	for n := range 2000 {
+		fine(t, db.Set(adviceKey(2*n), make([]byte, 100), NoSync))
+	}
+	require.NoError(t, db.Compact(nil, nil))
+	var out bytes.Buffer
+	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+	require.NoError(t, err)
+	db.TraceLookups(tracer)
+	for range 3 {
+		for n := range 1000 {
+			key := adviceKey(2*n + 1)
+			ok, err := db.Has(key)
+			fine(t, err)
+			if !ok {
+				fine(t, db.Set(key, make([]byte, 100), NoSync))
+			}
+		}
+	}
+	require.NoError(t, tracer.Close())
+	if flush {
+		require.NoError(t, db.Flush())
+	}
+	return db, out.Bytes()
+}
+
+// A lookup that found nothing is taken to find nothing, though its key was written since; a third of them here.
+func TestAdviceOfAStoreThatIsFilledOnAMiss(t *testing.T) {
+	t.Parallel()
+	for _, flush := range []bool{true, false} {
+		db, trace := cachedStore(t, &Options{LookupSample: 1 << 20, L0CompactionThreshold: 10}, flush)
+		fromTrace, err := db.AdviseTrace(t.Context(), bytes.NewReader(trace))
+		require.NoError(t, err)
+		fromSample, err := db.Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 3000, fromSample.Sample.Lookups)
+		for _, a := range []*Advice{fromTrace, fromSample} {
+			require.Equal(t, 1000, a.Sample.Keys)
+			require.Equal(t, 1000, a.Sample.Changed, "flushed %t", flush)
+			// The first quarter of the lookups is not counted: 750 of 1,000 that found nothing.
+			require.Equal(t, 250, a.Now.Absent.Operations)
+			require.Equal(t, 2000, a.Now.Found.Operations)
+			require.Less(t, a.Now.Absent.Blocks, 0.1)
+			inFiles := 0.0
+			if flush {
+				inFiles = 1
+			}
+			require.InDelta(t, inFiles, a.Now.Found.Blocks, 0.01)
+		}
+		require.NoError(t, db.Close())
+	}
+}
+
+// Paths are those of lookups with the answer of then, whatever the store has of the key now.
+func TestPathsOfKeysThatChanged(t *testing.T) {
+	t.Parallel()
+	for _, flush := range []bool{true, false} {
+		db, err := Open(t.TempDir(), &Options{L0CompactionThreshold: 10})
+		require.NoError(t, err)
+		for n := range 100 {
+			fine(t, db.Set(adviceKey(n), make([]byte, 100), NoSync))
+		}
+		require.NoError(t, db.Compact(nil, nil))
+		fine(t, db.Delete(adviceKey(50), NoSync))
+		fine(t, db.Set(adviceKey(60), []byte("new"), NoSync))
+		if flush {
+			require.NoError(t, db.Flush())
+		}
+		w, err := db.newWhereabouts()
+		require.NoError(t, err)
+		path := func(n int, found bool) (files []string, changed bool) {
+			key := adviceKey(n)
+			e, err := db.Explain(key)
+			require.NoError(t, err)
+			k := advise.Key{Bytes: key, Hash: e.Hash, Found: found}
+			require.NoError(t, w.path(&k))
+			require.Equal(t, found, k.Found)
+			for _, s := range k.Path {
+				files = append(files, fmt.Sprint(w.files[s.File].run.Level > 0, s.Present))
+			}
+			return files, k.Changed
+		}
+		check := func(n int, found, changed bool, want ...string) {
+			t.Helper()
+			files, c := path(n, found)
+			require.Equal(t, changed, c, "key %d, found %t, flushed %t", n, found, flush)
+			require.Equal(t, want, files, "key %d, found %t, flushed %t", n, found, flush)
+		}
+		check(40, true, false, "true true")
+		if flush {
+			check(50, false, false, "false true")
+			check(50, true, true, "false true")
+			check(60, true, false, "false true")
+			check(60, false, true, "false false", "true false")
+		} else {
+			check(50, false, false)
+			check(50, true, true, "true true")
+			check(60, true, false)
+			check(60, false, true, "true false")
+		}
+		w.close()
+		require.NoError(t, db.Close())
+	}
+}
