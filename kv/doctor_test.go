@@ -303,6 +303,7 @@ func requireWholeIngests(t *testing.T, got map[string]string, what string) {
 // Open recovers, also if CURRENT is gone. With the manifests gone, all files of an ingest
 // are there, or none.
 func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
+	scale.OneGoroutine(t, "repair and verification are of one goroutine each")
 	t.Parallel()
 	want := scale.Count(16, 60)
 	cuts, unlisted := 0, 0

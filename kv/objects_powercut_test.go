@@ -103,6 +103,7 @@ func (r *cacheRun) damage(disk *pebblevfs.MemFS) {
 // After a power cut at any call of the local disk the cache gives no wrong bytes, nor after its files were damaged
 // beside, and the store opens.
 func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
+	scale.OneGoroutine(t, "power is cut between the calls of one goroutine; other tests read the cache from several")
 	t.Parallel()
 	want, cuts, fewer := scale.Count(10, 60), 0, 0
 	// After one cut in ten or twenty something is left, so that those of one seed may leave nothing.

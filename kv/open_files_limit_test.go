@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -30,6 +31,7 @@ func init() {
 // A process that may open fewer files than the store has, and than MaxOpenFiles says, does all
 // it is asked, and damages nothing.
 func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
+	scale.OneGoroutine(t, "the files of one process are counted; TestOpenFilesAreBounded has several readers")
 	t.Parallel()
 	for _, most := range []int{30, 1000} {
 		dir := t.TempDir()

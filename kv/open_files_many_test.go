@@ -44,6 +44,7 @@ func init() {
 // MaxOpenFiles is less than that and where it promises more than there are. No step fails; and
 // where the rest of the program has all files, what fails is no damage, and passes.
 func TestOpenFilesOfAStoreOfManyTables(t *testing.T) {
+	scale.OneGoroutine(t, "the files of one process are counted; TestOpenFilesAreBounded has several readers")
 	t.Parallel()
 	dir := t.TempDir()
 	out, err := child(t, "tables", dir, 0).CombinedOutput()
