@@ -67,6 +67,7 @@ type DB struct {
 
 	compactionRate rateLimiter
 	resumer        resumer
+	early          memtableWatch
 
 	operands operandMerger // of a store that follows a writer, guarded by mu
 

@@ -193,9 +193,10 @@ func (d *DB) flush(job flushJob) error {
 	return nil
 }
 
-// waitForBackground returns when no flush, no compaction and no ingest runs, and nothing is
+// waitForBackground returns when no flush, no compaction and no ingest runs, no memtable is examined, and nothing is
 // being prepared.
 func (d *DB) waitForBackground() {
+	d.early.wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.flushing || d.preparing || d.compactions.running > 0 || d.ingesting > 0 {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -59,6 +60,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 				db.compactions.paused = true
 				db.mu.Unlock()
 			}
+			db.early.tombstones.Store(math.MaxInt64) // all are in one file
 			deleteKeys(t, db, n, 2*n)
 			require.NoError(t, db.Flush())
 			if reopen { // what the manifest says is enough
@@ -87,6 +89,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 			setEach(t, db, 0, most*n-n, []byte("value"))
 			require.NoError(t, db.Compact(nil, nil))
 			written := db.Metrics().CompactionWrittenBytes
+			db.early.tombstones.Store(math.MaxInt64) // all are in one file
 			deleteKeys(t, db, n, 2*n)
 			require.NoError(t, db.Delete(tombKey(0), Async)) // the file spans all keys
 			require.NoError(t, db.Delete(tombKey(most*n), Async))
@@ -158,6 +161,26 @@ func TestAQueueStaysBounded(t *testing.T) {
 		t.Logf("%v: steps: at most %d, %d on average; written: %.1f", kind, worst, sum/scans, written)
 		require.LessOrEqual(t, worst, 24_000, "%v", kind)
 		require.LessOrEqual(t, written, 7.0, "%v", kind)
+	}
+}
+
+// So it is with default options, whose memtables are large: tombstones in memory count.
+func TestAQueueStaysBoundedWithDefaultOptions(t *testing.T) {
+	scale.OneGoroutine(t, "a count of entries")
+	t.Parallel()
+	const length, batch = 30_000, 1000
+	for kind := range numCompactions {
+		db := openMem(t, &Options{Compaction: kind})
+		setEach(t, db, 0, length, make([]byte, 20))
+		worst := 0
+		for front := 0; front < 2*length; front += batch {
+			setEach(t, db, length+front, length+front+batch, make([]byte, 20))
+			deleteKeys(t, db, front, front+batch)
+			db.waitForBackground()
+			worst = max(worst, stepsToFirst(t, db, nil))
+		}
+		t.Logf("%v: at most %d steps", kind, worst)
+		require.LessOrEqual(t, worst, 16_000, "%v", kind)
 	}
 }
 

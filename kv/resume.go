@@ -101,6 +101,7 @@ func (d *DB) endBackground() {
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
+	d.early.stop()
 	d.waitForBackground()
 }
 

@@ -68,6 +68,7 @@ func (d *DB) rotate(arena int) error {
 	d.mem.LastSeq.Store(uint64(d.commits.LastSeq()))
 	d.imms = append(d.imms, d.mem)
 	d.mem = next
+	d.early.renew()
 	d.installState()
 	d.scheduleFlush()
 	return nil

@@ -17,6 +17,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
 			d.prepareSpare()
 		}
+		d.early.written(m)
 		return m, nil
 	}
 	d.askClock()

@@ -46,7 +46,7 @@ type Memtable struct {
 
 	used     atomic.Uint64 // bytes of nodes, and of values << 32
 	reserved atomic.Int64  // bytes promised by Reserve and not given back
-	count    atomic.Int64  // points
+	count    atomic.Int64  // points, and tombstones among them << 32
 
 	// tails holds, for each level, a node on it, or head: the last one, but for
 	// stores that races have put in the wrong order.
@@ -144,7 +144,11 @@ func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 // entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 	err := m.insert(k, hash, value)
-	if err == nil {
+	switch {
+	case err != nil:
+	case k.Kind() == base.KindDelete:
+		m.count.Add(1 + 1<<32)
+	default:
 		m.count.Add(1)
 	}
 	return err
@@ -274,7 +278,10 @@ func (m *Memtable) Size() int64 {
 }
 
 // Len returns the number of points.
-func (m *Memtable) Len() int { return int(m.count.Load()) }
+func (m *Memtable) Len() int { return int(m.count.Load() & math.MaxUint32) }
+
+// Deletes returns the number of points that are tombstones.
+func (m *Memtable) Deletes() int { return int(m.count.Load() >> 32) }
 
 // HasPoints reports whether there are points.
 func (m *Memtable) HasPoints() bool { return m.next(head) != nilNode }

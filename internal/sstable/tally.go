@@ -1,6 +1,8 @@
 package sstable
 
 import (
+	"bytes"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 )
@@ -20,6 +22,26 @@ type tally struct {
 // between, from which on they count as dense: a scan that comes to them takes several times as
 // long as the search for its first key.
 const DenseStretch = 100
+
+// A Count counts entries as the writer of a file does, without writing one.
+type Count struct{ t tally }
+
+// NewCount returns the count of no entries.
+func NewCount() *Count { return &Count{newTally()} }
+
+// Add counts an entry, and reports whether it is under a newer value or tombstone of its key. Entries come in the order
+// of a file.
+func (c *Count) Add(k base.InternalKey, value []byte) (covered bool) {
+	c.t.add(k, value, c.t.Entries > 0 && bytes.Equal(k.User, c.t.last.User))
+	return c.t.covered
+}
+
+// Info returns what a file of these entries would say of them. The ids of blob files are left out.
+func (c *Count) Info() *FileInfo {
+	c.t.finish()
+	c.t.Blobs = c.t.refs.sorted()
+	return &FileInfo{Properties: c.t.Properties}
+}
 
 func newTally() tally { return tally{Properties: Properties{SmallestSeq: base.MaxSeqNum}} }
 
@@ -85,4 +107,12 @@ func (t *tally) addToStretch(kind base.Kind) {
 
 func (t *tally) addSeq(s base.SeqNum) {
 	t.SmallestSeq, t.LargestSeq = min(t.SmallestSeq, s), max(t.LargestSeq, s)
+}
+
+// finish sets what is known when all entries are counted.
+func (t *tally) finish() {
+	t.ExpiryOctiles = t.expiries.octiles()
+	if t.Entries > 0 {
+		t.Largest = append([]byte{}, t.last.User...)
+	}
 }

@@ -315,13 +315,11 @@ func (w *Writer) writeRangeDels() {
 }
 
 func (w *Writer) finishProperties() error {
-	w.props.ExpiryOctiles = w.props.expiries.octiles()
+	w.props.finish()
 	if w.props.Merges > 0 {
 		w.props.Merger = w.o.Merger
 	}
-	if w.props.Entries > 0 {
-		w.props.Largest = append([]byte{}, w.props.last.User...)
-	} else if len(w.tombstones) == 0 {
+	if w.props.Entries == 0 && len(w.tombstones) == 0 {
 		w.props.SmallestSeq = 0
 	}
 	if w.props.Apart > 0 {

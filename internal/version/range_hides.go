@@ -1,6 +1,10 @@
 package version
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/internal/rangedel"
+)
 
 // How much of blob files the values take that range tombstones hide is not known before tables
 // are merged. What is known is which older tables they reach over: those that they cover count whole, and
@@ -39,16 +43,24 @@ func (v *Version) weigh(t *Table, older []*Run) {
 	if r == nil {
 		return
 	}
-	tombs := r.Tombstones().Clip(nil, nil, nil)
-	hides := uint64(0)
+	t.hides.Store(blobBytesUnderAll(older, r.Tombstones().Clip(nil, nil, nil)) + 1)
+}
+
+// BlobBytesUnder returns about how many bytes of blob files the tables of a version refer to for keys under range
+// tombstones, which are in order and do not overlap.
+func (v *Version) BlobBytesUnder(tombs []rangedel.Tombstone) uint64 {
+	return blobBytesUnderAll(v.Runs, tombs)
+}
+
+// blobBytesUnderAll is BlobBytesUnder for tables of runs.
+func blobBytesUnderAll(runs []*Run, tombs []rangedel.Tombstone) (sum uint64) {
 	if len(tombs) > mostFragments {
-		hides = blobBytesUnder(older, t.Smallest, t.UpperBound())
-	} else {
-		for _, f := range tombs {
-			hides += blobBytesUnder(older, f.Start, f.End)
-		}
+		return blobBytesUnder(runs, tombs[0].Start, tombs[len(tombs)-1].End)
 	}
-	t.hides.Store(hides + 1)
+	for _, f := range tombs {
+		sum += blobBytesUnder(runs, f.Start, f.End)
+	}
+	return sum
 }
 
 // blobBytesUnder returns about how many bytes of blob files tables of runs refer to for keys of [lo, hi).

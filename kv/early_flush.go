@@ -1,0 +1,165 @@
+package kv
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// A memtable is flushed before it is full if the table that it would become starts a compaction which is worth it.
+// Two things do that: tombstones and expired values in long stretches, which every scan over them passes, and
+// entries that may hide large values, which take space until they meet. What is compacted for them is bounded as it
+// is for tables.
+
+// A pendingTable is what is known of the table that a flush of the active memtable would write.
+type pendingTable struct {
+	*version.Table
+	tombs   []rangedel.Tombstone // that do not overlap
+	garbage uint64               // bytes of records in blob files that a flush lets go of
+}
+
+// pendingTableOf returns the table that a flush of m at now would write, if no snapshot needed older versions. It
+// takes O(n), with n entries. The caller has a state with m.
+func pendingTableOf(m *memTable, now uint64) (p pendingTable) {
+	count, garbage := sstable.NewCount(), uint64(0)
+	it := m.NewIter()
+	for ok := it.First(); ok; ok = it.Next() {
+		k, value := it.Key(), it.Value()
+		size, expired := uint64(0), false
+		if k.Kind().Expires() {
+			expiry, _, cut := base.CutExpiry(value)
+			expired = cut && expiry <= now
+		}
+		if k.Kind().Apart() {
+			if h, _, err := blob.HandleOf(k.Kind(), value); err == nil {
+				size = uint64(h.Length)
+			}
+		}
+		if expired {
+			k, value = base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil
+		}
+		if covered := count.Add(k, value); covered || expired {
+			garbage += size
+		}
+	}
+	if m.HasTombstones() {
+		p.tombs = rangedel.NewSet(m.Tombstones().AppendAll(nil)).Clip(nil, nil, nil)
+	}
+	p.Table, p.garbage = &version.Table{Table: tablemeta.Of(0, count.Info(), p.tombs)}, garbage
+	p.RangeDeletes = uint64(len(p.tombs))
+	return p
+}
+
+// nextExpiry returns the time from now until the next moment that is known at which values of the table have expired;
+// 0 if no scan would notice.
+func (p pendingTable) nextExpiry(now uint64) time.Duration {
+	if p.Expiring < version.MinDense {
+		return 0
+	}
+	next := p.LastExpiry
+	for _, moment := range p.ExpiryOctiles {
+		if moment > now {
+			next = min(next, moment)
+		}
+	}
+	return version.UntilExpiry(func(wait time.Duration) bool { return next <= now+uint64(wait/time.Microsecond) })
+}
+
+// measureMemtable returns the log of the active memtable, which names it, and its size.
+func (d *DB) measureMemtable() (log uint64, size int64) {
+	n := ownStripe()
+	s := d.acquire(n)
+	if s == nil {
+		return 0, 0
+	}
+	defer d.release(s, n)
+	return s.mem.Log, s.mem.Size()
+}
+
+// examineMemtable flushes the active memtable if that is worth it. If not, it returns when to examine the memtable
+// again because values expire; 0: when it has grown.
+func (d *DB) examineMemtable() (again time.Duration) {
+	d.askClock()
+	now := d.told.time()
+	n := ownStripe()
+	s := d.acquire(n)
+	if s == nil {
+		return 0
+	}
+	defer d.release(s, n)
+	p := pendingTableOf(s.mem, now)
+	d.mu.Lock()
+	reason := d.flushReason(p)
+	d.mu.Unlock()
+	if reason == "" {
+		return p.nextExpiry(now)
+	}
+	d.log.Debug("a memtable is flushed before it is full", "reason", reason, "entries", p.Entries, "tombstones",
+		p.Deletes, "range tombstones", p.RangeDeletes)
+	if err := d.flushEarly(s.mem.Log); err != nil {
+		d.log.Debug("a memtable was not flushed before it is full", "error", err)
+	}
+	return 0
+}
+
+// flushReason says why the active memtable must be flushed before it is full, of which p is known; "": it need not.
+// The caller holds d.mu.
+func (d *DB) flushReason(p pendingTable) string {
+	if p.Entries+p.RangeDeletes == 0 {
+		return ""
+	}
+	v := d.current
+	dense := v.Levels[0].DenseDeletes + p.DenseDeletes
+	if p.DenseDeletes > 0 && !d.heldBySnapshots(p.LargestSeq) && version.WorthMerging(dense, d.mergedWith(v, p)) {
+		return reasonDense
+	}
+	s := d.blobSpace(v)
+	allowed := s.mostHidden
+	if s.live == 0 {
+		allowed = float64(d.blobSizeFor(v))
+	}
+	if !s.hides() && s.mayHide()+memtableHides(v, &s, p) > allowed {
+		return reasonHidden
+	}
+	return ""
+}
+
+// mergedWith returns the number of entries that a compaction of level 0 would merge after a flush of p. The caller
+// holds d.mu.
+func (d *DB) mergedWith(v *version.Version, p pendingTable) uint64 {
+	if d.opts.Compaction != Leveled {
+		entries := p.Entries
+		for n := range v.Levels {
+			entries += v.Levels[n].Entries
+		}
+		return entries
+	}
+	baseLevel, _ := d.drainedLevels(v)
+	s := version.SpanOf(append(slices.Clip(v.Level0()), p.Table))
+	return p.Entries + v.Levels[0].Entries + version.EntriesOf(v.Levels[baseLevel].Overlapping(s.Lo, s.Hi))
+}
+
+// memtableHides returns the bytes in blob files that a flush of p lets go of, or shows to be hidden in tables.
+func memtableHides(v *version.Version, s *blobSpace, p pendingTable) float64 {
+	hides := float64(p.Entries-p.Overwritten)*s.perEntry + float64(v.BlobBytesUnder(p.tombs))
+	return min(hides, s.live) + float64(p.garbage)
+}
+
+// flushEarly has the active memtable flushed if it still has this log, and others do not wait already.
+func (d *DB) flushEarly(log uint64) error {
+	return d.commits.Exclusive(context.Background(), func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.mem.Log != log || d.mem.Empty() || d.failure != nil || d.closing || len(d.imms)+1 >= d.opts.MaxMemtables {
+			return nil
+		}
+		return d.rotate(0)
+	})
+}
