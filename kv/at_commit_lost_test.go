@@ -210,3 +210,35 @@ func TestAtCommitSyncsEarly(t *testing.T) {
 	require.Eventually(t, func() bool { return out.Unsynced() < 2*maxUnsynced }, time.Minute, time.Millisecond)
 	require.NoError(t, db.Close())
 }
+
+// A sync that nobody has asked for, and that fails, is a failure of the store: nothing more is handed to a file that is
+// given up, and what was is durable once the store has resumed.
+func TestAtCommitEarlySyncFails(t *testing.T) {
+	t.Parallel()
+	fsys := newLossyFS()
+	o := &Options{fs: fsys, SeparateAtCommit: true, backoff: quickBackoff}
+	db, err := Open("db", o)
+	require.NoError(t, err)
+	m := model{}
+	v := strings.Repeat("v", 1<<20)
+	for i := range maxUnsynced >> 20 {
+		k := fmt.Sprintf("key%02d", i)
+		if err := db.Set([]byte(k), []byte(v), NoSync); err == nil {
+			m[k] = v
+		} else { // the last begins the sync
+			require.Equal(t, maxUnsynced>>20-1, i)
+			require.ErrorIs(t, err, errDisk)
+		}
+		fsys.set(true) // the file is there
+	}
+	until(func() bool { return db.Metrics().Failures > 0 })
+	fsys.set(false)
+	db.untilResumed()
+	require.NoError(t, db.Set([]byte("later"), []byte("1"), NoSync))
+	m["later"] = "1"
+	db.abandonLikeACrash(t)
+	db, err = Open("db", o)
+	require.NoError(t, err)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}

@@ -218,6 +218,7 @@ func (d *DB) close() error {
 	d.interruptRefresh()
 	endless := func() bool { return d.failedError() != nil || d.inFiles() }
 	err := errors.Join(d.commits.Close(endless), d.follower.close())
+	d.logValues.early.Wait()
 	err = errors.Join(err, d.failedError())
 	if err == nil {
 		err = d.releaseLog()

@@ -2,6 +2,8 @@ package kv
 
 import (
 	"errors"
+	"io/fs"
+	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -46,23 +48,29 @@ type logBlob struct {
 	syncing atomic.Bool // syncEarly runs, or has failed
 }
 
-// syncEarly begins a sync if much is in memory. One that fails is told to the next sync of the log, and to the flush.
-func (l *logBlob) syncEarly() {
-	if l.out.Unsynced() < maxUnsynced || !l.syncing.CompareAndSwap(false, true) {
-		return
-	}
-	go func() {
-		if l.out.Sync() == nil {
-			l.syncing.Store(false)
-		}
-	}()
-}
-
 // logValues is what a commit.Pipeline asks for large values. It is the leader's.
 type logValues struct {
 	d       *DB
 	current *logBlob // of the log that takes writes; nil: it has none
 	buf     []byte
+	early   sync.WaitGroup // of syncEarly
+}
+
+// syncEarly begins a sync of the current file if much is in memory. If it fails, so does the store: what the next
+// writers hand over would be in a file that is given up.
+func (v *logValues) syncEarly() {
+	l := v.current
+	if l.out.Unsynced() < maxUnsynced || !l.syncing.CompareAndSwap(false, true) {
+		return
+	}
+	v.early.Go(func() {
+		switch err := l.out.Sync(); {
+		case err == nil:
+			l.syncing.Store(false)
+		case !errors.Is(err, fs.ErrClosed): // else a flush has copied what the file has
+			_ = v.d.commits.Fail("syncing a log's blob file", err) // writers are told
+		}
+	})
 }
 
 var _ commit.Values = (*logValues)(nil)
@@ -188,7 +196,7 @@ func (v *logValues) Flush() error {
 	if err := l.w.Flush(); err != nil {
 		return err
 	}
-	l.syncEarly()
+	v.syncEarly()
 	size := l.w.Size()
 	v.d.counters.blobCommitted.Add(uint64(size - l.counted))
 	l.counted = size

@@ -156,7 +156,9 @@ func (d *DB) abandon() error {
 	defer close(d.isClosed)
 	d.endBackground()
 	d.cleaner.Stop()
-	err := errors.Join(d.commits.Abandon(), d.follower.close(), closeLogBlobs(d.held.all()))
+	err := errors.Join(d.commits.Abandon(), d.follower.close())
+	d.logValues.early.Wait()
+	err = errors.Join(err, closeLogBlobs(d.held.all()))
 	d.mu.Lock()
 	next := d.takeSpare() // its log stays for the next Open to remove
 	d.mu.Unlock()
