@@ -23,14 +23,27 @@ type rudeness struct {
 	leave  func()
 	armed  atomic.Bool
 	called atomic.Bool
+	within string // not empty: only where a function of this name is on the stack
 }
 
 // act is what a function of the application calls.
 func (r *rudeness) act() {
-	if r.armed.Load() {
+	if r.armed.Load() && (r.within == "" || isWithin(r.within)) {
 		r.called.Store(true)
 		r.leave()
 	}
+}
+
+// isWithin reports whether a function of a name, or one in it, is on the caller's stack.
+func isWithin(name string) bool {
+	callers := make([]uintptr, 100)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for f, more := frames.Next(); more; f, more = frames.Next() {
+		if strings.Contains(f.Function, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // soon returns when f has, and fails the test if it does not.
@@ -160,6 +173,21 @@ var callbackTests = []callbackTest{
 	{name: "Filter.MayContainHash in MultiGet", set: rudeFilter("ask"), act: func(_ *testing.T, db *DB, _ *rudeness) {
 		_, _ = db.MultiGet([][]byte{[]byte("k1x"), []byte("k1y")})
 	}},
+	{name: "Filter.MayContainHash in a goroutine of MultiGet", act: askedBeside,
+		set: func(o *Options, r *rudeness) {
+			rudeFilter("ask")(o, r)
+			r.within, o.BlockSize = "sharedBlocks).help", 64
+		}},
+	{name: "Filter.MayContainHash beside goroutines of MultiGet", act: askedBeside,
+		set: func(o *Options, r *rudeness) {
+			rudeFilter("ask")(o, r)
+			r.within, o.BlockSize = "sharedBlocks).lead", 64
+		}},
+	{name: "Prefix.Name in an edit", act: tombstonesFlushed,
+		set: func(o *Options, r *rudeness) {
+			rudePrefix(o, r)
+			r.within = "OpenTombstones"
+		}},
 	{name: "Filter.MayContainHash in a commit", set: rudeFilter("ask"), act: validated},
 	{name: "RangeFilter's builder", set: rudeRanges("add"), act: flushed},
 	{name: "RangeFilter in a scan", set: rudeRanges("ask"), act: func(_ *testing.T, db *DB, _ *rudeness) {
@@ -265,6 +293,37 @@ func validated(t *testing.T, db *DB, r *rudeness) {
 	require.NoError(t, db.Flush())
 	r.armed.Store(true)
 	_ = tx.Commit(nil)
+}
+
+// tombstonesFlushed flushes a table whose range tombstones have it opened.
+func tombstonesFlushed(_ *testing.T, db *DB, _ *rudeness) {
+	_ = db.DeleteRange([]byte("l"), []byte("m"), nil)
+	_ = db.Set([]byte("l"), nil, nil)
+	_ = db.Flush()
+}
+
+// askedBeside has goroutines of a MultiGet ask filters: of a key whose versions go on in the block after that which
+// they have read.
+func askedBeside(t *testing.T, db *DB, _ *rudeness) {
+	var keys [][]byte
+	for i := range 20 {
+		keys = append(keys, fmt.Appendf(nil, "b%02d", i))
+		require.NoError(t, db.Set(keys[i], make([]byte, 100), NoSync))
+	}
+	s := db.NewSnapshot()
+	defer s.Close()
+	for _, k := range keys {
+		require.NoError(t, db.Set(k, make([]byte, 100), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	db.opts.fs.(*faultFS).set(func(c ioCall) (int, error) {
+		if c.op == "read" {
+			time.Sleep(time.Millisecond) // as a device does: others read at the same time
+		}
+		return 0, nil
+	})
+	defer db.opts.fs.(*faultFS).set(nil)
+	_, _ = s.MultiGet(keys)
 }
 
 func rudeClock(o *Options, r *rudeness) {
@@ -393,7 +452,12 @@ type rudePrefixer struct{ *rudeness }
 
 func rudePrefix(o *Options, r *rudeness) { o.Prefix = rudePrefixer{r} }
 
-func (rudePrefixer) Name() string { return "rude" }
+func (p rudePrefixer) Name() string {
+	if p.within != "" {
+		p.act()
+	}
+	return "rude"
+}
 
 func (p rudePrefixer) Prefix(key []byte) ([]byte, bool) {
 	p.act()

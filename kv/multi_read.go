@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
@@ -164,6 +165,7 @@ type sharedBlocks struct {
 	taken  atomic.Int64 // of blocks; may be more
 	left   atomic.Int64 // of blocks, those that somebody else may wait for
 	done   chan struct{}
+	failed atomic.Pointer[error] // what a filter did to a goroutine
 }
 
 // take returns a block that is the caller's to read; nil if all have been taken.
@@ -184,7 +186,7 @@ func (s *sharedBlocks) takeAll() []blockWants {
 func (s *sharedBlocks) finish(n int) bool { return s.left.Add(-int64(n)) == 0 }
 
 // help reads shared blocks with r, which is its own from the first block that it has taken until the last
-// block is read.
+// block is read. A filter of the application that ends it leaves what it has not read unread.
 func (s *sharedBlocks) help(r *blockReader) {
 	b := s.take()
 	if b == nil {
@@ -192,12 +194,18 @@ func (s *sharedBlocks) help(r *blockReader) {
 	}
 	r.own, r.asked, r.shared = nil, 0, s
 	n := 0
-	for ; b != nil; b = r.next() {
-		r.read(b)
-		n++
+	err := callback.Do("Filter or Prefix", func() error {
+		for ; b != nil; b = r.next() {
+			n++
+			r.read(b)
+		}
+		return nil
+	})
+	if err != nil {
+		s.failed.CompareAndSwap(nil, &err)
 	}
 	r.shared = nil
-	if s.finish(n) {
+	if s.finish(n + len(r.own)) {
 		s.done <- struct{}{}
 	}
 }
@@ -225,7 +233,7 @@ func (m *multiGet) reader(i int) *blockReader {
 }
 
 // readShared reads what is r's together with others, n in all. If reads turn out to be slow that were not, it
-// leaves what nobody has begun to r.
+// leaves what nobody has begun to r. What filters of the application do to another goroutine, they do to the caller's.
 func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
 	s := &sharedBlocks{blocks: r.own, waits: waits, done: make(chan struct{}, 1)}
 	s.left.Store(int64(len(r.own)))
@@ -233,17 +241,26 @@ func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
 		go s.help(m.reader(i))
 	}
 	r.own, r.asked, r.shared = nil, 0, s
+	s.lead(r)
+	if err := s.failed.Load(); err != nil {
+		callback.Resume(*err)
+	}
+}
+
+// lead reads shared blocks with r, and returns when nobody else reads any, also if a filter ends its goroutine.
+func (s *sharedBlocks) lead(r *blockReader) {
 	mine := 0
+	defer func() {
+		r.shared = nil
+		if !s.finish(mine + len(r.own) + len(s.takeAll())) {
+			<-s.done
+		}
+	}()
 	for b := r.next(); b != nil; b = r.next() {
 		mine++
 		if r.read(b) && !s.waits && r.shared != nil {
 			r.own = s.takeAll()
 			break
 		}
-	}
-	r.shared = nil
-	mine += len(r.own)
-	if !s.finish(mine) {
-		<-s.done
 	}
 }

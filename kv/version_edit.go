@@ -49,7 +49,11 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.orphan(e)
 		return d.fail(brokenManifest, writingManifest, err)
 	}
-	next.OpenTombstones(&d.tables, e)
+	// To open a table may ask filters. The edit is made, whatever they do: who needs the table opens it then.
+	_ = d.guard(func() error {
+		next.OpenTombstones(&d.tables, e)
+		return nil
+	})
 	d.mu.Lock()
 	if e.LogNum > 0 {
 		d.logNum = e.LogNum

@@ -27,32 +27,42 @@ func (m *Merging) rebuildFar(reverse bool, move func(Iter) bool, cold func(*Run)
 	if len(waits) < 2 {
 		return m.rebuild(reverse, move)
 	}
-	m.pass.Seeking = true
-	var wait sync.WaitGroup
-	left := make([]error, len(waits)) // what range filters of the application did to a goroutine
-	for n, i := range waits {
-		wait.Go(func() {
-			left[n] = callback.Do("RangeFilter", func() error {
-				on[i] = move(m.Iters[i])
-				return nil
-			})
-		})
-	}
-	for i, it := range m.Iters {
-		if len(waits) > 0 && waits[0] == i {
-			waits = waits[1:]
-			continue
-		}
-		on[i] = move(it)
-	}
-	wait.Wait()
-	callback.Resume(errors.Join(left...))
-	m.pass.Seeking = false
+	m.moveBeside(on, waits, move)
 	n := 0
 	return m.rebuild(reverse, func(Iter) bool {
 		n++
 		return on[n-1]
 	})
+}
+
+// moveBeside moves all iterators, those that wait for requests side by side, and notes which are on an entry. No
+// goroutine outlives the call, also if a range filter of the application ends the caller's.
+func (m *Merging) moveBeside(on []bool, waits []int, move func(Iter) bool) {
+	left := make([]error, len(waits)) // what range filters did to a goroutine
+	func() {
+		m.pass.Seeking = true
+		var wait sync.WaitGroup
+		defer func() {
+			wait.Wait()
+			m.pass.Seeking = false
+		}()
+		for n, i := range waits {
+			wait.Go(func() {
+				left[n] = callback.Do("RangeFilter", func() error {
+					on[i] = move(m.Iters[i])
+					return nil
+				})
+			})
+		}
+		for i, it := range m.Iters {
+			if len(waits) > 0 && waits[0] == i {
+				waits = waits[1:]
+				continue
+			}
+			on[i] = move(it)
+		}
+	}()
+	callback.Resume(errors.Join(left...))
 }
 
 // coldFirst reports whether First needs a read, as far as can be told without one.

@@ -3,11 +3,14 @@ package iterator
 import (
 	"bytes"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"weak"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -29,4 +32,36 @@ func TestReleasedSourcesForgetAStoreInAnObjectStore(t *testing.T) {
 	require.Nil(t, cache.Value())
 	require.Nil(t, lower.Value())
 	runtime.KeepAlive(&s)
+}
+
+// A range filter that ends the goroutine which moves iterators leaves none of the others at work: what they read from
+// may be gone then.
+func TestNoMoveOutlivesTheOneThatLeaves(t *testing.T) {
+	t.Parallel()
+	for _, leave := range []func(){func() { panic("boom") }, runtime.Goexit} {
+		m := NewMerging(&Run{}, &Run{}, &memtable.Iter{})
+		m.pass = &sstable.Pass{}
+		moving := make(chan struct{})
+		var moved atomic.Int64
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }()
+			m.rebuildFar(false, func(it Iter) bool {
+				if _, ok := it.(*Run); !ok {
+					close(moving)
+					leave()
+				}
+				<-moving
+				for range 1000 {
+					runtime.Gosched()
+				}
+				moved.Add(1)
+				return false
+			}, func(*Run) bool { return true })
+		}()
+		<-ended
+		require.EqualValues(t, 2, moved.Load())
+		require.False(t, m.pass.Seeking)
+	}
 }
