@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,7 +93,14 @@ func TestPathsOfKeysThatChanged(t *testing.T) {
 			require.NoError(t, w.path(&k))
 			require.Equal(t, found, k.Found)
 			for _, s := range k.Path {
-				files = append(files, fmt.Sprint(w.files[s.File].run.Level > 0, s.Present))
+				file := "young"
+				if w.files[s.File].run.Level > 0 {
+					file = "old"
+				}
+				if s.Present {
+					file += " has it"
+				}
+				files = append(files, file)
 			}
 			return files, k.Changed
 		}
@@ -104,17 +110,17 @@ func TestPathsOfKeysThatChanged(t *testing.T) {
 			require.Equal(t, changed, c, "key %d, found %t, flushed %t", n, found, flush)
 			require.Equal(t, want, files, "key %d, found %t, flushed %t", n, found, flush)
 		}
-		check(40, true, false, "true true")
+		check(40, true, false, "old has it")
 		if flush {
-			check(50, false, false, "false true")
-			check(50, true, true, "false true")
-			check(60, true, false, "false true")
-			check(60, false, true, "false false", "true false")
+			check(50, false, false, "young has it")
+			check(50, true, true, "young has it")
+			check(60, true, false, "young has it")
+			check(60, false, true, "young", "old")
 		} else {
 			check(50, false, false)
-			check(50, true, true, "true true")
+			check(50, true, true, "old has it")
 			check(60, true, false)
-			check(60, false, true, "true false")
+			check(60, false, true, "old")
 		}
 		w.close()
 		require.NoError(t, db.Close())
