@@ -253,7 +253,9 @@ func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
 			_, err := s.db.BackupContext(ctx, io.Discard, BackupMark{})
 			return err
 		},
-		"ingest":     func(ctx context.Context) error { return s.db.IngestContext(ctx, []string{path}, nil) },
+		"ingest": func(ctx context.Context) error { // a copy would wait at the gate
+			return s.db.IngestContext(ctx, []string{path}, &IngestOptions{Link: true})
+		},
 		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
 	} {
 		cause := errors.New(name)

@@ -70,9 +70,8 @@ var contracts = map[string]map[string][]string{
 		"Every byte of the files is checked first.": {
 			"TestIngestRefuses", "TestIngestRefusesHostileFiltersOfPrefixes",
 			"TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn"},
-		"They are then linked into the store's directory where the file system can, and copied otherwise; " +
-			"those at the paths stay, and must not be written to again (IngestOptions.Copy lifts that).": {
-			"TestIngestLinksOrCopies"},
+		"They are then copied into the store's directory, or linked if IngestOptions.Link is set; " +
+			"those at the paths stay.": {"TestIngestLinksOrCopies"},
 		"When Ingest returns, the writes are on stable storage.": {
 			"TestPowerCutDuringIngest"},
 		"After an error or a crash the store has all of the files or none.": {

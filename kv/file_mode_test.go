@@ -70,7 +70,7 @@ func TestFileMode(t *testing.T) {
 			}
 			require.NoError(t, db.Compact(nil, nil))
 			file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), nil, "zz=1")
-			require.NoError(t, db.IngestContext(t.Context(), []string{file}, &IngestOptions{Copy: true}))
+			require.NoError(t, db.Ingest([]string{file}))
 			require.NoError(t, db.Checkpoint(filepath.Join(dir, "new", "copies", "checkpoint")))
 			stream, _ := backUp(t, db, BackupMark{})
 			require.NoError(t, Restore(strings.NewReader(string(stream)), filepath.Join(dir, "new", "restored"), o))
@@ -132,7 +132,7 @@ func TestFilesKeepTheirModes(t *testing.T) {
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
 	require.NoError(t, db.Flush())
 	file := ingestFile(t, vfs.OSWithMode(0o604), filepath.Join(t.TempDir(), "f"), nil, "b=1")
-	require.NoError(t, db.Ingest([]string{file}))
+	require.NoError(t, db.IngestContext(t.Context(), []string{file}, &IngestOptions{Link: true}))
 	db.settle()
 	entries, err = os.ReadDir(dir)
 	require.NoError(t, err)

@@ -13,9 +13,10 @@ import (
 
 // IngestOptions are the choices of IngestContext. The zero value is the safe one.
 type IngestOptions struct {
-	// Copy copies the files where linking them would do. A linked file must never
-	// be written to again: the store's file and the one at its path are the same.
-	Copy bool
+	// Link links the files into the store's directory where the file system can, in place of copying them. A linked
+	// file must never be written to again, not even under a new content: the store's file and the one at its path
+	// are the same. A program that writes its next file under another name, or removes the path first, may set it.
+	Link bool
 
 	// SkipVerify reads no more of a file than its footer, index, filter and range
 	// tombstones. What its blocks hold is then taken on trust: whoever wrote the
@@ -32,9 +33,8 @@ type IngestOptions struct {
 // must not overlap each other. Within a file, DeleteRange hides what the store has and
 // nothing of the file.
 //
-// Every byte of the files is checked first. They are then linked into the store's
-// directory where the file system can, and copied otherwise; those at the paths
-// stay, and must not be written to again (IngestOptions.Copy lifts that). When
+// Every byte of the files is checked first. They are then copied into the store's
+// directory, or linked if IngestOptions.Link is set; those at the paths stay. When
 // Ingest returns, the writes are on stable storage. After an error or a crash the
 // store has all of the files or none.
 //
@@ -82,7 +82,7 @@ type ingestJob struct {
 func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
 	in := &ingestJob{d: d, ctx: ctx}
 	in.files.Options = ingest.Options{Source: d.fs, FS: d.fs, Dir: d.dir, Log: d.log, Filter: d.opts.Filter,
-		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: o.Copy, SkipVerify: o.SkipVerify,
+		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: !o.Link, SkipVerify: o.SkipVerify,
 		Interrupted: in.interrupted,
 		CheckEntry:  func(key, value []byte) error { return errors.Join(checkKey(key), checkValue(value)) }}
 	if d.opts.InMemory {

@@ -77,7 +77,7 @@ func (r *modelRun) ingest(n int) {
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	require.NoError(r.t, r.db.IngestContext(r.t.Context(), paths,
-		&IngestOptions{Copy: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
+		&IngestOptions{Link: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
 	r.m = next
 }
 
@@ -209,7 +209,7 @@ func (r *cutRun) ingest() error {
 	}
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
-	return r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Copy: r.rng.IntN(2) == 0})
+	return r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Link: r.rng.IntN(2) == 0})
 }
 
 // TestPowerCutDuringIngest cuts the power while files are taken in, between writes

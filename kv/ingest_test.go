@@ -213,7 +213,7 @@ func TestIngestRefuses(t *testing.T) {
 			if ctx == nil {
 				ctx = context.Background()
 			}
-			err := db.IngestContext(ctx, c.paths, &IngestOptions{Copy: copies})
+			err := db.IngestContext(ctx, c.paths, &IngestOptions{Link: !copies})
 			require.ErrorIs(t, err, c.want, name)
 			require.ErrorContains(t, err, c.text, name)
 			requireContents(t, model{"k": "v"}, db)
@@ -253,18 +253,22 @@ func TestIngestLinksOrCopies(t *testing.T) {
 	require.NoError(t, os.Symlink("file", link))
 	for _, c := range []struct {
 		path string
-		opts IngestOptions
 		same bool
-	}{{path, IngestOptions{}, true}, {link, IngestOptions{}, true}, {path, IngestOptions{Copy: true}, false}} {
+	}{{path, true}, {link, true}, {path, false}} {
 		dir := t.TempDir()
 		db := openDir(t, dir, nil)
-		require.NoError(t, db.IngestContext(context.Background(), []string{c.path}, &c.opts))
+		require.NoError(t, db.IngestContext(context.Background(), []string{c.path}, &IngestOptions{Link: c.same}))
 		a, err := os.Stat(path)
 		require.NoError(t, err)
 		b, err := os.Lstat(only(t, dir, manifest.FileTable))
 		require.NoError(t, err)
 		require.Equal(t, c.same, os.SameFile(a, b))
 		require.True(t, b.Mode().IsRegular())
+		if !c.same { // the next file of the same name is the program's own
+			require.NoError(t, os.WriteFile(path, []byte("next"), 0o600))
+			requireGet(t, db, "x", "1")
+			require.NoError(t, db.Compact(nil, nil))
+		}
 		require.NoError(t, db.Close())
 	}
 }

@@ -145,7 +145,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			err = db.IngestContext(t.Context(), []string{"in.sst"}, &IngestOptions{Copy: copied})
+			err = db.IngestContext(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
 			return errors.Join(err, db.Close())
 		}, func(fs sift.FS, what string) {
 			got, err := Open("db", &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})

@@ -385,7 +385,7 @@ func TestIngest(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Equal(t, before, ok(t, "scan", store), "all or nothing")
 	}
-	ok(t, "ingest", store, overlapping, "--copy", "--skip-verify")
+	ok(t, "ingest", store, overlapping, "--link", "--skip-verify")
 	require.Equal(t, "6\n", ok(t, "scan", store, "--count"))
 	ok(t, "verify", store)
 }

@@ -22,7 +22,7 @@ var helpTexts = map[string]string{
 		"way.",
 	"compression": "Compression of new files: none, snappy or zstd; by default as the store was last opened, or " +
 		"snappy.",
-	"copy":          "Copy the files. By default they are linked where possible, and must not be written to again.",
+	"link":          "Link the files into the store in place of copying them. They must not be written to again.",
 	"dump_blob":     "Print a blob file: every value that lies apart there, with its key, past damage.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",

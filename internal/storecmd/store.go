@@ -152,7 +152,7 @@ type ingestCommand struct {
 	takesOver
 	Dir
 	Files      cli.Files `arg:"" help:"Sorted files of sstable.Writer, in any order; their keys must not overlap."`
-	Copy       bool      `help:"${copy}"`
+	Link       bool      `help:"${link}"`
 	SkipVerify bool      `help:"Take on trust that the files are whole: read no data blocks."`
 	Create     bool      `help:"Create the store if it is not there."`
 }
@@ -161,7 +161,7 @@ type ingestCommand struct {
 func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 	var files, bytes uint64
 	err := c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error {
-		err := db.IngestContext(ctx, c.Files, &kv.IngestOptions{Copy: c.Copy, SkipVerify: c.SkipVerify})
+		err := db.IngestContext(ctx, c.Files, &kv.IngestOptions{Link: c.Link, SkipVerify: c.SkipVerify})
 		m := db.Metrics()
 		files, bytes = m.IngestedFiles, m.IngestedBytes
 		return err

@@ -89,7 +89,7 @@ func (w *worker) ingest() *Finding {
 		slices.Reverse(paths)
 	}
 	return w.attempt(op, func() error {
-		return w.db.IngestContext(context.Background(), paths, &kv.IngestOptions{Copy: w.rng.IntN(3) == 0})
+		return w.db.IngestContext(context.Background(), paths, &kv.IngestOptions{Link: w.rng.IntN(3) == 0})
 	})
 }
 

@@ -32,7 +32,7 @@ func TestIngestedFilesKeepTheirPlaceInHistory(t *testing.T) {
 		_, err = w.Finish()
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		require.NoError(t, db.IngestContext(t.Context(), []string{path}, &kv.IngestOptions{Copy: true}))
+		require.NoError(t, db.Ingest([]string{path}))
 		require.NoError(t, db.Set([]byte("b"), []byte("new"), nil))
 		require.NoError(t, db.Flush())
 		require.NoError(t, db.Close())
