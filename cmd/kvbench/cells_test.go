@@ -139,6 +139,10 @@ func TestDiffOfTwoSweeps(t *testing.T) {
 	require.Equal(t, 4, status)
 	require.Contains(t, stdout, "FAIL absent blocks/op>0%")
 	require.Contains(t, stderr, "threshold passed")
+	status, stdout, stderr = kvbench(t, &program{}, "diff", a, one[0], "--fail-on", "blocks/op>0%")
+	require.Equal(t, 4, status, "a cell is gone")
+	require.Contains(t, stdout, "FAIL blocks/op>0%")
+	require.Contains(t, stderr, "is missing from the second set")
 	status, _, stderr = kvbench(t, &program{}, "diff", a, b, "--fail-on", "blocs/op>0%")
 	require.Equal(t, 2, status, stderr)
 }

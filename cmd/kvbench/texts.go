@@ -204,8 +204,8 @@ var longHelps = map[string]string{
 		"(default random,names,urls,series).",
 	"filters_csv": "With --ranges, also write the result as CSV, a line for each filter and kind of ranges.",
 	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
-		"percentage. A time counts only if the test can tell the change from chance. Example: --fail-on " +
-		"'ns/op>5%,absent blocks/op>0%'.",
+		"percentage. A time counts only if the test can tell the change from chance. A metric that the second set " +
+		"does not have counts as such a change. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'.",
 	"format": "What to print: table, markdown, csv (tidy: a line per number), benchstat (input of " +
 		"benchstat) or json (an array of the results) (default table).",
 	"report_html": "Also write one page with charts, tables and the data, which needs no network; - prints it " +

@@ -33,7 +33,10 @@ func Diff(w io.Writer, d *results.Diff, all bool) error {
 				quantity(v.B),
 				deltaText(v.Delta))
 		}
-		if len(d.Violations) > 0 {
+		for _, m := range d.Missing {
+			out.Printf("\nFAIL %s: %s: %s %s is missing from the second set", m.Limit, m.Cell, m.Kind, m.Unit)
+		}
+		if len(d.Violations)+len(d.Missing) > 0 {
 			out.Printf("\n")
 		}
 		out.List("Notes",

@@ -21,6 +21,7 @@ type Diff struct {
 	Equal      int         `json:"equal"`   // exact metrics that are equal
 	Changed    int         `json:"changed"` // exact metrics that are not
 	Violations []Violation `json:"violations"`
+	Missing    []Missing   `json:"missing"`
 	Warnings   []string    `json:"warnings"`
 }
 
@@ -71,12 +72,12 @@ func (c Change) MarshalJSON() ([]byte, error) {
 // of one cell each are compared whatever their settings.
 func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
 	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{},
-		Warnings: []string{}}
+		Missing: []Missing{}, Warnings: []string{}}
 	right := map[string]*cell.Result{}
 	for _, r := range b {
 		right[r.Settings.Text()] = r
 	}
-	var pairs []Pair
+	var pairs, gone []Pair
 	for _, r := range a {
 		other := right[r.Settings.Text()]
 		if other == nil && len(a) == 1 && len(b) == 1 {
@@ -84,6 +85,7 @@ func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
 		}
 		if other == nil {
 			d.OnlyA = append(d.OnlyA, r.Name)
+			gone = append(gone, Pair{Name: r.Name, A: r})
 			continue
 		}
 		delete(right, other.Settings.Text())
@@ -103,7 +105,7 @@ func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
 	}
 	d.Cells = pairs
 	d.warn()
-	return d, d.enforce(limits)
+	return d, d.enforce(limits, gone)
 }
 
 // pair compares the metrics of a cell.

@@ -76,41 +76,69 @@ func (l Limit) passes(c *Comparison) bool {
 	return float64(c.Delta) < l.Delta
 }
 
-// enforce notes the violations of limits. A limit on what no cell has is an error, so
-// that a misspelt one does not hold forever.
-func (d *Diff) enforce(limits []Limit) error {
+// Missing is a metric that a limit is for: a cell of the first set has it, and the second set has not.
+type Missing struct {
+	Limit string `json:"limit"`
+	Cell  string `json:"cell"`
+	Kind  string `json:"kind"`
+	Unit  string `json:"unit"`
+}
+
+// covers reports whether the limit is for a metric.
+func (l Limit) covers(m *cell.Metric) bool {
+	return m.Unit == l.Unit && (l.Kind == "" || m.Kind == l.Kind)
+}
+
+// enforce notes the violations of limits, and what is missing for them, in the cells of both sets and in those that
+// are gone from the second. A limit on a metric that no cell of the first set has is an error, so that a misspelt one
+// does not hold forever.
+func (d *Diff) enforce(limits []Limit, gone []Pair) error {
 	for _, l := range limits {
 		known, units := false, []string{}
-		for _, p := range d.Cells {
-			for i := range p.Metrics {
-				c := &p.Metrics[i]
-				if !slices.Contains(units, c.Unit) {
-					units = append(units, c.Unit)
+		for _, p := range slices.Concat(d.Cells, gone) {
+			for i := range p.A.Metrics {
+				m := &p.A.Metrics[i]
+				if !slices.Contains(units, m.Unit) {
+					units = append(units, m.Unit)
 				}
-				if c.Unit != l.Unit || l.Kind != "" && c.Kind != l.Kind {
-					continue
-				}
-				known = true
-				if l.passes(c) {
-					d.Violations = append(d.Violations, Violation{l.text, p.Name, *c})
+				if l.covers(m) {
+					known = true
+					d.enforceOn(l, &p, m)
 				}
 			}
 		}
 		if !known {
-			return bench.Usagef("--fail-on %q: no cell has that metric; there are %s", l.text,
+			return bench.Usagef("--fail-on %q: no cell of the first set has that metric; there are %s", l.text,
 				strings.Join(units, ", "))
 		}
 	}
 	return nil
 }
 
-// Err returns nil if no limit is passed, and otherwise an error that matches
-// bench.ErrThreshold and shows the first.
-func (d *Diff) Err() error {
-	if len(d.Violations) == 0 {
-		return nil
+// enforceOn is enforce for one metric.
+func (d *Diff) enforceOn(l Limit, p *Pair, m *cell.Metric) {
+	same := func(c Comparison) bool { return c.Kind == m.Kind && c.Unit == m.Unit }
+	at := slices.IndexFunc(p.Metrics, same)
+	if at < 0 {
+		d.Missing = append(d.Missing, Missing{l.text, p.Name, m.Kind, m.Unit})
+	} else if c := &p.Metrics[at]; l.passes(c) {
+		d.Violations = append(d.Violations, Violation{l.text, p.Name, *c})
 	}
-	v := d.Violations[0]
-	return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all)",
-		bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*float64(v.Delta), len(d.Violations))
+}
+
+// Err returns nil if no limit is passed and no metric of one is missing. Otherwise the error matches
+// bench.ErrThreshold and shows the first of them.
+func (d *Diff) Err() error {
+	switch {
+	case len(d.Violations) > 0:
+		v := d.Violations[0]
+		return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
+			bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*float64(v.Delta), len(d.Violations),
+			len(d.Missing))
+	case len(d.Missing) > 0:
+		m := d.Missing[0]
+		return fmt.Errorf("%w: %s: %s, %s %s is missing from the second set (%d missing in all)",
+			bench.ErrThreshold, m.Limit, m.Cell, m.Kind, m.Unit, len(d.Missing))
+	}
+	return nil
 }

@@ -109,6 +109,44 @@ func TestLimits(t *testing.T) {
 	require.ErrorContains(t, err, "ns/op")
 }
 
+// A limit on what the second set has no more does not pass: neither a cell nor a metric that is gone.
+func TestALimitFailsOnWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	a := set(result("none", 1, 1, 2, 3), result("bloom:10", 1, 1, 2, 3))
+	stripped := result("none", 1, 1, 2, 3)
+	stripped.Metrics = stripped.Metrics[:2] // no counters
+	limits, err := ParseLimits([]string{"blocks/op>0%"})
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		b    []*cell.Result
+		want []string // names of cells
+	}{
+		"all there":   {a, nil},
+		"a cell":      {a[:1], []string{a[1].Name}},
+		"a metric":    {set(stripped, a[1]), []string{a[0].Name}},
+		"both":        {set(stripped), []string{a[0].Name, a[1].Name}},
+		"one is more": {append(set(result("xor:8", 1, 1, 2, 3)), a...), nil},
+	} {
+		d, err := Compare(a, tc.b, limits)
+		require.NoError(t, err, name)
+		var got []string
+		for _, m := range d.Missing {
+			require.Equal(t, Missing{"blocks/op>0%", m.Cell, "absent", "blocks/op"}, m, name)
+			got = append(got, m.Cell)
+		}
+		require.Equal(t, tc.want, got, name)
+		if tc.want == nil {
+			require.NoError(t, d.Err(), name)
+			continue
+		}
+		require.Equal(t, bench.StatusThreshold, bench.Status(d.Err()), name)
+		require.ErrorContains(t, d.Err(), tc.want[0]+", absent blocks/op is missing from the second set", name)
+	}
+	d, err := Compare(a, a[:1], nil)
+	require.NoError(t, err)
+	require.NoError(t, d.Err(), "without a limit nothing fails")
+}
+
 // TestTheIntervalHoldsWhatItShould draws many pairs of samples whose ratio is known.
 func TestTheIntervalHoldsWhatItShould(t *testing.T) {
 	const pairs, truth = 500, 1.2
