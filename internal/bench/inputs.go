@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -46,17 +44,4 @@ func CheckSeconds(seconds float64) error {
 		return Usagef("--seconds %g: want more than 0, up to 3600", seconds)
 	}
 	return nil
-}
-
-// TempDir makes a directory for the stores of an experiment, where --dir says or, if
-// that is empty, where the system has temporary files.
-func TempDir(parent, experiment string) (string, error) {
-	if info, err := os.Stat(parent); parent != "" && (err != nil || !info.IsDir()) {
-		return "", Usagef("--dir %s: not a directory; create it or choose another", parent)
-	}
-	dir, err := os.MkdirTemp(parent, "kvbench-"+experiment+"-*")
-	if err != nil {
-		return "", fmt.Errorf("make a directory for the stores: %w", err)
-	}
-	return dir, nil
 }

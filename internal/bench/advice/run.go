@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -118,10 +117,12 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 
 // verify measures what the configuration asks for.
 func (r *Result) verify(ctx context.Context, v *verification, c *Config) (err error) {
-	if v.dir, err = bench.TempDir(c.Dir, "advise"); err != nil {
+	dir, remove, err := bench.TempDir(c.Dir, "advise")
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(v.dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
+	v.dir = dir
 	if r.Checks, err = v.check(ctx, r.groups(c.Sweep)); err == nil {
 		r.Verdict = v.verdict(r.Checks)
 	}

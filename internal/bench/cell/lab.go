@@ -27,22 +27,23 @@ type Lab struct {
 	// Wrap, if set, stands between a cell and each store it opens.
 	Wrap func(store string, s engine.Store) engine.Store
 
-	dir  string
-	last *built // store of the last cell
+	dir    string
+	remove func() error // removes dir
+	last   *built       // store of the last cell
 }
 
 // NewLab makes the directory in parent, the system's if that is empty. The caller
 // closes the lab.
 func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
-	dir, err := bench.TempDir(parent, "cells")
+	dir, remove, err := bench.TempDir(parent, "cells")
 	if err != nil {
 		return nil, err
 	}
-	return &Lab{Argv: argv, Progress: p, dir: dir}, nil
+	return &Lab{Argv: argv, Progress: p, dir: dir, remove: remove}, nil
 }
 
 // Close removes the directory with everything in it.
-func (l *Lab) Close() error { return os.RemoveAll(l.dir) }
+func (l *Lab) Close() error { return l.remove() }
 
 // Dir returns the directory, for stores that are no cells.
 func (l *Lab) Dir() string { return l.dir }

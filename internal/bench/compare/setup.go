@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/bench"
@@ -23,11 +22,11 @@ type Setup struct {
 
 // inTemporary runs an experiment, whose stores are in a directory that is gone when it returns.
 func (s *Setup) inTemporary(experiment string, run func(dir string) error) (err error) {
-	dir, err := bench.TempDir(s.Dir, experiment)
+	dir, remove, err := bench.TempDir(s.Dir, experiment)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	return run(dir)
 }
 

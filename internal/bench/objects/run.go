@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -50,11 +49,11 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	if x.compression, err = sstable.ParseCompression(c.Compression); err != nil {
 		return nil, err
 	}
-	dir, err := bench.TempDir(c.Dir, "objects")
+	dir, remove, err := bench.TempDir(c.Dir, "objects")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	x.logs = filepath.Join(dir, "log")
 	x.result = &Result{Schema: Schema, Environment: environ.Capture(c.Argv, dir), Settings: c.Settings}
 	if err := x.open(dir); err != nil {

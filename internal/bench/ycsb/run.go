@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -136,11 +135,11 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := bench.TempDir(c.Dir, "ycsb")
+	dir, remove, err := bench.TempDir(c.Dir, "ycsb")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	r = &Result{
 		Schema: Schema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), Settings: c.Settings,
 		TimerNs: int64(measure.TimerCost()),
