@@ -22,6 +22,13 @@ type backupCommand struct {
 	Verify cli.File `placeholder:"FILE" help:"${verify}"`
 }
 
+// Help is what --help of the command says beside its flags.
+func (backupCommand) Help() string {
+	return "The store may be in use: a program that writes to it goes on, and its directory need not be writable. " +
+		"The backup then has every write up to one moment. Two such backups of a store that has flushed nothing " +
+		"between them cannot follow each other: the second is refused, and can be made later."
+}
+
 // Run makes a backup, or checks one.
 func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if c.Verify != "" {
@@ -41,12 +48,8 @@ func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if err := c.checkOutputs(); err != nil {
 		return err
 	}
-	store := &Dir{c.Store}
 	do := func(db *kv.DB) error { return c.backUp(ctx, p, db, since) }
-	if c.Store.remote() {
-		return store.read(ctx, p, do)
-	}
-	return store.write(ctx, p, do)
+	return (&Dir{c.Store}).writeOrRead(ctx, p, do, do)
 }
 
 func (c *backupCommand) backUp(ctx context.Context, p *program, db *kv.DB, since kv.BackupMark) error {

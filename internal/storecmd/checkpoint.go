@@ -18,7 +18,9 @@ type checkpointCommand struct {
 
 // Help is what --help of the command says beside its flags.
 func (checkpointCommand) Help() string {
-	return "In an object store nothing is copied, and a program that writes to it goes on: the state that the " +
+	return "A directory may be in use: while a program writes to it, or if it cannot be written to, the checkpoint " +
+		"is a copy without links, of every write up to one moment. " +
+		"In an object store nothing is copied, and a program that writes to it goes on: the state that the " +
 		"object store has now gets a name, and its files stay until siftkv drop-checkpoint. siftkv checkpoints lists " +
 		"them, a URL with checkpoint=NAME reads one, and siftkv clone makes a branch of one."
 }
@@ -35,7 +37,11 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	if err := out.Validate(); err != nil {
 		return usagef("%w", err)
 	}
-	err := c.write(ctx, p, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) })
+	err := c.writeOrRead(ctx, p, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) },
+		func(db *kv.DB) error {
+			_, err := (&copyCommand{From: c.Dir.Dir, To: out}).copy(ctx, p, db)
+			return err
+		})
 	if err == nil {
 		p.answer(object{"checkpoint", out.name()}, "")
 	}

@@ -34,7 +34,7 @@ func (c *copyCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	var sent *contents
-	err := p.view(ctx, c.From, func(db *kv.DB) (err error) {
+	err := (&Dir{c.From}).read(ctx, p, func(db *kv.DB) (err error) {
 		sent, err = c.copy(ctx, p, db)
 		return err
 	})
@@ -58,14 +58,6 @@ func (c *copyCommand) Run(ctx context.Context, p *program) error {
 	}, "%s: copy of store %016x as of sequence number %d: %d files, %d bytes, %d entries%s\n", c.To, sent.edit.StoreID,
 		sent.edit.LastSeq, len(sent.files), sent.bytes, sent.entries(), verified)
 	return err
-}
-
-// view opens a store beside its writer, for the time of a call.
-func (p *program) view(ctx context.Context, l Location, f func(db *kv.DB) error) error {
-	if l.remote() {
-		return (&Dir{l}).read(ctx, p, f)
-	}
-	return using(f)(kv.OpenReadOnly(string(l), nil))
 }
 
 // copy sends a view to the destination, and returns what it sent.

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -31,9 +32,12 @@ func (takesOver) Help() string {
 		"open it again."
 }
 
-// read opens the store read-only for the time of a call. In an object store it is a view, beside the writer.
+// read opens a view of the store for the time of a call: beside its writer, and where nothing may be written.
 func (d *Dir) read(ctx context.Context, p *program, f func(db *kv.DB) error) error {
-	return d.with(ctx, p, &kv.Options{ReadOnly: true}, false, f)
+	if d.Dir.remote() {
+		return d.with(ctx, p, &kv.Options{ReadOnly: true}, false, f)
+	}
+	return using(f)(kv.OpenReadOnly(string(d.Dir), nil))
 }
 
 // write opens the store, which must be there, for the time of a call, as it was opened last.
@@ -59,6 +63,23 @@ func (d *Dir) writeWith(ctx context.Context, p *program, o *kv.Options, f func(d
 		return fmt.Errorf("%w in %s: the directory is empty", kv.ErrNotExist, d.Dir)
 	}
 	return d.with(ctx, p, o, false, f)
+}
+
+// writeOrRead opens the store for writing, which settles what is in its log, and calls f. If a program writes to it, or
+// its directory cannot be written to, it calls view with a view of it. So it does in an object store.
+func (d *Dir) writeOrRead(ctx context.Context, p *program, f, view func(db *kv.DB) error) error {
+	if d.Dir.remote() {
+		return d.read(ctx, p, view)
+	}
+	opened := false
+	err := d.write(ctx, p, func(db *kv.DB) error {
+		opened = true
+		return f(db)
+	})
+	if !opened && (errors.Is(err, kv.ErrLocked) || vfs.IsUnwritable(err)) {
+		return d.read(ctx, p, view)
+	}
+	return err
 }
 
 // exists returns an error unless there is a store in an object store.
