@@ -112,12 +112,15 @@ func (d *DB) examineMemtable() (again time.Duration) {
 // flushReason says why the active memtable must be flushed before it is full, of which p is known; "": it need not.
 // The caller holds d.mu.
 func (d *DB) flushReason(p pendingTable) string {
-	if p.Entries+p.RangeDeletes == 0 {
-		return ""
-	}
 	v := d.current
-	dense := v.Levels[0].DenseDeletes + p.DenseDeletes
-	if p.DenseDeletes > 0 && !d.heldBySnapshots(p.LargestSeq) && version.WorthMerging(dense, d.mergedWith(v, p)) {
+	c := &d.compactions.pausedCompactions
+	if p.Entries+p.RangeDeletes == 0 || c.paused || c.cause != nil || v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
+		return "" // there is nothing to flush, or level 0 would only grow
+	}
+	before := v.Levels[0].DenseDeletes
+	merged := d.mergedWith(v, p)
+	if p.DenseDeletes > 0 && !d.heldBySnapshots(p.LargestSeq) && version.WorthMerging(before+p.DenseDeletes, merged) &&
+		!version.WorthMerging(before, merged-p.Entries) {
 		return reasonDense
 	}
 	s := d.blobSpace(v)

@@ -122,3 +122,27 @@ func TestALiveMemtableOfAStoreAtRestStays(t *testing.T) {
 		require.NoError(t, db.Close())
 	})
 }
+
+// A memtable is not flushed for a compaction that cannot begin: level 0 would only grow.
+func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, nil)
+	setEach(t, db, 0, 20_000, []byte("value"))
+	require.NoError(t, db.Compact(nil, nil))
+	pause := func(paused bool) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.compactions.paused = paused
+	}
+	pause(true)
+	flushes := db.Metrics().Flushes
+	deleteKeys(t, db, 0, minTombstones+100)
+	db.early.wait()
+	require.Zero(t, db.examineMemtable())
+	require.NotZero(t, inMemtable(db))
+	pause(false)
+	require.Zero(t, db.examineMemtable())
+	db.waitForBackground()
+	require.Equal(t, flushes+1, db.Metrics().Flushes)
+	require.NoError(t, db.Close())
+}

@@ -169,6 +169,7 @@ func (d *DB) flush(job flushJob) error {
 		d.settleHeld(mems, unneeded)
 		if job.next != nil {
 			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
+			d.early.renew()
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,4 +66,15 @@ func TestAWatchIsArmedAgain(t *testing.T) {
 	db.early.mu.Unlock()
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
 	require.True(t, db.early.armed.Load(), "a write does not wait for what expires")
+}
+
+// The first write of a memtable is noted as all others are, whoever replaced the one before.
+func TestAWriteToANewMemtableArmsTheWatch(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, &Options{MemtableSize: 64 << 10})
+	set(t, db, "k", strings.Repeat("x", 40<<10))
+	db.early.armed.Store(false) // the timer has ended
+	set(t, db, "l", strings.Repeat("x", 40<<10))
+	require.True(t, db.early.armed.Load())
+	require.NoError(t, db.Close())
 }

@@ -31,6 +31,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
 		case d.mem.Reserve(arena):
+			d.early.written(d.mem)
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed
