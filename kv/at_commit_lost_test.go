@@ -211,7 +211,7 @@ func TestAtCommitSyncsEarly(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// A sync that nobody has asked for, and that fails, is a failure of the store: nothing more is handed to a file that is
+// An early sync that fails is a failure of the store: nothing more is handed to a file that is
 // given up, and what was is durable once the store has resumed.
 func TestAtCommitEarlySyncFails(t *testing.T) {
 	t.Parallel()

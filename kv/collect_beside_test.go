@@ -122,16 +122,7 @@ func TestOverwritesBesideTheCopyingOfCompactKeepToTheLimit(t *testing.T) {
 			}
 			done <- err
 		}()
-		memtables := float64(s.opts.MaxMemtables * largeFlush)
-		for i := range max(scale.Count(3, 12), 3) * s.keys {
-			s.put(s.rng.IntN(s.keys), largeValue, 0)
-			if i%20 == 0 {
-				s.mu.Lock()
-				batch := s.blobSpace(s.current).batch
-				s.mu.Unlock()
-				require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, 2*largeFlush)+memtables)
-			}
-		}
+		s.overwriteWithin(t, 1.3)
 		stop()
 		require.NoError(t, <-done)
 		s.rest()

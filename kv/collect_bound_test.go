@@ -277,19 +277,26 @@ func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		t.Run(kind.String(), func(t *testing.T) {
 			s := openLarge(t, kind, 1.3)
-			memtables := float64(s.opts.MaxMemtables * largeFlush)
-			for i := range max(scale.Count(3, 12), 3) * s.keys {
-				s.put(s.rng.IntN(s.keys), largeValue, 0)
-				if i%20 == 0 {
-					s.mu.Lock()
-					batch := s.blobSpace(s.current).batch
-					s.mu.Unlock()
-					require.LessOrEqual(t, s.held(), s.needed()*1.3+max(batch, 2*largeFlush)+memtables)
-				}
-			}
+			s.overwriteWithin(t, 1.3)
 			s.rest()
 			s.requireLimit()
 			require.NoError(t, s.Close())
 		})
+	}
+}
+
+// overwriteWithin overwrites values at random. The store never holds more than times its data, a batch that writers
+// wait for, and what the memtables had.
+func (s *largeStore) overwriteWithin(t *testing.T, times float64) {
+	t.Helper()
+	memtables := float64(s.opts.MaxMemtables * largeFlush)
+	for i := range max(scale.Count(3, 12), 3) * s.keys {
+		s.put(s.rng.IntN(s.keys), largeValue, 0)
+		if i%20 == 0 {
+			s.mu.Lock()
+			batch := s.blobSpace(s.current).batch
+			s.mu.Unlock()
+			require.LessOrEqual(t, s.held(), s.needed()*times+max(batch, 2*largeFlush)+memtables)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func TestReplacedStreamsComeBackFromAStoreAtRest(t *testing.T) {
 	})
 }
 
-// Values that expired in the memtable, or were deleted there, are in nobody's way for ever.
+// Scans of a store at rest soon pass no values that expired or were deleted in the memtable.
 func TestScansOfAStoreAtRestPassNothingThatIsDead(t *testing.T) {
 	t.Parallel()
 	const n = 10_000

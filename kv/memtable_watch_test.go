@@ -68,7 +68,7 @@ func TestAWatchIsArmedAgain(t *testing.T) {
 	require.True(t, db.early.armed.Load(), "a write does not wait for what expires")
 }
 
-// The first write of a memtable is noted as all others are, whoever replaced the one before.
+// A write that replaces the memtable starts the timer, as all others do.
 func TestAWriteToANewMemtableArmsTheWatch(t *testing.T) {
 	t.Parallel()
 	db := openMem(t, &Options{MemtableSize: 64 << 10})

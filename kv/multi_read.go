@@ -233,7 +233,8 @@ func (m *multiGet) reader(i int) *blockReader {
 }
 
 // readShared reads what is r's together with others, n in all. If reads turn out to be slow that were not, it
-// leaves what nobody has begun to r. What filters of the application do to another goroutine, they do to the caller's.
+// leaves to r the blocks that no goroutine has begun. If a filter of the application panics in another goroutine, or
+// ends it, so it does to the caller's.
 func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
 	s := &sharedBlocks{blocks: r.own, waits: waits, done: make(chan struct{}, 1)}
 	s.left.Store(int64(len(r.own)))
@@ -247,7 +248,7 @@ func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
 	}
 }
 
-// lead reads shared blocks with r, and returns when nobody else reads any, also if a filter ends its goroutine.
+// lead reads shared blocks with r, and returns when no other goroutine reads any, also if a filter ends its goroutine.
 func (s *sharedBlocks) lead(r *blockReader) {
 	mine := 0
 	defer func() {

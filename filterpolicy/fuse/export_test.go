@@ -27,5 +27,5 @@ func Attempts(arity int, hashes *hash64.List) (failed, growth int, ok bool) {
 	return failed, growth, ok
 }
 
-// Layout returns where keys have their places, of an array for so many, after so many sizes that were too small.
-func Layout(arity int, keys uint64, growth int) peel.Layout { return layoutFor(arity, keys, growth) }
+// Layout returns the layout of an array for n keys, after growth sizes that were too small.
+func Layout(arity int, n uint64, growth int) peel.Layout { return layoutFor(arity, n, growth) }

@@ -57,7 +57,7 @@ func TestReadsBesideAWriter(t *testing.T) {
 	require.Empty(t, readers, "registrations have ended")
 }
 
-// Backups of a store that nobody writes can follow each other at any time.
+// An incremental backup of a store without new writes succeeds.
 func TestABackupOfAnUnchangedStoreFollowsTheLast(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
