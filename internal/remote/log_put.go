@@ -56,9 +56,10 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 			return 0, err
 		}
 	}
+	patience := l.opts.Patience + onSlowestLine(int64(l.buffered))
 	l.buffer, l.buffered, l.putting = nil, 0, true
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(l.ctx, l.opts.Patience)
+	ctx, cancel := context.WithTimeout(l.ctx, patience)
 	slot, err = l.w.Put(ctx, func(slot uint64) []byte { return l.encode(slot, list, chunks) })
 	cancel()
 	l.mu.Lock()

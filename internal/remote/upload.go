@@ -34,8 +34,7 @@ func (t *Tables) create(name string, keepsEnd bool) (vfs.WriteFile, error) {
 // Put uploads a file of the first size bytes of r, which is read from several goroutines. It is one request, or more
 // as for Create.
 func (t *Tables) Put(name string, r io.ReaderAt, size int64) error {
-	// A tenth of what the slowest usable line has.
-	timeout := max(t.o.ReadTimeout, time.Minute) + time.Duration(size>>20)*time.Second
+	timeout := max(t.o.ReadTimeout, time.Minute) + onSlowestLine(size)
 	err := t.retry(t.ctx, timeout, func(ctx context.Context) error { return t.store.Put(ctx, name, r, size) })
 	if err != nil {
 		return err
@@ -44,6 +43,10 @@ func (t *Tables) Put(name string, r io.ReaderAt, size int64) error {
 	t.stats.uploadBytes.Add(size)
 	return nil
 }
+
+// onSlowestLine returns how long size bytes take over the slowest line that is of use, 64 KiB/s. It is for stores that
+// hang: clients notice sooner when nothing moves.
+func onSlowestLine(size int64) time.Duration { return time.Duration(size>>10) * time.Second / 64 }
 
 var (
 	errUploaded = errors.New("the file was uploaded by Sync, and cannot be added to")

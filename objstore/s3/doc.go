@@ -17,9 +17,9 @@
 // # Requests
 //
 // A request is repeated after an error that may pass: refusals for haste, most replies of 500 and above, broken
-// connections, bodies that break off, and no reply in time. The pauses double, and are random in part. Every try has
-// a time limit, and the tries and the requests at once are bounded ([Options]). All requests are reported to the call's
-// [objstore.Meter]; the SDK repeats none by itself.
+// connections, bodies that break off, and no reply in time. The pauses double, and are random in part. A try has as
+// long as a slow line needs, but ends when nothing moves ([Options.Timeout]). The tries, and the requests at once, are
+// bounded. All requests are reported to the call's [objstore.Meter]; the SDK repeats none by itself.
 //
 // PutIfAbsent is the exception: it is repeated only if the server said that it did not do it. When its reply is lost
 // or does not come in time, or says 409, the error matches [objstore.ErrUnknown]. If it finds an object after it was
@@ -28,11 +28,12 @@
 //
 // # Uploads
 //
-// Objects of more than [Options.PartSize] bytes go up in parts, several at once. Nothing is there before the
-// request that puts the parts together, and if that is not sent, because a part failed or the context ended, the error
-// does not match ErrUnknown. An upload that failed is aborted, which Close waits for. A process that dies leaves parts
-// that no listing shows and that are billed, as does a lost reply to the beginning of an upload: give the bucket a
-// lifecycle rule for incomplete multipart uploads (AbortIncompleteMultipartUpload, one day).
+// Objects of more than [Options.PartSize] bytes go up in parts, several at once, fewer and smaller ones over a slow
+// line. Nothing is there before the request that puts the parts together, and if that is not sent, because a part
+// failed or the context ended, the error does not match ErrUnknown. An upload that failed is aborted, which Close waits
+// for. A process that dies leaves parts that no listing shows and that are billed, as does a lost reply to the
+// beginning of an upload: give the bucket a lifecycle rule for incomplete multipart uploads
+// (AbortIncompleteMultipartUpload, one day).
 //
 // # Checksums
 //

@@ -68,8 +68,11 @@ func judge(ctx context.Context, a *attempt, err error) *failure {
 	case isTrust(err):
 		return &failure{text: a.clean(reasonOf(err)), lost: a.sent.Load() > 0}
 	}
-	// The connection broke, the try took too long, or the reply makes no sense.
+	// The connection broke, the try made no progress, or the reply makes no sense.
 	f := &failure{text: a.clean(reasonOf(err)), again: true, lost: a.sent.Load() > 0}
+	if a.stalled.Load() {
+		f.text = "no reply in time"
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		f.causes = append(f.causes, io.ErrUnexpectedEOF)
 	}
@@ -94,13 +97,7 @@ func isTrust(err error) bool {
 // reasonOf leaves out what stands in the text of an error before its reason, URLs among it.
 func reasonOf(err error) string {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
-		if inner.Timeout() && errors.Is(err, context.DeadlineExceeded) {
-			return "no reply in time"
-		}
 		return inner.Err.Error()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "the reply took too long"
 	}
 	return err.Error()
 }

@@ -43,7 +43,7 @@ func (s *store) GetRange(ctx context.Context, key string, off int64, p []byte) (
 // get is one try of GetRange.
 func (c *call) get(ctx context.Context, off int64, p []byte, note objstore.Count) (n int, f *failure) {
 	input := &s3.GetObjectInput{Bucket: &c.s.Bucket, Key: c.s.full(c.key), Range: aws.String(rangeOf(off, len(p)))}
-	r := request{kind: objstore.Get, size: int64(len(p))}
+	r := request{kind: objstore.Get}
 	r.send = func(ctx context.Context, a *attempt) error {
 		reply, err := c.s.client.GetObject(ctx, input)
 		if err != nil {
@@ -54,8 +54,7 @@ func (c *call) get(ctx context.Context, off int64, p []byte, note objstore.Count
 		if err != nil {
 			return err
 		}
-		n, err = io.ReadFull(reply.Body, p[:expected])
-		a.bytes.Add(int64(n))
+		n, err = io.ReadFull(&countedBody{reply.Body, &a.progress}, p[:expected])
 		if errors.Is(err, io.EOF) { // none of them came
 			err = io.ErrUnexpectedEOF
 		}

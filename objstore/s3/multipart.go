@@ -51,7 +51,8 @@ func (c *call) upload(ctx context.Context, r io.ReaderAt, size int64) *failure {
 // a server that is still busy with a part may keep it although the upload is aborted.
 func (c *call) uploadParts(ctx context.Context, id string,
 	r io.ReaderAt, size int64) ([]types.CompletedPart, *failure) {
-	partSize := max(c.s.PartSize, (size+maxParts-1)/maxParts)
+	_, partSize := c.s.uplink.parts(c.s.Parts, c.s.PartSize)
+	partSize = max(partSize, (size+maxParts-1)/maxParts)
 	parts := make([]types.CompletedPart, (size+partSize-1)/partSize)
 	quit := make(chan struct{})
 	var (
@@ -60,18 +61,18 @@ func (c *call) uploadParts(ctx context.Context, id string,
 		failed *failure // the first one
 		all    sync.WaitGroup
 	)
-	take := func() int {
+	take := func(lane int) int {
 		mu.Lock()
 		defer mu.Unlock()
-		if failed != nil || next == len(parts) {
+		if lanes, _ := c.s.uplink.parts(c.s.Parts, c.s.PartSize); failed != nil || next == len(parts) || lane >= lanes {
 			return -1
 		}
 		next++
 		return next - 1
 	}
-	for range min(c.s.Parts, len(parts)) {
+	for lane := range min(c.s.Parts, len(parts)) {
 		all.Go(func() {
-			for i := take(); i >= 0; i = take() {
+			for i := take(lane); i >= 0; i = take(lane) {
 				off := int64(i) * partSize
 				part, f := c.uploadPart(ctx, quit, id, i, r, off, min(partSize, size-off))
 				mu.Lock()
@@ -100,8 +101,10 @@ func (c *call) uploadPart(ctx context.Context, quit <-chan struct{}, id string, 
 		}
 		return err
 	}
+	c.s.uplink.begin()
+	defer c.s.uplink.end()
 	f = c.repeat(ctx, request{
-		kind: objstore.Put, size: size, upload: true, quit: quit, send: sending(r, off, size, send),
+		kind: objstore.Put, upload: true, quit: quit, send: sending(r, off, size, send),
 	})
 	return part, f
 }
@@ -116,7 +119,7 @@ func (c *call) complete(ctx context.Context, id string, parts []types.CompletedP
 		})
 		return err
 	}
-	return c.repeat(ctx, request{kind: objstore.Put, size: size, commits: true, send: send})
+	return c.repeat(ctx, request{kind: objstore.Put, commits: true, joins: size, send: send})
 }
 
 // abort gives back the space of an upload's parts. The call does not wait for it, as its context may have ended;

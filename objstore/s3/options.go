@@ -14,13 +14,19 @@ type Options struct {
 	Bucket string // must be given
 	Prefix string // of all keys, with a slash between; a slash at the end may be left out
 
-	PartSize int64 // bytes; objects of more are uploaded in parts of so many, at least 5 MiB; 16 MiB
-	Parts    int   // of one object, uploaded at once; 4
-	Requests int   // of the whole store, at once; more wait; 128
+	// PartSize is the most that one request uploads, in bytes: larger objects are uploaded in parts, Parts at once.
+	// Over a line of less than 8 MB/s or so, parts are smaller and fewer at once. At least 5 MiB; 16 MiB and 4.
+	PartSize int64
+	Parts    int
 
-	Tries   int           // of a request that fails, all in all; 8
-	Pause   time.Duration // after the first try; it doubles up to 100 times that, less up to a half at random; 50 ms
-	Timeout time.Duration // of one try, and a second more for each MiB that it carries; 15 s
+	Requests int // of the whole store, at once; more wait; 128
+
+	Tries int           // of a request that fails, all in all; 8
+	Pause time.Duration // after the first try; it doubles up to 100 times that, less up to a half at random; 50 ms
+
+	// Timeout ends a try of which the network has moved nothing for so long, or less than 64 KiB of an object. After
+	// the beginning of an upload it is up to 64 s more, as the system's buffers may hold 4 MiB. Default: 15 s.
+	Timeout time.Duration
 
 	// HedgeAfter is how long GetRange waits for a reply before it sends the same request once more, and takes
 	// the first that succeeds. It buys the slowest replies off with requests, which are billed: at the 99th

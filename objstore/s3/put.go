@@ -37,7 +37,7 @@ func (c *call) put(ctx context.Context, r io.ReaderAt, size int64, ifNoneMatch *
 		return err
 	}
 	return c.repeat(ctx, request{
-		kind: c.kind, size: size, upload: true, commits: true, once: ifNoneMatch != nil,
+		kind: c.kind, upload: true, commits: true, once: ifNoneMatch != nil,
 		send: sending(r, 0, size, send),
 	})
 }

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -15,10 +14,9 @@ import (
 
 // An attempt is what the network saw of one try. It reaches the HTTP client in the context of the try.
 type attempt struct {
-	begun  atomic.Bool  // the SDK had a request to send
-	sent   atomic.Int64 // requests whose header went out; net/http repeats some itself
-	bytes  atomic.Int64 // of an object, received or sent
-	upload bool         // as in the request
+	begun    atomic.Bool  // the SDK had a request to send
+	sent     atomic.Int64 // requests whose header went out; net/http repeats some itself
+	progress              // of the object's bytes, received or sent
 
 	// secrets are what the request said of its credentials. They are read after the try.
 	secrets atomic.Pointer[[]string]
@@ -41,8 +39,8 @@ func (o *observer) Do(r *http.Request) (*http.Response, error) {
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
 		WroteHeaders: func() { a.sent.Add(1) },
 	}))
-	if a.upload && r.ContentLength > 0 {
-		r.Body = &countedBody{r.Body, a}
+	if a.all != nil && r.ContentLength > 0 {
+		r.Body = &countedBody{r.Body, &a.progress}
 	}
 	reply, err := o.next.Do(r)
 	if err == nil && a.sent.Load() == 0 {
@@ -51,24 +49,12 @@ func (o *observer) Do(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// A countedBody counts what the network takes of an upload.
-type countedBody struct {
-	io.ReadCloser
-	a *attempt
-}
-
-func (b *countedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.a.bytes.Add(int64(n))
-	return n, err
-}
-
 // A request is one that may be tried several times.
 type request struct {
 	kind    objstore.Kind
-	size    int64 // bytes that it carries
 	upload  bool  // its body is an object's, or a part of one
 	commits bool  // the object is there, or gone, when it was performed
+	joins   int64 // bytes of parts that the server puts together before it replies
 	once    bool  // it is not repeated when it may have been performed
 
 	quit <-chan struct{} // it is not repeated when this is closed; nil: never
@@ -76,8 +62,6 @@ type request struct {
 	// send performs one try. The attempt is for it to count the bytes that it receives.
 	send func(context.Context, *attempt) error
 }
-
-const perMiB = time.Second // of the time of a try
 
 // try performs one try and counts it, as a hedge or retry if note says so.
 func (c *call) try(ctx context.Context, r request, note objstore.Count) *failure {
@@ -90,10 +74,13 @@ func (c *call) try(ctx context.Context, r request, note objstore.Count) *failure
 	if ctx.Err() != nil {
 		return ended(ctx, false)
 	}
-	a := &attempt{upload: r.upload}
-	limited, cancel := context.WithTimeout(ctx, c.s.Timeout+time.Duration(r.size>>20)*perMiB)
-	defer cancel()
-	f := judge(ctx, a, r.send(context.WithValue(limited, attemptKey{}, a), a))
+	a := new(attempt)
+	if r.upload {
+		a.all = &c.s.uplink.sent
+	}
+	watched, end := a.watch(ctx, c.s.Timeout+time.Duration(r.joins>>20)*time.Second)
+	defer end()
+	f := judge(ctx, a, r.send(context.WithValue(watched, attemptKey{}, a), a))
 	if sent := a.sent.Load(); sent > 0 {
 		c.sent.Add(sent)
 		note.Requests = sent

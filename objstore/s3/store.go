@@ -17,6 +17,7 @@ type store struct {
 	client *s3.Client
 	Options
 	slots  chan struct{} // one for each request under way
+	uplink uplink
 	closed atomic.Bool
 
 	mu     sync.Mutex     // closed is set, and aborts are added, under it
