@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
@@ -16,7 +16,7 @@ import (
 var (
 	// ErrNoLookupSample is returned by Advise of a store that keeps no sample: see Options.LookupSample.
 	ErrNoLookupSample = errors.New("siftkv: the store keeps no sample of its lookups: set Options.LookupSample")
-	// ErrSmallSample is matched by the error of Advise and AdviseTrace if there is too little to go by. The error
+	// ErrSmallSample is matched by the error of Advise if there is too little to go by. The error
 	// says how many lookups and scans there are, and how many are wanted.
 	ErrSmallSample = errors.New("siftkv: too few lookups for advice")
 )
@@ -127,36 +127,65 @@ type AdviceSample struct {
 	Changed int           `json:"changed"` // lookups with another answer than the store has now
 }
 
-// Advise says what the store's own lookups and scans would cost under other filters, sizes of the cache and
-// budgets, and recommends some: from the sample of Options.LookupSample, whose keys it looks up in the present state
-// of the store by filters and indexes that are in memory. It reads files that are not open, and a data block only
-// where several files may have a key that is there. It changes nothing, and takes some seconds of
-// one processor; reads and writes go on meanwhile. Without a sample the error is ErrNoLookupSample, and with too small
-// a one it matches ErrSmallSample. If ctx ends, it matches ctx.Err().
+// AdviceOptions say what Advise goes by. The zero value of each field means its default.
+type AdviceOptions struct {
+	// Trace is one that a LookupTracer wrote, of this store or another with the same keys. If it has hashes in place
+	// of keys, where they lead is made up, and the confidence is less. Up to two million lookups, and as many scans,
+	// are taken of it, with some hundred bytes of memory for each distinct key. Nil: the sample of
+	// Options.LookupSample.
+	Trace io.Reader
+	// Filters are specs of the filters to try. Nil: blocked and ribbon filters of few bits to many, some others, and
+	// the store's own.
+	Filters []string
+	// Memory is what filters and cache may take together, in bytes. 0: as much as now.
+	Memory int64
+	// DeviceRead is what reading a block takes that the cache does not have. 0: it is measured, with files in the
+	// page cache as they are; 10 ms in an object store.
+	DeviceRead time.Duration
+}
+
+// check says what is wrong with the options.
+func (o *AdviceOptions) check() error {
+	if o.Memory < 0 || o.DeviceRead < 0 {
+		return invalidf("AdviceOptions: Memory or DeviceRead is negative")
+	}
+	for _, spec := range o.Filters {
+		if _, err := filterpolicy.Parse(spec); err != nil {
+			return invalidf("AdviceOptions.Filters: %v", err)
+		}
+	}
+	return nil
+}
+
+// Advise says what lookups and scans would cost under other filters, sizes of the cache and budgets, and recommends
+// some: those of the store's own sample or of a trace, whose keys it looks up in the present state of the store by
+// filters and indexes that are in memory. Nil options are the defaults. It reads files that are not open, a data block
+// only where several files may have a key that is there, and 64 blocks to see how long that takes. It changes nothing,
+// and takes some seconds of one processor; reads and writes go on meanwhile.
+//
+// Without a sample the error is ErrNoLookupSample, and with too small a one it matches ErrSmallSample. An error about
+// the trace names it "the trace"; one about damage matches ErrCorruption. If ctx ends, it matches ctx.Err().
 //
 // A recommendation is carried out by opening the store with it: Options.String of what ParseOptions makes of
 // Advice.Options, say. Files get the new filters as compactions rewrite them, or by CompactFilters.
-func (d *DB) Advise(ctx context.Context) (*Advice, error) {
+func (d *DB) Advise(ctx context.Context, o *AdviceOptions) (*Advice, error) {
+	if o == nil {
+		o = &AdviceOptions{}
+	}
 	if d.closed.Load() {
 		return nil, ErrClosed
 	}
-	if d.watch.sampler == nil {
-		return nil, ErrNoLookupSample
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	s := d.watch.sampler.Take()
-	return d.advise(ctx, traceOfSample(&s), s.OneIn)
-}
-
-// AdviseTrace is Advise from a trace that a LookupTracer wrote, of this store or another with the same keys, in
-// place of the sample. If the trace has hashes in place of keys, where they lead is made up, and the confidence is
-// less. It takes up to two million lookups, and as many scans, some hundred bytes of memory for each distinct
-// key, and leaves out what comes behind. An error about the trace names it "the trace"; one about damage matches
-// ErrCorruption.
-func (d *DB) AdviseTrace(ctx context.Context, trace io.Reader) (*Advice, error) {
-	if trace == nil {
-		return nil, errNilReader
+	if o.Trace == nil {
+		if d.watch.sampler == nil {
+			return nil, ErrNoLookupSample
+		}
+		s := d.watch.sampler.Take()
+		return d.advise(ctx, o, traceOfSample(&s), s.OneIn)
 	}
-	r, err := lookuptrace.NewReader(trace, "the trace")
+	r, err := lookuptrace.NewReader(o.Trace, "the trace")
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +193,11 @@ func (d *DB) AdviseTrace(ctx context.Context, trace io.Reader) (*Advice, error) 
 	if err != nil {
 		return nil, err
 	}
-	return d.advise(ctx, t, float64(t.OneIn))
+	return d.advise(ctx, o, t, float64(t.OneIn))
 }
 
 // advise asks the model. One key in oneIn is in the trace, more precisely than that says.
-func (d *DB) advise(ctx context.Context, t *advise.Trace, oneIn float64) (*Advice, error) {
+func (d *DB) advise(ctx context.Context, o *AdviceOptions, t *advise.Trace, oneIn float64) (*Advice, error) {
 	if n := len(t.Lookups) + len(t.Scans); n < leastAsked {
 		return nil, fmt.Errorf("%w: there are %d lookups and %d scans, and %d are wanted", ErrSmallSample,
 			len(t.Lookups), len(t.Scans), leastAsked)
@@ -181,14 +210,11 @@ func (d *DB) advise(ctx context.Context, t *advise.Trace, oneIn float64) (*Advic
 	if err := w.locate(ctx, t); err != nil {
 		return nil, err
 	}
-	prices := advise.UsualPrices()
-	prices.MeasureProbes(append(slices.Clone(advise.DefaultFilters), d.opts.Filter.String())...)
-	prices.From = "probes of filters are measured here; blocks cost what is usual, a read 4 µs: from the page cache"
-	if d.tables.Far {
-		prices = prices.Device(float64(10 * time.Millisecond))
-		prices.From = "probes of filters are measured here; a read is taken to be a request of 10 ms"
+	prices, err := w.prices(o)
+	if err != nil {
+		return nil, err
 	}
-	found, err := advise.New(&w.shape, t, prices).Advise(ctx, advise.Config{})
+	found, err := advise.New(&w.shape, t, prices).Advise(ctx, advise.Config{Filters: o.Filters, Memory: o.Memory})
 	if err != nil {
 		return nil, err
 	}

@@ -46,9 +46,9 @@ func TestAdviceOfAStoreThatIsFilledOnAMiss(t *testing.T) {
 	t.Parallel()
 	for _, flush := range []bool{true, false} {
 		db, trace := cachedStore(t, &Options{LookupSample: 1 << 20, L0CompactionThreshold: 10}, flush)
-		fromTrace, err := db.AdviseTrace(t.Context(), bytes.NewReader(trace))
+		fromTrace, err := db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(trace)})
 		require.NoError(t, err)
-		fromSample, err := db.Advise(t.Context())
+		fromSample, err := db.Advise(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, 3000, fromSample.Sample.Lookups)
 		for _, a := range []*Advice{fromTrace, fromSample} {

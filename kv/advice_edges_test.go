@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
-
-	"github.com/siftkv/siftkv/internal/scale"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // Advice about stores with hardly anything in them has no numbers that are none.
@@ -47,7 +50,7 @@ func TestAdviceAboutNextToNothing(t *testing.T) {
 					require.NoError(t, it.Close())
 				}
 			}
-			a, err := db.Advise(t.Context())
+			a, err := db.Advise(t.Context(), nil)
 			if name == "scans" { // of which a sample has fewer than of lookups
 				require.ErrorIs(t, err, ErrSmallSample)
 				require.NoError(t, db.Close())
@@ -61,7 +64,7 @@ func TestAdviceAboutNextToNothing(t *testing.T) {
 			require.LessOrEqual(t, a.Recommended.Memory, a.Now.Memory+a.Now.Memory/1000)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			_, err = db.Advise(ctx)
+			_, err = db.Advise(ctx, nil)
 			require.ErrorIs(t, err, context.Canceled)
 			require.NoError(t, db.Close())
 		})
@@ -96,7 +99,7 @@ func TestAdviceAndRewritingBesideReadersAndWriters(t *testing.T) {
 		})
 	}
 	for range 3 {
-		_, err = db.Advise(t.Context())
+		_, err = db.Advise(t.Context(), nil)
 		if !errors.Is(err, ErrSmallSample) {
 			require.NoError(t, err)
 		}
@@ -119,4 +122,33 @@ func TestAdviceAndRewritingBesideReadersAndWriters(t *testing.T) {
 	group.Wait()
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, <-done, ErrClosed)
+}
+
+// The price of a read is measured, and an error of the file is the answer's.
+func TestAdviceMeasuresReads(t *testing.T) {
+	t.Parallel()
+	db, dir := adviceStore(t, &Options{LookupSample: 1 << 20})
+	ask(t, db)
+	a, err := db.Advise(t.Context(), nil)
+	require.NoError(t, err)
+	require.Regexp(t, `; so is a read of a block, [0-9.]+[mµn]?s: `, a.Prices)
+	const read = 10 * time.Second
+	slow, err := db.Advise(t.Context(), &AdviceOptions{DeviceRead: read, Filters: []string{"none"}})
+	require.NoError(t, err)
+	require.Contains(t, slow.Prices, "said to take 10s")
+	require.InEpsilon(t, slow.Now.Lookups.DeviceReads*float64(read), slow.Now.Lookups.Nanos, 0.01)
+	for _, o := range []AdviceOptions{{Memory: -1}, {DeviceRead: -1}, {Filters: []string{"bluum:3"}}} {
+		_, err := db.Advise(t.Context(), &o)
+		require.ErrorIs(t, err, ErrInvalidOptions)
+	}
+	w, err := db.newWhereabouts()
+	require.NoError(t, err)
+	defer w.close()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		require.NoError(t, os.Truncate(path, 0))
+	}
+	_, err = w.timeReads()
+	require.ErrorIs(t, err, ErrCorruption)
 }

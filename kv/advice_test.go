@@ -65,12 +65,12 @@ func TestAdviceFromTheSample(t *testing.T) {
 		}
 		db, dir := adviceStore(t, &Options{LookupSample: 1 << 20, CacheSize: 256 << 10, IndexPartition: partition,
 			SeparateFrom: from})
-		_, err := db.Advise(t.Context())
+		_, err := db.Advise(t.Context(), nil)
 		require.ErrorIs(t, err, ErrSmallSample)
 		require.ErrorContains(t, err, "there are 0 lookups and 0 scans, and 1000 are wanted")
 		lookups, scans := ask(t, db)
 		before := db.Metrics()
-		a, err := db.Advise(t.Context())
+		a, err := db.Advise(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, before.Gets, db.Metrics().Gets, "advice is no lookup")
 		requireAdvice(t, a)
@@ -93,7 +93,7 @@ func TestAdviceFromTheSample(t *testing.T) {
 		require.NoError(t, err)
 		stale := FilterCompaction{a.RewriteFiles, a.RewriteBytes}
 		require.NoError(t, db.Close())
-		_, err = db.Advise(t.Context())
+		_, err = db.Advise(t.Context(), nil)
 		require.ErrorIs(t, err, ErrClosed)
 		if a.Keep || o.Filter == nil {
 			continue
@@ -142,30 +142,30 @@ func TestAdviceFromATrace(t *testing.T) {
 		db.TraceLookups(tracer)
 		lookups, scans := ask(t, db)
 		require.NoError(t, tracer.Close())
-		_, err = db.Advise(t.Context())
+		_, err = db.Advise(t.Context(), nil)
 		require.ErrorIs(t, err, ErrNoLookupSample)
 		require.NoError(t, db.Close())
 
 		db, err = Open(dir, &Options{ReadOnly: true})
 		require.NoError(t, err)
-		a, err := db.AdviseTrace(t.Context(), bytes.NewReader(out.Bytes()))
+		a, err := db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(out.Bytes())})
 		require.NoError(t, err)
 		requireAdvice(t, a)
 		require.Equal(t, []int{lookups, scans}, []int{a.Sample.Lookups, a.Sample.Scans})
 		require.Positive(t, a.Sample.Span)
 
 		cut := out.Len() - 10
-		_, err = db.AdviseTrace(t.Context(), bytes.NewReader(out.Bytes()[:cut]))
+		_, err = db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(out.Bytes()[:cut])})
 		require.NoError(t, err, "a trace without an end is taken as far as it goes")
 		damaged := bytes.Clone(out.Bytes())
 		damaged[out.Len()/2] ^= 1
-		_, err = db.AdviseTrace(t.Context(), bytes.NewReader(damaged))
+		_, err = db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(damaged)})
 		require.ErrorIs(t, err, ErrCorruption)
-		_, err = db.AdviseTrace(t.Context(), bytes.NewReader(nil))
+		_, err = db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(nil)})
 		require.ErrorContains(t, err, "not a lookup trace")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = db.AdviseTrace(ctx, bytes.NewReader(out.Bytes()))
+		_, err = db.Advise(ctx, &AdviceOptions{Trace: bytes.NewReader(out.Bytes())})
 		require.ErrorIs(t, err, context.Canceled)
 		require.NoError(t, db.Close())
 	}

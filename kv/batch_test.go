@@ -208,8 +208,6 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	require.ErrorIs(t, Restore(nil, dir, nil), errNilReader)
 	require.NoDirExists(t, dir)
-	_, err = db.AdviseTrace(t.Context(), nil)
-	require.ErrorIs(t, err, errNilReader)
 	_, err = NewLookupTracer(nil, nil)
 	require.ErrorIs(t, err, errNilWriter)
 	requireContents(t, model{}, db)

@@ -29,7 +29,7 @@ func ExampleDB_Advise() {
 	if err := db.Compact(nil, nil); err != nil {
 		log.Fatal(err)
 	}
-	_, err = db.Advise(context.Background())
+	_, err = db.Advise(context.Background(), nil)
 	fmt.Println("too early:", errors.Is(err, kv.ErrSmallSample))
 
 	for i := range 20_000 {
@@ -37,7 +37,7 @@ func ExampleDB_Advise() {
 			log.Fatal(err)
 		}
 	}
-	advice, err := db.Advise(context.Background())
+	advice, err := db.Advise(context.Background(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

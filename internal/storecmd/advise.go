@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/bytesize"
 	"github.com/siftkv/siftkv/internal/keytext"
@@ -17,7 +18,27 @@ import (
 // adviceTrace is the argument of commands that take advice from a trace.
 type adviceTrace struct {
 	Dir
-	Trace string `arg:"" optional:"" help:"${advise_trace}"`
+	Trace  string        `arg:"" optional:"" help:"${advise_trace}"`
+	Filter []string      `sep:"none" placeholder:"SPECS" help:"${advise_filter}"`
+	Memory string        `placeholder:"SIZE" help:"${advise_memory}"`
+	Device time.Duration `placeholder:"TIME" help:"${advise_device}"`
+}
+
+// options returns what to ask.
+func (c *adviceTrace) options(trace io.Reader) (*kv.AdviceOptions, error) {
+	o := &kv.AdviceOptions{Trace: trace, DeviceRead: c.Device}
+	for _, specs := range c.Filter {
+		o.Filters = append(o.Filters, strings.Fields(strings.ReplaceAll(specs, ";", " "))...)
+	}
+	if c.Memory == "" {
+		return o, nil
+	}
+	n, err := bytesize.Parse(c.Memory)
+	if err != nil {
+		return nil, usagef("--memory: %v", err)
+	}
+	o.Memory = n
+	return o, nil
 }
 
 // traceSuffix makes the name of the trace beside a directory.
@@ -45,11 +66,15 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 		return r, fmt.Errorf("%w; kv.LookupTracer writes a trace", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	ask, err := c.options(f)
+	if err != nil {
+		return r, err
+	}
 	o := c.Dir.Dir.stored()
 	o.ReadOnly, o.MemoryLimit = true, 0
 	err = c.with(ctx, p, o, false, func(db *kv.DB) (err error) {
 		r = adviceReport{Store: c.Dir.Dir.name(), Trace: keytext.Name(name)}
-		r.Advice, err = db.AdviseTrace(ctx, f)
+		r.Advice, err = db.Advise(ctx, ask)
 		return err
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {

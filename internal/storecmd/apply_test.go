@@ -74,6 +74,19 @@ func TestAdviseFromATrace(t *testing.T) {
 	}
 	require.Equal(t, before, clitest.Names(t, dir), "nothing is changed")
 
+	require.Contains(t, r.Prices, "so is a read of a block")
+	var priced adviceReport
+	require.NoError(t, json.Unmarshal([]byte(works(t, "advise", dir, "--json", "--device", "90us", "--memory", "1MiB",
+		"--filter", "none blocked:10;ribbon:8")), &priced))
+	require.Contains(t, priced.Prices, "a read of a block is said to take 90µs")
+	require.Greater(t, priced.Now.Lookups.Nanos, 90_000*priced.Now.Lookups.DeviceReads)
+	for _, s := range priced.Front {
+		require.Contains(t, []string{"", "none", "blocked:10", "ribbon:8"}, s.Filter)
+	}
+	for flag, wrong := range map[string]string{"--device": "-1s", "--filter": "bluum:3", "--memory": "much"} {
+		require.NotZero(t, process(t, "advise", dir, flag, wrong).Status, flag)
+	}
+
 	res := process(t, "advise", dir, dir+".none")
 	require.Equal(t, statusError, res.Status)
 	require.Contains(t, res.Stderr, "kv.LookupTracer writes a trace")

@@ -4,7 +4,12 @@ package storecmd
 var helpTexts = map[string]string{
 	"advise": "What a trace of a store's lookups would cost under other filters and sizes of the cache, and which to " +
 		"use.",
-	"advise_trace": "Trace that kv.LookupTracer wrote, with keys; by default the directory's name and .trace.",
+	"advise_device": "What a read of a block takes that the cache does not have, such as 90us (default: measured, " +
+		"with files in the page cache as they are).",
+	"advise_filter": "Filters to try, with spaces or semicolons between them (default: blocked and ribbon from few " +
+		"bits to many, some others, and the store's own).",
+	"advise_memory": "Memory that filters and cache may take together (default: as much as now).",
+	"advise_trace":  "Trace that kv.LookupTracer wrote, with keys; by default the directory's name and .trace.",
 	"apply": "Give a store other settings, by default those that advise recommends, and rewrite the files whose " +
 		"filters are others.",
 	"apply_options": "Settings in place of those that advise recommends: lines as kv.ParseOptions takes them, or one " +
