@@ -1,5 +1,5 @@
-// Concurrent prints the packages of the root module that start goroutines or are made for several: what the race
-// detector is for. `make race` tests these.
+// Concurrent prints the packages of the root module that start goroutines or are made for several, or whose tests start
+// some: what the race detector is for. `make race` tests these.
 package main
 
 import (
@@ -27,8 +27,8 @@ func main() {
 }
 
 // find returns the directories below root, sorted, of packages that are concurrent. It leaves out modules of their own,
-// examples, the programs' commands (their tests start hundreds of processes with few goroutines each), and directories
-// and files that Go passes over.
+// examples, programs and their commands (tests start hundreds of processes with few goroutines each), the filters'
+// suite, of which `make race` runs the concurrent tests, and directories and files that Go passes over.
 func find(root string) (packages []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -38,14 +38,14 @@ func find(root string) (packages []string, err error) {
 			return fs.SkipDir
 		}
 		dir := filepath.ToSlash(filepath.Dir(path))
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || slices.Contains(packages, dir) {
+		if !strings.HasSuffix(path, ".go") || slices.Contains(packages, dir) {
 			return nil
 		}
 		if built, err := build.Default.MatchFile(filepath.Join(root, dir), filepath.Base(path)); err != nil || !built {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
-		if err == nil && isConcurrent(file) {
+		if err == nil && (startsGoroutines(file) || !strings.HasSuffix(path, "_test.go") && isShared(file)) {
 			packages = append(packages, dir)
 		}
 		return err
@@ -58,17 +58,26 @@ func passedOver(root, dir string) bool {
 	_, err := os.Stat(filepath.Join(root, dir, "go.mod"))
 	name := filepath.Base(dir)
 	return err == nil || name == "testdata" || strings.HasPrefix(name, ".") ||
-		dir == "examples" || dir == "internal/storecmd"
+		slices.Contains([]string{"cmd", "examples", "internal/storecmd", "filterpolicy/internal/conformance"}, dir)
 }
 
-// isConcurrent reports whether a file imports sync or sync/atomic, or starts a goroutine.
-func isConcurrent(file *ast.File) (found bool) {
-	for _, spec := range file.Imports {
-		found = found || spec.Path.Value == `"sync"` || spec.Path.Value == `"sync/atomic"`
-	}
+// isShared reports whether a file imports sync or sync/atomic.
+func isShared(file *ast.File) bool {
+	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+		return spec.Path.Value == `"sync"` || spec.Path.Value == `"sync/atomic"`
+	})
+}
+
+// startsGoroutines reports whether a file has a go statement, or calls a method Go, as that of sync.WaitGroup.
+func startsGoroutines(file *ast.File) (found bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
-		_, starts := n.(*ast.GoStmt)
-		found = found || starts
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			found = found || ok && f.Sel.Name == "Go"
+		}
 		return !found
 	})
 	return found
