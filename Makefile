@@ -7,9 +7,12 @@ CUTS     ?= 10000
 FAULTS   ?= 10000
 MINUTES  ?= 10
 SEED     ?= 0
+TIMEOUT  ?= 3h
 BENCH    ?= .
 COUNT    ?= 6
 PLATFORMS ?= linux/386 windows/amd64 darwin/arm64 freebsd/amd64
+
+# TIMEOUT is how long the tests of a package may take in the targets that take long: a test that hangs ends, and says where.
 
 # The root and the modules below it, which its ./... leaves out. MODULES=redisfilter picks one.
 NESTED   := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
@@ -29,7 +32,7 @@ help: ## list the targets
 check: fmt vet lint test ## what a change must pass before it is committed
 
 fmt: ## fail if a file is not gofmt-clean
-	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "not gofmt-clean:"; echo "$$files"; exit 1; }
+	@files=$$(gofmt -l $$(git ls-files '*.go')) && test -z "$$files" || { echo "not gofmt-clean:"; echo "$$files"; exit 1; }
 
 vet: ## go vet
 	$(call each,$(GO) vet ./...)
@@ -55,23 +58,25 @@ test/%:
 race: export GORACE ?= atexit_sleep_ms=20
 race: ## the race detector: the root's packages with goroutines, and all of the other modules
 ifneq ($(filter .,$(MODULES)),)
-	$(GO) test -race -timeout 0 $$($(GO) run ./internal/archtest/concurrent)
-	$(GO) test -race -timeout 0 -run Concurrent ./filterpolicy/internal/conformance
+	packages=$$($(GO) run ./internal/archtest/concurrent) && $(GO) test -race -timeout $(TIMEOUT) $$packages
+	$(GO) test -race -timeout $(TIMEOUT) -run Concurrent ./filterpolicy/internal/conformance
 endif
-	@set -e; for module in $(filter-out .,$(MODULES)); do echo "-- $$module"; (cd $$module && $(GO) test -race -timeout 0 ./...); done
+	@set -e; for module in $(filter-out .,$(MODULES)); do echo "-- $$module"; (cd $$module && $(GO) test -race -timeout $(TIMEOUT) ./...); done
 
 # Each package's targets are built once, where `go test -fuzz` links them again for each; new inputs go where it keeps them too.
 fuzz: UNFUZZED ?= -
 fuzz: ## every fuzz target for FUZZTIME, except those of the packages that the pattern UNFUZZED matches
 	@set -e; built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; found=$$($(GO) env GOCACHE)/fuzz; \
-	for module in $(MODULES); do (cd $$module; $(GO) list -f '{{.Dir}} {{.ImportPath}}' ./... | grep -vE '/($(UNFUZZED))$$' | while read -r dir pkg; do \
+	for module in $(MODULES); do (cd $$module; packages=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' ./...); echo "$$packages" | while read -r pkg dir; do \
 		grep -qs '^func Fuzz' "$$dir"/*_test.go || continue; \
-		$(GO) test -c -fuzz . -o "$$built/fuzz.test" "$$pkg" || exit 1; \
+		if echo "$$pkg" | grep -qE '/($(UNFUZZED))$$'; then continue; fi; \
+		$(GO) test -c -fuzz . -o "$$built/fuzz.test" "$$pkg"; \
 		cd "$$dir"; \
-		for target in $$("$$built/fuzz.test" -test.list '^Fuzz'); do \
+		targets=$$("$$built/fuzz.test" -test.list '^Fuzz'); \
+		for target in $$targets; do \
 			echo "$$pkg $$target"; \
 			"$$built/fuzz.test" -test.run '^$$' -test.fuzz "^$$target$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 1x \
-				-test.fuzzcachedir "$$found/$$pkg" || exit 1; \
+				-test.fuzzcachedir "$$found/$$pkg"; \
 		done; \
 	done); done
 
@@ -102,7 +107,7 @@ embed: ## build what programs embed for the platform it runs on, and test what t
 	$(GO) test ./blockindex ./filterpolicy/...
 
 # What docs/durability.md promises, at scale: LONG=n makes tests n times as long (internal/scale).
-CRASH := $(GO) test ./kv -count 1 -timeout 0 -v -run
+CRASH = $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run
 
 crash: ## CUTS power cuts: before every call that changes the disk
 	LONG=$$((($(CUTS) + 239) / 240)) $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
@@ -113,6 +118,7 @@ faults: ## FAULTS failing I/O calls; no space at every byte; a full file system
 bitflip: ## flip every byte of a small store
 	LONG=47 $(CRASH) '^(TestBitFlips|TestEveryBit.*)$$'
 
+soak: TIMEOUT = $$(($(MINUTES) + 60))m
 soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
 	$(CRASH) '^TestKill$$' -args --minutes $(MINUTES)
 
@@ -120,7 +126,7 @@ stress: ## everything at once beside faults, power cuts and lies, for MINUTES, f
 	$(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
 
 long: ## what is worth it each night: all tests at full size, the race detector and fuzz targets of all modules, and the five targets above: hours
-	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout 0 ./...); done
+	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout $(TIMEOUT) ./...); done
 	$(MAKE) race
 	$(MAKE) cross
 	$(MAKE) fuzz FUZZTIME=60s
