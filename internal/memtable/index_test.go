@@ -185,8 +185,10 @@ func TestVersionsInRaces(t *testing.T) {
 }
 
 func FuzzAgreesWithASortedSlice(f *testing.F) {
-	for i := range byte(4) {
-		f.Add(append(make([]byte, 64), i, 1, 2, 3))
+	for seed := range uint64(4) { // rapid skips what ends before a history does
+		history := make([]byte, 16<<10)
+		_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(history) // which never fails
+		f.Add(history)
 	}
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		names := []string{"good", "constant", "few"}
