@@ -84,9 +84,10 @@ bench: ## micro-benchmarks, COUNT times each, in benchstat's format
 	$(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...
 
 golden: ## rewrite the golden files (look at the diff)
-	$(GO) test $$(git ls-files '*/testdata/*' $(patsubst %,':!%',$(NESTED)) | sed 's|/testdata/.*||; s|^filterpolicy.*|filterpolicy/internal/conformance|; s|^|./|' | sort -u) \
-		./filterpolicy/blocked ./filterpolicy/fuse -run Golden -update
-	cd redisfilter && $(GO) test . -run Golden -update
+	@set -e; for module in $(MODULES); do (cd $$module; imports=$$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./...); \
+		packages=$$(echo "$$imports" | awk '/ .*\/internal\/golden/ {print $$1}'); \
+		test -z "$$packages" || $(GO) test $$packages -run Golden -update); \
+	done
 
 cross: ## build for PLATFORMS, which embedders use, and vet tests of what touches files
 	@for target in $(PLATFORMS); do \

@@ -231,7 +231,7 @@ const (
 )
 
 func TestTheGoldenBackupIsRestored(t *testing.T) {
-	if golden.Update() {
+	if golden.Absent(goldenBackup) {
 		db := openDir(t, copyGolden(t), nil)
 		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
 		require.NoError(t, db.Ingest([]string{ingested}))

@@ -92,7 +92,7 @@ func readAll(r *Reader) (files map[File]string, description string, err error) {
 	}
 }
 
-func TestStream(t *testing.T) {
+func TestGoldenStream(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		stream, whole := sampleOf(t, apart)
 		src := bytes.NewReader(append(bytes.Clone(stream), "what follows"...))
@@ -210,7 +210,7 @@ func checksumOf(b []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}
 }
 
-func TestMark(t *testing.T) {
+func TestGoldenMark(t *testing.T) {
 	m := sampleMark()
 	require.True(t, m.Has(File{7, 70}))
 	require.False(t, m.Has(File{7, 71}))

@@ -40,14 +40,17 @@ func fails(t *testing.T, check func(tb testing.TB)) bool {
 	return r.failed
 }
 
-func TestFile(t *testing.T) {
+func TestGoldenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "testdata", "deep", "a.golden")
+	withUpdate(func() { require.True(t, Absent(path)) })
 	if !Update() {
+		require.False(t, Absent(path))
 		require.True(t, fails(t, func(tb testing.TB) { File(tb, path, "one") }), "there is no file yet")
 	}
 	withUpdate(func() { File(t, path, "one") })
 	File(t, path, "one")
 	File(t, path, []byte("one"))
+	withUpdate(func() { require.False(t, Absent(path)) })
 	if !Update() {
 		require.True(t, fails(t, func(tb testing.TB) { File(tb, path, "two") }))
 	}
@@ -55,4 +58,20 @@ func TestFile(t *testing.T) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, []byte{0xff, 0}, data)
+}
+
+// A misnamed test is one that `make golden` would pass by.
+type misnamed struct{ testing.TB }
+
+func (misnamed) Name() string { return "TestFile/Golden" }
+
+func TestTheNameOfAGoldenTestIsRequired(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.golden")
+	require.NoError(t, os.WriteFile(path, []byte("one"), 0o600))
+	for _, check := range []func(tb testing.TB){
+		func(tb testing.TB) { File(tb, path, "one") },
+		func(tb testing.TB) { Write(tb, path, "one") },
+	} {
+		require.True(t, fails(t, func(tb testing.TB) { check(misnamed{tb}) }))
+	}
 }

@@ -12,7 +12,7 @@ import (
 
 // An edit that adds tables of level 0 which are a run together has a field that older versions
 // refuse; no other edit has.
-func TestRunsOfLevel0(t *testing.T) {
+func TestGoldenRunsOfLevel0(t *testing.T) {
 	table := func(num uint64) Table { return Table{Num: num, Smallest: []byte("a"), Largest: []byte("b")} }
 	e := &Edit{Added: []AddedTable{{Run: 300, Table: table(300)}, {Run: 300, Table: table(301)}, {Table: table(302)},
 		{Level: 1, Table: table(10)}}}

@@ -65,7 +65,7 @@ func TestEditRoundTrip(t *testing.T) {
 }
 
 // An edit that adds an ingested file has a field that older versions refuse.
-func TestIngestedTables(t *testing.T) {
+func TestGoldenIngestedTables(t *testing.T) {
 	e := &Edit{LastSeq: 77, Added: []AddedTable{
 		{Level: 6, Table: Table{Num: 7, Smallest: []byte("a"), Largest: []byte("b"), Seq: 77, SmallestSeq: 77,
 			LargestSeq: 77}},

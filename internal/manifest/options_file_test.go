@@ -18,7 +18,7 @@ import (
 var sampleOptions = StoredOptions{Format: 1, Release: "v1.2.3",
 	Text: "# What the store was last opened with.\nMemtableSize = 64MiB\n# Filter = blocked:10\n"}
 
-func TestOptionsFile(t *testing.T) {
+func TestGoldenOptionsFile(t *testing.T) {
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("db"))
 	_, err := Options(mem, "db")

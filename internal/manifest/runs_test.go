@@ -20,7 +20,7 @@ func runsEdit() *Edit {
 
 // An edit that adds a table to a run other than the oldest has a field that older
 // versions refuse; no other edit has.
-func TestRunsOfTables(t *testing.T) {
+func TestGoldenRunsOfTables(t *testing.T) {
 	b := runsEdit().Append(nil)
 	got, err := DecodeEdit(b)
 	require.NoError(t, err)

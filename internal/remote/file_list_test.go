@@ -44,7 +44,7 @@ func blobList(t testing.TB) *fileList {
 	return l
 }
 
-func TestFileListsAreDecodedAsEncoded(t *testing.T) {
+func TestGoldenFileListsAreDecodedAsEncoded(t *testing.T) {
 	alone := blobList(t)
 	maps.DeleteFunc(alone.files, func(_ uint64, f file) bool { return !f.blob })
 	for _, l := range []*fileList{sampleList(t), {current: sampleList(t).current, files: map[uint64]file{}},

@@ -15,7 +15,7 @@ import (
 
 var sampleHome = homeFile{id: 1<<63 + 5, store: 7, epoch: 12}
 
-func TestHomeFilesAreDecodedAsEncoded(t *testing.T) {
+func TestGoldenHomeFilesAreDecodedAsEncoded(t *testing.T) {
 	h, err := decodeHome(sampleHome.encode())
 	require.NoError(t, err)
 	require.Equal(t, sampleHome, h)

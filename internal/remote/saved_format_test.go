@@ -25,7 +25,7 @@ func sampleSaved(t testing.TB) (*saved, savedHead) {
 		created: time.UnixMicro(1700000000000000)}
 }
 
-func TestSavedStatesAreDecodedAsEncoded(t *testing.T) {
+func TestGoldenSavedStatesAreDecodedAsEncoded(t *testing.T) {
 	s, h := sampleSaved(t)
 	b := s.encode(savedKey, h)
 	got, head, err := decodeSaved(b, savedKey)
@@ -88,7 +88,7 @@ func FuzzSaved(f *testing.F) {
 	})
 }
 
-func TestWhatBecameOfBranchesIsDecodedAsEncoded(t *testing.T) {
+func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
 	b := branch{state: branchDropped, site: newSite("b", 9), created: time.UnixMicro(1700000000000000), parent: "a",
 		from: "c"}
 	got, err := decodeBranch(b.encode(), "key")

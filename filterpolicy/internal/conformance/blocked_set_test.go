@@ -117,7 +117,7 @@ func TestBlockedMerge(t *testing.T) {
 	require.ErrorContains(t, a.Merge(both), "cannot be merged")
 }
 
-func TestBlockedSetBytes(t *testing.T) {
+func TestBlockedSetGoldenBytes(t *testing.T) {
 	GoldenSet(t, "blocked/set.golden", blockedFamily.Filled(t, 60, 0.01))
 	GoldenSet(t, "blocked/set-14.golden", blockedFamily.Filled(t, 20, 1e-6))
 	oneLine := Bytes(t, blockedFamily.Filled(t, 20, 0.01))

@@ -89,7 +89,7 @@ func TestBloomMerge(t *testing.T) {
 	require.NoError(t, new(bloom.Set).Merge(&bloom.Set{}))
 }
 
-func TestBloomSetBytes(t *testing.T) {
+func TestBloomSetGoldenBytes(t *testing.T) {
 	RoundTrip(t, bloomFamily.Filled(t, 100_000, 0.01), bloomFamily.Zero)
 	GoldenSet(t, "bloom/set.golden", bloomFamily.Filled(t, 20, 0.01))
 	GoldenSet(t, "bloom/set-empty.golden", bloomFamily.Filled(t, 0, 1e-6))

@@ -54,7 +54,7 @@ func TestCuckooSamplesUseTheWholeFormat(t *testing.T) {
 	require.Equal(t, byte(1), Bytes(t, all["guarded"])[PayloadAt+3])
 }
 
-func TestCuckooSetSamples(t *testing.T) { Samples(t, "cuckoo", cuckooSamples(t), cuckooZeroSet) }
+func TestCuckooSetGoldenSamples(t *testing.T) { Samples(t, "cuckoo", cuckooSamples(t), cuckooZeroSet) }
 
 // Descriptions that do not fit the tables are refused though their checksum is right.
 func TestCuckooSetForgery(t *testing.T) {

@@ -21,7 +21,7 @@ func quotientSamples(tb testing.TB) map[string]*quotient.Set {
 	return map[string]*quotient.Set{"empty": empty, "plain": plain, "grown": grown}
 }
 
-func TestQuotientSetSamples(t *testing.T) {
+func TestQuotientSetGoldenSamples(t *testing.T) {
 	Samples(t, "quotient", quotientSamples(t), quotientFamily.Zero)
 	for _, s := range quotientSamples(t) {
 		var read quotient.Set

@@ -12,16 +12,16 @@ import (
 	"github.com/siftkv/siftkv/internal/bench/environ"
 	"github.com/siftkv/siftkv/internal/bench/keys"
 	"github.com/siftkv/siftkv/internal/bench/measure"
+	"github.com/siftkv/siftkv/internal/golden"
 )
 
-// TestSamples holds the file of package celltest to what makes it up; with UPDATE_SAMPLES it
-// writes the file.
-func TestSamples(t *testing.T) {
+// TestGoldenSamples holds the file of package celltest to what makes it up.
+func TestGoldenSamples(t *testing.T) {
 	const path = "celltest/samples.json"
 	want, err := json.Marshal(samples())
 	require.NoError(t, err)
-	if os.Getenv("UPDATE_SAMPLES") != "" {
-		require.NoError(t, os.WriteFile(path, append(want, '\n'), 0o600))
+	if golden.Update() {
+		golden.Write(t, path, append(want, '\n'))
 	}
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -86,7 +86,7 @@ func attack(t *testing.T, change func(*service)) (out string, emptied int, s *se
 	return out, emptied, s, err
 }
 
-func TestAnAttackWithAndWithoutTheFilter(t *testing.T) {
+func TestGoldenAttackWithAndWithoutTheFilter(t *testing.T) {
 	out, emptied, s, err := attack(t, nil)
 	require.NoError(t, err)
 	require.True(t, s.filter)
@@ -94,14 +94,14 @@ func TestAnAttackWithAndWithoutTheFilter(t *testing.T) {
 	golden.File(t, filepath.Join("testdata", "attack.golden"), out)
 }
 
-func TestAnAttackOnAServiceThatLies(t *testing.T) {
+func TestGoldenAttackOnAServiceThatLies(t *testing.T) {
 	out, _, s, err := attack(t, func(s *service) { s.missing = "/users/1" })
 	require.ErrorIs(t, err, load.ErrWrong)
 	require.True(t, s.filter)
 	golden.File(t, filepath.Join("testdata", "wrong.golden"), out)
 }
 
-func TestAnAttackOnASlowService(t *testing.T) {
+func TestGoldenAttackOnASlowService(t *testing.T) {
 	out, _, _, err := attack(t, func(s *service) { s.slow = 300 * time.Millisecond })
 	require.NoError(t, err)
 	golden.File(t, filepath.Join("testdata", "slow.golden"), out)
@@ -122,8 +122,8 @@ func TestAnAttackThatIsEnded(t *testing.T) {
 	})
 }
 
-// TestTheTableOnATerminal shows two samples on a terminal: the second takes the place of the first.
-func TestTheTableOnATerminal(t *testing.T) {
+// TestGoldenTableOnATerminal shows two samples on a terminal: the second takes the place of the first.
+func TestGoldenTableOnATerminal(t *testing.T) {
 	half := 12.25
 	now := meter.Sample{
 		Number: 1, Seconds: 1, P50: 210, P99: 1_340, PerTenThousand: &half,
