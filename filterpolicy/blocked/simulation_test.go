@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 const (
@@ -51,19 +51,10 @@ func simulate(keyBits int) (rates []float64) {
 
 func thousandths(keyBits int) spec.Bits { return spec.Bits(keyBits) * spec.One }
 
-// raceDetector says that the race detector is on, under which a simulation takes too long.
-var raceDetector bool
-
 // The table that chose the numbers of probes is what the code does, and theory
-// agrees with it. Under the race detector two of its rows must do.
+// agrees with it.
 func TestGoldenSimulation(t *testing.T) {
-	if raceDetector {
-		table, err := os.ReadFile("simulation.md")
-		require.NoError(t, err)
-		require.Contains(t, string(table), row(10, simulate(10)))
-		require.Contains(t, string(table), row(16, simulate(16)))
-		return
-	}
+	scale.OneGoroutine(t, "a simulation has no other")
 	var table strings.Builder
 	table.WriteString(heading())
 	off, cells := 0.0, 0.0

@@ -3,7 +3,6 @@ package fuse_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/fuse"
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // firstAttempts returns the share of builds that succeed at once.
@@ -45,21 +45,9 @@ func published(arity int, n uint64) float64 {
 	return math.Ceil(float64(n)*factor/length) * length / float64(n)
 }
 
-// raceDetector says that the race detector is on, under which a simulation takes too long.
-var raceDetector bool
-
-// The committed table is what the code does, and first attempts mostly succeed. Under the
-// race detector some of its rows must do.
+// The committed table is what the code does, and first attempts mostly succeed.
 func TestGoldenSimulation(t *testing.T) {
-	if raceDetector {
-		table, err := os.ReadFile("simulation.md")
-		require.NoError(t, err)
-		for arity := 3; arity <= 4; arity++ {
-			require.Contains(t, string(table), row(t, arity, 10))
-			require.Contains(t, string(table), row(t, arity, 300))
-		}
-		return
-	}
+	scale.OneGoroutine(t, "a simulation has no other")
 	var table strings.Builder
 	table.WriteString(`# Sizes of fuse filters, simulated
 

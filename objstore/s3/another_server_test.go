@@ -13,12 +13,12 @@ import (
 // and leave nothing in its bucket.
 func TestTheEnvironmentNamesTheServer(t *testing.T) {
 	if os.Getenv("S3_ENDPOINT") != "" {
-		return // which is what happens now
+		t.Skip("the environment names the server of this run")
 	}
 	v := startGateway(t, gatewayDir(t))
 	v.bucket = "elsewhere"
 	v.makeBucket(t)
-	suites := exec.Command(os.Args[0], "-test.run=^(TestContract|TestAStoreInABucket)$", "-test.v", "-test.short")
+	suites := exec.Command(os.Args[0], "-test.run=^(TestContract|TestAStoreInABucket)$", "-test.v")
 	suites.Env = append(os.Environ(), "S3_ENDPOINT="+v.endpoint, "S3_BUCKET="+v.bucket,
 		"AWS_ACCESS_KEY_ID="+accessKey, "AWS_SECRET_ACCESS_KEY="+secretKey)
 	said, err := suites.CombinedOutput()

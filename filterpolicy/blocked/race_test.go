@@ -1,5 +1,0 @@
-//go:build race
-
-package blocked_test
-
-func init() { raceDetector = true }

@@ -1,5 +1,0 @@
-//go:build race
-
-package fuse_test
-
-func init() { raceDetector = true }
