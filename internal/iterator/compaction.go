@@ -194,6 +194,11 @@ func (c *Compaction) keepVisible(stripe int) bool {
 // can tell the older ones. What it takes grows with the stripes that have tombstones, and
 // not with how many overlap.
 func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
+	if len(c.Snapshots) == 0 { // there is one stripe
+		if set, err := rangedel.FromFragments(rangedel.Newest(ts)); err == nil {
+			return set
+		}
+	}
 	stripes := map[int][]rangedel.Tombstone{}
 	for _, t := range ts {
 		stripe := c.stripe(t.Seq)
@@ -202,11 +207,6 @@ func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
 	var newest []rangedel.Tombstone
 	for _, of := range stripes {
 		newest = append(newest, rangedel.Newest(of)...)
-	}
-	if len(stripes) == 1 {
-		if set, err := rangedel.FromFragments(newest); err == nil {
-			return set
-		}
 	}
 	return rangedel.NewSet(newest)
 }

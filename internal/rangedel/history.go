@@ -3,6 +3,8 @@ package rangedel
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -16,12 +18,21 @@ import (
 // tombstone takes the place of all that it covers; what it covers hangs under it, for
 // readers of the time before. So n tombstones take O(n) memory, however they are nested,
 // and a reader of the present one search.
+//
+// Add notes a tombstone; the first reader puts it into the tree, with all that were noted
+// before. A tree that takes many at once copies each of its nodes once, and not once for each.
 type History struct {
-	root  *node
-	last  *added // the newest
-	count int
-	bytes int // of all keys
+	base    *node                // without the newest tombstones
+	pending int                  // how many those are
+	whole   atomic.Pointer[node] // with them; nil until a reader asks
+	last    *added               // the newest
+	count   int
+	bytes   int // of all keys
 }
+
+// maxPending is the number of pending tombstones at which Add puts them into the tree: it
+// bounds what the first reader takes.
+const maxPending = 512
 
 // An added is a tombstone as it was added, and the one before.
 type added struct {
@@ -39,7 +50,7 @@ type node struct {
 	jump        *node  // where under is one node: it, or one further down; see stack
 	depth       uint32 // how many nodes jump and what is under it lead through
 	weight      uint32
-	owner       uint32 // History.count of the Add that made the node and may still change it
+	owner       uint32 // History.count of the build that made the node and may still change it
 }
 
 // TombstoneSize returns the most memory that a tombstone with such keys takes in a
@@ -51,11 +62,15 @@ func TombstoneSize(startLen, endLen int) int {
 const sizePerTombstone = 3*int(unsafe.Sizeof(node{})) + int(unsafe.Sizeof(added{}))
 
 // Add returns the history with ts, tombstones of one batch: only the newest over a key
-// counts. They are newer than all in h. It keeps their slices. It takes O(log n) for each.
+// counts. They are newer than all in h. It keeps their slices. It takes O(1) for each, and
+// O(log n) now and then.
 func (h *History) Add(ts []Tombstone) *History {
 	next := &History{}
 	if h != nil {
-		*next = *h
+		next.base, next.pending, next.last, next.count, next.bytes = h.base, h.pending, h.last, h.count, h.bytes
+		if whole := h.whole.Load(); whole != nil {
+			next.base, next.pending = whole, 0
+		}
 	}
 	if len(ts) > 1 {
 		ts = Newest(ts)
@@ -68,24 +83,44 @@ func (h *History) Add(ts []Tombstone) *History {
 			t.Start = []byte{}
 		}
 		next.count++
+		next.pending++
 		next.bytes += len(t.Start) + len(t.End)
 		next.last = &added{t, next.last}
-		e := editor(next.count)
-		before, rest := e.split(next.root, t.Start)
-		under, after := rest, (*node)(nil)
-		if t.End != nil {
-			under, after = e.split(rest, t.End)
-		}
-		n := &node{start: t.Start, end: t.End, seq: t.Seq, under: under, weight: rand.Uint32(), owner: uint32(e)}
-		if under != nil && under.left == nil && under.right == nil {
-			n.stack(under)
-		}
-		next.root = e.join(e.join(before, n), after)
 	}
 	if next.count == 0 {
 		return nil
 	}
+	if next.pending >= maxPending {
+		next.base, next.pending = next.build(), 0
+	}
 	return next
+}
+
+// tree returns the tree of all tombstones.
+func (h *History) tree() *node {
+	if h.pending == 0 {
+		return h.base
+	}
+	whole := h.whole.Load()
+	if whole == nil {
+		whole = h.build() // another reader may do the same: either tree will do
+		h.whole.Store(whole)
+	}
+	return whole
+}
+
+// build returns the base with the pending tombstones.
+func (h *History) build() *node {
+	pending := make([]*added, h.pending)
+	last := h.last
+	for i := range pending {
+		pending[len(pending)-1-i], last = last, last.before
+	}
+	root, e := h.base, editor(h.count)
+	for _, t := range pending {
+		root = e.put(root, t.Tombstone)
+	}
+	return root
 }
 
 // stack puts n on top of one node. A range that is deleted again and again, or a queue
@@ -107,8 +142,22 @@ func (n *node) below(at base.SeqNum) *node {
 	return n.under
 }
 
-// An editor changes a tree for one tombstone: it copies nodes that others may see.
+// An editor changes a tree for the tombstones of a build: it copies nodes that others may see.
 type editor uint32
+
+// put returns the tree with t, which is newer than all in it.
+func (e editor) put(root *node, t Tombstone) *node {
+	before, rest := e.split(root, t.Start)
+	under, after := rest, (*node)(nil)
+	if t.End != nil {
+		under, after = e.split(rest, t.End)
+	}
+	n := &node{start: t.Start, end: t.End, seq: t.Seq, under: under, weight: rand.Uint32(), owner: uint32(e)}
+	if under != nil && under.left == nil && under.right == nil {
+		n.stack(under)
+	}
+	return e.join(e.join(before, n), after)
+}
 
 func (e editor) own(n *node) *node {
 	if n.owner == uint32(e) {
@@ -178,7 +227,7 @@ func (h *History) Cover(key []byte, at base.SeqNum) base.SeqNum {
 	if h == nil {
 		return 0
 	}
-	for n := h.root; n != nil; {
+	for n := h.tree(); n != nil; {
 		switch {
 		case bytes.Compare(key, n.start) < 0:
 			n = n.left
@@ -199,7 +248,7 @@ func (h *History) Span(key []byte, at base.SeqNum) (start, end []byte, seq base.
 	if h == nil {
 		return nil, nil, 0
 	}
-	for n := h.root; n != nil; {
+	for n := h.tree(); n != nil; {
 		switch {
 		case bytes.Compare(key, n.start) < 0:
 			end = smallerEnd(end, n.start)
@@ -240,7 +289,7 @@ func (h *History) NewestIn(lo, hi []byte) base.SeqNum {
 	if h == nil || (Tombstone{Start: lo, End: hi}).Empty() {
 		return 0
 	}
-	return h.root.newestIn(lo, hi)
+	return h.tree().newestIn(lo, hi)
 }
 
 func (n *node) newestIn(lo, hi []byte) base.SeqNum {
@@ -260,6 +309,7 @@ func (h *History) AppendAll(dst []Tombstone) []Tombstone {
 	if h == nil {
 		return dst
 	}
+	dst = slices.Grow(dst, h.count)
 	for t := h.last; t != nil; t = t.before {
 		dst = append(dst, t.Tombstone)
 	}

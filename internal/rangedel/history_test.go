@@ -3,8 +3,11 @@ package rangedel
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,8 +48,8 @@ func drawBound(t *rapid.T) []byte {
 	return []byte{byte('a' + i)}
 }
 
-// TestHistoryAgainstNaive adds batches of tombstones, and holds each history that there ever
-// was, as of each sequence number, against a look at every tombstone.
+// TestHistoryAgainstNaive adds batches of tombstones, asks some of the histories in between, and
+// holds each that there ever was, as of each sequence number, against a look at every tombstone.
 func TestHistoryAgainstNaive(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		var all naive
@@ -65,6 +68,9 @@ func TestHistoryAgainstNaive(t *testing.T) {
 			}
 			h = h.Add(batch)
 			all = append(slices.Clip(all), batch...)
+			if rapid.Bool().Draw(t, "ask") {
+				require.Equal(t, all.cover([]byte("d"), seq), h.Cover([]byte("d"), seq))
+			}
 			moments = append(moments, moment{h, all})
 		}
 		last := all[len(all)-1].Seq
@@ -157,6 +163,13 @@ func TestSetSpansAgainstNaive(t *testing.T) {
 	})
 }
 
+func (h *History) length() int {
+	if h == nil {
+		return 0
+	}
+	return h.count
+}
+
 // height returns how deep a tree is.
 func (n *node) height() int {
 	if n == nil {
@@ -185,9 +198,9 @@ func TestHistoryStaysBalanced(t *testing.T) {
 			lo, hi := tomb(i)
 			h = h.Add([]Tombstone{{Start: lo, End: hi, Seq: base.SeqNum(i + 2)}})
 		}
-		require.Less(t, h.root.height(), 80, name)
+		require.Less(t, h.tree().height(), 80, name)
 		nodes := map[*node]bool{}
-		h.root.count(nodes)
+		h.tree().count(nodes)
 		require.LessOrEqual(t, len(nodes), 3*(n+1), name)
 		require.LessOrEqual(t, h.Size(), (n+1)*TombstoneSize(5, 5), name)
 	}
@@ -213,9 +226,59 @@ func TestHistoryOfStacks(t *testing.T) {
 		for i := range 1000 {
 			k, at := key(i%7), base.SeqNum(rand.IntN(n))
 			require.Equal(t, all[:at].cover(k, at), h.Cover(k, at), name)
-			require.Less(t, h.root.steps(k, at), 150, name)
+			require.Less(t, h.tree().steps(k, at), 150, name)
 		}
 	}
+}
+
+// TestHistoryIsAskedWhileItGrows has readers ask for the past of a history while tombstones are added.
+func TestHistoryIsAskedWhileItGrows(t *testing.T) {
+	t.Parallel()
+	const n = 3 * maxPending
+	key := func(i int) []byte { return binary.BigEndian.AppendUint32([]byte("k"), uint32(i)) }
+	var all naive
+	for i := range n {
+		at := i * 7 % 100
+		all = append(all, Tombstone{Start: key(at), End: key(at + 3), Seq: base.SeqNum(i + 1)})
+	}
+	var newest atomic.Pointer[History]
+	var readers sync.WaitGroup
+	wrong := make(chan string, 3)
+	for r := range cap(wrong) {
+		readers.Go(func() {
+			for i := r; newest.Load().length() < n; i++ {
+				h, k := newest.Load(), key(i%100)
+				at := base.SeqNum(i % (h.length() + 1))
+				if got, want := h.Cover(k, at), all[:at].cover(k, at); got != want {
+					wrong <- fmt.Sprintf("%d over %q as of %d, want %d", got, k, at, want)
+					return
+				}
+			}
+		})
+	}
+	for i := range n {
+		newest.Store(newest.Load().Add(all[i : i+1]))
+	}
+	readers.Wait()
+	require.Empty(t, wrong)
+}
+
+// TestTombstonesThatNobodyAsksForAreNoted counts what Add allocates if no reader comes: less than
+// a path of the tree for each.
+func TestTombstonesThatNobodyAsksForAreNoted(t *testing.T) {
+	key := func(i int) []byte { return binary.BigEndian.AppendUint32([]byte("k"), uint32(i)) }
+	n := 20 * maxPending
+	ts := make([]Tombstone, n)
+	for i := range ts {
+		ts[i] = Tombstone{Start: key(i), End: key(i + 1), Seq: base.SeqNum(i + 1)}
+	}
+	allocs := testing.AllocsPerRun(1, func() {
+		var h *History
+		for i := range ts {
+			h = h.Add(ts[i : i+1])
+		}
+	})
+	require.Less(t, allocs/float64(n), 5.0)
 }
 
 // steps returns how many nodes Cover looks at.

@@ -10,9 +10,20 @@ import (
 // reader can stand, such as those of one batch. There are fewer than twice as many
 // as tombstones, in order. It takes O(n log n), however they overlap.
 func Newest(ts []Tombstone) []Tombstone {
-	ts, cuts := cut(ts)
+	out := make([]Tombstone, 0, len(ts))
+	for group := range groups(ts) {
+		out = appendNewest(out, group)
+	}
+	return out
+}
+
+// appendNewest appends the fragments of a group.
+func appendNewest(out, ts []Tombstone) []Tombstone {
+	if len(ts) == 1 {
+		return appendSpan(out, ts[0])
+	}
+	cuts := cutsOf(ts)
 	var open newestFirst
-	var out []Tombstone
 	for i, from := range cuts {
 		for len(ts) > 0 && bytes.Compare(ts[0].Start, from) <= 0 {
 			heap.Push(&open, ts[0])

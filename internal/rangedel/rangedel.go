@@ -15,6 +15,7 @@ package rangedel
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -47,11 +48,20 @@ func CompareEnds(a, b []byte) int {
 // time and space are O(n log n + n d) for n tombstones of which up to d overlap. It
 // keeps nothing of the tombstones.
 func NewSet(ts []Tombstone) *Set {
-	ts, cuts := cut(ts)
-	if len(ts) == 0 {
-		return nil
+	b := Builder{set: Set{parts: make([]part, 0, len(ts))}}
+	for group := range groups(ts) {
+		b.addGroup(group)
 	}
-	var b Builder
+	return b.Set()
+}
+
+// addGroup adds the fragments of a group.
+func (b *Builder) addGroup(ts []Tombstone) {
+	if len(ts) == 1 {
+		b.add(ts[0])
+		return
+	}
+	cuts := cutsOf(ts)
 	var open []Tombstone // those that cover the current span
 	for i, from := range cuts {
 		for len(ts) > 0 && bytes.Compare(ts[0].Start, from) <= 0 {
@@ -66,26 +76,46 @@ func NewSet(ts []Tombstone) *Set {
 			b.add(Tombstone{Start: from, End: to, Seq: seq})
 		}
 	}
-	return b.Set()
 }
 
-// cut returns those that cover a key, sorted by their starts, none of which is nil, and the
-// places to cut at: every start and bounded end, sorted, once each.
-func cut(ts []Tombstone) (sorted []Tombstone, cuts [][]byte) {
-	sorted = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
-	for i := range sorted {
-		t := &sorted[i]
-		if t.Start == nil {
-			t.Start = []byte{} // from here on nil is an end without a bound
+// groups splits the tombstones that cover a key into groups: those of a group overlap
+// others of it, and none of another group. The groups are in order, and sorted by starts, none of
+// which is nil. Most tombstones are a group of their own.
+func groups(ts []Tombstone) iter.Seq[[]Tombstone] {
+	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
+	for i := range ts {
+		if ts[i].Start == nil {
+			ts[i].Start = []byte{} // from here on nil is an end without a bound
 		}
+	}
+	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
+	return func(yield func([]Tombstone) bool) {
+		for len(ts) > 0 {
+			n, end := 1, ts[0].End
+			for ; n < len(ts) && CompareEnds(ts[n].Start, end) < 0; n++ {
+				if CompareEnds(ts[n].End, end) > 0 {
+					end = ts[n].End
+				}
+			}
+			if !yield(ts[:n]) {
+				return
+			}
+			ts = ts[n:]
+		}
+	}
+}
+
+// cutsOf returns the places to cut a group at: every start and bounded end, sorted, once each.
+func cutsOf(ts []Tombstone) [][]byte {
+	cuts := make([][]byte, 0, 2*len(ts))
+	for _, t := range ts {
 		cuts = append(cuts, t.Start)
 		if t.End != nil {
 			cuts = append(cuts, t.End)
 		}
 	}
-	slices.SortFunc(sorted, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
 	slices.SortFunc(cuts, bytes.Compare)
-	return sorted, slices.CompactFunc(cuts, bytes.Equal)
+	return slices.CompactFunc(cuts, bytes.Equal)
 }
 
 func seqsOf(ts []Tombstone) []base.SeqNum {

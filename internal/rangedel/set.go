@@ -300,7 +300,7 @@ func (b *Builder) Set() *Set {
 
 // FromFragments makes a set of tombstones in the order that Builder asks for.
 func FromFragments(ts []Tombstone) (*Set, error) {
-	var b Builder
+	b := Builder{set: Set{parts: make([]part, 0, len(ts))}}
 	for _, t := range ts {
 		if err := b.Add(t); err != nil {
 			return nil, err
