@@ -27,12 +27,9 @@ func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
 		return err
 	}
 	local := d.localFS()
-	if _, ok := local.(vfs.DirectoryOpener); ok {
-		abs, err := absolute(dir)
-		if err != nil {
-			return err
-		}
-		dir = abs
+	dir, err := vfs.Absolute(local, dir)
+	if err != nil {
+		return err
 	}
 	c := checkpoint{d: d, fs: d.openFiles.Relieve(local), dir: dir}
 	if err := c.checkEmpty(); errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -33,19 +32,6 @@ func (o *Options) openDirectory(dir string) (*vfs.Directory, error) {
 	}
 	o.fs = fsys
 	return d, nil
-}
-
-// absolute returns the full name of a directory, which does not depend on where the process is. It is cleaned, as the
-// names of the store's files are (filepath.Join). An empty name stays empty.
-func absolute(dir string) (string, error) {
-	if dir == "" {
-		return "", nil
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("%s: the directory of the process is unknown: %w", dir, err)
-	}
-	return abs, nil
 }
 
 // localFS returns the file system of the local disk, on which checkpoints are made.

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, err
 	}
-	if o == nil || o.fs == nil {
-		if dir, err = absolute(dir); err != nil {
-			return nil, err
-		}
+	if dir, err = vfs.Absolute(cmp.Or(opts.fs, vfs.OS), dir); err != nil {
+		return nil, err
 	}
 	localDir := ""
 	if _, open := opts.fs.(*remote.FS); opts.Objects != nil && !open {

@@ -59,10 +59,8 @@ func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) er
 	if dir == "" || opts.InMemory {
 		return fmt.Errorf("%w: a backup is restored into a directory, or into Objects", ErrInvalidOptions)
 	}
-	if _, ok := opts.fs.(vfs.DirectoryOpener); ok {
-		if dir, err = absolute(dir); err != nil {
-			return err
-		}
+	if dir, err = vfs.Absolute(opts.fs, dir); err != nil {
+		return err
 	}
 	return restoreInto(ctx, r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger})
 }

@@ -46,10 +46,25 @@ func OpenDirectory(fsys FS, dir string) (FS, *Directory, error) {
 	return fsys, nil, nil
 }
 
-// OpenDirectory implements DirectoryOpener.
+// Absolute returns the name by which a directory is opened, which does not depend on where the process is: its full
+// name, if the file system is a DirectoryOpener. It is cleaned, as names of files in it are (filepath.Join). An empty
+// name stays empty.
+func Absolute(fsys FS, dir string) (string, error) {
+	if _, ok := fsys.(DirectoryOpener); !ok || dir == "" {
+		return dir, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("%s: the directory of the process is unknown: %w", dir, err)
+	}
+	return abs, nil
+}
+
+// OpenDirectory implements DirectoryOpener. A directory in one that is open is opened there.
 func (o osFS) OpenDirectory(dir string) (FS, *Directory, error) {
 	dir = filepath.Clean(dir)
-	f, err := openDirectory(dir)
+	outer, rel := o.open.in(dir)
+	f, err := outer.openDirectory(rel)
 	if err != nil {
 		return nil, nil, err
 	}

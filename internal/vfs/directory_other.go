@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 )
 
-func openDirectory(dir string) (*os.File, error) { return os.Open(dir) }
-
 // named returns a file's name, for a call that is made at once.
 func (d *Directory) named(rel string) (string, error) { return d.path(rel), d.Check() }
 
@@ -19,6 +17,10 @@ func (d *Directory) openFile(rel string, flag int, perm fs.FileMode) (*os.File, 
 		return nil, err
 	}
 	return os.OpenFile(name, flag, perm)
+}
+
+func (d *Directory) openDirectory(rel string) (*os.File, error) {
+	return d.openFile(rel, os.O_RDONLY, 0)
 }
 
 func (d *Directory) stat(rel string) (fileInfo, error) {

@@ -68,6 +68,9 @@ func TestAnOpenDirectoryIsFollowed(t *testing.T) {
 	require.ErrorIs(t, fsys.Remove(in("old")), fs.ErrNotExist)
 	require.ErrorContains(t, fsys.Remove(in("old")), in("old"))
 	require.ErrorIs(t, fsys.Remove(dir), vfs.ErrMoved)
+	again, e := openIn(t, fsys, dir)
+	require.ErrorIs(t, e.Check(), vfs.ErrMoved)
+	require.Equal(t, "2", read(t, again, in("new")), "it is opened by the directory that is open, and not by name")
 
 	names, err := fsys.List(dir)
 	require.NoError(t, err)
@@ -165,4 +168,19 @@ func TestOnlyDirectoriesAreOpened(t *testing.T) {
 	require.NoError(t, d.Close())
 	_, err = fsys.Open(name)
 	require.ErrorIs(t, err, fs.ErrClosed)
+}
+
+// A directory is opened by its full name, where it is one of the operating system.
+func TestAbsolute(t *testing.T) {
+	t.Parallel()
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	for dir, want := range map[string]string{"": "", ".": here, "a/../b/": filepath.Join(here, "b"), "/x/": "/x"} {
+		full, err := vfs.Absolute(vfs.OS, dir)
+		require.NoError(t, err)
+		require.Equal(t, want, full)
+		full, err = vfs.Absolute(vfs.NewMem(), dir)
+		require.NoError(t, err)
+		require.Equal(t, dir, full)
+	}
 }

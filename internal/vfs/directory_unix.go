@@ -10,11 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDirectory opens a directory, and nothing else: to open a pipe may block.
-func openDirectory(dir string) (*os.File, error) {
-	return os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
-}
-
 // with calls a function with the descriptor of a directory, which stays open meanwhile. With that of a nil Directory,
 // names are those of the process.
 func (d *Directory) with(call func(fd int) error) error {
@@ -57,6 +52,11 @@ func (d *Directory) openFile(rel string, flag int, perm fs.FileMode) (*os.File, 
 		return nil, err
 	}
 	return os.NewFile(uintptr(file), d.path(rel)), nil
+}
+
+// openDirectory opens a directory, and nothing else: to open a pipe may block.
+func (d *Directory) openDirectory(rel string) (*os.File, error) {
+	return d.openFile(rel, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
 func (d *Directory) stat(rel string) (fileInfo, error) {
