@@ -329,3 +329,47 @@ func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
+
+// A verification below which another store is put reads nothing of that, and says that the directory was moved. The
+// other store has no lock file, and gets none.
+func TestTheDirectoryOfAVerificationIsReplaced(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	dir, other, away := filepath.Join(parent, "data"), filepath.Join(parent, "other"), filepath.Join(parent, "away")
+	db := openDir(t, dir, nil)
+	for range 3 {
+		set(t, db, "k", "v")
+		require.NoError(t, db.Flush())
+	}
+	require.NoError(t, db.Checkpoint(other))
+	require.NoError(t, db.Close())
+	tables, err := filepath.Glob(filepath.Join(other, "*.sst"))
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(tables[len(tables)-1]))
+	swapped := 0
+	for n := range 100 {
+		asked := 0
+		var before map[string]string
+		ctx := interposedContext{t.Context(), func() {
+			if asked++; asked == n+2 { // after the directory was opened
+				require.NoError(t, os.Rename(dir, away))
+				require.NoError(t, os.Rename(other, dir))
+				before = readDir(t, dir)
+			}
+		}}
+		err := VerifyContext(ctx, dir, io.Discard)
+		require.NotErrorIs(t, err, ErrCorruption)
+		if before == nil {
+			require.NoError(t, err)
+			break
+		}
+		if err != nil { // else it was at its end
+			swapped++
+			require.ErrorIs(t, err, ErrDirectoryMoved)
+		}
+		require.Equal(t, before, readDir(t, dir))
+		require.NoError(t, os.Rename(dir, other))
+		require.NoError(t, os.Rename(away, dir))
+	}
+	require.Greater(t, swapped, 3)
+}

@@ -17,7 +17,8 @@ import (
 // nothing. It writes one line per file to w, one per damaged place, and one for what a
 // crash explains, such as a log that breaks off. It returns all faults that it found,
 // joined: a *CorruptionError for each damaged place, and an error for each file that the
-// file system does not let be read.
+// file system does not let be read. If the directory is moved meanwhile, the errors are about what it was, and one of
+// them matches ErrDirectoryMoved.
 func Verify(dir string, w io.Writer) error { return VerifyContext(context.Background(), dir, w) }
 
 // VerifyContext is Verify for a caller who waits no longer than ctx lasts: after the
@@ -31,12 +32,21 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	if ctx.Err() != nil {
 		return base.ContextError(ctx, "the store was not verified")
 	}
-	d := &DB{fs: fsys, dir: dir, opts: Options{ReadOnly: true}}
+	dir, err := vfs.Absolute(fsys, dir)
+	if err != nil {
+		return err
+	}
+	d := &DB{dir: dir, opts: Options{ReadOnly: true, CacheSize: -1, fs: fsys}}
+	if d.directory, err = d.opts.openDirectory(dir); err != nil {
+		return err
+	}
+	defer func() { _ = d.directory.Close() }() // it was read only
+	d.fs = d.opts.fs
 	if _, err := d.examine(); err != nil && !errors.Is(err, ErrCorruption) {
 		return err // there is no store to survey, or not all of it yet
 	}
-	s, err := survey.Verify(ctx, dir, survey.Options{FS: fsys, ReadOn: true}, func() error {
-		db, err := Open(dir, &Options{ReadOnly: true, CacheSize: -1, fs: fsys})
+	s, err := survey.Verify(ctx, dir, survey.Options{FS: d.fs, ReadOn: true}, func() error {
+		db, err := Open(dir, &d.opts)
 		if err == nil {
 			err = db.Close()
 		}

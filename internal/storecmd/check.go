@@ -26,10 +26,10 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 		return p.report(s.Stats())
 	}
 	s, err := survey.Shape(ctx, string(c.Dir.Dir))
-	if err != nil {
+	if s == nil {
 		return err
 	}
-	return p.report(s)
+	return errors.Join(p.report(s), err)
 }
 
 type verifyCommand struct{ Dir }

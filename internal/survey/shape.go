@@ -81,14 +81,15 @@ type Level struct {
 	blobRecords uint64
 }
 
-// Shape looks at the store in dir, as a reader, and returns its shape.
+// Shape looks at the store in dir, as a reader, and returns its shape. If the directory is moved meanwhile, that is the
+// shape of what it was, and the error matches vfs.ErrMoved.
 func Shape(ctx context.Context, dir string) (st *Stats, err error) {
-	lock, err := Lock(vfs.OS, dir, vfs.Shared)
+	h, err := Hold(vfs.OS, dir, vfs.Shared)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	s, err := Take(ctx, dir, Options{})
+	defer func() { err = errors.Join(err, h.Close()) }()
+	s, err := h.Take(ctx, Options{})
 	if err != nil {
 		return nil, err
 	}

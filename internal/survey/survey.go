@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -148,19 +147,6 @@ func (s *Store) number(names []string) {
 			s.Ingests = append(s.Ingests, ingest)
 		}
 	}
-}
-
-// Lock takes the store's lock. It leaves no lock file in a directory that holds no
-// store; its errors are those of Take then.
-func Lock(fsys vfs.FS, dir string, mode vfs.LockMode) (io.Closer, error) {
-	names, err := fsys.List(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err := Recognize(fsys, dir, names); err != nil {
-		return nil, err
-	}
-	return fsys.Lock(filepath.Join(dir, manifest.LockName), mode)
 }
 
 func (s *Store) path(name string) string { return filepath.Join(s.Dir, name) }

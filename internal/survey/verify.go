@@ -121,18 +121,19 @@ func (v *Verdict) WriteText(w io.Writer) error {
 
 // Verify checks all of the store in dir: the manifest, every log, every byte of
 // every table, and that open, which opens it read-only and closes it again, succeeds. Its
-// faults are the result's Damage. It takes the store's lock as a reader does.
+// faults are the result's Damage. It takes the store's lock as a reader does. If the directory is moved meanwhile, the
+// result is about what it was, and the error matches vfs.ErrMoved.
 func Verify(ctx context.Context, dir string, o Options, open func() error) (s *Store, err error) {
 	o.Deep = true
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
-	lock, err := Lock(o.FS, dir, vfs.Shared)
+	h, err := Hold(o.FS, dir, vfs.Shared)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	if s, err = Take(ctx, dir, o); err != nil || len(s.Damage) > 0 {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if s, err = h.Take(ctx, o); err != nil || len(s.Damage) > 0 || h.Moved() != nil {
 		return s, err
 	}
 	if err = open(); errors.Is(err, base.ErrCorruption) {

@@ -44,12 +44,12 @@ type blockSizes struct{ blocks, bytes int64 }
 
 // openStore opens the store in dir.
 func openStore(ctx context.Context, dir string) (s *store, err error) {
-	lock, err := survey.Lock(vfs.OS, dir, vfs.Shared)
+	held, err := survey.Hold(vfs.OS, dir, vfs.Shared)
 	if err != nil {
 		return nil, bench.Usagef("advise %s: %w", dir, err)
 	}
-	found, err := survey.Take(ctx, dir, survey.Options{})
-	if err = errors.Join(err, lock.Close()); err != nil {
+	found, err := held.Take(ctx, survey.Options{})
+	if err = errors.Join(err, held.Close()); err != nil {
 		return nil, fmt.Errorf("advise: %w", err)
 	}
 	if found.Manifest == nil || len(found.Damage) > 0 {

@@ -171,10 +171,13 @@ func (r *repairer) writeManifest() error {
 	}
 	// No log is to be replayed: all have smaller numbers.
 	e.LogNum, e.NextFile, e.LastSeq = r.nextFile, r.nextFile+1, base.SeqNum(min(last, uint64(base.MaxSeqNum)))
-	if err := r.fs.SyncDir(r.target); err != nil {
+	if err := r.to.SyncDir(r.target); err != nil {
 		return err
 	}
-	m, err := manifest.Create(r.fs, r.target, e.LogNum, e)
+	if err := r.checkTarget(); err != nil {
+		return err
+	}
+	m, err := manifest.Create(r.to, r.target, e.LogNum, e)
 	if err != nil {
 		r.keepIfInForce(e.LogNum)
 		return err
@@ -187,7 +190,7 @@ func (r *repairer) writeManifest() error {
 // not be put in force for certain, but may be. One that CURRENT does not name never
 // will be.
 func (r *repairer) keepIfInForce(num uint64) {
-	switch current, err := manifest.Current(r.fs, r.target); {
+	switch current, err := manifest.Current(r.to, r.target); {
 	case err == nil && current != num, errors.Is(err, base.ErrCorruption), errors.Is(err, fs.ErrNotExist):
 		temp := filepath.Join(r.target, manifest.CurrentName+vfs.TempSuffix)
 		r.written = append(r.written, filepath.Join(r.target, manifest.FileName(manifest.FileManifest, num)), temp)
@@ -196,11 +199,11 @@ func (r *repairer) keepIfInForce(num uint64) {
 	}
 }
 
-// linkOrCopy gives a file a second name, or copies it where there are no links.
+// linkOrCopy gives a file of the damaged store a second name, or copies it where there are no links.
 // Bytes that cannot be read are an error.
 func (r *repairer) linkOrCopy(from, to string) error {
-	if r.fs.Link(from, to) == nil {
+	if r.o.From == nil && r.to.Link(from, to) == nil {
 		return nil
 	}
-	return vfs.CopyFile(r.fs, to, r.fs, from, r.ctx.Err)
+	return vfs.CopyFile(r.to, to, r.fs, from, r.ctx.Err)
 }

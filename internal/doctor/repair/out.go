@@ -22,13 +22,14 @@ const markLine = "siftkv repair=1: what is here is no store yet; run the repair 
 
 // An outDir is the directory of Options.Out.
 type outDir struct {
-	fs     vfs.FS
-	dir    string
-	left   []string // what a repair that was killed has left, mark and lock excepted
-	marked bool     // it has a mark
-	made   []string // directories that were not there, the deepest first
-	ours   bool     // what is in it is this repair's, and is no store yet
-	lock   io.Closer
+	fs        vfs.FS // has the directory open once the repair has begun
+	dir       string
+	directory *vfs.Directory
+	left      []string // what a repair that was killed has left, mark and lock excepted
+	marked    bool     // it has a mark
+	made      []string // directories that were not there, the deepest first
+	ours      bool     // what is in it is this repair's, and is no store yet
+	lock      io.Closer
 }
 
 // check refuses a directory with anything in it but what a repair has left.
@@ -86,6 +87,9 @@ func (o *outDir) begin() error {
 	}
 	err := vfs.MkdirAllDurable(o.fs, o.dir)
 	if err == nil {
+		err = o.open()
+	}
+	if err == nil {
 		o.lock, err = o.fs.Lock(filepath.Join(o.dir, manifest.LockName), vfs.Exclusive)
 	}
 	if err != nil {
@@ -112,6 +116,14 @@ func (o *outDir) begin() error {
 		return err
 	}
 	return o.fs.SyncDir(o.dir)
+}
+
+func (o *outDir) open() error {
+	fsys, d, err := vfs.OpenDirectory(o.fs, o.dir)
+	if err == nil {
+		o.fs, o.directory = fsys, d
+	}
+	return err
 }
 
 // settle hands the directory over: the repaired store is in force.

@@ -31,7 +31,7 @@ type Options struct {
 	// a repair in place refuses them, and any other file that it may not read.
 	Out string
 	// From, if set, has the damaged store's directory as it was at one moment, in place of the operating system's
-	// file system, and that for all other names. There must be an Out, unless this is a dry run.
+	// file system. There must be an Out, unless this is a dry run.
 	From vfs.FS
 	// LostValue, if set, is told each value of a blob file that is lost, while the repair goes on. The report lists
 	// them too, up to a bound. An error ends the repair.
@@ -46,25 +46,17 @@ type Options struct {
 // the store is repaired in place, a reader beside one, whose files would go. If nothing
 // is damaged and there is no other directory to write to, it does nothing. The repaired store
 // has been opened and verified when Run returns without an error.
-func Run(ctx context.Context, dir string, o Options) (*Report, error) {
-	verify, onDisk := o.fs == nil && !o.DryRun, o.fs == nil && o.From == nil
-	switch {
-	case o.fs != nil:
-	case o.From != nil:
-		o.fs = o.From
-	default:
-		o.fs = vfs.OSWithMode(cmp.Or(doctor.LastOptions(dir).FileMode, vfs.DefaultMode))
-	}
+//
+// Both directories are those that were opened, whatever has their names later. If the one that the repaired store is in
+// is moved, the error matches vfs.ErrMoved.
+func Run(ctx context.Context, dir string, o Options) (rep *Report, err error) {
+	r := &repairer{ctx: ctx, name: dir, o: o, onDisk: o.fs == nil && o.From == nil}
 	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
+		r.o.Progress = func(string, int, int) {}
 	}
-	r := &repairer{ctx: ctx, fs: o.fs, dir: dir, target: dir, o: o, onDisk: onDisk}
-	if o.Out != "" {
-		r.target = o.Out
-		r.out = &outDir{fs: o.fs, dir: o.Out}
-		if err := r.out.check(); err != nil {
-			return nil, err
-		}
+	defer func() { err = errors.Join(err, r.closeDirectories()) }()
+	if err := r.openDirectories(dir); err != nil {
+		return nil, err
 	}
 	if err := r.examine(); err != nil {
 		return nil, err
@@ -75,24 +67,41 @@ func Run(ctx context.Context, dir string, o Options) (*Report, error) {
 	if err := r.locked(); err != nil {
 		return nil, err
 	}
-	if !verify {
+	if err := r.directory.Check(); err != nil && (o.DryRun || o.Out != "") {
+		r.report.note("%v; this is about the one that was opened as %s", err, dir)
+	}
+	if o.DryRun || o.fs != nil {
 		return r.report, nil
 	}
-	if err := kv.VerifyContext(ctx, r.target, io.Discard); err != nil {
-		return r.report, fmt.Errorf("the repaired store in %s does not verify: %w", r.target, err)
+	return r.report, r.verify()
+}
+
+// verify checks the repaired store.
+func (r *repairer) verify() error {
+	if err := r.checkTarget(); err != nil {
+		return err
 	}
-	return r.report, nil
+	if err := kv.VerifyContext(r.ctx, r.target, io.Discard); err != nil {
+		return fmt.Errorf("the repaired store in %s does not verify: %w", r.target, err)
+	}
+	return r.checkTarget()
 }
 
 // A repairer is one repair.
 type repairer struct {
 	ctx    context.Context
-	fs     vfs.FS
-	dir    string // of the damaged store
-	target string // of the repaired one
+	name   string // of the damaged store's directory, as the caller has it
 	o      Options
-	onDisk bool    // the file system is the operating system's
-	out    *outDir // nil: the store is repaired in place
+	onDisk bool // the file system is the operating system's
+
+	fs        vfs.FS // has the damaged store's directory open
+	dir       string
+	directory *vfs.Directory
+
+	to              vfs.FS // has the repaired store's directory open
+	target          string
+	targetDirectory *vfs.Directory
+	out             *outDir // nil: the store is repaired in place
 
 	before []string // the names in dir, from before the survey
 	s      *survey.Store
@@ -144,7 +153,7 @@ func (r *repairer) examine() (err error) {
 	}
 	r.before = slices.DeleteFunc(before, comesAndGoes)
 	r.report = &Report{
-		Dir: keytext.Name(r.dir), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
+		Dir: keytext.Name(r.name), Out: keytext.Name(r.o.Out), DryRun: r.o.DryRun, Needed: len(r.s.Damage) > 0,
 		Damage: append([]survey.Damage{}, r.s.Damage...), Notes: append([]string{}, r.s.Notes...), Files: []File{},
 		Lost: []Loss{},
 	}
@@ -179,9 +188,10 @@ func (r *repairer) locked() (err error) {
 		if err := r.out.begin(); err != nil {
 			return err
 		}
+		r.to, r.targetDirectory = r.out.fs, r.out.directory
 	}
 	r.nextFile = r.s.NextFile
-	r.stage, r.stageDir = r.fs, r.target
+	r.stage, r.stageDir = r.to, r.target
 	if r.o.DryRun {
 		r.stage = vfs.NewMem()
 		r.stageDir = string(filepath.Separator) + "stage"
