@@ -41,7 +41,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	}
 	wait := nodes.Lease
 	if source != nil { // the commits of rows whose keys only the old generation got
-		wait += l.grace
+		wait += cfg.Grace
 	}
 	if err := sleep(ctx, wait); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 		return err
 	}
 	if source != nil && v.cfg.Asked.Kind == kindCuckoo { // see Cuckoo.removeAll
-		if err := sleep(ctx, l.grace); err != nil {
+		if err := sleep(ctx, cfg.Grace); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (l *lineage) refill(ctx context.Context, source Source, since time.Time) er
 		return fmt.Errorf("%w: not every master of the cluster answers", ErrUnavailable)
 	}
 	if source != nil {
-		if err := sleep(ctx, nodes.Lease+l.grace); err != nil {
+		if err := sleep(ctx, nodes.Lease+v.cfg.Grace); err != nil {
 			return err
 		}
 		put := func(ctx context.Context, hashes []uint64) error { return v.content.insert(ctx, generation, hashes) }

@@ -34,6 +34,8 @@ type config struct {
 	Building   string `json:"building,omitempty"`   // gets adds, answers nothing
 	Retiring   string `json:"retiring,omitempty"`   // gets adds, for those who still ask it
 
+	Grace time.Duration `json:"grace,omitempty"` // the longest Options.Grace that a program was given
+
 	encoded []byte // what it was decoded from
 }
 

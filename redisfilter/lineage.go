@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,12 +80,14 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 	defer cancel()
 	l.view.Store(&view{})
 	l.repair = make(chan struct{}, 1)
+	if fresh.Asked.Kind != kindWindows {
+		fresh.Grace = l.grace
+	}
 	if err := l.create(ctx, fresh); err != nil {
 		return wrap(l.name, err)
 	}
 	l.refresh(ctx)
-	v := l.view.Load()
-	if err := cmp.Or(v.err, v.usable()); err != nil {
+	if err := l.shareGrace(ctx); err != nil {
 		return wrap(l.name, err)
 	}
 	l.client.watch.Add(poller{l})
@@ -187,20 +190,47 @@ func (l *lineage) swap(ctx context.Context, old []byte, next *config) (swapped b
 	return err == nil, err
 }
 
-// publish changes the configuration from what cfg says and returns what it is then.
+// publish changes the configuration from what cfg says and returns what it is then. That another
+// process shared its Grace in between does not matter.
 func (l *lineage) publish(ctx context.Context, cfg *config, change func(*config)) (*config, error) {
-	next := *cfg
-	change(&next)
-	swapped, err := l.swap(ctx, cfg.encoded, &next)
-	if err != nil {
-		return nil, err
+	for {
+		next := *cfg
+		change(&next)
+		swapped, err := l.swap(ctx, cfg.encoded, &next)
+		if err != nil {
+			return nil, err
+		}
+		l.refresh(ctx)
+		if swapped {
+			next.encoded = next.encode()
+			return &next, nil
+		}
+		now := l.view.Load().cfg
+		if now.Grace <= cfg.Grace || !now.sameShape(cfg) || !slices.Equal(now.generations(), cfg.generations()) {
+			return nil, fmt.Errorf("%w: another process changed the configuration", errStale)
+		}
+		cfg = now
 	}
-	if !swapped {
-		return nil, fmt.Errorf("%w: somebody else changed the configuration", errStale)
+}
+
+// shareGrace returns when the configuration tells of a Grace that is as long as that of l, or says why
+// the set cannot be used. A process that loads the set waits for the Grace of all that add to it.
+func (l *lineage) shareGrace(ctx context.Context) error {
+	for {
+		v := l.view.Load()
+		if err := cmp.Or(v.err, v.usable()); err != nil {
+			return err
+		}
+		if v.cfg.Grace >= l.grace || v.cfg.Asked.Kind == kindWindows {
+			return nil
+		}
+		next := *v.cfg
+		next.Grace = l.grace
+		if _, err := l.swap(ctx, v.cfg.encoded, &next); err != nil {
+			return err
+		}
+		l.refresh(ctx)
 	}
-	next.encoded = next.encode()
-	l.refresh(ctx)
-	return &next, nil
 }
 
 // drop forgets the set everywhere.

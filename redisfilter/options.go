@@ -48,11 +48,12 @@ type Options struct {
 	// of each other's keys.
 	StartEmpty bool
 
-	// Grace is the longest time that passes from the call of Add for a key to the commit of its row,
-	// in any program that shares the set. A load waits so long before it reads the Source, so that no
-	// key falls between the two: a row that is committed later is lost to the set. The default is 3 s;
-	// better bound it, by the timeout of transactions. For a cuckoo set it is also the longest time
-	// from the commit that deletes a row to the end of Remove for its key.
+	// Grace is the longest time that passes from the call of Add for a key to the commit of its row.
+	// A load waits so long before it reads the Source, so that no key falls between the two: a row that
+	// is committed later is lost to the set. The default is 3 s. Have the database enforce it: a timeout
+	// of the caller does not, as the network may deliver a statement after the caller gave up. Programs
+	// that share the set may differ in it: the longest counts, until the set is dropped. For a cuckoo
+	// set it is also the longest time from the commit that deletes a row to the end of Remove for its key.
 	Grace time.Duration
 
 	// ReplicaLag is how far, at most, a replica that is promoted may lag behind its master. If it is

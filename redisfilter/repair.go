@@ -176,7 +176,7 @@ func (l *lineage) since(v *view) time.Time {
 	if whole == nil || l.replicaLag == 0 {
 		return time.Time{}
 	}
-	from := whole.Add(-l.replicaLag - l.grace - nodes.Lease)
+	from := whole.Add(-l.replicaLag - v.cfg.Grace - nodes.Lease)
 	if !l.client.watch.Map().Since(from, l.untrusted(v)) {
 		return time.Time{} // a process that began after that read its values from a file of any age
 	}

@@ -49,8 +49,9 @@ type flags struct {
 }
 
 // grace is the longest time between the moment when the filters are told of a key
-// and the commit of its row. A request may take no longer.
-const grace = 3 * time.Second
+// and the commit of its row. The database begins the statement within --timeout of
+// that moment, and ends it after as much again.
+const grace = 5 * time.Second
 
 // Validate is called by kong.
 func (f *flags) Validate() error {
@@ -67,8 +68,9 @@ func (f *flags) Validate() error {
 		return fmt.Errorf("--rate %g: it is from 0.00001 to 0.5, such as 0.01", f.Rate)
 	case f.DBConns < 1 || f.DBQueue < 0:
 		return errors.New("--db-conns is at least 1, --db-queue at least 0")
-	case f.Timeout <= 0 || f.Timeout >= grace:
-		return fmt.Errorf("--timeout %v: it is above 0 and below %v, which filters give a commit", f.Timeout, grace)
+	case f.Timeout <= 0 || f.Timeout >= grace/2:
+		return fmt.Errorf("--timeout %v: it is above 0 and below %v, half of what filters give a commit",
+			f.Timeout, grace/2)
 	case f.RedisTimeout <= 0 || f.RedisTimeout > f.Timeout:
 		return fmt.Errorf("--redis-timeout %v: it is above 0 and at most --timeout", f.RedisTimeout)
 	case f.CacheTTL < time.Millisecond || f.NullTTL < time.Millisecond:

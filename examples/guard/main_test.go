@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--users=1", "--attack=1s"}, 2, "at least 2"},
 		{[]string{"--capacity=0"}, 2, "at least 1"},
 		{[]string{"--db-conns=0"}, 2, "--db-conns"},
-		{[]string{"--timeout=3s"}, 2, "below 3s"},
+		{[]string{"--timeout=2500ms"}, 2, "below 2.5s"},
 		{[]string{"--redis-timeout=2100ms"}, 2, "--timeout"},
 		{[]string{"--null-ttl=0s"}, 2, "at least 1ms"},
 		{[]string{"--attack=1s", "--cold=1s"}, 2, "can't be used together"},

@@ -29,17 +29,21 @@ var schema = []string{
 }
 
 // dialect is what the two databases do differently: statements at the beginning of
-// a transaction, empty where nothing has to be said.
+// a transaction, empty where nothing has to be said, and how to read the clock.
 type dialect struct {
 	lockSchema string // makes processes that start together make the schema one after another
 	unlimited  string // lifts the limit on a statement's time
+	now        string // the clock in microseconds since 1970, while the statement is executed
 }
+
+var sqliteDialect = dialect{now: `CAST(unixepoch('subsec') * 1000000 AS INTEGER)`}
 
 // postgres locks the schema because IF NOT EXISTS alone does not keep PostgreSQL
 // from errors about duplicate names. The number is any that nobody else uses.
 var postgres = dialect{
 	lockSchema: `SELECT pg_advisory_xact_lock(1397311572)`,
 	unlimited:  `SET LOCAL statement_timeout = 0`,
+	now:        `CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`,
 }
 
 // OpenSQLite opens, and if need be creates, the database guard.db in a directory.
@@ -55,7 +59,7 @@ func OpenSQLite(ctx context.Context, dir string) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("users: open %s: %w", path, err)
 		}
-		s, err := open(ctx, db, dialect{})
+		s, err := open(ctx, db, sqliteDialect)
 		if err == nil {
 			return s, nil
 		}
@@ -79,7 +83,7 @@ func OpenPostgres(ctx context.Context, connect string, conns int, timeout time.D
 	if err != nil {
 		return nil, fmt.Errorf("users: the address of PostgreSQL: %w", err) // pgx leaves the password out
 	}
-	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(timeout.Milliseconds(), 10)
+	config.RuntimeParams["statement_timeout"] = strconv.FormatInt(max(1, timeout.Milliseconds()), 10)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)

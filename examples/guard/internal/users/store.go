@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,6 +24,7 @@ type Store struct {
 	dialect  dialect
 	instance string
 	fresh    bool
+	clock    atomic.Pointer[reading]
 }
 
 // Instance names the data: a database made anew has another. What is derived from
@@ -62,16 +64,20 @@ func (s *Store) Banned(ctx context.Context, id int64) (bool, error) {
 }
 
 // Insert adds a user and reports whether it did: not if the name, or the
-// identifier, is another's.
+// identifier, is another's. The database executes it before the context's deadline
+// or not at all: then the error is ErrLate.
 func (s *Store) Insert(ctx context.Context, u User) (bool, error) {
-	return s.change(ctx, `INSERT INTO users (id, name, written_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		u.ID, u.Name, stamp(time.Now()))
+	return s.insert(ctx, `INSERT INTO users (id, name, written_at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), CAST($3 AS BIGINT) WHERE `+s.dialect.now+` < $4
+		ON CONFLICT DO NOTHING`, u.ID, u.Name, stamp(time.Now()))
 }
 
-// Ban puts an identifier on the black list and reports whether it was not there.
+// Ban puts an identifier on the black list and reports whether it was not there. It
+// is executed before the context's deadline or not at all, as Insert is.
 func (s *Store) Ban(ctx context.Context, id int64) (bool, error) {
-	return s.change(ctx, `INSERT INTO banned (id, written_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-		id, stamp(time.Now()))
+	return s.insert(ctx, `INSERT INTO banned (id, written_at)
+		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT) WHERE `+s.dialect.now+` < $3
+		ON CONFLICT DO NOTHING`, id, stamp(time.Now()))
 }
 
 // Unban takes an identifier off the black list and reports whether it was there.

@@ -47,6 +47,7 @@ func testStore(t *testing.T, open opener) {
 	}{
 		{"Seed", checkSeed}, {"Source", checkSource}, {"SourceStops", checkSourceStops},
 		{"Rows", checkRows}, {"OneNameOnce", checkOneName}, {"Bans", checkBans}, {"Canceled", checkCanceled},
+		{"Late", checkLate},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, s) })
 	}
@@ -204,4 +205,34 @@ func checkCanceled(t *testing.T, s *users.Store) {
 	taken, err := s.Taken(t.Context(), "late")
 	require.NoError(t, err)
 	require.False(t, taken)
+}
+
+// lateContext is that of a statement which the network held until its deadline was over.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// No row is written after the deadline of its writer, who was told that it failed.
+func checkLate(t *testing.T, s *users.Store) {
+	late := lateContext{t.Context(), time.Now()}
+	_, err := s.Insert(late, users.User{ID: 1 << 59, Name: "too-late"})
+	require.ErrorIs(t, err, users.ErrLate)
+	taken, err := s.Taken(t.Context(), "too-late")
+	require.NoError(t, err)
+	require.False(t, taken)
+	_, err = s.Ban(late, 12)
+	require.ErrorIs(t, err, users.ErrLate)
+	banned, err := s.Banned(t.Context(), 12)
+	require.NoError(t, err)
+	require.False(t, banned)
+
+	early := lateContext{t.Context(), time.Now().Add(time.Hour)}
+	for _, first := range []bool{true, false} {
+		inserted, err := s.Insert(early, users.User{ID: 1 << 59, Name: "early"})
+		require.NoError(t, err)
+		require.Equal(t, first, inserted)
+	}
 }
