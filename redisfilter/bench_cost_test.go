@@ -54,7 +54,7 @@ func (a *arena) commands(t testing.TB, name string, r workload.Request) map[stri
 	for command, n := range a.server.CommandCounts(t.Context()) {
 		command, _, _ = strings.Cut(command, "|")
 		switch command {
-		case "info", "persist", "get", "smembers", "config", "hello", "client", "ping":
+		case "info", "persist", "get", "hkeys", "smembers", "config", "hello", "client", "ping":
 		default:
 			counts[command] = int(n)
 		}

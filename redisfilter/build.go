@@ -25,13 +25,13 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if v, err = l.sweep(ctx, v); err != nil {
 		return err
 	}
-	generation, identities, err := l.makeBlank(ctx, v.content)
+	generation, identities, err := l.makeBlank(ctx, v)
 	if err != nil {
 		return err
 	}
 	used := false
 	defer func() {
-		if !used && ctx.Err() == nil { // else the next load sweeps
+		if !used && ctx.Err() == nil { // else whoever polls next sees what is left
 			err = errors.Join(err, l.abandon(ctx, v.content, generation))
 		}
 	}()
@@ -67,17 +67,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if cfg.Retiring == "" {
 		return nil
 	}
-	return l.retire(ctx, v.content, cfg, []string{cfg.Retiring})
-}
-
-// sweep removes what loads left that did not come to their end.
-func (l *lineage) sweep(ctx context.Context, v *view) (*view, error) {
-	left := slices.DeleteFunc([]string{v.cfg.Building, v.cfg.Retiring}, func(g string) bool { return g == "" })
-	if len(left) == 0 {
-		return v, nil
-	}
-	err := l.retire(ctx, v.content, v.cfg, left)
-	return l.view.Load(), err
+	return l.retire(ctx, cfg, map[string]content{cfg.Retiring: v.content})
 }
 
 // fill adds all keys of the source.
@@ -136,42 +126,6 @@ func (l *lineage) verify(ctx context.Context, c content, generation string, iden
 }
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
-
-// retire ends the life of generations that are not in use.
-func (l *lineage) retire(ctx context.Context, c content, cfg *config, old []string) error {
-	if err := sleep(ctx, nodes.Lease); err != nil {
-		return err
-	}
-	if _, err := l.publish(ctx, cfg, func(c *config) { c.Building, c.Retiring = "", "" }); err != nil {
-		return err
-	}
-	if err := sleep(ctx, nodes.Lease); err != nil {
-		return err
-	}
-	var err error
-	for _, g := range old {
-		err = errors.Join(err, l.discard(ctx, c, g))
-	}
-	return err
-}
-
-// abandon removes a generation that did not come into use. Whether it did is asked anew: the answer
-// to the last change may be what was lost.
-func (l *lineage) abandon(ctx context.Context, c content, generation string) error {
-	l.refresh(ctx)
-	v := l.view.Load()
-	switch {
-	case v.usable() != nil:
-		return v.usable()
-	case v.err != nil || !l.client.watch.Valid(v.confirmed):
-		return fmt.Errorf("%w: generation %s may be left in redis", ErrUnavailable, generation)
-	case v.cfg.Generation == generation:
-		return nil
-	case v.cfg.Building == generation:
-		return l.retire(ctx, c, v.cfg, []string{generation})
-	}
-	return l.discard(ctx, c, generation)
-}
 
 // refill adds what servers may have forgotten that failed over, and trusts them from then on.
 func (l *lineage) refill(ctx context.Context, source Source, since time.Time) error {

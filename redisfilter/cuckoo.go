@@ -190,7 +190,8 @@ func (k *Cuckoo) Load(ctx context.Context, source Source) error {
 // Ready waits until the set can say no, or returns why it cannot when ctx ends.
 func (k *Cuckoo) Ready(ctx context.Context) error { return wrap(k.name, k.ready(ctx)) }
 
-// Drop removes the set from Redis. Other processes are told ErrDropped for an hour.
+// Drop removes the set from Redis, in 1.5 s, after which no process adds to it any more. Other processes are
+// told ErrDropped for an hour. A Drop that failed, or was broken off, may be called again.
 func (k *Cuckoo) Drop(ctx context.Context) error { return wrap(k.name, k.drop(ctx)) }
 
 // Close ends what the set does in the background. What is in Redis stays.

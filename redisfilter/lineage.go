@@ -118,31 +118,16 @@ func (l *lineage) create(ctx context.Context, fresh *config) error {
 		}
 	}
 	if l.startEmpty && fresh.Asked.Kind != kindWindows {
-		if fresh.Generation, _, err = l.makeBlank(ctx, l.open(fresh)); err != nil {
+		v := &view{cfg: fresh, content: l.open(fresh)}
+		if fresh.Generation, _, err = l.makeBlank(ctx, v); err != nil {
 			return err
 		}
 	}
 	made, err := l.swap(ctx, data, fresh)
 	if err == nil && !made && fresh.Generation != "" { // somebody was faster
-		err = l.discard(ctx, l.open(fresh), fresh.Generation)
+		err = l.discard(ctx, fresh.Generation, l.open(fresh))
 	}
 	return err
-}
-
-// makeBlank makes an empty generation and trusts the servers that hold it.
-func (l *lineage) makeBlank(ctx context.Context, c content) (generation string, identities []string, err error) {
-	identities, complete := l.client.watch.Map().Identities()
-	if !complete {
-		return "", nil, fmt.Errorf("%w: not every master of the cluster answers", ErrUnavailable)
-	}
-	generation = newGeneration()
-	if err = c.blank(ctx, generation); err == nil {
-		err = l.trust(ctx, generation, identities)
-	}
-	if err != nil {
-		err = errors.Join(err, l.discard(ctx, c, generation))
-	}
-	return generation, identities, err
 }
 
 // trust says that a generation is whole under the identities.
@@ -152,12 +137,6 @@ func (l *lineage) trust(ctx context.Context, generation string, identities []str
 		members[i] = id
 	}
 	return l.client.rdb.SAdd(ctx, trustedKey(l.name, generation), members...).Err()
-}
-
-// discard removes a generation.
-func (l *lineage) discard(ctx context.Context, c content, generation string) error {
-	err := c.discard(ctx, generation)
-	return errors.Join(err, l.client.rdb.Unlink(ctx, trustedKey(l.name, generation)).Err())
 }
 
 // swap replaces the configuration if it still is what it was, nil for none, and says whether it did.
@@ -230,31 +209,6 @@ func (l *lineage) shareGrace(ctx context.Context) error {
 			return err
 		}
 		l.refresh(ctx)
-	}
-}
-
-// drop forgets the set everywhere.
-func (l *lineage) drop(ctx context.Context) error {
-	for {
-		v := l.view.Load()
-		if err := v.usable(); err != nil {
-			return err
-		}
-		dropped := &config{Version: configVersion, Dropped: true}
-		swapped, err := l.swap(ctx, v.cfg.encoded, dropped)
-		if err != nil {
-			return err
-		}
-		if swapped {
-			for _, g := range v.cfg.generations() {
-				err = errors.Join(err, l.discard(ctx, v.content, g))
-			}
-			l.refresh(ctx)
-			return err
-		}
-		if err := l.client.watch.Poll(ctx); err != nil {
-			return err
-		}
 	}
 }
 

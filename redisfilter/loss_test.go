@@ -215,7 +215,7 @@ func TestAddNewHasAWinnerDuringALoad(t *testing.T) {
 			winner, loser := openClient(t, srv.Addr), openClient(t, srv.Addr)
 			first := wholeSet(t, winner, "users", 1000, Options{Growth: growth})
 			second := openSet(t, loser, "users", 1000, Options{Growth: growth})
-			building, _, err := first.makeBlank(ctx, first.view.Load().content)
+			building, _, err := first.makeBlank(ctx, first.view.Load())
 			require.NoError(t, err)
 			_, err = first.publish(ctx, first.view.Load().cfg, func(c *config) { c.Building = building })
 			require.NoError(t, err)

@@ -35,6 +35,9 @@ func (l *lineage) noticed(now *view) {
 		l.repairSoon()
 		return
 	}
+	if now.left {
+		l.repairSoon()
+	}
 	whole := l.client.watch.Map().Confirmed()
 	if now.confirmed.Before(whole) {
 		whole = now.confirmed
@@ -58,12 +61,10 @@ const (
 	maxPause   = time.Minute
 )
 
-// repairs keeps a set whole that has a source, or may be empty. After a failure it pauses, twice as long each time,
-// but no longer than until servers answer again that did not.
+// repairs keeps a set whole that has a source, or may be empty, and removes what loads left of any set.
+// After a failure it pauses, twice as long each time, but no longer than until servers answer again
+// that did not.
 func (l *lineage) repairs(ctx context.Context) {
-	if l.source == nil && !l.startEmpty {
-		return
-	}
 	pause := firstPause
 	for {
 		select {
@@ -80,7 +81,8 @@ func (l *lineage) repairs(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.logger.Warn("a set could not be loaded", "set", l.name, "error", err)
+		l.logger.Warn("a set could not be loaded, or what a load left could not be removed",
+			"set", l.name, "error", err)
 		back, err := l.rest(ctx, pause, away)
 		if err != nil {
 			return
@@ -117,7 +119,7 @@ func (l *lineage) rest(ctx context.Context, pause time.Duration, away bool) (bac
 // mend does what the set needs, if it needs anything and nobody else does it. A set that was dropped
 // needs nothing until somebody makes it anew, which a poll notices.
 func (l *lineage) mend(ctx context.Context) error {
-	if l.need(l.view.Load()) == nothing {
+	if l.task(l.view.Load()) == nothing {
 		return nil
 	}
 	return l.locked(ctx, func(ctx context.Context) error {
@@ -126,7 +128,7 @@ func (l *lineage) mend(ctx context.Context) error {
 		if err := errors.Join(v.usable(), v.err); err != nil {
 			return err
 		}
-		switch l.need(v) {
+		switch l.task(v) {
 		case load:
 			return l.loadLocked(ctx, l.source)
 		case keys:
@@ -164,10 +166,25 @@ func (l *lineage) need(v *view) need {
 		return load // keys that are added again would be there twice
 	case len(l.untrusted(v)) != 0:
 		return keys
-	case v.cfg.Building+v.cfg.Retiring != "":
+	case v.leftover():
 		return room
 	}
 	return nothing
+}
+
+// task is what the background does about need: without a source a set waits for its Load.
+func (l *lineage) task(v *view) need {
+	n := l.need(v)
+	if n == load || n == keys {
+		switch {
+		case l.source != nil || l.startEmpty:
+		case v.leftover():
+			return room
+		default:
+			return nothing
+		}
+	}
+	return n
 }
 
 // since returns from when on a failover may have forgotten keys.

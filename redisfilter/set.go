@@ -135,7 +135,8 @@ func (s *Set) ContainsHash(ctx context.Context, h uint64) (bool, error) {
 // more to remove the one that was in use before; 4.5 and 7.5 s by default. While it runs there are two
 // sets in Redis. The keys of the source are gathered in memory, as much as the set has in Redis,
 // unless the set grows: then each is added to Redis. The error of a source is returned, and the set stays as it was.
-// Loads of a set wait for each other, in whatever process they run.
+// Loads of a set wait for each other, in whatever process they run. What a load leaves in Redis that is
+// broken off, or whose process ends, is removed within seconds by any process that has the set open.
 func (s *Set) Load(ctx context.Context, source Source) error {
 	return wrap(s.name, s.load(ctx, source))
 }
@@ -143,7 +144,8 @@ func (s *Set) Load(ctx context.Context, source Source) error {
 // Ready waits until the set can say no, or returns why it cannot when ctx ends.
 func (s *Set) Ready(ctx context.Context) error { return wrap(s.name, s.ready(ctx)) }
 
-// Drop removes the set from Redis. Other processes are told ErrDropped for an hour.
+// Drop removes the set from Redis, in 1.5 s, after which no process adds to it any more. Other processes are
+// told ErrDropped for an hour. A Drop that failed, or was broken off, may be called again.
 func (s *Set) Drop(ctx context.Context) error { return wrap(s.name, s.drop(ctx)) }
 
 // Close ends what the set does in the background. What is in Redis stays.

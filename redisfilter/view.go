@@ -21,6 +21,7 @@ type view struct {
 	trusted   map[string]bool // identities of nodes under which the generation in use is whole
 	confirmed time.Time       // when the request was sent that the configuration answered
 	quiet     time.Time       // when the last process has ceased to ask a generation that cfg does not name
+	left      bool            // generations that cfg does not name are recorded
 	err       error           // for good: ErrDropped or ErrMismatch; else why the last poll failed
 }
 
@@ -34,6 +35,10 @@ func (v *view) usable() error {
 	}
 	return nil
 }
+
+// leftover reports whether there are generations besides the one in use. Those of a load that goes on
+// are kept by its lock.
+func (v *view) leftover() bool { return v.left || v.cfg.Building+v.cfg.Retiring != "" }
 
 // await waits until adds count that are made under v.
 func (v *view) await(ctx context.Context) error {
@@ -65,6 +70,8 @@ func (l *lineage) refresh(ctx context.Context) {
 	sent := time.Now()
 	get := redis.NewStringCmd(ctx, "get", configKey(l.name))
 	cmds := []redis.Cmder{get}
+	made := redis.NewStringSliceCmd(ctx, "hkeys", madeKey(l.name))
+	cmds = append(cmds, made)
 	var members *redis.StringSliceCmd
 	if old.cfg != nil && old.cfg.Generation != "" {
 		members = redis.NewStringSliceCmd(ctx, "smembers", trustedKey(l.name, old.cfg.Generation))
@@ -84,6 +91,9 @@ func (l *lineage) refresh(ctx context.Context) {
 	}
 	if next.err = l.adopt(&next, data); next.err == nil {
 		next.confirmed = sent
+		next.left = slices.ContainsFunc(made.Val(), func(g string) bool {
+			return !slices.Contains(next.cfg.generations(), g)
+		})
 		if jumped(old.cfg, next.cfg) {
 			next.quiet = time.Now().Add(nodes.Lease)
 		}
