@@ -25,6 +25,7 @@ type seat struct {
 	spot   blocked.Spot
 	within uint64 // where in each layer
 	hash   uint64
+	once   bool           // an add tells whether the key was there, so it must not be sent again
 	known  *atomic.Uint32 // layers of the chain that this process heard of last, beside the first
 }
 

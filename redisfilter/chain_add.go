@@ -152,7 +152,11 @@ func (c *chains) addings(ctx context.Context, seats []seat, todo []int) ([]addin
 	}
 	for _, i := range todo {
 		a := c.adding(ctx, seats[i], i, len(todo) > 1 && lasts[seats[i].prefix] == i)
-		cmds = append(cmds, a.set)
+		if seats[i].once {
+			cmds = append(cmds, once{a.set})
+		} else {
+			cmds = append(cmds, a.set)
+		}
 		if a.count != nil {
 			cmds = append(cmds, a.count)
 		}
@@ -197,13 +201,16 @@ var lineSource string // begins each script
 //go:embed addnew.lua
 var addNewSource string
 
-var addNewScript = redis.NewScript(lineSource + addNewSource)
+var addNewScript = newScript(lineSource + addNewSource)
 
 // addNew adds keys one by one, each by a script that looks and adds at once, so that of any number
 // that add a key at the same time exactly one finds it fresh.
 func (c *chains) addNew(ctx context.Context, seats []seat) ([]added, error) {
-	if !c.grows() {
-		return c.add(ctx, seats) // one BITFIELD does both at once
+	if !c.grows() { // one BITFIELD does both at once
+		for i := range seats {
+			seats[i].once = true
+		}
+		return c.add(ctx, seats)
 	}
 	found := make([]added, len(seats))
 	for i, s := range seats {
@@ -246,7 +253,7 @@ func (c *chains) runAddNew(ctx context.Context, s seat, layers int) ([]int64, er
 		args = append(args, p)
 	}
 	args = append(args, len(c.layers))
-	reply, err := addNewScript.Run(ctx, c.client.rdb, keys, args...).Int64Slice()
+	reply, err := c.client.runScript(ctx, addNewScript, []scriptCall{{keys, args}})[0].Result()
 	if err != nil {
 		return nil, foreign(err, keys[0], nil)
 	}

@@ -36,7 +36,7 @@ func Open(ctx context.Context, o *redis.UniversalOptions) (*Client, error) {
 	opts, connected := *o, o.OnConnect
 	opts.ContextTimeoutEnabled = true
 	opts.DialerRetries = 1 // the next operation tries again
-	opts.MaxRetries = -1   // a retry could hide a failover, and that AddNew was executed twice
+	opts.MaxRetries = -1   // a retry could hide a failover, and that AddNew was executed twice; see once
 	opts.MinIdleConns = 0  // they would be made before connections are noted
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	opts.OnConnect = func(ctx context.Context, c *redis.Conn) error {

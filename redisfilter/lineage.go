@@ -143,7 +143,9 @@ func (l *lineage) trust(ctx context.Context, generation string, identities []str
 func (l *lineage) swap(ctx context.Context, old []byte, next *config) (swapped bool, err error) {
 	key := configKey(l.name)
 	if old == nil {
-		return l.client.rdb.SetNX(ctx, key, next.encode(), 0).Result()
+		set := redis.NewBoolCmd(ctx, "setnx", key, next.encode())
+		l.client.run(ctx, once{set})
+		return set.Result()
 	}
 	ttl := time.Duration(0)
 	if next.Dropped {

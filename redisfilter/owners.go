@@ -80,7 +80,7 @@ func (o *owners) seats(owner, generation string, first, last int64, hashes []uin
 		_, within := spot.Split(1)
 		for _, prefix := range prefixes {
 			known := &h.layers[xxhash.Sum64String(prefix)%uint64(len(h.layers))]
-			seats = append(seats, seat{prefix, spot, within, hash, known})
+			seats = append(seats, seat{prefix: prefix, spot: spot, within: within, hash: hash, known: known})
 		}
 	}
 	return seats

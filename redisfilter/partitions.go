@@ -33,7 +33,7 @@ func (p *partitions) seats(generation string, hashes []uint64) []seat {
 	for i, h := range hashes {
 		spot := blocked.Locate(h)
 		part, within := spot.Split(p.count)
-		seats[i] = seat{p.prefix(part, generation), spot, within, h, &known[part]}
+		seats[i] = seat{prefix: p.prefix(part, generation), spot: spot, within: within, hash: h, known: &known[part]}
 	}
 	return seats
 }

@@ -15,6 +15,13 @@ type script struct {
 
 func newScript(source string) script { return script{source, redis.NewScript(source).Hash()} }
 
+// once is a command that a client of a cluster does not send again when it gets no answer: the
+// command may have been executed, and would find what it did itself.
+type once struct{ redis.Cmder }
+
+// NoRetry implements redis.Cmder.
+func (once) NoRetry() bool { return true }
+
 // A scriptCall is the keys, one or more, and the arguments of one execution of a script.
 type scriptCall struct {
 	keys []string
@@ -37,14 +44,14 @@ func (c *Client) runScript(ctx context.Context, s script, calls []scriptCall) []
 	cmds := make([]redis.Cmder, len(calls))
 	for i, call := range calls {
 		replies[i] = call.command(ctx, "evalsha", s.digest)
-		cmds[i] = replies[i]
+		cmds[i] = once{replies[i]}
 	}
 	c.run(ctx, cmds...)
 	cmds = cmds[:0]
 	for i, call := range calls {
 		if err := replies[i].Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
 			replies[i] = call.command(ctx, "eval", s.source)
-			cmds = append(cmds, replies[i])
+			cmds = append(cmds, once{replies[i]})
 		}
 	}
 	c.run(ctx, cmds...)
