@@ -255,13 +255,16 @@ func (p *Pipeline) Close(failed func() bool) error {
 				_ = p.Fail(writingLog, err)
 			}
 		}
-		return p.Abandon()
+		return p.abandon()
 	})
 }
 
-// Abandon closes the logs as they are. It is for use within Exclusive, or for a pipeline
-// that nobody uses.
-func (p *Pipeline) Abandon() error {
+// Abandon is Close that leaves the logs as they are.
+func (p *Pipeline) Abandon() error { return p.Exclusive(context.Background(), p.abandon) }
+
+// abandon closes the logs as they are. It is called within Exclusive: flushLog may wait for its turn already.
+func (p *Pipeline) abandon() error {
+	p.closed = true
 	if p.soon != nil {
 		p.soon.Stop()
 	}

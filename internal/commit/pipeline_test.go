@@ -237,6 +237,16 @@ func TestALogWithoutRecordsIsNotFlushedInTime(t *testing.T) {
 	require.Zero(t, s.Log().Buffered())
 }
 
+// The timer for what Buffered commits leave may have its turn after the logs are closed.
+func TestTheTimerOfAPipelineThatWasAbandoned(t *testing.T) {
+	s := newTestStore(t)
+	ctx := context.Background()
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+	require.NoError(t, s.Abandon())
+	s.flushLog()
+	require.ErrorIs(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered), base.ErrClosed)
+}
+
 func TestABrokenLogBreaksAllAndIsReplaced(t *testing.T) {
 	s := newTestStore(t)
 	ctx, broken := context.Background(), errors.New("broken")
