@@ -45,7 +45,8 @@ func (b *Batch) Size() int { return b.repr.Size() }
 // Empty reports whether there are none.
 func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 
-// Reset empties the batch for reuse; it keeps its memory.
+// Reset empties the batch for reuse; it keeps its memory, unless the batch was committed and took half of a memtable
+// or more: the memory is the store's then until it is flushed.
 func (b *Batch) Reset() {
 	b.repr.Reset()
 	b.repr.Arena, b.repr.Held, b.err, b.committed = 0, nil, nil, false
@@ -203,8 +204,8 @@ func (d *DB) commitStore() commit.Store {
 		values = &d.logValues
 	}
 	return commit.Store{
-		Values: values, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), Logger: d.log,
-		MakeRoom: d.makeRoom, Enable: d.enable,
+		Values: values, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), OwnTable: d.opts.ownTable(),
+		Logger: d.log, MakeRoom: d.makeRoom, Filled: d.rotateFilled, Enable: d.enable,
 		Combine: func(key []byte, values [][]byte) ([]byte, error) {
 			return d.operands.mergeWithin(d.operands.limit(), key, values)
 		},

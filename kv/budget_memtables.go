@@ -196,7 +196,7 @@ func (s *budgetShare) giveUp() {
 			!s.tooLarge(d.mem) {
 			return nil
 		}
-		return d.rotate(0)
+		return d.rotate()
 	})
 }
 

@@ -94,7 +94,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	for _, k := range []string{"a", "b"} { // in two logs
 		set(t, db, k, "1")
 		db.mu.Lock() // nobody leads: the test does
-		require.NoError(t, db.rotate(0))
+		require.NoError(t, db.rotate())
 		db.mu.Unlock()
 	}
 	reads := &faultFS{fs: disk}

@@ -94,6 +94,10 @@ func (d *DB) examineMemtable() (again time.Duration) {
 		return 0
 	}
 	defer d.release(s, n)
+	if s.mem.Sealed() { // no writer comes that would replace it
+		_ = d.flushEarly(s.mem.Log)
+		return 0
+	}
 	p := pendingTableOf(s.mem, now)
 	d.mu.Lock()
 	reason := d.flushReason(p)
@@ -163,6 +167,6 @@ func (d *DB) flushEarly(log uint64) error {
 		if d.mem.Log != log || d.mem.Empty() || d.failure != nil || d.closing || len(d.imms)+1 >= d.opts.MaxMemtables {
 			return nil
 		}
-		return d.rotate(0)
+		return d.rotate()
 	})
 }

@@ -34,7 +34,7 @@ func (d *DB) FlushContext(ctx context.Context) error {
 			case ctx.Err() != nil:
 				return base.ContextError(ctx, "waited for a flush")
 			case len(d.imms)+1 < d.opts.MaxMemtables:
-				return d.rotate(0)
+				return d.rotate()
 			case d.closing:
 				return ErrClosed // nobody makes room any more
 			}

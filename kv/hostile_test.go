@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"os"
@@ -90,7 +91,7 @@ func replayed(tb testing.TB, records [][]byte) (p replayer, set *rangedel.Set) {
 	tb.Helper()
 	p = replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}}
 	for _, r := range records {
-		_ = p.record(r) // hostile ones are refused
+		_ = p.record(r, bytes.Clone) // hostile ones are refused
 	}
 	var tombs []rangedel.Tombstone
 	for _, m := range p.mems {

@@ -189,7 +189,7 @@ func (in *ingestJob) flushHeld() error {
 		case d.mem.Empty() && len(d.imms) == 0:
 			return nil
 		case !d.mem.Empty() && len(d.imms)+1 < d.opts.MaxMemtables:
-			if err := d.rotate(0); err != nil {
+			if err := d.rotate(); err != nil {
 				return err
 			}
 		default:

@@ -97,6 +97,14 @@ func (o *Options) groupBytes() int {
 	return int(o.MemtableSize / 4)
 }
 
+// ownTable is how much a batch takes in a memtable, in bytes, from which on it gets one of its own.
+func (o *Options) ownTable() int {
+	if o.ownTableFrom > 0 {
+		return o.ownTableFrom
+	}
+	return int(o.memtableArena() / 2)
+}
+
 // maxSharedGroup bounds a group of a store with a MemoryBudget, whose memtables may become small.
 const maxSharedGroup = 256 << 10
 

@@ -94,6 +94,7 @@ func randomOptions(rng *rand.Rand) *Options {
 		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
 	}
 	o.FalsePositiveMemory = []int64{0, -1, minFalsePositiveMemory}[rng.IntN(3)]
+	o.ownTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
 	return o
 }
 

@@ -54,7 +54,7 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 			require.NoError(t, exclusive(db, func() error {
 				db.mu.Lock()
 				defer db.mu.Unlock()
-				return db.rotate(0)
+				return db.rotate()
 			}))
 		}
 		for n := range 10 {

@@ -309,6 +309,7 @@ type Options struct {
 	leastStreamed   int64 // bytes of a value that SetReader puts apart; 0: the constant of that name
 	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
 	blobSize        int64 // bytes of a blob file at which the next is begun; 0: the constant of that name
+	ownTableFrom    int   // bytes of a batch in a memtable from which on it gets one of its own; 0: see ownTable
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
 }
 
@@ -317,6 +318,7 @@ func init() {
 		o := options.(*Options)
 		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
 		o.rangeSize, o.blobSize, o.leastStreamed = h.RangeSize, h.BlobSize, h.LeastStreamed
+		o.ownTableFrom = h.OwnTableFrom
 	}
 	harness.CheckBlobs = func(db any) error { return db.(*DB).recountBlobs() }
 	harness.StuckBlobs = func(db any) int { return db.(*DB).countStuckBlobs() }

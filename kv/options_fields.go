@@ -100,6 +100,7 @@ var fieldsWithoutText = map[string]string{
 	"fs":              "for tests",
 	"backoff":         "for tests",
 	"maxManifestSize": "for tests",
+	"ownTableFrom":    "for tests",
 	"rangeSize":       "for tests",
 	"blobSize":        "for tests",
 	"leastStreamed":   "for tests",

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"testing"
@@ -38,11 +39,11 @@ func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
 func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	p := replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}, lastSeq: 5}
 	empty := make([]byte, batchrepr.HeaderSize)
-	require.ErrorIs(t, p.record(empty), batchrepr.ErrMalformed)
+	require.ErrorIs(t, p.record(empty, bytes.Clone), batchrepr.ErrMalformed)
 	b := &Batch{}
 	require.NoError(t, b.Set([]byte("k"), nil))
-	require.ErrorContains(t, p.record(b.repr.Seal(5)), "comes again")
-	require.NoError(t, p.record(b.repr.Seal(6)))
+	require.ErrorContains(t, p.record(b.repr.Seal(5), bytes.Clone), "comes again")
+	require.NoError(t, p.record(b.repr.Seal(6), bytes.Clone))
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
 }
 
@@ -55,7 +56,7 @@ func TestMemtablesOfALogGrow(t *testing.T) {
 		for range n {
 			b := &Batch{}
 			require.NoError(t, b.Set([]byte("k"), value))
-			require.NoError(t, p.record(b.repr.Seal(p.lastSeq+1)))
+			require.NoError(t, p.record(b.repr.Seal(p.lastSeq+1), bytes.Clone))
 		}
 	}
 	write(600)

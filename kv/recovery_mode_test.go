@@ -53,7 +53,7 @@ func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 		require.NoError(t, exclusive(db, func() error {
 			db.mu.Lock()
 			defer db.mu.Unlock()
-			return db.rotate(0)
+			return db.rotate()
 		}))
 	}
 	db.mu.Lock()

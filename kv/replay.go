@@ -276,7 +276,7 @@ func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 // replayRecord replays a record that was read whole. One of a newer format is whole too, and so may be one whose
 // values could not be read: no mode passes over them.
 func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error {
-	err := p.record(record)
+	err := p.record(record, r.Take)
 	b, values := errors.AsType[*blobError](err)
 	switch {
 	case err == nil:
@@ -311,8 +311,8 @@ func (p *replayer) arena() int64 {
 // firstReplayArena is for the first memtable of a log, in bytes.
 const firstReplayArena = 1 << 20
 
-// record applies one batch.
-func (p *replayer) record(record []byte) error {
+// record applies one batch. If the record is to be kept, take makes its memory the replayer's.
+func (p *replayer) record(record []byte, take func([]byte) []byte) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {
 		return err
@@ -327,6 +327,7 @@ func (p *replayer) record(record []byte) error {
 	if err == nil && used&manifest.FeatureApartInLogs != 0 {
 		if record, err = p.inline(record, r.Seq()); err == nil {
 			arena, _, err = memtable.Measure(record)
+			take = func(record []byte) []byte { p.values.Give(); return record }
 		}
 	}
 	if err != nil {
@@ -334,27 +335,49 @@ func (p *replayer) record(record []byte) error {
 	}
 	p.used |= used
 	p.gap = p.gap || r.Seq() != p.lastSeq+1
-	n := len(p.mems)
-	if n == 0 || p.mems[n-1].Log != p.log || !p.mems[n-1].Reserve(arena) {
-		m := newMemTable(max(p.arena(), int64(arena)+memtable.Slack), p.log)
-		p.d.share.replay(m.Capacity() + m.IndexSize())
-		if !m.Reserve(arena) {
-			return memtable.ErrFull
-		}
-		p.mems = append(p.mems, m)
-		n++
+	m, own, err := p.memtable(record, arena)
+	if err != nil {
+		return err
 	}
 	if used&manifest.FeatureApartInLogs != 0 {
-		if err := p.holdBlobs(p.mems[n-1], record); err != nil {
-			p.mems[n-1].Release(arena)
-			return err
+		err = p.holdBlobs(m, record)
+	}
+	if err == nil {
+		p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
+		if own != nil {
+			record = take(record)
+			err = m.Fill(record, own)
+		} else {
+			err = m.Apply(record)
 		}
 	}
-	err = p.mems[n-1].Apply(record)
-	p.mems[n-1].Release(arena)
-	if err == nil && used&manifest.FeatureMerge != 0 && p.combine != nil {
-		err = p.mems[n-1].FoldOperands(record, p.combine)
+	if own == nil {
+		m.Release(arena) // before folds look for room
 	}
-	p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
+	if err == nil && used&manifest.FeatureMerge != 0 && p.combine != nil {
+		err = m.FoldOperands(record, p.combine)
+	}
 	return err
+}
+
+// memtable returns the memtable for a record that takes arena bytes, with room for it: one of its own, and its order,
+// if the record is large.
+func (p *replayer) memtable(record []byte, arena int) (m *memTable, own *memtable.Order, err error) {
+	if arena >= p.d.opts.ownTable() {
+		own, _ = memtable.Sort(record)
+	}
+	switch n := len(p.mems); {
+	case own != nil:
+		m = memtable.NewForRecord(own)
+		m.Log = p.log
+	case n > 0 && p.mems[n-1].Log == p.log && p.mems[n-1].Reserve(arena):
+		return p.mems[n-1], nil, nil
+	default:
+		if m = newMemTable(max(p.arena(), int64(arena)+memtable.Slack), p.log); !m.Reserve(arena) {
+			return nil, nil, memtable.ErrFull
+		}
+	}
+	p.d.share.replay(m.Capacity() + m.IndexSize())
+	p.mems = append(p.mems, m)
+	return m, own, nil
 }

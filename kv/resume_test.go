@@ -330,7 +330,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 func (d *DB) makeRoomForTest() error {
 	return d.commits.Exclusive(context.Background(), func() error {
 		size := int(d.opts.MemtableSize) + 1
-		mem, err := d.makeRoom(context.Background(), size, size)
+		mem, err := d.makeRoom(context.Background(), size, size, nil)
 		if err == nil {
 			mem.Release(size)
 		}

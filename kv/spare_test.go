@@ -37,7 +37,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 			require.NoError(t, exclusive(db, func() error {
 				db.mu.Lock()
 				defer db.mu.Unlock()
-				return db.rotate(0)
+				return db.rotate()
 			}))
 			require.NoError(t, db.Set([]byte("b"), []byte("2"), level))
 			db.mu.Lock()

@@ -40,13 +40,23 @@ func (o *Options) memtableArena() int64 {
 	return int64(memtable.CapacityWithin(int(o.MemtableSize)))
 }
 
-// rotate makes the active memtable immutable, with its log, and starts new ones that have
-// room for arena bytes. The caller leads the pipeline and holds d.mu, which is released
-// during I/O.
-func (d *DB) rotate(arena int) error {
+// rotate makes the active memtable immutable, with its log, and starts new ones. The
+// caller leads the pipeline and holds d.mu, which is released during I/O.
+func (d *DB) rotate() error { return d.rotateTo(0, nil) }
+
+// rotateTo is rotate to a memtable with room for arena bytes, or for the record of an order, unless that is nil.
+func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	least := int64(arena) + memtable.Slack
+	newTable := func(log uint64) *memTable {
+		if own == nil {
+			return d.nextMemTable(least, log)
+		}
+		m := d.memtables.NewForRecord(own)
+		m.Log = log
+		return m
+	}
 	if d.mem.Empty() {
-		d.mem = d.nextMemTable(least, d.mem.Log) // too small for the batch, or too large for the budget
+		d.mem = newTable(d.mem.Log) // it was too small for the batch, or too large for the budget
 		d.installState()
 		return nil
 	}
@@ -54,12 +64,12 @@ func (d *DB) rotate(arena int) error {
 	d.mu.Unlock()
 	log, err := d.rotateLog(s.log)
 	next := s.mem
-	if next != nil && (err != nil || least > next.Capacity() || d.share.tooLarge(next)) {
+	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.share.tooLarge(next)) {
 		next.Drop()
 		next = nil
 	}
 	if err == nil && next == nil {
-		next = d.nextMemTable(least, log.ID()) // out of the lock: clearing its memory takes milliseconds
+		next = newTable(log.ID()) // out of the lock: clearing its memory takes milliseconds
 	}
 	d.mu.Lock()
 	if err != nil {

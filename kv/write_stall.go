@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// makeRoom returns the active memtable with arena bytes set aside in it. It
+// makeRoom returns the active memtable with arena bytes set aside in it, or a new one for the record of an order. It
 // slows the writer down as work piles up, replaces a full memtable, and
 // waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
 // ends meanwhile, the error is base.ErrContextEnded.
-func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
-	if m := d.room.Load(); m != nil && ctx.Err() == nil && m.Reserve(arena) {
+func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order) (*memTable, error) {
+	if m := d.room.Load(); own == nil && m != nil && ctx.Err() == nil && m.Reserve(arena) {
 		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
 			d.prepareSpare()
 		}
@@ -24,13 +25,13 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slowDown(ctx, size)
-	for {
+	for made := false; ; {
 		switch {
 		case d.failure != nil:
 			return nil, d.failure
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
-		case d.mem.Reserve(arena):
+		case made, own == nil && d.mem.Reserve(arena):
 			d.early.written(d.mem)
 			return d.mem, nil
 		case d.closing:
@@ -45,10 +46,21 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int) (*memTable, error) {
 		case d.blobPressure() >= 1 && d.makesBlobSpace():
 			d.stall(ctx, "blob files wait to be collected")
 		default:
-			if err := d.rotate(arena); err != nil {
+			if err := d.rotateTo(arena, own); err != nil {
 				return nil, err
 			}
+			made = own != nil
 		}
+	}
+}
+
+// rotateFilled replaces the active memtable, which takes no more writes, if another may exist. Otherwise the next
+// writer does it.
+func (d *DB) rotateFilled() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failure == nil && !d.closing && len(d.imms)+1 < d.opts.MaxMemtables {
+		_ = d.rotate() // if the log cannot be replaced, writers are told
 	}
 }
 

@@ -109,6 +109,22 @@ func TestReaderReturnsWhatWasAdded(t *testing.T) {
 	require.GreaterOrEqual(t, w.Cap(), len(record))
 }
 
+// Memory that was given away is never written to again, and memory that was not is used again.
+func TestGive(t *testing.T) {
+	w := &Writer{}
+	w.Add(base.KindSet, []byte("key"), []byte("value"))
+	record := w.Seal(1)
+	w.Reset()
+	w.Add(base.KindSet, []byte("KEY"), []byte("VALUE"))
+	require.Same(t, &record[0], &w.Seal(1)[0])
+	w.Give()
+	want := slices.Clone(record[HeaderSize:])
+	w.Reset()
+	w.Add(base.KindSet, []byte("key"), []byte("value"))
+	w.Seal(2)
+	require.Equal(t, want, record[HeaderSize:])
+}
+
 func TestAfterReadsTheRest(t *testing.T) {
 	w := &Writer{}
 	var before Mark

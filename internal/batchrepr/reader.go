@@ -45,6 +45,18 @@ func NewReader(record []byte) (Reader, error) {
 	return r, nil
 }
 
+// ReaderAt returns a Reader of the one entry that begins at an offset of a record, and has this number.
+func ReaderAt(record []byte, at int, seq base.SeqNum) Reader {
+	return Reader{data: record[at:], seq: seq, left: 1}
+}
+
+// KeyAt returns the key of the entry that begins at an offset of a record, which a Reader has read before.
+func KeyAt(record []byte, at int) []byte {
+	n, w := binary.Uvarint(record[at+1:])
+	at += 1 + w
+	return record[at : at+int(n)]
+}
+
 // All returns the entries of a record. An error is the last that it yields.
 func All(record []byte) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
@@ -62,6 +74,9 @@ func All(record []byte) iter.Seq2[Entry, error] {
 
 // Len returns the number of entries that are left.
 func (r *Reader) Len() int { return int(r.left) }
+
+// Rest returns how many bytes are left.
+func (r *Reader) Rest() int { return len(r.data) }
 
 // Seq returns the sequence number of the next entry.
 func (r *Reader) Seq() base.SeqNum { return r.seq }

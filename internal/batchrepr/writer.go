@@ -2,7 +2,6 @@ package batchrepr
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -18,6 +17,7 @@ type Writer struct {
 
 	data  []byte // with room for the header, unless there are no entries
 	count uint32
+	given bool // data is somebody else's too
 }
 
 // A Mark is a place between two entries of a Writer.
@@ -35,14 +35,21 @@ func (w *Writer) Size() int { return len(w.data) }
 // Cap returns the size of the record that the Writer has memory for.
 func (w *Writer) Cap() int { return cap(w.data) }
 
-// Reset removes all entries and keeps the memory.
-func (w *Writer) Reset() { *w = Writer{data: w.data[:0]} }
+// Reset removes all entries and keeps the memory, unless that was given away.
+func (w *Writer) Reset() {
+	data := w.data[:0]
+	if w.given {
+		data = nil
+	}
+	*w = Writer{data: data}
+}
+
+// Give notes that somebody else uses the entries of the record, for good: what is there is never overwritten.
+func (w *Writer) Give() { w.given = true }
 
 // Add appends an entry whose value is value followed by more.
 func (w *Writer) Add(kind base.Kind, key, value []byte, more ...byte) {
-	if len(w.data) == 0 {
-		w.data = slices.Grow(w.data, HeaderSize+16+len(key)+len(value))[:HeaderSize]
-	}
+	w.grow(entryHeader + len(key) + len(value) + len(more))
 	w.data = append(w.data, byte(kind))
 	w.data = binary.AppendUvarint(w.data, uint64(len(key)))
 	w.data = append(w.data, key...)
@@ -63,13 +70,30 @@ func (w *Writer) Append(o *Writer) {
 		return
 	}
 	entries := o.data[HeaderSize:]
-	if len(w.data) == 0 {
-		w.data = slices.Grow(w.data, len(o.data))[:HeaderSize]
-	}
+	w.grow(len(entries))
 	w.data = append(w.data, entries...)
 	w.count += o.count
 	w.RangeDeletes += o.RangeDeletes
 	w.Features |= o.Features
+}
+
+// entryHeader is the most that an entry takes beside its key and its value.
+const entryHeader = 1 + 2*binary.MaxVarintLen32
+
+// grow makes room for n bytes more, and for the header. It doubles what is there, and leaves the operating system to
+// supply the pages as they are written: append would copy a large record again and again, and clear what it takes.
+func (w *Writer) grow(n int) {
+	if len(w.data) == 0 {
+		n += HeaderSize
+	}
+	if n > cap(w.data)-len(w.data) {
+		next := make([]byte, len(w.data), max(len(w.data)+n, 2*cap(w.data)))
+		copy(next, w.data)
+		w.data = next
+	}
+	if len(w.data) == 0 {
+		w.data = w.data[:HeaderSize]
+	}
 }
 
 // Seal writes the header and returns the record, which the next change invalidates.

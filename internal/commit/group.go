@@ -25,10 +25,13 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 			arena += r.arena
 		}
 		var err error
-		if mem, err = p.store.MakeRoom(group[0].ctx, arena, size); err != nil {
+		own := group[0].own
+		if mem, err = p.store.MakeRoom(group[0].ctx, arena, size, own); err != nil {
 			return err
 		}
-		defer mem.Release(arena)
+		if own == nil {
+			defer mem.Release(arena)
+		}
 	}
 	if group, size = p.admit(group, size); len(group) == 0 {
 		return nil
@@ -37,7 +40,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	for _, r := range group {
 		level = min(level, r.level)
 	}
-	last := base.SeqNum(p.store.Visible.Load())
+	last, log := base.SeqNum(p.store.Visible.Load()), p.logs.current.ID()
 	if size > 0 {
 		if err := p.write(mem, group, size, level); err != nil {
 			return err
@@ -47,7 +50,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 		return p.Fail(writingLog, err)
 	}
 	if level == Synced {
-		p.syncs.last, p.syncs.log = last, p.logs.current.ID()
+		p.syncs.last, p.syncs.log = last, log
 		for _, r := range group {
 			r.syncs = r.level == Synced
 			if r.batch == nil {
@@ -88,7 +91,7 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 		err = p.store.Values.Flush()
 	}
 	if err == nil {
-		err = p.writeLog(level)
+		err = p.writeLog(group, level)
 	}
 	if err != nil {
 		return p.Fail(writingLog, err)
@@ -104,6 +107,9 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 	if err := p.publish(publish); err != nil {
 		return p.Fail(writingLog, err)
 	}
+	if group[0].own != nil {
+		p.store.Filled()
+	}
 	p.Groups.Add(1)
 	p.Writes.Add(uint64(p.seq - before))
 	p.Bytes.Add(uint64(size))
@@ -118,9 +124,9 @@ func writers(group []*request) []*request {
 	return slices.DeleteFunc(slices.Clone(group), (*request).onlySyncs) // the others need the group
 }
 
-// number gives the batches of a group their sequence numbers and appends them to the log. It
-// returns the number up to which all is to be visible without a sync; 0 if nothing is. Large values go to their place,
-// and the requests have batches with handles from then on.
+// number gives the batches of a group their sequence numbers. It returns the number up to which all is to be
+// visible without a sync; 0 if nothing is. Large values go to their place, and the requests have batches with handles
+// from then on.
 func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memtable) (publish base.SeqNum,
 	err error) {
 	for _, r := range group {
@@ -130,8 +136,8 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 		if r.level != Synced {
 			publish = p.seq
 		}
+		r.batch.Seal(first)
 		if r.large {
-			r.batch.Seal(first) // as of any batch that is committed
 			if r.apart == nil {
 				r.apart = &Batch{}
 			}
@@ -139,9 +145,7 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 				return 0, err
 			}
 			r.batch = r.apart
-		}
-		if err := log.Append(r.batch.Seal(first)); err != nil {
-			return 0, err
+			r.batch.Seal(first)
 		}
 	}
 	return publish, nil
@@ -150,6 +154,11 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 // applyGroup puts the batches of a group into the memtable: the leader alone if
 // they are small, else every writer its own.
 func applyGroup(mem *memtable.Memtable, group []*request, size int) error {
+	if own := group[0].own; own != nil {
+		b := group[0].batch
+		b.Give()
+		return mem.Fill(b.Record(), own)
+	}
 	if size >= ParallelBytes && len(group) > 1 {
 		return applyParallel(mem, group)
 	}

@@ -175,9 +175,14 @@ func (p *Pipeline) beginSync() (end func()) {
 	return func() { took(time.Since(began)) }
 }
 
-// writeLog takes the log as far as level asks, but for the sync.
-func (p *Pipeline) writeLog(level Level) error {
+// writeLog appends the batches of a group to the log and takes it as far as level asks, but for the sync.
+func (p *Pipeline) writeLog(group []*request, level Level) error {
 	log := p.logs.current
+	for _, r := range group {
+		if err := log.Append(r.batch.Record()); err != nil {
+			return err
+		}
+	}
 	if level != Buffered || log.Buffered() >= bufferedBytes {
 		return log.Flush()
 	}

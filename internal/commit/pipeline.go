@@ -46,15 +46,19 @@ const (
 type Store struct {
 	Visible    *atomic.Uint64 // the number of the last write that readers see; the pipeline's to raise
 	GroupBytes int            // bounds a group, beside a bound of the pipeline's own
+	OwnTable   int            // a batch that takes as much in a memtable gets one of its own; 0: none does
 	Logger     *slog.Logger
 
 	// Combine combines operands. Nil: they stay as they are.
 	Combine memtable.Combine
 
 	// MakeRoom returns the memtable to write to, with arena bytes reserved for size bytes
-	// of batches. It may wait, and rotate the log. If ctx ends, it returns
-	// base.ErrContextEnded.
-	MakeRoom func(ctx context.Context, arena, size int) (*memtable.Memtable, error)
+	// of batches; if own is not nil, an empty one that is made for that order. It may wait, and
+	// rotate the log. If ctx ends, it returns base.ErrContextEnded.
+	MakeRoom func(ctx context.Context, arena, size int, own *memtable.Order) (*memtable.Memtable, error)
+
+	// Filled is told that the memtable takes no more writes: it was made for one batch, which it has.
+	Filled func()
 
 	// Enable makes it durable that the store may hold entries of these kinds.
 	Enable func(manifest.Features) error
@@ -74,7 +78,8 @@ type Store struct {
 	Fail func(what string, fatal bool, err error) error
 }
 
-// Values are where large values of batches are written when they are committed. The leader calls it.
+// Values are where large values of batches are written when they are committed. The leader calls it, and each writer
+// Has.
 type Values interface {
 	// Has reports whether a batch has values that go there.
 	Has(b *Batch) bool
@@ -154,6 +159,9 @@ func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Leve
 	r := p.newRequest(ctx.Done())
 	r.batch, r.reads, r.level, r.err, r.syncs = b, reads, level, nil, false
 	r.size, r.arena, r.ctx = b.Size(), b.Arena, ctx
+	if n := p.store.OwnTable; n > 0 && b.Arena >= n && (p.store.Values == nil || !p.store.Values.Has(b)) {
+		r.own, _ = memtable.Sort(b.Seal(0)) // here, where no other writer waits for it
+	}
 	return p.submitAndReuse(r)
 }
 
@@ -175,7 +183,7 @@ func (p *Pipeline) SyncVisible(ctx context.Context) error {
 func (p *Pipeline) submitAndReuse(r *request) error {
 	err := p.submit(r)
 	if r.done == nil {
-		r.batch, r.reads, r.mem, r.applied, r.ctx = nil, nil, nil, nil, nil
+		r.batch, r.reads, r.mem, r.applied, r.ctx, r.own = nil, nil, nil, nil, nil, nil
 		if r.apart != nil && r.apart.Cap() > maxRetainedApart {
 			r.apart = nil
 		}
@@ -335,8 +343,8 @@ func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer 
 	return done, syncer
 }
 
-// takeGroup takes waiting requests of up to maxBytes: at least one, and a function on its
-// own. If some of the group are to be synced, those left that have passed the gate go back
+// takeGroup takes waiting requests of up to maxBytes: at least one, and a function or a batch with a memtable of its
+// own alone. If some of the group are to be synced, those left that have passed the gate go back
 // to it, since they are for the next sync.
 func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	p.mu.Lock()
@@ -344,7 +352,7 @@ func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	n, synced := 0, false
 	for n < len(p.waiting) {
 		r := p.waiting[n]
-		if r.run != nil && n > 0 || n > 0 && size+r.size > maxBytes {
+		if n > 0 && (r.alone() || size+r.size > maxBytes) {
 			break
 		}
 		n++
@@ -353,6 +361,9 @@ func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 		}
 		size += r.size
 		synced = synced || r.gated()
+		if r.alone() {
+			break
+		}
 	}
 	p.group = append(p.group[:0], p.waiting[:n]...)
 	rest := copy(p.waiting, p.waiting[n:])

@@ -38,7 +38,7 @@ func newTestStore(t *testing.T) *testStore {
 	s := &testStore{fs: vfs.NewMem(), mem: memtable.New(8 << 20)}
 	s.Attach(Store{
 		Visible: &s.visible, GroupBytes: 1 << 20, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		MakeRoom: func(ctx context.Context, arena, _ int) (*memtable.Memtable, error) {
+		MakeRoom: func(ctx context.Context, arena, _ int, _ *memtable.Order) (*memtable.Memtable, error) {
 			if ctx.Err() != nil {
 				return nil, base.ErrContextEnded
 			}
@@ -144,7 +144,7 @@ func TestSyncVisible(t *testing.T) {
 	s := newTestStore(t)
 	ctx := context.Background()
 	room := s.store.MakeRoom
-	s.store.MakeRoom = func(context.Context, int, int) (*memtable.Memtable, error) {
+	s.store.MakeRoom = func(context.Context, int, int, *memtable.Order) (*memtable.Memtable, error) {
 		panic("nobody writes")
 	}
 	require.NoError(t, s.SyncVisible(ctx))

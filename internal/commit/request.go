@@ -29,8 +29,9 @@ type request struct {
 	signal  chan signal
 	applied *sync.WaitGroup // when the signal is signalApply
 	mem     *memtable.Memtable
-	large   bool   // the batch has values that are written apart
-	apart   *Batch // the batch with handles of its large values; its memory is used again
+	own     *memtable.Order // of a batch that gets a memtable of its own; nil: it is no such batch
+	large   bool            // the batch has values that are written apart
+	apart   *Batch          // the batch with handles of its large values; its memory is used again
 }
 
 // A signal tells a waiting writer what to do.
@@ -56,6 +57,9 @@ const (
 // gated reports whether the request waits at the gate while a sync is under way: it wants
 // one, or is a function.
 func (r *request) gated() bool { return r.level == Synced }
+
+// alone reports whether the request is a group by itself.
+func (r *request) alone() bool { return r.run != nil || r.own != nil }
 
 // onlySyncs reports whether the request writes nothing.
 func (r *request) onlySyncs() bool { return r.batch == nil }

@@ -23,6 +23,9 @@ type Harness struct {
 	// RangeSize is the size in bytes of the ranges that the merge of a compaction is cut into.
 	RangeSize int64
 
+	// OwnTableFrom is how much a batch takes in a memtable, in bytes, from which on it gets one of its own.
+	OwnTableFrom int
+
 	// BlobSize is the size in bytes of a blob file at which the next is begun.
 	BlobSize int64
 

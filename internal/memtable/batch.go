@@ -40,7 +40,10 @@ func (m *Memtable) Apply(record []byte) error {
 }
 
 // ApplyEntries adds the entries that are left in r, on the terms of Apply.
-func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
+func (m *Memtable) ApplyEntries(r batchrepr.Reader) error { return m.apply(r, true) }
+
+// apply is ApplyEntries, of the range tombstones alone unless points is set.
+func (m *Memtable) apply(r batchrepr.Reader, points bool) error {
 	var tombs []rangedel.Tombstone
 	for {
 		e, ok, err := r.Next()
@@ -52,6 +55,9 @@ func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
 			return nil
 		}
 		if e.Key.Kind() != base.KindRangeDelete {
+			if !points {
+				continue
+			}
 			if err := m.Add(e.Key, filterpolicy.Hash(e.Key.User), e.Value); err != nil {
 				return err
 			}

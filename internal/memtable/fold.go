@@ -119,7 +119,7 @@ func (m *Memtable) foldIfDue(k base.InternalKey, combine Combine) {
 	}
 	f := Fold{Oldest: g.oldest, Whole: g.whole, Value: value}.append(nil)
 	room := EntrySize(len(k.User), len(f))
-	if !m.Reserve(room) {
+	if !m.reserve(room) {
 		return
 	}
 	defer m.Release(room)

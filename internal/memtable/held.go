@@ -45,8 +45,11 @@ func (m *Memtable) Hold(h Held, bytes int64) {
 	}
 }
 
-// Seal has Reserve find no room from now on.
+// Seal has Reserve find no room from now on. Folds still do.
 func (m *Memtable) Seal() { m.holds.full.Store(true) }
+
+// Sealed reports whether Reserve finds no room, however much of the arena is free.
+func (m *Memtable) Sealed() bool { return m.holds.full.Load() }
 
 // HoldsAny reports whether Hold was ever called.
 func (m *Memtable) HoldsAny() bool { return m.holds.any.Load() }

@@ -37,6 +37,7 @@ type recycled struct {
 type counted struct {
 	region *offheap.Region
 	taken  *atomic.Int64
+	beside int // bytes in the heap that are counted with it
 }
 
 func (c counted) count(n int64) {
@@ -46,7 +47,7 @@ func (c counted) count(n int64) {
 }
 
 func (c counted) free() {
-	c.count(-int64(len(c.region.Bytes())))
+	c.count(-int64(len(c.region.Bytes()) + c.beside))
 	c.region.Free()
 }
 
@@ -56,10 +57,25 @@ func (p *Memory) New(capacity int) *Memtable {
 	l := layoutOf(capacity)
 	mem := p.take(l)
 	if mem == nil {
-		mem = &recycled{owner: p, counted: counted{offheap.New(l.size()), p.Taken}, layout: l}
-		mem.count(int64(l.size()))
+		mem = p.make(l)
 	}
-	m := l.in(mem.region.Bytes())
+	return mem.table()
+}
+
+// NewForRecord is like the function of that name, on the terms of New.
+func (p *Memory) NewForRecord(o *Order) *Memtable {
+	return p.make(o.layout()).table()
+}
+
+func (p *Memory) make(l layout) *recycled {
+	mem := &recycled{owner: p, counted: counted{offheap.New(l.size()), p.Taken, l.beside}, layout: l}
+	mem.count(int64(l.size() + l.beside))
+	return mem
+}
+
+// table returns an empty memtable in memory that is not in use.
+func (mem *recycled) table() *Memtable {
+	m := mem.layout.in(mem.region.Bytes())
 	m.memory = mem
 	mem.forgot = runtime.AddCleanup(m, counted.free, mem.counted)
 	return m

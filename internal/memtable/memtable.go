@@ -26,6 +26,8 @@ const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 type Memtable struct {
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // aligned to words
+	record []byte         // that values are in, see Fill; nil: they are in the arena
+	beside int            // bytes of that record, from the start
 	index  index
 	seed   uint64       // of the heights of towers
 	height atomic.Int32 // of the highest tower
@@ -58,13 +60,12 @@ type Memtable struct {
 // supplies their pages as they are first written. A capacity too small for one
 // entry makes a table that is always full.
 func New(capacity int) *Memtable {
-	l := layoutOf(capacity)
-	words := make([]uint64, l.size()/wordSize)
-	return l.in(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), l.size()))
+	return layoutOf(capacity).inHeap()
 }
 
-// A layout says how the memory of a memtable is divided: the index, and then the arena.
-type layout struct{ lines, arena int }
+// A layout says how the memory of a memtable is divided: the index, and then the arena. A record of beside bytes,
+// unless there are 0, is all that it takes.
+type layout struct{ lines, arena, beside int }
 
 func layoutOf(capacity int) layout {
 	capacity = roundUp(max(min(capacity, maxCapacity), firstNode))
@@ -72,6 +73,11 @@ func layoutOf(capacity int) layout {
 }
 
 func (l layout) size() int { return l.lines*lineSize + l.arena }
+
+func (l layout) inHeap() *Memtable {
+	words := make([]uint64, l.size()/wordSize)
+	return l.in(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), l.size()))
+}
 
 // zeros is how much of a memtable's memory has to be zeros, from its start: the index, and the
 // head of the list. A node is written whole before a link leads to it, whatever was there.
@@ -83,7 +89,8 @@ const firstNode = int(head) + keyField + prefixSize + tailSize
 func (l layout) in(mem []byte) *Memtable {
 	arena := mem[l.lines*lineSize:]
 	m := &Memtable{arena: unsafe.Pointer(unsafe.SliceData(arena)), bytes: arena, seed: rand.Uint64(),
-		index: indexIn(mem[:l.lines*lineSize], len(arena))}
+		index: indexIn(mem[:l.lines*lineSize], len(arena)), beside: l.beside}
+	m.holds.full.Store(l.beside > 0)
 	m.used.Store(uint64(firstNode))
 	m.height.Store(1)
 	for level := range m.tails {
@@ -113,16 +120,18 @@ func EntrySize(keyLen, valueLen int) int {
 // may be refused where one would fit. A table that holds too much beside its entries
 // (Hold) has no room either.
 func (m *Memtable) Reserve(n int) bool {
-	if n > 0 && m.holds.full.Load() {
-		return false
-	}
+	return (n <= 0 || !m.holds.full.Load()) && m.reserve(n)
+}
+
+// reserve is Reserve for what has room in a sealed table too.
+func (m *Memtable) reserve(n int) bool {
 	if n <= 0 || n > len(m.bytes) {
 		return n == 0
 	}
 	reserved := m.reserved.Add(int64(n))
 	// In this order: bytes that other Adds take between the two loads are counted
 	// twice, never missed.
-	if reserved+m.Size() > int64(len(m.bytes)) {
+	if reserved+m.inUse() > int64(len(m.bytes)) {
 		m.reserved.Add(-int64(n))
 		return false
 	}
@@ -182,21 +191,25 @@ func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte) error {
 // newNode takes space from the arena and fills in all of a node but its links.
 func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, error) {
 	before := uint64(sizeBefore(height))
-	keyLen, valueLen := uint64(len(k.User)), uint64(len(value))
-	start, valueAt, ok := m.allocate(before+sizeFrom(keyLen), valueLen)
+	start, valueAt, ok := m.allocate(before+sizeFrom(uint64(len(k.User))), uint64(len(value)))
 	if !ok {
 		return nilNode, ErrFull
 	}
 	n := node(start + before)
-	*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)) = uint32(keyLen)
+	m.fillNode(n, k, valueAt+uint64(len(m.record)), len(value))
+	copy(m.value(n), value)
+	return n, nil
+}
+
+// fillNode fills in a node whose value is at a place of those that value knows, but for its links.
+func (m *Memtable) fillNode(n node, k base.InternalKey, valueAt uint64, valueLen int) {
+	*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)) = uint32(len(k.User))
 	tail := m.tail(n)
 	*(*base.Trailer)(unsafe.Add(tail, trailerField)) = k.Trailer
 	*(*uint32)(unsafe.Add(tail, valueAtField)) = uint32(valueAt)
 	*(*uint32)(unsafe.Add(tail, valueLenField)) = uint32(valueLen)
 	*(*uint64)(unsafe.Add(m.arena, int(n)+keyField)) = 0 // a shorter key ends in zeros
 	copy(m.user(n), k.User)
-	copy(m.value(n), value)
-	return n, nil
 }
 
 // allocate takes space for a node from the front of the arena, and for a value
@@ -268,11 +281,15 @@ func (m *Memtable) newest(user []byte, hash uint64, seq base.SeqNum) node {
 // IndexSize returns the bytes of the index. They are all set aside from the start.
 func (m *Memtable) IndexSize() int64 { return int64(m.index.size()) }
 
-// Capacity returns the bytes of the arena.
-func (m *Memtable) Capacity() int64 { return int64(len(m.bytes)) }
+// Capacity returns the bytes of the arena, and of the record that values are in.
+func (m *Memtable) Capacity() int64 { return int64(len(m.bytes) + m.beside) }
 
-// Size returns the bytes of the arena that are in use, and those of range tombstones.
-func (m *Memtable) Size() int64 {
+// Size returns the bytes of the arena that are in use, those of range tombstones, and those of the record that values
+// are in.
+func (m *Memtable) Size() int64 { return m.inUse() + int64(m.beside) }
+
+// inUse is Size without the record.
+func (m *Memtable) inUse() int64 {
 	used := m.used.Load()
 	return int64(used&math.MaxUint32+used>>32) + int64(m.tombs.Load().Size())
 }

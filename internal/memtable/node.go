@@ -18,7 +18,7 @@ import (
 //	n+4      keyLen    u32
 //	n+8      user key, zeros up to 8 bytes, and anything up to whole words
 //	then     trailer   u64
-//	         valueAt   u32   offset of the value
+//	         valueAt   u32   offset of the value: in the record, if there is one, and after its end in the arena
 //	         valueLen  u32
 //
 // Nodes fill the arena from its start and values from its end: what a search
@@ -139,12 +139,17 @@ func (m *Memtable) user(n node) []byte {
 	return m.bytes[at:end:end]
 }
 
-// value returns the value of a node, aliasing the arena.
+// value returns the value of a node, aliasing the arena or the record.
 func (m *Memtable) value(n node) []byte {
 	tail := m.tail(n)
 	at := uint64(*(*uint32)(unsafe.Add(tail, valueAtField)))
-	end := at + uint64(*(*uint32)(unsafe.Add(tail, valueLenField)))
-	return m.bytes[at:end:end]
+	size := uint64(*(*uint32)(unsafe.Add(tail, valueLenField)))
+	if inRecord := uint64(len(m.record)); at < inRecord {
+		return m.record[at : at+size : at+size]
+	} else if inRecord > 0 {
+		at -= inRecord
+	}
+	return m.bytes[at : at+size : at+size]
 }
 
 // key returns the internal key of a node, aliasing the arena.

@@ -68,6 +68,15 @@ func (r *Reader) Next() (record []byte, err error) {
 	return record, r.err
 }
 
+// Take returns the record that Next returned last, whose memory is the caller's from now on.
+func (r *Reader) Take(record []byte) []byte {
+	if len(record) == 0 || len(r.record) == 0 || &record[0] != &r.record[0] {
+		return bytes.Clone(record) // it is in the block
+	}
+	r.record = nil
+	return record
+}
+
 func (r *Reader) next() ([]byte, error) {
 	if err := r.open(); err != nil {
 		return nil, err

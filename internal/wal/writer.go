@@ -16,6 +16,10 @@ import (
 // in bytes.
 const maxRetainedBuffer = 1 << 20
 
+// pieceSize is how many bytes of a record that Append has not finished are in the buffer at the most, and a block. A
+// buffer that has grown to that is retained.
+const pieceSize = maxRetainedBuffer / 2
+
 var padding [minRoom]byte
 
 // A Writer appends records to a new log.
@@ -61,9 +65,9 @@ func (w *Writer) TakeBuffer(ended *Writer) {
 	}
 }
 
-// Append adds a record, which may be empty, to the buffer. It copies the record,
-// and does no I/O. The only errors are that of an earlier failure, and base.ErrClosed
-// after End.
+// Append adds a record, which may be empty, to the buffer. It copies the record. Of one that is larger than
+// pieceSize it hands all but the last part to the operating system, with what was in the buffer before: a reader
+// sees no part of a record before Flush. The errors are those of Flush, and base.ErrClosed after End.
 func (w *Writer) Append(record []byte) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -88,6 +92,11 @@ func (w *Writer) Append(record []byte) error {
 		}
 		w.add(typ, record[:room])
 		record = record[room:]
+		if len(w.buf) >= pieceSize {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 
@@ -133,6 +135,38 @@ func TestNothingIsWrittenBeforeFlush(t *testing.T) {
 	require.Equal(t, []string{"write"}, f.calls, "a flush is one write, or none")
 	require.Zero(t, w.Buffered())
 	require.EqualValues(t, f.Len(), w.Size())
+}
+
+// A large record is not held in memory: all but its last part is handed over as it is appended.
+func TestALargeRecordIsWrittenInPieces(t *testing.T) {
+	var f capture
+	w := NewWriter(&f, testID)
+	large := record(1, 10*maxRetainedBuffer)
+	require.NoError(t, w.Append(record(0, 1000)))
+	require.NoError(t, w.Append(large))
+	require.LessOrEqual(t, cap(w.buf), maxRetainedBuffer)
+	require.Greater(t, len(f.calls), 10)
+	r := NewReader(content(slices.Clone(f.Bytes())), "log", testID)
+	_, err := r.Next()
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.ErrorIs(t, err, ErrTornTail, "no part of it is there before Flush")
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Append(record(2, 1000)))
+	require.NoError(t, w.Flush())
+
+	r = NewReader(content(f.Bytes()), "log", testID)
+	first, err := r.Next()
+	require.NoError(t, err)
+	first = r.Take(first)
+	second, err := r.Next()
+	require.NoError(t, err)
+	second = r.Take(second)
+	third, err := r.Next()
+	require.NoError(t, err)
+	require.Equal(t, record(2, 1000), third)
+	require.Equal(t, record(0, 1000), first, "what was taken stays")
+	require.True(t, bytes.Equal(large, second))
 }
 
 func TestAppendCopies(t *testing.T) {
