@@ -207,7 +207,11 @@ func (w *Writer) addSeparator(next []byte) {
 		return
 	}
 	w.pending = false
-	w.separator = blockindex.AppendSeparator(w.separator[:0], w.blockLast, next)
+	if next == nil {
+		w.separator = w.index.appendLast(w.separator[:0], w.blockLast)
+	} else {
+		w.separator = blockindex.AppendSeparator(w.separator[:0], w.blockLast, next)
+	}
 	w.index.add(w.separator, w.offset)
 }
 

@@ -1,6 +1,11 @@
 package sstable
 
-import "github.com/siftkv/siftkv/blockindex"
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/blockindex"
+	"github.com/siftkv/siftkv/internal/base"
+)
 
 const (
 	// leafSize is the size of an index leaf that a writer aims at, in bytes: a few
@@ -13,6 +18,9 @@ const (
 	// hugeLeafSize is the size up to which a leaf is left alone if to cut all leaves again
 	// would make the top index, which every reader of the file holds, larger than the leaf.
 	hugeLeafSize = 1 << 20
+	// longCommon is the length from which on what all separators of a leaf begin with counts: a leaf has it
+	// once, so that more blocks in a leaf make the index smaller.
+	longCommon = 64
 )
 
 // An indexWriter collects the separators of a file: in one piece, and from a size on in
@@ -26,6 +34,7 @@ type indexWriter struct {
 	leaf    blockindex.Builder // that is being built
 	next    int                // number of its first block
 	end     uint64             // file offset after the last block
+	common  []byte             // what the separators of the leaf begin with
 	perLeaf int                // blocks; 0: not cut
 	leaves  [][]byte           // encoded
 	bytes   int                // of leaves
@@ -41,16 +50,24 @@ func (w *indexWriter) add(separator []byte, end uint64) {
 		w.recutIfTooLarge()
 		return
 	}
-	if size := w.leaf.Size(); w.first == 0 && size >= min(w.partition, leafSize) {
+	if size := w.leafSize() - w.longCommon(); w.first == 0 && size >= min(w.partition, leafSize) {
 		w.first = w.leaf.Len()
 	}
-	if w.leaf.Size() >= w.partition {
+	if w.leafSize() >= w.partition {
+		if w.first == 0 {
+			w.first = w.leaf.Len()
+		}
 		w.recut(w.first)
 		w.recutIfTooLarge()
 	}
 }
 
 func (w *indexWriter) addToLeaf(separator []byte, end uint64) {
+	if w.leaf.Len() == 0 {
+		w.common = append(w.common[:0], separator...)
+	} else {
+		w.common = w.common[:base.CommonPrefix(w.common, separator)]
+	}
 	w.leaf.Add(separator, end)
 	w.end = end
 	if w.leaf.Len() == w.perLeaf {
@@ -110,4 +127,25 @@ func (w *indexWriter) finish() {
 }
 
 // size returns about how many bytes the index has.
-func (w *indexWriter) size() int { return w.bytes + w.leaf.Size() }
+func (w *indexWriter) size() int { return w.bytes + w.leafSize() }
+
+// leafSize returns about how many bytes the leaf has that is being built.
+func (w *indexWriter) leafSize() int { return w.leaf.Size() - max(w.leaf.Len()-1, 0)*w.longCommon() }
+
+// longCommon returns the length of what the separators of the leaf begin with; 0 if it is short.
+func (w *indexWriter) longCommon() int {
+	if len(w.common) < longCommon {
+		return 0
+	}
+	return len(w.common)
+}
+
+// appendLast appends to dst the separator behind the last block, whose last key is given: it is short, but begins as
+// the others of the leaf do if that is long.
+func (w *indexWriter) appendLast(dst, last []byte) []byte {
+	if w.leaf.Len() > 0 && w.longCommon() > 0 && bytes.HasPrefix(last, w.common) {
+		n := len(w.common)
+		return blockindex.AppendSeparator(append(dst, last[:n]...), last[n:], nil)
+	}
+	return blockindex.AppendSeparator(dst, last, nil)
+}

@@ -134,3 +134,31 @@ func TestLeavesOfAFileWhoseKeysGrow(t *testing.T) {
 		require.Equal(t, "value", string(v))
 	}
 }
+
+// What huge keys have in common is in the index once, or once in a leaf, and not once for each block.
+func TestTheIndexOfKeysThatBeginAlikeIsSmall(t *testing.T) {
+	t.Parallel()
+	const long, n = 20_000, 1500
+	start := bytes.Repeat([]byte("a"), long)
+	key := func(i int) []byte { return fmt.Appendf(bytes.Clone(start), "%08d", i) }
+	for _, c := range []struct{ partition, leaves int }{{0, 0}, {32 << 10, 3}} {
+		var buf bytes.Buffer
+		w := NewWriter(&buf, &WriterOptions{IndexPartition: c.partition, ID: 1})
+		for i := range n {
+			require.NoError(t, w.Add(base.MakeKey(key(2*i), 0, base.KindSet), []byte("value")))
+		}
+		info, err := w.Finish()
+		require.NoError(t, err)
+		require.EqualValues(t, c.leaves, info.IndexLeaves)
+		require.Less(t, info.IndexBytes, uint64((c.leaves+2)*long+40*n))
+		r := openBytes(t, buf.Bytes(), nil)
+		require.NoError(t, r.Verify())
+		for i := 0; i < n; i += 7 {
+			v, err := r.get(key(2 * i))
+			require.NoError(t, err)
+			require.Equal(t, "value", string(v))
+			_, err = r.get(key(2*i + 1))
+			require.ErrorIs(t, err, errAbsent)
+		}
+	}
+}
