@@ -13,16 +13,18 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A memtable is flushed before it is full if the table that it would become starts a compaction which is worth it.
-// Two things do that: tombstones and expired values in long stretches, which every scan over them passes, and
-// entries that may hide large values, which take space until they meet. What is compacted for them is bounded as it
-// is for tables.
+// A memtable is flushed before it is full if its log has many entries in an object store (see objects_backlog.go), or
+// if the table that it would become starts a compaction which is worth it. Two things do the latter: tombstones and
+// expired values in long stretches, which every scan over them passes, and entries that may hide large values, which
+// take space until they meet. What is compacted for them is bounded as it is for tables.
 
 // A pendingTable is what is known of the table that a flush of the active memtable would write.
 type pendingTable struct {
 	*version.Table
 	tombs   []rangedel.Tombstone // that do not overlap
 	garbage uint64               // bytes of records in blob files that a flush lets go of
+
+	logEntries int // of its log, in an object store
 }
 
 // pendingTableOf returns the table that a flush of m at now would write, if no snapshot needed older versions. It
@@ -99,6 +101,7 @@ func (d *DB) examineMemtable() (again time.Duration) {
 		return 0
 	}
 	p := pendingTableOf(s.mem, now)
+	p.logEntries = d.logEntries(s.mem.Log)
 	d.mu.Lock()
 	reason := d.flushReason(p)
 	d.mu.Unlock()
@@ -120,6 +123,9 @@ func (d *DB) flushReason(p pendingTable) string {
 	c := &d.compactions.pausedCompactions
 	if p.Entries+p.RangeDeletes == 0 || c.paused || c.cause != nil || v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
 		return "" // there is nothing to flush, or level 0 would only grow
+	}
+	if p.logEntries >= manyAtRest {
+		return reasonLongLog
 	}
 	before := v.Levels[0].DenseDeletes
 	merged := d.mergedWith(v, p)

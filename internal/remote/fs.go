@@ -75,7 +75,8 @@ type FS struct {
 	cache  *DiskCache
 	small  vfs.FS // all files but sorted ones and blob files; logs that are being written are empty here
 	now    func() time.Time
-	lost   atomic.Bool // the next refresh looks by a listing
+	long   func(log uint64) // see WatchLogs
+	lost   atomic.Bool      // the next refresh looks by a listing
 	span   atomic.Pointer[span]
 
 	refreshing sync.Mutex // of who reads what is new; it is taken before mu
@@ -98,7 +99,7 @@ func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
 	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
 	f := &FS{o: o, small: vfs.NewMem(), list: fileList{files: map[uint64]file{}}, now: time.Now,
-		growing: map[string]*growing{}}
+		growing: map[string]*growing{}, long: func(uint64) {}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.family = newFamily(o)
 	if o.Branch == "" {

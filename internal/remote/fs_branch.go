@@ -58,7 +58,7 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 	}
 	f.seq.id.CompareAndSwap(0, h.store)
 	logs := slotBody{slot: 1, body: body{chunks: s.chunks()}}
-	return f.take(&state{list: s.list, num: s.num, slot: 1, data: []slotBody{logs}})
+	return f.take(&state{list: s.list, num: s.num, slot: 1, data: bodies(logs)})
 }
 
 // CollectAgain has the writer look again whether sorted files can be deleted that checkpoints needed. It does nothing

@@ -139,7 +139,8 @@ func (f *FS) dropMarkers() error {
 		return err
 	}
 	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileWAL {
+		kind, _ := manifest.ParseFileName(name)
+		if g := f.growing[name]; kind == manifest.FileWAL && (g == nil || g.size == 0) {
 			delete(f.growing, name)
 			if err := f.small.Remove(f.join(name)); err != nil {
 				return err

@@ -139,10 +139,11 @@ func (f *FS) addEntry(e Entry) error {
 	if err != nil {
 		return err
 	}
-	st := &state{slot: b.lists, data: []slotBody{{e.Slot, b}}}
+	now := slotBody{e.Slot, b}
+	st := &state{slot: b.lists, data: bodies(now)}
 	switch {
 	case b.list != nil:
-		if st.list, st.num, err = f.seq.fileList(st.data[0]); err != nil {
+		if st.list, st.num, err = f.seq.fileList(now); err != nil {
 			return err
 		}
 	case b.lists != f.at.list:
@@ -164,14 +165,9 @@ func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 		}
 		newer = true
 		if l.Data >= f.at.next {
-			st, err := f.seq.state(ctx, l, f.at)
-			if err == nil {
-				err = f.take(st)
-			}
-			if err != nil {
+			if err := f.catchUp(ctx, l); err != nil {
 				return err
 			}
-			f.at.epoch = max(f.at.epoch, st.epoch)
 		}
 		f.at.next = l.Last + 1
 		return nil
@@ -180,6 +176,25 @@ func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 		err = asCorruption(err)
 	}
 	return newer, err
+}
+
+// catchUp reads what a look shows. The files stay as they are unless all of it is there; but a first reading, which
+// has no files to lose, puts each body where it belongs at once.
+func (f *FS) catchUp(ctx context.Context, l *Look) error {
+	if f.at.next == 0 {
+		f.at = mark{}
+	}
+	st, err := f.seq.state(ctx, l, f.at)
+	if err == nil && f.at.next > 0 {
+		err = st.gather()
+	}
+	if err == nil {
+		err = f.take(st)
+	}
+	if err == nil {
+		f.at.epoch = max(f.at.epoch, st.epoch)
+	}
+	return err
 }
 
 // Within makes requests for what is new end with ctx, until end is called, and so reads of files that are opened

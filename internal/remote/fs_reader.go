@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -15,7 +16,8 @@ type growing struct {
 	size int64
 }
 
-// take makes the files those of a state, which is later than what was read before.
+// take makes the files those of a state, which is later than what was read before. After an error they may be a part
+// of it.
 func (f *FS) take(st *state) error {
 	if st.list != nil && st.slot > f.at.list {
 		if err := f.accept(st.list, st.num); err != nil {
@@ -23,13 +25,17 @@ func (f *FS) take(st *state) error {
 		}
 		f.at.list = st.slot
 	}
-	for _, b := range st.data {
+	for b, err := range st.data {
+		if err != nil {
+			return err
+		}
 		for _, c := range b.chunks {
 			if logs := f.list.logs; len(logs) > 0 && c.log < logs[0] {
 				continue
 			}
 			if err := f.growSmall(manifest.FileName(manifest.FileWAL, c.log), c.data, int64(c.offset)); err != nil {
-				return fmt.Errorf("%s: %w", f.seq.key(b.slot), err)
+				return &base.CorruptionError{File: f.seq.key(b.slot), Offset: headerSize, Cause: err,
+					What: "bytes of a log"}
 			}
 		}
 	}

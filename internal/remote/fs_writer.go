@@ -71,7 +71,7 @@ func (w *fsWriter) takeOver() error {
 	if err != nil {
 		return err
 	}
-	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs)
+	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs, f.take)
 	if err != nil {
 		return err
 	}
@@ -80,19 +80,14 @@ func (w *fsWriter) takeOver() error {
 		w.left.Store(list.home.id == 0)
 		w.collector.published(slot, list.logStart)
 	}
+	logs.long = f.long
 	if found.list == nil {
 		err = f.checkBegun()
 	} else {
 		w.listed = !f.o.LocalLog && found.list.home.id == 0
-		err = f.accept(found.list, found.num)
 	}
 	if err == nil {
 		err = w.takeLogs()
-	}
-	for _, l := range found.logs {
-		if err == nil {
-			err = f.writeSmall(manifest.FileName(manifest.FileWAL, l.Number), l.Data)
-		}
 	}
 	if err != nil {
 		return errors.Join(err, logs.Close())
@@ -231,6 +226,20 @@ func (w *fsWriter) setCurrent(from, to string) error {
 	}
 	w.logs.PublishLater(w.lists(to))
 	return nil
+}
+
+// WatchLogs has long called with the number of a log that has grown to 500 entries, each of which is a request when the
+// store is opened, and again for every 50 more: the log must be flushed. long must not block. It is set before the lock
+// is taken.
+func (f *FS) WatchLogs(long func(log uint64)) { f.long = long }
+
+// LogEntries returns the number of entries that are read for a log when the store is opened; 0 if this is no writer, or
+// the log is on the local disk.
+func (f *FS) LogEntries(log uint64) int {
+	if w := f.asWriter(); w != nil {
+		return w.logs.Entries(log)
+	}
+	return 0
 }
 
 // Unchanged reports whether the store is as it was when it was opened for writing, and nothing waits to be put.

@@ -35,22 +35,22 @@ type node struct {
 // openNode opens the store as a writer does. What is in the log goes into a manifest, at once or with the next put.
 func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogOptions, later bool) (*node, error) {
 	n := &node{t: t, seq: eager(New(store, "entry/", Options{}))}
-	logs, found, err := openLogs(ctx, n.seq, nil, opts)
+	logs, st, found, err := openAll(ctx, n.seq, opts)
 	if err != nil {
 		return nil, err
 	}
 	n.logs = logs
-	if found.list != nil {
-		require.NoError(t, json.Unmarshal(found.list.manifest, &n.records))
-		n.number = found.list.logs[0]
+	if st.list != nil {
+		require.NoError(t, json.Unmarshal(st.list.manifest, &n.records))
+		n.number = st.list.logs[0]
 	}
-	for _, log := range found.logs {
+	for _, log := range found {
 		for at := 0; at+8 <= len(log.Data); at += 8 {
 			n.records = append(n.records, binary.LittleEndian.Uint64(log.Data[at:]))
 		}
 		n.number = max(n.number, log.Number)
 	}
-	if later && len(found.logs) == 0 && found.list != nil {
+	if later && len(found) == 0 && st.list != nil {
 		n.number++
 		n.logs.PublishLater(n.list())
 		n.log, err = n.logs.Create(n.number)

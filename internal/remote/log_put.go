@@ -10,14 +10,18 @@ import (
 type listMaker func(start func(oldest uint64) uint64) (*fileList, error)
 
 // Publish puts a list of files there, and with it what is buffered, and returns the slot. After an error that matches
-// objstore.ErrUnknown, the list may be there, or come to be with any later put. It is one put.
+// objstore.ErrUnknown, the list may be there, or come to be with any later put. It is one put, and the next one: who
+// syncs meanwhile shares it.
 func (l *Logs) Publish(list listMaker) (slot uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.inLine++
 	for l.putting {
 		l.changed.Wait()
 	}
+	l.inLine--
 	if l.closed {
+		l.changed.Broadcast()
 		return 0, ErrClosed
 	}
 	return l.put(list)
@@ -53,6 +57,7 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 			if len(chunks) > 0 {
 				l.fail(err)
 			}
+			l.changed.Broadcast()
 			return 0, err
 		}
 	}
@@ -67,6 +72,7 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 	switch {
 	case err == nil:
 		l.durable = end
+		l.reportLong(chunks)
 		if list != nil {
 			l.due, l.lists, l.perhaps = nil, slot, 0
 			if len(list.logs) > 0 {
@@ -82,6 +88,36 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 	l.schedule()
 	l.changed.Broadcast()
 	return slot, err
+}
+
+// A log with maxEntries entries is reported, and again each reportEvery entries: each of them costs a request when the
+// store is opened.
+const (
+	maxEntries  = 500
+	reportEvery = 50
+)
+
+// reportLong reports the last log that was put if it has many entries. The lock is held.
+func (l *Logs) reportLong(chunks []chunk) {
+	next := l.w.Next()
+	if len(chunks) == 0 || next-l.reported < reportEvery {
+		return
+	}
+	if last := chunks[len(chunks)-1].log; next-l.first[last] >= maxEntries {
+		l.reported = next
+		l.long(last)
+	}
+}
+
+// Entries returns the number of entries that are read for a log when the store is opened.
+func (l *Logs) Entries(log uint64) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first, there := l.first[log]
+	if !there {
+		return 0
+	}
+	return int(l.w.Next() - first)
 }
 
 // encode returns the body of the entry for a slot. It is called once for each put, before which all that was pending

@@ -54,6 +54,7 @@ type Logs struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	published func(slot uint64, list *fileList) // is told of each list that is durable; the lock is held
+	long      func(log uint64)                  // is told of a log that has many entries; the lock is held
 
 	mu       sync.Mutex
 	changed  *sync.Cond // a put has ended
@@ -64,9 +65,11 @@ type Logs struct {
 	written  int64 // bytes ever
 	durable  int64 // of these, that are put, or were given up
 	putting  bool
+	inLine   int       // publications that wait for the next put
 	due      listMaker // what the next put takes along; nil: nothing
 	lists    uint64    // the slot of the newest list of files
 	perhaps  uint64    // where a list may be, if a put of it failed; 0: none did
+	reported uint64    // the slot at which a long log was reported last
 	waking   bool      // a put in the background is about to begin
 	timer    *time.Timer
 	failures int
@@ -76,9 +79,9 @@ type Logs struct {
 }
 
 // newLogs returns the logs that w writes, after those that were recovered. All puts end with ctx.
-func newLogs(ctx context.Context, w *Writer, r *recovered, opts LogOptions) *Logs {
-	l := &Logs{w: w, opts: opts.withDefaults(), first: r.first, lists: r.slot, files: map[*logFile]struct{}{},
-		published: func(uint64, *fileList) {}}
+func newLogs(ctx context.Context, w *Writer, st *state, opts LogOptions) *Logs {
+	l := &Logs{w: w, opts: opts.withDefaults(), first: st.first, lists: st.slot, files: map[*logFile]struct{}{},
+		published: func(uint64, *fileList) {}, long: func(uint64) {}}
 	l.changed = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l
@@ -147,7 +150,7 @@ func (l *Logs) Close() error {
 
 // step puts what is buffered, or waits until another put ends. The lock is held.
 func (l *Logs) step() {
-	if l.putting {
+	if l.putting || l.inLine > 0 {
 		l.changed.Wait()
 		return
 	}

@@ -1,10 +1,15 @@
 package remote
 
 import (
+	"context"
+	"errors"
 	"io/fs"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -17,10 +22,19 @@ import (
 func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []Log) {
 	t.Helper()
 	s := eager(New(store, "entry/", Options{}))
-	logs, found, err := openLogs(t.Context(), s, nil, LogOptions{Interval: -1})
+	logs, _, found, err := openAll(t.Context(), s, LogOptions{Interval: -1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, logs.Close()) })
-	return logs, found.logs
+	return logs, found
+}
+
+// openAll is openLogs for who wants whole logs.
+func openAll(ctx context.Context, s *Sequence, o LogOptions) (logs *Logs, st *state, found []Log, err error) {
+	logs, st, err = openLogs(ctx, s, nil, o, func(st *state) (err error) {
+		found, err = s.logs(st)
+		return err
+	})
+	return logs, st, found, err
 }
 
 // publish puts a list of files there that needs the logs from one on.
@@ -92,12 +106,12 @@ func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 	}
 	s := eager(New(mem, "entry/", Options{}))
 	require.NoError(t, mem.Delete(t.Context(), s.key(4)))
-	_, _, err = openLogs(t.Context(), s, nil, LogOptions{})
+	_, _, _, err = openAll(t.Context(), s, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, s.key(4))
 	fence := Entry{Slot: 4, Epoch: 4, Fence: true}
 	require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(4), fence.encode(s.tag)))
-	_, _, err = openLogs(t.Context(), s, nil, LogOptions{})
+	_, _, _, err = openAll(t.Context(), s, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "goes on at byte 6")
 }
@@ -150,4 +164,38 @@ func TestAFailedPutBreaksTheOpenLogsAndNoLaterOne(t *testing.T) {
 	publish(t, logs, 6)
 	_, found := recoverLogs(t, mem)
 	require.Equal(t, []Log{{6, []byte("kept")}}, found)
+}
+
+// A list of files waits for the put under way, however many writers sync one time after the other.
+func TestWritersWhoSyncDoNotHoldUpAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults := objstoretest.NewFaults(objstore.NewMem(), 1)
+		logs, _ := recoverLogs(t, faults)
+		publish(t, logs, 5)
+		faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{Delay: time.Second} })
+		f, err := logs.Create(5)
+		require.NoError(t, err)
+		stop := make(chan struct{})
+		var writers sync.WaitGroup
+		for range 3 {
+			writers.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						_, err := f.Write([]byte("x"))
+						assert.NoError(t, errors.Join(err, f.Sync()))
+					}
+				}
+			})
+		}
+		for range 200 {
+			start := time.Now()
+			publish(t, logs, 5)
+			require.LessOrEqual(t, time.Since(start), 2*time.Second)
+		}
+		close(stop)
+		writers.Wait()
+	})
 }

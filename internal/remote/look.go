@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -13,6 +14,7 @@ type Look struct {
 	Last uint64 // the last slot; 0 if the sequence is empty
 	Data uint64 // the newest with data; 0 if there is none
 
+	span  time.Duration    // between the oldest data that is listed and the newest entry, by the store's clock
 	sizes map[uint64]int   // of objects, by slots
 	read  map[uint64]Entry // what need not be read again
 }
@@ -41,15 +43,19 @@ func (s *Sequence) Look(ctx context.Context) (*Look, error) {
 
 func (s *Sequence) look(ctx context.Context) (*Look, error) {
 	l, listed := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}, 0
+	var newest time.Time
 	for o, err := range s.store.List(ctx, s.prefix, "") {
 		if err != nil {
 			return nil, fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
 		}
 		if slot, ok := s.slotOf(o.Key); ok {
 			l.sizes[slot] = int(min(o.Size, maxSize))
-			l.Last = max(l.Last, slot)
+			if slot > l.Last {
+				l.Last, newest = slot, o.ModTime
+			}
 			if o.Size != fenceSize {
 				l.Data = max(l.Data, slot)
+				l.span = newest.Sub(o.ModTime)
 			}
 		}
 		if listed++; listed == pageSize {
@@ -87,11 +93,7 @@ func (s *Sequence) entry(ctx context.Context, l *Look, slot uint64) (Entry, erro
 	if e, ok := l.read[slot]; ok {
 		return e, nil
 	}
-	size := l.sizes[slot]
-	if size == 0 {
-		size = guess // it is not in the page
-	}
-	e, _, err := s.get(ctx, slot, size)
+	e, _, err := s.get(ctx, slot, l.sizeOf(slot))
 	if err == nil {
 		l.read[slot] = e
 	}
@@ -107,6 +109,14 @@ func (s *Sequence) data(ctx context.Context, l *Look, slot uint64) (Entry, error
 			Err: fmt.Errorf("%w: a fence is there, where data was", objstore.ErrNotExist)}
 	}
 	return e, err
+}
+
+// sizeOf returns the size of the object in a slot; a guess if it is not in the page.
+func (l *Look) sizeOf(slot uint64) int {
+	if size := l.sizes[slot]; size > 0 {
+		return size
+	}
+	return guess
 }
 
 // found notes an entry that stands behind what was listed.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,9 @@ func (s *Sequence) fetch(ctx context.Context, slot uint64, size int) ([]byte, er
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("siftkv: read slot %d: %w", slot, err)
+	}
+	if n < cap(b)/2 {
+		return bytes.Clone(b[:n]), nil // the caller may keep it
 	}
 	return b[:n:n], nil
 }

@@ -6,13 +6,16 @@ import (
 	"sync"
 )
 
-// parallel is how many objects are fetched beside each other.
-const parallel = 16
+// Entries are fetched side by side: up to maxParallel of them, which together have room for maxAhead bytes, or one.
+const (
+	maxParallel = 64
+	maxAhead    = 8 << 20
+)
 
 // entries yields what is in slots from first to last, in order, without the fences that the look shows. An error ends
 // it; one that matches objstore.ErrNotExist says that a slot is missing: it was trimmed, or is lost.
 //
-// It is a GET for each entry that was not read yet, up to 16 beside each other.
+// It is a GET for each entry that was not read yet. What was yielded is not kept.
 func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) iter.Seq2[Entry, error] {
 	type answer struct {
 		e   Entry
@@ -23,17 +26,17 @@ func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) ite
 		var all sync.WaitGroup
 		defer all.Wait() // no request outlives the loop
 		defer cancel()
-		var asked [parallel]chan answer
-		ask := func(slot uint64) {
-			size, to := l.sizes[slot], make(chan answer, 1)
-			asked[slot%parallel] = to
+		var asked [maxParallel]chan answer
+		var sizes [maxParallel]int // that were made room for
+		ahead := 0                 // bytes in all
+		ask := func(slot uint64, size int) {
+			to := make(chan answer, 1)
+			asked[slot%maxParallel], sizes[slot%maxParallel] = to, size
+			ahead += size
 			e, read := l.read[slot]
 			if read || size == fenceSize {
 				to <- answer{e: e}
 				return
-			}
-			if size == 0 {
-				size = guess // it is not in the page
 			}
 			all.Go(func() {
 				e, _, err := s.get(ctx, slot, size)
@@ -42,10 +45,15 @@ func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) ite
 		}
 		next := first
 		for slot := first; slot <= last; slot++ {
-			for ; next <= last && next < slot+parallel; next++ {
-				ask(next)
+			for ; next <= last && next < slot+maxParallel; next++ {
+				size := l.sizeOf(next)
+				if next > slot && ahead+size > maxAhead {
+					break
+				}
+				ask(next, size)
 			}
-			got := <-asked[slot%parallel]
+			got := <-asked[slot%maxParallel]
+			ahead -= sizes[slot%maxParallel]
 			if got.err == nil && got.e.Slot == 0 {
 				continue
 			}

@@ -15,22 +15,16 @@ type Log struct {
 	Data   []byte
 }
 
-// recovered is what a writer finds when it opens a store.
-type recovered struct {
-	*state
-	logs  []Log             // by number
-	first map[uint64]uint64 // the slot where each begins
-}
-
-// openLogs makes the caller the writer of the store in a sequence, and returns what is there: the newest list of
-// files, and the log files that it needs or that are newer. The writer before puts nothing from now on. The look may be
-// an earlier one; nil: it has one. It matches base.ErrCorruption, and names the object, if part of a log is missing.
+// openLogs makes the caller the writer of the store in a sequence. take is given what is there: the newest list of
+// files, and the log files that it needs or that are newer. It consumes all data; if the look turns out to have been
+// stale, take is called again, with a later state. The writer before puts nothing from now on. The look may be an
+// earlier one; nil: it has one. An error matches base.ErrCorruption, and names the object, if part of a log is missing.
 // The logs end with ctx.
 //
 // It is a Look and a Fence; beside the latter's last requests, one GET if the newest data is a list of files, else two
 // at least, and one for each entry that the logs need.
-func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions) (*Logs, *recovered, error) {
-	var r *recovered
+func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions,
+	take func(*state) error) (*Logs, *state, error) {
 	for {
 		if l == nil {
 			var err error
@@ -38,15 +32,15 @@ func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions) (*Logs
 				return nil, nil, err
 			}
 		}
-		w, err := s.Fence(ctx, l, func(ctx context.Context) error {
-			st, err := s.state(ctx, l, mark{})
-			if err == nil {
-				r, err = s.recover(st)
+		var st *state
+		w, err := s.Fence(ctx, l, func(ctx context.Context) (err error) {
+			if st, err = s.state(ctx, l, mark{}); err == nil {
+				err = take(st)
 			}
 			return err
 		})
 		if err == nil {
-			return newLogs(ctx, w, r, opts), r, nil
+			return newLogs(ctx, w, st, opts), st, nil
 		}
 		if l = nil; !errors.Is(err, ErrMoved) {
 			return nil, nil, err
@@ -54,32 +48,29 @@ func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions) (*Logs
 	}
 }
 
-// recover puts log files together. Those are passed over that the list of files does not need.
-func (s *Sequence) recover(st *state) (*recovered, error) {
-	r := &recovered{state: st, first: map[uint64]uint64{}}
-	oldest, logs := st.oldest(), map[uint64]*Log{}
-	for _, b := range st.data {
+// logs puts log files together, by number. It passes over those that the list of files does not need.
+func (s *Sequence) logs(st *state) (logs []Log, err error) {
+	data := map[uint64][]byte{}
+	for b, err := range st.data {
+		if err != nil {
+			return nil, err
+		}
 		for _, c := range b.chunks {
-			if c.log < oldest {
+			if c.log < st.oldest() {
 				continue
 			}
-			log := logs[c.log]
-			if log == nil {
-				log = &Log{Number: c.log}
-				logs[c.log], r.first[c.log] = log, b.slot
-			}
-			if c.offset != uint64(len(log.Data)) {
+			if c.offset != uint64(len(data[c.log])) {
 				return nil, base.Corruptf(s.key(b.slot), headerSize, "log %d goes on at byte %d, and is there up to "+
-					"byte %d", c.log, c.offset, len(log.Data))
+					"byte %d", c.log, c.offset, len(data[c.log]))
 			}
-			log.Data = append(log.Data, c.data...)
+			data[c.log] = append(data[c.log], c.data...)
 		}
 	}
-	for _, log := range logs {
-		r.logs = append(r.logs, *log)
+	for number, data := range data {
+		logs = append(logs, Log{number, data})
 	}
-	slices.SortFunc(r.logs, func(a, b Log) int { return cmp.Compare(a.Number, b.Number) })
-	return r, nil
+	slices.SortFunc(logs, func(a, b Log) int { return cmp.Compare(a.Number, b.Number) })
+	return logs, nil
 }
 
 // oldest returns the number of the oldest log that is needed.

@@ -35,11 +35,11 @@ func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
 		if st.list == nil {
 			return fmt.Errorf("%w in %q", base.ErrNotExist, s.prefix)
 		}
-		r, err := s.recover(st)
+		logs, err := s.logs(st)
 		if err != nil {
 			return err
 		}
-		now = &saved{list: st.list, num: st.num, logs: r.logs, slot: st.slot, data: l.Data}
+		now = &saved{list: st.list, num: st.num, logs: logs, slot: st.slot, data: l.Data}
 		return now.trim()
 	})
 	if isMissing(err) {

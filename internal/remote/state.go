@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -14,9 +16,16 @@ type state struct {
 	list *fileList // nil: there is none yet, or the caller has it
 	num  uint64    // of the manifest in force
 	slot uint64    // of the list
-	data []slotBody
 
-	epoch uint64 // of the last entry; 0 if it is not known
+	span time.Duration // of the look
+
+	// data yields what the logs need, in order, and an error last. Each body is fetched shortly before it is yielded,
+	// and not kept. It is for one pass.
+	data iter.Seq2[slotBody, error]
+
+	// Known after that pass.
+	first map[uint64]uint64 // of each log that is needed, the first slot that has bytes of it
+	epoch uint64            // of the last entry; 0 if it is not known
 }
 
 // A slotBody is the body of the entry in a slot.
@@ -25,14 +34,25 @@ type slotBody struct {
 	body
 }
 
-// state reads what there is, up to the newest data that the look shows, for who has all before a slot, and with it a
-// list of files. If something is missing, the error matches objstore.ErrNotExist: it was trimmed, as there are newer
-// entries, or is lost.
+// bodies yields those that are in memory.
+func bodies(all ...slotBody) iter.Seq2[slotBody, error] {
+	return func(yield func(slotBody, error) bool) {
+		for _, b := range all {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// state reads the list of files, and says how to read the data up to the newest that the look shows, for who has all
+// before a slot, and with it a list of files. If something is missing, the error, or that of data, matches
+// objstore.ErrNotExist: it was trimmed, as there are newer entries, or is lost.
 //
-// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list, and one
-// for each entry that the logs need, up to 16 beside each other.
+// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list. The data is
+// one for each entry that the logs need, side by side.
 func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, error) {
-	st := &state{}
+	st := &state{span: l.span, data: bodies(), first: map[uint64]uint64{}}
 	if l.Data == 0 {
 		return st, nil
 	}
@@ -47,23 +67,53 @@ func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, erro
 		}
 		start = max(start, st.list.logStart)
 	}
-	for e, err := range s.entries(ctx, l, max(start, 1), l.Data) {
-		if err == nil {
-			err = s.follows(e, st.epoch)
+	st.data = func(yield func(slotBody, error) bool) {
+		for e, err := range s.entries(ctx, l, max(start, 1), l.Data) {
+			var b slotBody
+			if err == nil {
+				b, err = s.follow(st, e)
+			}
+			if err != nil || !e.Fence {
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		if st.epoch = e.Epoch; e.Fence {
-			continue
-		}
-		b, err := decodeBody(e.Body, e.Slot, s.key(e.Slot))
-		if err != nil {
-			return nil, err
-		}
-		st.data = append(st.data, slotBody{e.Slot, b})
 	}
 	return st, nil
+}
+
+// follow returns the body of the entry that comes next in a state; of a fence, none.
+func (s *Sequence) follow(st *state, e Entry) (b slotBody, err error) {
+	if err := s.follows(e, st.epoch); err != nil {
+		return b, err
+	}
+	if st.epoch = e.Epoch; e.Fence {
+		return b, nil
+	}
+	b.slot = e.Slot
+	if b.body, err = decodeBody(e.Body, e.Slot, s.key(e.Slot)); err != nil {
+		return b, err
+	}
+	for _, c := range b.chunks {
+		if _, there := st.first[c.log]; !there && c.log >= st.oldest() {
+			st.first[c.log] = e.Slot
+		}
+	}
+	return b, nil
+}
+
+// gather fetches all data, and keeps it.
+func (st *state) gather() error {
+	var all []slotBody
+	for b, err := range st.data {
+		if err != nil {
+			return err
+		}
+		all = append(all, b)
+	}
+	st.data = bodies(all...)
+	return nil
 }
 
 // readList reads the newest list of files, which is in an entry or in an earlier one.

@@ -1,0 +1,142 @@
+package kv
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
+)
+
+// A slowLine is a client of an object store in which each request takes 20 ms.
+type slowLine struct {
+	*objstoretest.Faults
+	counters objstore.Counters
+}
+
+func newSlowLine(s objstore.Store) *slowLine {
+	l := &slowLine{}
+	l.Faults = objstoretest.NewFaults(objstore.WithCounters(s, &l.counters), 1)
+	l.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{Delay: 20 * time.Millisecond} })
+	return l
+}
+
+func (l *slowLine) gets() int64 { return l.counters.Snapshot()[objstore.Get].Requests }
+
+// addCounters writes a small batch of counters.
+func addCounters(t *testing.T, db *DB, i int) {
+	t.Helper()
+	b := db.NewBatch()
+	for j := range uint64(50) {
+		require.NoError(t, b.Set(binary.BigEndian.AppendUint64(nil, j), binary.BigEndian.AppendUint64(nil, uint64(i))))
+	}
+	require.NoError(t, b.Commit(Sync))
+}
+
+// Each synced write is an entry of the log, and each entry a request when the store is opened. However small the writes
+// are, 1,000 entries are read at most.
+func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
+	t.Parallel()
+	writes := scale.Count(2_400, 150_000)
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMem()
+		writer := newSlowLine(mem)
+		db := openObjects(t, writer, &Options{})
+		for i := range writes {
+			addCounters(t, db, i)
+		}
+		m := db.Metrics()
+		require.InDelta(t, writes/500, m.Flushes, float64(writes)/5000+1)
+		opens := func(open func(s objstore.Store) *DB) *DB {
+			line, start := newSlowLine(mem), time.Now()
+			db := open(line)
+			took, files := time.Since(start), int64(0)
+			for _, l := range db.Metrics().Levels {
+				files += int64(l.Files)
+			}
+			require.LessOrEqual(t, line.gets(), 1000+files)
+			require.LessOrEqual(t, took, 2*time.Second)
+			v, err := db.Get(make([]byte, 8))
+			require.NoError(t, err)
+			require.EqualValues(t, writes-1, binary.BigEndian.Uint64(v))
+			t.Logf("opened in %v with %d GET", took, line.gets())
+			return db
+		}
+		view := opens(func(s objstore.Store) *DB {
+			view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+			require.NoError(t, err)
+			return view
+		})
+		require.NoError(t, view.Close())
+		writer.Cut()
+		next := opens(func(s objstore.Store) *DB { return openObjects(t, s, &Options{}) })
+		require.NoError(t, next.Close())
+		require.Error(t, db.Close(), "it was cut off")
+	})
+}
+
+// A memtable at rest is flushed if its log has many entries, once, and an idle store sends no requests.
+func TestALongLogOfAStoreAtRestIsFlushed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		line := newSlowLine(objstore.NewMem())
+		db := openObjects(t, line, &Options{})
+		rest := func(writes int) (flushes uint64) {
+			before := db.Metrics().Flushes
+			for i := range writes {
+				addCounters(t, db, i)
+			}
+			time.Sleep(time.Hour) // which the collector needs too
+			synctest.Wait()
+			calls := line.Calls()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.Equal(t, calls, line.Calls())
+			return db.Metrics().Flushes - before
+		}
+		require.Zero(t, rest(20), "two requests would save less")
+		require.EqualValues(t, 1, rest(manyAtRest))
+		require.Zero(t, rest(20))
+		require.NoError(t, db.Close())
+	})
+}
+
+// A log is not flushed early where level 0 would make writers wait, and is when it no longer would.
+func TestALongLogWaitsForLevel0(t *testing.T) {
+	t.Parallel()
+	db := openObjects(t, objstore.NewMem(), &Options{L0CompactionThreshold: 2, L0SlowdownThreshold: 2})
+	defer func() { require.NoError(t, db.Close()) }()
+	pause := func(paused bool) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.compactions.paused = paused
+	}
+	pause(true)
+	for i := range 2 {
+		addCounters(t, db, i)
+		require.NoError(t, db.Flush())
+	}
+	addCounters(t, db, 2)
+	log, _ := db.measureMemtable()
+	flushes := db.Metrics().Flushes
+	db.flushLongLog(log)
+	db.waitForBackground()
+	require.Equal(t, flushes, db.Metrics().Flushes)
+	pause(false)
+	require.NoError(t, db.CompactContext(context.Background(), nil, nil))
+	addCounters(t, db, 3)
+	log, _ = db.measureMemtable()
+	flushes = db.Metrics().Flushes
+	db.flushLongLog(log - 1)
+	db.waitForBackground()
+	require.Equal(t, flushes, db.Metrics().Flushes, "that log was flushed")
+	db.flushLongLog(log)
+	db.waitForBackground()
+	require.Equal(t, flushes+1, db.Metrics().Flushes)
+}
