@@ -204,7 +204,7 @@ func (l *lineage) allAway(slots []int) (err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		err = unavailable(err)
 	}
 	return err
 }

@@ -113,7 +113,7 @@ func (s *Set) fixed() (*view, *partitions, error) {
 
 // Import adds all keys of a local set that Local returned, or Export: millions of keys in seconds, as
 // lines are merged, not keys added. It promises what Add does. The set must not be a growing one, and
-// must have been loaded, by Load of a nil source if by nothing else, or Import fails with ErrIncomplete.
+// must have been loaded, if by nothing else from a source without keys, or Import fails with ErrIncomplete.
 // Import only reads local; nobody may add to it meanwhile.
 func (s *Set) Import(ctx context.Context, local *blocked.Set) error {
 	return wrap(s.name, s.importLines(ctx, local))

@@ -30,7 +30,7 @@ func TestErrorsOfTheProgram(t *testing.T) {
 	local, err := s.Local()
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Import(t.Context(), local), ErrIncomplete, "its keys would be in no generation")
-	require.NoError(t, s.Load(t.Context(), nil))
+	require.NoError(t, s.Load(t.Context(), sourceOf()))
 	require.NoError(t, s.Import(t.Context(), local))
 
 	growing, err := New(t.Context(), c, "growing", 1000, 0.01, quiet(Options{Growth: 2, StartEmpty: true}))

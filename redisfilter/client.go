@@ -55,7 +55,7 @@ func Open(ctx context.Context, o *redis.UniversalOptions) (*Client, error) {
 	}
 	if err := watch.Start(ctx, c.rdb); err != nil {
 		_ = c.rdb.Close()
-		return nil, fmt.Errorf("redisfilter: open %v: %w: %w", o.Addrs, ErrUnavailable, err)
+		return nil, fmt.Errorf("redisfilter: open %v: %w", o.Addrs, unavailable(err))
 	}
 	return c, nil
 }

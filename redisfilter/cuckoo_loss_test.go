@@ -198,7 +198,7 @@ func TestCuckooChangesDuringALoad(t *testing.T) {
 	removed, err := set.MRemove(ctx, cuckooKeys(50, 110))
 	require.NoError(t, err)
 	require.NotContains(t, removed, false)
-	require.NoError(t, set.Load(ctx, nil))
+	require.NoError(t, set.Load(ctx, func(context.Context, time.Time, func(...[]byte) error) error { return nil }))
 	info, err := set.Info(ctx)
 	require.NoError(t, err)
 	require.Zero(t, info.Keys)

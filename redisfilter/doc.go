@@ -14,7 +14,8 @@
 // happens to Redis. A set that was evicted, expired, flushed, half made, failed over to a replica that
 // lacks the key, or restarted from an older file does not say "no", but "maybe" and an error that
 // matches ErrIncomplete. If Redis is away, the answer is (true, ErrUnavailable), when the context's
-// deadline ends, or at once while Redis is known to be away. Whoever ignores the error fails open;
+// deadline ends, or at once while Redis is known to be away; if Redis answers and refuses, for a wrong
+// password or a missing permission, it is (true, ErrRefused). Whoever ignores the error fails open;
 // whoever returns it fails closed.
 //
 // "Maybe" is wrong for absent keys at the promised rate of false positives. It stays so however many

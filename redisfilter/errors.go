@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,11 @@ var (
 	// ErrUnavailable comes with "maybe": Redis did not answer, or not in time, or it is not known
 	// whether the server that answered is the one that was trusted.
 	ErrUnavailable = errors.New("redis is not available")
+
+	// ErrRefused comes with "maybe": Redis answers, and refuses the program's commands until somebody
+	// changes a setting: a password, a permission, a command that the server lacks, or that a node of a
+	// cluster was given as a server. It does not match ErrUnavailable: trying again is no use.
+	ErrRefused = errors.New("redis refuses the program's commands: mend the cause, or the settings of the client")
 
 	// ErrForeign comes with "maybe": Redis holds something under a key of the set that no set put there.
 	ErrForeign = errors.New("a value in redis is not the set's: remove it, or choose another name")
@@ -53,12 +59,28 @@ func isForeign(err error) bool {
 	return errors.Is(err, ErrForeign) || strings.Contains(err.Error(), "WRONGTYPE ")
 }
 
-// wrap says of which set an error is, and makes one of Redis match ErrUnavailable or ErrForeign.
+// refusals begin the replies that stay the same until somebody changes a setting.
+var refusals = []string{"WRONGPASS", "NOAUTH", "NOPERM", "MOVED", "ERR unknown command", "ERR invalid password",
+	"ERR This instance has cluster support disabled"}
+
+// unavailable makes an error of Redis match ErrRefused or ErrUnavailable.
+func unavailable(err error) error {
+	var reply redis.Error
+	if errors.As(err, &reply) && slices.ContainsFunc(refusals, func(prefix string) bool {
+		return strings.HasPrefix(reply.Error(), prefix)
+	}) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// wrap says of which set an error is, and makes one of Redis match ErrUnavailable, ErrRefused or ErrForeign.
 func wrap(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrUnavailable), errors.Is(err, ErrForeign),
+		errors.Is(err, ErrRefused),
 		errors.Is(err, ErrMismatch), errors.Is(err, ErrDropped), errors.Is(err, ErrClosed), errors.Is(err, ErrFull),
 		errors.Is(err, ErrTooManyCopies):
 	case errors.Is(err, redis.ErrClosed):
@@ -67,7 +89,7 @@ func wrap(name string, err error) error {
 		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	case errors.Is(err, context.Canceled), errors.As(err, new(programError)):
 	default:
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		err = unavailable(err)
 	}
 	return fmt.Errorf("redisfilter: set %q: %w", name, err)
 }

@@ -16,7 +16,7 @@ func TestValuesOfOtherTypesAreForeign(t *testing.T) {
 	s, err := New(ctx, openClient(t, server.Addr), "typed", 100, 0.01, patient(Options{}))
 	require.NoError(t, err)
 	defer s.Close()
-	require.NoError(t, s.Load(ctx, nil))
+	require.NoError(t, s.Load(ctx, sourceOf()))
 	v := s.view.Load()
 	shard := v.content.(*partitions).prefix(0, v.cfg.Generation) + "0"
 	require.NoError(t, server.Client().Del(ctx, shard).Err())

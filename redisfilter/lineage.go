@@ -238,6 +238,12 @@ func (l *lineage) load(ctx context.Context, source Source) error {
 	if _, err := l.current(); err != nil {
 		return err
 	}
+	if source == nil {
+		source = l.source
+	}
+	if source == nil && !l.startEmpty {
+		return programError{errors.New("a load needs a source: without keys the set would say no to all")}
+	}
 	return l.locked(ctx, func(ctx context.Context) error {
 		l.refresh(ctx)
 		if l.view.Load().err != nil { // the configuration was lost, and is back

@@ -197,7 +197,7 @@ func TestALockThatIsNoneFailsALoad(t *testing.T) {
 	for _, args := range [][]any{{"set", "forever"}, {"sadd", "member"}} {
 		require.NoError(t, srv.Client().Do(t.Context(), args[0], configKey("users")+":lock", args[1]).Err())
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		err := s.Load(ctx, nil)
+		err := s.Load(ctx, sourceOf())
 		cancel()
 		require.ErrorIs(t, err, ErrForeign)
 		require.NoError(t, srv.Client().Del(t.Context(), configKey("users")+":lock").Err())

@@ -191,7 +191,7 @@ func TestAddNewHasOneWinner(t *testing.T) {
 				sets[i] = wholeSet(t, openClient(t, srv.Addr), "users", 1_000_000, Options{Growth: growth})
 			}
 			loaded := make(chan error, 1)
-			go func() { loaded <- sets[0].Load(t.Context(), nil) }()
+			go func() { loaded <- sets[0].Load(t.Context(), sourceOf()) }()
 			for i, loading := 0, true; loading || i < 20; i++ {
 				var winners atomic.Int64
 				var all sync.WaitGroup

@@ -208,7 +208,7 @@ func TestReplicaOfWhatWasLost(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			s := process(t, []string{server.Addr}, "s", 100, 0.0001, patient(Options{Growth: 10}))
-			require.NoError(t, s.Load(ctx, nil))
+			require.NoError(t, s.Load(ctx, sourceOf()))
 			r := replicaOf(t, s, nil)
 			require.NoError(t, r.Add(ctx, keyOf(1)))
 			local(t, r, keyOf(2), false)
@@ -427,7 +427,7 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	ctx := context.Background()
 	server := redistest.Start(t)
 	s := process(t, []string{server.Addr}, "s", 100, 0.01, patient(Options{Growth: 10}))
-	require.NoError(t, s.Load(ctx, nil))
+	require.NoError(t, s.Load(ctx, sourceOf()))
 	r := replicaOf(t, s, &ReplicaOptions{Refresh: time.Millisecond, Poll: time.Millisecond})
 	shard := r.table.Load().parts[0].prefix + "0"
 	blank, err := server.Client().Get(ctx, shard).Bytes()

@@ -129,7 +129,7 @@ func (s *Set) ContainsHash(ctx context.Context, h uint64) (bool, error) {
 
 // Load makes the set anew out of a source and takes it into use, while all processes go on to ask
 // and add: the way to load a set for the first time, after a loss, and to get rid of keys that
-// are no longer in the database. A nil source loads no keys.
+// are no longer in the database. A nil source stands for Options.Source, and is an error if there is none.
 //
 // It takes 1.5 s, Options.Grace and the time of the source until the set is in use, and three seconds
 // more to remove the one that was in use before; 4.5 and 7.5 s by default. While it runs there are two

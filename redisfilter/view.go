@@ -200,7 +200,7 @@ func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
 			return v, nil
 		}
 		if err := w.Poll(ctx); err != nil {
-			return v, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return v, unavailable(err)
 		}
 		if !ok {
 			if _, _, ok = w.Map().Owner(slot); !ok {

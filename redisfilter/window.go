@@ -110,7 +110,7 @@ func (f *Window) begin(ctx context.Context) (*windowOp, error) {
 		owners: v.content.(*owners), calendar: w.calendar, clock: w.clock, owner: f.owner, generation: v.cfg.Generation,
 	}
 	if err := w.client.watch.Away(slotOf(op.prefix(f.owner, "", 0))); err != nil {
-		return nil, wrap(w.name, fmt.Errorf("%w: %w", ErrUnavailable, err))
+		return nil, wrap(w.name, unavailable(err))
 	}
 	op.earliest, op.latest, err = w.clock.bounds(ctx)
 	return op, wrap(w.name, err)

@@ -13,11 +13,16 @@ const Items = 10_000
 // MaxFeed is the longest feed that one request gets.
 const MaxFeed = 100
 
-// Feed returns up to n items that the user has not seen, and notes them as seen: a
+// Feed returns up to n items that the user has not seen, and notes them as seen; or
+// ErrNotFound or ErrBanned, and notes nothing: whatever identifiers strangers make up,
+// Redis keeps windows of users only. A
 // repeated request gets others. An item that the filter takes for seen is passed
 // over, which nobody notices; after a loss in Redis an item may come twice. Fewer
 // than n items come to a user who has seen most of them.
 func (g *Guard) Feed(ctx context.Context, user int64, n int) ([]int, error) {
+	if _, err := g.User(ctx, user); err != nil {
+		return nil, err
+	}
 	seen := g.Filters.Feed(strconv.FormatInt(user, 10))
 	var feed []int
 	for range 3 {

@@ -112,7 +112,7 @@ func TestFilterAway(t *testing.T) {
 			require.NoError(t, fed)
 			require.Len(t, items, 10)
 			require.NoError(t, s.Ready(t.Context()))
-			require.EqualValues(t, 5, s.Counters.Snapshot().Users.Errors+
+			require.EqualValues(t, 7, s.Counters.Snapshot().Users.Errors+
 				s.Counters.Snapshot().Names.Errors+s.Counters.Snapshot().Banned.Errors)
 		})
 	}
@@ -372,6 +372,17 @@ func TestFeedRepeatsNothing(t *testing.T) {
 	require.Len(t, slices.Compact(all), pages*n)
 	require.GreaterOrEqual(t, all[0], 1)
 	require.LessOrEqual(t, all[len(all)-1], guard.Items)
+}
+
+// Nothing is kept for identifiers that are no user's.
+func TestFeedOfNobody(t *testing.T) {
+	s := start(t, nil)
+	s.users.falsely["500"] = true
+	for _, id := range []int64{400, 500} {
+		_, err := s.Feed(t.Context(), id, 10)
+		require.ErrorIs(t, err, guard.ErrNotFound)
+	}
+	require.Empty(t, s.feed.copies)
 }
 
 // Who has seen everything gets nothing, and no error.
