@@ -87,6 +87,7 @@ func TestPowerCutOfALocalLog(t *testing.T) {
 		seed := uint64(seeds.Add(1) - 1)
 		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), objects: newFrozenStore()}
 		calls.Add(int64(r.run(100, 10)))
+		require.NotEmpty(t, r.cuts, "history %d", seed)
 		cuts.Add(int64(len(r.cuts)))
 	}
 	require.Positive(t, cuts.Load())

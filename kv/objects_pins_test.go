@@ -30,11 +30,18 @@ func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *
 	db, err := Open("", &Options{Objects: branchOf(faults, branch)}) // so large that nothing is compacted by itself
 	require.NoError(t, err)
 	do(db)
-	for !trimmed.Load() {
+	flushUntil(t, db, trimmed.Load)
+	require.NoError(t, db.Close())
+}
+
+// flushUntil flushes more and more until something is done, which the collector does after a list of files.
+func flushUntil(t *testing.T, db *DB, done func() bool) {
+	t.Helper()
+	until(func() bool {
 		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
 		require.NoError(t, db.Flush())
-	}
-	require.NoError(t, db.Close())
+		return done()
+	})
 }
 
 // A branch gives up its pin when neither it nor its checkpoints nor its clones need files of others, and no sooner.
@@ -123,10 +130,7 @@ func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
 		require.NoError(t, db.Compact(nil, nil))
 		want["more"] = ""
 		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
-		for !warnings.has("a checkpoint cannot be read") {
-			require.NoError(t, db.Set([]byte("more"), nil, NoSync))
-			require.NoError(t, db.Flush())
-		}
+		flushUntil(t, db, func() bool { return warnings.has("a checkpoint cannot be read") })
 		require.Subset(t, tablesOf(t, s), before, what)
 		require.NoError(t, db.Close())
 		_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})

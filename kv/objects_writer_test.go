@@ -152,7 +152,11 @@ func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
 // after each list of files, and what late requests have put back is found by one visit of 64.
 func requireOnlyLiveObjects(t *testing.T, s objstore.Store, w *objectsWriter) {
 	t.Helper()
-	for len(unneeded(t, s, w.db)) > 0 {
+	until(func() bool {
+		if len(unneeded(t, s, w.db)) == 0 {
+			return true
+		}
 		w.write(1)
-	}
+		return false
+	})
 }

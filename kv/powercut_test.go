@@ -416,6 +416,7 @@ func TestPowerCut(t *testing.T) {
 					seed := uint64(seeds.Add(1) - 1)
 					r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 3))}
 					calls.Add(int64(r.run(100, stride)))
+					require.NotEmpty(t, r.cuts, "history %d", seed)
 					cuts.Add(int64(len(r.cuts)))
 					for _, c := range r.cuts {
 						lost.Add(int64(c.begun - c.synced))
