@@ -64,6 +64,7 @@ endif
 	@set -e; for module in $(filter-out .,$(MODULES)); do echo "-- $$module"; (cd $$module && $(GO) test -race -timeout $(TIMEOUT) ./...); done
 
 # Each package's targets are built once, where `go test -fuzz` links them again for each; new inputs go where it keeps them too.
+# Go 1.26 reports the end of FUZZTIME as a failure now and then (go.dev/issue/75804): without a failing input it is none.
 fuzz: UNFUZZED ?= -
 fuzz: ## every fuzz target for FUZZTIME, except those of the packages that the pattern UNFUZZED matches
 	@set -e; built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; found=$$($(GO) env GOCACHE)/fuzz; \
@@ -76,7 +77,9 @@ fuzz: ## every fuzz target for FUZZTIME, except those of the packages that the p
 		for target in $$targets; do \
 			echo "$$pkg $$target"; \
 			"$$built/fuzz.test" -test.run '^$$' -test.fuzz "^$$target$$" -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 1x \
-				-test.fuzzcachedir "$$found/$$pkg"; \
+				-test.fuzzcachedir "$$found/$$pkg" >"$$built/said" 2>&1 && status=0 || status=$$?; \
+			cat "$$built/said"; \
+			test $$status = 0 || { grep -qx '    context deadline exceeded' "$$built/said" && ! grep -q 'Failing input' "$$built/said"; } || exit 1; \
 		done; \
 	done); done
 
