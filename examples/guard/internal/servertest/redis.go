@@ -2,8 +2,10 @@ package servertest
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -27,12 +29,27 @@ func Redis(t *testing.T) *RedisServer {
 		missing(t, "redis-server", "SIFTKV_REDIS", "a server in this process")
 		return nil
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &RedisServer{Addr: listener.Addr().String(), t: t, binary: binary}
-	require.NoError(t, listener.Close())
+	s := &RedisServer{Addr: freeAddr(t), t: t, binary: binary}
 	s.Start()
 	return s
+}
+
+// freeAddr returns an address with a port below those that systems give to outgoing connections: none of these may take
+// it while the server is away.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	var last error
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(20_000)))
+		listener, err := net.Listen("tcp", addr)
+		if err == nil {
+			require.NoError(t, listener.Close())
+			return addr
+		}
+		last = err
+	}
+	require.NoError(t, last)
+	return ""
 }
 
 // Start starts the server again, empty, after Kill.
