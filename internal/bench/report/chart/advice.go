@@ -24,7 +24,7 @@ func Advice(r *advice.Result) []Chart {
 	front := Chart{ID: "advice-front", Title: "Predicted cost of an operation by memory",
 		Note: "The line joins the settings that no other one beats with as much memory of filters and cache.",
 		Form: Lines, X: Axis{Name: "filters and cache, MiB", Log: true},
-		Y: Axis{Name: "per operation", Unit: Nanoseconds}}
+		Y: Axis{Name: "per operation", Unit: Nanoseconds, Log: true}}
 	line := Series{Name: "none is better", Line: true}
 	for i := range a.Front {
 		p := &a.Front[i]
@@ -39,7 +39,7 @@ func Advice(r *advice.Result) []Chart {
 	front.Series = []Series{line, spot("now", &a.Now, a.Now.Score()), spot("recommended", best, best.Score()), others}
 	curve := Chart{ID: "advice-cache", Title: "Predicted device reads of a lookup by cache",
 		Note: "With the filters that are there: the miss-ratio curve of the store's blocks.",
-		Form: Lines, X: Axis{Name: "cache, MiB", Log: true}, Y: Axis{Name: "device reads per lookup"}}
+		Form: Lines, X: Axis{Name: "cache, MiB", Log: true}, Y: Axis{Name: "device reads per lookup", Log: true}}
 	reads := Series{Name: "predicted", Line: true}
 	for i := range a.Curve {
 		p := &a.Curve[i]
@@ -60,13 +60,23 @@ const adviceHead = `<!doctype html>
 <title>Advice</title>
 `
 
+// adviceStyle fits the page to the screen and to the reader's scheme. Pictures are drawn for a light page: in the dark
+// their lightness is inverted, and hues stay.
+const adviceStyle = `
+figure svg { max-width: 100%; height: auto; }
+@media (prefers-color-scheme: dark) {
+  :root { --back: #0f1318; --fore: #e6edf3; --soft: #9aa4af; --line: #30363d; --panel: #171c23; color-scheme: dark; }
+  figure svg { filter: invert(.93) hue-rotate(180deg); }
+}
+`
+
 // adviceRows is how many settings the page shows.
 const adviceRows = 60
 
 // WriteAdvice writes a page with the charts and tables of advice. It has no program in it.
 func WriteAdvice(w io.Writer, r *advice.Result) error {
 	var b strings.Builder
-	b.WriteString(adviceHead + "<style>\n" + style + "\n</style>\n</head>\n<body>\n")
+	b.WriteString(adviceHead + "<style>\n" + style + adviceStyle + "</style>\n</head>\n<body>\n")
 	re := &r.Advice.Recommendation
 	fmt.Fprintf(&b, "<header><h1>Advice for %s</h1></header>\n<main>\n<section><h2>Recommendation</h2>\n<p>%s</p>\n",
 		html.EscapeString(r.Store), html.EscapeString(re.Words))
@@ -77,6 +87,7 @@ func WriteAdvice(w io.Writer, r *advice.Result) error {
 	for _, c := range Advice(r) {
 		fmt.Fprintf(&b, "<section><h2>%s</h2>\n<figure>", html.EscapeString(c.Title))
 		var svg strings.Builder
+		c.Title = "" // the heading has it
 		if err := SVG(&svg, &c); err != nil {
 			return err
 		}
@@ -96,7 +107,7 @@ func WriteAdvice(w io.Writer, r *advice.Result) error {
 }
 
 func writeTable(b *strings.Builder, g *report.Grid) {
-	fmt.Fprintf(b, "<section><h2>%s</h2>\n<table><thead><tr>", html.EscapeString(g.Title))
+	fmt.Fprintf(b, "<section><h2>%s</h2>\n<div class=\"scroll\"><table><thead><tr>", html.EscapeString(g.Title))
 	for _, c := range g.Columns {
 		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(c.Name))
 	}
@@ -108,7 +119,7 @@ func writeTable(b *strings.Builder, g *report.Grid) {
 		}
 		b.WriteString("</tr>\n")
 	}
-	b.WriteString("</tbody></table>\n</section>\n")
+	b.WriteString("</tbody></table></div>\n</section>\n")
 }
 
 func writeItems(b *strings.Builder, title string, items []string) {

@@ -198,16 +198,25 @@ func drawBars(p *plot.Plot, c *Chart, room vg.Length) error {
 	return nil
 }
 
-// drawLines draws points, their intervals, and what joins them.
+// drawLines draws points, their intervals, and what joins them. What belongs to no series lies below the others.
 func drawLines(p *plot.Plot, c *Chart) error {
-	for i, s := range c.Series {
+	order := make([]int, len(c.Series))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return c.Series[i].above() - c.Series[j].above() })
+	for _, i := range order {
+		s := &c.Series[i]
 		points := c.drawable(s.Points)
 		if len(points) == 0 {
 			continue
 		}
-		colour := palette[c.hue(i)%len(palette)]
-		if s.Neutral {
+		colour, radius := palette[c.hue(i)%len(palette)], vg.Points(3)
+		switch s.above() {
+		case 0:
 			colour = grey
+		case 2:
+			radius = vg.Points(5)
 		}
 		if s.Line {
 			line, err := plotter.NewLine(points)
@@ -226,7 +235,7 @@ func drawLines(p *plot.Plot, c *Chart) error {
 		if err != nil {
 			return err
 		}
-		dots.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: vg.Points(3), Shape: draw.CircleGlyph{}}
+		dots.GlyphStyle = draw.GlyphStyle{Color: colour, Radius: radius, Shape: draw.CircleGlyph{}}
 		bars, err := plotter.NewYErrorBars(points)
 		if err != nil {
 			return err
@@ -236,6 +245,17 @@ func drawLines(p *plot.Plot, c *Chart) error {
 		p.Legend.Add(s.Name, dots)
 	}
 	return nil
+}
+
+// above returns the layer of a series: points that belong to none are the lowest, a single point is the highest.
+func (s *Series) above() int {
+	switch {
+	case s.Neutral:
+		return 0
+	case len(s.Points) == 1:
+		return 2
+	}
+	return 1
 }
 
 // drawable returns the points that the axes have a place for. On a logarithmic axis an
