@@ -96,7 +96,7 @@ func (r *round) compareRepaired(want content) *Finding {
 		return found("repair loses", "%s: the repaired copy of a healthy store differs: %s\nthe repair: %s", what,
 			diff, describeRepair(r.copied.report))
 	}
-	return nil
+	return r.swap(r.copied.repaired(), want)
 }
 
 func describeRepair(r *repair.Report) string {

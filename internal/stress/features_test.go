@@ -15,6 +15,7 @@ var Features = []string{
 	"apart", "streams", "huge",
 	// What goes wrong.
 	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
+	"swap",
 	// What goes wrong with an object store.
 	"replies", "requests", "bodies", "partition",
 	// What is looked at beyond the content.

@@ -21,7 +21,7 @@ type counts struct {
 	lives, rounds                         int
 	checked, lost, came                   int
 	failedOpens, failedCloses, cutsInOpen int
-	repairs, modes, garbageChecks         int
+	repairs, modes, garbageChecks, swaps  int
 	spaceChecks                           int
 	scenarios                             map[string]int
 
@@ -116,8 +116,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "acknowledged writes checked after an opening: %d there, %d lost as they may be; %d that had "+
 		"failed were there, as they may be\n", c.checked, c.lost, c.came)
 	fmt.Fprintf(&b, "opens that failed and were repeated: %d; failed closes: %d; copies repaired and compared: "+
-		"%d; opened in other modes: %d; looks for garbage: %d; at the space of "+
-		"blob files: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.modes,
+		"%d; directories swapped: %d; opened in other modes: %d; looks for garbage: %d; at the space of "+
+		"blob files: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.swaps, c.modes,
 		c.garbageChecks, c.spaceChecks)
 	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls,
 		c.disk.Changes, c.disk.Lies)
