@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
@@ -13,6 +14,9 @@ import (
 func Verify(ctx context.Context, dir string, o survey.Options) (*survey.Store, error) {
 	return survey.Verify(ctx, dir, o, func() error {
 		db, err := kv.Open(dir, &kv.Options{ReadOnly: true, CacheSize: -1})
+		if o.BesideWriter && errors.Is(err, kv.ErrLocked) {
+			db, err = kv.OpenReadOnly(dir, &kv.Options{CacheSize: -1})
+		}
 		if err == nil {
 			err = db.Close()
 		}

@@ -1,13 +1,16 @@
 package storecmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -102,4 +105,69 @@ func TestReadsOfADirectoryThatCannotBeWrittenTo(t *testing.T) {
 	for _, copied := range []string{"restored", "out/checkpoint", "out/copy"} {
 		require.Equal(t, all, ok(t, "scan", filepath.Join(top, copied)), copied)
 	}
+}
+
+// Stats and verify see a whole store while a program writes, flushes, compacts and removes blob files, and still
+// find what is damaged.
+func TestStatsAndVerifyBesideAWriter(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{MemtableSize: 64 << 10, SeparateFrom: 1 << 10, SeparateAtCommit: true,
+		L0CompactionThreshold: 2, TargetFileSize: 32 << 10})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	write := func(n, i int) {
+		key := []byte(fmt.Sprintf("%d-%03d", n, i%200))
+		value := make([]byte, []int{10, 300, 3000}[i%3])
+		require.NoError(t, db.Set(key, value, []*kv.WriteOptions{kv.NoSync, kv.Async}[i%2]))
+	}
+	for n := range 2 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				write(n, i)
+				switch {
+				case i%500 == 499:
+					require.NoError(t, db.Compact(nil, nil))
+				case i%100 == 99:
+					require.NoError(t, db.Flush())
+				}
+			}
+		})
+	}
+	end := sync.OnceFunc(func() { close(stop); writers.Wait() })
+	defer end()
+	for range scale.Count(10, 200) {
+		stdout := ok(t, "verify", dir)
+		require.NotContains(t, stdout, "breaks off")
+		require.NotContains(t, stdout, "does not use any more")
+		require.NotContains(t, ok(t, "stats", dir), "damage")
+	}
+	require.Contains(t, ok(t, "verify", dir), "a program writes to the store")
+	end()
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Compact(nil, nil))
+	blobs := db.Metrics().Blobs
+	require.Greater(t, blobs.Written, uint64(blobs.Bytes), "blob files have come and gone")
+
+	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	data, err := os.ReadFile(tables[len(tables)-1])
+	require.NoError(t, err)
+	data[10] ^= 1
+	require.NoError(t, os.WriteFile(tables[len(tables)-1], data, 0o600))
+	status, stdout, _ := siftkv(t, "verify", dir)
+	require.Equal(t, statusDamage, status)
+	require.Contains(t, stdout, filepath.Base(tables[len(tables)-1])+" at offset")
+	require.NoError(t, os.Remove(tables[len(tables)-1]))
+	require.Contains(t, ok(t, "stats", dir), "is missing")
+	readers, err := filepath.Glob(filepath.Join(dir, "READER-*"))
+	require.NoError(t, err)
+	require.Empty(t, readers, "registrations have ended")
 }

@@ -60,7 +60,7 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 func (p *program) verify(ctx context.Context, l Location) (*survey.Store, error) {
 	step, end := p.progress()
 	defer end()
-	o := survey.Options{Progress: step, ReadOn: true}
+	o := survey.Options{Progress: step, ReadOn: true, BesideWriter: true}
 	if !l.remote() {
 		return doctor.Verify(ctx, string(l), o)
 	}

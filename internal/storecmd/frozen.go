@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -98,14 +97,7 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, d := range damage {
-		kind, _ := manifest.ParseFileName(d.File)
-		stored := kind == manifest.FileTable || kind == manifest.FileBlob
-		if stored && !slices.Contains(names, d.File) {
-			return fmt.Errorf("the store went on meanwhile, and has no %s any more; run the command again", d.File)
-		}
-	}
-	return nil
+	return survey.Outlived(damage, names)
 }
 
 // A memoryFile is a file in memory.

@@ -22,11 +22,23 @@ type Held struct {
 	dir       string // by which fs knows it
 	directory *vfs.Directory
 	lock      io.Closer
+	frozen    *frozenFS // nil: no program writes to the store
 }
 
 // Hold opens and locks the directory of a store. It leaves no lock file in a directory that holds no store; its errors
 // are those of Take then.
 func Hold(fsys vfs.FS, dir string, mode vfs.LockMode) (*Held, error) {
+	h, err := openHeld(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	if h.lock, err = Lock(h.fs, h.dir, mode); err != nil {
+		return nil, errors.Join(err, h.directory.Close())
+	}
+	return h, nil
+}
+
+func openHeld(fsys vfs.FS, dir string) (*Held, error) {
 	full, err := vfs.Absolute(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -36,21 +48,20 @@ func Hold(fsys vfs.FS, dir string, mode vfs.LockMode) (*Held, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s", base.ErrNotExist, dir)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if h.lock, err = Lock(h.fs, full, mode); err != nil {
-		return nil, errors.Join(err, h.directory.Close())
-	}
-	return h, nil
+	return h, err
 }
 
 // Take is Take of the store that is held.
 func (h *Held) Take(ctx context.Context, o Options) (*Store, error) {
-	o.FS = h.fs
+	o.FS, o.frozen = h.fs, h.frozen != nil
 	s, err := Take(ctx, h.dir, o)
-	if s != nil {
-		s.fs, s.Dir = h.given, h.name // it may be read on when it is not held any more
+	if s == nil {
+		return nil, err
+	}
+	s.fs, s.Dir = h.given, h.name // it may be read on when it is not held any more
+	if o.frozen {
+		s.note("a program writes to the store: this is what it was at one moment")
+		err = errors.Join(err, h.frozen.outlived(s.Damage))
 	}
 	return s, err
 }

@@ -86,7 +86,7 @@ func (s *Store) readLogs(names []string) error {
 		}
 		if !s.InTables(l) {
 			s.Damage = append(s.Damage, l.Damage...)
-			if l.Torn != "" {
+			if l.Torn != "" && !s.o.frozen {
 				s.note("%s", l.Torn)
 			}
 		}

@@ -145,7 +145,9 @@ func (s *Store) readEdits(m *Manifest, r *wal.Reader) (damage []Damage, err erro
 		case errors.Is(err, wal.ErrNewerFormat):
 			return err
 		case r.CrashExplains(err):
-			s.note("%s ends in an edit that a crash cut off", m.Name)
+			if !s.o.frozen {
+				s.note("%s ends in an edit that a crash cut off", m.Name)
+			}
 			return io.EOF
 		}
 		m.Broken = true

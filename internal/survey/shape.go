@@ -81,10 +81,10 @@ type Level struct {
 	blobRecords uint64
 }
 
-// Shape looks at the store in dir, as a reader, and returns its shape. If the directory is moved meanwhile, that is the
-// shape of what it was, and the error matches vfs.ErrMoved.
+// Shape looks at the store in dir, as a reader who is not in the way of a writer, and returns its shape. If the
+// directory is moved meanwhile, that is the shape of what it was, and the error matches vfs.ErrMoved.
 func Shape(ctx context.Context, dir string) (st *Stats, err error) {
-	h, err := Hold(vfs.OS, dir, vfs.Shared)
+	h, err := HoldBeside(vfs.OS, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,11 @@ type Options struct {
 	ReadOn bool
 	// Progress, if set, is called before each file of a phase, and after the last.
 	Progress func(phase string, done, total int)
+	// BesideWriter has Verify look at a store that a program writes to, as it is at one moment. Otherwise the error
+	// matches vfs.ErrLocked.
+	BesideWriter bool
+
+	frozen bool // FS is a frozenFS: logs and the manifest end where they ended
 }
 
 // A File is a file with its size.
@@ -183,8 +188,12 @@ func isCorruption(err error) bool {
 	return ok
 }
 
-// findGarbage lists what a manifest that can be trusted does not refer to.
+// findGarbage lists what a manifest that can be trusted does not refer to. To a file that a writer has made nothing may
+// refer yet.
 func (s *Store) findGarbage(names []string) error {
+	if s.o.frozen {
+		return nil
+	}
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)
 		garbage := false

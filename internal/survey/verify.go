@@ -128,7 +128,11 @@ func Verify(ctx context.Context, dir string, o Options, open func() error) (s *S
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
-	h, err := Hold(o.FS, dir, vfs.Shared)
+	hold := func() (*Held, error) { return Hold(o.FS, dir, vfs.Shared) }
+	if o.BesideWriter {
+		hold = func() (*Held, error) { return HoldBeside(o.FS, dir) }
+	}
+	h, err := hold()
 	if err != nil {
 		return nil, err
 	}
