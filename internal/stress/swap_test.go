@@ -88,7 +88,7 @@ type swapModel struct {
 
 // write writes until the store takes no more, which it must soon.
 func (m *swapModel) write(db *kv.DB, n int) {
-	for i := 0; i < maxSwapWrites; i++ {
+	for i := range maxSwapWrites {
 		key, value := fmt.Sprintf("swap/%d/%06d", n, i), fmt.Sprintf("%0500d", i)
 		err := db.Set([]byte(key), []byte(value), []*kv.WriteOptions{kv.Sync, kv.NoSync}[i%2])
 		m.mu.Lock()
@@ -97,7 +97,7 @@ func (m *swapModel) write(db *kv.DB, n int) {
 		} else {
 			m.maybe[key] = true
 		}
-		if err != nil && !(errors.Is(err, kv.ErrReadOnly) && errors.Is(err, kv.ErrDirectoryMoved)) {
+		if err != nil && (!errors.Is(err, kv.ErrReadOnly) || !errors.Is(err, kv.ErrDirectoryMoved)) {
 			m.undocumented = err
 		}
 		m.mu.Unlock()

@@ -100,7 +100,7 @@ func (f *frozenFS) freezeManifest() error {
 		return err
 	}
 	name := manifest.FileName(manifest.FileManifest, num)
-	size, err := f.FS.Stat(f.path(name))
+	size, err := f.Stat(f.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (f *frozenFS) freezeLogs(names []string) error {
 	slices.Sort(logs)
 	for _, num := range slices.Backward(logs) {
 		name := manifest.FileName(manifest.FileWAL, num)
-		size, err := f.FS.Stat(f.path(name))
+		size, err := f.Stat(f.path(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was made ahead of its use, and given up
 		}

@@ -86,7 +86,7 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 	origin, h := damagedStore(t)
 	for _, apart := range []bool{false, true} {
 		failed, done := 0, 0
-		stride := scale.Stride(5, 1)
+		stride := min(scale.Stride(5, 1), 7) // a repair is not much longer
 		for n := 0; ; n += stride {
 			top := t.TempDir()
 			dir := filepath.Join(top, "store")
@@ -130,7 +130,7 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 			done++
 			require.NoError(t, kv.Verify(target, t.Output()), what)
 		}
-		require.Greater(t, failed, 3, "apart: %v", apart)
+		require.Positive(t, failed, "apart: %v", apart)
 		require.Positive(t, done, "apart: %v", apart)
 	}
 }
