@@ -47,6 +47,13 @@ type Metrics struct {
 	// and scans in them read blocks that it would have ruled out.
 	UnusableFilters uint64
 
+	// Of a writer of a store in an object store: sorted files and blob files that are not needed any more and wait to
+	// be deleted, for Objects.Grace, for a checkpoint, or since that failed; their bytes; and deletions that have
+	// failed, since Open.
+	GarbageFiles  int
+	GarbageBytes  int64
+	FailedDeletes uint64
+
 	// Writes.
 	Writes       uint64 // keys set, merged or deleted, and ranges deleted
 	WriteBytes   uint64 // bytes of batches
@@ -153,7 +160,7 @@ func (m *Metrics) Lookup() LookupCounters {
 func (m *Metrics) counters() []*uint64 {
 	return []*uint64{
 		&m.Gets, &m.MemtableHits, &m.PrefixChecks, &m.PrefixNegatives,
-		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters,
+		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters, &m.FailedDeletes,
 		&m.Writes, &m.WriteBytes, &m.CommitGroups, &m.WALSyncs, &m.WALBytes, &m.TxCommits, &m.TxConflicts,
 		&m.Flushes, &m.FlushBytes, &m.Compactions, &m.Moves, &m.CompactionReadBytes, &m.CompactionWrittenBytes,
 		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
@@ -198,6 +205,7 @@ func (d *DB) Metrics() *Metrics {
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefix.Checks.Load(), c.prefix.Negatives.Load()
 	m.UnusableFilters = d.tables.Unusable.Load()
+	m.readGarbage(d)
 	p := &d.commits.Counters
 	m.Writes, m.WriteBytes, m.CommitGroups = p.Writes.Load(), p.Bytes.Load(), p.Groups.Load()
 	m.WALSyncs, m.WALBytes = p.Syncs.Load(), c.walBytes.Load()

@@ -117,21 +117,25 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 	if dir == "" {
 		cache = 0
 	}
-	grace := o.Objects.Grace
-	if grace == 0 {
-		grace = 10 * time.Minute
-	}
 	local := o.fs
 	if local == nil {
 		local = vfs.OSWithMode(o.FileMode)
 	}
 	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
-		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: max(grace, 0), Writes: !o.ReadOnly,
+		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: o.Objects.grace(), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
 		Tables:   remote.TableOptions{PartSize: o.Objects.partSize},
 		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
+}
+
+// grace returns Grace, or its default.
+func (o *Objects) grace() time.Duration {
+	if o.Grace == 0 {
+		return 10 * time.Minute
+	}
+	return max(o.Grace, 0)
 }
 
 // closeObjects ends the requests of a store in an object store.

@@ -56,6 +56,12 @@ var figures = []figure{
 		func(m *kv.Metrics) float64 { return float64(m.OpenFiles) }},
 	{"held_files", "Obsolete files that readers in other processes may need.", gauge,
 		func(m *kv.Metrics) float64 { return float64(m.HeldFiles) }},
+	{"garbage_files", "Files in an object store that wait to be deleted.", gauge,
+		func(m *kv.Metrics) float64 { return float64(m.GarbageFiles) }},
+	{"garbage_bytes", "Bytes of files in an object store that wait to be deleted.", gauge,
+		func(m *kv.Metrics) float64 { return float64(m.GarbageBytes) }},
+	{"failed_deletes_total", "Deletions in an object store that failed.", counter,
+		func(m *kv.Metrics) float64 { return float64(m.FailedDeletes) }},
 
 	{"writes_total", "Keys set, merged or deleted, and ranges deleted.", counter,
 		func(m *kv.Metrics) float64 { return float64(m.Writes) }},

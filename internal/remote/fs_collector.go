@@ -15,24 +15,32 @@ import (
 // publish no more: so nothing is deleted that anybody's list needs, or ever can need, however
 // late this writer notices that it was fenced.
 //
+// What earlier writers have left behind it deletes when the first list is published, by the times that the object
+// store keeps (see garbage.go).
+//
 // It sends no requests while nothing changes.
 type collector struct {
-	w     *fsWriter
-	ctx   context.Context // ends with the collector
-	end   context.CancelFunc
-	grace time.Duration
-	done  sync.WaitGroup
+	w        *fsWriter
+	ctx      context.Context // ends with the collector
+	end      context.CancelFunc
+	grace    time.Duration
+	done     sync.WaitGroup
+	inherits bool // earlier writers may have left something behind
 
 	turn    chan struct{} // has a token unless somebody removes files, who owns pins and orphans
 	pins    *pins
 	orphans uint64 // removals since those of earlier writers were first looked for, that one too
 
-	mu      sync.Mutex
-	files   []removedFile // oldest first
-	pinned  []removedFile // that checkpoints need, or may need
-	lists   []publication // oldest first
-	timer   *time.Timer
-	stopped bool
+	mu        sync.Mutex
+	files     []removedFile // oldest first
+	pinned    []removedFile // that checkpoints need, or may need, or that could not be deleted
+	lists     []publication // oldest first
+	timer     *time.Timer
+	armed     bool          // the timer runs, or what it calls
+	again     bool          // there is more for the next time
+	inherited chan struct{} // closed when what earlier writers have left behind was deleted; nil: that has not begun
+	stopped   bool
+	failed    uint64 // deletions, ever
 }
 
 // A publication is that of a list of files.
@@ -56,6 +64,10 @@ func (c *collector) start(w *fsWriter) {
 	c.ctx, c.end = context.WithCancel(w.f.ctx)
 }
 
+// closingPause is how long stop waits for what is deleted of earlier writers: a writer that lives shortly deletes
+// something too.
+const closingPause = 2 * time.Second
+
 // stop ends what is under way. What was not deleted is found by the next writer.
 func (c *collector) stop() {
 	c.mu.Lock()
@@ -63,7 +75,17 @@ func (c *collector) stop() {
 	if c.timer != nil && c.timer.Stop() {
 		c.done.Done()
 	}
+	inherited := c.inherited
 	c.mu.Unlock()
+	if inherited != nil {
+		pause := time.NewTimer(closingPause)
+		select {
+		case <-inherited:
+		case <-pause.C:
+		case <-c.ctx.Done():
+		}
+		pause.Stop()
+	}
 	c.end()
 	c.done.Wait()
 }
@@ -82,23 +104,72 @@ func (c *collector) published(slot, logStart uint64) {
 	defer c.mu.Unlock()
 	c.lists = append(c.lists, publication{slot, logStart, time.Now()})
 	c.arm()
+	if c.inherits && !c.stopped {
+		c.inherits, c.inherited = false, make(chan struct{})
+		c.done.Go(c.collectInherited)
+	}
 }
 
 // arm has the collector look after the grace. The caller holds mu.
 func (c *collector) arm() {
-	if c.timer != nil || c.stopped {
+	if c.armed || c.stopped {
+		c.again = true
 		return
 	}
+	c.armed, c.again = true, false
 	c.done.Add(1)
 	c.timer = time.AfterFunc(c.grace, func() {
 		defer c.done.Done()
+		c.warn(c.collect(time.Now().Add(-c.grace)))
 		c.mu.Lock()
-		c.timer = nil
-		c.mu.Unlock()
-		if err := c.collect(time.Now().Add(-c.grace)); err != nil && c.ctx.Err() == nil {
-			c.w.f.o.Log.Warn("objects that nobody needs could not be deleted", slog.Any("error", err))
+		defer c.mu.Unlock()
+		if c.armed = false; c.again {
+			c.arm()
 		}
 	})
+}
+
+// warn logs why objects stay.
+func (c *collector) warn(err error) {
+	if err != nil && c.ctx.Err() == nil {
+		c.w.f.o.Log.Warn("objects that nobody needs could not be deleted", slog.Any("error", err))
+	}
+}
+
+// collectInherited deletes what earlier writers have left behind.
+func (c *collector) collectInherited() {
+	defer close(c.inherited)
+	select {
+	case <-c.turn:
+	case <-c.ctx.Done():
+		return
+	}
+	defer func() { c.turn <- struct{}{} }()
+	f := c.w.f
+	got, err := f.seq.collect(c.ctx, c.pins, time.Time{}, c.grace, f.storedFiles().Remove)
+	c.warn(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed += uint64(got.Failed)
+}
+
+// Garbage returns what the store does not need any more and has not deleted, as far as the writer has noticed: files of
+// a number of bytes; and how many deletions have failed.
+func (f *FS) Garbage() (files int, bytes int64, failed uint64) {
+	w := f.asWriter()
+	if w == nil {
+		return 0, 0, 0
+	}
+	c := &w.collector
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, some := range [][]removedFile{c.files, c.pinned} {
+		files += len(some)
+		for _, t := range some {
+			bytes += t.size
+		}
+	}
+	return files, bytes, c.failed
 }
 
 // collect deletes what was given up before a moment.
@@ -112,9 +183,7 @@ func (c *collector) collect(before time.Time) error {
 	for len(c.lists) > 0 && !c.lists[0].at.After(before) {
 		last, c.lists = c.lists[0], c.lists[1:]
 	}
-	if len(c.files) > 0 || len(c.lists) > 0 { // what these have given up is not due yet
-		c.arm()
-	}
+	c.again = len(c.files) > 0 || len(c.lists) > 0 // what these have given up is not due yet
 	c.mu.Unlock()
 
 	errs := []error{c.removeFiles(due)}
@@ -124,6 +193,7 @@ func (c *collector) collect(before time.Time) error {
 		if _, err = f.seq.Trim(c.ctx, min(last.slot, last.logStart), last.slot, before); err != nil {
 			errs = append(errs, err)
 			c.mu.Lock()
+			c.failed++
 			c.lists = append([]publication{last}, c.lists...)
 			c.mu.Unlock()
 		}

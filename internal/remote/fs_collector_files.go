@@ -46,6 +46,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 		}
 		if err := c.w.f.storedFiles().Remove(c.ctx, t.object(t.num)); err != nil {
 			errs = append(errs, err)
+			c.noteFailure()
 			c.keep([]removedFile{t}) // for the next time: to ask again at once would cost requests without end
 		}
 	}
@@ -61,6 +62,13 @@ func (c *collector) keep(files []removedFile) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pinned = append(c.pinned, files...)
+}
+
+// noteFailure counts a deletion that failed.
+func (c *collector) noteFailure() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed++
 }
 
 // recheck has the collector look again whether checkpoints need what they did.

@@ -85,6 +85,7 @@ func (w *fsWriter) takeOver() error {
 		err = f.checkBegun()
 	} else {
 		w.listed = !f.o.LocalLog && found.list.home.id == 0
+		w.collector.inherits = found.span >= f.o.Grace
 	}
 	if err == nil {
 		err = w.takeLogs()

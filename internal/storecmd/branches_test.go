@@ -169,6 +169,7 @@ func TestGoldenBranches(t *testing.T) {
 		"drop-branch URL older", "drop-branch URL older --json", "drop-checkpoint URL tuesday --json",
 		"drop-checkpoint URL tuesday", "checkpoints URL", "checkpoint --help", "checkpoints --help",
 		"drop-checkpoint --help", "clone --help", "branches --help", "drop-branch --help",
+		"gc URL", "gc URL --json", "gc DIR", "gc --help",
 	} {
 		status, stdout, stderr := siftkv(t, strings.Fields(strings.ReplaceAll(line, "URL", url))...)
 		text := strings.ReplaceAll(stdout+stderr, url, "URL")

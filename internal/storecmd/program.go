@@ -47,6 +47,7 @@ type commands struct {
 	Clone          cloneCommand          `cmd:"" help:"${clone}"`
 	Branches       branchesCommand       `cmd:"" help:"List the branches of a store in an object store."`
 	DropBranch     dropBranchCommand     `cmd:"" help:"Delete a branch of a store in an object store."`
+	GC             gcCommand             `cmd:"" help:"Delete what writers left behind in an object store."`
 
 	DumpSSTable  dumpSSTableCommand  `cmd:"" name:"dump-sstable" help:"${dump_sstable}"`
 	DumpBlob     dumpBlobCommand     `cmd:"" name:"dump-blob" help:"${dump_blob}"`

@@ -1,0 +1,168 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// Writers that live for less than the grace leave behind what they replaced. It is found by the times that the object
+// store keeps of entries. A list of files that was published a grace ago is one that all readers have had time to
+// notice. A file of an earlier epoch than that of the list, which the list does not have, is in no later list either:
+// each list has files of the one before and files of its own writer. So anyone may delete it, at any time, next to any
+// writer, if no checkpoint names it.
+
+// Collected is what a collection has deleted.
+type Collected struct {
+	Files   int   // sorted files and blob files
+	Bytes   int64 // of them
+	Entries int   // of the sequence
+	Failed  int   // files that could not be deleted
+}
+
+// A noticedList is a list of files that all readers have had time to notice.
+type noticedList struct {
+	*state
+	epoch  uint64    // of its writer
+	before time.Time // when it was there, by the store's clock
+}
+
+// noticed returns the newest list of files that an entry shows to have been published a grace before now, which is a
+// time by the store's clock; nil: there is none, or a writer is deleting it. If now is zero, it is the time of the
+// newest entry. It is a LIST of the entries since then, and one GET or two.
+func (s *Sequence) noticed(ctx context.Context, now time.Time, grace time.Duration) (*noticedList, error) {
+	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
+	for o, err := range s.store.List(ctx, s.prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
+		}
+		slot, ok := s.slotOf(o.Key)
+		if !ok {
+			continue
+		}
+		if now.IsZero() {
+			now = o.ModTime
+		}
+		if o.Size != fenceSize && !o.ModTime.After(now.Add(-grace)) {
+			l.Data, l.sizes[slot] = slot, int(min(o.Size, maxSize))
+			break
+		}
+	}
+	if l.Data == 0 {
+		return nil, nil
+	}
+	newest, err := s.body(ctx, l, l.Data)
+	st := &state{slot: newest.lists}
+	if err == nil && st.slot > 0 {
+		err = s.readList(ctx, l, st, newest)
+	}
+	if isMissing(err) || err == nil && st.list == nil {
+		return nil, nil
+	}
+	return &noticedList{st, l.read[st.slot].Epoch, now.Add(-grace)}, err
+}
+
+// leftBehind returns the files of a site that writers before that of the list have left behind. It is a LIST for a
+// thousand files.
+func (n *noticedList) leftBehind(ctx context.Context, store objstore.Store, at site) (found []removedFile, err error) {
+	for o, err := range store.List(ctx, at.files(), "") {
+		if err != nil {
+			return nil, fmt.Errorf("siftkv: list %s: %w", at.files(), err)
+		}
+		num, f, ok := at.parseFile(o.Key)
+		if !ok || f.epoch >= n.epoch {
+			continue
+		}
+		if listed, there := n.list.files[num]; there && listed.author == f.author && listed.blob == f.blob {
+			continue
+		}
+		f.size = o.Size
+		found = append(found, removedFile{file: f, num: num})
+	}
+	return found, nil
+}
+
+// collect deletes what earlier writers of the branch at a site have left behind: sorted files and blob files, except
+// those that a checkpoint names, and entries. The caller owns the pins. See noticed for now. It is what noticed needs
+// and a LIST of the files; if there are any to delete, a LIST of the checkpoints, and a DELETE for each; and a Trim.
+func (s *Sequence) collect(ctx context.Context, p *pins, now time.Time, grace time.Duration,
+	remove func(ctx context.Context, key string) error) (c Collected, err error) {
+	n, err := s.noticed(ctx, now, grace)
+	if n == nil || err != nil {
+		return c, err
+	}
+	due, err := n.leftBehind(ctx, s.store, p.site)
+	if err == nil && len(due) > 0 {
+		err = p.look(ctx)
+	}
+	if err != nil {
+		return c, err
+	}
+	var all sync.WaitGroup
+	var files, bytes, failed atomic.Int64
+	errs, turn := make([]error, len(due)), make(chan struct{}, maxDeletes)
+	for i, t := range due {
+		if p.name(t.num) {
+			continue
+		}
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			if errs[i] = remove(ctx, t.object(t.num)); errs[i] != nil {
+				failed.Add(1)
+				return
+			}
+			files.Add(1)
+			bytes.Add(t.size)
+		})
+	}
+	all.Wait()
+	c = Collected{Files: int(files.Load()), Bytes: bytes.Load(), Failed: int(failed.Load())}
+	if ctx.Err() == nil {
+		var trimmed error
+		c.Entries, trimmed = s.Trim(ctx, min(n.slot, n.list.logStart), n.slot, n.before.Add(1))
+		errs = append(errs, trimmed)
+	}
+	return c, errors.Join(errs...)
+}
+
+// maxDeletes is how many files are deleted side by side.
+const maxDeletes = 16
+
+// Collect deletes what the writers of a branch have left behind and no reader needs after the grace, next to any
+// writer. It is what collect needs, and a PUT, a LIST and a DELETE to learn the store's time.
+func Collect(ctx context.Context, o FSOptions) (Collected, error) {
+	f := newFamily(o)
+	at, store, err := f.locate(ctx, o.Branch)
+	if err != nil {
+		return Collected{}, err
+	}
+	now, err := f.time(ctx)
+	if err != nil {
+		return Collected{}, err
+	}
+	return f.sequence(at, store).collect(ctx, newPins(f, at), now, o.Grace, f.remove)
+}
+
+// time returns the time by the store's clock.
+func (f *family) time(ctx context.Context) (now time.Time, err error) {
+	key := fmt.Sprintf("check/time-%016x", random())
+	if err := f.put(ctx, key, nil); err != nil {
+		return now, err
+	}
+	for o, err := range f.store.List(ctx, key, "") {
+		if err != nil {
+			return now, errors.Join(err, f.remove(ctx, key))
+		}
+		now = o.ModTime
+	}
+	if now.IsZero() {
+		err = fmt.Errorf("siftkv: %s was put, and a listing does not have it", key)
+	}
+	return now, errors.Join(err, f.remove(ctx, key))
+}

@@ -1,0 +1,32 @@
+package storecmd
+
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+type gcCommand struct{ Dir }
+
+// Help is what --help of the command says beside its flags.
+func (gcCommand) Help() string {
+	return "Deletes files and log entries that earlier writers of the branch have left behind, if they have not been " +
+		"needed for ten minutes. Programs that read and write go on. Writers do the same with their first write: " +
+		"this is for a store that is not written to any more."
+}
+
+// Run deletes what the branch does not need any more.
+func (c *gcCommand) Run(ctx context.Context, p *program) error {
+	if !c.Dir.Dir.remote() {
+		return usagef("%s is a directory: its writer deletes what it does not need at once", c.Dir.Dir)
+	}
+	return c.objects(ctx, p, func(o *kv.Objects) error {
+		got, err := o.Collect(ctx)
+		if err != nil {
+			return err
+		}
+		p.answer(object{"files", got.Files, "bytes", got.Bytes, "entries", got.Entries, "of", c.Dir.Dir.name()},
+			"deleted %d files of %d bytes, and %d entries\n", got.Files, got.Bytes, got.Entries)
+		return nil
+	})
+}

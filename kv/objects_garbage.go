@@ -1,0 +1,39 @@
+package kv
+
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/remote"
+)
+
+// Collected is what Objects.Collect has deleted.
+type Collected struct {
+	Files   int   // sorted files and blob files
+	Bytes   int64 // of them
+	Entries int   // of logs and lists of files
+	Failed  int   // files that could not be deleted
+}
+
+// Collect deletes what the branch does not need any more and earlier writers have left behind, if readers have had
+// Grace to notice, by the clock of the object store. It needs no DB, and may be called at any time: nobody is fenced,
+// and the writer goes on. Writers do the same with their first write; so this is for stores whose writers end
+// before they come to it, or that are not written to any more. What checkpoints and clones have stays.
+//
+// If there is nothing to delete it is six requests or so, and a LIST for each thousand files and entries. After an
+// error, some is deleted: call it again.
+func (o *Objects) Collect(ctx context.Context) (Collected, error) {
+	family, err := o.family()
+	if err != nil {
+		return Collected{}, err
+	}
+	family.Grace = o.grace()
+	got, err := remote.Collect(ctx, family)
+	return Collected(got), err
+}
+
+// readGarbage sets the figures of objects that are not needed any more.
+func (m *Metrics) readGarbage(d *DB) {
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		m.GarbageFiles, m.GarbageBytes, m.FailedDeletes = objects.Garbage()
+	}
+}
