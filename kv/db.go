@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -202,13 +203,26 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 // return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen,
 // ErrTransactionsOpen or ErrReadersOpen, and says where each was opened if Options.TraceOpens is set. A
 // second Close waits for the first, and returns what that returned.
-func (d *DB) Close() error {
+func (d *DB) Close() error { return d.CloseContext(context.Background()) }
+
+// CloseContext is Close for a caller who does not wait for an object store that cannot be reached. When ctx ends, so do
+// the requests that are under way, and the store is closed as it is: the error matches ctx.Err(), and other errors say
+// what is not in the object store. For a store in a directory ctx does not matter: Close waits for the disk alone.
+func (d *DB) CloseContext(ctx context.Context) error {
 	if d.closed.Swap(true) {
-		<-d.isClosed
-		return d.closeErr
+		select {
+		case <-d.isClosed:
+			return d.closeErr
+		case <-ctx.Done():
+			return base.ContextError(ctx, "waited for the store to be closed")
+		}
 	}
 	defer close(d.isClosed)
+	finished := d.abortWith(ctx)
 	d.closeErr = d.close()
+	if !finished() && d.closeErr != nil {
+		d.closeErr = errors.Join(base.ContextError(ctx, "the store was closed early"), d.closeErr)
+	}
 	return d.closeErr
 }
 

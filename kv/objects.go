@@ -79,6 +79,10 @@ type Objects struct {
 	// fetched again, and if it is deleted, nothing is lost. One process at a time has the cache.
 	CacheSize int64
 
+	// WriteThrough puts sorted files and blob files that this writer writes into the cache at once, so that reading
+	// them fetches nothing. A flush or compaction then waits for the local disk too.
+	WriteThrough bool
+
 	// Patience is how long a write waits for an object store that cannot be reached, or has too
 	// much to do, before it fails, and the store takes no writes until it has resumed: 1 minute by
 	// default. The pauses between tries are counted, and requests are not: however short it is, a
@@ -125,7 +129,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: o.Objects.grace(), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
-		Tables:   remote.TableOptions{PartSize: o.Objects.partSize},
+		Tables:   remote.TableOptions{PartSize: o.Objects.partSize, WriteThrough: o.Objects.WriteThrough},
 		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/siftkv/siftkv/objstore"
@@ -182,4 +183,39 @@ func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
 			require.NoError(t, db.Close())
 		}
 	}
+}
+
+// CloseContext ends when its context does, although the object store does not answer and there are writes to put. What
+// the object store has is there for the next writer.
+func TestAStoreIsClosedWhileTheObjectStoreIsSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		mem := objstore.NewMem()
+		s := newSilent(mem)
+		db := openObjects(t, s, nil)
+		require.NoError(t, db.Set([]byte("key"), nil, Sync))
+		s.left.Store(0)
+		require.NoError(t, db.Set([]byte("lost"), nil, Async))
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := db.CloseContext(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, db.CloseContext(t.Context()), err, "the second Close returns what the first did")
+		require.Equal(t, 2*time.Second, time.Since(start))
+		next := openObjects(t, mem, nil)
+		requireContents(t, model{"key": ""}, next)
+		require.NoError(t, next.CloseContext(t.Context()))
+	})
+}
+
+// A CloseContext that need not wait has no error, whatever its context.
+func TestCloseContextOfAStoreInADirectory(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	db := openMem(t, nil)
+	require.NoError(t, db.Set([]byte("key"), nil, nil))
+	require.NoError(t, db.CloseContext(ctx))
+	require.NoError(t, db.CloseContext(t.Context()))
 }

@@ -48,6 +48,10 @@ func OpenReadOnly(dir string, o *Options) (*DB, error) {
 // register makes the store one that follows a writer.
 func (d *DB) register() error {
 	d.follower = newFollower(d)
+	if d.opts.Objects != nil { // the writer keeps files for Objects.Grace, and knows no readers
+		d.tables.KeepOpen = true
+		return nil
+	}
 	reg, err := manifest.Register(d.fs, d.dir)
 	if err != nil && vfs.IsUnwritable(err) {
 		d.log.Info("a reader cannot register, and keeps all files open instead", "dir", d.dir, "error", err)

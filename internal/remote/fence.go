@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -76,8 +77,11 @@ func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Con
 }
 
 // settle does what has to be done when a fence was put, side by side.
-func (s *Sequence) settle(ctx context.Context, fence Entry, read func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+//
+// That the store ignores conditions is said of it only if the fence stands at the end. In a slot that had been trimmed,
+// a delayed request to delete the data may have deleted the fence.
+func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	var all sync.WaitGroup
 	var moved, ignored, failed error
@@ -93,16 +97,20 @@ func (s *Sequence) settle(ctx context.Context, fence Entry, read func(ctx contex
 	})
 	all.Go(func() { failed = read(ctx) })
 	all.Wait()
+	unconditional := errors.Is(ignored, objstore.ErrUnconditional)
+	if unconditional && (moved == nil || errors.Is(moved, context.Canceled)) {
+		moved = s.verify(outer, fence)
+	}
 	switch {
-	case errors.Is(ignored, objstore.ErrUnconditional):
-		return ignored
+	case unconditional:
+		return cmp.Or(moved, ignored)
 	case moved != nil && (ignored == nil || !errors.Is(moved, context.Canceled)):
 		return moved
 	case ignored != nil:
 		return ignored
 	case isMissing(failed) || errors.Is(failed, base.ErrCorruption):
 		// What the newest data needs is there, unless somebody has taken over since and gone on.
-		if err := s.verify(ctx, fence); err != nil {
+		if err := s.verify(outer, fence); err != nil {
 			return err
 		}
 		return asCorruption(failed)

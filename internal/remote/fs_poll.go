@@ -56,7 +56,8 @@ func (f *FS) load() error {
 
 // refresh reads what is new, for a reader: one request for the next slot, and one more for each entry that is new.
 // If there are more than a few, it is a LIST, and what its end needs, side by side. One refresh of 64 that find
-// nothing, and one that comes a minute after the one before, is a LIST in place of the request for the next slot.
+// nothing, and one that comes a minute after the one before, is a LIST in place of the request for the next slot. One
+// whose requests end so late is a LIST more: an earlier answer says nothing of what was written and deleted meanwhile.
 func (f *FS) refresh() error {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
@@ -70,9 +71,10 @@ func (f *FS) refresh() error {
 	ctx, cancel := f.asked()
 	defer cancel()
 	now, found, err := f.now(), 0, error(nil)
-	if f.lost.Swap(false) || f.at.polls >= pollsPerList-1 || now.Sub(f.at.last) >= min(f.o.Grace, longAgo) {
+	since, bound := f.at.last, min(f.o.Grace, longAgo)
+	if f.lost.Swap(false) || f.at.polls >= pollsPerList-1 || now.Sub(since) >= bound {
 		newer, err := f.jump(ctx)
-		f.at.polls = 0
+		f.at.polls, since = 0, now
 		if err != nil || !newer {
 			f.polled(now, 0, err)
 			return err
@@ -88,6 +90,9 @@ func (f *FS) refresh() error {
 		if more {
 			found++
 		}
+	}
+	if err == nil && bound > 0 && f.now().Sub(since) >= bound {
+		_, err = f.jump(ctx) // what was asked for may have been deleted while the request was under way
 	}
 	f.polled(now, found, err)
 	return err

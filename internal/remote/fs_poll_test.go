@@ -76,6 +76,39 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 	require.NoError(t, view.f.Close())
 }
 
+// A poll stalls between its beginning and its request, or in it, for longer than the grace. What it asks for was
+// written and deleted meanwhile, and newer data is there.
+func TestAPollThatStallsFindsWhatIsNewer(t *testing.T) {
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	defer w.logs.Close()
+	faults := objstoretest.NewFaults(mem, 1)
+	view := newViewer(t, faults)
+	now := time.Now()
+	view.f.now = func() time.Time { return now }
+	for range 2 {
+		_, err = view.read()
+		require.NoError(t, err)
+	}
+	stalled := false
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		if c.Kind == objstore.Get && !stalled {
+			stalled = true
+			require.NoError(t, w.write(1))
+			require.NoError(t, w.log.Sync())
+			goOn(t, w)
+			now = now.Add(view.f.o.Grace)
+		}
+		return objstoretest.Fault{}
+	})
+	records, err := view.read()
+	require.NoError(t, err)
+	require.True(t, stalled)
+	require.Equal(t, []uint64{1}, records)
+	require.NoError(t, view.f.Close())
+}
+
 // goOn has a node publish a list, and delete what nobody needs any more.
 func goOn(t *testing.T, n *node) {
 	require.NoError(t, n.flush(t.Context()))

@@ -117,3 +117,33 @@ func TestAPutOfUnknownOutcomeIsFinishedByTheNext(t *testing.T) {
 		require.Equal(t, "a", string(e.Body))
 	}
 }
+
+// TestADelayedDeletionOfAStalledFence deletes the fence of who opened and stalled, in a slot that had been trimmed: the
+// deletion was for the data that was there. That the fence can be put again is no fault of the store.
+func TestADelayedDeletionOfAStalledFence(t *testing.T) {
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	w, _ := open(t, s)
+	put(t, w, "old")
+	faults := objstoretest.NewFaults(mem, 1)
+	var puts atomic.Int64
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		if c.Kind != objstore.PutIfAbsent {
+			return objstoretest.Fault{}
+		}
+		switch puts.Add(1) {
+		case 1:
+			for range 3 {
+				put(t, w, "newer")
+			}
+			_, err := s.Trim(t.Context(), w.Next(), w.Next(), always)
+			require.NoError(t, err)
+		case 2:
+			require.NoError(t, mem.Delete(t.Context(), s.key(3)))
+		}
+		return objstoretest.Fault{}
+	})
+	successor, newest := open(t, newTestSequence(faults))
+	require.Equal(t, "newer", string(newest.Body))
+	require.Equal(t, uint64(7), successor.Next())
+}

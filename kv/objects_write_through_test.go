@@ -1,0 +1,37 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// With Objects.WriteThrough, what was just flushed is read from the cache on the local disk.
+func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
+	t.Parallel()
+	for _, through := range []bool{false, true} {
+		s := newCountedStore()
+		db, err := Open("cache", &Options{fs: vfs.NewMem(), SeparateFrom: -1,
+			Objects: &Objects{Store: s, CacheSize: 16 << 20, WriteThrough: through}})
+		require.NoError(t, err)
+		key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
+		for i := range 1000 {
+			require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i), NoSync))
+		}
+		require.NoError(t, db.Flush())
+		db.opts.fs.(*remote.FS).FlushCache()
+		gets := s.requests(func() {
+			for i := range 1000 {
+				_, err := db.Get(key(i))
+				require.NoError(t, err)
+			}
+		})[objstore.Get]
+		require.Equal(t, through, gets == 0, "%d requests", gets)
+		require.NoError(t, db.Close())
+	}
+}
