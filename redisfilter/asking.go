@@ -87,6 +87,9 @@ func (l *lineage) askOnce(ctx context.Context, hashed hashed, maybe []bool) erro
 		switch a {
 		case lost:
 			if failed == nil {
+				if l.superseded(ctx, g) {
+					return errStale
+				}
 				failed = l.missing(g)
 			}
 		case absent:
@@ -107,6 +110,16 @@ func (l *lineage) askOnce(ctx context.Context, hashed hashed, maybe []bool) erro
 	return failed
 }
 
+// superseded reports whether another generation is in use by now than one that was just found to lack
+// a value: then nothing was lost. It polls, and so is asked for the first loss only.
+func (l *lineage) superseded(ctx context.Context, generation string) bool {
+	if lost := l.lost.Load(); lost != nil && *lost == generation || l.client.watch.Poll(ctx) != nil {
+		return false
+	}
+	now := l.view.Load()
+	return now.usable() == nil && now.cfg.Generation != generation
+}
+
 // addAll is all adds: to every generation, until it is certain that there is no other.
 // Whatever the error, the n keys have an answer each.
 func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) ([]bool, error) {
@@ -118,6 +131,9 @@ func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) 
 		l.client.watch.Kick()
 		clear(a.fresh)
 		return a.fresh, wrap(l.name, err)
+	}
+	if len(a.refused.Full) != 0 {
+		l.refusedFull(ctx)
 	}
 	return a.fresh, wrap(l.name, a.refused.orNil())
 }
@@ -136,7 +152,7 @@ func (l *lineage) addEverywhere(ctx context.Context, hashed hashed, a *addition)
 		}
 		k := v.content.(keyed)
 		a.hashes = hashed(k)
-		slots := k.slots(a.hashes)
+		slots := v.slots(a.hashes)
 		if err := l.allAway(slots); err != nil {
 			return err
 		}
@@ -175,7 +191,7 @@ func (l *lineage) addToAll(ctx context.Context, v *view, a *addition, done map[s
 	for _, g := range v.cfg.generations() {
 		before := slices.Clone(a.fresh)
 		if done[g] == nil {
-			there, err := v.content.(keyed).put(ctx, g, g == v.cfg.Generation, a)
+			there, err := v.contentOf(g).(keyed).put(ctx, g, g == v.cfg.Generation, a)
 			if err != nil {
 				if isForeign(err) {
 					_ = l.missing(g)

@@ -25,17 +25,29 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if v, err = l.sweep(ctx, v); err != nil {
 		return err
 	}
-	generation, identities, err := l.makeBlank(ctx, v)
+	shape, err := v.cfg.next()
+	if err != nil {
+		return err
+	}
+	made := v.content
+	if shape != v.cfg {
+		made = l.open(shape)
+	}
+	generation, identities, err := l.makeBlank(ctx, &view{cfg: shape, content: made})
 	if err != nil {
 		return err
 	}
 	used := false
 	defer func() {
 		if !used && ctx.Err() == nil { // else whoever polls next sees what is left
-			err = errors.Join(err, l.abandon(ctx, v.content, generation))
+			err = errors.Join(err, l.abandon(ctx, made, generation))
 		}
 	}()
-	cfg, err := l.publish(ctx, v.cfg, func(c *config) { c.Building = generation })
+	cfg, err := l.publish(ctx, v.cfg, func(c *config) {
+		if c.Building = generation; shape != v.cfg {
+			c.Next = shape.size()
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -46,7 +58,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if err := sleep(ctx, wait); err != nil {
 		return err
 	}
-	if err := l.fill(ctx, v.content, generation, source); err != nil {
+	if err := l.fill(ctx, made, generation, source); err != nil {
 		return err
 	}
 	if source != nil && v.cfg.Asked.Kind == kindCuckoo { // see Cuckoo.removeAll
@@ -54,12 +66,10 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 			return err
 		}
 	}
-	if err := l.verify(ctx, v.content, generation, identities); err != nil {
+	if err := l.verify(ctx, made, generation, identities); err != nil {
 		return err
 	}
-	cfg, err = l.publish(ctx, cfg, func(c *config) {
-		c.Generation, c.Building, c.Retiring = generation, "", c.Generation
-	})
+	cfg, err = l.publish(ctx, cfg, (*config).use)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,10 @@ type config struct {
 	Building   string `json:"building,omitempty"`   // gets adds, answers nothing
 	Retiring   string `json:"retiring,omitempty"`   // gets adds, for those who still ask it
 
+	Wanted int   `json:"wanted,omitempty"` // keys that the next load of a cuckoo set makes room for, if they are more
+	Next   *size `json:"next,omitempty"`   // of the generation that is built, if it is another
+	Former *size `json:"former,omitempty"` // of the one that retires
+
 	Grace time.Duration `json:"grace,omitempty"` // the longest Options.Grace that a program was given
 
 	encoded []byte // what it was decoded from
@@ -50,6 +54,14 @@ type request struct {
 	PublicHash bool          `json:"public_hash,omitempty"`
 	Period     time.Duration `json:"period,omitempty"` // of windows
 	Keep       int           `json:"keep,omitempty"`   // windows that are asked
+}
+
+// fits reports whether programs that ask for r and for o may share a set.
+func (r request) fits(o request) bool {
+	if r.Kind == kindCuckoo {
+		r.Keys = o.Keys // the set grows to what is larger
+	}
+	return r == o
 }
 
 func (r request) String() string {
@@ -137,6 +149,14 @@ func (c *config) check() error {
 	case kindCuckoo:
 		if uint64(c.Table.Shards) != uint64(c.Partitions) {
 			return fmt.Errorf("%d partitions of %d shards cannot be", c.Partitions, c.Table.Shards)
+		}
+		for _, s := range []*size{c.Next, c.Former} {
+			if s == nil {
+				continue
+			}
+			if err := s.Table.Check(); err != nil {
+				return err
+			}
 		}
 		return c.Table.Check()
 	}

@@ -26,9 +26,9 @@ import (
 //
 // # What no script can do
 //
-//   - Move keys between shards. Each key has one shard, and a set that is full stays full: ErrFull.
-//     It has room for the keys that it was made for, and some more. Load gets rid of copies too many;
-//     for more keys make a larger set, under another name.
+//   - Move keys between shards. Each key has one shard, and a set that is full stays full until its
+//     next load: ErrFull. It has room for the keys that it was made for, and some more. The load makes
+//     it for twice as many, or for those that it finds and a quarter; with Options.Source it begins by itself.
 //   - Hash a key again. Redis holds fingerprints, so that a set with another rate or seed must be
 //     loaded from the keys.
 //   - Know that a key was really added. Remove takes away what has the key's fingerprint. If the key
@@ -56,14 +56,14 @@ type Cuckoo struct {
 }
 
 // NewCuckoo returns the cuckoo set of a name, and makes it if there is none. It is made for n keys,
-// copies counted, 1 to 2^32, and a rate of false positives from 2e-9. See New for the rest.
+// copies counted, 1 to 2^32, and a rate of false positives from 2e-9. A set that exists and was made for
+// fewer is used as it is, and its next load makes it larger. See New for the rest.
 func NewCuckoo(ctx context.Context, c *Client, name string, n int, rate float64, o *Options) (*Cuckoo, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	if o.Growth != 0 {
-		return nil, errors.New("redisfilter: a cuckoo set cannot grow: leave Options.Growth at 0, " +
-			"and make it large enough")
+		return nil, errors.New("redisfilter: a cuckoo set grows by loads: leave Options.Growth at 0")
 	}
 	asked := request{
 		Kind: kindCuckoo, Keys: n, Rate: rate, Partitions: o.Partitions, ShardBytes: o.ShardBytes,
@@ -258,10 +258,11 @@ func (k *Cuckoo) Info(ctx context.Context) (Info, error) {
 
 func (k *Cuckoo) info(ctx context.Context) (Info, error) {
 	v, err := k.current()
-	info := Info{Name: k.name, Rate: k.asked.Rate, Capacity: k.asked.Keys, Layers: 1}
+	info := Info{Name: k.name, Rate: k.asked.Rate, Layers: 1}
 	if err != nil {
 		return info, err
 	}
+	info.Capacity = v.cfg.Asked.Keys
 	t, g := v.content.(*tables), v.cfg.Generation
 	info.Partitions, info.Shards = t.count(), t.count()
 	info.Bytes = int64(t.count()) * int64(t.shape.Size())

@@ -33,7 +33,7 @@
 // # The sets
 //
 // Set is a blocked Bloom filter: keys are added, and never removed. It is made for a number of keys,
-// or grows. Cuckoo takes removals as well, but does not grow, and an add costs the server two to seven
+// or grows. Cuckoo takes removals as well, grows by its loads, and an add costs the server two to seven
 // times as much. Windows are sets per owner and period, which expire: what a user has seen. A Replica
 // of a Set answers most questions from a copy of its bits in the process, without a trip.
 //

@@ -37,8 +37,7 @@ var (
 	ErrDropped = errors.New("the set was dropped")
 
 	// ErrFull means that a cuckoo set has no room for a key. The key was not added: do not commit its row.
-	ErrFull = errors.New("the set is full: make a larger one under another name, " +
-		"or load it to get rid of keys that are gone")
+	ErrFull = errors.New("the set is full until its next load, which makes it larger")
 
 	// ErrTooManyCopies means that a cuckoo set has a key as often as it can. Its last copy was not added.
 	ErrTooManyCopies = errors.New("the set has the key eight times, which is the most: use AddNew")

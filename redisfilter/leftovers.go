@@ -26,7 +26,7 @@ func (l *lineage) makeBlank(ctx context.Context, v *view) (generation string, id
 	}
 	generation = newGeneration()
 	shape := *v.cfg
-	shape.Generation, shape.Building, shape.Retiring = "", "", ""
+	shape.Generation, shape.Building, shape.Retiring, shape.Next, shape.Former = "", "", "", nil, nil
 	if err := l.client.rdb.HSet(ctx, madeKey(l.name), generation, shape.encode()).Err(); err != nil {
 		return "", nil, err
 	}
@@ -86,7 +86,7 @@ func (l *lineage) sweep(ctx context.Context, v *view) (*view, error) {
 	}
 	for _, g := range v.cfg.generations() {
 		if g != v.cfg.Generation {
-			left[g] = v.content
+			left[g] = v.contentOf(g)
 		}
 	}
 	if len(left) == 0 {
@@ -102,7 +102,9 @@ func (l *lineage) retire(ctx context.Context, cfg *config, old map[string]conten
 		if err := sleep(ctx, nodes.Lease); err != nil {
 			return err
 		}
-		if _, err := l.publish(ctx, cfg, func(c *config) { c.Building, c.Retiring = "", "" }); err != nil {
+		if _, err := l.publish(ctx, cfg, func(c *config) {
+			c.Building, c.Retiring, c.Next, c.Former = "", "", nil, nil
+		}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +179,7 @@ func (l *lineage) removeAll(ctx context.Context, v *view) error {
 		return err
 	}
 	for _, g := range v.cfg.generations() {
-		left[g] = v.content
+		left[g] = v.contentOf(g)
 	}
 	return l.remove(ctx, left)
 }

@@ -1,7 +1,6 @@
 package redisfilter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +86,7 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 		return wrap(l.name, err)
 	}
 	l.refresh(ctx)
-	if err := l.shareGrace(ctx); err != nil {
+	if err := l.agree(ctx, l.asked.Keys); err != nil {
 		return wrap(l.name, err)
 	}
 	l.client.watch.Add(poller{l})
@@ -172,7 +171,7 @@ func (l *lineage) swap(ctx context.Context, old []byte, next *config) (swapped b
 }
 
 // publish changes the configuration from what cfg says and returns what it is then. That another
-// process shared its Grace in between does not matter.
+// process agreed with the others in between does not matter.
 func (l *lineage) publish(ctx context.Context, cfg *config, change func(*config)) (*config, error) {
 	for {
 		next := *cfg
@@ -187,30 +186,11 @@ func (l *lineage) publish(ctx context.Context, cfg *config, change func(*config)
 			return &next, nil
 		}
 		now := l.view.Load().cfg
-		if now.Grace <= cfg.Grace || !now.sameShape(cfg) || !slices.Equal(now.generations(), cfg.generations()) {
+		agreed := now.Grace > cfg.Grace || now.Wanted > cfg.Wanted
+		if !agreed || !now.sameShape(cfg) || !slices.Equal(now.generations(), cfg.generations()) {
 			return nil, fmt.Errorf("%w: another process changed the configuration", errStale)
 		}
 		cfg = now
-	}
-}
-
-// shareGrace returns when the configuration tells of a Grace that is as long as that of l, or says why
-// the set cannot be used. A process that loads the set waits for the Grace of all that add to it.
-func (l *lineage) shareGrace(ctx context.Context) error {
-	for {
-		v := l.view.Load()
-		if err := cmp.Or(v.err, v.usable()); err != nil {
-			return err
-		}
-		if v.cfg.Grace >= l.grace || v.cfg.Asked.Kind == kindWindows {
-			return nil
-		}
-		next := *v.cfg
-		next.Grace = l.grace
-		if _, err := l.swap(ctx, v.cfg.encoded, &next); err != nil {
-			return err
-		}
-		l.refresh(ctx)
 	}
 }
 

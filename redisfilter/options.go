@@ -20,7 +20,7 @@ type Source func(ctx context.Context, since time.Time, add func(keys ...[]byte) 
 type Options struct {
 	// Growth lets a set grow: when its last layer is full it takes on one that is made for Growth times as
 	// many keys, from 2 to 100. The default, 0, is a set of one size, which takes more keys than it was made
-	// for at a growing rate of false positives. A cuckoo set cannot grow.
+	// for at a growing rate of false positives. A cuckoo set has no layers: it grows by its loads.
 	Growth float64
 
 	// Partitions is the least number of partitions, 1 to 65,536. A partition is what grows, and what

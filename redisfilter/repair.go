@@ -35,7 +35,7 @@ func (l *lineage) noticed(now *view) {
 		l.repairSoon()
 		return
 	}
-	if now.left {
+	if now.left || l.need(now) == larger {
 		l.repairSoon()
 	}
 	whole := l.client.watch.Map().Confirmed()
@@ -129,7 +129,7 @@ func (l *lineage) mend(ctx context.Context) error {
 			return err
 		}
 		switch l.task(v) {
-		case load:
+		case load, larger:
 			return l.loadLocked(ctx, l.source)
 		case keys:
 			err := l.refill(ctx, l.source, l.since(v))
@@ -151,6 +151,7 @@ type need int
 const (
 	nothing need = iota
 	room         // what an earlier load left must go
+	larger       // a cuckoo set needs room for more keys
 	keys         // those that a failover forgot
 	load
 )
@@ -166,6 +167,8 @@ func (l *lineage) need(v *view) need {
 		return load // keys that are added again would be there twice
 	case len(l.untrusted(v)) != 0:
 		return keys
+	case l.source != nil && v.cfg.outgrown():
+		return larger
 	case v.leftover():
 		return room
 	}
@@ -202,8 +205,17 @@ func (l *lineage) since(v *view) time.Time {
 
 func (l *lineage) loadLocked(ctx context.Context, source Source) error {
 	begun := time.Now()
-	if err := l.build(ctx, source); err != nil {
-		return err
+	for {
+		err := l.build(ctx, source)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrFull) {
+			return err
+		}
+		if err := l.grown(ctx, err); err != nil {
+			return err
+		}
 	}
 	l.logger.Info("a set was loaded", "set", l.name, "took", time.Since(begun))
 	return nil

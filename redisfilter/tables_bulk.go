@@ -33,19 +33,27 @@ func (t *tables) insert(ctx context.Context, generation string, hashes []uint64)
 // and then joined with what others added meanwhile, shard by shard.
 func (t *tables) bulk(generation string) (add insert, finish func(context.Context) error) {
 	gathered := make([]*cuckootable.Table, t.count())
+	keys, full := 0, false
 	add = func(_ context.Context, hashes []uint64) error {
+		keys += len(hashes)
 		for _, h := range hashes {
+			if full { // the rest is counted
+				return nil
+			}
 			p := t.shape.Place(h)
 			if gathered[p.Shard] == nil {
 				gathered[p.Shard] = t.shape.NewTable()
 			}
-			if err := gathered[p.Shard].Add(p); errors.Is(err, cuckootable.ErrFull) {
-				return fmt.Errorf("%w: a load found more keys than it was made for", ErrFull)
-			}
+			full = errors.Is(gathered[p.Shard].Add(p), cuckootable.ErrFull)
 		}
 		return nil
 	}
-	return add, func(ctx context.Context) error { return t.merge(ctx, generation, gathered) }
+	return add, func(ctx context.Context) error {
+		if full {
+			return overfullError{keys}
+		}
+		return t.merge(ctx, generation, gathered)
+	}
 }
 
 // merge adds the keys of tables, nil for none, to those of a generation.

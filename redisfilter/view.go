@@ -17,12 +17,13 @@ import (
 // every poll, and does not change.
 type view struct {
 	cfg       *config
-	content   content         // of cfg; nil if there is none
-	trusted   map[string]bool // identities of nodes under which the generation in use is whole
-	confirmed time.Time       // when the request was sent that the configuration answered
-	quiet     time.Time       // when the last process has ceased to ask a generation that cfg does not name
-	left      bool            // generations that cfg does not name are recorded
-	err       error           // for good: ErrDropped or ErrMismatch; else why the last poll failed
+	content   content            // of cfg; nil if there is none
+	others    map[string]content // of generations of another size
+	trusted   map[string]bool    // identities of nodes under which the generation in use is whole
+	confirmed time.Time          // when the request was sent that the configuration answered
+	quiet     time.Time          // when the last process has ceased to ask a generation that cfg does not name
+	left      bool               // generations that cfg does not name are recorded
+	err       error              // for good: ErrDropped or ErrMismatch; else why the last poll failed
 }
 
 // usable returns why operations cannot even be tried.
@@ -34,6 +35,23 @@ func (v *view) usable() error {
 		return fmt.Errorf("%w: its configuration was not read yet", ErrUnavailable)
 	}
 	return nil
+}
+
+// contentOf returns the content of a generation.
+func (v *view) contentOf(generation string) content {
+	if other := v.others[generation]; other != nil {
+		return other
+	}
+	return v.content
+}
+
+// slots returns the slots that keys have in all generations.
+func (v *view) slots(hashes []uint64) []int {
+	slots := v.content.(keyed).slots(hashes)
+	for _, other := range v.others {
+		slots = append(slots, other.(keyed).slots(hashes)...)
+	}
+	return slots
 }
 
 // leftover reports whether there are generations besides the one in use. Those of a load that goes on
@@ -122,13 +140,21 @@ func (l *lineage) adopt(v *view, data []byte) error {
 		return fmt.Errorf("%w: %s: %w", ErrForeign, configKey(l.name), err)
 	case cfg.Dropped:
 		return ErrDropped
-	case cfg.Asked != l.asked:
+	case !cfg.Asked.fits(l.asked):
 		return fmt.Errorf("%w: there is %v, asked for was %v", ErrMismatch, cfg.Asked, l.asked)
 	}
 	if v.cfg == nil || !v.cfg.sameShape(cfg) {
 		v.content = l.open(cfg)
 	}
-	v.cfg = cfg
+	v.cfg, v.others = cfg, nil
+	for _, g := range cfg.generations() {
+		if shape := cfg.shapeOf(g); shape != cfg {
+			if v.others == nil {
+				v.others = map[string]content{}
+			}
+			v.others[g] = l.open(shape)
+		}
+	}
 	return nil
 }
 
@@ -175,7 +201,10 @@ func (l *lineage) restore(ctx context.Context, old *view) {
 		cfg := *old.cfg
 		if cfg.Asked.Kind != kindWindows { // forgetting does those no harm
 			cfg.Retiring = cmp.Or(cfg.Generation, cfg.Retiring) // a load removes it
-			cfg.Generation, cfg.Building = "", ""
+			if cfg.Generation != "" {
+				cfg.Former = nil
+			}
+			cfg.Generation, cfg.Building, cfg.Next = "", "", nil
 		}
 		l.logger.Warn("the configuration of a set in redis was lost", "set", l.name)
 		l.client.rdb.SetNX(ctx, configKey(l.name), cfg.encode(), 0)

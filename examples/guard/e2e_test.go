@@ -233,6 +233,31 @@ func TestQueriesForAbsentKeys(t *testing.T) {
 	}
 }
 
+// The table of bans outgrows the filter that was made for it, while it is served and while it is loaded.
+func TestMoreBansThanTheFilterWasMadeFor(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	s := g.start(t, "--bans=200").ready()
+	for i := range 230 {
+		servertest.Await(t, func() bool {
+			a := s.do(http.MethodPost, fmt.Sprintf("/banned/%d", i+1), "")
+			require.Contains(t, []int{204, 503}, a.status, a.body)
+			return a.status == 204
+		})
+	}
+	require.NotZero(t, s.Counters.Banned.Full.Load())
+	for i := range 1000 {
+		_, err := s.Store.Ban(t.Context(), int64(231+i))
+		require.NoError(t, err)
+	}
+	again := g.start(t, "--bans=200", "--rebuild")
+	for _, s := range []*service{s, again} {
+		require.Equal(t, map[int]int{403: 1230}, statuses(1230, func(i int) answer {
+			return s.get(fmt.Sprintf("/users/%d", 1+i))
+		}))
+	}
+}
+
 // A process of the service sees at once what another did.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,6 @@ import (
 // What is not worth a flag. All processes of a service must agree on it.
 const (
 	growth      = 2 // a filter's next layer is twice as large as its last one
-	bans        = 100_000
 	banRate     = 0.001
 	feedItems   = 1000 // what a user is shown in a period before the set grows
 	feedGrowth  = 10
@@ -98,7 +97,7 @@ func (o *opener) near(ctx context.Context, s *redisfilter.Set) guard.Set {
 
 func (o *opener) removable(ctx context.Context, name string, source redisfilter.Source) *redisfilter.Cuckoo {
 	return opened(ctx, o, source, func() (*redisfilter.Cuckoo, error) {
-		return redisfilter.NewCuckoo(ctx, o.client, o.name(name), bans, banRate, o.options(source))
+		return redisfilter.NewCuckoo(ctx, o.client, o.name(name), o.flags.Bans, banRate, o.options(source))
 	})
 }
 

@@ -26,6 +26,7 @@ type flags struct {
 
 	Capacity int     `default:"125000" help:"What the filters are sized for; they grow beyond it."`
 	Rate     float64 `default:"0.01" help:"Their share of false positives."`
+	Bans     int     `default:"100000" help:"What the black list is sized for; it is loaded anew, larger, beyond it."`
 	Replica  bool    `help:"Answer from a copy of the filters here, which learns of others' sign-ups within a second."`
 	NoFilter bool    `help:"Ask no filter for identifiers and names, to compare."`
 	Rebuild  bool    `help:"Load the filters anew: after others wrote or deleted rows."`
@@ -64,6 +65,8 @@ func (f *flags) Validate() error {
 		return fmt.Errorf("--visitors %g: it is at least 0", f.Visitors)
 	case f.Capacity < 1:
 		return fmt.Errorf("--capacity %d: it is at least 1", f.Capacity)
+	case f.Bans < 1:
+		return fmt.Errorf("--bans %d: it is at least 1", f.Bans)
 	case !(f.Rate >= 1e-5 && f.Rate <= 0.5):
 		return fmt.Errorf("--rate %g: it is from 0.00001 to 0.5, such as 0.01", f.Rate)
 	case f.DBConns < 1 || f.DBQueue < 0:

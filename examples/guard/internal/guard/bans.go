@@ -48,8 +48,11 @@ func (g *Guard) Ban(ctx context.Context, id int64) error {
 func (g *Guard) ban(ctx context.Context, id int64) error {
 	add := func(ctx context.Context) error {
 		err := g.Filters.Banned.Add(ctx, users.IDKey(id))
-		if errors.Is(err, redisfilter.ErrTooManyCopies) {
+		switch {
+		case errors.Is(err, redisfilter.ErrTooManyCopies):
 			return nil
+		case errors.Is(err, redisfilter.ErrFull): // for some seconds: a larger one is loaded
+			g.Counters.Banned.Full.Add(1)
 		}
 		return err
 	}

@@ -287,6 +287,17 @@ func TestBanWithAsManyCopiesAsFit(t *testing.T) {
 	}
 }
 
+// A black list without room for a ban is counted: it is not away.
+func TestBanWithoutRoom(t *testing.T) {
+	s := start(t, nil)
+	s.Filters.Banned = full{s.banned}
+	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrUnsure)
+	require.EqualValues(t, 1, s.Counters.Snapshot().Banned.Full)
+	banned, err := s.Store.Banned(t.Context(), 7)
+	require.NoError(t, err)
+	require.False(t, banned)
+}
+
 func TestBanWithoutItsFilterWritesNothing(t *testing.T) {
 	s := start(t, nil)
 	s.banned.away = true

@@ -110,6 +110,11 @@ func (m *memory) MAddNew(_ context.Context, keys [][]byte) ([]bool, error) {
 	return fresh, err
 }
 
+// full is a filter that has no room.
+type full struct{ *memory }
+
+func (full) Add(context.Context, []byte) error { return redisfilter.ErrFull }
+
 func (m *memory) Ready(context.Context) error { return m.do(func() {}) }
 
 // service is a guard whose filters are in memory.

@@ -20,6 +20,7 @@ var (
 	latencyDesc  = describe("request_seconds", "How long requests took.")
 	filterDesc   = describe("filter_answers_total", "Keys that filters were asked for, by answer.", "filter", "answer")
 	failedDesc   = describe("filter_errors_total", "Keys of which a filter could not tell.", "filter")
+	fullDesc     = describe("filter_full_total", "Keys that a filter refused for want of room.", "filter")
 	cacheDesc    = describe("cache_answers_total", "Keys that the cache was asked for, by answer.", "answer")
 	cacheErrDesc = describe("cache_errors_total", "Reads and writes that the cache failed.")
 	databaseDesc = describe("database_statements_total", "Statements sent to the database.", "kind")
@@ -37,7 +38,7 @@ var bounds = []int64{100, 200, 500, 1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e
 // Describe implements prometheus.Collector.
 func (collector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requestsDesc, latencyDesc, filterDesc, failedDesc, cacheDesc, cacheErrDesc,
+		requestsDesc, latencyDesc, filterDesc, failedDesc, fullDesc, cacheDesc, cacheErrDesc,
 		databaseDesc, emptyDesc, databaseErr, shedDesc, runningDesc, waitingDesc, sharedDesc,
 	} {
 		out <- d
@@ -62,6 +63,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		count(filterDesc, f.No, name, "no")
 		count(filterDesc, f.Maybe, name, "maybe")
 		count(failedDesc, f.Errors, name)
+		count(fullDesc, f.Full, name)
 	}
 	count(cacheDesc, s.Cache.Hits, "hit")
 	count(cacheDesc, s.Cache.NullHits, "null")

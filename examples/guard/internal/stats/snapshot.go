@@ -28,6 +28,7 @@ type FilterSnapshot struct {
 	No     uint64 `json:"no"`
 	Maybe  uint64 `json:"maybe"`
 	Errors uint64 `json:"errors"`
+	Full   uint64 `json:"full"`
 }
 
 // CacheSnapshot is Cache at one time.
@@ -82,12 +83,15 @@ func (c *Counters) Snapshot() Snapshot {
 }
 
 func (f *Filter) snapshot() FilterSnapshot {
-	return FilterSnapshot{Asked: f.Asked.Load(), No: f.No.Load(), Maybe: f.Maybe.Load(), Errors: f.Errors.Load()}
+	return FilterSnapshot{
+		Asked: f.Asked.Load(), No: f.No.Load(), Maybe: f.Maybe.Load(), Errors: f.Errors.Load(), Full: f.Full.Load(),
+	}
 }
 
 // Add returns the sum of two filters' counts.
 func (f FilterSnapshot) Add(g FilterSnapshot) FilterSnapshot {
 	return FilterSnapshot{
 		Asked: f.Asked + g.Asked, No: f.No + g.No, Maybe: f.Maybe + g.Maybe, Errors: f.Errors + g.Errors,
+		Full: f.Full + g.Full,
 	}
 }

@@ -30,6 +30,7 @@ type Counters struct {
 // two answers; an answer that came with an error is a "maybe" and an error too.
 type Filter struct {
 	Asked, No, Maybe, Errors atomic.Uint64
+	Full                     atomic.Uint64 // keys that were refused for want of room
 }
 
 // Answered counts one key, what the filter said of it, and whether it could tell.

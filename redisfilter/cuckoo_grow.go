@@ -1,0 +1,136 @@
+package redisfilter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+)
+
+// A cuckoo set grows by its next load, whose generation is made for more keys than the one in use. The
+// configuration says for how many: the most that any program asked for, or that the set was found to need.
+
+// A size is what generations of one cuckoo set may differ in.
+type size struct {
+	Keys  int               `json:"keys"`
+	Table cuckootable.Shape `json:"table"`
+}
+
+func (c *config) size() *size { return &size{c.Asked.Keys, c.Table} }
+
+// sized returns the configuration with another size, or itself for none.
+func (c *config) sized(s *size) *config {
+	if s == nil {
+		return c
+	}
+	other := *c
+	other.Asked.Keys, other.Partitions, other.Table = s.Keys, int(s.Table.Shards), s.Table
+	return &other
+}
+
+// shapeOf returns the configuration with the size of a generation.
+func (c *config) shapeOf(generation string) *config {
+	switch generation {
+	case c.Building:
+		return c.sized(c.Next)
+	case c.Retiring:
+		return c.sized(c.Former)
+	}
+	return c
+}
+
+// outgrown reports whether the next load makes the set larger.
+func (c *config) outgrown() bool { return c.Wanted > c.Asked.Keys }
+
+// next returns the configuration with the size of the generation that the next load makes.
+func (c *config) next() (*config, error) {
+	if !c.outgrown() {
+		return c, nil
+	}
+	asked := c.Asked
+	asked.Keys = c.Wanted
+	larger, err := newCuckooConfig(asked)
+	if err != nil {
+		return nil, err
+	}
+	return c.sized(larger.size()), nil
+}
+
+// use takes the generation that was built into use.
+func (c *config) use() {
+	former := c.size()
+	if c.Next == nil {
+		former = nil
+	}
+	*c = *c.sized(c.Next)
+	c.Generation, c.Building, c.Retiring = c.Building, "", c.Generation
+	c.Next, c.Former = nil, former
+}
+
+// An overfullError is that of a load whose source has more keys than its generation has room for.
+type overfullError struct{ keys int }
+
+func (e overfullError) Error() string {
+	return fmt.Sprintf("%v: a load found %d keys", ErrFull, e.keys)
+}
+
+// Unwrap returns what the error matches.
+func (overfullError) Unwrap() error { return ErrFull }
+
+// grown returns nil if the load that failed for want of room may be tried again, with more.
+func (l *lineage) grown(ctx context.Context, failed error) error {
+	cfg := l.view.Load().cfg
+	keys := max(cfg.Asked.Keys, cfg.Wanted)
+	var over overfullError
+	if errors.As(failed, &over) {
+		keys = max(keys, over.keys)
+	}
+	keys += keys/4 + 1
+	if cfg.Asked.Kind != kindCuckoo || keys > cuckootable.MaxKeys {
+		return failed
+	}
+	return l.agree(ctx, keys)
+}
+
+// refusedFull has the set loaded again with more room, if it has a source, unless that is under way.
+func (l *lineage) refusedFull(ctx context.Context) {
+	cfg := l.view.Load().cfg
+	if cfg.outgrown() || cfg.Asked.Keys > cuckootable.MaxKeys/2 {
+		return
+	}
+	err := l.agree(ctx, 2*cfg.Asked.Keys)
+	l.logger.Warn("a set is full, and is made larger by its next load", "set", l.name,
+		"keys", 2*cfg.Asked.Keys, "error", err)
+	l.repairSoon()
+}
+
+// agree returns when the configuration tells of a Grace that is as long as that of l, and of as many
+// keys as a cuckoo set is to have room for; or it says why the set cannot be used. A process that loads
+// the set waits for the Grace of all that add to it.
+func (l *lineage) agree(ctx context.Context, keys int) error {
+	for {
+		v := l.view.Load()
+		if err := cmp.Or(v.err, v.usable()); err != nil {
+			return err
+		}
+		next := *v.cfg
+		switch v.cfg.Asked.Kind {
+		case kindWindows:
+			return nil
+		case kindCuckoo:
+			if keys > max(next.Asked.Keys, next.Wanted) {
+				next.Wanted = keys
+			}
+		}
+		next.Grace = max(next.Grace, l.grace)
+		if next.Grace == v.cfg.Grace && next.Wanted == v.cfg.Wanted {
+			return nil
+		}
+		if _, err := l.swap(ctx, v.cfg.encoded, &next); err != nil {
+			return err
+		}
+		l.refresh(ctx)
+	}
+}
