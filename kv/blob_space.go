@@ -9,9 +9,8 @@ import (
 
 // Blob files take what tables refer to, which is exact, and garbage, to which none refers any more. But
 // not all that is referred to is needed: an entry above may hide one below, and its value is garbage
-// once the two meet. How much that is nobody knows before; it is at most what may be hidden by the
-// number and the bytes of the entries above the oldest run. So what is needed is what is
-// live without what may be hidden, and blob files keep to Options.BlobSpace times that.
+// once the two meet. How much that is was estimated when the tables above were written (see hidden.go). So what is
+// needed is what is live without what is hidden, and blob files keep to Options.BlobSpace times that.
 //
 // Two things make space. Merging tables down shows what was hidden, for the price of tables,
 // which is small: with r bytes of tables for a byte of values, r/h for each byte written if a share
@@ -24,21 +23,22 @@ import (
 type blobSpace struct {
 	live    float64 // that tables refer to
 	garbage float64 // that none refers to, in files that can be collected
-	hidden  float64 // of live, what may be garbage when tables are merged
-	dead    float64 // of live, what is known to be garbage when tables of the oldest run are rewritten
-	needed  float64 // at least: live without hidden and dead
-	short   float64 // of live, what may be hidden if short values that are above hide long ones too
+	hidden  float64 // of live, about what is garbage when tables are merged
+	dead    float64 // of live, what is garbage when single tables are rewritten
+	needed  float64 // live without hidden and dead
 
 	allowed    float64 // of garbage and hidden together: the limit
 	mostHidden float64 // from where on tables are merged
 	batch      float64 // that a collection frees beyond what is over the limit
-
-	perEntry float64 // live bytes of an entry of the oldest run
 }
 
 // leastWaste is how many blob files' worth of garbage a store may have, however small it is: less is not worth a
 // batch.
 const leastWaste = 2
+
+// tablesPart is the part of the bytes of tables that garbage may take, however little the tables refer to: to free it
+// tables are rewritten, and most of a store may be small values.
+const tablesPart = 10
 
 // blobSpace returns what the blob files of a version take, in O(runs). The caller holds d.mu.
 func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
@@ -53,29 +53,20 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 			s.garbage -= float64(b.Garbage())
 		}
 	}
-	var tables, largest, entries, deletes float64
-	var oldest *version.Sums
-	for _, r := range v.Runs {
-		oldest = r.Sums()
-		tables += float64(oldest.Bytes)
-		largest = max(largest, float64(oldest.BlobBytes))
-		entries += float64(oldest.Entries)
-		deletes += float64(oldest.Deletes)
+	tables, above := 0.0, 0.0
+	for i, r := range v.Runs {
+		tables += float64(r.Sums().Bytes)
+		if i < len(v.Runs)-1 {
+			above += float64(r.Sums().Hides)
+		}
 	}
-	s.perEntry = float64(oldest.BlobBytes) / max(float64(oldest.Entries), 1)
-	entries -= float64(oldest.Entries)
-	deletes -= float64(oldest.Deletes)
-	over := max(s.live-float64(oldest.BlobBytes), (entries-deletes)*s.perEntry) // that may lie over older values
-	ranges := float64(v.RangesHide())
-	s.hidden = min(min(s.live-largest, over)+deletes*s.perEntry+ranges, s.live)
-	s.short = min(entries*s.perEntry+ranges, s.live)
-	dead := v.Runs[len(v.Runs)-1].DeadApart(d.told.time(), d.oldestSeen())
-	s.dead = min(float64(dead), s.live-s.hidden)
+	s.hidden = min(above+float64(v.RangesHide()), s.live)
+	s.dead = min(float64(v.DeadApart(d.told.time(), d.oldestSeen())), s.live-s.hidden)
 	s.needed = s.live - s.hidden - s.dead
 
 	memtable := float64(d.opts.MemtableSize)
 	share := tables / max(s.live, 1)
-	s.allowed = max((d.opts.BlobSpace-1)*s.needed, leastWaste*float64(d.blobSizeFor(v)))
+	s.allowed = max((d.opts.BlobSpace-1)*s.needed, leastWaste*float64(d.blobSizeFor(v)), tables/tablesPart)
 	s.mostHidden = min(max(math.Sqrt(share/3)*s.needed, min(memtable, s.allowed/2)), s.allowed/2)
 	s.batch = min(max(math.Sqrt(share/2)*s.needed, 0.02*s.needed, s.allowed/8), s.allowed/3)
 	return s
@@ -94,26 +85,22 @@ func (d *DB) oldestSeen() base.SeqNum {
 func (s *blobSpace) over() float64 { return s.garbage + s.hidden + s.dead - s.allowed }
 
 // hides reports whether tables should be merged to show what is hidden.
-func (s *blobSpace) hides() bool { return s.mayHide() > s.mostHidden }
-
-// mayHide returns the most that merging may show. It is more than what the limit goes by where values above are short:
-// most of them may be new, and to merge too early costs little where writers who wait would pay for it.
-func (s *blobSpace) mayHide() float64 { return max(s.hidden, s.short) }
+func (s *blobSpace) hides() bool { return s.hidden > s.mostHidden }
 
 // collects reports whether files should be collected. If most of what is over the limit is hidden, which no
 // collection changes, they should not.
 func (s *blobSpace) collects() bool { return s.over() > 0 && s.garbage > s.allowed/2 }
 
-// hiding returns the bytes that entries of a level may hide.
+// hiding returns about how many bytes entries of a level hide.
 func (s *blobSpace) hiding(l *version.Level) float64 {
-	hides := max(float64(l.BlobBytes)+float64(l.Deletes)*s.perEntry, float64(l.Entries)*s.perEntry)
+	hides := float64(l.Hides)
 	if l.RangeDeletes > 0 {
-		hides = max(hides, s.mayHide())
+		hides = max(hides, s.hidden)
 	}
 	return hides
 }
 
-// hidingLevel returns the level above the oldest run's that may hide most.
+// hidingLevel returns the level above the oldest run's that hides most.
 func (s *blobSpace) hidingLevel(v *version.Version) (level int) {
 	most := -1.0
 	for n := range v.Runs[len(v.Runs)-1].Level {

@@ -95,7 +95,7 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 			tables += s.current.Levels[n].Bytes
 		}
 		s.mu.Unlock()
-		require.Greater(t, space.garbage, space.needed/4, "there is much to copy")
+		require.Greater(t, space.garbage, space.needed/8, "there is much to copy")
 		before := disk.measure()
 		require.NoError(t, s.Compact(nil, nil))
 		batch := int64(max(space.batch, float64(tables)))

@@ -33,7 +33,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 		put := func(i int) {
 			k, v := fmt.Sprintf("key%05d", i), fmt.Sprintf("%070d", rng.Uint32())
 			if i%50 == 0 {
-				v = strings.Repeat(v, 3)
+				v = strings.Repeat(v, 12)
 			}
 			m[k] = v
 			set(t, db, k, v)

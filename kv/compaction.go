@@ -215,7 +215,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
 		r.out = d.tableWriter(it, c.output, size, filters)
-		r.out.Apart = d.separationOf(c)
+		r.out.Apart, r.out.Hidden = d.separationOf(c), d.hiddenIn(c.version, c.older)
 		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
 		return err
 	})

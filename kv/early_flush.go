@@ -23,6 +23,7 @@ type pendingTable struct {
 	*version.Table
 	tombs   []rangedel.Tombstone // that do not overlap
 	garbage uint64               // bytes of records in blob files that a flush lets go of
+	keys    *sstable.KeySample
 
 	logEntries int // of its log, in an object store
 }
@@ -55,6 +56,7 @@ func pendingTableOf(m *memTable, now uint64) (p pendingTable) {
 		p.tombs = rangedel.NewSet(m.Tombstones().AppendAll(nil)).Clip(nil, nil, nil)
 	}
 	p.Table, p.garbage = &version.Table{Table: tablemeta.Of(0, count.Info(), p.tombs)}, garbage
+	p.keys = count.Keys()
 	p.RangeDeletes = uint64(len(p.tombs))
 	return p
 }
@@ -102,6 +104,9 @@ func (d *DB) examineMemtable() (again time.Duration) {
 	}
 	p := pendingTableOf(s.mem, now)
 	p.logEntries = d.logEntries(s.mem.Log)
+	if hidden := d.hiddenIn(s.version, s.version.Runs); hidden != nil {
+		p.Garbage.Hides = p.keys.Estimate(hidden)
+	}
 	d.mu.Lock()
 	reason := d.flushReason(p)
 	d.mu.Unlock()
@@ -138,7 +143,8 @@ func (d *DB) flushReason(p pendingTable) string {
 	if s.live == 0 {
 		allowed = float64(d.blobSizeFor(v))
 	}
-	if !s.hides() && s.mayHide()+memtableHides(v, &s, p) > allowed {
+	hides := min(float64(p.Garbage.Hides+v.BlobBytesUnder(p.tombs)), s.live) + float64(p.garbage)
+	if !s.hides() && s.hidden+hides > allowed {
 		return reasonHidden
 	}
 	return ""
@@ -157,12 +163,6 @@ func (d *DB) mergedWith(v *version.Version, p pendingTable) uint64 {
 	baseLevel, _ := d.drainedLevels(v)
 	s := version.SpanOf(append(slices.Clip(v.Level0()), p.Table))
 	return p.Entries + v.Levels[0].Entries + version.EntriesOf(v.Levels[baseLevel].Overlapping(s.Lo, s.Hi))
-}
-
-// memtableHides returns the bytes in blob files that a flush of p lets go of, or shows to be hidden in tables.
-func memtableHides(v *version.Version, s *blobSpace, p pendingTable) float64 {
-	hides := float64(p.Entries-p.Overwritten)*s.perEntry + float64(v.BlobBytesUnder(p.tombs))
-	return min(hides, s.live) + float64(p.garbage)
 }
 
 // flushEarly has the active memtable flushed if it still has this log, and others do not wait already.

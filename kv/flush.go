@@ -137,7 +137,9 @@ func (d *DB) flush(job flushJob) error {
 	mems := job.mems
 	d.mu.Lock()
 	v := d.current
+	v.Ref()
 	d.mu.Unlock()
+	defer d.unrefVersion(v)
 	held := heldBy(mems) // later they may have given it up
 	job.copied = d.settleLogBlobs(held)
 	var out written

@@ -226,6 +226,9 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 		if level > 0 {
 			a.Run = d.current.Levels[level].NewestRun()
 		}
+		if len(d.current.OlderThan(level, a.Run, s)) > 0 {
+			a.Table.Garbage.Hides = averageHidden(d.current, t.Entries)
+		}
 		e.Added = append(e.Added, a)
 		e.Features |= featuresOf(&t)
 	}

@@ -50,8 +50,14 @@ func (d *DB) pickCompaction() *compaction {
 		case 0:
 			c, waits = d.pickLevel0(v, baseLevel)
 		default:
-			c = d.pickFromLevel(v, s.level, d.mostAtOnce(targets[s.level]))
-			if c == nil { // what is damaged or busy may be beside files that are not
+			if space.hides() && space.hidingLevel(v) == s.level {
+				c = d.pickHiding(v, s.level)
+			}
+			full := v.Levels[s.level].Bytes > targets[s.level]
+			if c == nil && full {
+				c = d.pickFromLevel(v, s.level, d.mostAtOnce(targets[s.level]))
+			}
+			if c == nil && full { // what is damaged or busy may be beside files that are not
 				c = d.pickFromLevel(v, s.level, 0)
 			}
 		}

@@ -13,6 +13,7 @@ const blobLevel = -1
 const (
 	reasonHidden  = "values may be hidden that lie apart"
 	reasonGarbage = "blob files have much garbage"
+	reasonDead    = "values that lie apart have expired or were overwritten"
 )
 
 // collectionScore says how badly blob files need to be collected, as the scores of levels do. It overtakes
@@ -26,27 +27,27 @@ func (d *DB) collectionScore(s *blobSpace) float64 {
 	if d.collecting() {
 		score = max(score, 1.5)
 	}
-	if s.hides() { // merging comes first: perhaps more is garbage then, and costs nothing
-		score = min(score, s.mayHide()/s.mostHidden)
+	if s.hides() { // merging comes first: more is garbage then, and costs nothing
+		score = min(score, s.hidden/s.mostHidden)
 	}
 	return score
 }
 
-// hidingScore says how badly a level has to go down because it may hide values below: of those above the oldest run,
-// the one that may hide most.
+// hidingScore says how badly a level has to go down because it hides values below: of those above the oldest run, the
+// one that hides most.
 func (d *DB) hidingScore(v *version.Version, s *blobSpace, level int) float64 {
 	if !s.hides() || s.hidingLevel(v) != level {
 		return 0
 	}
-	return s.mayHide() / s.mostHidden
+	return s.hidden / s.mostHidden
 }
 
-// pickBlobs is what pickTiered does for blob files: it merges runs if too much may be hidden, all or those below level
+// pickBlobs is what pickTiered does for blob files: it merges runs if too much is hidden, all or those below level
 // 0, or collects.
 func (d *DB) pickBlobs(v *version.Version) *compaction {
 	s := d.blobSpace(v)
 	if s.hides() {
-		if s.hiding(&v.Levels[0]) > s.mayHide()/2 {
+		if s.hiding(&v.Levels[0]) > s.hidden/2 {
 			all := func() *compaction { return compactLevels(v, reasonHidden, 0, lastLevel) }
 			if c := d.ifFree(lastLevel, all); c != nil {
 				return c
@@ -63,7 +64,7 @@ func (d *DB) pickBlobs(v *version.Version) *compaction {
 	return d.pickForBlobs(v, &s)
 }
 
-// pickForBlobs rewrites what is dead in the oldest run, which costs little, or else collects.
+// pickForBlobs rewrites what is dead in single tables, which costs little, or else collects.
 func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
 	if s.dead > s.mostHidden {
 		if c := d.pickDead(v); c != nil {
@@ -73,35 +74,51 @@ func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
 	return d.pickCollection(v, s)
 }
 
-// pickDead takes the table of the oldest run of which most is dead in blob files, or, if that run is of level 0, all of
-// that level down.
-func (d *DB) pickDead(v *version.Version) (best *compaction) {
-	const reason = "values that lie apart have expired or were overwritten"
-	oldest, now, seen, most := v.Runs[len(v.Runs)-1], d.told.time(), d.oldestSeen(), uint64(0)
-	if oldest.Level == 0 {
-		return d.ifFree(lastLevel, func() *compaction { return compactLevels(v, reason, 0, lastLevel) })
+// pickHiding takes down the table of a level below level 0 that hides most for what is rewritten.
+func (d *DB) pickHiding(v *version.Version, level int) (best *compaction) {
+	below, most := &v.Levels[level+1], 0.0
+	for t := range v.Levels[level].Where(func(s *version.Sums) bool { return s.Hides+s.RangeDeletes > 0 }) {
+		worth := float64(t.Hides()) / float64(t.Size+below.BytesOver(t.Smallest, t.UpperBound()))
+		if worth <= most {
+			continue
+		}
+		c := &compaction{reason: reasonHidden, level: level, output: level + 1}
+		c.inputs[level] = []*version.Table{t}
+		c.inputs[level+1] = below.Overlapping(t.Smallest, t.UpperBound())
+		if !d.conflicts(c) {
+			best, most = c, worth
+		}
 	}
-	for t := range oldest.Where(func(s *version.Sums) bool {
-		return s.ExpiringApart > 0 && s.FirstExpiry <= now || s.OverwrittenApart > 0 && s.OldestTop <= seen
-	}) {
-		if dead := t.DeadApart(now, seen); dead > most {
-			c := collect(v, []*version.Table{t})
-			if c.reason, c.collects = reason, false; !d.conflicts(c) {
-				best, most = c, dead
+	return best
+}
+
+// pickDead takes the table, or of level 0 the run, of which most is dead in blob files. An expired value that may hide
+// an older one leaves a tombstone.
+func (d *DB) pickDead(v *version.Version) (best *compaction) {
+	now, seen, most := d.told.time(), d.oldestSeen(), uint64(0)
+	for _, r := range v.Runs {
+		for t := range r.Where(func(s *version.Sums) bool {
+			return s.ExpiringApart > 0 && s.FirstExpiry <= now || s.OverwrittenApart > 0 && s.OldestTop <= seen
+		}) {
+			if dead := t.DeadApart(now, seen); dead > most {
+				c := collect(v, []*version.Table{t})
+				if c.reason, c.collects = reasonDead, false; !d.conflicts(c) {
+					best, most = c, dead
+				}
 			}
 		}
 	}
 	return best
 }
 
-// untilDead returns how long to wait, as version.Level.UntilNextWaste does, until so many values of the oldest run have
-// expired that it is worth to rewrite tables; 0 if they never are, or are already. The caller holds d.mu.
+// untilDead returns how long to wait, as version.Level.UntilNextWaste does, until so many values have expired that
+// it is worth to rewrite tables; 0 if they never are, or are already. The caller holds d.mu.
 func (d *DB) untilDead(v *version.Version) time.Duration {
 	if v.BlobTotals().Files == 0 {
 		return 0
 	}
-	s, oldest, now := d.blobSpace(v), v.Runs[len(v.Runs)-1], d.told.time()
-	dead := func(at uint64) bool { return float64(oldest.ExpiredApart(at)) > s.mostHidden }
+	s, now := d.blobSpace(v), d.told.time()
+	dead := func(at uint64) bool { return float64(v.ExpiredApart(at)) > s.mostHidden }
 	if dead(now) || !dead(math.MaxUint64) {
 		return 0
 	}

@@ -74,6 +74,9 @@ type BlobRef = sstable.BlobRef
 // since 1970 UTC, at which about i+1 eighths of them have.
 type Octiles = base.Octiles
 
+// A Droppable says how many bytes in blob files are free once a store's file is rewritten.
+type Droppable = base.Droppable
+
 // A Probe is what one lookup did in one file, as kv.DB.Explain tells it.
 type Probe = sstable.Probe
 

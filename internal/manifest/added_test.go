@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -79,4 +80,54 @@ func TestDenseTombstonesAreOfATableThatHasThem(t *testing.T) {
 	} {
 		require.ErrorIs(t, decode(bodies...), errEdit, name)
 	}
+}
+
+func garbageEdit() *Edit {
+	e := blobsEdit()
+	for i := range e.Added {
+		if t := &e.Added[i].Table; len(t.Blobs) > 0 {
+			t.Garbage = Garbage{Hides: 5 << 20, Droppable: base.Droppable{Overwritten: 1, Expiring: t.BlobBytes(),
+				LastExpiry: 1 << 62, Octiles: base.Octiles{1, 1, 1 << 50, 1 << 50, 1 << 50, 1<<50 + 1, 1 << 61}}}
+		} else {
+			t.Garbage.Hides = 1
+		}
+	}
+	return e
+}
+
+func TestGoldenGarbage(t *testing.T) {
+	e := garbageEdit()
+	golden.File(t, filepath.Join("testdata", "garbage.golden"), hex.Dump(e.Append(nil)))
+	got, err := DecodeEdit(e.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, e, got)
+	n := 0
+	for _, tag := range tags(t, e.Append(nil)) {
+		if tag == tagGarbage {
+			n++
+		}
+	}
+	require.Len(t, e.Added, n)
+}
+
+func TestGarbageIsOfATableAndSomething(t *testing.T) {
+	added := slices.IndexFunc(blobsEdit().Added, func(a AddedTable) bool { return len(a.Table.Blobs) > 0 })
+	table := &blobsEdit().Added[added].Table
+	edit := blobsEdit().Append(nil)
+	none := make([]uint64, 7)
+	for name, body := range map[string][]uint64{
+		"no such table":    append([]uint64{table.Num + 1000, 1, 0, 0, 0}, none...),
+		"nothing":          append([]uint64{table.Num, 0, 0, 0, 0}, none...),
+		"too short":        {table.Num, 1, 0, 0, 0},
+		"too long":         append([]uint64{table.Num, 1, 0, 0, 0, 0}, none...),
+		"more than it has": append([]uint64{table.Num, 0, table.BlobBytes() + 1, 0, 0}, none...),
+		"more that expire": append([]uint64{table.Num, 0, 0, table.BlobBytes() + 1, 1}, none...),
+	} {
+		field := appendUvarints(nil, body...)
+		_, err := DecodeEdit(append(append(slices.Clip(edit), tagGarbage, byte(len(field))), field...))
+		require.ErrorIs(t, err, errEdit, name)
+	}
+	field := appendUvarints(nil, append([]uint64{table.Num, 0, table.BlobBytes(), 0, 0}, none...)...)
+	_, err := DecodeEdit(append(append(slices.Clip(edit), tagGarbage, byte(len(field))), field...))
+	require.NoError(t, err)
 }

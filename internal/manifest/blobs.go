@@ -1,5 +1,7 @@
 package manifest
 
+import "github.com/siftkv/siftkv/internal/base"
+
 // A BlobFile describes a file of values that lie apart from their tables. Its name is
 // FileName(FileBlob, Num).
 type BlobFile struct {
@@ -19,6 +21,12 @@ type BlobRef struct {
 	Num     uint64 // of the blob file
 	Records uint64
 	Bytes   uint64 // that these records take there
+}
+
+// Garbage says how many bytes in blob files are free, now or at some time, once a table is rewritten or merged.
+type Garbage struct {
+	Hides          uint64 // about what its entries hide in older tables
+	base.Droppable        // of its own records
 }
 
 // appendBlobs appends what an edit says of blob files, field by field.
@@ -41,6 +49,19 @@ func (e *Edit) appendBlobs(field func(tag uint64, body []byte)) {
 		}
 		field(tagBlobRefs, body)
 	}
+	for i := range e.Added {
+		if t := &e.Added[i].Table; t.Garbage != (Garbage{}) {
+			field(tagGarbage, t.Garbage.Droppable.Append(appendUvarints(nil, t.Num, t.Garbage.Hides)))
+		}
+	}
+}
+
+// BlobBytes returns the bytes that the table's records take in blob files.
+func (t *Table) BlobBytes() (sum uint64) {
+	for _, r := range t.Blobs {
+		sum += r.Bytes
+	}
+	return sum
 }
 
 func (d *decoder) blobFile() BlobFile {
@@ -66,4 +87,16 @@ func (a *addedTables) refs(d *decoder) bool {
 		t.Blobs = append(t.Blobs, r)
 	}
 	return !d.bad
+}
+
+// garbage sets what field 23 says of a table that the edit adds, and reports whether that can be.
+func (a *addedTables) garbage(d *decoder) (ok bool) {
+	at := a.find(d.uvarint())
+	if at == nil || at.Table.Garbage != (Garbage{}) {
+		return false
+	}
+	g := &at.Table.Garbage
+	g.Hides = d.uvarint()
+	g.Droppable, d.b, ok = base.CutDroppable(d.b)
+	return ok && !d.bad && *g != (Garbage{}) && max(g.Overwritten, g.Expiring) <= at.Table.BlobBytes()
 }

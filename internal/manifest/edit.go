@@ -48,6 +48,8 @@ type Table struct {
 	DenseDeletes  uint64       // point tombstones in long stretches of nothing else
 
 	Blobs []BlobRef // the blob files that its entries have values in, by ascending number
+
+	Garbage Garbage // in blob files
 }
 
 // kinds reports whether the table has entries that version 1 of its format has
@@ -169,8 +171,13 @@ type DeletedTable struct {
 //	22 references          number of an added table above, then of each blob file that it
 //	                       refers to, by ascending number: number, records, bytes that
 //	                       these take there: uvarints
+//	23 garbage             number of an added table above, bytes in blob files that its entries
+//	                       hide in older tables, about; of its own records there those under a
+//	                       newer value or tombstone of their key, those with an expiry, the latest
+//	                       expiry, octiles 1 to 7 of the expiries by bytes: uvarints, the octiles as
+//	                       differences
 //
-// Fields 7 to 11, 13 to 16 and 20 to 22 are written only if there are such entries and tables, so that a
+// Fields 7 to 11, 13 to 16 and 20 to 23 are written only if there are such entries and tables, so that a
 // program that does not know them refuses the store, and only then.
 // A field with another tag comes from a newer version of the format, and the
 // store is refused: unlike a property, an edit cannot be passed over.
@@ -197,6 +204,7 @@ const (
 	tagAddedBlob = iota + 20
 	tagDeletedBlob
 	tagBlobRefs
+	tagGarbage
 )
 
 const (

@@ -59,6 +59,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			e.DeletedBlobs = append(e.DeletedBlobs, f.uvarint())
 		case tagBlobRefs:
 			f.bad = f.bad || !added.refs(&f)
+		case tagGarbage:
+			f.bad = f.bad || !added.garbage(&f)
 		default:
 			if d.bad {
 				return nil, errEdit

@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A table of an edit takes some 20 bytes encoded, and 250 decoded.
-var editBound = hostile.Bound{PerByte: 64, Fixed: 16 << 10}
+// A table of an edit takes some 20 bytes encoded, and 380 decoded.
+var editBound = hostile.Bound{PerByte: 96, Fixed: 16 << 10}
 
 func requireEditBounded(tb testing.TB, b []byte) {
 	tb.Helper()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -46,7 +47,7 @@ var apartOptions = WriterOptions{BlockSize: 128, RestartInterval: 4, Compression
 func TestGoldenFileWithHandles(t *testing.T) {
 	vs := apartContent()
 	data, info := writeFile(t, &apartOptions, vs)
-	golden.File(t, filepath.Join("testdata", "v4-apart.sst"), data)
+	golden.File(t, filepath.Join("testdata", "v4-apart-droppable.sst"), data)
 	require.EqualValues(t, 4, data[len(data)-12])
 	r := openBytes(t, data, nil)
 	require.NoError(t, r.Verify())
@@ -54,6 +55,8 @@ func TestGoldenFileWithHandles(t *testing.T) {
 	require.Equal(t, info.Properties, *p)
 	require.Equal(t, []uint64{23, 2, 2_000_000, 26}, []uint64{p.Apart, p.Expiring, p.LastExpiry, p.Entries})
 	require.EqualValues(t, 81_000+20<<20-23*40, p.ApartBytes)
+	require.Equal(t, base.Droppable{Overwritten: 6000, Expiring: 70_000, LastExpiry: 1_000_000,
+		Octiles: Octiles{1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000, 1_000_000}}, p.Droppable)
 	require.Equal(t, BlobRefs{{9, 1009, 1, 6000}, {14, 1014, 12, 75_000 + 10<<20}, {300, 1300, 10, 10 << 20}}, p.Blobs)
 	for _, o := range []IterOptions{{}, {KeysOnly: true}, {Sequential: true}} {
 		it := r.NewIter(o)
@@ -65,6 +68,16 @@ func TestGoldenFileWithHandles(t *testing.T) {
 		}
 		require.Len(t, vs, n)
 	}
+}
+
+// Writers of version 4 did not say at first what of a file could be dropped.
+func TestAFileThatDoesNotSayWhatIsDroppable(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "v4-apart.sst"))
+	require.NoError(t, err)
+	r := openBytes(t, data, nil)
+	require.NoError(t, r.Verify())
+	require.Zero(t, r.Properties().Droppable)
+	require.EqualValues(t, 23, r.Properties().Apart)
 }
 
 func TestFindGivesHandlesBack(t *testing.T) {
@@ -121,6 +134,7 @@ func TestVerifyCountsReferences(t *testing.T) {
 	for name, change := range map[string]func(p *Properties){
 		"values apart":             func(p *Properties) { p.Apart++ },
 		"bytes of values apart":    func(p *Properties) { p.ApartBytes-- },
+		"droppable bytes in blob":  func(p *Properties) { p.Droppable.Expiring++ },
 		"references to blob files": func(p *Properties) { p.Blobs[1].Bytes++ },
 		"found [{9 0 1 6000}":      func(p *Properties) { p.Blobs = p.Blobs[1:] },
 	} {

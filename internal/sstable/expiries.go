@@ -1,6 +1,7 @@
 package sstable
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -11,41 +12,38 @@ import (
 // file without such values, and in one of an earlier version of this package.
 type Octiles = base.Octiles
 
-// An expirySample collects moments of expiry: every value's at first, every second one's
-// when there are too many, every fourth one's, and so on. So a file's writer holds 8 KiB at
-// the most, and what it finds depends on nothing but the file's values and their order.
-type expirySample struct {
-	moments []uint64
-	stride  int // one of so many is taken
-	passed  int // since the last one
-}
+// An expirySample collects moments of expiry, each with a weight: a file's writer holds 16 KiB at the most, and what it
+// finds depends on nothing but the file's values and their order.
+type expirySample struct{ base.Sample[expiry] }
+
+type expiry struct{ moment, weight uint64 }
 
 // sampledExpiries bounds a sample.
 const sampledExpiries = 1024
 
-func (s *expirySample) add(moment uint64) {
-	if s.passed++; s.passed < s.stride {
-		return
+func (s *expirySample) add(moment, weight uint64) {
+	if s.Pick(sampledExpiries) {
+		s.Taken = append(s.Taken, expiry{moment, weight})
 	}
-	s.passed = 0
-	if len(s.moments) == sampledExpiries {
-		for i := range sampledExpiries / 2 {
-			s.moments[i] = s.moments[2*i+1]
-		}
-		s.moments = s.moments[:sampledExpiries/2]
-		s.stride = max(2*s.stride, 2)
-	}
-	s.moments = append(s.moments, moment)
 }
 
-// octiles returns those of the values that were added.
+// octiles returns those of the values that were added: the i-th is the moment at which values of i+1 eighths of all
+// weight have expired.
 func (s *expirySample) octiles() (o Octiles) {
-	if len(s.moments) == 0 {
+	if len(s.Taken) == 0 {
 		return o
 	}
-	sorted := slices.Sorted(slices.Values(s.moments))
-	for i := range o {
-		o[i] = sorted[((i+1)*len(sorted)+7)/8-1]
+	sorted := slices.SortedFunc(slices.Values(s.Taken), func(a, b expiry) int {
+		return cmp.Compare(a.moment, b.moment)
+	})
+	all, passed, next := 0.0, 0.0, 0
+	for _, e := range sorted {
+		all += float64(e.weight)
+	}
+	for _, e := range sorted {
+		for passed += float64(e.weight); next < len(o) && passed*8 >= all*float64(next+1); next++ {
+			o[next] = e.moment
+		}
 	}
 	return o
 }

@@ -19,9 +19,9 @@ func TestOctiles(t *testing.T) {
 		for range n {
 			moment := 1 + uint64(rng.ExpFloat64()*1e6)
 			all = append(all, moment)
-			s.add(moment)
+			s.add(moment, 1)
 		}
-		require.LessOrEqual(t, len(s.moments), sampledExpiries)
+		require.LessOrEqual(t, len(s.Taken), sampledExpiries)
 		slices.Sort(all)
 		o := s.octiles()
 		require.True(t, slices.IsSorted(o[:]))

@@ -46,6 +46,7 @@ type Properties struct {
 	Apart      uint64 // point entries whose values are in blob files
 	ApartBytes uint64 // of these values, as they were given
 	Blobs      BlobRefs
+	Droppable  base.Droppable // what rewriting the file would free in blob files
 
 	// Smallest and Largest bound the user keys of the file's point entries.
 	// Both are nil if it has none.
@@ -109,8 +110,9 @@ const (
 	tagApart = iota + 60
 	tagApartBytes
 	tagBlobs
+	tagDroppable
 
-	lastTag = tagBlobs
+	lastTag = tagDroppable
 )
 
 // fields pairs every property with its tag.
@@ -136,7 +138,7 @@ func (p *Properties) fields() map[uint64]any {
 		tagRangeFilterFamily: &p.RangeFilterFamily, tagRangeFilterPolicy: &p.RangeFilterPolicy,
 		tagRangeFilterOffset: &p.rangeFilter.offset, tagRangeFilterLength: &p.rangeFilter.length,
 		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
-		tagApart: &p.Apart, tagApartBytes: &p.ApartBytes, tagBlobs: &p.Blobs,
+		tagApart: &p.Apart, tagApartBytes: &p.ApartBytes, tagBlobs: &p.Blobs, tagDroppable: &p.Droppable,
 	}
 }
 
@@ -184,6 +186,8 @@ func encodeProperty(field any) (b []byte, written bool) {
 		return f.Append(nil), *f != Octiles{}
 	case *BlobRefs:
 		return f.encode(), len(*f) > 0
+	case *base.Droppable:
+		return f.Append(nil), *f != base.Droppable{}
 	}
 	return nil, false
 }
@@ -232,6 +236,10 @@ func decodeProperty(field any, value []byte) (ok bool) {
 	case *BlobRefs:
 		*f, ok = cutBlobRefs(value)
 		return ok
+	case *base.Droppable:
+		droppable, rest, ok := base.CutDroppable(value)
+		*f = droppable
+		return ok && len(rest) == 0
 	}
 	return true
 }

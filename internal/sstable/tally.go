@@ -12,6 +12,8 @@ import (
 type tally struct {
 	Properties
 	expiries expirySample
+	apart    expirySample // of separated values, by bytes
+	keys     KeySample
 	refs     refTally
 	last     base.InternalKey // of the last entry
 	covered  bool             // by a newer value or tombstone of its key
@@ -43,6 +45,9 @@ func (c *Count) Info() *FileInfo {
 	return &FileInfo{Properties: c.t.Properties}
 }
 
+// Keys returns a sample of the keys that were added.
+func (c *Count) Keys() *KeySample { return &c.t.keys }
+
 func newTally() tally { return tally{Properties: Properties{SmallestSeq: base.MaxSeqNum}} }
 
 // add counts an entry; again says that its user key is the last entry's.
@@ -51,6 +56,7 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 		t.Smallest = append([]byte{}, k.User...)
 	}
 	t.Entries++
+	record := uint64(0)
 	switch k.Kind() {
 	case base.KindDelete:
 		t.Deletes++
@@ -60,12 +66,14 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 		expiry, _, _ := base.CutExpiry(value)
 		t.addExpiry(expiry)
 	case base.KindSetApart, base.KindSetTTLApart:
-		t.addApart(k.Kind(), value)
+		record = t.addApart(k.Kind(), value)
 	}
 	if t.covered = again && (t.covered || t.last.Kind() != base.KindMerge); t.covered {
 		t.Overwritten++
+		t.Droppable.Overwritten += record
 	} else {
 		t.addToStretch(k.Kind())
+		t.keys.add(k)
 	}
 	t.RawKeyBytes += uint64(len(k.User))
 	t.RawValueBytes += uint64(len(value))
@@ -76,18 +84,23 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 func (t *tally) addExpiry(expiry uint64) {
 	t.Expiring++
 	t.LastExpiry = max(t.LastExpiry, expiry)
-	t.expiries.add(expiry)
+	t.expiries.add(expiry, 1)
 }
 
-// addApart counts an entry with a handle, which is well-formed.
-func (t *tally) addApart(kind base.Kind, value []byte) {
+// addApart counts an entry with a handle, which is well-formed. It returns the bytes of the record.
+func (t *tally) addApart(kind base.Kind, value []byte) (record uint64) {
 	h, expiry, _ := blob.HandleOf(kind, value)
+	record = uint64(h.Length)
 	if kind.Expires() {
 		t.addExpiry(expiry)
+		t.Droppable.Expiring += record
+		t.Droppable.LastExpiry = max(t.Droppable.LastExpiry, expiry)
+		t.apart.add(expiry, record)
 	}
 	t.Apart++
 	t.ApartBytes += uint64(h.Size)
 	t.refs.add(h)
+	return record
 }
 
 // addToStretch counts the newest entry of a key, or operands over it: what it hides does not end
@@ -111,7 +124,7 @@ func (t *tally) addSeq(s base.SeqNum) {
 
 // finish sets what is known when all entries are counted.
 func (t *tally) finish() {
-	t.ExpiryOctiles = t.expiries.octiles()
+	t.ExpiryOctiles, t.Droppable.Octiles = t.expiries.octiles(), t.apart.octiles()
 	if t.Entries > 0 {
 		t.Largest = append([]byte{}, t.last.User...)
 	}

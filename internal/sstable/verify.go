@@ -298,6 +298,10 @@ func (v *verifier) properties() {
 	if o := f.expiries.octiles(); p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != o {
 		fault("octiles of expiries are %d, found %d", p.ExpiryOctiles, o)
 	}
+	f.Droppable.Octiles = f.apart.octiles()
+	if p.Droppable != (base.Droppable{}) && p.Droppable != f.Droppable {
+		fault("droppable bytes in blob files are %v, found %v", p.Droppable, f.Droppable)
+	}
 	if refs := f.refs.sorted(); !slices.Equal(p.Blobs.withoutIDs(), refs) {
 		fault("references to blob files are %v, found %v", p.Blobs.withoutIDs(), refs)
 	}

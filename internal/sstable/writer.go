@@ -278,6 +278,9 @@ func (w *Writer) Finish() (*FileInfo, error) {
 	return &FileInfo{Properties: w.props.Properties, ID: w.o.ID, Size: size, TailSize: tailSize}, nil
 }
 
+// Keys returns a sample of the keys of the file.
+func (w *Writer) Keys() *KeySample { return &w.props.keys }
+
 // finishIndex writes the index leaves, if there are any, and returns the index
 // that goes into the tail.
 func (w *Writer) finishIndex() []byte {

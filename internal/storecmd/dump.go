@@ -172,7 +172,8 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 		o = append(o, "expiry_octiles", times)
 	}
 	if f.Apart > 0 {
-		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", describeBlobRefs(f))
+		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", describeBlobRefs(f),
+			"droppable", object{"overwritten", f.Droppable.Overwritten, "expiring", f.Droppable.Expiring})
 	}
 	return append(o, "overwritten", f.Overwritten, "dense_deletes", f.DenseDeletes,
 		"raw_key_bytes", f.RawKeyBytes, "raw_value_bytes", f.RawValueBytes,

@@ -187,6 +187,8 @@ func TestEveryPropertyIsInJSON(t *testing.T) {
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		case reflect.Array:
 			f.Index(0).SetUint(1)
+		case reflect.Struct:
+			f.Field(0).SetUint(1)
 		default:
 			f.SetUint(2)
 		}

@@ -239,6 +239,8 @@ func Agree(said *manifest.Table, found *sstable.FileInfo) error {
 		{"last expiry", said.LastExpiry, found.LastExpiry},
 		{"median expiry", said.ExpiryOctiles[3], found.ExpiryOctiles[3]},
 		{"overwritten entries", said.Overwritten, found.Overwritten},
+		{"overwritten bytes in blob files", said.Garbage.Overwritten, found.Droppable.Overwritten},
+		{"expiring bytes in blob files", said.Garbage.Expiring, found.Droppable.Expiring},
 		{"largest sequence number", uint64(said.LargestSeq), uint64(max(found.LargestSeq, said.Seq))},
 	} {
 		if c.listed != c.has {

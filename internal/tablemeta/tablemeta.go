@@ -24,6 +24,7 @@ func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest
 		Merges: info.Merges, Expiring: info.Expiring, LastExpiry: info.LastExpiry,
 		ExpiryOctiles: info.ExpiryOctiles, Overwritten: info.Overwritten, DenseDeletes: info.DenseDeletes,
 		FilterBytes: info.FilterBytes, IndexBytes: info.IndexBytes,
+		Garbage: manifest.Garbage{Droppable: info.Droppable},
 	}
 	for _, r := range info.Blobs {
 		t.Blobs = append(t.Blobs, manifest.BlobRef{Num: r.Num, Records: r.Records, Bytes: r.Bytes})

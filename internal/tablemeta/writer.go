@@ -34,6 +34,9 @@ type Writer struct {
 	// call: the entry, or one that has its value.
 	Rewrite func(k base.InternalKey, value []byte) (base.InternalKey, []byte, error)
 
+	// Hidden, unless nil, returns the bytes that the newest versions of keys in older tables take in blob files.
+	Hidden func(keys [][]byte) uint64
+
 	tally  tombstoneTally
 	out    *sstable.Writer // nil: no table is open
 	file   vfs.WriteFile
@@ -156,9 +159,13 @@ func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
 		w.Log.Warn("no filter could be built: lookups read the file whether it has their keys or not",
 			"file", manifest.FileName(manifest.FileTable, w.num), "filter", p.FilterPolicy, "entries", p.Entries)
 	}
+	t := Of(w.num, info, tombs)
+	if w.Hidden != nil {
+		t.Garbage.Hides = w.out.Keys().Estimate(w.Hidden)
+	}
 	err = w.file.Close()
 	w.out, w.file = nil, nil
-	w.tables = append(w.tables, Of(w.num, info, tombs))
+	w.tables = append(w.tables, t)
 	return err
 }
 

@@ -32,10 +32,16 @@ func (v *Version) weighTombstones() {
 			if t.hides.Load() == 0 {
 				v.weigh(t, v.Runs[i+1:])
 			}
-			v.rangesHide += max(t.hides.Load(), 1) - 1
+			v.rangesHide += t.rangesHide()
 		}
 	}
 }
+
+// rangesHide returns about how many bytes of blob files the table's range tombstones hide, as far as that is known.
+func (t *Table) rangesHide() uint64 { return max(t.hides.Load(), 1) - 1 }
+
+// Hides returns about how many bytes of blob files the table hides in older tables.
+func (t *Table) Hides() uint64 { return t.Garbage.Hides + t.rangesHide() }
 
 // weigh finds out what the range tombstones of a table hide in older runs.
 func (v *Version) weigh(t *Table, older []*Run) {
@@ -69,7 +75,7 @@ func blobBytesUnder(runs []*Run, lo, hi []byte) (sum uint64) {
 		from, to := r.over(lo, hi)
 		for i := from; i < to; i++ {
 			t := r.At(i)
-			size := t.blobBytes()
+			size := t.BlobBytes()
 			if bytes.Compare(t.Smallest, lo) < 0 || hi != nil && !t.Before(hi) {
 				size /= 2
 			}

@@ -21,10 +21,10 @@ type Sums struct {
 	FilterBytes  int64
 	IndexBytes   int64
 	BlobBytes    uint64 // that the records take in blob files of which the tables have handles
-	// Of BlobBytes, about what is of values with an expiry, and of those that are overwritten: a table's bytes are
-	// taken to be shared by all its entries alike.
+	// Of BlobBytes, what is of values with an expiry, and of those that are overwritten.
 	ExpiringApart, OverwrittenApart uint64
-	Unfiltered                      int // tables with entries and no filter
+	Hides                           uint64 // about how many bytes of blob files they hide in older tables, by points
+	Unfiltered                      int    // tables with entries and no filter
 
 	LargestSeq base.SeqNum // of all tables
 	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
@@ -51,16 +51,18 @@ func sumsOf(t *Table, level int) Sums {
 		FilterBytes: int64(t.FilterBytes), IndexBytes: int64(t.IndexBytes), LargestSeq: t.LargestSeq,
 		OldestTop: t.LargestSeq, FirstExpiry: never,
 	}
-	s.BlobBytes = t.blobBytes()
-	s.ExpiringApart, s.OverwrittenApart = t.apart(t.Expiring), t.apart(t.Overwritten)
+	g := &t.Garbage
+	s.BlobBytes, s.Hides, s.ExpiringApart, s.OverwrittenApart = t.BlobBytes(), g.Hides, g.Expiring, g.Overwritten
 	if t.FilterBytes == 0 && t.Entries > 0 {
 		s.Unfiltered = 1
 	}
 	if t.Expiring > 0 {
 		s.FirstExpiry, s.LastExpiry = t.LastExpiry, t.LastExpiry
-		for _, moment := range t.ExpiryOctiles {
-			if moment > 0 {
-				s.FirstExpiry = min(s.FirstExpiry, moment)
+		for i, moment := range t.ExpiryOctiles {
+			for _, moment := range []uint64{moment, g.Octiles[i]} {
+				if moment > 0 {
+					s.FirstExpiry = min(s.FirstExpiry, moment)
+				}
 			}
 		}
 	}
@@ -87,6 +89,7 @@ func (s *Sums) add(o *Sums) {
 	s.BlobBytes += o.BlobBytes
 	s.ExpiringApart += o.ExpiringApart
 	s.OverwrittenApart += o.OverwrittenApart
+	s.Hides += o.Hides
 	s.Unfiltered += o.Unfiltered
 	s.LargestSeq = max(s.LargestSeq, o.LargestSeq)
 	s.OldestTop = min(s.OldestTop, o.OldestTop)

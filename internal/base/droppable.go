@@ -1,0 +1,38 @@
+package base
+
+import "encoding/binary"
+
+// Droppable says what rewriting a sorted file would free in blob files, in bytes of their records. It counts entries
+// with separated values alone: however many small entries are beside them does not matter.
+type Droppable struct {
+	Overwritten uint64  // of entries under a newer value or tombstone of their key in the file
+	Expiring    uint64  // of entries with an expiry
+	LastExpiry  uint64  // the latest of these, in microseconds since 1970 UTC
+	Octiles     Octiles // of these, by bytes
+}
+
+// Expired returns about how many bytes have expired at now.
+func (d *Droppable) Expired(now uint64) uint64 {
+	return d.Octiles.Expired(d.Expiring, d.LastExpiry, now)
+}
+
+// Append appends d as uvarints.
+func (d *Droppable) Append(dst []byte) []byte {
+	for _, v := range []uint64{d.Overwritten, d.Expiring, d.LastExpiry} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return d.Octiles.Append(dst)
+}
+
+// CutDroppable takes what Append appended off b. It reports false if that is not there.
+func CutDroppable(b []byte) (d Droppable, rest []byte, ok bool) {
+	for _, v := range []*uint64{&d.Overwritten, &d.Expiring, &d.LastExpiry} {
+		n := 0
+		if *v, n = binary.Uvarint(b); n <= 0 {
+			return Droppable{}, nil, false
+		}
+		b = b[n:]
+	}
+	d.Octiles, rest, ok = CutOctiles(b)
+	return d, rest, ok
+}
