@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -13,23 +14,53 @@ import (
 const leftAlone = 20
 
 // collectRange collects the blob files that have more than a little garbage, and whose values all are of tables with
-// keys of [lo, end). Files that cannot be read are left alone, but a failure that says nothing about them is returned.
+// keys of [lo, end), and joins the small ones. Files that cannot be read are left alone, but a failure that says
+// nothing about them is returned.
 //
 // It goes batch by batch: a batch takes little space before its files are gone, and between two of them the collection
 // that keeps blob files to their limit has its turn. Files that come meanwhile are left to that.
 func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
+	err := d.collectWhile(ctx, func(next uint64) *compaction { return d.pickGarbage(d.current, lo, end, next) })
+	if err != nil {
+		return err
+	}
+	return d.collectWhile(ctx, func(next uint64) *compaction { return d.pickJoin(d.current, lo, end, next) })
+}
+
+// collectWhile runs what pick returns, which is given the first number of files that come meanwhile, until that is nil.
+func (d *DB) collectWhile(ctx context.Context, pick func(next uint64) *compaction) error {
 	next := d.nextFile.Load()
 	for {
-		c, err := d.beginManual(ctx, func() *compaction { return d.pickGarbage(d.current, lo, end, next) })
+		c, err := d.beginManual(ctx, func() *compaction { return pick(next) })
 		err = d.runManual(ctx, c, err)
 		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); ofVictim && !vfs.IsDenied(err) {
+			if c.joins { // each of many that are damaged would begin it again
+				return nil
+			}
 			continue
 		}
 		if c == nil || err != nil {
 			return err
 		}
-		d.cleaner.Wait() // what the batch has emptied is gone before the next takes space
+		// What the batch has emptied is gone before the next takes space.
+		if d.cleaner.WaitContext(ctx) != nil {
+			return base.ContextError(ctx, "a compaction was broken off")
+		}
 	}
+}
+
+// pickJoin returns a compaction of tables of the last level with keys of [lo, end) that joins small blob files, or nil.
+// The caller holds d.mu.
+func (d *DB) pickJoin(v *version.Version, lo, end []byte, next uint64) *compaction {
+	tables := v.Levels[lastLevel].Overlapping(lo, end)
+	if v.BlobTotals().Files < leastJoined || len(v.Levels[lastLevel].RunsOver(lo, end)) != 1 {
+		return nil
+	}
+	c := d.joinWithin(v, tables, leastJoined, next)
+	if c != nil {
+		c.manual = true
+	}
+	return c
 }
 
 // pickGarbage returns a compaction of the tables of the last level that refer to the next batch of what collectRange

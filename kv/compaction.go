@@ -30,6 +30,7 @@ type compaction struct {
 	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
 	fair          bool                        // filters are those of fairFilters
 	collects      bool                        // rewrites tables in their run, for what they refer to
+	joins         bool                        // its values go into one blob file after the other: it has one range
 	gaps          [][]byte                    // where tables of the output's run end that lie between inputs
 
 	version   *version.Version // at the start; referred to

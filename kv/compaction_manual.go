@@ -11,8 +11,8 @@ import (
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
 // both included (nil: unbounded), into the last level, without what was deleted
-// or overwritten, and copies values that lie apart out of blob files with garbage, one batch of files after
-// the other. It needs as much free space as what it merges, and as a batch copies. It returns when
+// or overwritten. Then it copies separated values out of blob files that have garbage, and out of small ones, one
+// batch of files after the other. It needs as much free space as what it merges, and as a batch copies. It returns when
 // that is done; reads and writes go on meanwhile, and so do compactions in the background,
 // where they have nothing to do with what is merged: they keep level 0 short. After an
 // error the merge, or the batch, that it had begun has changed nothing.

@@ -80,7 +80,7 @@ func (d *DB) cut(c *compaction) ([]mergedRange, error) {
 		size += t.Size
 	}
 	n := d.rangesOf(size, d.targetFileSize(c.version, c.output))
-	if n < 2 || c.output == 0 {
+	if n < 2 || c.output == 0 || c.joins {
 		return make([]mergedRange, 1), nil
 	}
 	parts, err := d.partsOf(inputs, size/int64(n*partsPerRange))

@@ -123,7 +123,7 @@ func (d *DB) begin(c *compaction) {
 	c.joinRun()
 	c.older = d.current.OlderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
-	if !c.manual { // what was asked for ends for what it was asked for
+	if !c.manual && !c.joins { // what was asked for ends for what it was asked for
 		c.victims = d.compactions.collection.victims
 	}
 	for _, t := range c.tables() {

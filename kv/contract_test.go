@@ -41,11 +41,12 @@ var contracts = map[string]map[string][]string{
 	},
 	"Compact": {
 		"Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: " +
-			"unbounded), into the last level, without what was deleted or overwritten, and copies values that lie " +
-			"apart out of blob files with garbage, one batch of files after the other.": {
-			"TestCompactLeavesNoGarbage", "TestCompactionKeepsWhatReadersSee",
-			"TestOverwrittenVersionsGoWithTheirSnapshot",
+			"unbounded), into the last level, without what was deleted or overwritten.": {
+			"TestCompactionKeepsWhatReadersSee", "TestOverwrittenVersionsGoWithTheirSnapshot",
 			"TestCompactionsOfDisjointRangesDoNotWait", "TestModel"},
+		"Then it copies separated values out of blob files that have garbage, and out of small ones, one batch " +
+			"of files after the other.": {
+			"TestCompactLeavesNoGarbage", "TestCompactJoinsSmallBlobFiles"},
 		"It needs as much free space as what it merges, and as a batch copies.": {
 			"TestCompactKeepsItsInputUntilItIsDone", "TestCompactTakesTheSpaceOfABatch"},
 		"It returns when that is done; reads and writes go on meanwhile, and so do compactions in the " +

@@ -71,7 +71,10 @@ func (d *DB) pickCompaction() *compaction {
 	if c := d.pickDense(v, baseLevel); c != nil {
 		return c
 	}
-	return d.pickWaste(v, baseLevel)
+	if c := d.pickWaste(v, baseLevel); c != nil {
+		return c
+	}
+	return d.pickSmall(v)
 }
 
 // pickLevel0 takes all of level 0 down to the base level: its tables overlap, and

@@ -54,7 +54,10 @@ func (d *DB) pickTiered() *compaction {
 	if c := d.pickDenseRuns(v); c != nil {
 		return c
 	}
-	return d.pickWasteRuns(v)
+	if c := d.pickWasteRuns(v); c != nil {
+		return c
+	}
+	return d.pickSmall(v)
 }
 
 // runsAllowed returns how many sorted runs a level may have before it is compacted.

@@ -1,6 +1,7 @@
 package version
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -137,12 +139,20 @@ func (c *Cleaner) report(name string, err error) {
 }
 
 // Wait returns when everything handed in so far has been done.
-func (c *Cleaner) Wait() {
+func (c *Cleaner) Wait() { _ = c.WaitContext(context.Background()) }
+
+// WaitContext is Wait for a caller that waits no longer than ctx lasts. The error then is base.ErrContextEnded.
+func (c *Cleaner) WaitContext(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { c.change(func() {}) })()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.stopped && (c.busy || len(c.versions)+len(c.files)+len(c.blobs) > 0) {
+		if ctx.Err() != nil {
+			return base.ErrContextEnded
+		}
 		c.wake.Wait()
 	}
+	return nil
 }
 
 // Stop ends the goroutine. Tables of versions that are left, or that open iterators give

@@ -1,10 +1,13 @@
 package version
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -25,4 +28,20 @@ func TestFilesAreHeldWhileReadersAreNotKnown(t *testing.T) {
 	c.FS = mem
 	require.Equal(t, []string{"db/a", "db/b"}, c.removable(nil))
 	require.Zero(t, c.Held())
+}
+
+// A caller that waits for files to be removed waits no longer than its context lasts.
+func TestWaitForTheCleanerEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Cleaner{busy: true}
+		c.wake.L = &c.mu
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.WaitContext(ctx) }()
+		synctest.Wait()
+		require.Empty(t, ended)
+		cancel()
+		require.ErrorIs(t, <-ended, base.ErrContextEnded)
+	})
 }
