@@ -129,9 +129,9 @@ func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, 
 }
 
 // readForOperands is readApart for a pass that combines operands with the values. A value that is too long for an entry
-// which is made of operands stays under them, unread.
+// which is made of operands stays under them, unread; so does one that takes more than what a MemoryLimit has for it.
 func (d *DB) readForOperands(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-	read, limit := d.readApart(v), d.operands.limit()
+	read, limit := d.readApart(v), min(d.operands.limit(), d.opts.maxFolded())
 	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
 		if h, _, err := handleOf(k.User, value, k.Kind()); err == nil && h.Size > limit {
 			return dst, iterator.ErrStaysApart

@@ -32,6 +32,28 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 	}
 }
 
+// A flush or compaction does not read a value for operands that takes more memory than MemoryLimit leaves to it.
+func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
+	t.Parallel()
+	db, err := Open("db", &Options{fs: vfs.NewMem(), MemoryLimit: 8 << 20, Merger: Append(",")})
+	require.NoError(t, err)
+	m := model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
+	for k, v := range m {
+		setReader(t, db, k, strings.TrimSuffix(v, ",x,y"), NoSync)
+		require.NoError(t, db.Flush())
+	}
+	for _, x := range []string{"x", "y"} {
+		require.NoError(t, db.Merge([]byte("large"), []byte(x), NoSync))
+		require.NoError(t, db.Merge([]byte("small"), []byte(x), NoSync))
+	}
+	require.NoError(t, db.Flush())
+	require.NoError(t, db.Compact(nil, nil))
+	require.Less(t, db.Metrics().Blobs.Read, uint64(400<<10), "the small one")
+	require.Zero(t, db.Metrics().MergeFailures)
+	requireContents(t, m, db)
+	require.NoError(t, db.Close())
+}
+
 // Operands over a value of SetReader that is longer than what Set takes are read with it. Compactions combine the
 // operands with each other, and leave the value where it is, unread.
 func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {

@@ -89,6 +89,18 @@ const maxParts = 64 << 20
 // hold: above all the hashes of a new file's keys, of which its filter is made.
 func buffersLimit(limit int64) int64 { return min(limit/8, 16<<20) }
 
+// maxFolded returns the size of the largest value with which a flush or compaction combines operands: it has the value
+// and the result in memory.
+func (o *Options) maxFolded() int64 {
+	switch {
+	case o.MemoryBudget != nil:
+		return buffersLimit(o.MemoryBudget.limit) / 2
+	case o.MemoryLimit > 0:
+		return buffersLimit(o.MemoryLimit) / 2
+	}
+	return MaxValueSize
+}
+
 // groupBytes bounds what is committed at once: a memtable of it should not be larger than usual.
 func (o *Options) groupBytes() int {
 	if o.MemoryBudget != nil {

@@ -253,9 +253,11 @@ type Options struct {
 	RecoveryMode RecoveryMode
 
 	// TolerateMissingValues has Open take a store of which blob files are missing, or have another size than the
-	// manifest says. Each is told to the log and to Events.Quarantined. Reads of values in them fail with an error that
-	// matches ErrCorruption; all else is there, and can be written and deleted. Without it Open refuses the store and
-	// names the files.
+	// manifest says. Without it Open refuses the store and names the files. Each is told to the log and to
+	// Events.Quarantined. What is lost are the values in these files. Their keys stay: a read of such a value fails
+	// with an error that matches ErrCorruption, and so does one of operands of Merge over it. No read returns an older
+	// value in its place. All other values can be read, and every key can be written and deleted. Missing sorted
+	// files and logs are still errors of Open.
 	TolerateMissingValues bool
 
 	// InMemory keeps everything in memory and ignores the directory's name. For tests.
