@@ -2,7 +2,7 @@ package kv
 
 import "github.com/siftkv/siftkv/internal/version"
 
-// Flushes of a few large values make small blob files, and so does SetReader. Neighbouring tables of the last level are
+// Flushes of a few large values make small blob files, and so does SetReader. Neighbouring tables of the oldest run are
 // rewritten, and the values of many small files go into one. The background does that when nothing else is due, and
 // takes many files at once: a value is copied a few times before its file is no longer small. A merge for it has one
 // range, and so writes one small file at the most: the next finds nothing to join.
@@ -20,12 +20,15 @@ const (
 // pickSmall returns a compaction that joins small blob files in the background, or nil. It looks for them if the files
 // are small on average: that takes O(n), with n references of tables to blob files. The caller holds d.mu.
 func (d *DB) pickSmall(v *version.Version) *compaction {
-	totals, last := v.BlobTotals(), &v.Levels[lastLevel]
-	if totals.Files < manyJoined || totals.RecordBytes/uint64(totals.Files) >= d.smallSize(v) ||
-		len(last.Runs) != 1 || d.collecting() {
+	totals := v.BlobTotals()
+	if totals.Files < manyJoined || totals.RecordBytes/uint64(totals.Files) >= d.smallSize(v) || d.collecting() {
 		return nil
 	}
-	tables, most := last.Runs[0].Tables(), d.mostCollected(v)
+	oldest := v.Runs[len(v.Runs)-1] // which refers to some
+	if oldest.Level == 0 {
+		return nil
+	}
+	tables, most := oldest.Tables(), d.mostCollected(v)
 	for len(tables) > 0 {
 		n, size := 0, int64(0)
 		for n < len(tables) && (n == 0 || size+tables[n].Size <= most) {

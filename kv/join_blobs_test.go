@@ -15,7 +15,10 @@ import (
 // that is not small, whose name is returned.
 func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large string) {
 	o.SeparateFrom, o.leastStreamed, o.blobSize = 100, 400, 8000
-	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 2*n, 2*n+1, 2*n+2
+	if o.L0CompactionThreshold == 0 {
+		o.L0CompactionThreshold = 2 * n
+	}
+	o.L0SlowdownThreshold, o.L0StopThreshold = 2*n+1, 2*n+2
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m = model{}
@@ -64,7 +67,7 @@ func TestCompactJoinsSmallBlobFiles(t *testing.T) {
 func TestSmallBlobFilesAreJoinedInTheBackground(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered} {
-		o := &Options{fs: vfs.NewMem(), Compaction: kind}
+		o := &Options{fs: vfs.NewMem(), Compaction: kind, L0CompactionThreshold: 4}
 		const n = 300
 		db, m, large := openSmallBlobs(t, n, o)
 		require.Less(t, requireBlobs(t, db), n/2)
@@ -80,10 +83,11 @@ func TestSmallBlobFilesAreJoinedInTheBackground(t *testing.T) {
 // What a picker of the background leaves alone: few files, and one that outweighs the others.
 func TestFewSmallBlobFilesStay(t *testing.T) {
 	t.Parallel()
-	o := &Options{fs: vfs.NewMem()}
+	o := &Options{fs: vfs.NewMem(), L0CompactionThreshold: 4}
 	db, _, _ := openSmallBlobs(t, manyJoined/2, o)
-	require.NoError(t, db.CompactContext(t.Context(), []byte("zz"), nil))
+	settleStore(t, db)
 	db.mu.Lock()
+	require.Len(t, db.current.Levels[lastLevel].Runs, 1)
 	require.Nil(t, db.pickSmall(db.current))
 	db.mu.Unlock()
 	require.NoError(t, db.Close())

@@ -50,6 +50,9 @@ func OpenDirectory(fsys FS, dir string) (FS, *Directory, error) {
 // name, if the file system is a DirectoryOpener. It is cleaned, as names of files in it are (filepath.Join). An empty
 // name stays empty.
 func Absolute(fsys FS, dir string) (string, error) {
+	if r, ok := fsys.(interface{ relieves() FS }); ok {
+		fsys = r.relieves()
+	}
 	if _, ok := fsys.(DirectoryOpener); !ok || dir == "" {
 		return dir, nil
 	}

@@ -179,8 +179,10 @@ func TestAbsolute(t *testing.T) {
 		full, err := vfs.Absolute(vfs.OS, dir)
 		require.NoError(t, err)
 		require.Equal(t, want, full)
-		full, err = vfs.Absolute(vfs.NewMem(), dir)
-		require.NoError(t, err)
-		require.Equal(t, dir, full)
+		for _, mem := range []vfs.FS{vfs.NewMem(), vfs.NewReadLimit(1).Relieve(vfs.NewMem())} {
+			full, err = vfs.Absolute(mem, dir)
+			require.NoError(t, err)
+			require.Equal(t, dir, full)
+		}
 	}
 }

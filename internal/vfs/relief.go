@@ -28,6 +28,9 @@ func (r relieved) OpenDirectory(dir string) (FS, *Directory, error) {
 
 func (r relieved) hold(name string) (release func() error) { return hold(r.FS, name) }
 
+// relieves returns what the file system was made of.
+func (r relieved) relieves() FS { return r.FS }
+
 type relieved struct {
 	FS
 	limit *ReadLimit
