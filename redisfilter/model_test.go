@@ -249,9 +249,11 @@ func TestHostileValues(t *testing.T) {
 			for _, k := range srv.Client().Keys(ctx, "sk:*").Val() {
 				dump := srv.Client().Dump(ctx, k).Val()
 				for spoil, args := range spoils {
-					require.NoError(t, srv.Client().Del(ctx, k).Err())
-					cmd := append([]any{args[0], k}, args[1:]...)
-					require.NoError(t, srv.Client().Do(ctx, cmd...).Err())
+					spoiling := srv.Client().TxPipeline() // else a set that is open may put the key there in between
+					spoiling.Del(ctx, k)
+					spoiling.Do(ctx, append([]any{args[0], k}, args[1:]...)...)
+					_, err := spoiling.Exec(ctx)
+					require.NoError(t, err)
 					s.refresh(ctx)
 					maybe, err := s.MContains(ctx, keysTo(250))
 					for i := range maybe {
