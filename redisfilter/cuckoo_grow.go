@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
 )
@@ -83,21 +84,22 @@ func (overfullError) Unwrap() error { return ErrFull }
 func (l *lineage) grown(ctx context.Context, failed error) error {
 	cfg := l.view.Load().cfg
 	keys := max(cfg.Asked.Keys, cfg.Wanted)
-	var over overfullError
-	if errors.As(failed, &over) {
+	if over, ok := errors.AsType[overfullError](failed); ok {
 		keys = max(keys, over.keys)
 	}
-	keys += keys/4 + 1
-	if cfg.Asked.Kind != kindCuckoo || keys > cuckootable.MaxKeys {
+	if cfg.Asked.Kind != kindCuckoo || keys > mostGrown {
 		return failed
 	}
-	return l.agree(ctx, keys)
+	return l.agree(ctx, keys+keys/4+1)
 }
+
+// mostGrown is how many keys a set may have that is made larger.
+const mostGrown = min(cuckootable.MaxKeys, math.MaxInt) / 2
 
 // refusedFull has the set loaded again with more room, if it has a source, unless that is under way.
 func (l *lineage) refusedFull(ctx context.Context) {
 	cfg := l.view.Load().cfg
-	if cfg.outgrown() || cfg.Asked.Keys > cuckootable.MaxKeys/2 {
+	if cfg.outgrown() || cfg.Asked.Keys > mostGrown {
 		return
 	}
 	err := l.agree(ctx, 2*cfg.Asked.Keys)
