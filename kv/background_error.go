@@ -47,11 +47,9 @@ type resumer struct {
 	// Owned by the goroutine that resumes, or Close.
 	next *wal.Writer // a WAL that is ready to follow a broken one
 
-	// Guarded by DB.manifestMu: files that the broken manifest may name, or that may
+	// Guarded by DB.manifestMu: names of files that the broken manifest may name, or that may
 	// be in force themselves. They are removed when a new manifest is in force.
-	orphans     []uint64 // tables
-	orphanBlobs []uint64
-	manifests   []uint64
+	orphans []string
 }
 
 // backoff bounds the time between two attempts to resume: it doubles from first up
@@ -79,6 +77,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	if errors.Is(err, ErrFenced) {
 		broken |= fatal // it is another's store now
 	}
+	d.lacksSpace(err)
 	d.mu.Lock()
 	h := &d.resumer
 	first := d.failure == nil
@@ -103,6 +102,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	failure := d.failure
 	d.mu.Unlock()
 	d.progress.Broadcast()
+	d.scheduleCompactions() // a full disk does not keep them from going on
 	if first || worse {
 		d.log.Error("the store takes no writes", "dir", d.dir, "error", failure)
 		tell(d, "Failed", d.opts.Events.Failed, failure)

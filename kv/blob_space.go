@@ -10,7 +10,8 @@ import (
 // Blob files take what tables refer to, which is exact, and garbage, to which none refers any more. But
 // not all that is referred to is needed: an entry above may hide one below, and its value is garbage
 // once the two meet. How much that is was estimated when the tables above were written (see hidden.go). So what is
-// needed is what is live without what is hidden, and blob files keep to Options.BlobSpace times that.
+// needed is what is live without what is hidden, and blob files keep to Options.BlobSpace times that, or to less where
+// the disk has no more room.
 //
 // Two things make space. Merging tables down shows what was hidden, for the price of tables,
 // which is small: with r bytes of tables for a byte of values, r/h for each byte written if a share
@@ -67,6 +68,10 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	memtable := float64(d.opts.MemtableSize)
 	share := tables / max(s.live, 1)
 	s.allowed = max((d.opts.BlobSpace-1)*s.needed, leastWaste*float64(d.blobSizeFor(v)), tables/tablesPart)
+	if free := d.space.free.Load(); free < math.MaxInt64 { // what is over the limit is wanted for other things
+		room := s.garbage + s.hidden + s.dead + float64(free-d.spaceWanted(v))
+		s.allowed = min(s.allowed, max(room, s.needed/8, float64(d.blobSizeFor(v))/8))
+	}
 	s.mostHidden = min(max(math.Sqrt(share/3)*s.needed, min(memtable, s.allowed/2)), s.allowed/2)
 	s.batch = min(max(math.Sqrt(share/2)*s.needed, 0.02*s.needed, s.allowed/8), s.allowed/3)
 	return s

@@ -1,7 +1,9 @@
 package kv
 
 import (
+	"errors"
 	"io/fs"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -13,12 +15,14 @@ import (
 type boundedFS struct {
 	vfs.FS
 
-	mu    sync.Mutex
-	size  int64 // 0: no bound
-	files map[string]*boundedFile
-	used  int64
-	peak  int64 // the most that was used since it was last set
-	full  int   // writes that found no room
+	mu     sync.Mutex
+	size   int64 // 0: no bound
+	files  map[string]*boundedFile
+	used   int64
+	silent bool   // it does not say what is free
+	denied string // files with this in their names get no room; empty: all do
+	peak   int64  // the most that was used since it was last set
+	full   int    // writes that found no room
 }
 
 type boundedFile struct {
@@ -80,6 +84,30 @@ func (b *boundedFS) Rename(from, to string) error {
 // SyncFile implements vfs.FileSyncer.
 func (b *boundedFS) SyncFile(name string) error { return b.FS.(vfs.FileSyncer).SyncFile(name) }
 
+// FreeSpace implements vfs.FreeSpacer.
+func (b *boundedFS) FreeSpace(string) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.size == 0 || b.silent {
+		return 0, errors.ErrUnsupported
+	}
+	return b.size - b.used, nil
+}
+
+// bound sets how many bytes there are.
+func (b *boundedFS) bound(size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.size = size
+}
+
+// deny keeps files with this in their names from growing; if it is empty, all may.
+func (b *boundedFS) deny(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.denied = name
+}
+
 // Write takes what there is room for.
 func (f *boundedFile) Write(p []byte) (n int, err error) {
 	b := f.fs
@@ -87,7 +115,10 @@ func (f *boundedFile) Write(p []byte) (n int, err error) {
 	defer b.mu.Unlock()
 	room := len(p)
 	if b.size > 0 && !f.gone {
-		room = int(min(int64(room), b.size-b.used))
+		room = int(max(min(int64(room), b.size-b.used), 0))
+	}
+	if b.denied != "" && strings.Contains(f.name, b.denied) {
+		room = 0
 	}
 	n, err = f.WriteFile.Write(p[:room])
 	if !f.gone {

@@ -23,7 +23,6 @@ type collection struct {
 	victims map[uint64]bool  // of the batch; never changed, as compactions have it
 	waiting []*version.Table // that refer to victims, as far as that is known, by run and in key order
 	aside   map[uint64]bool  // files that could not be read, and are left alone
-	one     bool             // the disk was full: a batch is the emptiest file
 }
 
 // collectAtOnce is how many blob files' worth of records a collection copies at once: so much that few files are
@@ -75,7 +74,8 @@ func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
 // chooseVictims returns the emptiest files: as many as have the garbage that is over the limit, and a batch. None is
 // fuller than all are together, so that there is always more to free than at the average. Those with values of level
 // 0, which goes down before, are only taken on demand: of a log's values commits may have overwritten all but a few,
-// and level 0 may stay as it is for long. It takes O(n log n), with n files.
+// and level 0 may stay as it is for long. If the disk has no room to copy what is live in them, they are fewer. It
+// takes O(n log n), with n files.
 func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[uint64]bool {
 	left := d.stuckBlobs(v)
 	if left == nil {
@@ -96,8 +96,10 @@ func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[
 		}
 	}
 	victims, freed := map[uint64]bool{}, 0.0
+	room := d.space.free.Load() - d.spaceWanted(v) + 2*d.blobSizeFor(v)
 	for _, b := range emptiestFirst(files) {
-		if freed >= s.over()+s.batch || d.compactions.collection.one && len(victims) == 1 {
+		room -= int64(b.LiveBytes)
+		if freed >= s.over()+s.batch || room < 0 && len(victims) > 0 {
 			break
 		}
 		victims[b.Num] = true
@@ -147,6 +149,9 @@ func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
 func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*version.Table {
 	run, _ := v.RunOf(tables[0])
 	most, size := uint64(collectAtOnce*d.blobSizeFor(v)), uint64(0)
+	if d.shortOfSpace(v) {
+		most = 0
+	}
 	bytes := int64(0)
 	for n, t := range tables {
 		id, _ := v.RunOf(t)
@@ -206,7 +211,7 @@ func (c *compaction) noteGaps(run *version.Run) {
 func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *compaction {
 	id, _ := v.RunOf(tables[0])
 	last := &v.Levels[lastLevel]
-	if d.opts.Compaction != Leveled || id.Level < lastLevel || len(last.Runs) != 1 {
+	if d.opts.Compaction != Leveled || id.Level < lastLevel || len(last.Runs) != 1 || d.shortOfSpace(v) {
 		return nil
 	}
 	c := collect(v, tables)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -47,9 +46,6 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 		d.mu.Lock()
 		p := &d.compactions.pausedCompactions
 		p.wait, p.cause, p.readFailures = 0, nil, 0
-		if c.collects {
-			d.compactions.collection.one = false
-		}
 		p.paused = false // of one that failed beside it: what has worked says that it may work now
 		d.mu.Unlock()
 		return
@@ -74,9 +70,14 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 
 // pauseCompactions keeps compactions from starting for a while.
 func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
+	again := d.lacksSpace(err)
 	d.mu.Lock()
-	if errors.Is(err, syscall.ENOSPC) && d.collecting() {
-		d.compactions.collection = collection{aside: d.compactions.collection.aside, one: true}
+	if vfs.IsNoSpace(err) {
+		d.compactions.collection = collection{aside: d.compactions.collection.aside} // the next one takes less
+	}
+	if again {
+		d.mu.Unlock()
+		return
 	}
 	p := &d.compactions.pausedCompactions
 	p.cause = err
@@ -90,6 +91,9 @@ func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
 	restart(&p.timer, wait, d.resumeCompactions)
 	d.mu.Unlock()
 	d.log.Warn("a compaction failed and changed nothing; it is tried again", "wait", wait, "error", err)
+	if c.collects && vfs.IsNoSpace(err) {
+		_ = d.fail(0, compacting, err) // writers are told: they would take the room that is left
+	}
 	if damaged {
 		d.releaseLater(d.quarantine(c, err))
 	}

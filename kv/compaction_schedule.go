@@ -75,7 +75,7 @@ func (d *DB) scheduleCompactions() {
 
 // scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.failure == nil && !d.compactions.paused &&
+	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !d.compactions.paused &&
 		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
 		c := d.pickCompaction()
 		if c == nil {
@@ -99,6 +99,12 @@ func (d *DB) scheduleCompactionsLocked() {
 func (d *DB) runCompaction(c *compaction) {
 	err := d.compact(context.Background(), c)
 	d.afterCompaction(c, err, false)
+	if err == nil {
+		d.mu.Lock()
+		d.unpin(c)
+		d.mu.Unlock()
+		d.afterWork()
+	}
 	d.reschedule(func() { d.end(c) })
 }
 
@@ -150,8 +156,16 @@ func (d *DB) end(c *compaction) {
 	}
 	d.compactions.count(c, -1)
 	d.compactions.release(c.reserved)
-	d.unrefVersion(c.version)
+	d.unpin(c)
 	d.share.returnThread()
+}
+
+// unpin lets files go that a compaction has replaced. The caller holds d.mu.
+func (d *DB) unpin(c *compaction) {
+	if c.version != nil {
+		d.unrefVersion(c.version)
+		c.version = nil
+	}
 }
 
 // conflicts reports whether a compaction that nobody asked for has to be left: a running

@@ -68,6 +68,7 @@ type DB struct {
 
 	compactionRate rateLimiter
 	resumer        resumer
+	space          diskSpace
 	early          memtableWatch
 
 	operands operandMerger // of a store that follows a writer, guarded by mu

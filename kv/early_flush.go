@@ -126,8 +126,9 @@ func (d *DB) examineMemtable() (again time.Duration) {
 func (d *DB) flushReason(p pendingTable) string {
 	v := d.current
 	c := &d.compactions.pausedCompactions
-	if p.Entries+p.RangeDeletes == 0 || c.paused || c.cause != nil || v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
-		return "" // there is nothing to flush, or level 0 would only grow
+	if p.Entries+p.RangeDeletes == 0 || c.paused || c.cause != nil || v.NumRuns(0) >= d.opts.L0SlowdownThreshold ||
+		d.space.free.Load() < d.opts.MemtableSize {
+		return "" // there is nothing to flush, level 0 would only grow, or there is no room for it
 	}
 	if p.logEntries >= manyAtRest {
 		return reasonLongLog

@@ -87,6 +87,7 @@ func (d *DB) flushAll() {
 			d.flushing = false
 			d.mu.Unlock()
 			d.progress.Broadcast()
+			d.scheduleCompactions()
 			return
 		}
 		mems := d.visibleMemtables()
@@ -98,8 +99,11 @@ func (d *DB) flushAll() {
 		snapshots := d.snapshots.seqs()
 		d.mu.Unlock()
 		err := d.flush(flushJob{mems: mems, snapshots: snapshots, stoppable: true, limit: base.MaxSeqNum})
-		if err != nil && !errors.Is(err, errClosing) {
+		if err != nil && !errors.Is(err, errClosing) && !d.lacksSpace(err) {
 			_ = d.fail(0, "a flush", err) // who waits for the flush is told
+		}
+		if err == nil {
+			d.afterWork()
 		}
 		d.progress.Broadcast()
 		d.scheduleCompactions()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.streams.idle.L = &d.streams.mu
 	d.logValues.d = d
 	d.resumer.stop = make(chan struct{})
+	d.space.free.Store(math.MaxInt64)
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
@@ -320,6 +322,9 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) 
 	d.logNum = d.newFileNum()
 	d.features = v.Features()
 	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
+	if err != nil && d.lacksSpace(err) {
+		m, err = manifest.Create(d.fs, d.dir, d.newFileNum(), d.snapshotEdit(v))
+	}
 	if err != nil {
 		return err
 	}

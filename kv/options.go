@@ -95,7 +95,7 @@ type Options struct {
 	// is live, and what snapshots and iterators still see. Writes are delayed beyond the limit, by half of
 	// what a batch of collection or two memtables take, and wait at twice that, unless nothing can be had
 	// by waiting. A batch of new files comes on top of it while files are collected, and small stores may have a
-	// few files more.
+	// few files more. On a disk that is nearly full it is less.
 	BlobSpace float64
 
 	// SeparateAtCommit has values from SeparateFrom on written once, when they are committed: to a blob file beside

@@ -14,6 +14,12 @@ import (
 // holds d.mu.
 func (d *DB) pickCompaction() *compaction {
 	v := d.current
+	if d.collectsFirst(v) {
+		s := d.blobSpace(v)
+		if c := d.pickCollection(v, &s); c != nil {
+			return c
+		}
+	}
 	if d.opts.Compaction != Leveled {
 		return d.pickTiered()
 	}

@@ -49,12 +49,17 @@ func (d *DB) recover() error {
 		d.startReadOnly(v, mems, lastSeq)
 		return nil
 	}
-	if v, err = d.flushRecovered(v, mems, lastSeq); err != nil {
-		return err
+	d.space.ballast, _ = d.fs.Stat(d.ballastPath()) // 0: there is none
+	flushed, err := d.flushRecovered(v, mems, lastSeq)
+	if err != nil && d.lacksSpace(err) {
+		flushed, err = d.flushRecovered(v, mems, lastSeq)
+	}
+	if err != nil {
+		return d.explainFull(err, v, mems)
 	}
 	d.share.replaysOnly(0)
-	if err := d.start(v, lastSeq, d.newFileNum()); err != nil {
-		return err
+	if err := d.start(flushed, lastSeq, d.newFileNum()); err != nil {
+		return d.explainFull(err, v, mems)
 	}
 	d.removeObsolete()
 	d.scheduleCompactions()

@@ -54,6 +54,7 @@ func (d *DB) resumeWhenPossible() {
 		if again {
 			continue
 		}
+		d.lacksSpace(err)
 		d.log.Warn("the store could not resume", "dir", d.dir, "error", err)
 	}
 }
@@ -160,6 +161,9 @@ func (d *DB) restoreWriting(stoppable bool) error {
 		d.progress.Wait()
 	}
 	d.flushing = true
+	for d.fullDisk() && d.compactions.inBackground > 0 { // it takes the room
+		d.progress.Wait()
+	}
 	broken := d.resumer.broken
 	d.mu.Unlock()
 	defer func() {
@@ -167,6 +171,7 @@ func (d *DB) restoreWriting(stoppable bool) error {
 		d.flushing = false
 		d.mu.Unlock()
 		d.progress.Broadcast()
+		d.scheduleCompactions()
 	}()
 	if broken&fatal != 0 {
 		return d.failedError()
@@ -224,7 +229,7 @@ func (d *DB) replaceManifest() error {
 	num := d.newFileNum()
 	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
 	if err != nil {
-		h.manifests = append(h.manifests, num) // it may be in force for all we know
+		h.orphans = append(h.orphans, d.path(manifest.FileManifest, num)) // it may be in force for all we know
 		return err
 	}
 	old := d.manifest
@@ -233,34 +238,30 @@ func (d *DB) replaceManifest() error {
 	d.mu.Lock()
 	h.broken &^= brokenManifest
 	d.mu.Unlock()
-	for _, num := range append(h.manifests, old.Num()) {
-		d.cleaner.File(d.path(manifest.FileManifest, num))
+	for _, name := range append(h.orphans, d.path(manifest.FileManifest, old.Num())) {
+		d.cleaner.File(name)
 	}
-	for _, num := range h.orphans {
-		d.cleaner.File(d.path(manifest.FileTable, num))
-	}
-	for _, num := range h.orphanBlobs {
-		d.cleaner.File(d.path(manifest.FileBlob, num))
-	}
-	h.orphanBlobs = nil
-	h.manifests, h.orphans = nil, nil
+	h.orphans = nil
 	return nil
 }
 
-// orphan notes the tables and blob files of an edit that could not be made: they are removed when
-// no manifest can name them any more. The caller holds manifestMu.
-func (d *DB) orphan(e *manifest.Edit) {
+// orphan removes the tables and blob files of an edit that could not be made: at once if it is certain that no manifest
+// names them, otherwise when none can name them any more. The caller holds manifestMu.
+func (d *DB) orphan(e *manifest.Edit, unnamed bool) {
+	drop := func(name string) { d.resumer.orphans = append(d.resumer.orphans, name) }
+	if unnamed {
+		drop = d.cleaner.File
+	}
 	for _, a := range e.Added {
 		moved := slices.ContainsFunc(e.Deleted, func(t manifest.DeletedTable) bool { return t.Num == a.Table.Num })
 		if !moved {
-			d.resumer.orphans = append(d.resumer.orphans, a.Table.Num)
+			drop(d.tablePath(a.Table.Num))
 		}
 	}
 	for _, b := range e.AddedBlobs {
-		if d.held.get(b.Num) != nil {
-			continue // what refers to it is in memory still
+		if d.held.get(b.Num) == nil { // else what refers to it is in memory still
+			drop(d.blobPath(b.Num))
 		}
-		d.resumer.orphanBlobs = append(d.resumer.orphanBlobs, b.Num)
 	}
 }
 
@@ -315,6 +316,9 @@ func (d *DB) clearError(replaced brokenPart) {
 	h.broken &^= replaced
 	if h.broken == 0 {
 		d.failure = nil
+		if d.space.full.Load() { // collection goes on before writers do
+			d.compactions.paused, d.compactions.cause = false, nil
+		}
 		h.resumedAt = time.Now()
 		h.failed.Store(false)
 		d.noteRoom()

@@ -36,7 +36,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	base, failure, broken := d.current, d.failure, d.resumer.broken&brokenManifest != 0
 	d.mu.Unlock()
 	if broken {
-		d.orphan(e)
+		d.orphan(e, d.manifest.Torn())
 		return failure
 	}
 
@@ -46,7 +46,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	}
 	e.NextFile, e.LastSeq = d.nextFile.Load(), next.LastSeq
 	if err := d.appendEdit(e); err != nil {
-		d.orphan(e)
+		d.orphan(e, d.manifest.Torn())
 		return d.fail(brokenManifest, writingManifest, err)
 	}
 	// To open a table may ask filters. The edit is made, whatever they do: who needs the table opens it then.
@@ -95,8 +95,9 @@ func (d *DB) rotateManifest(v *version.Version) {
 	old, num := d.manifest, d.newFileNum()
 	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
 	if err != nil {
-		d.resumer.manifests = append(d.resumer.manifests, num) // it may be in force for all we know
-		_ = d.fail(brokenManifest, writingManifest, err)       // writers are told
+		name := d.path(manifest.FileManifest, num)
+		d.resumer.orphans = append(d.resumer.orphans, name) // it may be in force for all we know
+		_ = d.fail(brokenManifest, writingManifest, err)    // writers are told
 		return
 	}
 	d.manifest = next

@@ -90,7 +90,10 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 	const what = "starting a new log"
 	if next == nil {
 		var err error
-		if next, err = d.createLog(d.newFileNum()); err != nil {
+		if next, err = d.createLog(d.newFileNum()); err != nil && d.lacksSpace(err) {
+			next, err = d.createLog(d.newFileNum())
+		}
+		if err != nil {
 			// The log that is there is whole, and is not broken: if the store closes before it
 			// has resumed, it can be synced.
 			return nil, d.fail(brokenLog, what, err)

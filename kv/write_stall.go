@@ -25,13 +25,18 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slowDown(ctx, size)
-	for made := false; ; {
+	for made, asked := false, false; ; {
 		switch {
 		case d.failure != nil:
 			return nil, d.failure
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
-		case made, own == nil && d.mem.Reserve(arena):
+		case made:
+			d.early.written(d.mem)
+			return d.mem, nil
+		case d.collectsFirst(d.current) && d.makesBlobSpace():
+			d.stall(ctx, "the disk is full, and blob files wait to be collected")
+		case own == nil && d.mem.Reserve(arena):
 			d.early.written(d.mem)
 			return d.mem, nil
 		case d.closing:
@@ -43,6 +48,11 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 				return nil, d.describeFailure(compacting, err)
 			}
 			d.stall(ctx, "level 0 waits to be compacted")
+		case !asked && d.scarce():
+			d.mu.Unlock()
+			d.askSpace()
+			d.mu.Lock()
+			asked = true
 		case d.blobPressure() >= 1 && d.makesBlobSpace():
 			d.stall(ctx, "blob files wait to be collected")
 		default:
@@ -93,7 +103,7 @@ func (d *DB) stall(ctx context.Context, reason string) {
 
 // underPressure reports whether writes are slowed down. The caller holds d.mu.
 func (d *DB) underPressure() bool {
-	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0
+	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.full.Load()
 }
 
 // pressure says how badly writers have to be slowed down for level 0 and for blob files: not at 0, most at 1. The

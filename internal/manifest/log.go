@@ -20,20 +20,23 @@ type Log struct {
 
 // Create writes a manifest that begins with snapshot, the description of the
 // whole store, and makes it the one in force. When it returns, both are durable.
+// After an error the file is gone, unless it may be in force.
 func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
-	f, err := fs.Create(filepath.Join(dir, FileName(FileManifest, num)))
+	name := filepath.Join(dir, FileName(FileManifest, num))
+	f, err := fs.Create(name)
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{w: wal.NewWriter(f, num), f: f, num: num}
+	// The name of the manifest must last before CURRENT may name it.
 	if err = l.Append(snapshot); err == nil {
 		l.snapshot = l.Size()
-		// The name of the manifest must last before CURRENT may name it.
-		if err = fs.SyncDir(dir); err == nil {
-			err = SetCurrent(fs, dir, num)
-		}
+		err = fs.SyncDir(dir)
 	}
 	if err != nil {
+		return nil, errors.Join(err, l.Abandon(), fs.Remove(name))
+	}
+	if err = SetCurrent(fs, dir, num); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -48,6 +51,9 @@ func (l *Log) Append(e *Edit) error {
 	}
 	return l.w.Sync()
 }
+
+// Torn reports whether the last edit is certainly not in the file: its write has failed before its end.
+func (l *Log) Torn() bool { return l.w.Torn() }
 
 // Num returns the manifest's file number.
 func (l *Log) Num() uint64 { return l.num }

@@ -25,6 +25,7 @@ const (
 	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
 	FileOptions                  // SIFTKV-OPTIONS: what the store was last opened with
 	FileBlob                     // 000014.blob
+	FileBallast                  // BALLAST: bytes that mean nothing, and keep room on the disk
 )
 
 // Names of the files that have no number.
@@ -33,6 +34,7 @@ const (
 	LockName    = "LOCK"
 	RestoreName = "RESTORE"
 	OptionsName = "SIFTKV-OPTIONS"
+	BallastName = "BALLAST"
 	tempSuffix  = vfs.TempSuffix
 
 	readerPrefix = "READER-"
@@ -117,6 +119,8 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 		return FileRestore, 0
 	case OptionsName:
 		return FileOptions, 0
+	case BallastName:
+		return FileBallast, 0
 	case CurrentName + tempSuffix, RestoreName + tempSuffix, OptionsName + tempSuffix:
 		return FileTemp, 0
 	}

@@ -39,6 +39,7 @@ type Writer struct {
 	size   int64  // of the log, with buf
 	marked int64  // the last sync mark's offset
 	ended  bool   // the end-of-log mark is written
+	torn   bool   // the last write took a part of buf
 	closed bool   // guarded by syncing: the file is
 
 	flushed atomic.Int64 // bytes that the file has been given
@@ -135,6 +136,7 @@ func (w *Writer) Flush() error {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
+		w.torn = n < len(w.buf)
 		return w.fail(fmt.Errorf("write to log %d: %w", w.id, err))
 	}
 	w.flushed.Store(w.size)
@@ -258,6 +260,10 @@ func (w *Writer) Empty() bool { return w.size == fileHeaderSize && w.flushed.Loa
 
 // Synced reports whether everything that was flushed is known to be durable. It may run beside all other methods.
 func (w *Writer) Synced() bool { return w.synced.Load() >= w.flushed.Load() }
+
+// Torn reports whether the file has taken only a part of the last flush, which ends with a record: that record is not
+// in the log.
+func (w *Writer) Torn() bool { return w.torn }
 
 // Buffered returns the bytes that are appended and not flushed.
 func (w *Writer) Buffered() int { return len(w.buf) }

@@ -83,6 +83,10 @@ func comesAndGoes(name string) bool {
 	return kind == manifest.FileLock || kind == manifest.FileReader
 }
 
+// staysInPlace are the kinds of files that a repair in place leaves as they are.
+var staysInPlace = []manifest.FileKind{manifest.FileUnknown, manifest.FileTemp, manifest.FileOptions,
+	manifest.FileBallast}
+
 // setAside gives a second name, in lost, to every original that the repaired store
 // does without, and returns their names.
 func (r *repairer) setAside(names []string) ([]string, error) {
@@ -93,7 +97,7 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 		kept := kind == manifest.FileTable &&
 			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num }) ||
 			kind == manifest.FileBlob && blobs[num]
-		if kind != manifest.FileUnknown && kind != manifest.FileTemp && kind != manifest.FileOptions && !kept {
+		if !kept && !slices.Contains(staysInPlace, kind) {
 			aside = append(aside, name)
 		}
 	}

@@ -1,0 +1,202 @@
+package kv
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
+)
+
+// A crowdedStore is a store of 4 MiB in values of 16 KiB on a disk that is hardly larger.
+type crowdedStore struct {
+	*DB
+	t       *testing.T
+	disk    *boundedFS
+	opts    *Options
+	rng     *rand.Rand
+	bytes   *rand.ChaCha8
+	m       model
+	refused int // writes
+}
+
+const crowdedKeys, crowdedValue = 256, 16 << 10
+
+func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedStore {
+	t.Helper()
+	disk := newBoundedFS(0)
+	o := &Options{fs: disk, SeparateFrom: 1000, SeparateAtCommit: atCommit, MemtableSize: 128 << 10, blobSize: 64 << 10,
+		TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Compression: sstable.NoCompression, CacheSize: -1,
+		backoff: quickBackoff}
+	if change != nil {
+		change(o)
+	}
+	s := &crowdedStore{DB: openDir(t, "db", o), t: t, disk: disk, opts: o, rng: rand.New(rand.NewPCG(3, 4)),
+		bytes: rand.NewChaCha8([32]byte{5}), m: model{}}
+	for i := range crowdedKeys {
+		require.NoError(t, s.put(i))
+	}
+	require.NoError(t, s.Flush())
+	s.settle()
+	return s
+}
+
+// put sets a key to another value. A full disk may refuse it.
+func (s *crowdedStore) put(i int) error {
+	v := make([]byte, crowdedValue)
+	_, _ = s.bytes.Read(v)
+	k := fmt.Sprintf("key%06d", i)
+	err := s.Set([]byte(k), v, []*WriteOptions{NoSync, Sync}[s.rng.IntN(2)])
+	if err == nil {
+		s.m[k] = string(v)
+		return nil
+	}
+	require.ErrorIs(s.t, err, ErrReadOnly)
+	require.ErrorIs(s.t, err, syscall.ENOSPC)
+	s.refused++
+	return err
+}
+
+// overwrite sets keys at random until n writes have succeeded.
+func (s *crowdedStore) overwrite(n int) {
+	for range n {
+		for i := s.rng.IntN(crowdedKeys); s.put(i) != nil; {
+			s.untilResumed()
+		}
+	}
+}
+
+// reopened requires that a store has what was acknowledged, before it is closed and when it is open again.
+func (s *crowdedStore) reopened() {
+	requireContents(s.t, s.m, s.DB)
+	require.NoError(s.t, s.Close())
+	s.DB = openDir(s.t, "db", s.opts)
+	requireContents(s.t, s.m, s.DB)
+	require.NoError(s.t, s.verify(io.Discard))
+	require.NoError(s.t, s.Close())
+}
+
+// A store that is overwritten on a disk with room for little more than its limit of space goes on, whether the disk
+// says what is free or not: where the limit does not fit, more is collected.
+func TestOverwritesOnADiskThatIsNearlyFullGoOn(t *testing.T) {
+	t.Parallel()
+	for _, size := range []float64{1.75, 1.84} {
+		for _, atCommit := range []bool{false, true} {
+			for _, silent := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%v/%v/%v", size, atCommit, silent), func(t *testing.T) {
+					s := openCrowded(t, atCommit, nil)
+					s.disk.silent = silent
+					s.disk.bound(int64(size * crowdedKeys * crowdedValue))
+					for range scale.Count(3, 12) {
+						s.overwrite(crowdedKeys)
+					}
+					t.Logf("%d writes refused, %d found no room; %d collections", s.refused, s.disk.full,
+						s.counters.collections.Load())
+					if !silent {
+						require.Zero(t, s.refused, "writers wait instead")
+					}
+					s.reopened()
+				})
+			}
+		}
+	}
+}
+
+// A store on a disk that another has filled collects while it takes no writes, until it can flush what it has in
+// memory. Nobody makes room but the store: it begins with its ballast.
+func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
+	t.Parallel()
+	for _, atCommit := range []bool{false, true} {
+		for _, silent := range []bool{false, true} {
+			s := openCrowded(t, atCommit, func(o *Options) { o.BlobSpace = 3 })
+			s.disk.silent = silent
+			s.overwrite(crowdedKeys)
+			require.NoError(t, s.Flush())
+			s.settle()
+			for i := range 7 { // more than the ballast
+				require.NoError(t, s.put(i))
+			}
+			before := s.counters.collections.Load()
+			s.disk.bound(s.disk.measure())
+			require.Error(t, s.put(7))
+			requireContents(t, s.m, s.DB)
+			s.untilResumed()
+			require.Greater(t, s.counters.collections.Load(), before)
+			s.overwrite(crowdedKeys)
+			s.reopened()
+		}
+	}
+}
+
+// A store that cannot be opened for want of space says how much it needs, and needs no more.
+func TestAStoreSaysHowMuchRoomItNeedsToOpen(t *testing.T) {
+	t.Parallel()
+	for _, atCommit := range []bool{false, true} {
+		s := openCrowded(t, atCommit, func(o *Options) { o.blobSize = 512 << 10 }) // no ballast
+		for i := range 6 {
+			require.NoError(t, s.put(crowdedKeys+i))
+		}
+		s.disk.bound(s.disk.measure())
+		require.Error(t, s.put(0))
+		require.ErrorIs(t, s.Close(), syscall.ENOSPC)
+		_, err := Open("db", s.opts)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		said := regexp.MustCompile(`takes (\d+) bytes`).FindStringSubmatch(err.Error())
+		require.NotNil(t, said, "%v", err)
+		need, err := strconv.ParseInt(said[1], 10, 64)
+		require.NoError(t, err)
+		s.disk.bound(s.disk.measure() + need)
+		s.DB = openDir(t, "db", s.opts)
+		s.reopened()
+	}
+}
+
+// A store is opened on a full disk with the room of its ballast.
+func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
+	t.Parallel()
+	for _, atCommit := range []bool{false, true} {
+		s := openCrowded(t, atCommit, nil)
+		for i := range 3 {
+			require.NoError(t, s.put(crowdedKeys+i))
+		}
+		require.NoError(t, s.Close())
+		s.disk.bound(s.disk.measure())
+		s.DB = openDir(t, "db", s.opts)
+		s.reopened()
+	}
+}
+
+// An edit that finds no room in the manifest leaves no file that takes room, and neither does a manifest that takes its
+// place.
+func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
+	t.Parallel()
+	s := openCrowded(t, false, func(o *Options) { o.backoff = never })
+	named := func() (names []string) {
+		s.cleaner.Wait()
+		all, err := s.disk.List("db")
+		require.NoError(t, err)
+		for _, name := range all {
+			if kind, _ := manifest.ParseFileName(name); kind != manifest.FileWAL && kind != manifest.FileBallast {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	before := named()
+	require.NoError(t, s.put(0))
+	s.disk.deny("MANIFEST")
+	require.ErrorIs(t, s.Flush(), syscall.ENOSPC)
+	require.Equal(t, before, named())
+	require.ErrorIs(t, s.Close(), syscall.ENOSPC) // after another attempt
+	require.Equal(t, before, named())
+	s.disk.deny("")
+	s.DB = openDir(t, "db", s.opts)
+	s.reopened()
+}
