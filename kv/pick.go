@@ -23,6 +23,10 @@ func (d *DB) pickCompaction() *compaction {
 	if d.opts.Compaction != Leveled {
 		return d.pickTiered()
 	}
+	return d.pickLeveled(v)
+}
+
+func (d *DB) pickLeveled(v *version.Version) *compaction {
 	if c, several := d.pickSeveralRuns(v); several {
 		return c
 	}
@@ -56,16 +60,7 @@ func (d *DB) pickCompaction() *compaction {
 		case 0:
 			c, waits = d.pickLevel0(v, baseLevel)
 		default:
-			if space.hides() && space.hidingLevel(v) == s.level {
-				c = d.pickHiding(v, s.level)
-			}
-			full := v.Levels[s.level].Bytes > targets[s.level]
-			if c == nil && full {
-				c = d.pickFromLevel(v, s.level, d.mostAtOnce(targets[s.level]))
-			}
-			if c == nil && full { // what is damaged or busy may be beside files that are not
-				c = d.pickFromLevel(v, s.level, 0)
-			}
+			c = d.pickLowerLevel(v, &space, s.level, targets[s.level])
 		}
 		if c != nil {
 			return c
@@ -81,6 +76,20 @@ func (d *DB) pickCompaction() *compaction {
 		return c
 	}
 	return d.pickSmall(v)
+}
+
+// pickLowerLevel takes tables of a level down that hide values, or else some if the level is over its target.
+func (d *DB) pickLowerLevel(v *version.Version, s *blobSpace, level int, target int64) (c *compaction) {
+	if s.hides() && s.hidingLevel(v) == level {
+		c = d.pickHiding(v, level)
+	}
+	if c != nil || v.Levels[level].Bytes <= target {
+		return c
+	}
+	if c = d.pickFromLevel(v, level, d.mostAtOnce(target)); c == nil { // what is damaged or busy may be beside others
+		c = d.pickFromLevel(v, level, 0)
+	}
+	return c
 }
 
 // pickLevel0 takes all of level 0 down to the base level: its tables overlap, and

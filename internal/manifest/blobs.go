@@ -51,7 +51,7 @@ func (e *Edit) appendBlobs(field func(tag uint64, body []byte)) {
 	}
 	for i := range e.Added {
 		if t := &e.Added[i].Table; t.Garbage != (Garbage{}) {
-			field(tagGarbage, t.Garbage.Droppable.Append(appendUvarints(nil, t.Num, t.Garbage.Hides)))
+			field(tagGarbage, t.Garbage.Append(appendUvarints(nil, t.Num, t.Garbage.Hides)))
 		}
 	}
 }
