@@ -17,7 +17,7 @@ type Writer struct {
 
 	data  []byte // with room for the header, unless there are no entries
 	count uint32
-	given bool // data is somebody else's too
+	given bool // data is in use elsewhere too
 }
 
 // A Mark is a place between two entries of a Writer.
@@ -44,7 +44,7 @@ func (w *Writer) Reset() {
 	*w = Writer{data: data}
 }
 
-// Give notes that somebody else uses the entries of the record, for good: what is there is never overwritten.
+// Give notes that the entries of the record stay in use elsewhere: they are never overwritten.
 func (w *Writer) Give() { w.given = true }
 
 // Add appends an entry whose value is value followed by more.

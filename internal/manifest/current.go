@@ -3,7 +3,6 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -41,7 +40,7 @@ var ErrNotCurrent = errors.New("not a line that this store writes")
 // file, the error matches fs.ErrNotExist.
 func Current(fs vfs.FS, dir string) (num uint64, err error) {
 	name := filepath.Join(dir, CurrentName)
-	data, err := readSmallFile(fs, name, maxCurrentSize)
+	data, err := vfs.ReadSmallFile(fs, name, maxCurrentSize)
 	if err != nil {
 		return 0, err
 	}
@@ -74,22 +73,4 @@ func ParseCurrent(text string) (uint64, error) {
 		return 0, fmt.Errorf("%.100q is not a manifest's name", name)
 	}
 	return num, nil
-}
-
-// readSmallFile returns the first most bytes of a file, or all that there are.
-func readSmallFile(fs vfs.FS, name string, most int64) (data []byte, err error) {
-	f, err := fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data = make([]byte, min(size, most))
-	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return data, nil
 }

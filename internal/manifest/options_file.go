@@ -62,7 +62,7 @@ func SetOptions(fsys vfs.FS, dir string, o StoredOptions) error {
 // version wrote it, and base.ErrCorruption if it is damaged, or changed by hand.
 func Options(fsys vfs.FS, dir string) (o StoredOptions, err error) {
 	name := filepath.Join(dir, OptionsName)
-	data, err := readSmallFile(fsys, name, maxOptionsSize)
+	data, err := vfs.ReadSmallFile(fsys, name, maxOptionsSize)
 	if err != nil {
 		return o, err
 	}

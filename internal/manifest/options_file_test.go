@@ -32,7 +32,7 @@ func TestGoldenOptionsFile(t *testing.T) {
 	names, err := mem.List("db")
 	require.NoError(t, err)
 	require.Equal(t, []string{OptionsName}, names)
-	text, err := readSmallFile(mem, "db/"+OptionsName, maxOptionsSize)
+	text, err := vfs.ReadSmallFile(mem, "db/"+OptionsName, maxOptionsSize)
 	require.NoError(t, err)
 	golden.File(t, "testdata/options.golden", text)
 
@@ -47,7 +47,7 @@ func TestADamagedOptionsFileIsNoticed(t *testing.T) {
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("db"))
 	require.NoError(t, SetOptions(mem, "db", sampleOptions))
-	good, err := readSmallFile(mem, "db/"+OptionsName, maxOptionsSize)
+	good, err := vfs.ReadSmallFile(mem, "db/"+OptionsName, maxOptionsSize)
 	require.NoError(t, err)
 	damaged := func(data []byte) {
 		require.NoError(t, vfs.ReplaceFile(mem, "db/"+OptionsName, data))

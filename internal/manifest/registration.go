@@ -137,7 +137,7 @@ func Readers(fsys vfs.FS, dir string) (n int, oldest Position, err error) {
 // needs returns the position that a registration names; if it names none, that
 // before all others.
 func needs(fsys vfs.FS, name string) Position {
-	data, err := readSmallFile(fsys, name, maxCurrentSize)
+	data, err := vfs.ReadSmallFile(fsys, name, maxCurrentSize)
 	if err != nil {
 		return Position{}
 	}

@@ -39,7 +39,7 @@ func SetRestore(fsys vfs.FS, dir string, s RestoreState) error {
 // state is zero.
 func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
 	name := filepath.Join(dir, RestoreName)
-	data, err := readSmallFile(fsys, name, maxCurrentSize)
+	data, err := vfs.ReadSmallFile(fsys, name, maxCurrentSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

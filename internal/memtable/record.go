@@ -108,7 +108,7 @@ func balancedHeight(i int) int { return min(1+bits.TrailingZeros(uint(i)+1)/2, m
 func NewForRecord(o *Order) *Memtable { return o.layout().inHeap() }
 
 // Fill adds the entries of a record of an order to an empty memtable that was made for it. The memtable keeps the
-// record, whose entries nobody may change from now on. Nothing else adds to the memtable, but FoldOperands afterwards.
+// record, whose entries must not change from now on. Nothing else adds to the memtable, but FoldOperands afterwards.
 func (m *Memtable) Fill(record []byte, o *Order) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {

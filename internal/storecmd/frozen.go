@@ -1,7 +1,6 @@
 package storecmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
 	name := filepath.Join(objectsRoot, manifest.CurrentName)
 	if _, err = f.List(objectsRoot); err == nil {
 		if _, missing := f.Stat(name); missing == nil {
-			f.current, err = readFile(f.FS, name)
+			f.current, err = vfs.ReadSmallFile(f.FS, name, 1<<16)
 		}
 	}
 	if err == nil {
@@ -73,7 +72,7 @@ func (f *frozenFS) Close() error { return errors.Join(f.FS.Close(), f.objects.St
 // Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
 	if f.current != nil && filepath.Clean(name) == filepath.Join(objectsRoot, manifest.CurrentName) {
-		return memoryFile{bytes.NewReader(f.current)}, nil
+		return vfs.FileOf(f.current), nil
 	}
 	return f.FS.Open(name)
 }
@@ -98,30 +97,6 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 		return err
 	}
 	return survey.Outlived(damage, names)
-}
-
-// A memoryFile is a file in memory.
-type memoryFile struct{ *bytes.Reader }
-
-func (f memoryFile) Size() (int64, error) { return f.Reader.Size(), nil }
-func (memoryFile) Close() error           { return nil }
-
-// readFile returns what a small file has.
-func readFile(fsys vfs.FS, name string) (data []byte, err error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data = make([]byte, size)
-	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return data, nil
 }
 
 // openFile opens a file of the disk, or one of a store in an object store, whose name ends the URL's path. It returns

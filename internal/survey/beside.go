@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,7 @@ type frozenFS struct {
 }
 
 func (f *frozenFS) freeze() (err error) {
-	if f.current, err = readSmall(f.FS, f.path(manifest.CurrentName)); err != nil {
+	if f.current, err = vfs.ReadSmallFile(f.FS, f.path(manifest.CurrentName), 1<<16); err != nil {
 		return err
 	}
 	if err = f.freezeManifest(); err != nil {
@@ -184,7 +183,7 @@ func (f *frozenFS) List(dir string) ([]string, error) {
 // Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
 	if name == f.path(manifest.CurrentName) {
-		return memoryFile{bytes.NewReader(f.current)}, nil
+		return vfs.FileOf(f.current), nil
 	}
 	file, err := f.FS.Open(name)
 	if size, ok := f.sizes[filepath.Base(name)]; ok && err == nil && filepath.Dir(name) == f.dir {
@@ -229,31 +228,3 @@ func (f frozenFile) Size() (int64, error) {
 	size, err := f.ReadFile.Size()
 	return min(size, f.size), err
 }
-
-// A memoryFile is a file in memory.
-type memoryFile struct{ *bytes.Reader }
-
-func (f memoryFile) Size() (int64, error) { return f.Reader.Size(), nil }
-func (memoryFile) Close() error           { return nil }
-
-// readSmall returns what a small file has.
-func readSmall(fsys vfs.FS, name string) (data []byte, err error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data = make([]byte, min(size, maxCurrent))
-	n, err := f.ReadAt(data, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return data[:n], err
-}
-
-// maxCurrent is more than a CURRENT file has.
-const maxCurrent = 4097
