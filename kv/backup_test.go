@@ -222,7 +222,7 @@ func backupStoreFrom(t *testing.T, from int) (*DB, model) {
 	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100,
 		L0SlowdownThreshold: 200, L0StopThreshold: 300, SeparateFrom: from})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	closeAtEnd(t, db)
 	return db, addTables(t, db, model{}, "first", 3)
 }
 

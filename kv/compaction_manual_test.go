@@ -121,7 +121,7 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- db.Compact(nil, nil) }()
 		<-fsys.held
-		for i := range 400 {
+		for i := range 100 {
 			write(i)
 		}
 		requireContents(t, want, db)

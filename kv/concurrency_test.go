@@ -26,7 +26,6 @@ type stressRun struct {
 const (
 	stressWriters = 4
 	stressKeys    = 40
-	stressWrites  = 1500 // of each writer
 )
 
 func (r *stressRun) keys(n int) (a, b []byte) {
@@ -34,9 +33,10 @@ func (r *stressRun) keys(n int) (a, b []byte) {
 }
 
 func (r *stressRun) write(w int) {
+	writes := scale.Count(200, 1500)
 	rng := rand.New(rand.NewPCG(uint64(w), 5))
 	pad := bytes.Repeat([]byte("x"), 400)
-	for i := 1; i <= stressWrites; i++ {
+	for i := 1; i <= writes; i++ {
 		n := w + stressWriters*rng.IntN(stressKeys/stressWriters)
 		first, second := r.keys(n)
 		v := append(strconv.AppendInt(nil, int64(i), 10), ' ')

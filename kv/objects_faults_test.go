@@ -62,6 +62,7 @@ var storeFaults = map[string]objstoretest.Rule{
 
 // A store is what it should be, and no call fails, whatever the network does.
 func TestAnObjectStoreWithTroubles(t *testing.T) {
+	t.Parallel()
 	for name, rule := range storeFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -174,7 +174,7 @@ func (r *rangeRun) walkInTx() {
 func TestRangeFiltersTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "iterators of one goroutine")
-	seeds := scale.Count(12, 120)
+	seeds := scale.Count(6, 120)
 	for _, policy := range rangePolicies(t) {
 		denied := uint64(0)
 		for seed := range uint64(seeds) {

@@ -15,6 +15,7 @@ func closeAtEnd(tb testing.TB, db *DB) {
 		if !db.closed.Load() {
 			require.NoError(tb, db.Close())
 		}
+		db = nil // a parallel test that has ended keeps its functions until all tests end
 	})
 }
 

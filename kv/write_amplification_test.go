@@ -86,7 +86,7 @@ func (o overwriting) siftKV(t testing.TB) overwritten {
 	db, err := Open("", &Options{InMemory: true, MemtableSize: int64(size), TargetFileSize: int64(o.memtable),
 		BaseLevelSize: 2 * int64(o.memtable), Compression: sstable.NoCompression, MaxConcurrentCompactions: 1})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	closeAtEnd(t, db)
 	return overwrittenSift{db, t, o.rest}
 }
 

@@ -142,6 +142,9 @@ func (l *Logs) Close() error {
 	}
 	if !l.closed {
 		l.closed = true
+		if l.timer != nil {
+			l.timer.Stop() // it holds what the store had in memory
+		}
 		l.fail(ErrClosed)
 		l.changed.Broadcast()
 	}

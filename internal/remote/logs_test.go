@@ -93,6 +93,21 @@ func TestLogsShareAPutInTheOrderOfWrites(t *testing.T) {
 	requireFenced(t, err, 5)
 }
 
+// A timer that runs on would hold all that the store had in memory.
+func TestTheTimerOfLogsEndsWithThem(t *testing.T) {
+	logs, _, _, err := openAll(t.Context(), eager(New(objstore.NewMem(), "entry/", Options{})),
+		LogOptions{Interval: time.Hour})
+	require.NoError(t, err)
+	f, err := logs.Create(1)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("what is buffered"))
+	require.NoError(t, err)
+	timer := logs.timer
+	require.NotNil(t, timer)
+	require.NoError(t, logs.Close())
+	require.False(t, timer.Stop(), "it runs on")
+}
+
 func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 	mem := objstore.NewMem()
 	logs, _ := recoverLogs(t, mem)
