@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -239,8 +240,13 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	for i := range n {
 		keys = append(keys, fmt.Appendf(nil, "key%03d", i))
 	}
-	_, err = db.MultiGet(keys)
-	requireDamage(t, err, name, -1)
+	for _, asked := range [][][]byte{keys, {keys[bad]}} {
+		_, err = db.MultiGet(asked)
+		requireDamage(t, err, name, -1)
+		damaged, ok := errors.AsType[*ValueError](err)
+		require.True(t, ok)
+		require.Equal(t, keys[bad], damaged.Key)
+	}
 	values, err := db.MultiGet(slices.Delete(keys, bad, bad+1))
 	require.NoError(t, err)
 	for i, v := range values {

@@ -39,8 +39,9 @@ func (i *Iterator) Expiry() time.Time {
 	return expiryTime(c.expiry)
 }
 
-// A ValueError says that an iterator came to a key whose value it cannot show: the value is damaged or cannot be read,
-// or its operands cannot be combined. The iterator is on no entry then, and Next and Prev go on from the key.
+// A ValueError says of which key MultiGet could not read the value, or that an iterator came to a key whose value it
+// cannot show: the value is damaged or cannot be read, or its operands cannot be combined. The iterator is on no entry
+// then, and Next and Prev go on from the key.
 type ValueError struct {
 	Key   []byte
 	Cause error
@@ -56,10 +57,18 @@ func (e *ValueError) Unwrap() error { return e.Cause }
 
 // cannotShow returns the error of a move to i.key; nil if err is nil.
 func (i *cursor) cannotShow(err error) error {
-	if _, ok := errors.AsType[*ValueError](err); ok || err == nil {
+	if err == nil {
+		return nil
+	}
+	return withKey(i.key, err)
+}
+
+// withKey returns an error as a ValueError.
+func withKey(key []byte, err error) error {
+	if _, ok := errors.AsType[*ValueError](err); ok {
 		return err
 	}
-	return &ValueError{Key: append([]byte{}, i.key...), Cause: err}
+	return &ValueError{Key: append([]byte{}, key...), Cause: err}
 }
 
 // passable reports whether the last move ended at a value that cannot be shown, so that the next may go on from i.key.

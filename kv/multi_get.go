@@ -23,7 +23,7 @@ import (
 // blocks are fetched side by side, of several files at a time, for fewer than two times the requests
 // of Gets, whatever filters let pass.
 //
-// With an error, which is that of the first of keys that has one, values is nil. Short
+// With an error, which is a *ValueError of the first of keys that has one, values is nil. Short
 // values share memory, up to 64 KiB of it: who keeps one of them keeps that.
 func (d *DB) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	return d.multiGet(keys, base.MaxSeqNum)
@@ -99,7 +99,7 @@ func (d *DB) getEach(s *readState, counters *stripe, values, keys [][]byte, at b
 		l.sampled = i%sampledOneIn == first
 		ok, err := l.run(s)
 		if err != nil {
-			return err
+			return withKey(key, err)
 		}
 		if ok {
 			values[i] = l.appendValue(nil)
@@ -120,7 +120,7 @@ func (d *DB) multiGetOf(s *readState, counters *stripe, values, keys [][]byte, a
 		m.run(keys, from, min(from+multiGetRun, len(keys)))
 		for i := range m.keys {
 			if k := &m.keys[i]; k.err != nil && k.place < failed {
-				failed, failure = k.place, k.err
+				failed, failure = k.place, withKey(k.key, k.err)
 			}
 		}
 		if failure == nil {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/stretchr/testify/require"
 )
@@ -128,7 +129,7 @@ func TestDamageToAHomeFile(t *testing.T) {
 		"it is damaged":         {func(b []byte) []byte { b[30] ^= 1; return b }, damaged},
 		"it has more":           {func(b []byte) []byte { return append(b, ' ') }, damaged},
 		"it is another store's": {func([]byte) []byte { return foreign }, []error{ErrForeignDirectory}},
-		"it is of a later format": {func([]byte) []byte { return []byte("siftkv-log format=2 x\n") },
+		"it is of a later format": {func([]byte) []byte { return base.SealLine("siftkv-log format=2 x") },
 			[]error{ErrNewerFormat}},
 	} {
 		t.Run(name, func(t *testing.T) {

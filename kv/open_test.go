@@ -55,8 +55,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	newer := strings.Replace(string(line), "format=1 ", "format=2 sharding=yes ", 1)
 	require.NotEqual(t, string(line), newer)
 	newer, _, _ = strings.Cut(newer, " crc=")
-	newer = fmt.Sprintf("%s crc=%08x\n", newer, base.Checksum(0, 0, []byte(newer)))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, manifest.CurrentName), []byte(newer), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, manifest.CurrentName), base.SealLine(newer), 0o600))
 	before := readDir(t, dir)
 	for _, o := range []*Options{nil, {ReadOnly: true}} {
 		_, err = Open(dir, o)

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -72,7 +74,8 @@ func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
 	reopen(t, dir, tinyOptions())
 	good, err := os.ReadFile(name)
 	require.NoError(t, err)
-	const newer = "# siftkv options=9 format=9 release=v9\n"
+	newer := "# siftkv options=9 format=9 release=v9\n"
+	newer += fmt.Sprintf("# crc=%08x\n", base.Checksum(0, 0, []byte(newer)))
 	for what, spoil := range map[string]func() error{
 		"missing":     func() error { return os.Remove(name) },
 		"empty":       func() error { return os.WriteFile(name, nil, 0o600) },

@@ -202,6 +202,9 @@ func TestNewerFormatsAreRefusedByName(t *testing.T) {
 	m := sampleMark().Append(nil)
 	m[8] = MarkVersion + 1
 	_, err = DecodeMark(m)
+	require.ErrorIs(t, err, base.ErrCorruption, "the checksum tells a damaged version from a newer one")
+	copy(m[len(m)-4:], checksumOf(m[:len(m)-4]))
+	_, err = DecodeMark(m)
 	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 }
 

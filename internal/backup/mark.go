@@ -75,13 +75,13 @@ func DecodeMark(b []byte) (*Mark, error) {
 	if len(b) < markHeaderSize+4 || string(b[:8]) != markMagic {
 		return nil, base.Corruptf("", 0, "this is no backup mark")
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v > MarkVersion {
-		return nil, fmt.Errorf("backup mark: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
-			MarkVersion)
-	}
 	n := len(b) - 4
 	if binary.LittleEndian.Uint32(b[n:]) != base.Checksum(0, 0, b[:n]) {
 		return nil, base.Corruptf("", 0, "a backup mark's checksum does not match")
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v > MarkVersion {
+		return nil, fmt.Errorf("backup mark: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
+			MarkVersion)
 	}
 	count := int(binary.LittleEndian.Uint32(b[12:]))
 	if (n-markHeaderSize)%markFileSize != 0 || count != (n-markHeaderSize)/markFileSize {

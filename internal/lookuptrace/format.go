@@ -140,11 +140,11 @@ func (h Header) encode() []byte {
 
 // decodeHeader reads a header of headerSize bytes that begin with the magic.
 func decodeHeader(b []byte) (Header, error) {
-	if v := binary.LittleEndian.Uint32(b[8:]); v > version {
-		return Header{}, fmt.Errorf("%w (it has version %d, this one reads up to %d)", ErrNewerFormat, v, version)
-	}
 	if base.Checksum(0, 0, b[:headerSize-4]) != binary.LittleEndian.Uint32(b[headerSize-4:]) {
 		return Header{}, errors.New("header: wrong checksum")
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v > version {
+		return Header{}, fmt.Errorf("%w (it has version %d, this one reads up to %d)", ErrNewerFormat, v, version)
 	}
 	flags := binary.LittleEndian.Uint32(b[12:])
 	h := Header{

@@ -18,8 +18,7 @@ const FormatVersion = 1
 //
 //	siftkv format=1 manifest=MANIFEST-000007 crc=89abcdef
 //
-// crc is the CRC-32C of all before " crc", bound to (0, 0), in hexadecimal. It has this place in every version of the
-// format, so that a damaged version is not taken for a newer one.
+// It is sealed: see base.SealLine.
 
 // maxCurrentSize is far more than a CURRENT file has.
 const maxCurrentSize = 4096
@@ -28,8 +27,7 @@ const maxCurrentSize = 4096
 // returns, the change is durable.
 func SetCurrent(fs vfs.FS, dir string, num uint64) error {
 	line := fmt.Sprintf("siftkv format=%d manifest=%s", FormatVersion, FileName(FileManifest, num))
-	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-	return vfs.ReplaceFile(fs, filepath.Join(dir, CurrentName), []byte(line))
+	return vfs.ReplaceFile(fs, filepath.Join(dir, CurrentName), base.SealLine(line))
 }
 
 // ErrNotCurrent is matched when a CURRENT file does not begin as this program
@@ -60,8 +58,8 @@ func ParseCurrent(text string) (uint64, error) {
 	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
 		return 0, ErrNotCurrent
 	}
-	line, crc, ok := strings.Cut(text, " crc=")
-	if !ok || crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) {
+	line, ok := base.UnsealLine(text)
+	if !ok {
 		return 0, errors.New("checksum does not match")
 	}
 	if version > FormatVersion {

@@ -62,10 +62,7 @@ func requireLineBounded(tb testing.TB, text string) {
 	})
 }
 
-// sealedLine gives a line its checksum.
-func sealedLine(line string) string {
-	return fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-}
+func sealedLine(line string) string { return string(base.SealLine(line)) }
 
 func TestHostileLines(t *testing.T) {
 	lines := []string{

@@ -163,7 +163,7 @@ func TestLogAndCurrent(t *testing.T) {
 
 func TestADamagedCurrentIsNamed(t *testing.T) {
 	good := fmt.Sprintf("siftkv format=%d manifest=MANIFEST-000003", FormatVersion)
-	good = fmt.Sprintf("%s crc=%08x\n", good, base.Checksum(0, 0, []byte(good)))
+	good = sealedLine(good)
 	num, err := ParseCurrent(good)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, num)
@@ -178,7 +178,7 @@ func TestADamagedCurrentIsNamed(t *testing.T) {
 		require.Error(t, err)
 	}
 	newer := "siftkv format=2 manifest=x"
-	_, err = ParseCurrent(fmt.Sprintf("%s crc=%08x\n", newer, base.Checksum(0, 0, []byte(newer))))
+	_, err = ParseCurrent(sealedLine(newer))
 	require.ErrorIs(t, err, ErrNewerFormat)
 	_, err = ParseCurrent(strings.Replace(good, "format=1", "format=3", 1))
 	require.NotErrorIs(t, err, ErrNewerFormat, "a bit of the version")

@@ -83,13 +83,13 @@ func ParseStoredOptions(text string) (o StoredOptions, err error) {
 	if _, err := fmt.Sscanf(first+"\n", optionsLine, &version, &o.Format, &o.Release); err != nil {
 		return StoredOptions{}, errors.New("it does not begin as such a file")
 	}
-	if version > optionsVersion {
-		return StoredOptions{}, fmt.Errorf("%w: options of version %d, this program reads up to %d", ErrNewerFormat,
-			version, optionsVersion)
-	}
 	end := len(text) - optionsTrail
 	if end <= len(first) || text[end:] != fmt.Sprintf("%s%08x\n", optionsEnd, base.Checksum(0, 0, []byte(text[:end]))) {
 		return StoredOptions{}, errors.New("checksum does not match")
+	}
+	if version > optionsVersion {
+		return StoredOptions{}, fmt.Errorf("%w: options of version %d, this program reads up to %d", ErrNewerFormat,
+			version, optionsVersion)
 	}
 	o.Text = text[len(first)+1 : end]
 	return o, nil

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -52,7 +51,8 @@ func TestADamagedOptionsFileIsNoticed(t *testing.T) {
 	damaged := func(data []byte) {
 		require.NoError(t, vfs.ReplaceFile(mem, "db/"+OptionsName, data))
 		_, err := Options(mem, "db")
-		require.True(t, errors.Is(err, base.ErrCorruption) || errors.Is(err, ErrNewerFormat), "%q: %v", data, err)
+		require.ErrorIs(t, err, base.ErrCorruption, "%q", data)
+		require.NotErrorIs(t, err, ErrNewerFormat, "%q", data)
 	}
 	for i := range good {
 		damaged(good[:i])
@@ -64,7 +64,8 @@ func TestADamagedOptionsFileIsNoticed(t *testing.T) {
 	}
 	damaged(append(good, '\n'))
 	damaged([]byte("# siftkv options=2 format=1 release=v9\n"))
-	require.NoError(t, vfs.ReplaceFile(mem, "db/"+OptionsName, []byte("# siftkv options=2 format=1 release=v9\n")))
+	newer := sealedOptions("# siftkv options=2 format=1 release=v9\n")
+	require.NoError(t, vfs.ReplaceFile(mem, "db/"+OptionsName, []byte(newer)))
 	_, err = Options(mem, "db")
 	require.ErrorIs(t, err, ErrNewerFormat)
 	require.ErrorContains(t, err, OptionsName)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -78,12 +77,11 @@ func (r *Registration) Set(at Position) error {
 		return nil
 	}
 	line := fmt.Sprintf("siftkv reader pid=%d manifest=%d offset=%d", os.Getpid(), at.Manifest, at.Offset)
-	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
 	f, err := r.fs.Create(r.name)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, line)
+	_, err = f.Write(base.SealLine(line))
 	if err = errors.Join(err, f.Close()); err == nil {
 		r.at = at
 	}
@@ -141,8 +139,8 @@ func needs(fsys vfs.FS, name string) Position {
 	if err != nil {
 		return Position{}
 	}
-	line, crc, ok := strings.Cut(string(data), " crc=")
-	if !ok || crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) {
+	line, ok := base.UnsealLine(string(data))
+	if !ok {
 		return Position{}
 	}
 	var pid int

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -15,7 +14,7 @@ import (
 //
 //	siftkv restore=1 done=0123456789abcdef manifest=7 doing=0123456789abcdef offset=4096 crc=89abcdef
 //
-// crc is as in CURRENT. The line is replaced in one rename.
+// It is sealed as that of CURRENT. The line is replaced in one rename.
 
 // A RestoreState is what a restore has done to a directory.
 type RestoreState struct {
@@ -31,8 +30,7 @@ const restoreLine = "siftkv restore=1 done=%016x manifest=%d doing=%016x offset=
 // are the names of all other files in the directory.
 func SetRestore(fsys vfs.FS, dir string, s RestoreState) error {
 	line := fmt.Sprintf(restoreLine, s.Done, s.Manifest, s.Doing, s.Offset)
-	line = fmt.Sprintf("%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
-	return vfs.ReplaceFile(fsys, filepath.Join(dir, RestoreName), []byte(line))
+	return vfs.ReplaceFile(fsys, filepath.Join(dir, RestoreName), base.SealLine(line))
 }
 
 // Restore reads the RESTORE file. There is none where nothing was restored: the
@@ -46,13 +44,13 @@ func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
 	if err != nil {
 		return s, err
 	}
+	line, intact := base.UnsealLine(string(data))
 	var version int
-	if _, err := fmt.Sscanf(string(data), "siftkv restore=%d ", &version); err == nil && version > 1 {
+	if _, err := fmt.Sscanf(line, "siftkv restore=%d ", &version); err == nil && version > 1 && intact {
 		return s, fmt.Errorf("%s: %w: version %d, this program reads up to 1", name, ErrNewerFormat, version)
 	}
-	line, crc, _ := strings.Cut(string(data), " crc=")
 	_, err = fmt.Sscanf(line, restoreLine, &s.Done, &s.Manifest, &s.Doing, &s.Offset)
-	if err == nil && (crc != fmt.Sprintf("%08x\n", base.Checksum(0, 0, []byte(line))) || s.Offset < 0) {
+	if err == nil && (!intact || s.Offset < 0) {
 		err = errors.New("checksum does not match")
 	}
 	if err != nil {

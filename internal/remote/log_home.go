@@ -54,7 +54,7 @@ const (
 
 func (h homeFile) encode() []byte {
 	line := fmt.Sprintf("siftkv-log format=%d id=%016x store=%016x epoch=%d", homeVersion, h.id, h.store, h.epoch)
-	return fmt.Appendf(nil, "%s crc=%08x\n", line, base.Checksum(0, 0, []byte(line)))
+	return base.SealLine(line)
 }
 
 var errHome = errors.New("not a line that this store writes")
@@ -62,13 +62,13 @@ var errHome = errors.New("not a line that this store writes")
 // decodeHome is the inverse of encode. It accepts nothing else.
 func decodeHome(text []byte) (h homeFile, err error) {
 	var version int
-	if _, err := fmt.Sscanf(string(text), "siftkv-log format=%d ", &version); err != nil {
+	line, ok := base.UnsealLine(string(text))
+	if _, err := fmt.Sscanf(line, "siftkv-log format=%d ", &version); err != nil || !ok {
 		return h, errHome
 	}
 	if version > homeVersion {
 		return h, fmt.Errorf("%w: a directory of logs has version %d", manifest.ErrNewerFormat, version)
 	}
-	line, _, _ := strings.Cut(string(text), " crc=")
 	_, err = fmt.Sscanf(line, "siftkv-log format=1 id=%x store=%x epoch=%d", &h.id, &h.store, &h.epoch)
 	if err != nil || string(h.encode()) != string(text) || h.id == 0 || h.store == 0 {
 		return homeFile{}, errHome

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -37,7 +38,7 @@ func TestHostileHomeFiles(t *testing.T) {
 		_, err := decodeHome(h.encode())
 		require.ErrorIs(t, err, errHome)
 	}
-	_, err := decodeHome([]byte("siftkv-log format=2 and more"))
+	_, err := decodeHome(base.SealLine("siftkv-log format=2 and more"))
 	require.ErrorIs(t, err, ErrNewerFormat)
 }
 

@@ -2,6 +2,7 @@ package storecmd
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -123,6 +125,7 @@ func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 		statsOf(t, dir).Opened.Options)
 
 	newer := "# siftkv options=9 format=9 release=v9\n"
+	newer += fmt.Sprintf("# crc=%08x\n", base.Checksum(0, 0, []byte(newer)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "SIFTKV-OPTIONS"), []byte(newer), 0o600))
 	ok(t, "put", dir, "b", "3")
 	require.Empty(t, statsOf(t, dir).Opened.Options)
