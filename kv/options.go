@@ -110,8 +110,8 @@ type Options struct {
 	// it again to read one; its filter and index stay in memory. A few more files are open
 	// while they are all being read. (Mapped files, see MemoryMap, need not stay open.) The
 	// log, the manifest, the lock and the files that flushes and compactions write come on
-	// top: a dozen or so. A view made by OpenReadOnly in a directory where it may not write
-	// keeps all its files open.
+	// top: a dozen or so, and one for each SetReader under way. A view made by OpenReadOnly in a
+	// directory where it may not write keeps all its files open.
 	MaxOpenFiles int
 
 	// MemoryMap maps sorted files without compression into memory, and reads them there
