@@ -11,7 +11,7 @@ type Form string
 
 // Forms.
 const (
-	Bars  Form = "bars"  // a bar per category, of stacked series
+	Bars  Form = "bars"  // a bar per category, of stacked series; a dot where Y is logarithmic, as that has no zero
 	Lines Form = "lines" // points in the plane; series with Line are joined
 
 	// Times has points joined by lines over the marks of each series, which lie in

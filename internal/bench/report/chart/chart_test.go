@@ -51,6 +51,10 @@ func TestChartsShowTheCounters(t *testing.T) {
 		require.InDelta(t, want, sum, 1e-9, "the levels of %s add up to its metric", labels[i])
 	}
 
+	require.True(t, blocks.Y.Log && !blocks.Stacked, "beside a cell without filters the others' bars would not be seen")
+	existing := find(t, charts, "blocks-existing")
+	require.True(t, !existing.Y.Log && existing.Stacked)
+
 	fpr := find(t, charts, "fpr")
 	for _, s := range fpr.Series {
 		for i, p := range s.Points {

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/siftkv/siftkv/internal/bench/cell"
 	"github.com/siftkv/siftkv/internal/bench/engine"
@@ -15,7 +16,8 @@ func perLookup(c engine.Count, p *cell.Phase) float64 {
 	return float64(c) / float64(p.Lookups)
 }
 
-// blocks stacks the blocks that a lookup reads, by level.
+// blocks stacks the blocks that a lookup reads, by level; or shows their sums on a logarithmic axis where bars of most
+// cells would be too short to be seen.
 func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	c := Chart{
 		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars,
@@ -53,7 +55,36 @@ func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 			c.Series = append(c.Series, s)
 		}
 	}
+	if sums := c.sums(); spread(sums) > visible {
+		c.Title, c.Stacked, c.Y.Log = "Blocks per lookup of an "+string(kind)+" key", false, true
+		c.Series = []Series{{Name: "all levels", Values: sums}}
+	}
 	return c
+}
+
+// visible is how many times as long as the shortest bar the longest may be: beside it, the shortest has some pixels.
+const visible = 20
+
+// sums returns the sum of the series for each category.
+func (c *Chart) sums() []float64 {
+	sums := make([]float64, len(c.Categories))
+	for _, s := range c.Series {
+		for i, x := range s.Values {
+			sums[i] += max(x, 0)
+		}
+	}
+	return sums
+}
+
+// spread returns how many times as large as the smallest positive value the largest is.
+func spread(values []float64) float64 {
+	low, high := math.Inf(1), 0.0
+	for _, x := range values {
+		if x > 0 {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	return high / low
 }
 
 func allZero(values []float64) bool {
@@ -88,6 +119,7 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	for _, s := range funnelSteps {
 		c.Categories = append(c.Categories, s.name)
 	}
+	var all []float64
 	for i, r := range set {
 		p := r.Phase(kind)
 		if !p.Counters.Total.FilesConsidered.Known() {
@@ -98,7 +130,9 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 			s.Values = append(s.Values, perLookup(step.of(&p.Counters.Total), p))
 		}
 		c.Series = append(c.Series, s)
+		all = append(all, s.Values...)
 	}
+	c.Y.Log = spread(all) > visible
 	return c
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -30,10 +29,9 @@ var grey = color.RGBA{0x80, 0x80, 0x80, 0xff}
 
 // Sizes of a picture, in points.
 const (
-	width       = 900
-	height      = 420
-	perBar      = 22 // height of a category
-	legendWidth = 210
+	width  = 690 // without the legend
+	height = 420
+	perBar = 22 // height of a category
 )
 
 // SVG draws a chart. The same chart gives the same bytes.
@@ -56,7 +54,13 @@ func SVG(w io.Writer, c *Chart) error {
 			each = max(1, float64(len(c.Series))/2)
 		}
 		tall = max(160, 100+perBar*each*float64(len(c.Categories)))
-		err = drawBars(p, c, vg.Points(perBar*each))
+		if c.Y.Log {
+			logScale(&p.X, &c.Y)
+			err = drawDots(p, c)
+			fitLogScale(&p.X, &c.Y)
+		} else {
+			err = drawBars(p, c, vg.Points(perBar*each))
+		}
 	case Times:
 		err = drawTimes(p, c)
 	default:
@@ -67,18 +71,30 @@ func SVG(w io.Writer, c *Chart) error {
 	if err != nil {
 		return fmt.Errorf("chart %s: %w", c.ID, err)
 	}
-	fitLogScale(&p.X, &c.X)
-	fitLogScale(&p.Y, &c.Y)
+	if c.Form != Bars {
+		fitLogScale(&p.X, &c.X)
+		fitLogScale(&p.Y, &c.Y)
+	}
 	legend := p.Legend
 	p.Legend = plot.NewLegend()
 	legend.Padding = vg.Points(4)
 	legend.TextStyle.Font.Size, legend.Top, legend.Left = font.Length(9), true, true
-	canvas := vgsvg.New(vg.Points(width), vg.Points(tall))
+	beside := legendWidth(&legend, c)
+	canvas := vgsvg.New(vg.Points(width)+beside, vg.Points(tall))
 	all := draw.New(canvas)
-	p.Draw(draw.Crop(all, vg.Points(6), -vg.Points(legendWidth+10), vg.Points(6), -vg.Points(6)))
-	legend.Draw(draw.Crop(all, vg.Points(width-legendWidth), 0, 0, -vg.Points(34)))
+	p.Draw(draw.Crop(all, vg.Points(6), -beside-vg.Points(10), vg.Points(6), -vg.Points(6)))
+	legend.Draw(draw.Crop(all, vg.Points(width), 0, 0, -vg.Points(34)))
 	_, err = canvas.WriteTo(w)
 	return err
+}
+
+// legendWidth returns how wide the legend is, with room for viewers that lack the font.
+func legendWidth(l *plot.Legend, c *Chart) vg.Length {
+	widest := vg.Length(0)
+	for _, s := range c.Series {
+		widest = max(widest, l.TextStyle.Width(s.Name))
+	}
+	return l.ThumbnailWidth + 1.15*widest + vg.Points(16)
 }
 
 // title returns what stands beside an axis.
@@ -155,47 +171,6 @@ func shortNumber(x float64) string {
 		}
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-// drawBars draws a bar per category, of stacked parts or side by side; the first
-// category is on top, as it is in tables.
-func drawBars(p *plot.Plot, c *Chart, room vg.Length) error {
-	n := len(c.Categories)
-	const filled = 0.75 // of the room
-	each := filled * room
-	if !c.Stacked {
-		each /= vg.Length(max(1, len(c.Series)))
-	}
-	var below *plotter.BarChart
-	for i, s := range c.Series {
-		values := slices.Clone(s.Values)
-		slices.Reverse(values)
-		bars, err := plotter.NewBarChart(plotter.Values(values), each)
-		if err != nil {
-			return err
-		}
-		bars.Horizontal = true
-		bars.LineStyle.Width = 0
-		bars.Color = palette[i%len(palette)]
-		switch {
-		case !c.Stacked:
-			bars.Offset = filled*room/2 - each*(vg.Length(i)+0.5)
-		case below != nil:
-			bars.StackOn(below)
-		}
-		below = bars
-		p.Add(bars)
-		p.Legend.Add(s.Name, bars)
-	}
-	names := slices.Clone(c.Categories)
-	slices.Reverse(names)
-	for i, name := range names {
-		// Room for viewers that lack the font, whose substitute may be wider.
-		names[i] = name + strings.Repeat(" ", 1+len(name)/4)
-	}
-	p.NominalY(names...)
-	p.Y.Min, p.Y.Max = -0.6, float64(n)-0.4
-	return nil
 }
 
 // drawLines draws points, their intervals, and what joins them. What belongs to no series lies below the others.

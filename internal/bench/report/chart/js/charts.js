@@ -28,21 +28,34 @@ const axis = (c, about, extra) => Object.assign({
   name: about.name + (about.unit === "s" ? ", s" : ""), nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
 }, extra);
 
-// common is what all charts have. A crowded legend stands beside a wide chart.
+// linesOf returns how many lines the names of series take in a legend of a width.
+const linesOf = (chart, width) => {
+  let lines = 1, at = 0;
+  for (const s of chart.series) {
+    const wide = 42 + 6.6 * s.name.length;
+    if (at > 0 && at + wide > width) [lines, at] = [lines + 1, 0];
+    at += wide;
+  }
+  return lines;
+};
+
+// common is what all charts have. A crowded legend stands beside a wide chart; one of many lines is scrolled.
 const common = (d, c) => {
   const { chart, width } = d, beside = crowded(chart) && width > 700;
   const phone = width < 430; // the tools stand over the legend
+  const over = width - (phone ? 10 : 116), lines = beside || crowded(chart) ? 1 : linesOf(chart, over), whole = lines <= 5;
+  const lower = whole ? 19 * (lines - 1) : 0;
   const side = Math.min(340, 50 + 6.2 * Math.max(...chart.series.map((s) => s.name.length)));
   return {
     beside,
     animation: false, textStyle: { color: c.text },
     aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
-    grid: { left: 8, right: beside ? side + 16 : 16, top: phone ? 60 : beside ? 30 : 38, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
+    grid: { left: 8, right: beside ? side + 16 : 16, top: lower + (phone ? 60 : beside ? 30 : 38), bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
     legend: Object.assign({
-      type: "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
+      type: whole && !beside && !crowded(chart) ? "plain" : "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
       inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
       selector: crowded(chart) && !d.printed ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
-    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: width - (phone ? 10 : 116), top: phone ? 22 : 0 }),
+    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: over, top: phone ? 22 : 0 }),
     toolbox: { show: !d.printed, right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
       feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: { yAxisIndex: chart.form === "times" ? "none" : undefined } }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
   };
@@ -55,16 +68,20 @@ const box = (rows) => {
 };
 const tooltip = (c, extra) => Object.assign({ backgroundColor: c.back, borderColor: c.line, textStyle: { color: c.text, fontSize: 12 }, confine: true }, extra);
 
-// bars lie down, since the names of cells are long. The first stands on top.
+// bars lie down, since the names of cells are long. The first stands on top. A logarithmic axis has no zero, and dots.
 const bars = (d, c) => {
   const { chart, width } = d;
+  const shape = (s) => chart.y.log
+    ? { type: "scatter", symbolSize: 11, data: s.values.map((x, i) => [x, i]).filter(([x]) => x > 0) }
+    : { type: "bar", stack: chart.stacked ? "all" : undefined, data: s.values, barMaxWidth: 20 };
+  const value = (p) => chart.y.log ? p.value[0] : p.value;
   return Object.assign(common(d, c), {
-    tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "shadow" }, formatter: (all) => box([all[0].name,
-      ...all.filter((p) => p.value > 0 || !chart.stacked).map((p) => p.seriesName + ": " + inUnit(chart.y.unit)(p.value)),
+    tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "shadow", axis: "y" }, formatter: (all) => box([all[0].axisValueLabel,
+      ...all.filter((p) => value(p) > 0 || !chart.stacked).map((p) => p.seriesName + ": " + inUnit(chart.y.unit)(value(p))),
       chart.stacked ? "sum: " + short(all.reduce((sum, p) => sum + p.value, 0)) : ""]) }),
     xAxis: axis(c, chart.y, { nameGap: 26 }),
     yAxis: { type: "category", data: chart.categories, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text, interval: 0, width: Math.min(300, 0.42 * width), overflow: "truncate" }, axisLine: { lineStyle: { color: c.line } } },
-    series: chart.series.map((s, i) => ({ name: s.name, type: "bar", stack: chart.stacked ? "all" : undefined, data: s.values, barMaxWidth: 20, color: hue(chart, i), cursor: "default" })),
+    series: chart.series.map((s, i) => Object.assign({ name: s.name, color: hue(chart, i), cursor: "default" }, shape(s))),
   });
 };
 
