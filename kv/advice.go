@@ -68,13 +68,15 @@ type Advice struct {
 
 // A PredictedSetting is a setting with what lookups and scans would cost under it.
 type PredictedSetting struct {
-	Filter       string  `json:"filter"`        // spec of all files' filters; empty: those that they have
-	FilterBudget int64   `json:"filter_budget"` // as Options.FilterBudget, in bytes; 0: none
-	RangeFilter  string  `json:"range_filter"`  // spec, of all files but the last run's; empty: what they have
-	CacheSize    int64   `json:"cache_size"`    // bytes
-	FilterBytes  int64   `json:"filter_bytes"`  // of all filters, those of ranges included
-	Memory       int64   `json:"memory"`        // bytes of filters, cache and memory of false positives
-	BitsPerKey   float64 `json:"bits_per_key"`  // of filters
+	Filter       string `json:"filter"`        // spec of all files' filters; empty: those that they have
+	FilterBudget int64  `json:"filter_budget"` // as Options.FilterBudget, in bytes; 0: none
+	RangeFilter  string `json:"range_filter"`  // spec, of all files but the last run's; empty: what they have
+	CacheSize    int64  `json:"cache_size"`    // bytes
+	BlockSize    int64  `json:"block_size"`    // bytes of data blocks; 0: what files have
+	FilterBytes  int64  `json:"filter_bytes"`  // of all filters, those of ranges included
+	// Memory is that of filters, cache and memory of false positives in bytes, with what indexes take more than now.
+	Memory     int64   `json:"memory"`
+	BitsPerKey float64 `json:"bits_per_key"` // of filters
 
 	Lookups PredictedCost `json:"lookups"` // all of them
 	Found   PredictedCost `json:"found"`   // of them, those of keys that are there
@@ -254,6 +256,6 @@ func predicted(p *advise.Prediction) PredictedSetting {
 			DeviceReads: c.Reads, DeviceBytes: c.Bytes, Nanos: c.Nanos}
 	}
 	return PredictedSetting{Filter: p.Filter, FilterBudget: p.Budget, RangeFilter: p.Ranges, CacheSize: p.Cache,
-		FilterBytes: p.FilterBytes, Memory: p.Memory, BitsPerKey: p.BitsPerKey, Lookups: cost(&p.All),
-		Found: cost(&p.Found), Absent: cost(&p.Absent), Scans: cost(&p.Scans)}
+		BlockSize: p.BlockSize, FilterBytes: p.FilterBytes, Memory: p.Memory, BitsPerKey: p.BitsPerKey,
+		Lookups: cost(&p.All), Found: cost(&p.Found), Absent: cost(&p.Absent), Scans: cost(&p.Scans)}
 }

@@ -47,7 +47,8 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 	}
 	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
 	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: filter,
-		Budget: d.opts.FilterBudget, Remembered: max(0, d.opts.FalsePositiveMemory),
+		BlockSize: int64(d.opts.BlockSize),
+		Budget:    d.opts.FilterBudget, Remembered: max(0, d.opts.FalsePositiveMemory),
 		Compaction: d.opts.Compaction.String(), Objects: d.tables.Far, BlobFiles: s.version.BlobTotals().Files,
 		Tree: advise.Tree{RunsPerLevel: d.opts.RunsPerLevel, Level0: d.opts.L0CompactionThreshold,
 			Space: d.opts.SpaceAmplification, BaseLevel: d.opts.BaseLevelSize, Memtable: d.opts.MemtableSize}}
@@ -70,7 +71,7 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 func describeFile(run, level int, p *sstable.Properties) advise.File {
 	f := advise.File{Run: run, Level: level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten), Blocks: p.DataBlocks,
 		Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes), FilterBytes: int64(p.FilterBytes),
-		Decoded: int64((p.RawKeyBytes + p.RawValueBytes) / max(1, p.DataBlocks))}
+		BlockSize: int64(p.BlockSize), Decoded: int64((p.RawKeyBytes + p.RawValueBytes) / max(1, p.DataBlocks))}
 	if p.FilterFamily != "" && !p.PrefixOnly {
 		f.Filter = p.FilterPolicy
 	}

@@ -76,15 +76,10 @@ func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		f := s.filtersOf(&o)
-		if !f.known && a.Curve != nil {
+		if a.Curve != nil && !s.filtersOf(&o).known {
 			continue
 		}
-		sizes := caches
-		if rest := a.Memory - f.bytes - o.Remembered; rest >= MinCache && !slices.Contains(sizes, rest) {
-			sizes = append(slices.Clone(sizes), rest)
-		}
-		all := m.Predict(o, sizes...)
+		all := m.predictWithin(a.Memory, o, caches)
 		if a.Curve == nil {
 			a.Curve = slices.Clone(all)
 			slices.SortFunc(a.Curve, func(x, y Prediction) int { return cmp.Compare(x.Cache, y.Cache) })
@@ -92,11 +87,39 @@ func (m *Model) Advise(ctx context.Context, c Config) (*Advice, error) {
 		a.All = append(a.All, all...)
 	}
 	a.All = append(a.All, a.Now)
+	tried := []Setting{{Remembered: s.Remembered}}
+	if best := a.cheapest().Setting; best.filters() != tried[0].filters() {
+		tried = append(tried, best)
+	}
+	for _, size := range s.blockSizes() {
+		resized := m.withBlocks(size)
+		for _, o := range tried {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			o.BlockSize = size
+			a.All = append(a.All, resized.predictWithin(a.Memory, o, caches)...)
+		}
+	}
 	a.Front = Front(a.All, (*Prediction).Score)
 	a.Worth, a.Styles = worth(a), m.styles()
 	a.choose(s)
 	return a, nil
 }
+
+// predictWithin predicts a setting with each cache, and with the one that takes what memory is left.
+func (m *Model) predictWithin(memory int64, o Setting, caches []int64) []Prediction {
+	f := m.store.filtersOf(&o)
+	caches = slices.Clone(caches)
+	if rest := memory - f.bytes - o.Remembered - m.moreIndex; rest >= MinCache && !slices.Contains(caches, rest) {
+		caches = append(caches, rest)
+	}
+	caches = slices.DeleteFunc(caches, func(cache int64) bool { return cache < leastBlocks*o.BlockSize })
+	return m.Predict(o, caches...)
+}
+
+// leastBlocks is how many blocks a cache must have room for: kv.Open refuses less.
+const leastBlocks = 8
 
 // usualCaches returns what is tried of a store's cache, in bytes.
 func usualCaches(s *Store) []int64 {
@@ -187,7 +210,7 @@ func worth(a *Advice) []Worth {
 	filter := func(p *Prediction) string { return cmp.Or(p.Filter, "as it is") }
 	var filters []Prediction
 	for _, p := range a.All {
-		if p.Cache == a.Now.Cache && p.Budget == 0 && p.Ranges == "" && p.Filter != "" {
+		if p.Cache == a.Now.Cache && p.BlockSize == 0 && p.Budget == 0 && p.Ranges == "" && p.Filter != "" {
 			filters = append(filters, p)
 		}
 	}

@@ -20,14 +20,15 @@ type Cost struct {
 // A Prediction is what a trace would cost under a setting.
 type Prediction struct {
 	Setting
-	FilterBytes int64   `json:"filter_bytes"`
-	Memory      int64   `json:"memory"` // filters and cache together
-	BitsPerKey  float64 `json:"bits_per_key"`
-	All         Cost    `json:"all"`    // lookups
-	Found       Cost    `json:"found"`  // of keys that are there
-	Absent      Cost    `json:"absent"` // and of those that are not
-	Scans       Cost    `json:"scans"`
-	Known       bool    `json:"known"` // theory knows all of the filters
+	FilterBytes int64 `json:"filter_bytes"`
+	// Memory is that of filters and cache together, with what indexes take more, or less, for other data blocks.
+	Memory     int64   `json:"memory"`
+	BitsPerKey float64 `json:"bits_per_key"`
+	All        Cost    `json:"all"`    // lookups
+	Found      Cost    `json:"found"`  // of keys that are there
+	Absent     Cost    `json:"absent"` // and of those that are not
+	Scans      Cost    `json:"scans"`
+	Known      bool    `json:"known"` // theory knows all of the filters
 }
 
 // Prices are what parts of a lookup take, in nanoseconds.

@@ -10,6 +10,7 @@
 //	prices     nanoseconds of a probe and of a block, measured or given
 //	replay     which blocks a cache of some size would have had
 //	predict    the cost of a setting
+//	blocks     the store with data blocks of another size
 //	layout     the sorted runs that another style of compaction would have
 //	front      settings that no other one beats at their memory
 //	advice     all of it, with one recommendation and what cannot be known

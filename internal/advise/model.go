@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 )
 
 // A Model is a store with a trace, prepared for predictions. Any number of goroutines may use one.
@@ -12,7 +13,13 @@ type Model struct {
 	trace  *Trace
 	prices Prices
 	oneIn  int
+	most   int // touches that a replay should come to
 	warm   int // lookups that come before what is counted
+
+	once      sync.Once
+	places    *places
+	blockSize int64 // of data blocks, where it is not the files' own
+	moreIndex int64 // bytes that indexes take more for it
 
 	share  float64   // of all blocks that are replayed
 	likes  int       // keys that a key of the trace stands for in replays: oneIn, or fewer
@@ -62,7 +69,7 @@ func New(s *Store, t *Trace, p Prices) *Model { return newModel(s, t, p, maxTouc
 // newModel is New, with a replay of so many touches at most.
 func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 	m := &Model{store: s, trace: t, prices: p.with(s.Filter), oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
-		stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
+		most: most, stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
 	steps, paths := 0, 0
 	for i, l := range t.Lookups {
 		st := &m.stats[l.Key]

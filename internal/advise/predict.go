@@ -15,6 +15,9 @@ const (
 
 // Predict returns what the trace would cost under a setting with each of these caches.
 func (m *Model) Predict(o Setting, caches ...int64) []Prediction {
+	if o.BlockSize != m.blockSize {
+		m = m.withBlocks(o.BlockSize)
+	}
 	f := m.store.filtersOf(&o)
 	tallies := make([]tally, len(caches))
 	draws, replayed, wrong, known := 0, 0, 0.0, 0.0
@@ -193,8 +196,9 @@ func (t *Trace) warmMoment(lookups int) int64 {
 
 // finish puts what a replay counted beside what theory expects.
 func (m *Model) finish(o Setting, cache int64, f *filters, all counts, t *tally, draws float64) Prediction {
-	o.Cache = cache
-	p := Prediction{Setting: o, FilterBytes: f.bytes, Memory: f.bytes + cache + o.Remembered, Known: f.known}
+	o.Cache, o.BlockSize = cache, m.blockSize
+	p := Prediction{Setting: o, FilterBytes: f.bytes, Memory: f.bytes + cache + o.Remembered + m.moreIndex,
+		Known: f.known}
 	p.BitsPerKey = 8 * float64(f.bytes) / float64(max(1, m.store.Keys()))
 	for kind := range all.costs {
 		c := &all.costs[kind]

@@ -31,6 +31,15 @@ func (p Prices) Device(nanos float64) Prices {
 	return p
 }
 
+// perByte is what a byte of a block takes that is read: the system's copy, the checksum, and decompression.
+const perByte = 0.5
+
+// blocks returns the prices of a store whose data blocks have another size.
+func (p Prices) blocks(was, size int64) Prices {
+	p.Read = max(p.Read/4, p.Read+perByte*float64(size-was))
+	return p
+}
+
 // Of returns what operations take that were counted under a setting, each on average, in nanoseconds.
 func (p *Prices) Of(o *Prediction, c *Cost) float64 {
 	if c.Operations == 0 {

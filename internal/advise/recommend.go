@@ -31,13 +31,7 @@ const (
 
 // choose picks the cheapest setting within the limit, and says whether it is worth a change.
 func (a *Advice) choose(s *Store) {
-	a.Best = a.Now
-	for _, p := range a.All {
-		within := p.Memory <= a.Memory+a.Memory/1000
-		if within && (a.Best.Memory > a.Memory || p.Score() < a.Best.Score()) {
-			a.Best = p
-		}
-	}
+	a.Best = a.cheapest()
 	r := &a.Recommendation
 	r.Setting = a.Best
 	if now := a.Now.Score(); now > 0 {
@@ -60,6 +54,18 @@ func (a *Advice) choose(s *Store) {
 		"%.3g, %.3g device reads in place of %.3g, %.0f ns in place of %.0f.", a.Best.Name(),
 		formatSize(a.Best.Memory), formatSize(a.Now.Memory), a.Best.All.Blocks, a.Now.All.Blocks, a.Best.All.Reads,
 		a.Now.All.Reads, a.Best.All.Nanos, a.Now.All.Nanos)
+}
+
+// cheapest returns the cheapest setting within the limit.
+func (a *Advice) cheapest() Prediction {
+	best := a.Now
+	for _, p := range a.All {
+		within := p.Memory <= a.Memory+a.Memory/1000
+		if within && (best.Memory > a.Memory || p.Score() < best.Score()) {
+			best = p
+		}
+	}
+	return best
 }
 
 // frugal returns the setting with least memory that costs no more than now.
@@ -113,6 +119,9 @@ func (p *Prediction) Name() string {
 	if p.Ranges != "" {
 		name += ", range filters " + p.Ranges
 	}
+	if p.BlockSize > 0 {
+		name += ", blocks of " + formatSize(p.BlockSize)
+	}
 	return fmt.Sprintf("%s and a cache of %s", name, formatSize(p.Cache))
 }
 
@@ -127,6 +136,9 @@ func (p *Prediction) OptionsText(s *Store) string {
 	}
 	if p.Ranges != "" {
 		fmt.Fprintf(&b, "RangeFilter = %s\n", p.Ranges)
+	}
+	if p.BlockSize > 0 {
+		fmt.Fprintf(&b, "BlockSize = %d\n", p.BlockSize)
 	}
 	fmt.Fprintf(&b, "CacheSize = %d\n", p.Cache)
 	return b.String()

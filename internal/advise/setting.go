@@ -15,8 +15,15 @@ type Setting struct {
 	// Ranges is the range filter of all files but those of the last run (kv.Options.RangeFilter);
 	// empty: each file keeps its own.
 	Ranges string `json:"range_filter,omitempty"`
+	// BlockSize is that of data blocks in all files, in bytes (kv.Options.BlockSize); 0: each file keeps its own.
+	BlockSize int64 `json:"block_size,omitempty"`
 	// Remembered is kv.Options.FalsePositiveMemory.
 	Remembered int64 `json:"false_positive_memory,omitempty"`
+}
+
+// filters returns the setting without what is no filter.
+func (o Setting) filters() Setting {
+	return Setting{Filter: o.Filter, Budget: o.Budget, Ranges: o.Ranges}
 }
 
 // filters are what theory says of the filter of each file of a store under a setting.

@@ -10,6 +10,7 @@ type Store struct {
 	Runs  int    // sorted runs; File.Run is below
 
 	Cache      int64  // bytes of the block cache
+	BlockSize  int64  // bytes of new data blocks; 0: not known, and no other size is tried
 	Filter     string // spec of new files' filters
 	Budget     int64  // kv.Options.FilterBudget; 0: none
 	Compaction string // style, as its options text; empty: not known
@@ -38,6 +39,7 @@ type File struct {
 	Level       int    // -1: not known
 	Keys        uint64 // distinct ones, which its filter is for
 	Blocks      uint64 // data blocks
+	BlockSize   int64  // that they were to have, as decoded; 0: not known
 	Bytes       int64  // of data blocks as stored
 	Decoded     int64  // of a data block in the cache, on average; 0: as stored
 	IndexBytes  int64

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +91,9 @@ func (s *store) lastSeq() (last base.SeqNum) {
 	return last
 }
 
-// newFilters are those that a file gets; nil is none.
+// newFilters are those that a file gets; nil is none. Its blocks get a size; 0 is its own.
 type newFilters struct {
+	block  int64
 	points filterpolicy.Policy
 	ranges filterpolicy.RangePolicy
 }
@@ -101,6 +103,7 @@ type newFilters struct {
 func (s *store) rewritten(o *advise.Setting) func(i int) newFilters {
 	policies := s.shape.Policies(o)
 	return func(i int) (n newFilters) {
+		n.block = o.BlockSize
 		f := &s.shape.Files[i]
 		n.points, _ = filterpolicy.Parse(f.Filter) // of a family that is not known: none
 		if policies != nil {
@@ -128,8 +131,9 @@ func (s *store) rewrite(dir string, t *table, filters newFilters) (added manifes
 		return added, fmt.Errorf("advise: %w", err)
 	}
 	p := &t.Info.Properties
-	o := &sstable.WriterOptions{BlockSize: int(p.BlockSize), RestartInterval: int(p.RestartInterval),
-		Compression: p.Compression, Filter: filters.points, RangeFilter: filters.ranges, Merger: p.Merger,
+	o := &sstable.WriterOptions{BlockSize: int(cmp.Or(filters.block, int64(p.BlockSize))),
+		RestartInterval: int(p.RestartInterval),
+		Compression:     p.Compression, Filter: filters.points, RangeFilter: filters.ranges, Merger: p.Merger,
 		IndexPartition: s.options.IndexPartition}
 	if x := s.options.Prefix; x != nil && x.Name() == p.FilterPrefix {
 		o.Prefix, o.PrefixOnly = x, p.PrefixOnly

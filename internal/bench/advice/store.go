@@ -181,7 +181,8 @@ func (s *store) list() {
 		p := t.Info.Properties
 		f := advise.File{Run: s.shape.Runs - 1, Level: t.Level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten),
 			Blocks: p.DataBlocks, Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes),
-			FilterBytes: int64(p.FilterBytes), Decoded: int64(min(p.BlockSize, p.RawKeyBytes+p.RawValueBytes))}
+			FilterBytes: int64(p.FilterBytes), BlockSize: int64(p.BlockSize),
+			Decoded: int64(min(p.BlockSize, p.RawKeyBytes+p.RawValueBytes))}
 		if p.FilterFamily != "" {
 			f.Filter = p.FilterPolicy
 		}
@@ -192,6 +193,7 @@ func (s *store) list() {
 	}
 	s.shape.BlobFiles = len(s.found.Manifest.Blobs)
 	s.shape.Cache, s.shape.Budget = s.options.CacheSize, s.options.FilterBudget
+	s.shape.BlockSize, _ = bytesize.Parse(s.said("BlockSize")) // 0: not known
 	s.shape.Remembered = max(0, s.options.FalsePositiveMemory)
 	s.shape.Filter, s.shape.Compaction = s.said("Filter"), cmp.Or(s.said("Compaction"), kv.Leveled.String())
 	s.shape.Tree = s.tree()
