@@ -1,8 +1,12 @@
 package kv
 
-import "github.com/siftkv/siftkv/internal/version"
+import (
+	"slices"
 
-// Flushes of a few large values make small blob files, and so does SetReader. Neighbouring tables of the oldest run are
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// Flushes of a few large values make small blob files, and so does SetReader. Neighbouring tables of a run are
 // rewritten, and the values of many small files go into one. The background does that when nothing else is due, and
 // takes many files at once: a value is copied a few times before its file is no longer small. A merge for it has one
 // range, and so writes one small file at the most: the next finds nothing to join.
@@ -19,16 +23,25 @@ const (
 
 // pickSmall returns a compaction that joins small blob files in the background, or nil. It looks for them if the files
 // are small on average: that takes O(n), with n references of tables to blob files. The caller holds d.mu.
+//
+// It looks at all runs below level 0, the oldest first: a tiered store may have most of its files in the others, and
+// rests.
 func (d *DB) pickSmall(v *version.Version) *compaction {
 	totals := v.BlobTotals()
 	if totals.Files < manyJoined || totals.RecordBytes/uint64(totals.Files) >= d.smallSize(v) || d.collecting() {
 		return nil
 	}
-	oldest := v.Runs[len(v.Runs)-1] // which refers to some
-	if oldest.Level == 0 {
-		return nil
+	for _, r := range slices.Backward(v.Below()) {
+		if c := d.pickSmallOf(v, r); c != nil {
+			return c
+		}
 	}
-	tables, most := oldest.Tables(), d.mostCollected(v)
+	return nil
+}
+
+// pickSmallOf is pickSmall for one run.
+func (d *DB) pickSmallOf(v *version.Version, r *version.Run) *compaction {
+	tables, most := r.Tables(), d.mostCollected(v)
 	for len(tables) > 0 {
 		n, size := 0, int64(0)
 		for n < len(tables) && (n == 0 || size+tables[n].Size <= most) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // openSmallBlobs returns a store to which n blob files of one record were written, every other by SetReader, and one
@@ -70,11 +71,69 @@ func TestSmallBlobFilesAreJoinedInTheBackground(t *testing.T) {
 		o := &Options{fs: vfs.NewMem(), Compaction: kind, L0CompactionThreshold: 4}
 		const n = 300
 		db, m, large := openSmallBlobs(t, n, o)
-		require.Less(t, requireBlobs(t, db), n/2)
+		require.Less(t, requireBlobs(t, db), n)
+		requireJoined(t, db)
 		require.Contains(t, blobsOnDisk(t, o.fs, "db"), large, "it is not small")
 		copied := db.Metrics().Blobs.Relocated
 		require.NotZero(t, copied)
 		require.Less(t, copied, uint64(2*n*480))
+		requireContents(t, m, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// requireJoined requires that a store at rest has no run below level 0 with manyJoined small blob files, if its files
+// are small on average.
+func requireJoined(t *testing.T, db *DB) {
+	t.Helper()
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	v := db.current
+	totals, small := v.BlobTotals(), uint64(db.opts.blobSize/smallBlob)
+	if totals.RecordBytes/uint64(totals.Files) >= small {
+		return
+	}
+	for _, r := range v.Below() {
+		live := map[uint64]uint64{}
+		for _, table := range r.Tables() {
+			for _, ref := range table.Blobs {
+				live[ref.Num] += ref.Bytes
+			}
+		}
+		n := 0
+		for num, bytes := range live {
+			if b := v.Blob(num); bytes == b.LiveBytes && bytes+b.Garbage() < small {
+				n++
+			}
+		}
+		require.Less(t, n, manyJoined, "level %d", r.Level)
+	}
+}
+
+// Small blob files are joined in a run that is not the oldest, too.
+func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
+	t.Parallel()
+	const n = manyJoined + 4
+	for _, kind := range []CompactionStyle{LazyLeveled, Tiered} {
+		o := &Options{fs: vfs.NewMem(), Compaction: kind, SeparateFrom: 100, blobSize: 8000, L0CompactionThreshold: n,
+			L0SlowdownThreshold: 2 * n, L0StopThreshold: 2*n + 1, Compression: sstable.NoCompression}
+		db, m := openDir(t, "db", o), model{}
+		for i := range 2000 {
+			k := fmt.Sprintf("key%05d", i)
+			m[k] = strings.Repeat("v", 90)
+			set(t, db, k, m[k])
+		}
+		require.NoError(t, db.Compact(nil, nil)) // the oldest run, without blob files
+		for i := range n {
+			k := fmt.Sprintf("key%05d", i*2000/n)
+			m[k] = strings.Repeat(k, 40)
+			set(t, db, k, m[k])
+			require.NoError(t, db.Flush())
+		}
+		require.LessOrEqual(t, requireBlobs(t, db), 5, "%v: 21,760 bytes in files of 8,000", kind)
+		db.mu.Lock()
+		require.Len(t, db.current.Below(), 2)
+		db.mu.Unlock()
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	}
