@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type addition struct {
 	fresh   []bool // those of them that no generation had so far
 	begun   bool   // a generation has them already
 	refused RefusedError
+	fullIn  string // the generation in use that had no room; "" for none
 }
 
 // askAll is all lookups. The n answers are "maybe" where nobody knows better.
@@ -54,6 +56,7 @@ func (l *lineage) askAll(ctx context.Context, n int, hashed hashed) ([]bool, err
 		maybe := slices.Repeat([]bool{true}, n)
 		err := l.askOnce(ctx, hashed, maybe)
 		if !errors.Is(err, errStale) {
+			l.tallies.asked(maybe, err)
 			return maybe, wrap(l.name, err)
 		}
 	}
@@ -127,6 +130,7 @@ func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) 
 	defer cancel()
 	a := addition{isNew: isNew, fresh: slices.Repeat([]bool{isNew}, n)}
 	err := l.addEverywhere(ctx, hashed, &a)
+	l.tallies.added(n, &a, err)
 	if err != nil {
 		l.client.watch.Kick()
 		clear(a.fresh)
@@ -198,7 +202,9 @@ func (l *lineage) addToAll(ctx context.Context, v *view, a *addition, done map[s
 				}
 				return false, err
 			}
-			a.begun = true
+			if a.begun = true; len(a.refused.Full) != 0 {
+				a.fullIn = cmp.Or(a.fullIn, g)
+			}
 			whole = whole && (there || g != v.cfg.Generation)
 			done[g], a.fresh = a.fresh, before
 		}

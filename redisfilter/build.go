@@ -138,7 +138,8 @@ func (l *lineage) verify(ctx context.Context, c content, generation string, iden
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 // refill adds what servers may have forgotten that failed over, and trusts them from then on.
-func (l *lineage) refill(ctx context.Context, source Source, since time.Time) error {
+func (l *lineage) refill(ctx context.Context, source Source, since time.Time) (err error) {
+	defer func() { l.tallies.loaded(err) }()
 	v := l.view.Load()
 	if err := v.usable(); err != nil {
 		return err

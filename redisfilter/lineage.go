@@ -35,6 +35,8 @@ type lineage struct {
 	quit   context.CancelFunc
 	ended  sync.WaitGroup
 	closed atomic.Bool
+
+	tallies tallies
 }
 
 // A content is how the keys of a generation lie in Redis: what kinds of sets differ in.

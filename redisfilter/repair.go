@@ -23,6 +23,7 @@ func (l *lineage) repairSoon() {
 // missing notes that a value of a generation is not there, or not whole.
 func (l *lineage) missing(generation string) error {
 	if old := l.lost.Swap(&generation); old == nil || *old != generation {
+		l.tallies.losses.Add(1)
 		l.logger.Warn("a set lost keys", "set", l.name, "generation", generation)
 	}
 	l.repairSoon()
@@ -203,7 +204,8 @@ func (l *lineage) since(v *view) time.Time {
 	return from
 }
 
-func (l *lineage) loadLocked(ctx context.Context, source Source) error {
+func (l *lineage) loadLocked(ctx context.Context, source Source) (err error) {
+	defer func() { l.tallies.loaded(err) }()
 	begun := time.Now()
 	for {
 		err := l.build(ctx, source)

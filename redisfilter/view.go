@@ -206,6 +206,7 @@ func (l *lineage) restore(ctx context.Context, old *view) {
 			}
 			cfg.Generation, cfg.Building, cfg.Next = "", "", nil
 		}
+		l.tallies.losses.Add(1)
 		l.logger.Warn("the configuration of a set in redis was lost", "set", l.name)
 		l.client.rdb.SetNX(ctx, configKey(l.name), cfg.encode(), 0)
 		l.client.watch.Kick()
