@@ -246,6 +246,7 @@ func TestMoreBansThanTheFilterWasMadeFor(t *testing.T) {
 		})
 	}
 	require.NotZero(t, s.Counters.Banned.Full.Load())
+	s.require(200, s.get("/readyz"))
 	for i := range 1000 {
 		_, err := s.Store.Ban(t.Context(), int64(231+i))
 		require.NoError(t, err)

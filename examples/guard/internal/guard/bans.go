@@ -53,6 +53,7 @@ func (g *Guard) ban(ctx context.Context, id int64) error {
 			return nil
 		case errors.Is(err, redisfilter.ErrFull): // for some seconds: a larger one is loaded
 			g.Counters.Banned.Full.Add(1)
+			g.Logger.WarnContext(ctx, "the black list has no room for a ban until its next load", "user", id)
 		}
 		return err
 	}

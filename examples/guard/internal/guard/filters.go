@@ -3,7 +3,10 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
+
+	"github.com/siftkv/siftkv/redisfilter"
 )
 
 // Set is a filter that keys are added to.
@@ -21,6 +24,7 @@ type Multiset interface {
 	Set
 	// Remove must be called only for a key that was added.
 	Remove(ctx context.Context, key []byte) (bool, error)
+	Metrics() redisfilter.Metrics
 }
 
 // Seen are the items that one user saw.
@@ -40,6 +44,18 @@ type Filters struct {
 // Ready waits until all sets can answer.
 func (f *Filters) Ready(ctx context.Context) error {
 	return errors.Join(f.Users.Ready(ctx), f.Names.Ready(ctx), f.Banned.Ready(ctx))
+}
+
+// takesBans returns why the black list takes no bans, as far as this process knows. A server that is away is
+// no reason: a service that fails open does without.
+func (f *Filters) takesBans() error {
+	switch m := f.Banned.Metrics(); {
+	case m.Full:
+		return fmt.Errorf("the black list: %w", redisfilter.ErrFull)
+	case !m.Loaded:
+		return fmt.Errorf("the black list: %w", redisfilter.ErrIncomplete)
+	}
+	return nil
 }
 
 // Switch turns the filters of identifiers and of names off and on. While they are

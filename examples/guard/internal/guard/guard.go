@@ -92,14 +92,14 @@ func New(p Parts, c Config) *Guard {
 	}
 }
 
-// Ready returns nil if the service can do its work: the database answers, and the
-// filters do, if nothing is to be done without them.
+// Ready returns nil if the service can do its work: the database answers, the black
+// list takes bans, and the filters answer, if nothing is to be done without them.
 func (g *Guard) Ready(ctx context.Context) error {
 	if err := g.Store.Ping(ctx); err != nil {
 		return err
 	}
-	if !g.config.FailClosed {
-		return nil
+	if err := g.Filters.takesBans(); err != nil || !g.config.FailClosed {
+		return err
 	}
 	return g.Filters.Ready(ctx)
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/redisfilter"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/cache"
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
@@ -287,15 +291,27 @@ func TestBanWithAsManyCopiesAsFit(t *testing.T) {
 	}
 }
 
-// A black list without room for a ban is counted: it is not away.
+// A black list without room for a ban is not away: the ban is counted and logged, and the service not ready.
 func TestBanWithoutRoom(t *testing.T) {
 	s := start(t, nil)
+	require.NoError(t, s.Ready(t.Context()))
+	var log strings.Builder
+	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s.Filters.Banned = full{s.banned}
+	require.ErrorIs(t, s.Ready(t.Context()), redisfilter.ErrFull)
 	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrUnsure)
 	require.EqualValues(t, 1, s.Counters.Snapshot().Banned.Full)
+	require.Regexp(t, "level=WARN .*no room.* user=7", log.String())
 	banned, err := s.Store.Banned(t.Context(), 7)
 	require.NoError(t, err)
 	require.False(t, banned)
+}
+
+// Without a black list that was loaded, bans are refused: whoever asks for readiness hears it.
+func TestABlackListThatWasNotLoadedIsNotReady(t *testing.T) {
+	s := start(t, nil)
+	s.banned.lost = true
+	require.ErrorIs(t, s.Ready(t.Context()), redisfilter.ErrIncomplete)
 }
 
 func TestBanWithoutItsFilterWritesNothing(t *testing.T) {

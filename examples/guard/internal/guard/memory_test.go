@@ -33,6 +33,7 @@ type memory struct {
 	copies  map[string]int
 	falsely map[string]bool
 	away    bool
+	lost    bool // it was not loaded yet
 	onAdd   func(key string)
 }
 
@@ -110,10 +111,14 @@ func (m *memory) MAddNew(_ context.Context, keys [][]byte) ([]bool, error) {
 	return fresh, err
 }
 
+func (m *memory) Metrics() redisfilter.Metrics { return redisfilter.Metrics{Loaded: !m.lost} }
+
 // full is a filter that has no room.
 type full struct{ *memory }
 
 func (full) Add(context.Context, []byte) error { return redisfilter.ErrFull }
+
+func (full) Metrics() redisfilter.Metrics { return redisfilter.Metrics{Loaded: true, Full: true} }
 
 func (m *memory) Ready(context.Context) error { return m.do(func() {}) }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/redisfilter"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/cache"
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
@@ -56,6 +57,7 @@ func (maybe) Ready(context.Context) error                    { return nil }
 func (maybe) Add(context.Context, []byte) error              { return nil }
 func (maybe) Contains(context.Context, []byte) (bool, error) { return true, nil }
 func (maybe) Remove(context.Context, []byte) (bool, error)   { return true, nil }
+func (maybe) Metrics() redisfilter.Metrics                   { return redisfilter.Metrics{Loaded: true} }
 func (maybe) MContains(_ context.Context, keys [][]byte) ([]bool, error) {
 	return make([]bool, len(keys)), nil
 }
