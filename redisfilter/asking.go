@@ -57,7 +57,7 @@ func (l *lineage) askAll(ctx context.Context, n int, hashed hashed) ([]bool, err
 		err := l.askOnce(ctx, hashed, maybe)
 		if !errors.Is(err, errStale) {
 			l.tallies.asked(maybe, err)
-			return maybe, wrap(l.name, err)
+			return maybe, l.client.wrap(l.name, err)
 		}
 	}
 }
@@ -134,12 +134,12 @@ func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) 
 	if err != nil {
 		l.client.watch.Kick()
 		clear(a.fresh)
-		return a.fresh, wrap(l.name, err)
+		return a.fresh, l.client.wrap(l.name, err)
 	}
 	if len(a.refused.Full) != 0 {
 		l.refusedFull(ctx)
 	}
-	return a.fresh, wrap(l.name, a.refused.orNil())
+	return a.fresh, l.client.wrap(l.name, a.refused.orNil())
 }
 
 // addEverywhere adds keys to one generation after the other, all of them before it returns.
@@ -226,7 +226,7 @@ func (l *lineage) allAway(slots []int) (err error) {
 		}
 	}
 	if err != nil {
-		err = unavailable(err)
+		err = l.client.unavailable(err)
 	}
 	return err
 }

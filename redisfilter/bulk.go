@@ -92,11 +92,11 @@ var errGrows = programError{errors.New("a set that grows has no local counterpar
 func (s *Set) Local() (*blocked.Set, error) {
 	_, p, err := s.fixed()
 	if err != nil {
-		return nil, wrap(s.name, err)
+		return nil, s.client.wrap(s.name, err)
 	}
 	lines := make([]byte, p.count*p.layers[0].Lines*blocked.LineLen)
 	local, err := blocked.FromLines(lines, p.layers[0].Probes, 0, s.asked.Keys)
-	return local, wrap(s.name, err)
+	return local, s.client.wrap(s.name, err)
 }
 
 // fixed returns the view, and the content of a set of one size.
@@ -116,7 +116,7 @@ func (s *Set) fixed() (*view, *partitions, error) {
 // must have been loaded, if by nothing else from a source without keys, or Import fails with ErrIncomplete.
 // Import only reads local; nobody may add to it meanwhile.
 func (s *Set) Import(ctx context.Context, local *blocked.Set) error {
-	return wrap(s.name, s.importLines(ctx, local))
+	return s.client.wrap(s.name, s.importLines(ctx, local))
 }
 
 func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
@@ -190,7 +190,7 @@ func (s *Set) sureOfAll(ctx context.Context) (*view, error) {
 // if any part of the set could not say no. The set must not be a growing one.
 func (s *Set) Export(ctx context.Context) (*blocked.Set, error) {
 	local, err := s.export(ctx)
-	return local, wrap(s.name, err)
+	return local, s.client.wrap(s.name, err)
 }
 
 func (s *Set) export(ctx context.Context) (*blocked.Set, error) {

@@ -17,6 +17,7 @@ type Client struct {
 	rdb     redis.UniversalClient
 	watch   *nodes.Watch
 	cluster bool // else one server has all slots
+	follows bool // commands go to another server by themselves when theirs ceases to be the master
 }
 
 // Open connects, and fails if no master answers. The options are go-redis'; see there for their
@@ -47,15 +48,21 @@ func Open(ctx context.Context, o *redis.UniversalOptions) (*Client, error) {
 	}
 	c := &Client{rdb: redis.NewUniversalClient(&opts), watch: watch}
 	_, c.cluster = c.rdb.(*redis.ClusterClient)
+	c.follows = c.cluster || o.MasterName != "" || o.Dialer != nil
 	watch.Attend(c.rdb)
 	if one, ok := c.rdb.(*redis.Client); ok {
 		noted := &connections{}
 		noted.note(one)
 		watch.OnMove(noted.closeAll)
 	}
-	if err := watch.Start(ctx, c.rdb); err != nil {
+	err := watch.Start(ctx, c.rdb)
+	if err == nil && !c.follows && watch.Map().Replica() {
+		watch.Stop()
+		err = nodes.ErrReplica
+	}
+	if err != nil {
 		_ = c.rdb.Close()
-		return nil, fmt.Errorf("redisfilter: open %v: %w", o.Addrs, unavailable(err))
+		return nil, fmt.Errorf("redisfilter: open %v: %w", o.Addrs, c.unavailable(err))
 	}
 	return c, nil
 }

@@ -184,15 +184,15 @@ func (k *Cuckoo) ContainsHash(ctx context.Context, h uint64) (bool, error) {
 // Load makes the set anew out of a source and takes it into use; see Set.Load. It gathers the keys of the
 // source in memory, as much as the set has in Redis, and takes another Options.Grace.
 func (k *Cuckoo) Load(ctx context.Context, source Source) error {
-	return wrap(k.name, k.load(ctx, source))
+	return k.client.wrap(k.name, k.load(ctx, source))
 }
 
 // Ready waits until the set can say no, or returns why it cannot when ctx ends.
-func (k *Cuckoo) Ready(ctx context.Context) error { return wrap(k.name, k.ready(ctx)) }
+func (k *Cuckoo) Ready(ctx context.Context) error { return k.client.wrap(k.name, k.ready(ctx)) }
 
 // Drop removes the set from Redis, in 1.5 s, after which no process adds to it any more. Other processes are
 // told ErrDropped for an hour. A Drop that failed, or was broken off, may be called again.
-func (k *Cuckoo) Drop(ctx context.Context) error { return wrap(k.name, k.drop(ctx)) }
+func (k *Cuckoo) Drop(ctx context.Context) error { return k.client.wrap(k.name, k.drop(ctx)) }
 
 // Close ends what the set does in the background. What is in Redis stays.
 func (k *Cuckoo) Close() error {
@@ -212,7 +212,7 @@ func (k *Cuckoo) removeAll(ctx context.Context, n int, hashed hashed) ([]bool, e
 	if err != nil {
 		k.client.watch.Kick()
 	}
-	return removed, wrap(k.name, err)
+	return removed, k.client.wrap(k.name, err)
 }
 
 func (k *Cuckoo) removeEach(ctx context.Context, hashed hashed, removed []bool) error {
@@ -253,7 +253,7 @@ func (k *Cuckoo) removeEach(ctx context.Context, hashed hashed, removed []bool) 
 // what it found together with an error if a part was lost. Keys counts copies.
 func (k *Cuckoo) Info(ctx context.Context) (Info, error) {
 	info, err := k.info(ctx)
-	return info, wrap(k.name, err)
+	return info, k.client.wrap(k.name, err)
 }
 
 func (k *Cuckoo) info(ctx context.Context) (Info, error) {

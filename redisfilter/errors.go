@@ -22,8 +22,10 @@ var (
 	ErrUnavailable = errors.New("redis is not available")
 
 	// ErrRefused comes with "maybe": Redis answers, and refuses the program's commands until somebody
-	// changes a setting: a password, a permission, a command that the server lacks, or that a node of a
-	// cluster was given as a server. It does not match ErrUnavailable: trying again is no use.
+	// changes a setting: a password, a permission, a command that the server lacks, or the address of a
+	// replica or of one node of a cluster. It does not match ErrUnavailable: trying again is no use. A
+	// client of Sentinels or of a cluster, or with a Dialer, finds the new master by itself, so that a
+	// replica's READONLY is ErrUnavailable there.
 	ErrRefused = errors.New("redis refuses the program's commands: mend the cause, or the settings of the client")
 
 	// ErrForeign comes with "maybe": Redis holds something under a key of the set that no set put there.
@@ -46,6 +48,12 @@ var (
 	ErrClosed = errors.New("closed")
 )
 
+// own are the errors that say already what they are.
+var own = []error{
+	ErrIncomplete, ErrUnavailable, ErrRefused, ErrForeign, ErrMismatch, ErrDropped, ErrClosed, ErrFull,
+	ErrTooManyCopies,
+}
+
 // A programError is one that Redis has no part in: a Source failed, or what was asked for cannot be.
 type programError struct{ error }
 
@@ -58,37 +66,41 @@ func isForeign(err error) bool {
 	return errors.Is(err, ErrForeign) || strings.Contains(err.Error(), "WRONGTYPE ")
 }
 
-// refusals begin the replies that stay the same until somebody changes a setting.
-var refusals = []string{"WRONGPASS", "NOAUTH", "NOPERM", "MOVED", "ERR unknown command", "ERR invalid password",
-	"ERR This instance has cluster support disabled"}
+// refusals begin the replies that stay the same until somebody changes a setting. Scripts say by themselves
+// what a command of theirs was refused for.
+var refusals = []string{
+	"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "ERR invalid password", "ERR AUTH ",
+	"ERR unknown command", "ERR Unknown Redis command", "ERR The user executing the script can't run",
+	"ERR This instance has cluster support disabled", "ERR SELECT is not allowed", "ERR DB index is out of range",
+}
+
+// misdirected begin the replies of a server that has no business with the commands, if they keep going there.
+var misdirected = []string{"MOVED", "READONLY"}
 
 // unavailable makes an error of Redis match ErrRefused or ErrUnavailable.
-func unavailable(err error) error {
+func (c *Client) unavailable(err error) error {
 	var reply redis.Error
-	if errors.As(err, &reply) && slices.ContainsFunc(refusals, func(prefix string) bool {
-		return strings.HasPrefix(reply.Error(), prefix)
-	}) {
+	begins := func(prefix string) bool { return strings.HasPrefix(reply.Error(), prefix) }
+	if errors.As(err, &reply) && (slices.ContainsFunc(refusals, begins) ||
+		!c.follows && slices.ContainsFunc(misdirected, begins)) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // wrap says of which set an error is, and makes one of Redis match ErrUnavailable, ErrRefused or ErrForeign.
-func wrap(name string, err error) error {
+func (c *Client) wrap(name string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrUnavailable), errors.Is(err, ErrForeign),
-		errors.Is(err, ErrRefused),
-		errors.Is(err, ErrMismatch), errors.Is(err, ErrDropped), errors.Is(err, ErrClosed), errors.Is(err, ErrFull),
-		errors.Is(err, ErrTooManyCopies):
+	case slices.ContainsFunc(own, func(e error) bool { return errors.Is(err, e) }):
 	case errors.Is(err, redis.ErrClosed):
 		err = ErrClosed
 	case isForeign(err):
 		err = fmt.Errorf("%w: %w", ErrForeign, err)
 	case errors.Is(err, context.Canceled), errors.As(err, new(programError)):
 	default:
-		err = unavailable(err)
+		err = c.unavailable(err)
 	}
 	return fmt.Errorf("redisfilter: set %q: %w", name, err)
 }

@@ -34,7 +34,7 @@ type Info struct {
 // a million keys. It returns what it found together with an error if a part was lost.
 func (s *Set) Info(ctx context.Context) (Info, error) {
 	info, err := s.info(ctx)
-	return info, wrap(s.name, err)
+	return info, s.client.wrap(s.name, err)
 }
 
 func (s *Set) info(ctx context.Context) (Info, error) {

@@ -85,11 +85,11 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 		fresh.Grace = l.grace
 	}
 	if err := l.create(ctx, fresh); err != nil {
-		return wrap(l.name, err)
+		return l.client.wrap(l.name, err)
 	}
 	l.refresh(ctx)
 	if err := l.agree(ctx, l.asked.Keys); err != nil {
-		return wrap(l.name, err)
+		return l.client.wrap(l.name, err)
 	}
 	l.client.watch.Add(poller{l})
 	run, quit := context.WithCancel(context.Background())

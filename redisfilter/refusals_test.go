@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"net"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -33,6 +34,64 @@ func TestRefusals(t *testing.T) {
 
 	lacks := startServer(t, "--rename-command", "bitfield", "")
 	refused(wholeSet(t, openClient(t, lacks.Addr), "users", 100, Options{}).Add(ctx, key(1)))
+}
+
+// Scripts are refused as their commands are.
+func TestRefusalsOfScripts(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	growing := func(server *redistest.Server) error {
+		_, err := wholeSet(t, openClient(t, server.Addr), "users", 100, Options{Growth: 2}).AddNew(ctx, key(1))
+		return err
+	}
+	require.ErrorIs(t, growing(startServer(t, "--rename-command", "bitfield", "")), ErrRefused)
+	server := startServer(t)
+	require.NoError(t, server.Client().Do(ctx, "acl", "setuser", "default", "-bitfield").Err())
+	require.ErrorIs(t, growing(server), ErrRefused)
+}
+
+// A replica refuses writes for as long as the program is not given its master's address.
+func TestAReplicaIsNoMaster(t *testing.T) {
+	t.Parallel()
+	ctx, master := t.Context(), startServer(t)
+	replica := redistest.StartReplica(t, master)
+	_, err := Open(ctx, redistest.Patient(&redis.UniversalOptions{Addrs: []string{replica.Addr}}))
+	require.ErrorIs(t, err, ErrRefused)
+	require.NotErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "READONLY")
+
+	s := wholeSet(t, openClient(t, master.Addr), "users", 100, Options{})
+	require.NoError(t, master.Client().Do(ctx, "replicaof", "127.0.0.1", "1").Err())
+	for range 3 { // the first may be sent before a poll hears of it
+		err = s.Add(ctx, key(1))
+		require.ErrorIs(t, err, ErrRefused)
+		require.NotErrorIs(t, err, ErrUnavailable)
+		require.NoError(t, s.client.watch.Poll(ctx))
+	}
+	_, err = s.Contains(ctx, key(1))
+	require.ErrorIs(t, err, ErrRefused)
+
+	dials := &redis.UniversalOptions{Addrs: []string{replica.Addr}, Dialer: (&net.Dialer{}).DialContext}
+	c, err := Open(ctx, redistest.Patient(dials))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	_, err = New(ctx, c, "others", 100, 0.01, quiet(Options{StartEmpty: true}))
+	require.ErrorIs(t, err, ErrUnavailable, "the next connection may lead to the master")
+}
+
+// A reply is an error that a server answered.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+
+// RedisError implements redis.Error.
+func (reply) RedisError() {}
+
+// A cluster moves slots while it is used: its client follows, and tries again.
+func TestMovedInACluster(t *testing.T) {
+	moved := reply("MOVED 1 127.0.0.1:7000")
+	require.ErrorIs(t, (&Client{follows: true}).unavailable(moved), ErrUnavailable)
+	require.ErrorIs(t, (&Client{}).unavailable(moved), ErrRefused)
 }
 
 // A node of a cluster that was given as a server refuses what other nodes have.

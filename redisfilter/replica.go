@@ -73,7 +73,7 @@ func (s *Set) Replica(ctx context.Context, o *ReplicaOptions) (*Replica, error) 
 		return nil, errors.New("redisfilter: Lease, Refresh, Poll and MaxBytes of a replica must not be negative")
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, wrap(s.name, err)
+		return nil, s.client.wrap(s.name, err)
 	}
 	run, quit := context.WithCancel(context.Background())
 	r := &Replica{set: s, options: *o, servers: map[string]*mirror.Mirror{}, quit: quit, ended: make(chan struct{})}
@@ -250,7 +250,7 @@ func (r *Replica) Stats() ReplicaStats {
 			s.Connections++
 		}
 		if of.Err != nil {
-			s.Err = wrap(r.set.name, of.Err)
+			s.Err = r.set.client.wrap(r.set.name, of.Err)
 		}
 	}
 	return s
@@ -262,13 +262,13 @@ func (r *Replica) Ready(ctx context.Context) error {
 	for !r.filled() {
 		select {
 		case <-r.ended:
-			return wrap(r.set.name, ErrClosed)
+			return r.set.client.wrap(r.set.name, ErrClosed)
 		case <-r.set.client.watch.Ended():
-			return wrap(r.set.name, ErrClosed)
+			return r.set.client.wrap(r.set.name, ErrClosed)
 		default:
 		}
 		if err := sleep(ctx, 5*time.Millisecond); err != nil {
-			return wrap(r.set.name, errors.Join(err, r.Stats().Err))
+			return r.set.client.wrap(r.set.name, errors.Join(err, r.Stats().Err))
 		}
 	}
 	return nil

@@ -138,15 +138,15 @@ func (s *Set) ContainsHash(ctx context.Context, h uint64) (bool, error) {
 // Loads of a set wait for each other, in whatever process they run. What a load leaves in Redis that is
 // broken off, or whose process ends, is removed within seconds by any process that has the set open.
 func (s *Set) Load(ctx context.Context, source Source) error {
-	return wrap(s.name, s.load(ctx, source))
+	return s.client.wrap(s.name, s.load(ctx, source))
 }
 
 // Ready waits until the set can say no, or returns why it cannot when ctx ends.
-func (s *Set) Ready(ctx context.Context) error { return wrap(s.name, s.ready(ctx)) }
+func (s *Set) Ready(ctx context.Context) error { return s.client.wrap(s.name, s.ready(ctx)) }
 
 // Drop removes the set from Redis, in 1.5 s, after which no process adds to it any more. Other processes are
 // told ErrDropped for an hour. A Drop that failed, or was broken off, may be called again.
-func (s *Set) Drop(ctx context.Context) error { return wrap(s.name, s.drop(ctx)) }
+func (s *Set) Drop(ctx context.Context) error { return s.client.wrap(s.name, s.drop(ctx)) }
 
 // Close ends what the set does in the background. What is in Redis stays.
 func (s *Set) Close() error {

@@ -230,11 +230,11 @@ func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
 			return v, nil
 		}
 		if err := w.Poll(ctx); err != nil {
-			return v, unavailable(err)
+			return v, l.client.unavailable(err)
 		}
 		if !ok {
-			if _, _, ok = w.Map().Owner(slot); !ok {
-				return v, fmt.Errorf("%w: no master is known for slot %d", ErrUnavailable, slot)
+			if err := w.Map().NoMaster(slot); err != nil {
+				return v, l.client.unavailable(err)
 			}
 		}
 		if v = l.view.Load(); v.err != nil {

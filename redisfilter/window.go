@@ -46,7 +46,7 @@ func (f *Window) MAdd(ctx context.Context, keys [][]byte) error {
 	at := op.span(op.earliest, op.latest, 0)
 	at.first, at.last = at.add, at.add // a window that ends sooner does not count
 	_, err = op.insertNew(ctx, op.seatsOf(keys, at), 0, at.life)
-	return wrap(op.name, err)
+	return op.client.wrap(op.name, err)
 }
 
 // MAddNew is AddNew for many keys, in one trip, and one more each time that the window grows. Answers
@@ -69,7 +69,7 @@ func (f *Window) MAddNew(ctx context.Context, keys [][]byte) ([]bool, error) {
 		clear(fresh)
 		err = errors.Join(err, late)
 	}
-	return fresh, wrap(op.name, err)
+	return fresh, op.client.wrap(op.name, err)
 }
 
 // MContains is Contains for many keys, in one trip. Answers that are false count, with an error too.
@@ -82,7 +82,7 @@ func (f *Window) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
 		return maybe, err
 	}
 	err = op.ask(ctx, op.seatsOf(keys, op.span(op.earliest, op.latest, 0)), maybe)
-	return maybe, wrap(op.name, err)
+	return maybe, op.client.wrap(op.name, err)
 }
 
 // A windowOp is what an operation on an owner's windows knows when it begins.
@@ -104,16 +104,16 @@ func (f *Window) begin(ctx context.Context) (*windowOp, error) {
 	}
 	v, err := w.current()
 	if err != nil {
-		return nil, wrap(w.name, err)
+		return nil, w.client.wrap(w.name, err)
 	}
 	op := &windowOp{
 		owners: v.content.(*owners), calendar: w.calendar, clock: w.clock, owner: f.owner, generation: v.cfg.Generation,
 	}
 	if err := w.client.watch.Away(slotOf(op.prefix(f.owner, "", 0))); err != nil {
-		return nil, wrap(w.name, unavailable(err))
+		return nil, w.client.wrap(w.name, w.client.unavailable(err))
 	}
 	op.earliest, op.latest, err = w.clock.bounds(ctx)
-	return op, wrap(w.name, err)
+	return op, w.client.wrap(w.name, err)
 }
 
 // seatsOf returns where each key is in the windows of a span.

@@ -35,7 +35,7 @@ func (f *Window) Info(ctx context.Context) (WindowInfo, error) {
 	if err != nil {
 		return info, err
 	}
-	return info, wrap(op.name, op.survey(ctx, info.add))
+	return info, op.client.wrap(op.name, op.survey(ctx, info.add))
 }
 
 // add counts a shard.
@@ -110,7 +110,7 @@ func (f *Window) Drop(ctx context.Context) error {
 	}
 	layers, err := op.grown(ctx)
 	if err != nil {
-		return wrap(op.name, err)
+		return op.client.wrap(op.name, err)
 	}
 	var cmds []redis.Cmder
 	for prefix, n := range layers {
@@ -123,7 +123,7 @@ func (f *Window) Drop(ctx context.Context) error {
 	op.client.run(ctx, cmds...)
 	for _, cmd := range cmds {
 		if err := cmd.Err(); err != nil {
-			return wrap(op.name, err)
+			return op.client.wrap(op.name, err)
 		}
 	}
 	return nil

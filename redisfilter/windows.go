@@ -99,7 +99,7 @@ func newWindows(ctx context.Context, c *Client, name string, n int, rate float64
 	ctx, cancel := w.deadline(ctx)
 	defer cancel()
 	if _, err := w.clock.read(ctx); err != nil {
-		return nil, errors.Join(wrap(name, err), w.Close())
+		return nil, errors.Join(c.wrap(name, err), w.Close())
 	}
 	c.watch.Add(w.clock)
 	return w, nil
@@ -148,7 +148,7 @@ func newWindowsConfig(r request) (*config, error) {
 
 // Drop removes the configuration. Other processes are told ErrDropped for an hour. Redis removes the
 // windows of the owners when their time comes.
-func (w *Windows) Drop(ctx context.Context) error { return wrap(w.name, w.drop(ctx)) }
+func (w *Windows) Drop(ctx context.Context) error { return w.client.wrap(w.name, w.drop(ctx)) }
 
 // Close ends what the windows do in the background. What is in Redis stays.
 func (w *Windows) Close() error {

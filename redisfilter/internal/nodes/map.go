@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ type node struct {
 	identity  string    // empty when the poll could not learn it
 	confirmed time.Time // when the request was sent that its identity answered
 	started   time.Time // when its process began
+	replica   bool      // it answered that it is none
 }
 
 // Owner returns the identity of the master that owns a slot and the time since when it is known to
@@ -34,6 +36,31 @@ func (m *Map) Owner(slot int) (identity string, confirmed time.Time, ok bool) {
 	}
 	return m.nodes[i].identity, m.nodes[i].confirmed, true
 }
+
+// NoMaster returns nil if Owner knows that of a slot, or else why not: ErrReplica if a replica answered in
+// place of the only server.
+func (m *Map) NoMaster(slot int) error {
+	if m.Replica() {
+		return ErrReplica
+	}
+	if _, _, ok := m.Owner(slot); !ok {
+		return fmt.Errorf("no master is known for slot %d", slot)
+	}
+	return nil
+}
+
+// Replica reports whether the only server is a replica.
+func (m *Map) Replica() bool { return m.owner == nil && len(m.nodes) == 1 && m.nodes[0].replica }
+
+// ErrReplica is what a replica replies to writes.
+var ErrReplica error = readOnly{}
+
+type readOnly struct{}
+
+func (readOnly) Error() string { return "READONLY the server is a replica" }
+
+// RedisError implements redis.Error.
+func (readOnly) RedisError() {}
 
 // Address returns where in a cluster the master with an identity is, as host:port.
 func (m *Map) Address(identity string) string {

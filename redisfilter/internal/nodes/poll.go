@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -159,6 +160,7 @@ func askNode(ctx context.Context, c redis.Cmdable, addr string) (node, error) {
 		return n, err
 	}
 	n.started = n.confirmed.Add(-uptime(server.Val()))
+	n.replica = strings.Contains(replication.Val(), "role:slave")
 	n.identity = Identity(server.Val() + "\n" + replication.Val())
 	if id != nil {
 		n.id = id.Val()

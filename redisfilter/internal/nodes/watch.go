@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,10 +152,7 @@ func (w *Watch) Away(slot int) error {
 	if failed != nil {
 		return failed
 	}
-	if _, _, ok := w.Map().Owner(slot); !ok {
-		return fmt.Errorf("no master is known for slot %d", slot)
-	}
-	return nil
+	return w.Map().NoMaster(slot)
 }
 
 // Lacks reports whether the last poll lacked the answer of some server.
