@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sort"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 )
@@ -76,17 +77,69 @@ func shapes(r request) (partitions int, layers []layerShape, err error) {
 		return 0, nil, fmt.Errorf("redisfilter: %d keys need %d partitions: raise ShardBytes", r.Keys, partitions)
 	}
 	each := (lines + partitions - 1) / partitions
-	keys := (r.Keys + partitions - 1) / partitions
-	layers = []layerShape{{Keys: keys, Shards: 1, Lines: each, Probes: probes}}
+	first := layerShape{Keys: (r.Keys + partitions - 1) / partitions, Shards: 1, Lines: each, Probes: probes}
+	if r.Growth != 0 {
+		partitions, first = withRoom(r, partitions, first, most, rate)
+	}
+	layers = []layerShape{first}
 	for r.Growth != 0 && len(layers) < maxLayers {
 		rate *= tightening
-		next, ok := nextLayer(float64(keys)*math.Pow(r.Growth, float64(len(layers))), rate, most)
+		next, ok := nextLayer(float64(first.Keys)*math.Pow(r.Growth, float64(len(layers))), rate, most)
 		if !ok {
 			break
 		}
 		layers = append(layers, next)
 	}
 	return partitions, layers, nil
+}
+
+// chance is how many standard deviations above the mean the keys of a partition may be before it needs a
+// second layer, which costs several times what the first does: one partition in 1,000 has more.
+const chance = 3
+
+// estimated is the share of its keys by which a shard may be taken for fuller than it is.
+const estimated = 0.01
+
+// withRoom returns the first layer of a set that grows and how many partitions have it: at least as many as
+// given, and so many that each has room for the keys that it gets by chance when the set has those that it
+// was made for. Windows stay in one partition. What was given is returned if there is no such room.
+func withRoom(r request, least int, first layerShape, mostLines int, rate float64) (int, layerShape) {
+	most := shardRoom(first.Keys, mostLines, rate)
+	partitions := least
+	if r.Kind != kindWindows {
+		last := min(maxPartitions, max(least, r.Keys))
+		partitions += sort.Search(last-least+1, func(i int) bool { return shardKeys(r.Keys, least+i) <= most })
+		if partitions > last {
+			return least, first
+		}
+	}
+	keys := min(shardKeys(r.Keys, partitions), most)
+	lines, probes, err := linesFor(keys, rate)
+	if err != nil || lines > mostLines || keys < first.Keys && partitions == least {
+		return least, first
+	}
+	return partitions, layerShape{Keys: keys, Shards: 1, Lines: lines, Probes: probes}
+}
+
+// shardRoom returns how many keys a shard of some lines has room for. It begins to look at a guess.
+func shardRoom(guess, lines int, rate float64) int {
+	over := func(keys int) bool {
+		needed, _, err := linesFor(keys, rate)
+		return err != nil || needed > lines
+	}
+	limit := guess
+	for !over(limit) {
+		limit *= 2
+	}
+	return max(1, sort.Search(limit, func(keys int) bool { return over(keys + 1) }))
+}
+
+// shardKeys returns how many keys a shard must be made for, so that few of so many partitions need a second
+// one when there are n keys.
+func shardKeys(n, partitions int) int {
+	mean := float64(n) / float64(partitions)
+	need := (1 + estimated) * (mean + chance*math.Sqrt(mean*(1-1/float64(partitions))))
+	return int(math.Ceil(need + min(early, need/(earlyShare-1))))
 }
 
 // linesFor returns the lines and the probes that keep a rate.
@@ -146,11 +199,17 @@ func (l layerShape) keysOf(ones int) float64 {
 	return math.Log1p(-fill) / math.Log1p(-perKey)
 }
 
+// early and earlyShare are how many keys before its capacity, and which part of them, a shard is full.
+const (
+	early      = 32
+	earlyShare = 16
+)
+
 // full reports whether a shard has as many keys as it was made for. A few fewer count as well: not
 // every add looks, and some are under way.
 func (l layerShape) full(ones int) bool {
 	keys := float64(l.Keys) / float64(l.Shards)
-	return l.keysOf(ones) >= keys-min(32, keys/16)
+	return l.keysOf(ones) >= keys-min(early, keys/earlyShare)
 }
 
 // looks reports whether the add of a hash asks how full the shard is: one in 32, more of small shards.
