@@ -55,13 +55,14 @@ type Meter struct {
 	load   *load.Load
 	began  stats.Snapshot // when the load began; zero without one
 	stats  stats.Snapshot // at the last sample
+	taken  time.Time      // when the last sample began to be taken
 	report load.Report
 	number uint64
 }
 
 // New returns a meter of a service's counters.
 func New(counters func() stats.Snapshot) *Meter {
-	return &Meter{counters: counters, stats: counters()}
+	return &Meter{taken: time.Now(), counters: counters, stats: counters()}
 }
 
 // Play makes a load's figures part of the samples that follow. Call it just before the
@@ -80,17 +81,20 @@ func (m *Meter) Report() load.Report {
 	return m.report
 }
 
-// Take takes a sample.
+// Take takes a sample. On a busy machine it may be held up between two counters, so that what it counts is of
+// any moment until it ends: a sample reaches from the beginning of the one before to its own end, and no
+// figure a second is higher than it was.
 func (m *Meter) Take() Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	begun := time.Now()
 	var report load.Report
 	if m.load != nil {
 		report = m.load.Report()
 	}
 	now := m.counters()
 	m.number++
-	s := Sample{Number: m.number, Time: now.Time, Seconds: now.Time.Sub(m.stats.Time).Seconds()}
+	s := Sample{Number: m.number, Time: now.Time, Seconds: time.Since(m.taken).Seconds()}
 	before := figures(m.stats, m.report)
 	after := figures(now, report)
 	since := after.minus(before)
@@ -105,7 +109,7 @@ func (m *Meter) Take() Sample {
 		ratio := s.Total.Empty / s.Total.Absent * 10_000
 		s.PerTenThousand = &ratio
 	}
-	m.stats, m.report = now, report
+	m.stats, m.report, m.taken = now, report, begun
 	return s
 }
 

@@ -45,6 +45,38 @@ func TestSamplesOfCounters(t *testing.T) {
 	})
 }
 
+// A sample that is held up while it is taken is followed by one at once. Neither shows more than there was.
+func TestSamplesOfABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		counters := stats.New()
+		held := func(d time.Duration) { // 100 requests a second
+			for range d / (10 * time.Millisecond) {
+				time.Sleep(10 * time.Millisecond)
+				counters.Request(http.StatusOK, time.Millisecond)
+			}
+		}
+		late := false
+		m := New(func() stats.Snapshot {
+			begun := time.Now()
+			if late {
+				held(490 * time.Millisecond)
+			}
+			s := counters.Snapshot()
+			s.Time = begun
+			return s
+		})
+		held(500 * time.Millisecond)
+		require.InDelta(t, 100, m.Take().PerSecond.Requests, 1e-9)
+		for range 3 {
+			late = !late
+			held(10 * time.Millisecond)
+			rate := m.Take().PerSecond.Requests
+			require.LessOrEqual(t, rate, 100.0)
+			require.Positive(t, rate)
+		}
+	})
+}
+
 // transport answers requests without a network.
 type transport struct{ http.Handler }
 
