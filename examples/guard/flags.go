@@ -16,7 +16,11 @@ type flags struct {
 	RedisMaster   string   `placeholder:"NAME" help:"The addresses are Sentinels of this master."`
 	RedisUser     string   `env:"GUARD_REDIS_USER" placeholder:"NAME" help:"User of Redis."`
 	RedisPassword string   `env:"GUARD_REDIS_PASSWORD" placeholder:"WORD" help:"Its password."`
+	RedisCluster  bool     `help:"A single address of --redis is of a cluster."`
 	RedisTLS      bool     `name:"redis-tls" help:"Speak TLS to Redis."`
+	RedisCA       string   `name:"redis-ca" type:"path" placeholder:"FILE" help:"Speak TLS, and trust these alone."`
+	RedisCert     string   `type:"path" placeholder:"FILE" help:"Speak TLS, and show this certificate."`
+	RedisKey      string   `type:"path" placeholder:"FILE" help:"Its key."`
 
 	RedisTimeout time.Duration `default:"250ms" help:"Of a question to a filter or the cache; a later answer is none."`
 
@@ -82,10 +86,20 @@ func (f *flags) Validate() error {
 		return errors.New("--data is SQLite's directory, and --postgres is given: leave one of them out")
 	case len(f.Redis) == 0 && f.Replica:
 		return errors.New("--replica needs --redis ADDR: the Redis in this process does not tell of changes")
-	case len(f.Redis) == 0 && (f.RedisMaster != "" || f.RedisUser != "" || f.RedisPassword != "" || f.RedisTLS):
+	case len(f.Redis) == 0 && (f.RedisMaster != "" || f.RedisUser != "" || f.RedisPassword != "" ||
+		f.RedisCluster || f.speaksTLS()):
 		return errors.New("a setting of Redis without --redis ADDR")
+	case f.RedisMaster != "" && f.RedisCluster:
+		return errors.New("--redis-master is of Sentinels, and --redis-cluster of a cluster: leave one of them out")
+	case (f.RedisCert == "") != (f.RedisKey == ""):
+		return errors.New("--redis-cert and --redis-key: give both")
 	}
 	return nil
+}
+
+// speaksTLS reports whether connections to Redis are encrypted.
+func (f *flags) speaksTLS() bool {
+	return f.RedisTLS || f.RedisCA != "" || f.RedisCert != "" || f.RedisKey != ""
 }
 
 // outlived reports whether Redis outlives the database, and what was derived from it.

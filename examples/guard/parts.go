@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,16 +11,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/siftkv/siftkv/redisfilter/inprocess"
-
 	"github.com/siftkv/siftkv/examples/guard/internal/cache"
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
-
-// dialTime is how long a connection to Redis may take to come about.
-const dialTime = 500 * time.Millisecond
 
 // spareConns are connections to the database beyond those of requests: for scans
 // that fill filters, and for the check of its health.
@@ -129,27 +123,4 @@ func (p *parts) seed(ctx context.Context, n int) (bool, error) {
 		p.Logger.Info("made users", "users", added, "took", time.Since(began).Round(time.Millisecond))
 	}
 	return added > 0, err
-}
-
-// redisOptions returns how to reach Redis, and starts one if none is named.
-func (p *parts) redisOptions(f flags) (*redis.UniversalOptions, error) {
-	o := &redis.UniversalOptions{
-		Addrs: f.Redis, MasterName: f.RedisMaster, Username: f.RedisUser, Password: f.RedisPassword,
-		// Requests bound every operation, and none waits for a Redis that is away.
-		ContextTimeoutEnabled: true, DialTimeout: dialTime, DialerRetries: 1, MaxRetries: 1, MinRetryBackoff: -1,
-	}
-	if f.RedisTLS {
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	if len(f.Redis) > 0 {
-		return o, nil
-	}
-	server, err := inprocess.Start()
-	if err != nil {
-		return nil, err
-	}
-	p.onClose(func() error { server.Close(); return nil })
-	p.Logger.Info("Redis runs in this process and ends with it; name one by --redis ADDR")
-	o.Addrs = []string{server.Addr()}
-	return o, nil
 }

@@ -18,25 +18,26 @@ type RedisServer struct {
 
 	t       *testing.T
 	binary  string
+	args    []string
 	process *process
 }
 
-// Redis starts a redis-server, or returns nil.
-func Redis(t *testing.T) *RedisServer {
+// Redis starts a redis-server with some arguments more, or returns nil.
+func Redis(t *testing.T, args ...string) *RedisServer {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
 		missing(t, "redis-server", "SIFTKV_REDIS", "a server in this process")
 		return nil
 	}
-	s := &RedisServer{Addr: freeAddr(t), t: t, binary: binary}
+	s := &RedisServer{Addr: FreeAddr(t), t: t, binary: binary, args: args}
 	s.Start()
 	return s
 }
 
-// freeAddr returns an address with a port below those that systems give to outgoing connections: none of these may take
+// FreeAddr returns an address with a port below those that systems give to outgoing connections: none of these may take
 // it while the server is away.
-func freeAddr(t *testing.T) string {
+func FreeAddr(t *testing.T) string {
 	t.Helper()
 	var last error
 	for range 100 {
@@ -58,6 +59,7 @@ func (s *RedisServer) Start() {
 	_, port, err := net.SplitHostPort(s.Addr)
 	require.NoError(s.t, err)
 	cmd := exec.Command(s.binary, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	cmd.Args = append(cmd.Args, s.args...)
 	cmd.Dir = s.t.TempDir()
 	cmd.SysProcAttr = attributes()
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
