@@ -68,7 +68,7 @@ func (d *DB) blobSpace(v *version.Version) (s blobSpace) {
 	memtable := float64(d.opts.MemtableSize)
 	share := tables / max(s.live, 1)
 	s.allowed = max((d.opts.BlobSpace-1)*s.needed, leastWaste*float64(d.blobSizeFor(v)), tables/tablesPart)
-	if free := d.space.free.Load(); free < math.MaxInt64 { // what is over the limit is wanted for other things
+	if free := d.space.withObsolete(&d.history); free < math.MaxInt64 { // more is wanted for other things
 		room := s.garbage + s.hidden + s.dead + float64(free-d.spaceWanted(v))
 		s.allowed = min(s.allowed, max(room, s.needed/8, float64(d.blobSizeFor(v))/8))
 	}

@@ -34,6 +34,17 @@ type diskSpace struct {
 	ballast int64      // bytes of the file; 0: there is none
 }
 
+// withObsolete returns what is free with the files that will be removed, when readers no longer need them: to collect
+// in their place would copy values, take room for these, and free as little, until the disk is full. On a full disk
+// they do not count: files that came after the readers are worth collecting.
+func (s *diskSpace) withObsolete(h *version.History) int64 {
+	free := s.free.Load()
+	if free == math.MaxInt64 || s.full.Load() {
+		return free
+	}
+	return free + h.Obsolete()
+}
+
 // lacksSpace takes note of an error that may say that the disk is full: the ballast goes then. It reports whether what
 // has failed should be tried again at once: it has more room, or will ask for less.
 func (d *DB) lacksSpace(err error) bool {

@@ -109,6 +109,33 @@ func TestOverwritesOnADiskThatIsNearlyFullGoOn(t *testing.T) {
 	}
 }
 
+// Files that a reader needs are not made up for by collecting others, which frees nothing as long as it reads.
+func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
+	t.Parallel()
+	for _, atCommit := range []bool{false, true} {
+		s := openCrowded(t, atCommit, nil)
+		s.overwrite(crowdedKeys)
+		require.NoError(t, s.Flush())
+		s.settle()
+		it, err := s.NewIter(nil)
+		require.NoError(t, err)
+		s.mu.Lock()
+		wanted := s.spaceWanted(s.current)
+		s.mu.Unlock()
+		s.disk.bound(s.disk.measure() + wanted)
+		before := s.counters.collections.Load()
+		s.overwrite(8)
+		require.NoError(t, s.Flush())
+		s.settle()
+		require.Zero(t, s.disk.full, "%d collections", s.counters.collections.Load()-before)
+		require.Greater(t, s.history.Obsolete(), int64(0))
+		require.NoError(t, it.Close())
+		s.settle()
+		require.Zero(t, s.history.Obsolete())
+		s.reopened()
+	}
+}
+
 // A store on a disk that another has filled collects while it takes no writes, until it can flush what it has in
 // memory. Nobody makes room but the store: it begins with its ballast.
 func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
@@ -124,6 +151,7 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 				require.NoError(t, s.put(i))
 			}
 			before := s.counters.collections.Load()
+			s.settle()
 			s.disk.bound(s.disk.measure())
 			require.Error(t, s.put(7))
 			requireContents(t, s.m, s.DB)
@@ -171,6 +199,24 @@ func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
 		s.DB = openDir(t, "db", s.opts)
 		s.reopened()
 	}
+}
+
+// An edit that finds no room in the manifest is made in another, with the room of the ballast. The store goes on.
+func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
+	t.Parallel()
+	s := openCrowded(t, false, nil)
+	name := manifest.FileName(manifest.FileManifest, s.position().Manifest)
+	s.disk.deny(name)
+	require.NoError(t, s.put(0))
+	require.NoError(t, s.Flush())
+	s.settle()
+	require.NotZero(t, s.disk.full)
+	require.Zero(t, s.Metrics().Failures)
+	names, err := s.disk.List("db")
+	require.NoError(t, err)
+	require.NotContains(t, names, name)
+	s.disk.deny("")
+	s.reopened()
 }
 
 // An edit that finds no room in the manifest leaves no file that takes room, and neither does a manifest that takes its

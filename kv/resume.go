@@ -222,26 +222,15 @@ func (d *DB) verifyStoreID() error {
 func (d *DB) replaceManifest() error {
 	d.manifestMu.Lock()
 	defer d.manifestMu.Unlock()
-	h := &d.resumer
 	d.mu.Lock()
 	v := d.current
 	d.mu.Unlock()
-	num := d.newFileNum()
-	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
-	if err != nil {
-		h.orphans = append(h.orphans, d.path(manifest.FileManifest, num)) // it may be in force for all we know
+	if err := d.newManifest(v); err != nil {
 		return err
 	}
-	old := d.manifest
-	d.manifest = next
-	_ = old.Close() // it is broken, and worth nothing
 	d.mu.Lock()
-	h.broken &^= brokenManifest
+	d.resumer.broken &^= brokenManifest
 	d.mu.Unlock()
-	for _, name := range append(h.orphans, d.path(manifest.FileManifest, old.Num())) {
-		d.cleaner.File(name)
-	}
-	h.orphans = nil
 	return nil
 }
 

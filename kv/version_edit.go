@@ -45,7 +45,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		return err // an error of this program; the disk is as it was
 	}
 	e.NextFile, e.LastSeq = d.nextFile.Load(), next.LastSeq
-	if err := d.appendEdit(e); err != nil {
+	if err := d.appendEdit(base, e); err != nil {
 		d.orphan(e, d.manifest.Torn())
 		return d.fail(brokenManifest, writingManifest, err)
 	}
@@ -69,9 +69,18 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	return nil
 }
 
-// appendEdit appends an edit to the manifest. The caller holds manifestMu.
-func (d *DB) appendEdit(e *manifest.Edit) error {
+// appendEdit appends an edit to the manifest of the store at version v. If it finds no room, it does so in a manifest
+// that takes the other's place, with the room of the ballast: what the other has of the edit is not known. The caller
+// holds manifestMu.
+func (d *DB) appendEdit(v *version.Version, e *manifest.Edit) error {
 	if err := d.verifyDirectory(); err != nil {
+		return err
+	}
+	err := d.manifest.Append(e)
+	if err == nil || !d.lacksSpace(err) {
+		return err
+	}
+	if err := d.newManifest(v); err != nil {
 		return err
 	}
 	return d.manifest.Append(e)
@@ -92,21 +101,43 @@ func (d *DB) closeManifest(err error) error {
 // rotateManifest starts a new manifest. If that fails, so does the store; the edits
 // of the old one stand. The caller holds manifestMu.
 func (d *DB) rotateManifest(v *version.Version) {
-	old, num := d.manifest, d.newFileNum()
-	next, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
-	if err != nil {
-		name := d.path(manifest.FileManifest, num)
-		d.resumer.orphans = append(d.resumer.orphans, name) // it may be in force for all we know
-		_ = d.fail(brokenManifest, writingManifest, err)    // writers are told
-		return
+	if err := d.newManifest(v); err != nil {
+		_ = d.fail(brokenManifest, writingManifest, err) // writers are told
 	}
+}
+
+// newManifest puts a manifest in force that describes the store at version v, and gives the one before it up. If it
+// finds no room, it tries again with that of the ballast. The caller holds manifestMu.
+func (d *DB) newManifest(v *version.Version) error {
+	next, err := d.createManifest(v)
+	if err != nil && d.lacksSpace(err) {
+		next, err = d.createManifest(v)
+	}
+	if err != nil {
+		return err
+	}
+	old := d.manifest
 	d.manifest = next
 	name := d.path(manifest.FileManifest, old.Num())
 	if err := old.Close(); err != nil {
 		// Nothing is lost: the store is described by its successor.
 		d.log.Warn("a replaced manifest could not be closed", "file", name, "error", err)
 	}
-	d.cleaner.File(name)
+	for _, name := range append(d.resumer.orphans, name) {
+		d.cleaner.File(name)
+	}
+	d.resumer.orphans = nil
+	return nil
+}
+
+// createManifest is manifest.Create for the store at version v, under a new number.
+func (d *DB) createManifest(v *version.Version) (*manifest.Log, error) {
+	num := d.newFileNum()
+	m, err := manifest.Create(d.fs, d.dir, num, d.snapshotEdit(v))
+	if err != nil { // it may be in force for all we know
+		d.resumer.orphans = append(d.resumer.orphans, d.path(manifest.FileManifest, num))
+	}
+	return m, err
 }
 
 // position returns where the store is in its history.

@@ -33,7 +33,7 @@ type Cleaner struct {
 	mu       sync.Mutex
 	wake     sync.Cond
 	versions []*Version
-	files    []string
+	files    []unneededFile
 	blobs    []unlisted
 	held     []heldFile // the goroutine's alone
 	holds    atomic.Int64
@@ -64,7 +64,9 @@ func (c *Cleaner) change(f func()) {
 func (c *Cleaner) Version(v *Version) { c.change(func() { c.versions = append(c.versions, v) }) }
 
 // File hands in a file to remove.
-func (c *Cleaner) File(name string) { c.change(func() { c.files = append(c.files, name) }) }
+func (c *Cleaner) File(name string) {
+	c.change(func() { c.files = append(c.files, unneededFile{name: name}) })
+}
 
 // Blob hands in a blob file that no version lists, to be closed, and removed if remove is set.
 func (c *Cleaner) Blob(b *Blob, remove bool) {
@@ -92,7 +94,7 @@ func (c *Cleaner) loop() {
 		}
 		c.mu.Unlock()
 		for _, b := range blobs {
-			files = c.closed(files, c.Blobs.Path(b.Num), b.Close(), b.remove)
+			files = c.closed(files, unneededFile{name: c.Blobs.Path(b.Num)}, b.Close(), b.remove)
 		}
 		c.clean(versions, files)
 		c.mu.Lock()
@@ -105,28 +107,29 @@ func (c *Cleaner) loop() {
 }
 
 // clean closes the tables that nobody needs any more without some versions, and removes files.
-func (c *Cleaner) clean(versions []*Version, files []string) {
+func (c *Cleaner) clean(versions []*Version, files []unneededFile) {
 	for _, v := range versions {
 		unused := c.History.retire(v)
 		for _, t := range unused.tables {
-			files = c.closed(files, c.Tables.Path(t.Num), c.Tables.Close(t), t.obsolete)
+			files = c.closed(files, unneededFile{c.Tables.Path(t.Num), t.Size}, c.Tables.Close(t), t.obsolete)
 		}
 		for _, b := range unused.blobs {
-			files = c.closed(files, c.Blobs.Path(b.Num), b.Close(), b.obsolete)
+			files = c.closed(files, unneededFile{c.Blobs.Path(b.Num), b.Size}, b.Close(), b.obsolete)
 		}
 	}
 	for _, f := range c.removable(files) {
-		c.report(f, c.FS.Remove(f))
+		c.report(f.name, c.FS.Remove(f.name))
+		c.History.obsolete.Add(-f.size)
 	}
 	c.Cleaned()
 }
 
 // closed adds a file that nobody needs, and whose closing had this result, to those to remove if it is
 // obsolete.
-func (c *Cleaner) closed(files []string, name string, err error, obsolete bool) []string {
-	c.report(name, err)
+func (c *Cleaner) closed(files []unneededFile, f unneededFile, err error, obsolete bool) []unneededFile {
+	c.report(f.name, err)
 	if obsolete && !c.ReadOnly {
-		files = append(files, name)
+		files = append(files, f)
 	}
 	return files
 }
@@ -202,13 +205,19 @@ type unlisted struct {
 	remove bool
 }
 
+// An unneededFile is a file to remove.
+type unneededFile struct {
+	name string
+	size int64 // what the History counts of it, in bytes
+}
+
 // A heldFile is an obsolete file that a reader in another process may still need. It goes
 // when every reader has gone on to a position of the store's history at which the file was
 // obsolete already. A reader that registers too late to be seen here registers before it
 // reads CURRENT, and so does not come upon what an edit of the manifest has given up.
 type heldFile struct {
-	name string
-	at   manifest.Position // the file was obsolete here
+	unneededFile
+	at manifest.Position // the file was obsolete here
 }
 
 // Held returns how many files are held back.
@@ -219,7 +228,7 @@ func (c *Cleaner) Held() int { return int(c.holds.Load()) }
 const heldRecheck = 10 * time.Second
 
 // removable takes in obsolete files, and returns those that nobody needs.
-func (c *Cleaner) removable(files []string) (free []string) {
+func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 	at := c.Position()
 	for _, f := range files {
 		c.held = append(c.held, heldFile{f, at})
@@ -236,7 +245,7 @@ func (c *Cleaner) removable(files []string) (free []string) {
 	c.held = slices.DeleteFunc(c.held, func(f heldFile) bool {
 		unneeded := n == 0 || !oldest.Before(f.at)
 		if unneeded {
-			free = append(free, f.name)
+			free = append(free, f.unneededFile)
 		}
 		return unneeded
 	})

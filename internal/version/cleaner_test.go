@@ -23,10 +23,11 @@ func TestFilesAreHeldWhileReadersAreNotKnown(t *testing.T) {
 	require.NoError(t, mem.MkdirAll("db"))
 	c := &Cleaner{FS: unlistableFS{mem}, Dir: "db", Log: slog.New(slog.DiscardHandler),
 		Position: func() manifest.Position { return manifest.Position{Manifest: 1} }}
-	require.Empty(t, c.removable([]string{"db/a", "db/b"}))
+	files := []unneededFile{{"db/a", 1}, {"db/b", 2}}
+	require.Empty(t, c.removable(files))
 	require.Equal(t, 2, c.Held())
 	c.FS = mem
-	require.Equal(t, []string{"db/a", "db/b"}, c.removable(nil))
+	require.Equal(t, files, c.removable(nil))
 	require.Zero(t, c.Held())
 }
 

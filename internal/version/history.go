@@ -14,6 +14,8 @@ type History struct {
 	mu      sync.Mutex // guards the links between versions
 	newest  *Version
 	numbers uint64 // versions that were installed
+
+	obsolete atomic.Int64 // bytes of tables and blob files that the newest does not list, and that were not removed
 }
 
 // A life is what a History knows of a version.
@@ -51,6 +53,17 @@ func (fs *files) each(f func(l *listed)) {
 	}
 }
 
+// size returns the bytes of the files.
+func (fs *files) size() (bytes int64) {
+	for _, t := range fs.tables {
+		bytes += t.Size
+	}
+	for _, b := range fs.blobs {
+		bytes += b.Size
+	}
+	return bytes
+}
+
 // handOn splits the files that only v and those before it list, of which older is the next one in use:
 // what that has too, and what nobody needs.
 func handOn[F interface{ lists() *listed }](gone []F, older *Version) (kept, unused []F) {
@@ -73,6 +86,7 @@ func (h *History) Install(v *Version) {
 	v.num = h.numbers
 	v.come.each(func(l *listed) { l.since = v.num })
 	v.gone.each(func(l *listed) { l.obsolete = true })
+	h.obsolete.Add(v.gone.size())
 	if v.older = h.newest; v.older != nil {
 		v.older.newer, v.older.gone = v, v.gone
 	}
@@ -80,6 +94,10 @@ func (h *History) Install(v *Version) {
 	h.newest = v
 	v.refs.Add(1)
 }
+
+// Obsolete returns the bytes of files that the newest version does not list, and that were not removed: readers need
+// them, or their turn will come. In a store that removes nothing it says nothing.
+func (h *History) Obsolete() int64 { return h.obsolete.Load() }
 
 // Come returns the tables of a version that the one before it has not, until Install is
 // called for it: who gives it up sees to what became of these meanwhile.
