@@ -155,6 +155,16 @@ func (d *DB) spaceWanted(v *version.Version) int64 {
 // shortOfSpace reports whether a collection rewrites one table at a time, for want of space. The caller holds d.mu.
 func (d *DB) shortOfSpace(v *version.Version) bool { return d.space.free.Load() < d.spaceWanted(v)/2 }
 
+// awaitsRoom reports whether there may be no room for another log and for flushes of all memtables, while a compaction
+// keeps files that will be removed when it has ended. The caller holds d.mu.
+func (d *DB) awaitsRoom() bool {
+	need := 2 * d.opts.MemtableSize
+	for _, m := range d.imms {
+		need += m.Size()
+	}
+	return d.compactions.running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
+}
+
 // collectsFirst reports whether a full disk keeps all but collection waiting. The caller holds d.mu.
 func (d *DB) collectsFirst(v *version.Version) bool {
 	if !d.space.full.Load() {

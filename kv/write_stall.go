@@ -55,6 +55,8 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 			asked = true
 		case d.blobPressure() >= 1 && d.makesBlobSpace():
 			d.stall(ctx, "blob files wait to be collected")
+		case d.awaitsRoom():
+			d.stall(ctx, "the disk is nearly full, and files wait to be removed")
 		default:
 			if err := d.rotateTo(arena, own); err != nil {
 				return nil, err
