@@ -52,6 +52,7 @@ type DiskCounts struct {
 	Lies    uint64 // syncs that reported success for pages that an earlier one had dropped
 	Cuts    uint64 // of the power
 	Kills   uint64 // of a process
+	Full    uint64 // writes that found no room on a small disk
 }
 
 // NewDisk returns an empty disk. What power cuts leave is drawn from a seed.
@@ -64,6 +65,31 @@ func (d *Disk) Counts() DiskCounts {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.counts
+}
+
+// used returns the bytes of all files that have a name. The caller holds d.mu.
+func (d *Disk) used() (bytes int64) {
+	seen := map[*node]bool{}
+	var count func(*node)
+	count = func(n *node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		bytes += int64(len(n.data))
+		for _, child := range n.names {
+			count(child)
+		}
+	}
+	count(d.root)
+	return bytes
+}
+
+// Used returns the bytes of all files that have a name.
+func (d *Disk) Used() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used()
 }
 
 // Cut cuts the power: all sessions end, and what was not synced is lost.

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -31,6 +33,7 @@ type Outcome struct {
 	Delay time.Duration // before the call
 	Cut   bool          // the power is cut before the call, or in the middle of a write
 	Kill  bool          // the process dies there
+	Room  int64         // bytes that the disk has; 0: any number
 }
 
 // A Session is what a process sees of a disk: a vfs.FS whose calls may fail, take time, or
@@ -49,6 +52,7 @@ type Session struct {
 var (
 	_ vfs.FS         = (*Session)(nil)
 	_ vfs.FileSyncer = (*Session)(nil)
+	_ vfs.FreeSpacer = (*Session)(nil)
 )
 
 // Mount returns a new session. The function is asked before each call, by several
@@ -138,6 +142,10 @@ func (s *Session) do(c Call, call func() error, part func(n int)) error {
 			s.disk.die(o.Cut)
 			err = ErrGone
 		}
+	case c.Op == "write" && o.Room > 0 && s.disk.used()+int64(c.Bytes) > o.Room:
+		part(int(max(o.Room-s.disk.used(), 0)))
+		s.disk.counts.Full++
+		err = syscall.ENOSPC
 	default:
 		err = call()
 	}
@@ -251,6 +259,20 @@ func (s *Session) sync(name string, n *node) error {
 		}
 		return nil
 	}, func(int) { n.failSync() })
+}
+
+// FreeSpace implements vfs.FreeSpacer.
+func (s *Session) FreeSpace(dir string) (int64, error) {
+	if s.decide == nil {
+		return 0, errors.ErrUnsupported
+	}
+	room := s.decide(Call{Op: "free", Path: dir}).Room
+	if room == 0 {
+		return 0, errors.ErrUnsupported
+	}
+	s.disk.mu.Lock()
+	defer s.disk.mu.Unlock()
+	return max(room-s.disk.used(), 0), nil
 }
 
 // Stat implements vfs.FS.

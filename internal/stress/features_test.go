@@ -15,7 +15,7 @@ var Features = []string{
 	"apart", "streams", "huge",
 	// What goes wrong.
 	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
-	"swap",
+	"swap", "fulldisk", "panics",
 	// What goes wrong with an object store.
 	"replies", "requests", "bodies", "partition",
 	// What is looked at beyond the content.
@@ -27,7 +27,7 @@ var Features = []string{
 // Sparing are features that lives do without now and then: what is there can hide what would
 // be seen without it (Groce et al., "Swarm Testing", ISSTA 2012).
 var sparing = []string{"ttl", "merge", "rangedel", "tx", "ingest", "compact", "snapshot", "latency", "badfile",
-	"read", "nospace", "apart", "streams", "huge"}
+	"read", "nospace", "fulldisk", "panics", "apart", "streams", "huge"}
 
 // A featureSet says which features are wanted.
 type featureSet map[string]bool

@@ -71,6 +71,13 @@ func (l *life) drawFrom(number int, seed uint64) *round {
 	if rng.IntN(5) == 0 && l.want["cut"] && l.bucket == nil {
 		r.inOpen = append(r.inOpen, cutRule(rng, 20))
 	}
+	if l.want["fulldisk"] && l.bucket == nil && rng.IntN(4) == 0 {
+		r.planned = append(r.planned, smallDisk(rng, l.disk.Used()))
+	}
+	if l.want["panics"] && rng.IntN(4) == 0 {
+		r.setup.panics = true
+		r.planned = append(r.planned, panics(rng))
+	}
 	if l.want["scenarios"] && l.bucket == nil && rng.IntN(2) == 0 {
 		scenarios[rng.IntN(len(scenarios))](r)
 	}

@@ -25,7 +25,8 @@ type rule struct {
 	times  int  // that it strikes; -1: until the plan is lifted
 	pause  int  // after times strikes, so many calls pass, and it begins anew
 	err    error
-	short  bool // writes write a part
+	short  bool  // writes write a part
+	room   int64 // bytes that the disk has; 0: any number
 	delay  time.Duration
 	cut    bool
 	kill   bool
@@ -93,6 +94,10 @@ func (p *plan) decide(c Call) Outcome {
 			r.file = c.Num
 		}
 		if !r.matches(c, p) || !r.strikes(p.rng) {
+			continue
+		}
+		if r.room > 0 {
+			o.Room = r.room
 			continue
 		}
 		p.strikes[r.name]++
@@ -199,6 +204,21 @@ func drawRule(rng *rand.Rand, want featureSet) *rule {
 
 func drawDelay(rng *rand.Rand) time.Duration {
 	return time.Duration(rng.IntN(1+rng.IntN(3000))) * time.Microsecond
+}
+
+// smallDisk gives the disk 1.8 times what is on it, and enough to open a new store. Every other one says what is free.
+func smallDisk(rng *rand.Rand, used int64) *rule {
+	r := &rule{name: "a small disk", ops: []string{"write", "free"}, times: -1, room: max(used*9/5, 256<<10)}
+	if rng.IntN(2) == 0 {
+		r.ops = r.ops[:1]
+	}
+	return r
+}
+
+// panics lets functions of the application panic.
+func panics(rng *rand.Rand) *rule {
+	return &rule{name: "the application panics", ops: []string{opMerge, opTell}, oneOf: 1 + rng.IntN(20), times: -1,
+		err: errPanic}
 }
 
 var changing = []string{"create", "write", "sync", "syncdir", "rename", "remove", "link", "mkdir"}

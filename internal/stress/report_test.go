@@ -72,6 +72,7 @@ func (c *counts) addDisk(d DiskCounts) {
 	c.disk.Lies += d.Lies
 	c.disk.Cuts += d.Cuts
 	c.disk.Kills += d.Kills
+	c.disk.Full += d.Full
 }
 
 // A Report says what a run did and found.
@@ -119,8 +120,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		"%d; directories swapped: %d; opened in other modes: %d; looks for garbage: %d; at the space of "+
 		"blob files: %d\n", c.failedOpens, c.failedCloses, c.repairs, c.swaps, c.modes,
 		c.garbageChecks, c.spaceChecks)
-	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d\n", c.disk.Calls,
-		c.disk.Changes, c.disk.Lies)
+	fmt.Fprintf(&b, "calls of the file system: %d, %d of which change the disk; syncs that lied: %d; "+
+		"writes without room on a small disk: %d\n", c.disk.Calls, c.disk.Changes, c.disk.Lies, c.disk.Full)
 	fmt.Fprintf(&b, "lives in an object store: %d; processes killed: %d; fenced: %d; views of readers in other "+
 		"processes: %d\n", c.objectLives, c.objectDeaths, c.fenced, c.views)
 	list(&b, "endings in an object store", c.objectEndings)

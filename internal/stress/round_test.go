@@ -217,6 +217,9 @@ func (r *round) tryOpen() error {
 		r.bucket.use(&s, r.bucket.flight, r.bucket.options.CacheSize)
 	}
 	s.opts.Clock = r.oracle.clock.time
+	if s.panics {
+		r.plan.disturb(&s.opts)
+	}
 	harness.Apply(&s.opts, s.harness)
 	r.watch.begin(mainGoroutine, "Open")
 	defer r.watch.end(mainGoroutine)

@@ -118,6 +118,9 @@ func (w *worker) allow(err error) *Finding {
 	if err == nil || w.r.overtaken(err) || documented(err) || w.r.closing.Load() && errors.Is(err, kv.ErrClosed) {
 		return nil
 	}
+	if _, merging := errors.AsType[*kv.MergeError](err); merging && w.r.setup.panics {
+		return nil
+	}
 	return found("undocumented error", "%v (%T)", err, err)
 }
 
