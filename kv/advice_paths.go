@@ -43,7 +43,7 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 	filter := d.opts.Filter.String()
 	s, now := d.acquireNow(0)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
 	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: filter,

@@ -88,6 +88,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 		h.failed.Store(true)
 		d.noteRoom()
 	}
+	d.refuseFenced(err)
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
 		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.max {

@@ -151,7 +151,7 @@ func (d *DB) recountBlobs() error {
 	n := ownStripe()
 	s := d.acquire(n)
 	if s == nil {
-		return ErrClosed
+		return d.unreadable()
 	}
 	defer d.release(s, n)
 	return s.version.RecountBlobs()

@@ -39,7 +39,7 @@ func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
 	}
 	s := d.acquire(0) // the files of its version stay on disk
 	if s == nil {
-		return ErrClosed
+		return d.unreadable()
 	}
 	defer d.release(s, 0)
 	if err := c.write(ctx, s.version); err != nil {

@@ -83,7 +83,7 @@ type rewriteUnit struct {
 func (d *DB) staleNow() ([]rewriteUnit, error) {
 	s := d.acquire(0)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
 	return d.staleFilters(s.version)

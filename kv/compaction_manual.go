@@ -125,7 +125,7 @@ func endAfter(hi []byte) []byte {
 func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
 	want := d.filtersFor(s.version, version.RunID{Level: lastLevel}, 0, nil)

@@ -74,7 +74,7 @@ type DB struct {
 	operands operandMerger // of a store that follows a writer, guarded by mu
 
 	watch    lookupWatch
-	state    atomic.Pointer[readState] // what readers see; nil: closed
+	state    atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
 	visible  atomic.Uint64             // sequence number of the last write that readers see
 	nextFile atomic.Uint64
 	closed   atomic.Bool
@@ -101,6 +101,7 @@ type DB struct {
 	compactions compactionState
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
+	refusal     refusal
 	spare       spare // for the next rotation
 	preparing   bool  // it is being made
 
@@ -108,7 +109,8 @@ type DB struct {
 	room       atomic.Pointer[memTable] // the active memtable; nil: ask with mu
 	spareAsked atomic.Bool              // the spare was asked for since the last rotation
 
-	follower *follower // of a store that was opened by OpenReadOnly
+	follower  *follower  // of a store that was opened by OpenReadOnly
+	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
 
 	readers        *version.Memory        // bounds filters and indexes; nil: nothing does
 	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget

@@ -77,7 +77,7 @@
 //
 // [Options.Objects] has a store live in an object store instead of a directory: sorted files, lists of
 // files and the log. Whoever opens it for writing takes it over, and the writer before gets
-// [ErrFenced].
+// [ErrFenced]. Until it writes, it may not notice, and reads what it has: Objects.MaxStaleness bounds for how long.
 //
 // # Waiting
 //

@@ -72,7 +72,7 @@ type ApartValue struct {
 func (d *DB) Explain(key []byte) (*Explanation, error) {
 	s, now := d.acquireNow(0)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
 	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}

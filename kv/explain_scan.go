@@ -29,7 +29,7 @@ type ScanExplanation struct {
 func (d *DB) ExplainScan(o *IterOptions) (*ScanExplanation, error) {
 	s := d.acquire(0)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
 	c := cursor{parts: new(iterParts)}

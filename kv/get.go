@@ -42,7 +42,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	n := ownStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
-		return dst, false, ErrClosed
+		return dst, false, d.unreadable()
 	}
 	defer d.release(s, n) // whatever filters, merger and clock do
 	if at == base.MaxSeqNum {

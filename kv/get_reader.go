@@ -36,7 +36,7 @@ func (d *DB) GetReader(key []byte) (*ValueReader, error) {
 	n := ownStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	return d.readerIn(s, n, key, now)
 }
@@ -55,7 +55,7 @@ func (s *Snapshot) GetReader(key []byte) (*ValueReader, error) {
 	n := ownStripe()
 	state := s.db.acquire(n)
 	if state == nil {
-		return nil, ErrClosed
+		return nil, s.db.unreadable()
 	}
 	r, err := s.db.readerIn(state, n, key, s.seq)
 	if s.closed.Load() { // meanwhile, as in get
@@ -98,7 +98,7 @@ func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
 	n := ownStripe()
 	s := t.db.acquire(n)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, t.db.unreadable()
 	}
 	return t.db.readerIn(s, n, key, t.seq)
 }

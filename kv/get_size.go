@@ -106,7 +106,7 @@ func (d *DB) look(l *lookup) (bool, error) {
 	n := ownStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
-		return false, ErrClosed
+		return false, d.unreadable()
 	}
 	defer d.release(s, n)
 	if l.at == base.MaxSeqNum {
@@ -199,7 +199,7 @@ func (t *Tx) answered(l *lookup) (bool, error) {
 	n := ownStripe()
 	s := t.db.acquire(n)
 	if s == nil {
-		return false, ErrClosed
+		return false, t.db.unreadable()
 	}
 	defer t.db.release(s, n)
 	return l.combine(s, nil)

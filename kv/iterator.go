@@ -75,7 +75,7 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 	n := int(d.counters.iterators.Add(1)) & (numStripes - 1)
 	s, now := d.acquireNow(n)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	if at == base.MaxSeqNum {
 		at = now

@@ -58,7 +58,7 @@ func (d *DB) multiGet(keys [][]byte, at base.SeqNum) ([][]byte, error) {
 	n := ownStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
-		return nil, ErrClosed
+		return nil, d.unreadable()
 	}
 	defer d.release(s, n)
 	if at == base.MaxSeqNum {

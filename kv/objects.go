@@ -95,12 +95,23 @@ type Objects struct {
 	// that comes so late is a LIST more.
 	Grace time.Duration
 
+	// MaxStaleness bounds how long a writer that another one has taken over returns values that may be outdated. After
+	// it, reads, Sync and transactions that write nothing fail with ErrFenced; or with ErrUnconfirmed, if the object
+	// store does not answer, until it does. Iterators that are open go on, and writes fail as they do without it.
+	// 0, the default, is no bound: a writer that only reads returns what it has, and learns that it was taken over
+	// when it writes next.
+	//
+	// It costs a GET at Open, and one or two in each half of MaxStaleness; a read costs no more than without it. A
+	// process that was stopped for a while may return an outdated value in the moment in which it continues.
+	MaxStaleness time.Duration
+
 	partSize int // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
 }
 
 // ErrFenced is matched by errors of a store in an object store that another writer has taken over.
 // Nothing that was acknowledged is lost: it is in the store as the other one has it. Writes
-// whose fate is not known were not acknowledged. The DB takes no writes any more.
+// whose fate is not known were not acknowledged. The DB takes no writes any more. Reads go on, of what it has, unless
+// Objects.MaxStaleness is set: then they fail too. DB.Fenced tells without a write.
 var ErrFenced = remote.ErrFenced
 
 // Errors of Open that say where the log of a store in an object store is: see Objects.LocalLog. The message names the
@@ -227,6 +238,8 @@ func (o *Options) checkObjects() error {
 		return invalidf("Objects.CacheSize is %d: want a number of bytes, or 0 for none", o.Objects.CacheSize)
 	case o.Objects.Patience < 0:
 		return invalidf("Objects.Patience is negative")
+	case o.Objects.MaxStaleness < 0:
+		return invalidf("Objects.MaxStaleness is negative")
 	case o.Objects.LogInterval < 0 || o.Objects.LogBuffer < 0:
 		return invalidf("Objects.LogInterval or Objects.LogBuffer is negative")
 	}

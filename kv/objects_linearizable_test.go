@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,7 @@ type takenOp struct {
 	client     int
 	call, done int64
 	unknown    bool // it failed, and what it writes may be there
+	fenced     bool // it failed, as the store was taken over
 }
 
 func (o *takenOp) writes() (n int) {
@@ -61,6 +63,7 @@ func (r *takenRun) client(id int, rng *rand.Rand, ops int, reached func()) {
 		op.done = r.clock.Add(1)
 		op.refused = errors.Is(err, ErrConflict)
 		op.unknown = err != nil && !op.refused
+		op.fenced = errors.Is(err, ErrFenced)
 		r.mu.Lock()
 		r.ops = append(r.ops, op)
 		r.mu.Unlock()
@@ -199,6 +202,19 @@ func (r *takenRun) history() (history []porcupine.Operation, unknown int) {
 	return history, unknown
 }
 
+// requireSilence requires that the writer before answers nothing once it has said that it was taken over.
+func (r *takenRun) requireSilence() {
+	told := int64(math.MaxInt64)
+	for _, op := range r.ops {
+		if op.db == r.first && op.fenced && op.writes() == 0 {
+			told = min(told, op.done)
+		}
+	}
+	for _, op := range r.ops {
+		require.False(r.t, op.db == r.first && op.call > told && !op.unknown, "an answer of a writer that knows")
+	}
+}
+
 // Transactions, batches and lookups of a store in an object store with troubles are linearizable, also if another
 // writer takes the store over in their middle, while the one before is at work or cut off.
 func TestLinearizableAcrossATakeOver(t *testing.T) {
@@ -207,9 +223,11 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 	for seed := range uint64(max(scale.Count(12, 24), 6)) {
 		s := newObjectsStore(t)
 		rng := rand.New(rand.NewPCG(seed, 41))
-		open := func(rule objstoretest.Rule) (*DB, *objstoretest.Faults) {
+		open := func(rule objstoretest.Rule, bound time.Duration) (*DB, *objstoretest.Faults) {
 			faults := objstoretest.NewFaults(s, rng.Uint64())
-			db, err := Open("", objectsOptions(rng, faults))
+			o := objectsOptions(rng, faults)
+			o.Objects.MaxStaleness = bound
+			db, err := Open("", o)
 			require.NoError(t, err)
 			faults.Inject(rule)
 			return db, faults
@@ -218,7 +236,8 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		rule := storeFaults[names[seed%uint64(len(names))]]
 		r := &takenRun{t: t}
 		var faults *objstoretest.Faults
-		r.first, faults = open(rule)
+		bound := time.Duration(seed/2%2) * 20 * time.Millisecond // half of the writers ask whether they still are
+		r.first, faults = open(rule, bound)
 		r.db.Store(r.first)
 		half := make(chan struct{})
 		reached := sync.OnceFunc(func() { close(half) })
@@ -229,7 +248,7 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		}
 		<-half
 		faults.Partition(seed%2 == 0)
-		next, _ := open(rule)
+		next, _ := open(rule, 0)
 		r.taken = r.clock.Add(1)
 		r.db.Store(next)
 		faults.Partition(false)
@@ -248,6 +267,11 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 			t.Fatalf("the history of seed %d is not linearizable", seed)
 		}
 		faults.Inject(noFault)
+		if bound > 0 {
+			until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), ErrFenced) })
+			require.ErrorIs(t, r.first.Sync(), ErrFenced)
+			r.requireSilence()
+		}
 		require.Error(t, r.first.Set(linearKey(0), nil, Sync))
 		r.first.settle() // while it was cut off its log broke, and it may not have learned why yet
 		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), ErrFenced)

@@ -209,6 +209,9 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 	if err == nil && d.opts.Objects == nil {
 		d.saveOptions(d.fs, d.dir)
 	}
+	if err == nil {
+		err = d.beginOwnership(ctx)
+	}
 	return err
 }
 

@@ -36,7 +36,7 @@ type paddedCount struct {
 }
 
 // acquire returns the current state and takes a reference on the stripe, or nil
-// if the store is closed.
+// if reads fail: see unreadable.
 func (d *DB) acquire(stripe int) *readState {
 	s, _ := d.acquireNow(stripe)
 	return s
@@ -108,7 +108,7 @@ func (s *readState) unrefMemtables() {
 // swapState makes next the current state and gives the old one up. It may be nil:
 // the store is closed. The caller holds d.mu.
 func (d *DB) swapState(next *readState) {
-	if old := d.state.Swap(next); old != nil {
+	if old := d.refusal.swapState(&d.state, next); old != nil {
 		old.replaced.Store(true)
 		if old.unused() {
 			old.unrefMemtables()

@@ -102,6 +102,7 @@ func (d *DB) endBackground() {
 	}
 	d.compactions.stop()
 	d.mu.Unlock()
+	d.ownership.end()
 	d.early.stop()
 	d.waitForBackground()
 }
@@ -209,12 +210,16 @@ func (d *DB) verifyStoreID() error {
 	if id != d.storeID {
 		return fmt.Errorf("%w: %s is another store now", ErrForeignDirectory, d.dir)
 	}
-	s := d.acquire(0)
-	if s == nil {
+	d.mu.Lock()
+	v := d.current
+	if v == nil {
+		d.mu.Unlock()
 		return ErrClosed
 	}
-	defer d.release(s, 0)
-	return d.checkTables(s.version)
+	v.Ref()
+	d.mu.Unlock()
+	defer d.unrefVersion(v)
+	return d.checkTables(v)
 }
 
 // replaceManifest puts a manifest in force that describes the store as it is, in

@@ -1,6 +1,9 @@
 package kv
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // Sync returns when all writes that were acknowledged before the call are on stable storage:
 // those with NoSync and Async, and what they were committed after. It is what a commit with
@@ -21,7 +24,7 @@ func (d *DB) Sync() error { return d.SyncContext(context.Background()) }
 // the moment that its turn has come it waits for the disk alone, and returns the outcome. An
 // error that matches ctx.Err() says nothing about what is durable.
 func (d *DB) SyncContext(ctx context.Context) error {
-	if err := d.writable(); err != nil {
+	if err := cmp.Or(d.writable(), d.readable()); err != nil {
 		return err
 	}
 	return d.commits.SyncVisible(ctx)

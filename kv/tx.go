@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	}
 	if writable && d.opts.ReadOnly {
 		return nil, ErrReadOnly
+	}
+	if err := d.readable(); err != nil {
+		return nil, err
 	}
 	t := &Tx{db: d, writable: writable}
 	t.writes.batch.db = d
@@ -140,7 +144,7 @@ func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	}
 	b := &t.writes.batch
 	if b.err != nil || b.Empty() {
-		return b.err
+		return cmp.Or(b.err, t.db.readable())
 	}
 	err := t.commit(ctx, b, o)
 	switch {

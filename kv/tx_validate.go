@@ -67,7 +67,7 @@ func (r *txReads) Validate(last base.SeqNum) error {
 	const stripe = 0
 	s := r.db.acquire(stripe)
 	if s == nil {
-		return ErrClosed
+		return r.db.unreadable()
 	}
 	defer r.db.release(s, stripe)
 	return r.conflict(r.db.later(s, r.since))

@@ -249,21 +249,27 @@ func (f *FS) Unchanged() bool {
 	return w != nil && w.logs.Unchanged()
 }
 
-// Overtaken returns an error that matches ErrFenced if this was the store's writer and another took over. It is nil
-// too if the object store does not tell. It is a GET.
-func (f *FS) Overtaken() error {
+// Confirm is Writer.Confirm of the store's writer. It returns nil if this is no writer.
+func (f *FS) Confirm(ctx context.Context) error {
 	w := f.asWriter()
 	if w == nil {
 		return nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(f.ctx, cancel)()
+	return w.logs.Writer().Confirm(ctx)
+}
+
+// Overtaken returns an error that matches ErrFenced if this was the store's writer and another took over. It is nil
+// too if the object store does not tell. It is a GET, or two.
+func (f *FS) Overtaken() error {
 	ctx, cancel := context.WithTimeout(f.ctx, f.o.Logs.Patience)
 	defer cancel()
-	slot := w.logs.Writer().Next() // where the successor's fence is for ever, if there is one
-	e, err := f.seq.Get(ctx, slot)
-	if err != nil || e.Epoch <= w.author.epoch {
-		return nil
+	if err := f.Confirm(ctx); errors.Is(err, ErrFenced) {
+		return err
 	}
-	return &FencedError{Key: f.seq.key(slot), Own: w.author.epoch, Epoch: e.Epoch}
+	return nil
 }
 
 // publish puts a list of files there with what is to be CURRENT. It is one request.

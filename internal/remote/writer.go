@@ -89,3 +89,31 @@ func (w *Writer) put(ctx context.Context, object []byte) error {
 	}
 	return err
 }
+
+// Confirm returns nil if no other writer had taken over when it was called, and an error that matches ErrFenced if one
+// has. After any other error the writer does not know. It is a GET; two while an entry is being put, or may be there.
+//
+// The successor's fence is in the first slot that was free, and is never deleted. That is the next slot, or the one
+// after it if an entry of this writer was put there, whose successor may have deleted it since.
+func (w *Writer) Confirm(ctx context.Context) error {
+	first := w.next.Load()
+	last := first + 1
+	if w.mu.TryLock() {
+		first = w.next.Load()
+		if last = first; w.pending != nil {
+			last++
+		}
+		w.mu.Unlock()
+	}
+	for slot := first; slot <= last; slot++ {
+		e, _, err := w.s.get(ctx, slot, headerSize)
+		switch {
+		case isMissing(err):
+		case err != nil:
+			return err
+		case e.Epoch > w.header.Epoch:
+			return &FencedError{Key: w.s.key(slot), Own: w.header.Epoch, Epoch: e.Epoch}
+		}
+	}
+	return nil
+}
