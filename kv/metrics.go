@@ -47,13 +47,6 @@ type Metrics struct {
 	// and scans in them read blocks that it would have ruled out.
 	UnusableFilters uint64
 
-	// Of a writer of a store in an object store: sorted files and blob files that are not needed any more and wait to
-	// be deleted, for Objects.Grace, for a checkpoint, or since that failed; their bytes; and deletions that have
-	// failed, since Open.
-	GarbageFiles  int
-	GarbageBytes  int64
-	FailedDeletes uint64
-
 	// Writes.
 	Writes       uint64 // keys set, merged or deleted, and ranges deleted
 	WriteBytes   uint64 // bytes of batches
@@ -109,6 +102,8 @@ type Metrics struct {
 
 	Blobs BlobMetrics // of values that lie apart
 
+	Objects ObjectMetrics // of a store in an object store
+
 	// Open handles, now.
 	Iterators    int
 	Snapshots    int // those of transactions included
@@ -158,9 +153,9 @@ func (m *Metrics) Lookup() LookupCounters {
 
 // counters lists what counts up from Open, the counters of levels aside.
 func (m *Metrics) counters() []*uint64 {
-	return []*uint64{
+	return append(m.Objects.counters(),
 		&m.Gets, &m.MemtableHits, &m.PrefixChecks, &m.PrefixNegatives,
-		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters, &m.FailedDeletes,
+		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters,
 		&m.Writes, &m.WriteBytes, &m.CommitGroups, &m.WALSyncs, &m.WALBytes, &m.TxCommits, &m.TxConflicts,
 		&m.Flushes, &m.FlushBytes, &m.Compactions, &m.Moves, &m.CompactionReadBytes, &m.CompactionWrittenBytes,
 		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
@@ -168,7 +163,7 @@ func (m *Metrics) counters() []*uint64 {
 		&m.OperandsMerged, &m.MergeFailures, &m.ExpiredDropped,
 		&m.Blobs.Written, &m.Blobs.Committed, &m.Blobs.Relocated, &m.Blobs.Reads, &m.Blobs.Read, &m.Blobs.CacheHits,
 		&m.Blobs.Collections,
-	}
+	)
 }
 
 // Sub returns m with all counters, times and histograms reduced to what was counted since prev, an earlier
@@ -183,6 +178,7 @@ func (m *Metrics) Sub(prev *Metrics) *Metrics {
 	d.SlowdownTime -= prev.SlowdownTime
 	d.CompactionRateTime -= prev.CompactionRateTime
 	d.Latency = m.Latency.Sub(prev.Latency)
+	d.Objects.Requests = m.Objects.Requests.Minus(prev.Objects.Requests)
 	for i := range d.Levels {
 		d.Levels[i].Lookup = d.Levels[i].Lookup.Sub(prev.Levels[i].Lookup)
 		d.Levels[i].Scan = d.Levels[i].Scan.Sub(prev.Levels[i].Scan)
@@ -205,7 +201,7 @@ func (d *DB) Metrics() *Metrics {
 	}
 	m.PrefixChecks, m.PrefixNegatives = c.prefix.Checks.Load(), c.prefix.Negatives.Load()
 	m.UnusableFilters = d.tables.Unusable.Load()
-	m.readGarbage(d)
+	m.Objects.read(d)
 	p := &d.commits.Counters
 	m.Writes, m.WriteBytes, m.CommitGroups = p.Writes.Load(), p.Bytes.Load(), p.Groups.Load()
 	m.WALSyncs, m.WALBytes = p.Syncs.Load(), c.walBytes.Load()

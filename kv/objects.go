@@ -105,7 +105,8 @@ type Objects struct {
 	// process that was stopped for a while may return an outdated value in the moment in which it continues.
 	MaxStaleness time.Duration
 
-	partSize int // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
+	counters *objstore.Counters // of the calls of Store, once the store is open
+	partSize int                // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
 }
 
 // ErrFenced is matched by errors of a store in an object store that another writer has taken over.

@@ -30,10 +30,3 @@ func (o *Objects) Collect(ctx context.Context) (Collected, error) {
 	got, err := remote.Collect(ctx, family)
 	return Collected(got), err
 }
-
-// readGarbage sets the figures of objects that are not needed any more.
-func (m *Metrics) readGarbage(d *DB) {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		m.GarbageFiles, m.GarbageBytes, m.FailedDeletes = objects.Garbage()
-	}
-}

@@ -58,12 +58,12 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		require.NoError(t, db.Set([]byte("more"), nil, Sync))
 		require.NoError(t, db.Compact(nil, nil))
 		synctest.Wait() // files are given up a moment later
-		require.Positive(t, db.Metrics().GarbageBytes)
-		require.Positive(t, db.Metrics().GarbageFiles)
+		require.Positive(t, db.Metrics().Objects.GarbageBytes)
+		require.Positive(t, db.Metrics().Objects.GarbageFiles)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Zero(t, db.Metrics().GarbageFiles)
-		require.Zero(t, db.Metrics().FailedDeletes)
+		require.Zero(t, db.Metrics().Objects.GarbageFiles)
+		require.Zero(t, db.Metrics().Objects.FailedDeletes)
 		require.NoError(t, db.Close())
 	})
 }

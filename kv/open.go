@@ -20,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // Open opens the store in dir, and creates it if the directory is empty or not
@@ -51,7 +52,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 			return nil, err
 		}
 		objects := *opts.Objects // the caller's may change
-		objects.Store = remote.Guard(objects.Store)
+		objects.counters = new(objstore.Counters)
+		objects.Store = remote.Guard(objstore.WithCounters(objects.Store, objects.counters))
 		opts.Objects = &objects
 		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
 	}

@@ -16,6 +16,7 @@ type Collector struct {
 	open       *client.Desc
 	figures    []described[figure]
 	perLevel   []described[levelFigure]
+	requests   []described[requestFigure]
 	histograms []described[histogram]
 }
 
@@ -28,8 +29,8 @@ type described[T any] struct {
 }
 
 // NewCollector returns a collector of the metrics of db, all of which have the labels: of any names but level,
-// source and le, which metrics have themselves; a registry refuses these. It takes several collectors if the
-// values of their labels differ. The labels are copied.
+// source, kind, outcome and le, which metrics have themselves; a registry refuses these. It takes several collectors
+// if the values of their labels differ. The labels are copied.
 func NewCollector(db *kv.DB, labels client.Labels) *Collector {
 	c := &Collector{db: db}
 	desc := func(name, help string, variable ...string) *client.Desc {
@@ -46,6 +47,13 @@ func NewCollector(db *kv.DB, labels client.Labels) *Collector {
 		}
 		c.perLevel = append(c.perLevel, described[levelFigure]{f, desc(f.name, f.help, variable...)})
 	}
+	for _, f := range requestFigures {
+		variable := []string{"kind"}
+		if f.outcome != "" {
+			variable = append(variable, "outcome")
+		}
+		c.requests = append(c.requests, described[requestFigure]{f, desc(f.name, f.help, variable...)})
+	}
 	for _, h := range histograms {
 		c.histograms = append(c.histograms, described[histogram]{h, desc(h.name, h.help)})
 	}
@@ -59,6 +67,9 @@ func (c *Collector) Describe(to chan<- *client.Desc) {
 		to <- f.desc
 	}
 	for _, f := range c.perLevel {
+		to <- f.desc
+	}
+	for _, f := range c.requests {
 		to <- f.desc
 	}
 	for _, h := range c.histograms {
@@ -94,6 +105,7 @@ func (c *Collector) collect(m *kv.Metrics, to chan<- client.Metric) {
 			to <- client.MustNewConstMetric(f.desc, f.what.kind, f.what.value(&m.Levels[n]), values...)
 		}
 	}
+	c.collectRequests(m, to)
 	for _, h := range c.histograms {
 		if timed := h.what.value(&m.Latency); timed.OneIn > 0 {
 			to <- constHistogram(h.desc, timed)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,12 +24,14 @@ import (
 
 	"github.com/siftkv/siftkv/adapters/prometheus"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore"
 )
 
-// openStore opens a store in memory that has been written to, flushed, compacted and read.
+// openStore opens a store in memory, or in the object store of the options, that has been written to, flushed,
+// compacted and read.
 func openStore(t *testing.T, o kv.Options) *kv.DB {
 	t.Helper()
-	o.InMemory = true
+	o.InMemory = o.Objects == nil
 	db, err := kv.Open("", &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -46,6 +49,13 @@ func openStore(t *testing.T, o kv.Options) *kv.DB {
 func key(i int) []byte { return fmt.Appendf(nil, "key%06d", i) }
 
 func timed() kv.Options { return kv.Options{LatencyHistograms: true} }
+
+// inObjects are options of a store in an object store that has all metrics.
+func inObjects() kv.Options {
+	o := timed()
+	o.Objects = &kv.Objects{Store: objstore.NewMem(), Grace: time.Hour}
+	return o
+}
 
 // pedantic returns a registry that checks what collectors send against what they describe.
 func pedantic(t *testing.T, collectors ...client.Collector) *client.Registry {
@@ -194,6 +204,32 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 	}
 }
 
+// Of a store in an object store a scrape has its requests by kind and outcome, its cache and its garbage.
+func TestScrapeOfAStoreInAnObjectStore(t *testing.T) {
+	db := openStore(t, inObjects())
+	require.NoError(t, db.Set(key(0), nil, kv.Sync))
+	r := pedantic(t, prometheus.NewCollector(db, nil))
+	f, m := parse(t, scrape(t, r)), db.Metrics().Objects
+	calls := int64(0)
+	for kind, count := range m.Requests {
+		label := objstore.Kind(kind).String()
+		for _, outcome := range []string{"ok", "failed", "unknown"} {
+			calls += int64(f.counter(t, "siftkv_object_calls_total", "kind", label, "outcome", outcome))
+		}
+		require.EqualValues(t, count.Requests, f.counter(t, "siftkv_object_requests_total", "kind", label))
+		require.EqualValues(t, count.Bytes, f.counter(t, "siftkv_object_bytes_total", "kind", label))
+	}
+	require.Equal(t, m.Requests.Total().Calls, calls)
+	require.Positive(t, m.Requests[objstore.PutIfAbsent].Bytes)
+	require.Positive(t, m.Epoch)
+	require.Positive(t, m.EntriesSinceList)
+	require.EqualValues(t, m.Epoch, f.gauge(t, "siftkv_object_writer_epoch"))
+	require.EqualValues(t, m.EntriesSinceList, f.gauge(t, "siftkv_object_entries_since_list"))
+	require.EqualValues(t, m.GarbageFiles, f.gauge(t, "siftkv_garbage_files"))
+	require.NotContains(t, parse(t, scrape(t, pedantic(t, prometheus.NewCollector(openStore(t, timed()), nil)))),
+		"siftkv_object_calls_total")
+}
+
 // The counts of a histogram are those of the store's own at each bound, which is exact.
 func TestHistograms(t *testing.T) {
 	db := openStore(t, timed())
@@ -289,7 +325,7 @@ func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
 
 // All that may be collected is described, once each, and named as Prometheus would have it.
 func TestNamesAreConventional(t *testing.T) {
-	c := prometheus.NewCollector(openStore(t, timed()), client.Labels{"store": "a"})
+	c := prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"})
 	problems, err := testutil.GatherAndLint(pedantic(t, c))
 	require.NoError(t, err)
 	require.Empty(t, problems)
@@ -316,7 +352,8 @@ func TestLabelsThatAreTaken(t *testing.T) {
 	db, err := kv.Open("", &kv.Options{InMemory: true})
 	require.NoError(t, err)
 	defer db.Close()
-	for name, refused := range map[string]bool{"level": true, "source": true, "store": false} {
+	for name, refused := range map[string]bool{"level": true, "source": true, "kind": true,
+		"outcome": true, "store": false} {
 		err := client.NewRegistry().Register(prometheus.NewCollector(db, client.Labels{name: "x"}))
 		require.Equal(t, refused, err != nil, "%s: %v", name, err)
 	}

@@ -56,7 +56,7 @@ var (
 // Every query names metrics and labels that a scrape has, and asks of counters how fast they go.
 func TestDashboardAsksForWhatThereIs(t *testing.T) {
 	f := parse(t, scrape(t, pedantic(t,
-		prometheus.NewCollector(openStore(t, timed()), client.Labels{"store": "a"}))))
+		prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
 	labels := map[string]bool{"le": true}
 	for _, family := range f {
 		for _, l := range family.Metric[0].Label {

@@ -31,7 +31,7 @@ func promtool(t *testing.T) string {
 func TestPromtoolLikesTheMetrics(t *testing.T) {
 	c := exec.Command(promtool(t), "check", "metrics")
 	c.Stdin = bytes.NewReader(scrape(t, pedantic(t,
-		prometheus.NewCollector(openStore(t, timed()), client.Labels{"store": "a"}))))
+		prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
 	printed, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", printed)
 	require.Empty(t, strings.TrimSpace(string(printed)))

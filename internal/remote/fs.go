@@ -142,6 +142,9 @@ func (f *FS) Close() error {
 // FlushCache waits until what the cache's directory had was found, and what was read has been written.
 func (f *FS) FlushCache() { f.cache.Flush() }
 
+// CacheMetrics returns the metrics of the cache on the local disk.
+func (f *FS) CacheMetrics() DiskCacheMetrics { return f.cache.Metrics() }
+
 // stored returns a sorted file or a blob file of the list of files.
 func (f *FS) stored(kind manifest.FileKind, num uint64) (file, bool) {
 	f.mu.Lock()

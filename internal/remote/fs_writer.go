@@ -243,6 +243,15 @@ func (f *FS) LogEntries(log uint64) int {
 	return 0
 }
 
+// Position returns the writer's epoch, and the number of entries that it has put since the last list of files; zeros if
+// this is no writer.
+func (f *FS) Position() (epoch uint64, entries int) {
+	if w := f.asWriter(); w != nil {
+		return w.author.epoch, w.logs.sinceList()
+	}
+	return 0, 0
+}
+
 // Unchanged reports whether the store is as it was when it was opened for writing, and nothing waits to be put.
 func (f *FS) Unchanged() bool {
 	w := f.asWriter()

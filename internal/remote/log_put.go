@@ -120,6 +120,13 @@ func (l *Logs) Entries(log uint64) int {
 	return int(l.w.Next() - first)
 }
 
+// sinceList returns the number of entries behind the newest list of files, the writer's fence included.
+func (l *Logs) sinceList() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.w.Next() - 1 - l.lists)
+}
+
 // encode returns the body of the entry for a slot. It is called once for each put, before which all that was pending
 // has found its place.
 func (l *Logs) encode(slot uint64, list *fileList, chunks []chunk) []byte {
