@@ -19,7 +19,9 @@
 // A request is repeated after an error that may pass: refusals for haste, most replies of 500 and above, broken
 // connections, bodies that break off, and no reply in time. The pauses double, and are random in part. A try has as
 // long as a slow line needs, but ends when nothing moves ([Options.Timeout]). The tries, and the requests at once, are
-// bounded. All requests are reported to the call's [objstore.Meter]; the SDK repeats none by itself.
+// bounded: to a server that has not replied to anything yet, a request is not repeated after 30 seconds, so that a
+// wrong endpoint is reported soon. All requests are reported to the call's [objstore.Meter]; the SDK repeats none by
+// itself.
 //
 // PutIfAbsent is the exception: it is repeated only if the server said that it did not do it. When its reply is lost
 // or does not come in time, or says 409, the error matches [objstore.ErrUnknown]. If it finds an object after it was

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/credentials/processcreds"
@@ -26,6 +27,7 @@ type failure struct {
 	again     bool    // another try may succeed
 	lost      bool    // it may have been performed, or may be yet
 	throttled bool    // the server asked for fewer requests
+	silent    bool    // the server did not reply in time
 }
 
 func (f *failure) Error() string { return f.text }
@@ -63,6 +65,8 @@ func judge(ctx context.Context, a *attempt, err error) *failure {
 		return refusal(reply.HTTPStatusCode(), reply.ServiceRequestID(), a, err)
 	case ctx.Err() != nil:
 		return ended(ctx, a.sent.Load() > 0)
+	case !a.begun.Load() && a.stalled.Load():
+		return &failure{text: "the request could not be made: nothing has provided credentials in time; " + hint}
 	case !a.begun.Load():
 		return &failure{text: a.clean("the request could not be made: " + reasonOfNone(err))}
 	case isTrust(err):
@@ -71,7 +75,9 @@ func judge(ctx context.Context, a *attempt, err error) *failure {
 	// The connection broke, the try made no progress, or the reply makes no sense.
 	f := &failure{text: a.clean(reasonOf(err)), again: true, lost: a.sent.Load() > 0}
 	if a.stalled.Load() {
-		f.text = "no reply in time"
+		f.silent = true
+		waited := time.Since(a.progress.begun).Round(time.Millisecond)
+		f.text = fmt.Sprintf("no reply from %s within %v", a.host(), waited)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		f.causes = append(f.causes, io.ErrUnexpectedEOF)
@@ -79,11 +85,18 @@ func judge(ctx context.Context, a *attempt, err error) *failure {
 	return f
 }
 
+// hint says what to do about missing credentials.
+const hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of ~/.aws, or give this " +
+	"machine or container a role"
+
 // reasonOfNone returns why there was no request: mostly, for want of credentials. The program that is to provide them
 // may have its output in the text, where they are.
 func reasonOfNone(err error) string {
 	if _, ok := errors.AsType[*processcreds.ProviderError](err); ok {
 		return "credential_process failed, or what it wrote is not valid"
+	}
+	if strings.Contains(err.Error(), "get credentials: ") { // the SDK has no value or type for it
+		return "there are no credentials; " + hint + " (" + err.Error() + ")"
 	}
 	return err.Error()
 }

@@ -21,7 +21,7 @@ type Options struct {
 
 	Requests int // of the whole store, at once; more wait; 128
 
-	Tries int           // of a request that fails, all in all; 8
+	Tries int           // of a request that fails, all in all; 8; fewer in 30 s without any reply yet
 	Pause time.Duration // after the first try; it doubles up to 100 times that, less up to a half at random; 50 ms
 
 	// Timeout ends a try of which the network has moved nothing for so long, or less than 64 KiB of an object. After

@@ -18,6 +18,9 @@ type attempt struct {
 	sent     atomic.Int64 // requests whose header went out; net/http repeats some itself
 	progress              // of the object's bytes, received or sent
 
+	replied  atomic.Bool            // the server has, whatever it said
+	endpoint atomic.Pointer[string] // its host, from the request
+
 	// secrets are what the request said of its credentials. They are read after the try.
 	secrets atomic.Pointer[[]string]
 }
@@ -34,6 +37,7 @@ func (o *observer) Do(r *http.Request) (*http.Response, error) {
 		return o.next.Do(r)
 	}
 	a.begun.Store(true)
+	a.endpoint.Store(&r.URL.Host)
 	secrets := secretsOf(r)
 	a.secrets.Store(&secrets)
 	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
@@ -43,10 +47,21 @@ func (o *observer) Do(r *http.Request) (*http.Response, error) {
 		r.Body = &countedBody{r.Body, &a.progress}
 	}
 	reply, err := o.next.Do(r)
-	if err == nil && a.sent.Load() == 0 {
-		a.sent.Add(1) // by a client that is not net/http's
+	if err == nil {
+		a.replied.Store(true)
+		if a.sent.Load() == 0 {
+			a.sent.Add(1) // by a client that is not net/http's
+		}
 	}
 	return reply, err
+}
+
+// host returns the host, with its port, that the request went to.
+func (a *attempt) host() string {
+	if host := a.endpoint.Load(); host != nil {
+		return *host
+	}
+	return "the server"
 }
 
 // A request is one that may be tried several times.
@@ -81,6 +96,9 @@ func (c *call) try(ctx context.Context, r request, note objstore.Count) *failure
 	watched, end := a.watch(ctx, c.s.Timeout+time.Duration(r.joins>>20)*time.Second)
 	defer end()
 	f := judge(ctx, a, r.send(context.WithValue(watched, attemptKey{}, a), a))
+	if a.replied.Load() {
+		c.s.answered.Store(true)
+	}
 	if sent := a.sent.Load(); sent > 0 {
 		c.sent.Add(sent)
 		note.Requests = sent

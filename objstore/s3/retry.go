@@ -27,6 +27,9 @@ type call struct {
 // maxDoubled bounds the pauses: so many times the first.
 const maxDoubled = 100
 
+// silentFor is how long a request is tried as long as the server has not replied to any: it may be the wrong one.
+const silentFor = 30 * time.Second
+
 // repeat tries a request until there is an answer that another try would not change, and returns the last failure.
 func (c *call) repeat(ctx context.Context, r request) *failure {
 	return c.repeatWith(ctx, r, func(retries int64) *failure {
@@ -40,10 +43,13 @@ func (c *call) repeat(ctx context.Context, r request) *failure {
 
 // repeatWith is repeat of a try that is given as a function, which takes 1 for a retry and 0 for the first try.
 func (c *call) repeatWith(ctx context.Context, r request, try func(retries int64) *failure) *failure {
+	begun := time.Now()
 	for n, pause := 1, c.s.Pause; ; n, pause = n+1, min(2*pause, maxDoubled*c.s.Pause) {
 		f := try(int64(min(n-1, 1)))
 		switch {
 		case f == nil || !f.again || n >= c.s.Tries || r.once && f.lost:
+			return f
+		case f.silent && !c.s.answered.Load() && time.Since(begun) >= silentFor:
 			return f
 		case !sleep(ctx, pause-rand.N(pause/2+1)):
 			f.also(ctx.Err())

@@ -16,9 +16,10 @@ import (
 type store struct {
 	client *s3.Client
 	Options
-	slots  chan struct{} // one for each request under way
-	uplink uplink
-	closed atomic.Bool
+	slots    chan struct{} // one for each request under way
+	uplink   uplink
+	answered atomic.Bool // the server has replied to a request
+	closed   atomic.Bool
 
 	mu     sync.Mutex     // closed is set, and aborts are added, under it
 	aborts sync.WaitGroup // which Close waits for
