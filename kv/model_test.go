@@ -142,7 +142,8 @@ func (i *modelIter) keys(now uint64) []string {
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
 	if r.objects != nil {
-		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog, partSize: r.part}
+		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog, partSize: r.part,
+			edits: manyEdits}
 	}
 	r.opts.Clock = r.clock.time
 	if r.apart {

@@ -107,6 +107,7 @@ type Objects struct {
 
 	counters *objstore.Counters // of the calls of Store, once the store is open
 	partSize int                // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
+	edits    remote.EditLimits  // of lists of files
 }
 
 // ErrFenced is matched by errors of a store in an object store that another writer has taken over.
@@ -140,7 +141,7 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
 		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: o.Objects.grace(), Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
-			Patience: max(o.Objects.Patience, time.Minute)}, Log: o.Logger,
+			Patience: max(o.Objects.Patience, time.Minute), Edits: o.Objects.edits}, Log: o.Logger,
 		Tables:   remote.TableOptions{PartSize: o.Objects.partSize, WriteThrough: o.Objects.WriteThrough},
 		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})

@@ -37,7 +37,7 @@ func (m *machines) options() *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff,
 		fs: m.disks,
 		Objects: &Objects{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
-			Grace: m.grace}}
+			Grace: m.grace, edits: manyEdits}}
 }
 
 // remote are those of a store without one, on the same machines.
@@ -128,6 +128,10 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 		k := strconv.Itoa(i)
 		putDurably(t, db, k, "value")
 		want[k] = "value"
+		if i%2 == 1 { // the newest list of files is an edit
+			require.NoError(t, db.Flush())
+			putDurably(t, db, k, "value")
+		}
 		for _, o := range []*Options{m.options(), m.remote()} {
 			err := m.refused("b", o, ErrLogElsewhere)
 			require.ErrorContains(t, err, placeOf("a"))

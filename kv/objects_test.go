@@ -9,10 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/stretchr/testify/require"
 )
+
+// manyEdits has lists of files put as edits that are whole ones in small stores.
+var manyEdits = remote.EditLimits{Percent: 1 << 20, Each: 1, Max: 8}
 
 func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	t.Helper()
@@ -24,7 +28,8 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	if opts.Objects != nil {
 		part = opts.Objects.partSize
 	}
-	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond, partSize: part}
+	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond, partSize: part,
+		edits: manyEdits}
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db

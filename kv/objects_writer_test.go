@@ -27,6 +27,9 @@ type objectsWriter struct {
 func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
 	o := killOptions(rng, 0)
 	o.Objects = &Objects{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
+	if rng.IntN(4) > 0 {
+		o.Objects.edits = manyEdits
+	}
 	o.backoff, o.rangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10, 8<<20 // each block is a request
 	o.SeparateAtCommit = false
 	return o

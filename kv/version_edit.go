@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -93,6 +94,9 @@ func (d *DB) appendEdit(v *version.Version, e *manifest.Edit) error {
 func (d *DB) closeManifest(err error) error {
 	if err != nil || d.failure != nil || d.unchanged() {
 		return errors.Join(err, d.manifest.Abandon())
+	}
+	if objects, ok := d.opts.fs.(*remote.FS); ok {
+		objects.PublishWhole()
 	}
 	err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
 	return errors.Join(err, d.manifest.Close())

@@ -99,6 +99,8 @@ var decoders = map[string]string{
 	"internal/remote.decodeBody":         "internal/remote.TestHostileBodies",
 	"internal/remote.decodeEntry":        "internal/remote.TestHostileEntries",
 	"internal/remote.decodeFileList":     "internal/remote.TestHostileFileLists",
+	"internal/remote.decodeFiles":        "internal/remote.TestHostileFileLists",
+	"internal/remote.decodeListEdit":     "internal/remote.TestHostileListEdits",
 	"internal/remote.decodeHeader":       "internal/remote.TestHostileEntries",
 	"internal/wal.NewReader":             "internal/wal.TestHostileLogs",
 	"internal/wal.parseFragment":         "internal/wal.TestHostileLogs",

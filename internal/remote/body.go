@@ -9,16 +9,16 @@ import (
 
 // The body of an entry is
 //
-//	0   list  u64  the slot of the newest list of files: at most this one; 0 if there is none yet
+//	0   list  u64  the slot of the newest list of files, or of its edit: at most this one; 0 if there is none yet
 //
 // and then parts, each
 //
-//	0   kind    u32  1 list of files, 2 chunk of a log
+//	0   kind    u32  1 list of files, 2 chunk of a log, 3 edit of the list of files before
 //	4   zero    u32
 //	8   length  u64  of what follows
 //	16  bytes
 //
-// A list of files is the first part, in its own slot. A chunk of a log is
+// A list of files, or an edit, is the first part, in its own slot. A chunk of a log is
 //
 //	0   log     u64  number of the log file
 //	8   offset  u64  of the bytes in it
@@ -34,12 +34,14 @@ const (
 
 	partList  = 1
 	partChunk = 2
+	partEdit  = 3
 )
 
 // A body is what an entry of a store carries.
 type body struct {
-	lists  uint64 // the slot of the newest list of files
-	list   []byte // encoded; nil: it is in an earlier slot
+	lists  uint64 // the slot of the newest list of files, or of its edit
+	list   []byte // encoded; nil: it is in an earlier slot, or an edit
+	edit   []byte // encoded; nil: it is in an earlier slot, or a whole list
 	chunks []chunk
 }
 
@@ -50,17 +52,27 @@ type chunk struct {
 	data   []byte
 }
 
-func (b *body) encode() []byte {
+// size returns how many bytes encode returns.
+func (b *body) size() int {
 	size := bodyHeader
-	if b.list != nil {
-		size += partHeader + len(b.list)
+	for _, part := range [][]byte{b.list, b.edit} {
+		if part != nil {
+			size += partHeader + len(part)
+		}
 	}
 	for _, c := range b.chunks {
 		size += partHeader + chunkHeader + len(c.data)
 	}
-	dst := binary.LittleEndian.AppendUint64(make([]byte, 0, size), b.lists)
+	return size
+}
+
+func (b *body) encode() []byte {
+	dst := binary.LittleEndian.AppendUint64(make([]byte, 0, b.size()), b.lists)
 	if b.list != nil {
 		dst = append(appendPart(dst, partList, len(b.list)), b.list...)
+	}
+	if b.edit != nil {
+		dst = append(appendPart(dst, partEdit, len(b.edit)), b.edit...)
 	}
 	for _, c := range b.chunks {
 		dst = appendPart(dst, partChunk, chunkHeader+len(c.data))
@@ -99,16 +111,18 @@ func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
 		switch {
 		case kind == partList && at == bodyHeader && got.lists == slot:
 			got.list = part
+		case kind == partEdit && at == bodyHeader && got.lists == slot:
+			got.edit = part
 		case kind == partChunk && len(part) >= chunkHeader:
 			got.chunks = append(got.chunks, chunk{log: u64(part), offset: u64(part[8:]), data: part[chunkHeader:]})
-		case kind != partList && kind != partChunk && kind != 0 && kind>>32 == 0:
+		case kind > partEdit && kind>>32 == 0:
 			return body{}, fmt.Errorf("%s: %w: a part of kind %d", key, ErrNewerFormat, kind)
 		default:
 			return fail(at, "a part of kind %d that cannot be here", kind)
 		}
 		at += end
 	}
-	if got.lists == slot && got.list == nil {
+	if got.lists == slot && got.list == nil && got.edit == nil {
 		return fail(0, "slot %d should have a list of files", slot)
 	}
 	return got, nil

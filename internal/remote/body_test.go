@@ -18,6 +18,7 @@ func sampleBodies() map[string]body {
 	return map[string]body{
 		"chunks": {lists: 5, chunks: chunks},
 		"both":   {lists: testSlot, list: []byte("a list of files"), chunks: chunks[:1]},
+		"edit":   {lists: testSlot, edit: []byte("an edit of a list"), chunks: chunks[1:]},
 		"first":  {lists: testSlot, list: []byte{}},
 		"none":   {},
 	}
@@ -35,13 +36,15 @@ func TestGoldenBodies(t *testing.T) {
 func TestPartsThatCannotBe(t *testing.T) {
 	list, chunks := sampleBodies()["both"], sampleBodies()["chunks"]
 	later := list.encode()
-	later[bodyHeader] = 3
+	later[bodyHeader] = partEdit + 1
 	_, err := decodeBody(later, testSlot, "some/key")
 	require.ErrorIs(t, err, ErrNewerFormat)
 	require.ErrorContains(t, err, "some/key")
 	missing := chunks
 	missing.lists = testSlot
 	second := append(chunks.encode(), list.encode()[bodyHeader:]...)
+	twice := list
+	twice.edit = []byte("an edit of a list")
 	upper := list.encode()
 	upper[bodyHeader+4] = 1
 	ahead := chunks
@@ -50,6 +53,7 @@ func TestPartsThatCannotBe(t *testing.T) {
 		"nothing":               {},
 		"no list":               missing.encode(),
 		"a list behind a chunk": second,
+		"a list and an edit":    twice.encode(),
 		"an upper half":         upper,
 		"a list to come":        ahead.encode(),
 	} {

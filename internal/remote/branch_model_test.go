@@ -25,7 +25,7 @@ import (
 // grace is more than twice as long as listings lag.
 func branchOptions(s objstore.Store, branch string) FSOptions {
 	return FSOptions{Objects: s, Branch: branch, Root: "root", Local: vfs.NewMem(), Log: slog.New(slog.DiscardHandler),
-		Grace: 2*lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1},
+		Grace: 2*lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1, Edits: shortEdits},
 		Tables: TableOptions{ReadTimeout: 10 * time.Hour}}
 }
 
@@ -130,6 +130,9 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 			return err
 		}
 		m.did("published")
+		if len(f.asWriter().logs.chain.slots) > 2 {
+			m.did("edited") // an edit of an edit
+		}
 		for _, n := range gone {
 			require.NoError(m.t, f.Remove(f.path(modelKind(n), n)))
 		}
@@ -273,7 +276,7 @@ func TestModelOfBranches(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for _, what := range []string{"published", "saved", "cloned", "dropped"} {
+	for _, what := range []string{"published", "edited", "saved", "cloned", "dropped"} {
 		require.Greater(t, count[what], seeds, "the schedules let %s happen", what)
 	}
 }

@@ -141,10 +141,18 @@ var errList = errors.New("the list of files is malformed")
 // decodeFileList decodes a list, which shares no memory with b, and returns the number of the
 // manifest in force.
 func decodeFileList(b []byte) (l fileList, num uint64, err error) {
+	if l, err = decodeFiles(b); err == nil {
+		num, err = manifest.ParseCurrent(l.current)
+	}
+	return l, num, err
+}
+
+// decodeFiles decodes a list whose CURRENT may be anything.
+func decodeFiles(b []byte) (l fileList, err error) {
 	d := listDecoder{b: b}
 	version := d.uvarint()
 	if version != listVersion && version != listVersionBlob && !d.bad {
-		return l, 0, fmt.Errorf("%w: a list of files has version %d", manifest.ErrNewerFormat, version)
+		return l, fmt.Errorf("%w: a list of files has version %d", manifest.ErrNewerFormat, version)
 	}
 	l.current, l.manifest = string(d.bytes()), slices.Clone(d.bytes())
 	l.logStart = d.uvarint()
@@ -157,10 +165,9 @@ func decodeFileList(b []byte) (l fileList, num uint64, err error) {
 		l.home.ended = append(l.home.ended, endedLog{id: d.uvarint(), epoch: d.uvarint()})
 	}
 	if d.bad || len(d.b) > 0 {
-		return fileList{}, 0, errList
+		return fileList{}, errList
 	}
-	num, err = manifest.ParseCurrent(l.current)
-	return l, num, err
+	return l, nil
 }
 
 // files returns the sorted files, and the blob files if there are any.

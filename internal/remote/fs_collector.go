@@ -10,10 +10,10 @@ import (
 
 // A collector deletes what a writer's list of files does not need any more, once readers have had
 // their time to notice: sorted files and blob files that were removed, and entries before the last list of
-// files and before what its logs need. Only what a list that was published does without is
-// deleted, and of files that no list has only those of earlier epochs, whose writers can
-// publish no more: so nothing is deleted that anybody's list needs, or ever can need, however
-// late this writer notices that it was fenced.
+// files and before what its logs need, except those that the list is an edit of. Only what a list
+// that was published does without is deleted, and of files that no list has only those of earlier
+// epochs, whose writers can publish no more: so nothing is deleted that anybody's list needs, or
+// ever can need, however late this writer notices that it was fenced.
 //
 // What earlier writers have left behind it deletes when the first list is published, by the times that the object
 // store keeps (see garbage.go).
@@ -46,7 +46,8 @@ type collector struct {
 // A publication is that of a list of files.
 type publication struct {
 	slot     uint64
-	logStart uint64 // in the list
+	logStart uint64   // in the list
+	chain    []uint64 // the slots that the list is read from
 	at       time.Time
 }
 
@@ -98,11 +99,11 @@ func (c *collector) file(num uint64, f file) {
 	c.arm()
 }
 
-// published says that a list was published.
-func (c *collector) published(slot, logStart uint64) {
+// published says that a list was published, which is read from the slots of a chain.
+func (c *collector) published(chain []uint64, logStart uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lists = append(c.lists, publication{slot, logStart, time.Now()})
+	c.lists = append(c.lists, publication{chain[len(chain)-1], logStart, chain, time.Now()})
 	c.arm()
 	if c.inherits && !c.stopped {
 		c.inherits, c.inherited = false, make(chan struct{})
@@ -190,7 +191,7 @@ func (c *collector) collect(before time.Time) error {
 	f := c.w.f
 	var err error
 	if last.slot > 0 {
-		if _, err = f.seq.Trim(c.ctx, min(last.slot, last.logStart), last.slot, before); err != nil {
+		if _, err = f.seq.Trim(c.ctx, min(last.slot, last.logStart), last.slot, before, last.chain...); err != nil {
 			errs = append(errs, err)
 			c.mu.Lock()
 			c.failed++

@@ -56,17 +56,23 @@ func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) 
 		return home, nil
 	}
 	b, err := s.body(ctx, l, l.Data)
-	if err == nil && b.list == nil && b.lists > 0 {
+	if err == nil && b.list == nil && b.edit == nil && b.lists > 0 {
 		b, err = s.body(ctx, l, b.lists)
 	}
-	if err != nil || b.list == nil {
-		return home, err // whoever reads the rest says what is wrong
-	}
-	list, _, err := s.fileList(b)
-	if err != nil {
+	switch {
+	case err != nil:
 		return home, err
+	case b.edit != nil:
+		e, err := s.edit(b)
+		return e.list.home, err
+	case b.list != nil:
+		list, err := s.fileList(b)
+		if err != nil {
+			return home, err
+		}
+		return list.home, nil
 	}
-	return list.home, nil
+	return home, nil // whoever reads the rest says what is wrong
 }
 
 // findLogs returns what w's directory has of the logs that a list of files of a store needs, and an error unless these

@@ -21,6 +21,7 @@ const few = 4
 type mark struct {
 	next  uint64    // the slot after; 0: nothing was read yet
 	list  uint64    // the slot of the list of files
+	files *fileList // that list, from which a reader goes on; nil: it has none
 	epoch uint64    // of the last data, or of one before
 	fresh bool      // nobody has asked since the first reading
 	polls int       // in a row that found nothing
@@ -128,7 +129,7 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 		return false, err
 	}
 	if !e.Fence { // whose epoch says nothing: it may be that of one who stalled, where data was trimmed
-		if err := f.addEntry(e); err != nil {
+		if err := f.addEntry(ctx, e); err != nil {
 			return false, err
 		}
 		f.at.epoch = e.Epoch
@@ -138,7 +139,7 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 }
 
 // addEntry makes the files those of an entry that comes next.
-func (f *FS) addEntry(e Entry) error {
+func (f *FS) addEntry(ctx context.Context, e Entry) error {
 	key := f.seq.key(e.Slot)
 	b, err := decodeBody(e.Body, e.Slot, key)
 	if err != nil {
@@ -147,8 +148,11 @@ func (f *FS) addEntry(e Entry) error {
 	now := slotBody{e.Slot, b}
 	st := &state{slot: b.lists, data: bodies(now)}
 	switch {
-	case b.list != nil:
-		if st.list, st.num, err = f.seq.fileList(now); err != nil {
+	case b.list != nil || b.edit != nil: // an edit of the list that is there, unless that between was not to be seen
+		if err = f.seq.readList(ctx, &Look{}, st, now, f.at); isMissing(err) {
+			err = asCorruption(err)
+		}
+		if err != nil {
 			return err
 		}
 	case b.lists != f.at.list:

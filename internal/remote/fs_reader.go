@@ -23,7 +23,7 @@ func (f *FS) take(st *state) error {
 		if err := f.accept(st.list, st.num); err != nil {
 			return err
 		}
-		f.at.list = st.slot
+		f.at.list, f.at.files = st.slot, st.list
 	}
 	for b, err := range st.data {
 		if err != nil {

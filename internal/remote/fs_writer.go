@@ -76,9 +76,9 @@ func (w *fsWriter) takeOver() error {
 		return err
 	}
 	w.logs, w.author = logs, logs.Writer().author(f.site)
-	logs.published = func(slot uint64, list *fileList) {
-		w.left.Store(list.home.id == 0)
-		w.collector.published(slot, list.logStart)
+	logs.published = func(c listChain) {
+		w.left.Store(c.list.home.id == 0)
+		w.collector.published(c.slots, c.list.logStart)
 	}
 	logs.long = f.long
 	if found.list == nil {

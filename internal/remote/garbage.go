@@ -34,7 +34,8 @@ type noticedList struct {
 
 // noticed returns the newest list of files that an entry shows to have been published a grace before now, which is a
 // time by the store's clock; nil: there is none, or a writer is deleting it. If now is zero, it is the time of the
-// newest entry. It is a LIST of the entries since then, and one GET or two.
+// newest entry. It is a LIST of the entries since then, a GET, and what
+// readList needs.
 func (s *Sequence) noticed(ctx context.Context, now time.Time, grace time.Duration) (*noticedList, error) {
 	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
 	for o, err := range s.store.List(ctx, s.prefix, "") {
@@ -59,7 +60,7 @@ func (s *Sequence) noticed(ctx context.Context, now time.Time, grace time.Durati
 	newest, err := s.body(ctx, l, l.Data)
 	st := &state{slot: newest.lists}
 	if err == nil && st.slot > 0 {
-		err = s.readList(ctx, l, st, newest)
+		err = s.readList(ctx, l, st, newest, mark{})
 	}
 	if isMissing(err) || err == nil && st.list == nil {
 		return nil, nil
@@ -125,7 +126,7 @@ func (s *Sequence) collect(ctx context.Context, p *pins, now time.Time, grace ti
 	c = Collected{Files: int(files.Load()), Bytes: bytes.Load(), Failed: int(failed.Load())}
 	if ctx.Err() == nil {
 		var trimmed error
-		c.Entries, trimmed = s.Trim(ctx, min(n.slot, n.list.logStart), n.slot, n.before.Add(1))
+		c.Entries, trimmed = s.Trim(ctx, min(n.slot, n.list.logStart), n.slot, n.before.Add(1), n.chain...)
 		errs = append(errs, trimmed)
 	}
 	return c, errors.Join(errs...)

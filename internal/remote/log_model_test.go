@@ -3,10 +3,12 @@ package remote
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,6 +32,7 @@ type node struct {
 	log     vfs.WriteFile
 	number  uint64
 	records []uint64 // in all
+	edits   int      // of the longest chain
 }
 
 // openNode opens the store as a writer does. What is in the log goes into a manifest, at once or with the next put.
@@ -41,7 +44,7 @@ func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogO
 	}
 	n.logs = logs
 	if st.list != nil {
-		require.NoError(t, json.Unmarshal(st.list.manifest, &n.records))
+		n.records = decodeRecords(t, st.list.manifest)
 		n.number = st.list.logs[0]
 	}
 	for _, log := range found {
@@ -61,12 +64,24 @@ func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogO
 
 // list makes a list of files whose manifest has all records that there are now.
 func (n *node) list() listMaker {
-	text, err := json.Marshal(n.records)
-	require.NoError(n.t, err)
+	var text []byte
+	for _, r := range n.records {
+		text = fmt.Appendln(text, r)
+	}
 	current, number := sampleList(n.t).current, n.number
 	return func(start func(uint64) uint64) (*fileList, error) {
 		return &fileList{current: current, manifest: text, logStart: start(number), logs: []uint64{number}}, nil
 	}
+}
+
+// decodeRecords returns the records that a manifest has.
+func decodeRecords(t *testing.T, manifest []byte) (records []uint64) {
+	for line := range strings.Lines(string(manifest)) {
+		r, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+		require.NoError(t, err)
+		records = append(records, r)
+	}
+	return records
 }
 
 // flush publishes a manifest with all records, and begins a log. A publication that failed is tried again: it may be
@@ -90,9 +105,10 @@ func (n *node) flush(ctx context.Context) (err error) {
 		return err
 	}
 	n.logs.mu.Lock()
-	start := n.logs.start(n.number)
+	start, chain := n.logs.start(n.number), n.logs.chain.slots
 	n.logs.mu.Unlock()
-	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-grace))
+	n.edits = max(n.edits, len(chain)-1)
+	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-grace), chain...)
 	return nil
 }
 
@@ -113,12 +129,13 @@ type ack struct {
 }
 
 // work is a node's life. It notes what it found, and what was acknowledged, in the order of epochs.
-func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
+func work(ctx context.Context, c *client, opts LogOptions, note func(ack), edits *int) {
 	ctx, c.stop = context.WithCancel(ctx)
 	defer c.stop()
 	n, err := openNode(ctx, c.sc.t, c, opts, c.rng.IntN(2) == 0)
 	if n != nil && n.logs != nil {
 		defer n.logs.Close()
+		defer func() { *edits = max(*edits, n.edits) }()
 	}
 	require.NotErrorIs(c.sc.t, err, base.ErrCorruption)
 	if err != nil {
@@ -158,19 +175,22 @@ func work(ctx context.Context, c *client, opts LogOptions, note func(ack)) {
 // TestModelOfLogs lets writers take a store over from each other. All that a writer was told is durable is what its
 // successors begin with: in that order, and once.
 func TestModelOfLogs(t *testing.T) {
-	total, longest, seen, seeds := 0, 0, 0, scale.Count(80, 400)
+	total, longest, seen, edits, seeds := 0, 0, 0, 0, scale.Count(80, 400)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := newSchedule(t, seed)
 			var acks []ack
 			opts := LogOptions{Interval: []time.Duration{-1, 5 * time.Second}[sc.rng.IntN(2)]}
+			if sc.rng.IntN(4) > 0 {
+				opts.Edits = shortEdits
+			}
 			if sc.rng.IntN(3) == 0 {
 				opts.MaxBuffered = 1 + sc.rng.IntN(30)
 			}
 			for range 2 + sc.rng.IntN(2) {
 				sc.start(func(ctx context.Context, c *client) {
 					for range 4 {
-						work(ctx, c, opts, func(a ack) { acks = append(acks, a) })
+						work(ctx, c, opts, func(a ack) { acks = append(acks, a) }, &edits)
 					}
 				})
 			}
@@ -217,6 +237,7 @@ func TestModelOfLogs(t *testing.T) {
 	}
 	require.Greater(t, total, 8*seeds, "the schedules let writers work")
 	require.Greater(t, longest, 20)
+	require.Equal(t, shortEdits.Max, edits, "lists are edits of edits")
 	require.Greater(t, seen, 100*seeds, "views see what is written")
 }
 
@@ -247,7 +268,7 @@ func (v *viewer) read() (records []uint64, err error) {
 	}
 	text, failed := readAll(v.f.small, v.f.path(manifest.FileManifest, 7))
 	require.NoError(v.t, failed)
-	require.NoError(v.t, json.Unmarshal(text, &records))
+	records = decodeRecords(v.t, text)
 	names, failed := v.f.small.List("root")
 	require.NoError(v.t, failed)
 	for _, name := range names {

@@ -74,11 +74,11 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 		l.durable = end
 		l.reportLong(chunks)
 		if list != nil {
-			l.due, l.lists, l.perhaps = nil, slot, 0
+			l.due, l.lists, l.chain, l.perhaps = nil, slot, l.perhaps, listChain{}
 			if len(list.logs) > 0 {
 				l.forget(list.logs[0])
 			}
-			l.published(slot, list)
+			l.published(l.chain)
 		}
 	case len(chunks) > 0:
 		l.fail(err)
@@ -130,13 +130,13 @@ func (l *Logs) sinceList() int {
 // encode returns the body of the entry for a slot. It is called once for each put, before which all that was pending
 // has found its place.
 func (l *Logs) encode(slot uint64, list *fileList, chunks []chunk) []byte {
-	if l.perhaps > 0 && l.perhaps < slot {
-		l.lists = l.perhaps // what failed there, or seemed to, is there now
+	if at := l.perhaps.slot(); at > 0 && at < slot {
+		l.lists, l.chain = at, l.perhaps // what failed there, or seemed to, is there now
 	}
-	l.perhaps = 0
+	l.perhaps = listChain{}
 	b := body{lists: l.lists, chunks: chunks}
 	if list != nil {
-		b.lists, b.list, l.perhaps = slot, list.encode(), slot
+		l.perhaps = l.chain.publish(&b, slot, list, l.whole.Load(), l.opts.Edits)
 	}
 	return b.encode()
 }

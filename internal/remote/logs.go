@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -22,6 +23,8 @@ type LogOptions struct {
 
 	// Patience is how long a put is tried, and what a request may take. Default: 1 minute.
 	Patience time.Duration
+
+	Edits EditLimits
 }
 
 func (o LogOptions) withDefaults() LogOptions {
@@ -34,6 +37,7 @@ func (o LogOptions) withDefaults() LogOptions {
 	if o.Patience <= 0 {
 		o.Patience = time.Minute
 	}
+	o.Edits = o.Edits.withDefaults()
 	return o
 }
 
@@ -53,8 +57,9 @@ type Logs struct {
 	opts      LogOptions
 	ctx       context.Context
 	cancel    context.CancelFunc
-	published func(slot uint64, list *fileList) // is told of each list that is durable; the lock is held
-	long      func(log uint64)                  // is told of a log that has many entries; the lock is held
+	published func(listChain)  // is told of each list that is durable; the lock is held
+	long      func(log uint64) // is told of a log that has many entries; the lock is held
+	whole     atomic.Bool      // lists are put whole
 
 	mu       sync.Mutex
 	changed  *sync.Cond // a put has ended
@@ -68,7 +73,8 @@ type Logs struct {
 	inLine   int       // publications that wait for the next put
 	due      listMaker // what the next put takes along; nil: nothing
 	lists    uint64    // the slot of the newest list of files
-	perhaps  uint64    // where a list may be, if a put of it failed; 0: none did
+	chain    listChain // that list, if it is this writer's
+	perhaps  listChain // with a list that may be there, as a put of it failed; empty: none did
 	reported uint64    // the slot at which a long log was reported last
 	waking   bool      // a put in the background is about to begin
 	timer    *time.Timer
@@ -81,7 +87,7 @@ type Logs struct {
 // newLogs returns the logs that w writes, after those that were recovered. All puts end with ctx.
 func newLogs(ctx context.Context, w *Writer, st *state, opts LogOptions) *Logs {
 	l := &Logs{w: w, opts: opts.withDefaults(), first: st.first, lists: st.slot, files: map[*logFile]struct{}{},
-		published: func(uint64, *fileList) {}, long: func(uint64) {}}
+		published: func(listChain) {}, long: func(uint64) {}}
 	l.changed = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l

@@ -105,10 +105,15 @@ func (s *Sequence) entry(ctx context.Context, l *Look, slot uint64) (Entry, erro
 func (s *Sequence) data(ctx context.Context, l *Look, slot uint64) (Entry, error) {
 	e, err := s.entry(ctx, l, slot)
 	if err == nil && e.Fence {
-		err = &objstore.Error{Op: objstore.Get, Key: s.key(slot),
-			Err: fmt.Errorf("%w: a fence is there, where data was", objstore.ErrNotExist)}
+		err = s.fenced(slot)
 	}
 	return e, err
+}
+
+// fenced is the error of a slot with a fence, where data was.
+func (s *Sequence) fenced(slot uint64) error {
+	return &objstore.Error{Op: objstore.Get, Key: s.key(slot),
+		Err: fmt.Errorf("%w: a fence is there, where data was", objstore.ErrNotExist)}
 }
 
 // sizeOf returns the size of the object in a slot; a guess if it is not in the page.

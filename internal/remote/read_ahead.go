@@ -17,6 +17,12 @@ const (
 //
 // It is a GET for each entry that was not read yet. What was yielded is not kept.
 func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) iter.Seq2[Entry, error] {
+	return s.entriesIn(ctx, l, max(last+1, first)-first, func(i uint64) uint64 { return first + i })
+}
+
+// entriesIn is entries for n slots, which slot returns in ascending order.
+func (s *Sequence) entriesIn(ctx context.Context, l *Look, n uint64,
+	slot func(i uint64) uint64) iter.Seq2[Entry, error] {
 	type answer struct {
 		e   Entry
 		err error
@@ -29,9 +35,9 @@ func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) ite
 		var asked [maxParallel]chan answer
 		var sizes [maxParallel]int // that were made room for
 		ahead := 0                 // bytes in all
-		ask := func(slot uint64, size int) {
+		ask := func(i, slot uint64, size int) {
 			to := make(chan answer, 1)
-			asked[slot%maxParallel], sizes[slot%maxParallel] = to, size
+			asked[i%maxParallel], sizes[i%maxParallel] = to, size
 			ahead += size
 			e, read := l.read[slot]
 			if read || size == fenceSize {
@@ -43,17 +49,17 @@ func (s *Sequence) entries(ctx context.Context, l *Look, first, last uint64) ite
 				to <- answer{e, err}
 			})
 		}
-		next := first
-		for slot := first; slot <= last; slot++ {
-			for ; next <= last && next < slot+maxParallel; next++ {
-				size := l.sizeOf(next)
-				if next > slot && ahead+size > maxAhead {
+		next := uint64(0)
+		for i := range n {
+			for ; next < n && next < i+maxParallel; next++ {
+				size := l.sizeOf(slot(next))
+				if next > i && ahead+size > maxAhead {
 					break
 				}
-				ask(next, size)
+				ask(next, slot(next), size)
 			}
-			got := <-asked[slot%maxParallel]
-			ahead -= sizes[slot%maxParallel]
+			got := <-asked[i%maxParallel]
+			ahead -= sizes[i%maxParallel]
 			if got.err == nil && got.e.Slot == 0 {
 				continue
 			}

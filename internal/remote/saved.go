@@ -49,7 +49,7 @@ func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
 }
 
 // needs reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
-// before. It is a Look, and a GET or two if there is something new.
+// before. It is a Look, and if there is something new, a GET for that and what readList needs.
 func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err error) {
 	err = s.again(func() error {
 		all = false
@@ -67,15 +67,12 @@ func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err erro
 		if all = newest.lists == before.slot; all {
 			return nil
 		}
-		lists, err := s.body(ctx, l, newest.lists)
-		if err != nil {
+		st := &state{slot: newest.lists}
+		if err := s.readList(ctx, l, st, newest, mark{}); err != nil {
 			return err
 		}
-		now := &saved{}
-		if now.list, now.num, err = s.fileList(lists); err == nil {
-			err = now.trim()
-		}
-		if err != nil {
+		now := &saved{list: st.list, num: st.num}
+		if err := now.trim(); err != nil {
 			return err
 		}
 		for num, t := range before.list.files {

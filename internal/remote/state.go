@@ -13,9 +13,10 @@ import (
 // A state is what a sequence says of a store: the newest list of files, and the data from the first slot on that its
 // logs need, without what the caller had.
 type state struct {
-	list *fileList // nil: there is none yet, or the caller has it
-	num  uint64    // of the manifest in force
-	slot uint64    // of the list
+	list  *fileList // nil: there is none yet, or the caller has it
+	num   uint64    // of the manifest in force
+	slot  uint64    // of the list
+	chain []uint64  // the slots that the list is read from, in ascending order
 
 	span time.Duration // of the look
 
@@ -49,8 +50,9 @@ func bodies(all ...slotBody) iter.Seq2[slotBody, error] {
 // before a slot, and with it a list of files. If something is missing, the error, or that of data, matches
 // objstore.ErrNotExist: it was trimmed, as there are newer entries, or is lost.
 //
-// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list. The data is
-// one for each entry that the logs need, side by side.
+// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list, and if that
+// is an edit, one for each entry of its chain, side by side. The data is one for each entry that the logs need, side by
+// side.
 func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, error) {
 	st := &state{span: l.span, data: bodies(), first: map[uint64]uint64{}}
 	if l.Data == 0 {
@@ -62,7 +64,7 @@ func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, erro
 	}
 	start := known.next
 	if st.slot = newest.lists; st.slot != known.list {
-		if err := s.readList(ctx, l, st, newest); err != nil {
+		if err := s.readList(ctx, l, st, newest, known); err != nil {
 			return nil, err
 		}
 		start = max(start, st.list.logStart)
@@ -116,21 +118,6 @@ func (st *state) gather() error {
 	return nil
 }
 
-// readList reads the newest list of files, which is in an entry or in an earlier one.
-func (s *Sequence) readList(ctx context.Context, l *Look, st *state, newest slotBody) (err error) {
-	lists := newest
-	if st.slot != newest.slot {
-		if lists, err = s.body(ctx, l, st.slot); err != nil {
-			return err
-		}
-		if lists.list == nil {
-			return base.Corruptf(s.key(newest.slot), headerSize, "slot %d has no list of files", st.slot)
-		}
-	}
-	st.list, st.num, err = s.fileList(lists)
-	return err
-}
-
 // follows checks that an entry may come after one of an epoch.
 func (s *Sequence) follows(e Entry, epoch uint64) error {
 	if e.Epoch < epoch {
@@ -151,16 +138,16 @@ func (s *Sequence) body(ctx context.Context, l *Look, slot uint64) (b slotBody, 
 	return b, err
 }
 
-// fileList decodes the list of files of an entry, and returns the number of the manifest in force.
-func (s *Sequence) fileList(b slotBody) (*fileList, uint64, error) {
-	l, num, err := decodeFileList(b.list)
+// fileList decodes the whole list of files of an entry.
+func (s *Sequence) fileList(b slotBody) (*fileList, error) {
+	l, _, err := decodeFileList(b.list)
 	if err == nil && l.logStart > b.slot {
 		err = fmt.Errorf("%w: its logs begin in slot %d", errList, l.logStart)
 	}
 	if err != nil {
-		return nil, 0, asListError(s.key(b.slot), err)
+		return nil, asListError(s.key(b.slot), err)
 	}
-	return &l, num, nil
+	return &l, nil
 }
 
 // asListError is the error of a list of files in the object with a key.
