@@ -241,23 +241,22 @@ func (w *whereabouts) unknown() (all []string) {
 // countRewrites counts the files that a recommendation has CompactFilters write.
 func (w *whereabouts) countRewrites(r *Advice) (err error) {
 	o := &r.Recommended
-	policies := w.shape.Policies(&advise.Setting{Filter: o.Filter, Budget: o.FilterBudget})
 	ranges := w.d.opts.RangeFilter
 	if o.RangeFilter != "" {
 		if ranges, err = filterpolicy.ParseRange(o.RangeFilter); err != nil {
 			return err
 		}
 	}
-	for i, f := range w.files {
+	for _, f := range w.files {
 		want := filters{noFilter, ranges}
 		if !w.d.opts.RangeFilterLastLevel && isOldest(w.state.version, f.run.ID(), []*version.Table{f.table}) {
 			want.ranges = noRangeFilter
 		}
 		p := f.reader.Properties()
 		stale := o.RangeFilter != "" && rangesStale(p, want.ranges, ranges)
-		if policies != nil {
-			if policy := policies[w.shape.Files[i].Run]; policy != nil {
-				want.point = policy
+		if o.Filter != "" {
+			if want.point, err = w.pointFilter(o, f); err != nil {
+				return err
 			}
 			stale = stale || w.d.filterDiffers(p, want.point, o.FilterBudget > 0)
 		}
@@ -267,4 +266,14 @@ func (w *whereabouts) countRewrites(r *Advice) (err error) {
 		}
 	}
 	return nil
+}
+
+// pointFilter returns the filter that a file would get under a setting that names one.
+func (w *whereabouts) pointFilter(o *PredictedSetting, f adviceFile) (filterpolicy.Policy, error) {
+	policy, err := filterpolicy.Parse(o.Filter)
+	if err != nil || o.FilterBudget == 0 {
+		return policy, err
+	}
+	_, keys := w.d.sharers(w.state.version, f.run.ID(), f.table.Entries, []*version.Table{f.table})
+	return shareOf(policy, o.FilterBudget, keys), nil
 }

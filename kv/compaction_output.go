@@ -142,7 +142,7 @@ func (d *DB) filterFor(v *version.Version, to version.RunID, entries uint64,
 		over += float64(s.bytes) - bits[i]*float64(s.keys)/8
 	}
 	budget := d.opts.FilterBudget - min(max(int64(over), 0), d.opts.FilterBudget/mostOver)
-	return d.shareOf(budget, keys)
+	return shareOf(d.opts.Filter, budget, keys)
 }
 
 // fairFilters is filtersFor once all files have the filters of the options: none that stays has more than its share of
@@ -151,15 +151,15 @@ func (d *DB) fairFilters(v *version.Version, to version.RunID, entries uint64, i
 	f := d.filtersFor(v, to, entries, inputs)
 	if d.opts.FilterBudget > 0 {
 		_, keys := d.sharers(v, to, entries, inputs)
-		f.point = d.shareOf(d.opts.FilterBudget, keys)
+		f.point = shareOf(d.opts.Filter, d.opts.FilterBudget, keys)
 	}
 	return f
 }
 
-// shareOf returns the policy that the first of several runs with so many keys gets of a budget.
-func (d *DB) shareOf(budget int64, keys []uint64) filterpolicy.Policy {
-	bits := filterpolicy.Spread(d.opts.Filter, budget, keys)[0]
-	if p, ok := filterpolicy.WithBits(d.opts.Filter, bits); ok {
+// shareOf returns the policy of a family that the first of several runs with so many keys gets of a budget.
+func shareOf(family filterpolicy.Policy, budget int64, keys []uint64) filterpolicy.Policy {
+	bits := filterpolicy.Spread(family, budget, keys)[0]
+	if p, ok := filterpolicy.WithBits(family, bits); ok {
 		return p
 	}
 	return noFilter
