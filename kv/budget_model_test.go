@@ -20,7 +20,7 @@ func TestBudgetModelOfSeveralStores(t *testing.T) {
 		b := NewMemoryBudget([]int64{4 << 20, 8 << 20, 32 << 20}[seed%3])
 		withoutLeaks(func() {
 			var wg sync.WaitGroup
-			for i := range uint64(5) {
+			for i := range uint64(scale.Count(3, 5)) {
 				wg.Go(func() {
 					fs := &faultFS{fs: vfs.NewMem()}
 					s := budgetModel{b: b, rng: rand.New(rand.NewPCG(seed, i)), fs: fs, want: model{}}

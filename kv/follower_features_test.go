@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -135,7 +136,7 @@ func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 	o.maxManifestSize = 2000
 	w := openWriter(t, dir, o)
 	view := openView(t, dir, nil)
-	const last = 150 / raceFactor
+	last := scale.Count(60, 150/raceFactor)
 	counted := make(chan error, 1)
 	files := t.TempDir()
 	go func() {

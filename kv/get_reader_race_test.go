@@ -94,7 +94,7 @@ func TestReadersBesideRemovalAndClose(t *testing.T) {
 		for range 4 {
 			<-started
 		}
-		for i := range scale.Count(120, 400) {
+		for i := range scale.Count(60, 400) {
 			v := valueOf(i)
 			if i%3 == 0 {
 				require.NoError(t, db.SetReader(key(i), int64(len(v)), bytes.NewReader(v), NoSync))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -53,6 +54,10 @@ func TestMain(m *testing.M) {
 		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise
 			debug.SetMemoryLimit(testMemory)
 			debug.SetGCPercent(300) // little lives, and page faults of what is collected often took a fifth of the time
+		}
+		flag.Parse()
+		if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue { // many tests wait, for disks or others
+			_ = flag.Set(n.Name, strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 		}
 		os.Exit(m.Run())
 	}
@@ -432,7 +437,7 @@ func TestKill(t *testing.T) {
 	rounds := 0
 	k.soak = *soakMinutes > 0
 	end := time.Now().Add(time.Duration(*soakMinutes) * time.Minute)
-	for rounds < max(scale.Count(8, 50), 8) || time.Now().Before(end) {
+	for rounds < max(scale.Count(5, 50), 5) || time.Now().Before(end) {
 		k.round(rounds)
 		rounds++
 		if k.soak {
