@@ -49,8 +49,11 @@ func (u *uplink) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.busy--
-	took := time.Since(u.since)
-	seen := float64(u.sent.Load()-u.from) / max(took.Seconds(), 1e-3)
+	took, sent := time.Since(u.since), u.sent.Load()-u.from
+	if sent < minPartSize && took < partTime {
+		return // a moment after another part ended: too little to tell a speed
+	}
+	seen := float64(sent) / max(took.Seconds(), 1e-3)
 	if u.rate != 0 {
 		seen = (u.rate + seen) / 2
 	}

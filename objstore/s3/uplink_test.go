@@ -163,3 +163,25 @@ func TestLinesThatStop(t *testing.T) {
 		})
 	}
 }
+
+// Parts that end at once do not halve the speed.
+func TestPartsThatEndAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &uplink{}
+		for range 3 {
+			u.begin()
+			u.begin()
+			time.Sleep(20 * time.Second)
+			u.sent.Add(20 << 20)
+			u.end()
+			u.end()
+			lanes, _ := u.parts(8, 16<<20)
+			require.Equal(t, 3, lanes, "1 MiB/s")
+		}
+		u.begin()
+		time.Sleep(time.Minute)
+		u.end() // it failed
+		lanes, _ := u.parts(8, 16<<20)
+		require.Equal(t, 2, lanes, "a line that stood is slower")
+	})
+}
