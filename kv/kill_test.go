@@ -53,6 +53,7 @@ func TestMain(m *testing.M) {
 	if !ok {
 		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise
 			debug.SetMemoryLimit(testMemory)
+			debug.SetGCPercent(300) // little lives, and page faults of what is collected often took a fifth of the time
 		}
 		flag.Parse()
 		if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue { // many tests wait, for disks or others
