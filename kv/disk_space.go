@@ -78,7 +78,7 @@ func (d *DB) noteSpace() {
 
 func (d *DB) ballastPath() string { return filepath.Join(d.dir, manifest.BallastName) }
 
-// askSpace asks the disk what is free, after files are gone that nobody needs if that is little. It returns what the
+// askSpace asks the disk what is free, after unneeded files are removed if that is little. It returns what the
 // disk says: math.MaxInt64 if it does not tell, or the store has no blob files.
 func (d *DB) askSpace() int64 {
 	d.mu.Lock()

@@ -137,7 +137,7 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 }
 
 // A store on a disk that another has filled collects while it takes no writes, until it can flush what it has in
-// memory. Nobody makes room but the store: it begins with its ballast.
+// memory. Only the store makes room: it begins with its ballast.
 func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 	t.Parallel()
 	for _, atCommit := range []bool{false, true} {

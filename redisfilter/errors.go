@@ -66,7 +66,7 @@ func isForeign(err error) bool {
 	return errors.Is(err, ErrForeign) || strings.Contains(err.Error(), "WRONGTYPE ")
 }
 
-// refusals begin the replies that stay the same until somebody changes a setting. Scripts say by themselves
+// refusals begin the replies that stay the same until a setting changes. Scripts say by themselves
 // what a command of theirs was refused for.
 var refusals = []string{
 	"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "ERR invalid password", "ERR AUTH ",

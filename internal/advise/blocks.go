@@ -43,7 +43,7 @@ func (m *Model) withBlocks(size int64) *Model {
 			step.Decoded, step.Stored = c.bytes(step.Decoded), c.bytes(step.Stored)
 		}
 	}
-	runs := m.store.runKeys()
+	runs, all := m.store.runKeys(), float64(max(1, m.store.Keys()))
 	t.Scans = slices.Clone(t.Scans)
 	for i := range t.Scans {
 		scan := &t.Scans[i]
@@ -51,7 +51,7 @@ func (m *Model) withBlocks(size int64) *Model {
 		for n := range scan.Parts {
 			p := &scan.Parts[n]
 			was := &m.store.Files[p.File]
-			here := float64(scan.Entries) * float64(runs[was.Run]) / float64(max(1, m.store.Keys()))
+			here := float64(scan.Entries) * float64(runs[was.Run]) / all
 			cuts[p.File].part(p, here, was, placed(m.places.scans, i, n))
 		}
 	}
@@ -66,7 +66,7 @@ type blockCut struct{ parts, joined int32 }
 
 // cut changes a file to have data blocks of a size, as far as its entries allow it.
 func (f *File) cut(size int64) blockCut {
-	if f.BlockSize <= 0 || f.Blocks == 0 {
+	if f.BlockSize <= 0 || f.Blocks == 0 || size <= 0 {
 		return blockCut{1, 1}
 	}
 	c := blockCut{1, 1}

@@ -72,7 +72,7 @@ func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) 
 		}
 		return list.home, nil
 	}
-	return home, nil // whoever reads the rest says what is wrong
+	return home, nil // reading the rest tells what is wrong
 }
 
 // findLogs returns what w's directory has of the logs that a list of files of a store needs, and an error unless these

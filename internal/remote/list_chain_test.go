@@ -284,7 +284,7 @@ func TestAViewKeepsItsFilesWhereAChainIsBroken(t *testing.T) {
 	j.end(t)
 }
 
-// An edit of which nobody knows whether it was published is what the next one begins with, if it is there.
+// An edit whose publication has an unknown outcome is what the next one begins with, if it is there.
 func TestEditsOfUnknownOutcome(t *testing.T) {
 	for _, outcome := range brokenOutcomes {
 		b := newBrokenLine(t)

@@ -46,7 +46,7 @@ func (p *plan) panics(op string) {
 
 func told[T any](p *plan) func(T) { return func(T) { p.panics(opTell) } }
 
-// A panickingLog is a log that nobody reads.
+// A panickingLog is a log whose records are dropped.
 type panickingLog struct{ p *plan }
 
 func (panickingLog) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }

@@ -55,7 +55,7 @@ func TestAStoreThatIsFilledOnAMiss(t *testing.T) {
 	require.Equal(t, found, r.Advice.Sample.Found)
 	require.Equal(t, absent+2*gone, r.Advice.Sample.Changed)
 	for _, c := range r.Checks {
-		require.InDelta(t, 0, c.Blocks, leeway(&c, 0.03), c.Setting.Name())
+		require.InDelta(t, 0, c.Blocks, 0.03, c.Setting.Name())
 		require.InDelta(t, 0, c.Reads, leeway(&c, 0.05), c.Setting.Name())
 		require.Equal(t, 2*gone, c.Measured.Left)
 		require.Equal(t, c.Setting.Absent.Operations, c.Measured.Absent.Operations)

@@ -307,7 +307,7 @@ func TestBanWithoutRoom(t *testing.T) {
 	require.False(t, banned)
 }
 
-// Without a black list that was loaded, bans are refused: whoever asks for readiness hears it.
+// Without a black list that was loaded, bans are refused, and /readyz says so.
 func TestABlackListThatWasNotLoadedIsNotReady(t *testing.T) {
 	s := start(t, nil)
 	s.banned.lost = true
