@@ -35,6 +35,7 @@ type lineage struct {
 	quit   context.CancelFunc
 	ended  sync.WaitGroup
 	closed atomic.Bool
+	pace   pace
 
 	tallies tallies
 }

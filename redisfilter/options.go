@@ -40,7 +40,8 @@ type Options struct {
 	// Source lets the set load itself when it is new or was lost, and add what a failover forgot, in
 	// the background and in one process at a time. Without it, Load does so when the program asks. A
 	// source that fails is called again, after a pause that grows from 0.2 s to a minute, and
-	// at once when servers of Redis answer again that were away.
+	// at once when servers of Redis answer again that were away. A set that loses values within a minute
+	// of its load, as on a server that evicts, is loaded again after a pause too, of 1 s to 5 minutes.
 	Source Source
 
 	// StartEmpty declares that forgetting keys does no harm: the set is empty, not incomplete, when

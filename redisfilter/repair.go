@@ -24,7 +24,8 @@ func (l *lineage) repairSoon() {
 func (l *lineage) missing(generation string) error {
 	if old := l.lost.Swap(&generation); old == nil || *old != generation {
 		l.tallies.losses.Add(1)
-		l.logger.Warn("a set lost keys", "set", l.name, "generation", generation)
+		rest := l.pace.lost(generation, time.Now())
+		l.logger.Warn("a set lost keys", "set", l.name, "generation", generation, "load_in", rest)
 	}
 	l.repairSoon()
 	return fmt.Errorf("%w: a part of it was lost", ErrIncomplete)
@@ -32,11 +33,15 @@ func (l *lineage) missing(generation string) error {
 
 // noticed reacts to a new view.
 func (l *lineage) noticed(now *view) {
+	if now.usable() != nil {
+		return
+	}
+	l.pace.uses(now.cfg.Generation, time.Now())
 	if len(l.untrusted(now)) != 0 || now.cfg.Generation == "" || now.cfg.Building+now.cfg.Retiring != "" {
 		l.repairSoon()
 		return
 	}
-	if now.left || l.need(now) == larger {
+	if l.need(now) != nothing { // such as a load that rested
 		l.repairSoon()
 	}
 	whole := l.client.watch.Map().Confirmed()
@@ -176,12 +181,14 @@ func (l *lineage) need(v *view) need {
 	return nothing
 }
 
-// task is what the background does about need: without a source a set waits for its Load.
+// task is what the background does about need: without a source a set waits for its Load, and so it does
+// while loads rest.
 func (l *lineage) task(v *view) need {
 	n := l.need(v)
 	if n == load || n == keys {
+		resting := n == load && l.pace.resting(v.cfg.Generation, time.Now())
 		switch {
-		case l.source != nil || l.startEmpty:
+		case !resting && (l.source != nil || l.startEmpty):
 		case v.leftover():
 			return room
 		default:
