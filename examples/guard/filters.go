@@ -48,10 +48,13 @@ func (p *parts) openFilters(ctx context.Context, f flags, o *redis.UniversalOpti
 	}
 	p.onClose(client.Close)
 	sets := opener{parts: p, flags: f, client: client}
+	users, names := sets.growing(opening, "users", p.db.IDs), sets.growing(opening, "names", p.db.Names)
+	banned := sets.removable(opening, "banned", p.db.BannedIDs)
 	p.Filters = guard.Filters{
-		Users:  sets.near(opening, sets.growing(opening, "users", p.db.IDs)),
-		Names:  sets.near(opening, sets.growing(opening, "names", p.db.Names)),
-		Banned: sets.removable(opening, "banned", p.db.BannedIDs),
+		Users: sets.near(opening, users), Names: sets.near(opening, names), Banned: banned,
+		Metrics: map[string]func() redisfilter.Metrics{
+			"users": users.Metrics, "names": names.Metrics, "banned": banned.Metrics,
+		},
 	}
 	return errors.Join(p.openFeed(opening, f, client), sets.done(ctx))
 }

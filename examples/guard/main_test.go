@@ -113,7 +113,7 @@ func TestServe(t *testing.T) {
 	require.Regexp(t, serving, stderr.String())
 	base := serving.FindStringSubmatch(stderr.String())[1]
 	for path, says := range map[string]string{
-		"/": "<html", "/healthz": "", "/stats": `"requests"`, "/metrics": "guard_cache_answers_total",
+		"/": "<html", "/healthz": "", "/stats": `"requests"`, "/metrics": `guard_set_loaded{filter="banned"}`,
 		"/users/7": "user7", "/live": "samples",
 	} {
 		response, err := http.Get(base + path)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/examples/guard/internal/api"
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
+	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
 
 // shutdownTime is how long requests may take to end after the service was asked to.
@@ -139,7 +140,7 @@ func shutdown(ctx context.Context, server *http.Server) error {
 // handler is the service with what operators look at.
 func handler(g *guard.Guard, f flags) *http.ServeMux {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(g.Counters.Collector(), collectors.NewGoCollector(),
+	registry.MustRegister(g.Counters.Collector(), stats.Sets(g.Filters.Metrics), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("/", api.New(g, f.Timeout))

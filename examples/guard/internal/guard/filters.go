@@ -39,6 +39,7 @@ type Filters struct {
 	Users, Names Set
 	Banned       Multiset
 	Feed         func(owner string) Seen
+	Metrics      map[string]func() redisfilter.Metrics // of the sets in Redis, by the names of the filters
 }
 
 // Ready waits until all sets can answer.

@@ -3,7 +3,9 @@ package stats_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/redisfilter"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
@@ -112,4 +116,40 @@ func TestMetrics(t *testing.T) {
 	count, err := testutil.GatherAndCount(registry, "guard_filter_answers_total")
 	require.NoError(t, err)
 	require.Equal(t, 8, count)
+}
+
+// Every number of a set is told, under a name of its own.
+func TestMetricsOfSets(t *testing.T) {
+	t.Parallel()
+	users := redisfilter.Metrics{
+		Loaded: true, Capacity: 2, Lookups: 3, Absent: 4, Unsure: 5, Adds: 6, Failed: 7, Refused: 8, Losses: 9,
+		Loads: 10, FailedLoads: 11,
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(stats.New().Collector(), stats.Sets(map[string]func() redisfilter.Metrics{
+		"users":  func() redisfilter.Metrics { return users },
+		"banned": func() redisfilter.Metrics { return redisfilter.Metrics{Loading: true, Full: true} },
+	}))
+	problems, err := testutil.GatherAndLint(registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	told := map[string]map[string]float64{"users": {}, "banned": {}}
+	for _, f := range families {
+		if name, ok := strings.CutPrefix(f.GetName(), "guard_set_"); ok {
+			for _, m := range f.GetMetric() {
+				told[m.GetLabel()[0].GetValue()][name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{
+		"loaded": 1, "loading": 0, "full": 0, "capacity": 2, "lookups_total": 3, "absent_total": 4, "unsure_total": 5,
+		"adds_total": 6, "failed_adds_total": 7, "refused_adds_total": 8, "losses_total": 9, "loads_total": 10,
+		"failed_loads_total": 11,
+	}, told["users"])
+	require.Len(t, told["users"], reflect.TypeFor[redisfilter.Metrics]().NumField())
+	require.InDelta(t, 0, told["banned"]["loaded"], 0)
+	require.InDelta(t, 1, told["banned"]["loading"], 0)
+	require.InDelta(t, 1, told["banned"]["full"], 0)
 }
