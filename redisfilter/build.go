@@ -25,7 +25,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if v, err = l.sweep(ctx, v); err != nil {
 		return err
 	}
-	shape, err := v.cfg.next()
+	shape, err := v.cfg.next(l.asked)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	}()
 	cfg, err := l.publish(ctx, v.cfg, func(c *config) {
 		if c.Building = generation; shape != v.cfg {
-			c.Next = shape.size()
+			c.Next = shape.size(c)
 		}
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,15 +88,20 @@ func (p *partitions) merge(ctx context.Context, shards []mergeable) error {
 // errGrows is returned for what only sets of one size can do.
 var errGrows = programError{errors.New("a set that grows has no local counterpart: leave Options.Growth at 0")}
 
+// errResizes is returned by an import that meets a load which changes the set's shape: the lines of a local
+// set do not fit the generation that is loaded.
+var errResizes = programError{errors.New("a load changes the shape of the set: wait for its end, and make the " +
+	"local set again by Local")}
+
 // Local returns an empty local set that Import takes. It is to be filled by AddHash with what Hash returns,
 // or by Add if Options.PublicHash is set.
 func (s *Set) Local() (*blocked.Set, error) {
-	_, p, err := s.fixed()
+	v, p, err := s.fixed()
 	if err != nil {
 		return nil, s.client.wrap(s.name, err)
 	}
 	lines := make([]byte, p.count*p.layers[0].Lines*blocked.LineLen)
-	local, err := blocked.FromLines(lines, p.layers[0].Probes, 0, s.asked.Keys)
+	local, err := blocked.FromLines(lines, p.layers[0].Probes, 0, v.cfg.Asked.Keys)
 	return local, s.client.wrap(s.name, err)
 }
 
@@ -141,6 +147,9 @@ func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
 		if len(v.cfg.generations()) == 0 { // an add need not care, as a load finds its row
 			return fmt.Errorf("%w: it was not loaded yet, and takes no keys before", ErrIncomplete)
 		}
+		if len(v.others) != 0 {
+			return errResizes
+		}
 		if err := v.await(ctx); err != nil {
 			return err
 		}
@@ -157,6 +166,9 @@ func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
 			return nil
 		}
 		if !v.cfg.sameShape(now.cfg) {
+			if bytes.Equal(v.cfg.Seed, now.cfg.Seed) {
+				return errResizes
+			}
 			return fmt.Errorf("%w: the set was made anew during the import", ErrDropped)
 		}
 		v = now
@@ -234,5 +246,5 @@ func (s *Set) export(ctx context.Context) (*blocked.Set, error) {
 	if _, err := s.settle(ctx, v, p.allSlots(), true); err != nil {
 		return nil, err
 	}
-	return blocked.FromLines(lines, shape.Probes, int(math.Round(keys)), s.asked.Keys)
+	return blocked.FromLines(lines, shape.Probes, int(math.Round(keys)), v.cfg.Asked.Keys)
 }

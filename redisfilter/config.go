@@ -43,7 +43,7 @@ type config struct {
 	encoded []byte // what it was decoded from
 }
 
-// A request is what a constructor was asked for. Programs that share a set must ask for the same.
+// A request is what a constructor was asked for.
 type request struct {
 	Kind       string        `json:"kind"`
 	Keys       int           `json:"keys"`
@@ -54,14 +54,6 @@ type request struct {
 	PublicHash bool          `json:"public_hash,omitempty"`
 	Period     time.Duration `json:"period,omitempty"` // of windows
 	Keep       int           `json:"keep,omitempty"`   // windows that are asked
-}
-
-// fits reports whether programs that ask for r and for o may share a set.
-func (r request) fits(o request) bool {
-	if r.Kind == kindCuckoo {
-		r.Keys = o.Keys // the set grows to what is larger
-	}
-	return r == o
 }
 
 func (r request) String() string {
@@ -128,14 +120,28 @@ func (c *config) check() error {
 	if len(c.Seed) != 0 && len(c.Seed) != seedLen {
 		return fmt.Errorf("a seed has %d bytes, not %d", seedLen, len(c.Seed))
 	}
-	if c.Partitions < 1 || c.Partitions > min(maxPartitions, max(c.Asked.Keys, c.Asked.Partitions)) {
-		return fmt.Errorf("%d partitions cannot be", c.Partitions) // nor may a program reserve memory for them
-	}
 	all := c.generations()
 	for i, g := range all {
 		if !validGeneration(g) || slices.Contains(all[:i], g) {
 			return fmt.Errorf("%q is no generation, or is two", g)
 		}
+	}
+	for _, s := range []*size{nil, c.Next, c.Former} {
+		shape := c.sized(s)
+		if differs := c.Asked.unlike(shape.Asked); differs != "" {
+			return fmt.Errorf("a generation cannot differ in %s", differs)
+		}
+		if err := shape.checkShape(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkShape refuses what the generation in use cannot look like.
+func (c *config) checkShape() error {
+	if c.Partitions < 1 || c.Partitions > min(maxPartitions, max(c.Asked.Keys, c.Asked.Partitions)) {
+		return fmt.Errorf("%d partitions cannot be", c.Partitions) // nor may a program reserve memory for them
 	}
 	switch c.Asked.Kind {
 	case kindBlocked, kindWindows:
@@ -149,14 +155,6 @@ func (c *config) check() error {
 	case kindCuckoo:
 		if uint64(c.Table.Shards) != uint64(c.Partitions) {
 			return fmt.Errorf("%d partitions of %d shards cannot be", c.Partitions, c.Table.Shards)
-		}
-		for _, s := range []*size{c.Next, c.Former} {
-			if s == nil {
-				continue
-			}
-			if err := s.Table.Check(); err != nil {
-				return err
-			}
 		}
 		return c.Table.Check()
 	}

@@ -57,7 +57,8 @@ type Cuckoo struct {
 
 // NewCuckoo returns the cuckoo set of a name, and makes it if there is none. It is made for n keys,
 // copies counted, 1 to 2^32, and a rate of false positives from 2e-9. A set that exists and was made for
-// fewer is used as it is, and its next load makes it larger. See New for the rest.
+// fewer is used as it is, and its next load makes it larger; one that was made for more stays so until it is
+// dropped. See New for the rest.
 func NewCuckoo(ctx context.Context, c *Client, name string, n int, rate float64, o *Options) (*Cuckoo, error) {
 	if o == nil {
 		o = &Options{}
@@ -258,11 +259,11 @@ func (k *Cuckoo) Info(ctx context.Context) (Info, error) {
 
 func (k *Cuckoo) info(ctx context.Context) (Info, error) {
 	v, err := k.current()
-	info := Info{Name: k.name, Rate: k.asked.Rate, Layers: 1}
+	info := Info{Name: k.name, Layers: 1}
 	if err != nil {
 		return info, err
 	}
-	info.Capacity = v.cfg.Asked.Keys
+	info.Capacity, info.Rate = v.cfg.Asked.Keys, v.cfg.Asked.Rate
 	t, g := v.content.(*tables), v.cfg.Generation
 	info.Partitions, info.Shards = t.count(), t.count()
 	info.Bytes = int64(t.count()) * int64(t.shape.Size())

@@ -13,62 +13,8 @@ import (
 // A cuckoo set grows by its next load, whose generation is made for more keys than the one in use. The
 // configuration says for how many: the most that any program asked for, or that the set was found to need.
 
-// A size is what generations of one cuckoo set may differ in.
-type size struct {
-	Keys  int               `json:"keys"`
-	Table cuckootable.Shape `json:"table"`
-}
-
-func (c *config) size() *size { return &size{c.Asked.Keys, c.Table} }
-
-// sized returns the configuration with another size, or itself for none.
-func (c *config) sized(s *size) *config {
-	if s == nil {
-		return c
-	}
-	other := *c
-	other.Asked.Keys, other.Partitions, other.Table = s.Keys, int(s.Table.Shards), s.Table
-	return &other
-}
-
-// shapeOf returns the configuration with the size of a generation.
-func (c *config) shapeOf(generation string) *config {
-	switch generation {
-	case c.Building:
-		return c.sized(c.Next)
-	case c.Retiring:
-		return c.sized(c.Former)
-	}
-	return c
-}
-
 // outgrown reports whether the next load makes the set larger.
 func (c *config) outgrown() bool { return c.Wanted > c.Asked.Keys }
-
-// next returns the configuration with the size of the generation that the next load makes.
-func (c *config) next() (*config, error) {
-	if !c.outgrown() {
-		return c, nil
-	}
-	asked := c.Asked
-	asked.Keys = c.Wanted
-	larger, err := newCuckooConfig(asked)
-	if err != nil {
-		return nil, err
-	}
-	return c.sized(larger.size()), nil
-}
-
-// use takes the generation that was built into use.
-func (c *config) use() {
-	former := c.size()
-	if c.Next == nil {
-		former = nil
-	}
-	*c = *c.sized(c.Next)
-	c.Generation, c.Building, c.Retiring = c.Building, "", c.Generation
-	c.Next, c.Former = nil, former
-}
 
 // An overfullError is that of a load whose source has more keys than its generation has room for.
 type overfullError struct{ keys int }

@@ -253,7 +253,7 @@ func TestNewCuckooRefuses(t *testing.T) {
 		require.Error(t, err, "%+v", bad)
 	}
 	_ = cuckooOf(t, c, "name", 1000, 0.01, redisfilter.Options{StartEmpty: true})
-	_, err := redisfilter.NewCuckoo(t.Context(), c, "name", 1000, 0.02, nil)
+	_, err := redisfilter.NewCuckoo(t.Context(), c, "name", 1000, 0.01, &redisfilter.Options{PublicHash: true})
 	require.ErrorIs(t, err, redisfilter.ErrMismatch)
 	_, err = redisfilter.New(t.Context(), c, "name", 1000, 0.01, nil)
 	require.ErrorIs(t, err, redisfilter.ErrMismatch)

@@ -31,7 +31,8 @@ var (
 	// ErrForeign comes with "maybe": Redis holds something under a key of the set that no set put there.
 	ErrForeign = errors.New("a value in redis is not the set's: remove it, or choose another name")
 
-	// ErrMismatch means that a set of the name exists that was made otherwise.
+	// ErrMismatch means that a set of the name exists that was made otherwise, in what no load changes. The error
+	// names it.
 	ErrMismatch = errors.New("a set of this name exists with another configuration: " +
 		"ask for the same, choose another name, or drop it")
 

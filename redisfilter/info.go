@@ -39,10 +39,11 @@ func (s *Set) Info(ctx context.Context) (Info, error) {
 
 func (s *Set) info(ctx context.Context) (Info, error) {
 	v, err := s.current()
-	info := Info{Name: s.name, Rate: s.asked.Rate}
+	info := Info{Name: s.name}
 	if err != nil {
 		return info, err
 	}
+	info.Rate = v.cfg.Asked.Rate
 	p := v.content.(*partitions)
 	info.Partitions = p.count
 	info.Loaded, info.Loading = v.cfg.Generation != "", v.cfg.Building != ""

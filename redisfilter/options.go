@@ -16,7 +16,7 @@ import (
 type Source func(ctx context.Context, since time.Time, add func(keys ...[]byte) error) error
 
 // Options are what New and NewCuckoo may be told. Nil, and the zero value of each field, mean the
-// defaults. All programs that share a set must give the same Growth, Partitions, ShardBytes and PublicHash.
+// defaults. All programs that share a set must give the same PublicHash. The others may differ: see New.
 type Options struct {
 	// Growth lets a set grow: when its last layer is full it takes on one that is made for Growth times as
 	// many keys, from 2 to 100. The default, 0, is a set of one size, which takes more keys than it was made

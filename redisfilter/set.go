@@ -21,7 +21,11 @@ type Set struct {
 // A set that was just made does not know its keys: until it is loaded, by Load or from
 // Options.Source, all answers are "maybe" and ErrIncomplete. Options.StartEmpty makes it an empty set.
 //
-// New fails with ErrMismatch if there is a set of the name that was made with another n, rate or shape,
+// A set of the name that was made for another n, rate, Growth, Partitions or ShardBytes is used as it is, by
+// all processes alike, and the next Load of this process makes it as it was asked for here. That of a
+// process that asked otherwise makes it as that one did.
+//
+// New fails with ErrMismatch if there is a set of the name of another kind or PublicHash,
 // with ErrForeign if the name is taken by something else, and with ErrUnavailable if Redis is away. A name
 // that was dropped may be used again at once.
 func New(ctx context.Context, c *Client, name string, n int, rate float64, o *Options) (*Set, error) {

@@ -18,7 +18,7 @@ import (
 type view struct {
 	cfg       *config
 	content   content            // of cfg; nil if there is none
-	others    map[string]content // of generations of another size
+	others    map[string]content // of generations of another shape
 	trusted   map[string]bool    // identities of nodes under which the generation in use is whole
 	confirmed time.Time          // when the request was sent that the configuration answered
 	quiet     time.Time          // when the last process has ceased to ask a generation that cfg does not name
@@ -140,8 +140,9 @@ func (l *lineage) adopt(v *view, data []byte) error {
 		return fmt.Errorf("%w: %s: %w", ErrForeign, configKey(l.name), err)
 	case cfg.Dropped:
 		return ErrDropped
-	case !cfg.Asked.fits(l.asked):
-		return fmt.Errorf("%w: there is %v, asked for was %v", ErrMismatch, cfg.Asked, l.asked)
+	}
+	if differs := cfg.Asked.unlike(l.asked); differs != "" {
+		return fmt.Errorf("%w: %s differs: there is %v, asked for was %v", ErrMismatch, differs, cfg.Asked, l.asked)
 	}
 	if v.cfg == nil || !v.cfg.sameShape(cfg) {
 		v.content = l.open(cfg)

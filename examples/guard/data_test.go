@@ -1,13 +1,13 @@
 package main
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
 	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
@@ -45,21 +45,36 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-func TestAnotherSizeIsRefused(t *testing.T) {
+// A deploy with other sizes serves with the sets that are there, beside a process of the old ones, until it
+// loads them.
+func TestAnotherSizeComesWithALoad(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	old := g.start(t, "--users=100").ready()
+	capacity := old.Filters.Metrics["users"]().Capacity
+	next := g.start(t, "--users=100", "--capacity=5", "--rate=0.001").ready()
+	require.Equal(t, capacity, next.Filters.Metrics["users"]().Capacity)
+	next.require(200, next.get("/users/100"))
+	again := g.start(t, "--users=100", "--capacity=5", "--rate=0.001", "--rebuild")
+	for _, s := range []*service{again, next, old} {
+		servertest.Await(t, func() bool { return s.Filters.Metrics["users"]().Capacity == 5 })
+		s.require(200, s.get("/users/100"))
+		s.require(404, s.get("/users/101"))
+		require.NotZero(t, s.Counters.Users.No.Load())
+	}
+}
+
+// A set that was dropped is made by the next process that opens it.
+func TestDrop(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	g.start(t, "--users=100").ready()
-	f := g.flags(t, "--users=100", "--capacity=5")
-	_, err := openParts(t.Context(), f, slog.New(slog.DiscardHandler))
-	require.ErrorContains(t, err, "--capacity")
-
 	var stdout, stderr output
 	status := run(t.Context(), append([]string{"--drop", "--users=100"}, g.args...), &stdout, &stderr)
 	require.Zero(t, status, stderr.String())
 	s := g.start(t, "--users=100", "--capacity=5").ready()
-	s.require(200, s.get("/users/100"))
+	require.Equal(t, 5, s.Filters.Metrics["users"]().Capacity)
 	s.require(404, s.get("/users/101"))
-	require.NotZero(t, s.Counters.Users.No.Load())
 }
 
 // What was derived from a database that ends with the process ends with it too.

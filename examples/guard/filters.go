@@ -14,7 +14,7 @@ import (
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 )
 
-// What is not worth a flag. All processes of a service must agree on it.
+// What is not worth a flag. All processes of a service must agree on what is said of feeds.
 const (
 	growth      = 2 // a filter's next layer is twice as large as its last one
 	banRate     = 0.001
@@ -122,9 +122,6 @@ func opened[S loadable](ctx context.Context, o *opener, source redisfilter.Sourc
 
 // done loads the sets if that was asked for, or returns why one was not opened.
 func (o *opener) done(ctx context.Context) error {
-	if errors.Is(o.err, redisfilter.ErrMismatch) {
-		return fmt.Errorf("%w; give --capacity and --rate that they were made with, or --drop them first", o.err)
-	}
 	if o.err != nil || !o.flags.Rebuild {
 		return o.err
 	}

@@ -33,8 +33,8 @@ type flags struct {
 	Bans     int     `default:"100000" help:"What the black list is sized for; it is loaded anew, larger, beyond it."`
 	Replica  bool    `help:"Answer from a copy of the filters here, which learns of others' sign-ups within a second."`
 	NoFilter bool    `help:"Ask no filter for identifiers and names, to compare."`
-	Rebuild  bool    `help:"Load the filters anew: after others wrote or deleted rows."`
-	Drop     bool    `help:"Drop the filters, and end: before a start with another --capacity or --rate."`
+	Rebuild  bool    `help:"Load the filters anew: after others wrote or deleted rows, or for other sizes."`
+	Drop     bool    `help:"Drop the filters, and end: when they are needed no more."`
 	Fail     string  `enum:"open,closed" default:"open" help:"What a filter cannot tell: ask the database, or refuse."`
 
 	DBConns  int           `name:"db-conns" default:"16" help:"Statements that the database gets at once."`
