@@ -31,8 +31,9 @@ const (
 
 // markCost is how much lower a rate the lines are made for than was promised, for each probe: one bit
 // of each line is its mark, and the bit beside it serves two positions, so that one probe in 256 meets a
-// bit that is set by twice as many keys as the others.
-const markCost = 1 - 0.75/256
+// bit that is set by twice as many keys as the others. So it is as if the keys were 512/510 as many, and each
+// probe meets a set bit at most that much more often.
+const markCost = 510.0 / 512
 
 // tightening is the share of a layer's rate that the next layer has. The rates of all layers add
 // up to the promised one, however many there are (P. S. Almeida and others, "Scalable Bloom Filters", 2007).
