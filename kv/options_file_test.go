@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -104,6 +105,42 @@ func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
 	reopen(t, dir, tinyOptions())
 	_, err = os.Lstat(name + vfs.TempSuffix)
 	require.ErrorIs(t, err, fs.ErrNotExist, "it could not be renamed, and is not left behind")
+}
+
+// What a crash left of a file is removed before the file is written, not beside that.
+func TestAHalfWrittenFileIsRemovedBeforeItsNameIsUsed(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewMem()
+	temp := filepath.Join("db", manifest.OptionsName+vfs.TempSuffix)
+	reopen(t, "db", &Options{fs: mem})
+	f, err := mem.Create(temp)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	slow := &lateRenameFS{FS: mem}
+	reopen(t, "db", &Options{fs: slow, MaxMemtables: 5})
+	require.EqualValues(t, 1, slow.removed.Load())
+	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, mem, "db"))
+}
+
+// A lateRenameFS renames the options file when one of its temporary name has been removed.
+type lateRenameFS struct {
+	vfs.FS
+	removed atomic.Int32
+}
+
+func (f *lateRenameFS) Remove(name string) error {
+	err := f.FS.Remove(name)
+	if filepath.Base(name) == manifest.OptionsName+vfs.TempSuffix {
+		f.removed.Add(1)
+	}
+	return err
+}
+
+func (f *lateRenameFS) Rename(from, to string) error {
+	if filepath.Base(to) == manifest.OptionsName {
+		until(func() bool { return f.removed.Load() > 0 })
+	}
+	return f.FS.Rename(from, to)
 }
 
 // An optionsFS fails calls for the options file, and counts what is done to it.

@@ -215,7 +215,8 @@ func (d *DB) startReadOnly(v *version.Version, mems []*memTable, lastSeq base.Se
 }
 
 // removeObsolete hands to the cleaner what a crash left behind: files of the
-// store's own kinds that the version does not list. Others' files stay.
+// store's own kinds that the version does not list. Others' files stay. A half-written file it
+// removes itself, as its name is written again: the cleaner might remove the new one.
 func (d *DB) removeObsolete() {
 	names, err := d.fs.List(d.dir)
 	if err != nil {
@@ -235,9 +236,15 @@ func (d *DB) removeObsolete() {
 		obsolete := (kind == manifest.FileTable || kind == manifest.FileBlob) && !live[num] ||
 			kind == manifest.FileWAL && num < logNum ||
 			kind == manifest.FileManifest && num != manifestNum ||
-			kind == manifest.FileTemp || kind == manifest.FileRestore || kind == manifest.FileIngest
+			kind == manifest.FileRestore || kind == manifest.FileIngest
+		path := filepath.Join(d.dir, name)
 		if obsolete {
-			d.cleaner.File(filepath.Join(d.dir, name))
+			d.cleaner.File(path)
+		}
+		if kind == manifest.FileTemp {
+			if err := d.fs.Remove(path); err != nil {
+				d.log.Warn("a half-written file could not be removed", "file", path, "error", err)
+			}
 		}
 	}
 }
