@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestParse(t *testing.T) {
@@ -105,7 +106,7 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestParseOfAnyText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		spec := rapid.OneOf(rapid.String(),
 			rapid.StringMatching(`(none|bloom|blocked|cuckoo|xor|fuse|ribbon|gcs|quotient):?(rate=0)?`+
 				`[0-9.,]{0,6}(,4,semisort)?`)).Draw(t, "spec")

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // drawWrites draws writes of all kinds into a batch.
@@ -54,7 +55,7 @@ func sealed(b *Batch) []byte {
 // one what the same calls would have made.
 func TestReplayAndAppendMakeTheSameRecord(t *testing.T) {
 	db := openMem(t, &Options{Merger: modelMerger})
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		b, before := db.NewBatch(), db.NewBatch()
 		drawWrites(t, b)
 		drawWrites(t, before)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestPrefixEnd(t *testing.T) {
@@ -29,7 +31,7 @@ func TestPrefixEnd(t *testing.T) {
 
 // All that begins with a prefix is before its end, and all else from the prefix on is not.
 func TestPrefixEndIsTheFirstKeyPast(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		bytesOf := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xfe, 0xff}), 0, 4)
 		prefix, key := bytesOf.Draw(t, "prefix"), bytesOf.Draw(t, "key")
 		end := PrefixEnd(prefix)

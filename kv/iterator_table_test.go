@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -19,7 +20,7 @@ import (
 // after the other, and hold versions, tombstones, operands and values of all lengths of the same keys.
 func TestIteratorsStepFromTableToTable(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		o := &Options{InMemory: true, BlockSize: rapid.IntRange(64, 1024).Draw(t, "block"), Merger: modelMerger,
 			Compression: sstable.NoCompression, CacheSize: rapid.SampledFrom([]int64{-1, 64 << 10}).Draw(t, "cache")}
 		db, err := Open("", o)

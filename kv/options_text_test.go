@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -96,7 +97,7 @@ func drawValue(t *rapid.T, name string, v reflect.Value) {
 
 // Whatever options are set, their text makes the same options, and has a line for each.
 func TestOptionsAreReadBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var o Options
 		set := 0
 		for _, f := range optionFields {

@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestConfigRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
 		r.PublicHash = rapid.Bool().Draw(t, "public")
 		cfg, err := newConfig(r)

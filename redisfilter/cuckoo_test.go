@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
@@ -71,7 +72,7 @@ func TestCuckooIsAMultiset(t *testing.T) {
 	cuckooServers(t, func(t *testing.T, addr string) {
 		set := newCuckoo(t, addr, "multiset", 3000, 2e-9, redisfilter.Options{StartEmpty: true, Partitions: 5})
 		ctx, universe := t.Context(), 0
-		rapid.Check(t, func(t *rapid.T) {
+		property.Check(t, func(t *rapid.T) {
 			universe += 10 // keys of its own
 			model := map[int]int{}
 			keys := rapid.Custom(func(t *rapid.T) int { return universe + rapid.IntRange(0, 9).Draw(t, "key") })

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -93,7 +94,7 @@ func TestNoAcknowledgedKeyIsDenied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := startServer(t)
-			rapid.Check(t, func(rt *rapid.T) {
+			property.Check(t, func(rt *rapid.T) {
 				require.NoError(rt, srv.Client().FlushAll(t.Context()).Err())
 				m := &model{srv: srv, added: map[string]bool{}}
 				for range 2 {

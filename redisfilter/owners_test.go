@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -67,7 +68,7 @@ func TestPrefixesOfOwnersDiffer(t *testing.T) {
 	cfg, err := newWindowsConfig(request{Kind: kindWindows, Keys: 10, Rate: 0.01})
 	require.NoError(t, err)
 	o := newOwners(nil, "feed", cfg)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.StringMatching(`[a{}/%:]{1,5}`), rapid.StringN(1, 20, -1))
 		a, b := name.Draw(t, "a"), name.Draw(t, "b")
 		one, two := o.prefix(a, "g", 1), o.prefix(b, "g", 1)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func drawRequest(t *rapid.T) request {
@@ -35,7 +36,7 @@ func rateOf(keys int, l layerShape, partitions int) float64 {
 }
 
 func TestShapesKeepThePromise(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
 		partitions, layers, err := shapes(r)
 		if err != nil {
@@ -124,7 +125,7 @@ func addTo(shard []byte, l layerShape, hash uint64) {
 }
 
 func TestPlacesAreWithinTheShards(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		l := layerShape{
 			Keys:   1,
 			Shards: rapid.IntRange(1, maxShards).Draw(t, "shards"),
@@ -141,7 +142,7 @@ func TestPlacesAreWithinTheShards(t *testing.T) {
 
 // What a shard of a partition holds is what a set of all lines holds there.
 func TestPlacesAreThoseOfALocalSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		partitions := rapid.IntRange(1, 5000).Draw(t, "partitions")
 		l := layerShape{Keys: 1, Shards: 1, Lines: rapid.IntRange(1, 1000).Draw(t, "lines"), Probes: 1}
 		spot := blocked.Locate(rapid.Uint64().Draw(t, "hash"))

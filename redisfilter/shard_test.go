@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // goldenFile compares what Redis keeps with a file. Programs of other versions read these bytes.
@@ -59,7 +60,7 @@ func TestKeysInRedisAreWhereTheyWere(t *testing.T) {
 
 // A reader of single lines and a blocked.Set of all lines say the same of every key.
 func TestLinesSayWhatALocalSetSays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		lines := rapid.IntRange(1, 8).Draw(t, "lines")
 		probes := rapid.IntRange(1, blocked.MaxProbes).Draw(t, "probes")
 		l := layerShape{Keys: 1, Shards: 1, Lines: lines, Probes: probes}
@@ -109,7 +110,7 @@ func askShard(shard []byte, l layerShape, hash uint64) answer {
 
 // A shard that was cut, or that an add to nothing left, says no of nothing.
 func TestWhatIsLostSaysNoOfNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		l := layerShape{Keys: 1, Shards: 1, Lines: rapid.IntRange(1, 8).Draw(t, "lines"), Probes: 7}
 		shard := make([]byte, l.shardLen())
 		for _, h := range rapid.SliceOfN(rapid.Uint64(), 0, 300).Draw(t, "hashes") {

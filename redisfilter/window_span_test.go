@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestSpan(t *testing.T) {
@@ -51,7 +53,7 @@ func (p program) passes(t *rapid.T, what string) {
 }
 
 func TestServerTimeIsWithinItsBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		now := time.Unix(1e9, rapid.Int64Range(0, 1e9).Draw(t, "start"))
 		p := drawProgram(t, &now)
 		for range 20 {
@@ -129,7 +131,7 @@ func (s *simulation) execute(t *rapid.T, op simulatedOp) {
 // Whatever the clocks of programs say: a key is found for Keep-1 periods after its add was
 // acknowledged, and nobody is told that it is new meanwhile.
 func TestProgramsWithAnyClocksAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := &simulation{calendar: calendar{
 			period: time.Duration(rapid.Int64Range(1e9, 5e9).Draw(t, "period")),
 			keep:   rapid.IntRange(2, 4).Draw(t, "keep"),

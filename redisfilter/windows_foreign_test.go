@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -73,7 +74,7 @@ func TestWindowsSurviveAnyValue(t *testing.T) {
 	whole := map[string]string{}
 	valuesOf(t, s.Client(), func(key string) { whole[key] = s.Client().Get(t.Context(), key).Val() })
 	require.GreaterOrEqual(t, len(whole), 2)
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		for key, value := range whole {
 			data := []byte(value)
 			for range rapid.IntRange(0, 4).Draw(t, "changes") {
@@ -116,7 +117,7 @@ func TestScriptRepliesAreJudged(t *testing.T) {
 	_, err = judge([]int64{-2}, nil)
 	require.ErrorIs(t, err, ErrForeign)
 	require.ErrorContains(t, err, "b is no shard")
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		reply := rapid.SliceOfN(rapid.Int64Range(-5, 40), 0, 6).Draw(t, "reply")
 		found, err := judge(reply, nil)
 		switch {

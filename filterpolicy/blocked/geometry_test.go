@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // setBits sets the bits of a spot in lines that are no Set's, and reports whether one was clear.
@@ -25,7 +26,7 @@ func setBits(lines []byte, s blocked.Spot, probes int) (changed bool) {
 
 // Lines that are filled and read by spots are those of a set, in every bit and every answer.
 func TestSpotsAreWhereASetKeepsItsBits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		probes := rapid.IntRange(1, blocked.MaxProbes).Draw(t, "probes")
 		lines := make([]byte, rapid.IntRange(1, 20).Draw(t, "lines")*blocked.LineLen)
 		set, err := blocked.FromLines(make([]byte, len(lines)), probes, 0, 1)
@@ -40,7 +41,7 @@ func TestSpotsAreWhereASetKeepsItsBits(t *testing.T) {
 }
 
 func TestBitsAppend(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := blocked.Locate(rapid.Uint64().Draw(t, "hash"))
 		all := s.Bits(nil, blocked.MaxProbes)
 		require.Len(t, all, blocked.MaxProbes)
@@ -53,7 +54,7 @@ func TestBitsAppend(t *testing.T) {
 
 // The lines of a part are neighbours, in the order that they have in the whole.
 func TestPartsNest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := blocked.Locate(rapid.Uint64().Draw(t, "hash"))
 		parts := rapid.IntRange(1, 1<<20).Draw(t, "parts")
 		n := rapid.IntRange(1, 1<<10).Draw(t, "lines of a part")
@@ -115,7 +116,7 @@ func TestRateIsThatOfSets(t *testing.T) {
 
 // A set of another's lines is its equal in all that it says, and goes on from there.
 func TestFromLinesRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 500).Draw(t, "capacity")
 		set, err := blocked.New(n, rapid.SampledFrom([]float64{0.3, 0.01, 1e-5}).Draw(t, "rate"))
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // stored returns the bytes of a set.
@@ -120,7 +121,7 @@ func (w *twin) check(t require.TestingT) {
 // Every option, with tables so small and fingerprints so short that keys collide, tables
 // fill and chains grow all the time.
 func TestSetIsAMultiset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		w := newTwin(t, rapid.IntRange(1, 40).Draw(t, "n"), Options{
 			Slots: rapid.SampledFrom([]int{2, 4, 8}).Draw(t, "slots"),
 			Bits:  rapid.SampledFrom([]int{4, 5, 8, 13, 31}).Draw(t, "bits"),

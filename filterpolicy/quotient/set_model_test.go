@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // stored returns the bytes of a set.
@@ -118,7 +119,7 @@ func (w *twin) check(t require.TestingT) {
 // Every operation in any order, with sets so small and remainders so short that values
 // collide, tables fill and grow all the time.
 func TestSetIsAMultiset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		bits := rapid.SampledFrom([]uint64{1, 2, 5, 8, 31, 55, 56}).Draw(t, "bits")
 		floor := max(1, bits-min(bits, rapid.Uint64Range(0, 4).Draw(t, "grow")))
 		w := newTwin(t, rapid.SampledFrom([]int{1, 3, 60, 61, 100, 200}).Draw(t, "n"), bits, floor)

@@ -27,6 +27,7 @@ var layers = []struct {
 	{"internal/keytext", 0},
 	{"internal/offheap", 0},
 	{"internal/racebuild", 0},
+	{"internal/property", 2},
 	{"internal/scale", 1},
 	{"objstore", 0},
 	{"internal/cli/progress", 0},

@@ -14,7 +14,7 @@ import (
 
 const screenWidth = 120 // columns, four for a tab
 
-// TestLinesFitOnAScreen holds every Go file of the tree to a width.
+// TestLinesFitOnAScreen holds every Go file of the tree to a width, and its properties to draws that repeat.
 func TestLinesFitOnAScreen(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
@@ -30,6 +30,9 @@ func TestLinesFitOnAScreen(t *testing.T) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			return err
+		}
+		if !strings.Contains(path, "internal/property/") && bytes.Contains(data, []byte("rapid."+"Check(")) {
+			t.Errorf("%s checks by chance: use internal/property, whose draws are the same each time", path)
 		}
 		n := 0
 		for line := range bytes.Lines(data) {

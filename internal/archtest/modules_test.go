@@ -49,7 +49,7 @@ var programs = []string{"internal/storecmd", "internal/objectscmd"}
 // testSupport are the root's packages that tests of other modules may import: support for tests that nobody
 // outside needs, and the file system that they give a store for its disk.
 var testSupport = []string{"internal/golden", "internal/cli/clitest", "internal/harness",
-	"internal/lookuptrace/tracetest", "internal/scale", "internal/vfs"}
+	"internal/lookuptrace/tracetest", "internal/property", "internal/scale", "internal/vfs"}
 
 // face is what all programs have in common: how their command lines are read, what they print. A program of the tree
 // that is a module of its own has it too.

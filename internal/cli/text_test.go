@@ -8,6 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // word is a type of text.
@@ -40,7 +42,7 @@ func readTexts(t interface {
 // An argument may hold any byte but NUL.
 func TestArgumentsKeepTheirBytes(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 1, 8),
 			func(b []byte) string { return "x" + string(b) + "x" })
 		a, b, c := text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c")

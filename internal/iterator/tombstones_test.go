@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
@@ -97,7 +98,7 @@ func (w *tombstoneWorld) cover(key []byte, at base.SeqNum) (seq base.SeqNum) {
 // TestTombstonesAgainstNaive asks for keys in any order, and holds the answers, the spans
 // around them, and those of a lookup, against a look at every tombstone.
 func TestTombstonesAgainstNaive(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		defer w.version.All(func(_ int, table *version.Table) { require.NoError(t, w.cache.Close(table)) })
 		var ts Tombstones

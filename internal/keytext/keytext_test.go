@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestEveryFormatReadsBackWhatItWrites(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		b := rapid.SliceOf(rapid.Byte()).Draw(t, "b")
 		if rapid.Bool().Draw(t, "text") {
 			b = []byte(rapid.String().Draw(t, "s"))

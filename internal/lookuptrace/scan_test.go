@@ -9,13 +9,15 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // recordScan records a scan that starts at a key, by the hash of that.
 func recordScan(r *Recorder, s Scan) { r.RecordScan(&s, xxhash.Sum64(s.Start.Key)) }
 
 func TestScansThatAreRecordedAreReadAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		bound := rapid.Custom(func(t *rapid.T) Bound {
 			if !rapid.Bool().Draw(t, "set") {
 				return Bound{}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // readAll returns the lookups of a trace, whose keys are copies.
@@ -189,7 +190,7 @@ func TestScansBelongToVersion2(t *testing.T) {
 }
 
 func TestWhatIsRecordedIsReadAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		type ask struct {
 			key          string
 			found, value bool

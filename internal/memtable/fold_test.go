@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -108,7 +109,7 @@ func TestFoldsSayWhatTheirVersionsSay(t *testing.T) {
 	for name, combine := range map[string]Combine{"count": count, "join": join} {
 		t.Run(name, func(t *testing.T) {
 			made := 0
-			rapid.Check(t, func(t *rapid.T) {
+			property.Check(t, func(t *rapid.T) {
 				f := &folded{m: New(256 << 10), combine: combine}
 				for range rapid.IntRange(1, 12).Draw(t, "steps") {
 					key := []byte{"abc"[rapid.IntRange(0, 2).Draw(t, "key")]}

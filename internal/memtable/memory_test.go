@@ -8,12 +8,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/offheap"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // A memtable in memory that another one had answers as one in new memory does.
 func TestMemoryIsUsedAgainAsNew(t *testing.T) {
 	const capacity = 64 << 10
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		p := Memory{Keep: capacity}
 		defer p.Close()
 		for range 4 {

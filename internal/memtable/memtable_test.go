@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 type entry struct {
@@ -85,7 +86,7 @@ func genInternalKey() *rapid.Generator[base.InternalKey] {
 
 func TestAgreesWithASortedSlice(t *testing.T) {
 	for name, hash := range hashes {
-		t.Run(name, func(t *testing.T) { rapid.Check(t, agreesWithASortedSlice(hash)) })
+		t.Run(name, func(t *testing.T) { property.Check(t, agreesWithASortedSlice(hash)) })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -51,7 +52,7 @@ func fillOf(tb require.TestingT, record []byte) *Memtable {
 // A memtable over a record answers as one that the record was applied to.
 func TestAMemtableOverARecord(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		record := drawRecord(t, 100)
 		size, _, err := Measure(record)
 		require.NoError(t, err)

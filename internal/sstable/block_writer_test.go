@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // What one pass over two keys says is what comparisons say.
@@ -16,7 +17,7 @@ func TestFollowsAgreesWithCompare(t *testing.T) {
 		user := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 255}), 0, 20).Draw(t, "user")
 		return base.MakeKey(user, base.SeqNum(rapid.Uint64Range(0, 3).Draw(t, "seq")), base.KindSet)
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		last, k := key.Draw(t, "last"), key.Draw(t, "key")
 		if rapid.Bool().Draw(t, "related") {
 			k.User = append(bytes.Clone(last.User[:rapid.IntRange(0, len(last.User)).Draw(t, "kept")]), k.User...)

@@ -8,12 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // Tombstones are dense by the number of keys in a row whose newest version is one, whatever older
 // versions there are of them.
 func TestDenseTombstonesAreCountedByStretches(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		tally, want, keys := newTally(), 0, 0
 		for range rapid.IntRange(0, 8).Draw(t, "stretches") {
 			deleted := rapid.Bool().Draw(t, "deleted")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -19,7 +20,7 @@ import (
 // their size, do not overlap, and have all entries and all tombstones between them.
 func TestTombstonesAreCutIntoTables(t *testing.T) {
 	key := func(i int) []byte { return fmt.Appendf(nil, "key%05d", i) }
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var ts []rangedel.Tombstone
 		n := rapid.IntRange(0, 400).Draw(t, "tombstones")
 		for i := range n {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -125,7 +126,7 @@ func (m *blobModel) check(t *rapid.T, v *Version) {
 }
 
 func TestLiveBytesAreSumsOverTables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := &blobModel{v: &Version{}, state: NewManifestState(), refs: map[uint64]map[uint64]int{},
 			sizes: map[uint64]int{}}
 		view := &Version{}

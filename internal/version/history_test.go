@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -85,7 +86,7 @@ func (m *historyModel) unref(t *rapid.T, v *Version) {
 }
 
 func TestTablesGoWithTheLastVersionThatListsThem(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := &historyModel{lists: map[*Version]map[*Table]bool{}, closed: map[*Table]bool{}}
 		release := func() {
 			i := rapid.IntRange(0, len(m.refs)-1).Draw(t, "reader")

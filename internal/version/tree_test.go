@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -194,7 +195,7 @@ func (m *treeModel) checkNodes(t *rapid.T, n *node, height int) *Sums {
 }
 
 func TestARunIsASliceOfTables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := newTreeModel()
 		for range rapid.IntRange(1, 12).Draw(t, "edits") {
 			m.change(t)

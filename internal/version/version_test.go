@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -128,7 +129,7 @@ func (v *Version) byNum() map[uint64]*Table {
 // each is applied to the version before, or a follower applies several at once that it has
 // read of a manifest, and may drop what comes of it.
 func TestVersionsHoldWhatEditsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		m := &versionModel{v: &Version{}, state: NewManifestState(), tables: map[uint64]manifest.AddedTable{}}
 		view := &Version{}
 		for range rapid.IntRange(1, 15).Draw(t, "edits") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -54,7 +55,7 @@ func untilWaste(tables []*Table, level int, now uint64) time.Duration {
 }
 
 func TestWasteIsFoundWithoutALookAtAllTables(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		level := rapid.SampledFrom([]int{0, 3, lastLevel}).Draw(t, "level")
 		e := &manifest.Edit{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "tables") {

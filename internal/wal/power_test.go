@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestDamageIsToldFromAPowerCut(t *testing.T) {
@@ -52,7 +53,7 @@ func TestDamageIsToldFromAPowerCut(t *testing.T) {
 // but what follows it without a gap, and nothing may look like damage that a
 // power cut cannot do.
 func TestPowerCuts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var f capture
 		w := NewWriter(&f, testID)
 		end := (*Writer).Close

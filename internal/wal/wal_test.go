@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -124,7 +125,7 @@ func TestRoundTripOfSizes(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		fsys := vfs.NewMem()
 		f, err := fsys.Create("log")
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
@@ -31,7 +32,7 @@ func TestRepliesAreThoseOfARealServer(t *testing.T) {
 				return c
 			}
 			want, got := connect(real.Addr), connect(in.Addr())
-			rapid.Check(t, func(t *rapid.T) {
+			property.Check(t, func(t *rapid.T) {
 				require.NoError(t, want.FlushAll(ctx).Err())
 				require.NoError(t, got.FlushAll(ctx).Err())
 				for range rapid.IntRange(1, 40).Draw(t, "steps") {

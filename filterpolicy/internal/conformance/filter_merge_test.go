@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // A MergeableFilter is a filter that can tell its values and be merged by them.
@@ -52,7 +53,7 @@ func (m Mergeable[F]) Check(t *testing.T) {
 	t.Helper()
 	t.Run("parts of a whole", m.parts)
 	t.Run("nothing", m.nothing)
-	t.Run("model", func(t *testing.T) { rapid.Check(t, m.model) })
+	t.Run("model", func(t *testing.T) { property.Check(t, m.model) })
 	t.Run("unlike", func(t *testing.T) {
 		a, _ := m.Build(t, 1000, 0, 500)
 		b, _ := m.Build(t, 2000, 500, 900)

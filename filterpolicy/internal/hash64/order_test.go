@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestDistinctIsASortedSet(t *testing.T) {
@@ -25,7 +27,7 @@ func TestDistinctIsASortedSet(t *testing.T) {
 }
 
 func TestDistinctOfAnyHashes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		given := rapid.SliceOf(rapid.Uint64()).Draw(t, "hashes")
 		seed := rapid.Uint32().Draw(t, "seed")
 		var hashes List
@@ -51,7 +53,7 @@ func next(list []uint64) func() (uint64, bool) {
 }
 
 func TestUnionIsASortedList(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		lists := rapid.Custom(func(t *rapid.T) []uint64 {
 			list := rapid.SliceOf(rapid.Uint64Range(0, 50)).Draw(t, "list")
 			slices.Sort(list)

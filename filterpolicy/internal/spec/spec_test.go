@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestParseBits(t *testing.T) {
@@ -28,7 +30,7 @@ func TestParseBits(t *testing.T) {
 }
 
 func TestBitsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		want := Bits(rapid.Uint32Range(0, 999_999).Draw(t, "bits"))
 		got, err := parseBits(want.String(), 0, 999_999)
 		require.NoError(t, err)
@@ -113,7 +115,7 @@ func TestLeastBitsOfARate(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		curve := func(n int) float64 { return 1 / float64(1+n/3) } // three numbers share a rate
 		asked := rapid.Float64Range(0.011, 0.5).Draw(t, "rate")
 		text := strconv.FormatFloat(asked, 'f', 12, 64)

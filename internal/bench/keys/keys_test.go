@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/bench"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // all returns the keys of a source in load order and in asking order.
@@ -79,7 +80,7 @@ func TestPermutationShuffles(t *testing.T) {
 }
 
 func TestGeneratedKeepsItsPromises(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 500).Draw(t, "n")
 		size := rapid.IntRange(MinKeySize, 40).Draw(t, "size")
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -328,7 +329,7 @@ func TestOpenTellsCountsFromPaths(t *testing.T) {
 }
 
 func TestSetAgreesWithAMap(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.StringMatching("[ab]{1,7}")).Draw(t, "lines")
 		s, seen := newSet(1), map[string]int{}
 		for _, line := range lines {

@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // TestNothingIsLost holds the intervals to the operations, however long it took.
 func TestNothingIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		r := StartTimeline()
 		counts := map[time.Duration]int64{} // by moment
 		at, total := time.Duration(0), int64(0)

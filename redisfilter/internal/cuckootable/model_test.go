@@ -9,6 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // A class is all that a shard knows of a key.
@@ -86,7 +88,7 @@ func TestShardIsAMultiset(t *testing.T) { onServers(t, testShardIsAMultiset) }
 
 func testShardIsAMultiset(t *testing.T, client *redis.Client) {
 	ctx := t.Context()
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		s := Shape{
 			Bits:    rapid.SampledFrom([]uint32{8, 9, 12, 13, 16, 17, 23, 31, 32}).Draw(t, "bits"),
 			Buckets: 2 * rapid.Uint32Range(1, 12).Draw(t, "half the buckets"),

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 // unconnected returns a mirror whose leases are as given and whose last round
@@ -45,7 +47,7 @@ func bytesOf(v View) []byte {
 }
 
 func TestViewReadsWhatWasFetched(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		b := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "bytes")
 		e := want(unconnected(time.Hour), "k", len(b))
 		arrive(t, e, b)
@@ -73,7 +75,7 @@ func TestViewReadsWhatWasFetched(t *testing.T) {
 // bits, is replaced, and is invalidated when it changes.
 func TestEntryAgainstModel(t *testing.T) {
 	const size = 4
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		e := want(unconnected(time.Hour), "k", size)
 		server := make([]byte, size)   // what Redis has; nil: missing
 		var seen []byte                // what the fetch under way has read

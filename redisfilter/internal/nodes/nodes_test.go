@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -32,7 +33,7 @@ func TestSlotIsTheServers(t *testing.T) {
 	redistest.RequireReal(t)
 	s := redistest.Start(t, "--cluster-enabled", "yes")
 	ctx := t.Context()
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("ab{}/é\x00 ")))
 		key := rapid.OneOf(text, rapid.String()).Draw(rt, "key")
 		want, err := s.Client().ClusterKeySlot(ctx, key).Result()

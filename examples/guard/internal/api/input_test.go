@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/property"
 )
 
 func TestParseName(t *testing.T) {
@@ -28,7 +30,7 @@ func TestParseName(t *testing.T) {
 }
 
 func TestParseID(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		id := rapid.Int64Range(1, math.MaxInt64).Draw(t, "id")
 		got, err := parseID(strconv.FormatInt(id, 10))
 		require.NoError(t, err)

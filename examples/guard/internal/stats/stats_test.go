@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/redisfilter"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/stats"
@@ -54,7 +55,7 @@ func TestSnapshot(t *testing.T) {
 
 // Quantiles lie above the time that they are of, by 7 % at most.
 func TestLatencyQuantiles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		times := rapid.SliceOfN(rapid.Int64Range(1, 10_000_000), 1, 100).Draw(t, "microseconds")
 		q := rapid.Float64Range(0.01, 1).Draw(t, "q")
 		h := stats.NewHistogram()

@@ -1,0 +1,48 @@
+// Package property checks properties with the same draws each time, so that only a change can turn a test red. With
+// LONG=1, or where -rapid.seed says so, the draws are others.
+package property
+
+import (
+	"flag"
+	"strconv"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/internal/scale"
+)
+
+// Usual is how often a property is checked.
+const Usual = 100
+
+var settled sync.Once
+
+// Check checks a property.
+func Check(t testing.TB, holds func(*rapid.T)) {
+	t.Helper()
+	Often(Usual)
+	rapid.Check(t, holds)
+}
+
+// Often has the process check properties n times. The first call counts, and a number that is given by flag or
+// environment stands.
+func Often(n int) {
+	settled.Do(func() {
+		if !scale.Long() {
+			replace("rapid.seed", 0, 1)
+		}
+		replace("rapid.checks", Usual, n)
+	})
+}
+
+// replace sets a flag that has a value.
+func replace(name string, old, value int) {
+	f := flag.Lookup(name)
+	if f.Value.String() != strconv.Itoa(old) {
+		return
+	}
+	if err := f.Value.Set(strconv.Itoa(value)); err != nil {
+		panic(err)
+	}
+}
