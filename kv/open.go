@@ -168,7 +168,7 @@ func (d *DB) abandon() error {
 	d.mu.Unlock()
 	next.mem.Drop()
 	d.dropState()
-	err = errors.Join(err, d.cleaner.Drain(), d.tables.CloseAll())
+	err = errors.Join(err, d.cleaner.Drain())
 	d.memtables.Close()
 	d.cache.Release()
 	if d.manifest != nil {

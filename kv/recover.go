@@ -14,7 +14,7 @@ import (
 
 // recover opens a store that is there: the manifest says which tables there are,
 // and the WALs have the writes that are in no table yet.
-func (d *DB) recover() error {
+func (d *DB) recover() (err error) {
 	d.reportAbandonedLogs()
 	num, err := manifest.Current(d.fs, d.dir)
 	if err != nil {
@@ -24,6 +24,12 @@ func (d *DB) recover() error {
 	if err != nil {
 		return d.withHint(err)
 	}
+	installed := false
+	defer func() {
+		if !installed { // or a function of the application panicked
+			err = errors.Join(err, v.CloseFiles(&d.tables))
+		}
+	}()
 	if err := d.checkTables(v); err != nil {
 		return err
 	}
@@ -47,8 +53,15 @@ func (d *DB) recover() error {
 	}
 	if d.opts.ReadOnly {
 		d.startReadOnly(v, mems, lastSeq)
-		return nil
+	} else if err := d.startWriting(v, mems, lastSeq); err != nil {
+		return err
 	}
+	installed = true
+	return nil
+}
+
+// startWriting serves what was recovered, from tables alone.
+func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.SeqNum) error {
 	d.space.ballast, _ = d.fs.Stat(d.ballastPath()) // 0: there is none
 	flushed, err := d.flushRecovered(v, mems, lastSeq)
 	if err != nil && d.lacksSpace(err) {

@@ -2,8 +2,11 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -45,6 +48,57 @@ func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	require.ErrorContains(t, p.record(b.repr.Seal(5), bytes.Clone), "comes again")
 	require.NoError(t, p.record(b.repr.Seal(6), bytes.Clone))
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
+}
+
+// Whichever call an Open fails for, it leaves no file open. The logs overwrite values that lie apart: how much they
+// hide is read of the tables.
+func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewMem()
+	o := Options{fs: mem, SeparateFrom: 50, backoff: never}
+	db, err := Open("db", &o)
+	require.NoError(t, err)
+	for round := range 2 {
+		for i := range 20 {
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%02d", i), make([]byte, 100+round), Sync))
+		}
+		if round == 0 {
+			require.NoError(t, db.Compact(nil, nil))
+		}
+	}
+	require.NoError(t, db.Close()) // which flushes nothing
+	again := copyDir(t, mem, "db")
+	broken, failures := errors.New("this call fails"), 0
+	for n := 1; ; n++ {
+		left, err := mem.List("db")
+		require.NoError(t, err)
+		for _, name := range left {
+			require.NoError(t, mem.Remove(filepath.Join("db", name)))
+		}
+		again()
+		open := &atomic.Int64{}
+		faults := &faultFS{fs: openFS{mem, open}}
+		faults.set(func(c ioCall) (int, error) {
+			if c.n == n {
+				return 0, broken
+			}
+			return 0, nil
+		})
+		o.fs = faults
+		db, err := Open("db", &o)
+		if err != nil {
+			failures++
+			require.Zero(t, open.Load(), "after call %d failed", n)
+			continue
+		}
+		faults.set(nil)
+		_ = db.Close()
+		require.Zero(t, open.Load(), "call %d", n)
+		if faults.calls < n { // Close makes some calls too, so that each of Open came first
+			break
+		}
+	}
+	require.Greater(t, failures, 20)
 }
 
 // The memtables of a log are few, and no larger than it needs: each is four times as large as the last, until together

@@ -50,18 +50,6 @@ func (r *ring) remove(t *Table) {
 	r.mu.Unlock()
 }
 
-// of returns the open tables of one store.
-func (r *ring) of(c *TableCache) (tables []*Table) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.tables {
-		if t.cache == c {
-			tables = append(tables, t)
-		}
-	}
-	return tables
-}
-
 // count adds a sampled lookup, and reports whether it moved the hand.
 func (r *ring) count(t *Table, absent bool) (moved bool) {
 	t.traffic.asked.Add(sampleWeight)

@@ -131,18 +131,6 @@ func (c *TableCache) Close(t *Table) error {
 	return err
 }
 
-// CloseAll closes the readers of all tables of a store that could not be opened, of which nobody
-// knows any more. A store without a Memory leaves them to the collector.
-func (c *TableCache) CloseAll() (err error) {
-	if c.Memory == nil {
-		return nil
-	}
-	for _, t := range c.Memory.ring.of(c) {
-		err = errors.Join(err, c.Close(t))
-	}
-	return err
-}
-
 // hasRoom reports whether a table may pin filters of so many bytes as it is opened. Filters
 // may take half of the limit: a filter spares more reads than the blocks that its bytes could
 // cache, but a store without any cache would starve.

@@ -2,6 +2,7 @@ package version
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -168,6 +169,15 @@ func (v *Version) All(f func(level int, t *Table)) {
 			f(n, t)
 		}
 	}
+}
+
+// CloseFiles closes the tables and blob files of a version that did not become a store's: nobody else refers to them.
+func (v *Version) CloseFiles(c *TableCache) (err error) {
+	v.All(func(_ int, t *Table) { err = errors.Join(err, c.Close(t)) })
+	for b := range v.Blobs() {
+		err = errors.Join(err, b.Close())
+	}
+	return err
 }
 
 // RunOf returns the run of a table, or false if v does not have it.
