@@ -81,7 +81,7 @@ func (s *frozenStore) options(rng *rand.Rand) *Objects {
 // openings: the object store is as it was at that moment.
 func TestPowerCutOfALocalLog(t *testing.T) {
 	t.Parallel()
-	want := int64(scale.Count(80, 240))
+	want := int64(scale.Count(40, 240))
 	var cuts, calls, seeds atomic.Int64
 	for cuts.Load() < want {
 		seed := uint64(seeds.Add(1) - 1)

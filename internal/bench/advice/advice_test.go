@@ -141,7 +141,7 @@ func leeway(c *Check, exact float64) float64 {
 // What is predicted is what the store and its copies count, and the store stays as it was.
 func TestPredictionsAreWhatStoresCount(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
+	const n = 12_000
 	dir := makeStore(t, n)
 	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, n))
 	before := files(t, dir)
