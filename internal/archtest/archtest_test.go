@@ -42,6 +42,7 @@ var layers = []struct {
 	{"internal/lookuptrace", 1},
 	{"internal/lookupsample", 2},
 	{"filterpolicy", 1},
+	{"internal/diskcache", 1},
 	{"internal/exactranges", 2},
 	{"internal/blob", 2},
 	{"internal/manifest", 2},

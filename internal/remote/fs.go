@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -72,7 +73,7 @@ type FS struct {
 	ctx    context.Context // ends when the lock is given back
 	cancel context.CancelFunc
 	family *family
-	cache  *DiskCache
+	cache  *diskcache.Cache
 	small  vfs.FS // all files but sorted ones and blob files; logs that are being written are empty here
 	now    func() time.Time
 	long   func(log uint64) // see WatchLogs
@@ -106,7 +107,7 @@ func NewFS(o FSOptions) *FS {
 		f.seq = f.family.sequence("", 0)
 	}
 	if o.CacheSize > 0 {
-		f.cache = OpenDiskCache(o.Local, o.CacheDir, DiskCacheOptions{Capacity: o.CacheSize, Log: o.Log})
+		f.cache = diskcache.Open(o.Local, o.CacheDir, diskcache.Options{Capacity: o.CacheSize, Log: o.Log})
 	}
 	return f
 }
@@ -143,7 +144,7 @@ func (f *FS) Close() error {
 func (f *FS) FlushCache() { f.cache.Flush() }
 
 // CacheMetrics returns the metrics of the cache on the local disk.
-func (f *FS) CacheMetrics() DiskCacheMetrics { return f.cache.Metrics() }
+func (f *FS) CacheMetrics() diskcache.Metrics { return f.cache.Metrics() }
 
 // stored returns a sorted file or a blob file of the list of files.
 func (f *FS) stored(kind manifest.FileKind, num uint64) (file, bool) {

@@ -8,10 +8,22 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
+
+const testPage = 4 << 10
+
+// openCache opens a cache of 1 MiB that reads pages of testPage.
+func openCache(t *testing.T, fsys vfs.FS) *diskcache.Cache {
+	t.Helper()
+	c := diskcache.Open(fsys, "cache", diskcache.Options{Capacity: 1 << 20, PageSize: testPage})
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	c.Flush()
+	return c
+}
 
 // A flippingStore damages what is read while flip is set.
 type flippingStore struct {
@@ -30,7 +42,7 @@ func (s *flippingStore) GetRange(ctx context.Context, key string, off int64, p [
 // A reply that was damaged on its way does not stay in the cache: nobody would ever get past it.
 func TestADamagedReplyIsNotKept(t *testing.T) {
 	for _, written := range []bool{false, true} {
-		c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+		c := openCache(t, vfs.NewMem())
 		r := newRig(t, TableOptions{Cache: c, KeepBytes: -1})
 		store := &flippingStore{Store: r.store}
 		info := r.writeTable(t, "table", 2000, &sstable.WriterOptions{ID: 3})

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -36,7 +37,7 @@ type TableOptions struct {
 
 	// Cache keeps what is read, also for other stores and after a restart. Nil: nobody does. Whoever opened it
 	// closes it after the tables.
-	Cache *DiskCache
+	Cache *diskcache.Cache
 
 	// CacheName tells the files from those of other stores that may be in the cache: it must be another for each
 	// store, and names it for good.

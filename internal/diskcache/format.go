@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,7 +88,7 @@ func (f *hookReadFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // use reads all pages of all objects, some of them twice.
-func (o *origin) use(c *DiskCache) {
+func (o *origin) use(c *Cache) {
 	o.t.Helper()
 	for i := range len(o.objects) {
 		name := fmt.Sprint("object", i)
@@ -116,7 +117,7 @@ func TestAnyCallMayFail(t *testing.T) {
 			return nil
 		}}
 		synctest.Test(t, func(t *testing.T) {
-			c := openCache(t, fsys, DiskCacheOptions{Capacity: 32 * testPage})
+			c := openCache(t, fsys, Options{Capacity: 32 * testPage})
 			o.t = t
 			o.use(c)
 			require.NoError(t, c.Close())
@@ -129,7 +130,7 @@ func TestAnyCallMayFail(t *testing.T) {
 		if first/3%2 == 0 {
 			zeroEnds(t, mem)
 		}
-		c := openCache(t, mem, DiskCacheOptions{Capacity: 32 * testPage})
+		c := openCache(t, mem, Options{Capacity: 32 * testPage})
 		if first > 50 && first/3%2 == 1 {
 			require.Positive(t, c.Metrics().Pages, "of what was written")
 		}
@@ -218,14 +219,14 @@ func TestDamageIsFetchedAgain(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, restart), func(t *testing.T) {
 				mem, o := vfs.NewMem(), newOrigin(t, 40*testPage)
-				c := openCache(t, mem, DiskCacheOptions{Capacity: 80 * testPage})
+				c := openCache(t, mem, Options{Capacity: 80 * testPage})
 				o.use(c)
 				if restart {
 					require.NoError(t, c.Close())
 				}
 				harm(t, mem)
 				if restart {
-					c = openCache(t, mem, DiskCacheOptions{Capacity: 80 * testPage})
+					c = openCache(t, mem, Options{Capacity: 80 * testPage})
 				}
 				before := o.asked.Load()
 				o.use(c)
@@ -258,7 +259,7 @@ func TestTheCacheComesBackWhenTheDiskDoes(t *testing.T) {
 			}
 			return nil
 		}}
-		c := openCache(t, fsys, DiskCacheOptions{})
+		c := openCache(t, fsys, Options{})
 		o.use(c)
 		require.EqualValues(t, 1, c.Metrics().Failed, "not with every page")
 		require.NoError(t, mem.Remove(filepath.Join("cache", lockName)))
@@ -266,7 +267,7 @@ func TestTheCacheComesBackWhenTheDiskDoes(t *testing.T) {
 		full.Store(false)
 		o.use(c)
 		require.Zero(t, c.Metrics().Written)
-		wait(t.Context(), retryAfter)
+		time.Sleep(retryAfter) // in a bubble
 		o.use(c)
 		require.EqualValues(t, 10, c.Metrics().Written)
 		require.NoError(t, c.Close())
@@ -281,7 +282,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		rewriteNew(t, mem, name, []byte("mine"))
 	}
 	rewriteNew(t, mem, "cache/pages-00000007", []byte("not a segment"))
-	c := openCache(t, mem, DiskCacheOptions{})
+	c := openCache(t, mem, Options{})
 	o.use(c)
 	require.NoError(t, c.Close())
 	names, err := mem.List("cache")
@@ -302,7 +303,7 @@ func rewriteNew(t *testing.T, fsys vfs.FS, name string, b []byte) {
 func TestTwoProcesses(t *testing.T) {
 	const variable = "SIFTKV_TEST_CACHE_DIR"
 	if dir := os.Getenv(variable); dir != "" {
-		c := OpenDiskCache(vfs.OS, dir, DiskCacheOptions{Capacity: 1 << 20, PageSize: testPage})
+		c := Open(vfs.OS, dir, Options{Capacity: 1 << 20, PageSize: testPage})
 		fmt.Println("locked:", errors.Is(c.Err(), vfs.ErrLocked))
 		o := newOrigin(t, 3*testPage)
 		o.use(c)
@@ -319,7 +320,7 @@ func TestTwoProcesses(t *testing.T) {
 		return string(out)
 	}
 	require.Contains(t, other(), "locked: false")
-	c := OpenDiskCache(vfs.OS, dir, DiskCacheOptions{Capacity: 1 << 20, PageSize: testPage})
+	c := Open(vfs.OS, dir, Options{Capacity: 1 << 20, PageSize: testPage})
 	require.NoError(t, c.Err())
 	c.Flush()
 	o := newOrigin(t, 3*testPage)

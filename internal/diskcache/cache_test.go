@@ -1,11 +1,10 @@
-package remote
+package diskcache
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
 )
 
 const testPage = 4 << 10
@@ -33,9 +31,15 @@ type origin struct {
 func newOrigin(t *testing.T, sizes ...int) *origin {
 	o := &origin{t: t, objects: map[string][]byte{}}
 	for i, size := range sizes {
-		o.objects[fmt.Sprint("object", i)] = noise(uint64(i)+50, size)
+		o.objects[fmt.Sprint("object", i)] = noise(byte(i), size)
 	}
 	return o
+}
+
+func noise(seed byte, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
 }
 
 func (o *origin) fetch(name string) fetch {
@@ -47,7 +51,7 @@ func (o *origin) fetch(name string) fetch {
 }
 
 // read reads through the cache, and requires the right bytes. It returns how often the origin was asked.
-func (o *origin) read(c *DiskCache, name string, off, n int) int64 {
+func (o *origin) read(c *Cache, name string, off, n int) int64 {
 	o.t.Helper()
 	before, data := o.asked.Load(), o.objects[name]
 	p := make([]byte, n)
@@ -59,7 +63,7 @@ func (o *origin) read(c *DiskCache, name string, off, n int) int64 {
 }
 
 // readValue is read of a value of a file of which passes read parts.
-func (o *origin) readValue(c *DiskCache, name string, part, off, n int) int64 {
+func (o *origin) readValue(c *Cache, name string, part, off, n int) int64 {
 	o.t.Helper()
 	before, data := o.asked.Load(), o.objects[name]
 	p := make([]byte, n)
@@ -70,7 +74,7 @@ func (o *origin) readValue(c *DiskCache, name string, part, off, n int) int64 {
 	return o.asked.Load() - before
 }
 
-func openCache(t *testing.T, fsys vfs.FS, o DiskCacheOptions) *DiskCache {
+func openCache(t *testing.T, fsys vfs.FS, o Options) *Cache {
 	t.Helper()
 	if o.Capacity == 0 {
 		o.Capacity = 1 << 20
@@ -78,7 +82,7 @@ func openCache(t *testing.T, fsys vfs.FS, o DiskCacheOptions) *DiskCache {
 	if o.PageSize == 0 {
 		o.PageSize = testPage
 	}
-	c := OpenDiskCache(fsys, "cache", o)
+	c := Open(fsys, "cache", o)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	c.Flush()
 	return c
@@ -86,7 +90,7 @@ func openCache(t *testing.T, fsys vfs.FS, o DiskCacheOptions) *DiskCache {
 
 func TestWhatWasReadIsReadFromDisk(t *testing.T) {
 	mem, o := vfs.NewMem(), newOrigin(t, 100000, 10, testPage, 3*testPage)
-	c := openCache(t, mem, DiskCacheOptions{})
+	c := openCache(t, mem, Options{})
 	require.NoError(t, c.Err())
 	for name, data := range o.objects {
 		require.EqualValues(t, 1, o.read(c, name, 0, 1))
@@ -107,7 +111,7 @@ func TestWhatWasReadIsReadFromDisk(t *testing.T) {
 	require.NoError(t, c.Close())
 	require.NoError(t, c.Close())
 	require.Positive(t, o.read(c, "object0", 0, 1), "a closed cache lets reads pass")
-	c = openCache(t, mem, DiskCacheOptions{})
+	c = openCache(t, mem, Options{})
 	require.Equal(t, 7, c.Metrics().Pages)
 	require.Equal(t, m.Bytes, c.Metrics().Bytes)
 	for name, data := range o.objects {
@@ -121,7 +125,7 @@ func TestWhatWasReadIsReadFromDisk(t *testing.T) {
 func TestPassesLeaveNothing(t *testing.T) {
 	const size = 100 * testPage
 	o := newOrigin(t, size)
-	c := openCache(t, vfs.NewMem(), DiskCacheOptions{PassSize: 10 * testPage})
+	c := openCache(t, vfs.NewMem(), Options{PassSize: 10 * testPage})
 	require.EqualValues(t, 1, o.read(c, "object0", 7, 20*testPage))
 	require.EqualValues(t, 20*testPage, o.bytes.Load(), "no more than it wants")
 	require.EqualValues(t, 1, o.read(c, "object0", 7, 20*testPage))
@@ -138,7 +142,7 @@ func TestPassesLeaveNothing(t *testing.T) {
 func TestManyWhoMissAPageFetchItOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOrigin(t, 10*testPage)
-		c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+		c := openCache(t, vfs.NewMem(), Options{})
 		get, failing := o.fetch("object0"), atomic.Bool{}
 		slow := func(p []byte, off int64) (int, error) {
 			time.Sleep(time.Second)
@@ -175,7 +179,7 @@ var errTest = errors.New("a failure of the test")
 
 func TestErrorsOfTheStoreAreTheReaders(t *testing.T) {
 	o := newOrigin(t, 3*testPage)
-	c := openCache(t, vfs.NewMem(), DiskCacheOptions{})
+	c := openCache(t, vfs.NewMem(), Options{})
 	for _, n := range []int{10, 2 * testPage} {
 		fail := func([]byte, int64) (int, error) { return 3, errTest }
 		_, err := c.ReadAt(t.Context(), "object0", 3*testPage, make([]byte, n), 0, fail)
@@ -199,7 +203,7 @@ func TestTheCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
 	const capacity, pages = 256 * testPage, 1000
 	mem, o := vfs.NewMem(), newOrigin(t, pages*testPage)
 	fsys := &measuredFS{FS: mem, dir: "cache"}
-	c := openCache(t, fsys, DiskCacheOptions{Capacity: capacity})
+	c := openCache(t, fsys, Options{Capacity: capacity})
 	hot, misses := []int{3, 500, 900}, int64(0)
 	for i := range 3 * pages {
 		o.read(c, "object0", i%pages*testPage+5, 100)
@@ -219,7 +223,7 @@ func TestTheCacheIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
 	require.Zero(t, m.Damaged+m.Failed)
 
 	require.NoError(t, c.Close())
-	c = openCache(t, fsys, DiskCacheOptions{Capacity: capacity / 2})
+	c = openCache(t, fsys, Options{Capacity: capacity / 2})
 	require.LessOrEqual(t, fsys.now(t), int64(capacity/2), "a smaller one than before")
 	require.Greater(t, c.Metrics().Pages, 80)
 	for i := range pages {
@@ -295,8 +299,8 @@ func (f measuredFile) Write(p []byte) (int, error) {
 
 func TestOneHasTheDirectory(t *testing.T) {
 	mem, o := vfs.NewMem(), newOrigin(t, 2*testPage)
-	first := openCache(t, mem, DiskCacheOptions{})
-	second := openCache(t, mem, DiskCacheOptions{})
+	first := openCache(t, mem, Options{})
+	second := openCache(t, mem, Options{})
 	require.ErrorIs(t, second.Err(), vfs.ErrLocked)
 	for range 2 {
 		require.EqualValues(t, 1, o.read(second, "object0", 0, 10))
@@ -308,7 +312,7 @@ func TestOneHasTheDirectory(t *testing.T) {
 	require.NoError(t, second.Close())
 	require.Zero(t, o.read(first, "object0", 0, 10))
 	require.NoError(t, first.Close())
-	require.NoError(t, openCache(t, mem, DiskCacheOptions{}).Err())
+	require.NoError(t, openCache(t, mem, Options{}).Err())
 }
 
 func TestACacheThatCannotBeLetsReadsPass(t *testing.T) {
@@ -317,10 +321,10 @@ func TestACacheThatCannotBeLetsReadsPass(t *testing.T) {
 	f, err := mem.Create("cache")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	for _, c := range []*DiskCache{
+	for _, c := range []*Cache{
 		nil,
-		openCache(t, mem, DiskCacheOptions{}),
-		openCache(t, vfs.NewMem(), DiskCacheOptions{Capacity: testPage}),
+		openCache(t, mem, Options{}),
+		openCache(t, vfs.NewMem(), Options{Capacity: testPage}),
 	} {
 		require.Equal(t, c == nil, c.Err() == nil)
 		require.EqualValues(t, 1, o.read(c, "object0", 5, testPage))
@@ -328,39 +332,6 @@ func TestACacheThatCannotBeLetsReadsPass(t *testing.T) {
 		c.Flush()
 		require.Zero(t, c.Metrics())
 		require.NoError(t, c.Close())
-	}
-}
-
-func TestTablesAreCachedAcrossRestarts(t *testing.T) {
-	mem := vfs.NewMem()
-	data := noise(9, 20*testPage+100)
-	for _, through := range []bool{false, true} {
-		name := fmt.Sprint("file", through)
-		c := openCache(t, mem, DiskCacheOptions{})
-		o := TableOptions{Cache: c, CacheName: "store1/", KeepBytes: -1, WriteThrough: through}
-		r := newRig(t, o)
-		r.write(t, name, data)
-		c.Flush()
-		read := func(r *rig) int64 {
-			return r.requests(objstore.Get, func() {
-				p := make([]byte, 3000)
-				_, err := r.Open(name, int64(len(data))).ReadAt(p, 10000)
-				require.NoError(t, err)
-				require.True(t, bytes.Equal(data[10000:13000], p))
-			})
-		}
-		require.Equal(t, through, read(r) == 0)
-		require.Zero(t, read(r))
-		c.Flush()
-		require.NoError(t, c.Close())
-		o.Cache = openCache(t, mem, DiskCacheOptions{})
-		again := newRig(t, o)
-		require.Zero(t, read(again), "not even the object is needed")
-		o.CacheName = "store2/"
-		other := newRig(t, o)
-		_, err := other.Open(name, int64(len(data))).ReadAt(make([]byte, 10), 10000)
-		require.ErrorIs(t, err, fs.ErrNotExist, "another store's file of that name is another")
-		require.NoError(t, o.Cache.Close())
 	}
 }
 
@@ -374,7 +345,7 @@ func TestReadsDoNotWaitForTheDisk(t *testing.T) {
 		}
 		return nil
 	}}
-	c := openCache(t, fsys, DiskCacheOptions{QueueBytes: 10 * testPage})
+	c := openCache(t, fsys, Options{QueueBytes: 10 * testPage})
 	for i := range 100 {
 		require.EqualValues(t, 1, o.read(c, "object0", i*testPage, 10))
 	}
@@ -390,7 +361,7 @@ func TestConcurrentReadsAreRight(t *testing.T) {
 	mem := vfs.NewMem()
 	o := newOrigin(t, 50*testPage, 77777, 33*testPage+1)
 	for round := range 3 {
-		c := openCache(t, mem, DiskCacheOptions{Capacity: 40 * testPage, PassSize: 12 * testPage})
+		c := openCache(t, mem, Options{Capacity: 40 * testPage, PassSize: 12 * testPage})
 		var all sync.WaitGroup
 		for g := range 4 {
 			all.Go(func() {
@@ -423,7 +394,7 @@ func TestConcurrentReadsAreRight(t *testing.T) {
 // take too much of the cache.
 func TestLongValuesAreKept(t *testing.T) {
 	const capacity, part = 1 << 20, 20 * testPage
-	c := openCache(t, vfs.NewMem(), DiskCacheOptions{Capacity: capacity, PassSize: 2 * testPage})
+	c := openCache(t, vfs.NewMem(), Options{Capacity: capacity, PassSize: 2 * testPage})
 	o := newOrigin(t, 100*testPage, 100*testPage)
 	for i, n := range []int{1, testPage, 3 * testPage, 7 * testPage, capacity / 32} {
 		require.EqualValues(t, 1, o.readValue(c, "object0", part, 20*i*testPage+7, n), n)

@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"cmp"
@@ -95,7 +95,7 @@ func (w *writer) enter(s *segment) {
 	}
 }
 
-func (c *DiskCache) isClosed() bool {
+func (c *Cache) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed

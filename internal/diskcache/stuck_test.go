@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func TestTheBoundHoldsWhereNothingCanBeRemoved(t *testing.T) {
 			return nil
 		}}, dir: "cache"}
 		var log bytes.Buffer
-		options := DiskCacheOptions{Capacity: capacity, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		options := Options{Capacity: capacity, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		c := openCache(t, fsys, options)
 		page := 0
 		read := func(n int) {
@@ -73,7 +73,7 @@ func TestAFileThatCannotBeRemoved(t *testing.T) {
 		const capacity, pages = 256 * testPage, 1000
 		o := newOrigin(t, pages*testPage)
 		fsys := &measuredFS{FS: stuckFS{vfs.NewMem(), filepath.Join("cache", segmentName(2))}, dir: "cache"}
-		c := openCache(t, fsys, DiskCacheOptions{Capacity: capacity})
+		c := openCache(t, fsys, Options{Capacity: capacity})
 		for i := range 4 * pages {
 			o.read(c, "object0", i%pages*testPage, 100)
 			c.Flush()
@@ -90,7 +90,7 @@ func TestAFileThatCannotBeRemoved(t *testing.T) {
 
 		// It is found again, and of a cache that has become too small for it, it counts.
 		const small = 40 * testPage
-		c = openCache(t, fsys, DiskCacheOptions{Capacity: small})
+		c = openCache(t, fsys, Options{Capacity: small})
 		for i := range pages {
 			o.read(c, "object0", i*testPage, 100)
 			c.Flush()

@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 // sampleSegment is a segment as a cache writes it, of two objects, 4596 and 5000 bytes long.
 func sampleSegment(t testing.TB) []byte {
 	mem := vfs.NewMem()
-	c := OpenDiskCache(mem, "cache", DiskCacheOptions{Capacity: 1 << 20, PageSize: testPage})
+	c := Open(mem, "cache", Options{Capacity: 1 << 20, PageSize: testPage})
 	data := bytes.Repeat([]byte("0123456789"), 500)
 	c.Flush()
 	c.Add("sst/000001.sst", bytes.NewReader(data), testPage+500)
@@ -46,7 +46,7 @@ func TestTheGoldenSegmentIsRead(t *testing.T) {
 		mem := vfs.NewMem()
 		require.NoError(t, mem.MkdirAll("cache"))
 		rewriteNew(t, mem, "cache/pages-00000001", data[:len(data)-cut])
-		c := openCache(t, mem, DiskCacheOptions{})
+		c := openCache(t, mem, Options{})
 		require.Equal(t, 3, c.Metrics().Pages)
 		p := make([]byte, 600)
 		n, err := c.ReadAt(t.Context(), "sst/000001.sst", testPage+500, p, testPage-100, nil)
@@ -79,7 +79,7 @@ func requireSegmentHarmless(tb testing.TB, b []byte) {
 		}
 		_, _ = f.Write(b)
 		_ = f.Close()
-		c := OpenDiskCache(mem, "cache", DiskCacheOptions{Capacity: 1 << 20, PageSize: testPage})
+		c := Open(mem, "cache", Options{Capacity: 1 << 20, PageSize: testPage})
 		c.Flush()
 		p := make([]byte, 5000)
 		for off := range []int64{0, testPage} {

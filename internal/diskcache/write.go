@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // A writer is what the goroutine of a cache has for itself: nobody else touches it before it has ended.
 type writer struct {
-	c        *DiskCache
+	c        *Cache
 	most     int64       // bytes of a segment
 	number   uint32      // of the last segment
 	segments []*segment  // the oldest first; the last is open's, if open is not nil

@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type flight struct{ done chan struct{} }
 // is fetched at once: all pages from the first to the last that is missing; of reads of passes, what p has of them.
 // Of several reads that miss a page at the same time one fetches it, and the others wait for that until their ctx ends.
 // The error is nil if and only if p was filled.
-func (c *DiskCache) ReadAt(ctx context.Context, object string, size int64, p []byte, off int64, get fetch) (int,
+func (c *Cache) ReadAt(ctx context.Context, object string, size int64, p []byte, off int64, get fetch) (int,
 	error) {
 	if c.idles() {
 		return get(p, off)
@@ -30,7 +30,7 @@ func (c *DiskCache) ReadAt(ctx context.Context, object string, size int64, p []b
 
 // ReadValueAt is ReadAt of a file of long values, of which passes read part bytes or more: a read of fewer is one of a
 // value, and is kept however much longer than a block it is, unless it is more than a thirty-second of the cache.
-func (c *DiskCache) ReadValueAt(ctx context.Context, object string, size int64, part int, p []byte, off int64,
+func (c *Cache) ReadValueAt(ctx context.Context, object string, size int64, part int, p []byte, off int64,
 	get fetch) (int, error) {
 	if c.idles() {
 		return get(p, off)
@@ -72,7 +72,7 @@ func (r *diskRead) read(ctx context.Context) (int, error) {
 
 // A diskRead is a read.
 type diskRead struct {
-	c      *DiskCache
+	c      *Cache
 	object string
 	size   int64
 	p      []byte
@@ -130,7 +130,7 @@ func (r *diskRead) fetchPages(first, last int64, own *flight) (int, error) {
 
 // copyPage copies to p, which begins at off in the object, what it has of a page of length bytes. It reports false if
 // the page is not here.
-func (c *DiskCache) copyPage(k pageKey, length int, p []byte, off int64, use bool) bool {
+func (c *Cache) copyPage(k pageKey, length int, p []byte, off int64, use bool) bool {
 	hash := k.hash()
 	c.mu.Lock()
 	if w := c.pending[hash]; w != nil && w.key == k && len(w.data) == length {
@@ -179,7 +179,7 @@ func copyPart(p []byte, off int64, data []byte, from int64) {
 }
 
 // forget makes a page not be here any more, if it is still at a place.
-func (c *DiskCache) forget(hash uint64, at place) {
+func (c *Cache) forget(hash uint64, at place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now, ok := c.pages[hash]; ok && now.segment == at.segment && now.position == at.position {
@@ -188,7 +188,7 @@ func (c *DiskCache) forget(hash uint64, at place) {
 }
 
 // Forget drops the pages that have some of n bytes of an object from off on: what was fetched was damaged already.
-func (c *DiskCache) Forget(object string, off, n int64) {
+func (c *Cache) Forget(object string, off, n int64) {
 	if c.idles() || n <= 0 {
 		return
 	}
@@ -208,7 +208,7 @@ func (c *DiskCache) Forget(object string, off, n int64) {
 // board enters the pages from first to last as being fetched by the caller, who calls land afterwards, and returns
 // their flight. If one of them is being fetched it enters none, and returns that one's flight; if the caller has waited
 // already, it enters none and returns neither.
-func (c *DiskCache) board(object string, first, last int64, page int, waited bool) (own, other *flight) {
+func (c *Cache) board(object string, first, last int64, page int, waited bool) (own, other *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for at := first; at <= last; at += int64(page) {
@@ -227,7 +227,7 @@ func (c *DiskCache) board(object string, first, last int64, page int, waited boo
 }
 
 // land takes the pages off that were entered by board. A nil flight is none.
-func (c *DiskCache) land(object string, first, last int64, page int, own *flight) {
+func (c *Cache) land(object string, first, last int64, page int, own *flight) {
 	if own == nil {
 		return
 	}
@@ -240,7 +240,7 @@ func (c *DiskCache) land(object string, first, last int64, page int, own *flight
 }
 
 // keep hands a page over to be written, unless there are too many. The data is kept, or a copy.
-func (c *DiskCache) keep(k pageKey, data []byte, clone bool) {
+func (c *Cache) keep(k pageKey, data []byte, clone bool) {
 	w := &pendingPage{key: k, hash: k.hash(), data: data}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +258,7 @@ func (c *DiskCache) keep(k pageKey, data []byte, clone bool) {
 }
 
 // enqueue hands a page over to be written. The caller holds mu.
-func (c *DiskCache) enqueue(w *pendingPage) {
+func (c *Cache) enqueue(w *pendingPage) {
 	c.pending[w.hash] = w
 	c.queued += int64(len(w.data))
 	c.queue = append(c.queue, w)
@@ -267,7 +267,7 @@ func (c *DiskCache) enqueue(w *pendingPage) {
 
 // Add puts a whole object of the first size bytes of r into the cache. It waits for the writing: as much as fits into
 // the memory for it goes on in the background. What cannot be read of r is left out.
-func (c *DiskCache) Add(object string, r io.ReaderAt, size int64) {
+func (c *Cache) Add(object string, r io.ReaderAt, size int64) {
 	if c.idles() || len(object) > maxPageName {
 		return
 	}

@@ -1,4 +1,4 @@
-package remote
+package diskcache
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// DiskCacheOptions are options of a [DiskCache]. The zero value has the defaults, but for Capacity.
-type DiskCacheOptions struct {
+// Options are options of a [Cache]. The zero value has the defaults, but for Capacity.
+type Options struct {
 	// Capacity bounds the bytes on disk, with what the file system needs for a file: 4 KiB. At least 32 pages.
 	Capacity int64
 
@@ -43,7 +43,7 @@ const (
 	retryAfter      = time.Minute
 )
 
-// A DiskCache keeps pieces of objects in a directory, across restarts. Objects are never changed, so it is always
+// A Cache keeps pieces of objects in a directory, across restarts. Objects are never changed, so it is always
 // right. It costs nobody an error: what cannot be read or written is not there, be it that the directory was
 // deleted, the disk is full, or bytes are damaged. All methods are safe for concurrent use; one process at a time has
 // the directory, and the cache of another keeps nothing (see Err).
@@ -52,11 +52,11 @@ const (
 // removing the oldest file; pages in it that were used since they were written are written again, up to half of the
 // file. In memory, a page costs about 50 bytes.
 //
-// A nil DiskCache keeps nothing.
-type DiskCache struct {
+// A nil Cache keeps nothing.
+type Cache struct {
 	fs    vfs.FS
 	dir   string
-	o     DiskCacheOptions
+	o     Options
 	log   *slog.Logger
 	limit *vfs.ReadLimit
 	err   error // why it keeps nothing
@@ -96,13 +96,13 @@ type pendingPage struct {
 	lost bool // it is to be forgotten; guarded by the cache's lock
 }
 
-// OpenDiskCache opens the cache in a directory, which is made if there is none. It returns at once: what the directory
+// Open opens the cache in a directory, which is made if there is none. It returns at once: what the directory
 // has is found in the background. It never fails, but may keep nothing: Err says why, and the log too.
-func OpenDiskCache(fs vfs.FS, dir string, o DiskCacheOptions) *DiskCache {
+func Open(fs vfs.FS, dir string, o Options) *Cache {
 	o.PageSize = min(max(cmp.Or(o.PageSize, 64<<10), 4<<10), maxPageSize)
 	o.PassSize = cmp.Or(o.PassSize, 128<<10)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
-	c := &DiskCache{fs: fs, dir: dir, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+	c := &Cache{fs: fs, dir: dir, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		limit: vfs.NewReadLimit(openSegments), pages: map[uint64]place{}, files: map[uint32]*segment{},
 		pending: map[uint64]*pendingPage{}, flights: map[uint64]*flight{}, done: make(chan struct{})}
 	c.work, c.idle = sync.NewCond(&c.mu), sync.NewCond(&c.mu)
@@ -117,7 +117,7 @@ func OpenDiskCache(fs vfs.FS, dir string, o DiskCacheOptions) *DiskCache {
 }
 
 // begin takes the directory.
-func (c *DiskCache) begin() error {
+func (c *Cache) begin() error {
 	if c.o.Capacity < 2*segmentsAtLeast*int64(c.o.PageSize) {
 		return fmt.Errorf("a capacity of %d bytes is not enough for pages of %d", c.o.Capacity, c.o.PageSize)
 	}
@@ -131,7 +131,7 @@ func (c *DiskCache) begin() error {
 
 // Err returns why the cache keeps nothing, nil if it works. It matches vfs.ErrLocked if another process, or another
 // cache of this one, has the directory.
-func (c *DiskCache) Err() error {
+func (c *Cache) Err() error {
 	if c == nil {
 		return nil
 	}
@@ -139,10 +139,10 @@ func (c *DiskCache) Err() error {
 }
 
 // idles reports whether the cache keeps nothing.
-func (c *DiskCache) idles() bool { return c == nil || c.err != nil }
+func (c *Cache) idles() bool { return c == nil || c.err != nil }
 
 // Flush waits until what the directory had was found, and all pages that were read have been written, or given up.
-func (c *DiskCache) Flush() {
+func (c *Cache) Flush() {
 	if c.idles() {
 		return
 	}
@@ -155,7 +155,7 @@ func (c *DiskCache) Flush() {
 
 // Close ends the writing, after the page that is being written, and gives the directory free: what waits is lost.
 // Reads go past the cache from then on.
-func (c *DiskCache) Close() error {
+func (c *Cache) Close() error {
 	if c.idles() {
 		return nil
 	}
@@ -176,8 +176,8 @@ func (c *DiskCache) Close() error {
 	return errors.Join(err, c.lock.Close())
 }
 
-// DiskCacheMetrics count what a cache did since it was opened, and say what it has.
-type DiskCacheMetrics struct {
+// Metrics count what a cache did since it was opened, and say what it has.
+type Metrics struct {
 	Hits     int64 // reads that needed no request
 	Misses   int64 // that did
 	HitBytes int64 // of hits
@@ -191,21 +191,21 @@ type DiskCacheMetrics struct {
 }
 
 // Metrics returns the metrics.
-func (c *DiskCache) Metrics() DiskCacheMetrics {
+func (c *Cache) Metrics() Metrics {
 	if c == nil {
-		return DiskCacheMetrics{}
+		return Metrics{}
 	}
 	c.mu.Lock()
 	pages := len(c.pages)
 	c.mu.Unlock()
 	s := &c.stats
-	return DiskCacheMetrics{Hits: s.hits.Load(), Misses: s.misses.Load(), HitBytes: s.hitBytes.Load(),
+	return Metrics{Hits: s.hits.Load(), Misses: s.misses.Load(), HitBytes: s.hitBytes.Load(),
 		Written: s.written.Load(), Dropped: s.dropped.Load(), Evicted: s.evicted.Load(), Damaged: s.damaged.Load(),
 		Failed: s.failed.Load(), Bytes: s.size.Load(), Pages: pages}
 }
 
 // failure counts a failed operation of the file system. The first one is logged.
-func (c *DiskCache) failure(err error) {
+func (c *Cache) failure(err error) {
 	if c.stats.failed.Add(1) == 1 {
 		c.log.Warn("a file of the cache on disk cannot be used; more of this is only counted",
 			"dir", c.dir, "error", err)
@@ -213,7 +213,7 @@ func (c *DiskCache) failure(err error) {
 }
 
 // damage counts something that is not what it should be. The first one is logged.
-func (c *DiskCache) damage(what string, err error) {
+func (c *Cache) damage(what string, err error) {
 	if c.stats.damaged.Add(1) == 1 {
 		c.log.Warn("damage in the cache on disk: what is lost is fetched again; more of this is only counted",
 			"dir", c.dir, "file", what, "error", err)
