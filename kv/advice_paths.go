@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -240,40 +241,28 @@ func (w *whereabouts) unknown() (all []string) {
 
 // countRewrites counts the files that a recommendation has CompactFilters write.
 func (w *whereabouts) countRewrites(r *Advice) (err error) {
-	o := &r.Recommended
-	ranges := w.d.opts.RangeFilter
+	o, plan := &r.Recommended, w.d.opts.filterPlan()
 	if o.RangeFilter != "" {
-		if ranges, err = filterpolicy.ParseRange(o.RangeFilter); err != nil {
+		if plan.Ranges, err = filterpolicy.ParseRange(o.RangeFilter); err != nil {
 			return err
 		}
 	}
+	if o.Filter != "" {
+		if plan.Point, err = filterpolicy.Parse(o.Filter); err != nil {
+			return err
+		}
+		plan.Budget = o.FilterBudget
+	}
 	for _, f := range w.files {
-		want := filters{noFilter, ranges}
-		if !w.d.opts.RangeFilterLastLevel && isOldest(w.state.version, f.run.ID(), []*version.Table{f.table}) {
-			want.ranges = noRangeFilter
-		}
+		want := plan.Fair(filterbudget.Tables{Version: w.state.version, To: f.run.ID(), Entries: f.table.Entries,
+			Inputs: []*version.Table{f.table}})
 		p := f.reader.Properties()
-		stale := o.RangeFilter != "" && rangesStale(p, want.ranges, ranges)
-		if o.Filter != "" {
-			if want.point, err = w.pointFilter(o, f); err != nil {
-				return err
-			}
-			stale = stale || w.d.filterDiffers(p, want.point, o.FilterBudget > 0)
-		}
+		stale := o.RangeFilter != "" && rangesStale(p, want.Ranges, plan.Ranges) ||
+			o.Filter != "" && w.d.filterDiffers(p, want.Point, o.FilterBudget > 0)
 		if stale && p.Entries > 0 {
 			r.RewriteFiles++
 			r.RewriteBytes += f.table.Size
 		}
 	}
 	return nil
-}
-
-// pointFilter returns the filter that a file would get under a setting that names one.
-func (w *whereabouts) pointFilter(o *PredictedSetting, f adviceFile) (filterpolicy.Policy, error) {
-	policy, err := filterpolicy.Parse(o.Filter)
-	if err != nil || o.FilterBudget == 0 {
-		return policy, err
-	}
-	_, keys := w.d.sharers(w.state.version, f.run.ID(), f.table.Entries, []*version.Table{f.table})
-	return shareOf(policy, o.FilterBudget, keys), nil
 }

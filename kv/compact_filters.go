@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -91,6 +92,7 @@ func (d *DB) staleNow() ([]rewriteUnit, error) {
 
 // staleFilters returns what is to be rewritten of a version, the youngest first.
 func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
+	plan := d.opts.filterPlan()
 	for _, run := range v.Runs {
 		stale := false
 		for t := range run.All() {
@@ -102,7 +104,7 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 				return nil, err
 			}
 			inputs := []*version.Table{t}
-			want := d.fairFilters(v, run.ID(), t.Entries, inputs)
+			want := plan.Fair(filterbudget.Tables{Version: v, To: run.ID(), Entries: t.Entries, Inputs: inputs})
 			if t.Entries == 0 || !d.isStale(r.Properties(), want) {
 				continue
 			}
@@ -118,20 +120,20 @@ func (d *DB) staleFilters(v *version.Version) (units []rewriteUnit, err error) {
 }
 
 // filtersDiffer reports whether the filters of a file with such properties are not those that it would get now.
-func (d *DB) filtersDiffer(p *sstable.Properties, want filters) bool {
-	return rangesDiffer(p, want.ranges) || d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+func (d *DB) filtersDiffer(p *sstable.Properties, want filterbudget.Filters) bool {
+	return rangesDiffer(p, want.Ranges) || d.filterDiffers(p, want.Point, d.opts.FilterBudget > 0)
 }
 
 // isStale is filtersDiffer, but for a range filter that a file has brought with it to where it would get none.
-func (d *DB) isStale(p *sstable.Properties, want filters) bool {
-	return rangesStale(p, want.ranges, d.opts.RangeFilter) ||
-		d.filterDiffers(p, want.point, d.opts.FilterBudget > 0)
+func (d *DB) isStale(p *sstable.Properties, want filterbudget.Filters) bool {
+	return rangesStale(p, want.Ranges, d.opts.RangeFilter) ||
+		d.filterDiffers(p, want.Point, d.opts.FilterBudget > 0)
 }
 
 // rangesDiffer reports whether the range filter of a file is not the one that a policy would give it.
 func rangesDiffer(p *sstable.Properties, want filterpolicy.RangePolicy) bool {
 	spec := ""
-	if want.Name() != noRangeFilter.Name() {
+	if want.Name() != filterbudget.NoRanges.Name() {
 		spec = want.String()
 	}
 	return p.RangeFilterPolicy != spec
@@ -139,13 +141,13 @@ func rangesDiffer(p *sstable.Properties, want filterpolicy.RangePolicy) bool {
 
 // rangesStale is rangesDiffer, but for the range filter that files elsewhere get.
 func rangesStale(p *sstable.Properties, want, elsewhere filterpolicy.RangePolicy) bool {
-	return rangesDiffer(p, want) && (want.Name() != noRangeFilter.Name() || rangesDiffer(p, elsewhere))
+	return rangesDiffer(p, want) && (want.Name() != filterbudget.NoRanges.Name() || rangesDiffer(p, elsewhere))
 }
 
 // filterDiffers reports whether the filter of a file with such properties is not the one that a policy would give it
 // now. Shares of a budget are compared by their size.
 func (d *DB) filterDiffers(p *sstable.Properties, want filterpolicy.Policy, share bool) bool {
-	if want.Name() == noFilter.Name() {
+	if want.Name() == filterbudget.None.Name() {
 		return p.FilterFamily != ""
 	}
 	prefix := ""

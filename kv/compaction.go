@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -28,7 +29,7 @@ type compaction struct {
 	manual        bool                        // asked for by Compact: runs in its caller's goroutine
 	rewriteAll    bool                        // even what could be moved
 	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
-	fair          bool                        // filters are those of fairFilters
+	fair          bool                        // filters are fair (see filterbudget)
 	collects      bool                        // rewrites tables in their run, for what they refer to
 	joins         bool                        // its values go into one blob file after the other: it has one range
 	gaps          [][]byte                    // where tables of the output's run end that lie between inputs
@@ -206,11 +207,11 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	if err != nil {
 		return written{}, inputError{err}
 	}
-	inputs := c.tables()
-	to := version.RunID{Level: c.output, Run: c.run}
-	filters := d.filtersFor(c.version, to, version.EntriesOf(inputs), inputs)
+	plan, made := d.opts.filterPlan(), filterbudget.Tables{Version: c.version, Inputs: c.tables()}
+	made.To, made.Entries = version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(made.Inputs)
+	filters := plan.For(made)
 	if c.fair {
-		filters = d.fairFilters(c.version, to, version.EntriesOf(inputs), inputs)
+		filters = plan.Fair(made)
 	}
 	size := d.targetFileSize(c.version, c.output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -128,7 +129,7 @@ func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
-	want := d.filtersFor(s.version, version.RunID{Level: lastLevel}, 0, nil)
+	want := d.opts.filterPlan().For(filterbudget.Tables{Version: s.version, To: version.RunID{Level: lastLevel}})
 	finished := map[*version.Table]bool{}
 	for _, t := range s.version.Levels[lastLevel].Overlapping(lo, endAfter(hi)) {
 		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -73,7 +74,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) (written, error) {
 		tombs = m.Tombstones().AppendAll(tombs)
 	}
 	tombs = slices.DeleteFunc(tombs, func(t rangedel.Tombstone) bool { return t.Seq > job.limit })
-	filters := d.filtersFor(v, version.RunID{}, uint64(entries), nil)
+	filters := d.opts.filterPlan().For(filterbudget.Tables{Version: v, Entries: uint64(entries)})
 	ranges := make([]mergedRange, 1)
 	if job.elsewhere == nil {
 		ranges = d.cutFlush(job.mems)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/callback"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -53,7 +54,7 @@ func (o *Options) withDefaults() (Options, error) {
 		r.Filter = p
 	}
 	if r.RangeFilter == nil {
-		r.RangeFilter = noRangeFilter
+		r.RangeFilter = filterbudget.NoRanges
 	}
 	if r.Clock == nil {
 		r.Clock = time.Now

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -131,7 +132,7 @@ func TestEmptyScansReadFewBlocks(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "iterators of one goroutine")
 	for _, policy := range rangePolicies(t)[:2] { // the exact ones, and cut:6
-		without, files := youngFiles(t, &Options{RangeFilter: noRangeFilter}, 16, 2000)
+		without, files := youngFiles(t, &Options{RangeFilter: filterbudget.NoRanges}, 16, 2000)
 		with, _ := youngFiles(t, &Options{RangeFilter: policy}, 16, 2000)
 		all := slices.Sorted(slices.Values(slices.Concat(files...)))
 		rng := rand.New(rand.NewPCG(3, 3))

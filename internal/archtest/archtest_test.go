@@ -36,6 +36,7 @@ var layers = []struct {
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/falsepositives", 1},
+	{"internal/filterbudget", 5},
 	{"internal/handles", 0},
 	{"internal/harness", 1},
 	{"internal/wal", 1},
