@@ -2,12 +2,16 @@
 --
 -- KEYS  the key's shard in each layer, layer 0 first
 -- ARGV  for each layer the offset of the key's line in its shard, in bytes, and the number of
---       probes; then the positions of the bits in a line, as many as the most probes; then the
---       most layers that a chain has
+--       probes; then the positions of the bits in a line, as many as the most probes; then the tag
+--       of KEYS[1], and the most layers that a chain has
 -- Returns the layers that the chain has and, if they are as many as were asked, what was found:
--- 1 for a fresh key, plus 2 if every line was whole.
+-- 1 for a fresh key, plus 2 if every line was whole. It returns -1 first if KEYS[1] is another's shard.
 local layers = #KEYS
-local there = math.min(layersOf(redis.call('GETRANGE', KEYS[1], 8, 11)), tonumber(ARGV[#ARGV]))
+local header = redis.call('GETRANGE', KEYS[1], 8, 15)
+if stray(string.sub(header, 5), ARGV[#ARGV - 1]) then
+  return {-1, 0}
+end
+local there = math.min(layersOf(string.sub(header, 1, 4)), tonumber(ARGV[#ARGV]))
 if there ~= layers then
   return {there, 0}
 end

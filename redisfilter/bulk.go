@@ -222,7 +222,7 @@ func (s *Set) export(ctx context.Context) (*blocked.Set, error) {
 		return []redis.Cmder{redis.NewStringCmd(ctx, "get", shardKey(p.prefix(part, g), 0, 0))}
 	}, func(_ int, cmds []redis.Cmder) error {
 		data, _ := cmds[0].(*redis.StringCmd).Bytes()
-		if len(data) != shape.shardLen() || !shape.validHeader(data) {
+		if len(data) != shape.shardLen() || !shape.isShard(keyAsked(cmds[0]), data) {
 			return s.missing(g)
 		}
 		ones := 0

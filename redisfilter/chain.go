@@ -152,8 +152,8 @@ func (c *chains) layersThere(a layerAsk, s seat) (there int, whole bool, err err
 	if c.lazy && err == nil && len(header) == 0 {
 		return a.to, true, nil
 	}
-	if err != nil || !c.layers[0].validHeader(header) {
-		return a.to, false, foreign(err, shardKey(s.prefix, 0, 0), header)
+	if key := keyAsked(a.header); err != nil || !c.layers[0].isShard(key, header) {
+		return a.to, false, foreign(err, key, header)
 	}
 	there = layersOf(header, len(c.layers))
 	s.learn(there)
@@ -188,6 +188,9 @@ func foreign(err error, key string, header []byte) error {
 	}
 	return nil
 }
+
+// keyAsked returns the key that a command is about.
+func keyAsked(cmd redis.Cmder) string { return cmd.Args()[1].(string) }
 
 func getLine(ctx context.Context, key string, line int) *redis.StringCmd {
 	at := lineOffset(line)

@@ -221,7 +221,7 @@ func (c *chains) addNew(ctx context.Context, seats []seat) ([]added, error) {
 				return found, err
 			}
 			if len(reply) != 2 || reply[0] < 1 || reply[0] > int64(len(c.layers)) {
-				return found, fmt.Errorf("%w: a script answered %v", ErrForeign, reply)
+				return found, fmt.Errorf("%w: a script answered %v of %s0", ErrForeign, reply, s.prefix)
 			}
 			if int(reply[0]) != layers {
 				s.learn(int(reply[0]))
@@ -252,7 +252,7 @@ func (c *chains) runAddNew(ctx context.Context, s seat, layers int) ([]int64, er
 	for _, p := range bitPositions(room[:0], s.spot, probes) {
 		args = append(args, p)
 	}
-	args = append(args, len(c.layers))
+	args = append(args, tagBytes(keys[0]), len(c.layers))
 	reply, err := c.client.runScript(ctx, addNewScript, []scriptCall{{keys, args}})[0].Result()
 	if err != nil {
 		return nil, foreign(err, keys[0], nil)

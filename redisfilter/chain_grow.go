@@ -73,16 +73,16 @@ func (c *chains) grow(ctx context.Context, s seat, layer int) error {
 // watched, so that they are not made over what was added and lost.
 func (c *chains) makeGroup(ctx context.Context, s seat, layer, group int) (made bool, err error) {
 	shape := c.layers[layer]
-	blank := shape.blankShard()
 	keys := []string{markerKey(s.prefix, layer, group)}
 	values := []any{keys[0], ""}
 	for shard := group * groupLen; shard < min(shape.Shards, (group+1)*groupLen); shard++ {
 		key := shardKey(s.prefix, layer, shard)
-		keys, values = append(keys, key), append(values, key, blank)
+		keys, values = append(keys, key), append(values, key, shape.newShard(key))
 	}
 	make := func(tx *redis.Tx) error {
-		header, err := tx.GetRange(ctx, shardKey(s.prefix, 0, 0), 0, headerLen-1).Bytes()
-		if err != nil || !c.layers[0].validHeader(header) {
+		base := shardKey(s.prefix, 0, 0)
+		header, err := tx.GetRange(ctx, base, 0, headerLen-1).Bytes()
+		if err != nil || !c.layers[0].isShard(base, header) {
 			return err
 		}
 		if there := layersOf(header, len(c.layers)); there > layer {

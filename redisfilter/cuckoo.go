@@ -282,7 +282,7 @@ func (k *Cuckoo) info(ctx context.Context) (Info, error) {
 			redis.NewIntSliceCmd(ctx, t.shape.Probe(key)...), redis.NewIntCmd(ctx, "bitcount", key, first, last),
 		}
 	}, func(part int, cmds []redis.Cmder) error {
-		if err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val()); err != nil {
+		if err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), tagOf(keyAsked(cmds[0]))); err != nil {
 			info.Lost++
 			rate++
 			odd = errors.Join(odd, notLost(t.shard(part, g), err))

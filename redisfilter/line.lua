@@ -30,6 +30,11 @@ local function set(shard, at, first, probes)
   redis.call('BITFIELD', shard, unpack(fields))
 end
 
+-- stray reports whether a shard with the last four bytes of a header is that of a key with another tag.
+local function stray(found, tag)
+  return #found == 4 and found ~= '\0\0\0\0' and found ~= tag
+end
+
 -- layersOf returns the layers of a chain that bytes 8 to 11 of its first shard tell of.
 local function layersOf(mask)
   local n = 1

@@ -30,6 +30,7 @@ type lineage struct {
 
 	view   atomic.Pointer[view]
 	lost   atomic.Pointer[string]    // a generation that was seen to have lost something
+	stray  atomic.Pointer[stray]     // what look found last
 	whole  atomic.Pointer[time.Time] // when all servers were trusted last
 	repair chan struct{}
 	quit   context.CancelFunc
@@ -96,6 +97,7 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 	run, quit := context.WithCancel(context.Background())
 	l.quit = quit
 	l.ended.Go(func() { l.repairs(run) })
+	l.ended.Go(func() { l.keepLooking(run) })
 	l.repairSoon()
 	_ = l.view.Load().await(patient) // else the first adds do
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"sort"
 	"strconv"
 	"sync/atomic"
@@ -179,14 +180,18 @@ func (o *owners) addCall(seats []seat, layers []int, current int, life time.Dura
 		args = append(args, n)
 		widest = max(widest, n)
 	}
+	for _, s := range seats {
+		args = append(args, tagBytes(shardKey(s.prefix, 0, 0)))
+	}
 	s := seats[current]
 	for layer, shape := range o.layers[:widest] {
 		full := 0
 		if o.canGrow(layer) && shape.looks(s.hash) {
 			full = o.full[layer]
 		}
-		_, line := shape.place(s.within)
-		args = append(args, lineOffset(line), shape.Probes, o.headers[layer], full, lineOffset(line+1)-1)
+		key, line := o.shardAt(s, layer)
+		header := slices.Concat(o.headers[layer][:tagAt], tagBytes(key))
+		args = append(args, lineOffset(line), shape.Probes, header, full, lineOffset(line+1)-1)
 		probes = max(probes, shape.Probes)
 	}
 	var room [blocked.MaxProbes]uint16

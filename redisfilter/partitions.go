@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -53,9 +54,9 @@ func (p *partitions) prefix(partition int, generation string) string {
 
 // blank makes layer 0 of each chain.
 func (p *partitions) blank(ctx context.Context, generation string) error {
-	blank := p.layers[0].blankShard()
 	return p.forAll(ctx, func(part int) []redis.Cmder {
-		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", shardKey(p.prefix(part, generation), 0, 0), blank)}
+		key := shardKey(p.prefix(part, generation), 0, 0)
+		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, p.layers[0].newShard(key))}
 	}, nil)
 }
 
@@ -79,17 +80,16 @@ func (p *partitions) insert(ctx context.Context, generation string, hashes []uin
 	return nil
 }
 
-// check returns an error unless each shard of the generation is there and whole.
+// check returns an error unless each shard of the generation is there and whole: ErrForeign if one is another's.
 func (p *partitions) check(ctx context.Context, generation string) error {
-	return p.survey(ctx, generation, func(s shardState) error {
-		if s.err != nil {
-			return s.err
+	var lost error
+	err := p.survey(ctx, generation, func(s shardState) error {
+		if s.err == nil && !s.whole && lost == nil {
+			lost = fmt.Errorf("%w: %s is lost", ErrIncomplete, s.key)
 		}
-		if !s.whole {
-			return fmt.Errorf("%w: %s is lost", ErrIncomplete, s.key)
-		}
-		return nil
+		return s.err
 	})
+	return cmp.Or(err, lost)
 }
 
 // A shardState is what a survey tells of a shard.
@@ -166,7 +166,7 @@ func (c *chains) stateOf(prefix string, layer, shard int, cmds []redis.Cmder) sh
 	length, ones := cmds[1].(*redis.IntCmd).Val(), cmds[2].(*redis.IntCmd).Val()
 	s.length = int(length)
 	s.ones = max(0, int(ones)-shape.Lines)
-	valid := shape.validHeader(begin)
+	valid := shape.isShard(s.key, begin)
 	s.whole = valid && s.length == shape.shardLen() && begin[headerLen+markByte]&markBit != 0
 	if !valid && len(begin) >= headerLen {
 		s.err = foreign(nil, s.key, begin[:headerLen])

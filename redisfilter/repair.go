@@ -139,7 +139,7 @@ func (l *lineage) mend(ctx context.Context) error {
 			return l.loadLocked(ctx, l.source)
 		case keys:
 			err := l.refill(ctx, l.source, l.since(v))
-			if errors.Is(err, ErrIncomplete) { // it lacks values, not only keys
+			if err != nil && (errors.Is(err, ErrIncomplete) || isForeign(err)) { // it lacks values, not only keys
 				return l.loadLocked(ctx, l.source)
 			}
 			return err

@@ -2,6 +2,7 @@ package redisfilter
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -124,6 +125,7 @@ func (r *Replica) server(ctx context.Context, m *nodes.Map, identity string) *mi
 		Refresh: r.options.Refresh,
 		Poll:    r.options.Poll,
 		Logger:  r.set.logger,
+		Valid:   func(key string, shard []byte) bool { return hasTag(binary.LittleEndian.Uint32(shard[tagAt:]), key) },
 		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
 			found, err := identify(ctx, conn)
 			if err == nil && found != identity {

@@ -3,6 +3,9 @@ package redisfilter
 import (
 	"encoding/binary"
 	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 )
@@ -14,7 +17,7 @@ import (
 //	kind        u8  1: a blocked filter
 //	lines       u16 little-endian, as are all numbers
 //	layers      u32 bit i is set when layer i+1 of the partition exists; only in layer 0
-//	zero        4 bytes
+//	tag         u32 of the shard's key, see tagOf; 0 in a shard that an earlier release made
 //	the lines   as those of a blocked.Set, but for two bits
 //
 // Position 511 of each line is its mark. It is set in a shard that was made whole, and no key sets
@@ -24,6 +27,7 @@ import (
 const (
 	headerLen    = 16
 	layersAt     = 8 // in the header
+	tagAt        = 12
 	shardVersion = 1
 	shardBlocked = 1
 
@@ -44,7 +48,31 @@ func (l layerShape) blankShard() []byte {
 	return data
 }
 
-// validHeader reports whether some bytes begin a shard of l.
+// newShard is blankShard for a key of Redis.
+func (l layerShape) newShard(key string) []byte {
+	data := l.blankShard()
+	copy(data[tagAt:], tagBytes(key))
+	return data
+}
+
+// tagOf returns a hash of the partition, generation, layer and shard that the key of a shard names. It is never 0.
+// A shard that was copied, restored or renamed to another key has a tag that differs.
+func tagOf(key string) uint32 {
+	return max(1, uint32(xxhash.Sum64String(key[strings.LastIndexByte(key, '/')+1:])))
+}
+
+// tagBytes returns the tag of a key as it is in a header.
+func tagBytes(key string) []byte { return binary.LittleEndian.AppendUint32(nil, tagOf(key)) }
+
+// hasTag reports whether a shard with a tag may be that of a key.
+func hasTag(tag uint32, key string) bool { return tag == 0 || tag == tagOf(key) }
+
+// isShard reports whether some bytes begin the shard of l that belongs to a key.
+func (l layerShape) isShard(key string, data []byte) bool {
+	return l.validHeader(data) && hasTag(binary.LittleEndian.Uint32(data[tagAt:]), key)
+}
+
+// validHeader reports whether some bytes begin a shard of l, of whatever key.
 func (l layerShape) validHeader(data []byte) bool {
 	return len(data) >= headerLen && string(data[:4]) == "sift" && data[4] == shardVersion && data[5] == shardBlocked &&
 		int(binary.LittleEndian.Uint16(data[6:])) == l.Lines

@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -67,9 +68,11 @@ func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([
 	return answers, failed
 }
 
-// notLost returns nil for the error of a shard that is just lost.
+// notLost returns nil for the error of a shard that is just lost, and for none.
 func notLost(key string, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, cuckootable.ErrForeign):
 		return fmt.Errorf("%w: %s: %w", ErrForeign, key, err)
 	case errors.Is(err, cuckootable.ErrLost):
@@ -206,22 +209,26 @@ func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, 
 func (t *tables) blank(ctx context.Context, generation string) error {
 	blank := t.shape.Blank()
 	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
-		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", t.shard(part, generation), blank)}
+		key := t.shard(part, generation)
+		shard := cuckootable.Tagged(slices.Clone(blank), tagOf(key))
+		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, shard)}
 	}, nil)
 }
 
-// check returns an error unless each shard of the generation is there and whole.
+// check returns an error unless each shard of the generation is there and whole: ErrForeign if one is another's.
 func (t *tables) check(ctx context.Context, generation string) error {
-	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+	var lost error
+	err := t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
 		return []redis.Cmder{redis.NewIntSliceCmd(ctx, t.shape.Probe(t.shard(part, generation))...)}
 	}, func(part int, cmds []redis.Cmder) error {
-		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val())
-		if err == nil {
-			return nil
-		}
 		key := t.shard(part, generation)
-		return errors.Join(fmt.Errorf("%w: %s is lost", ErrIncomplete, key), notLost(key, err))
+		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), tagOf(key))
+		if err != nil && lost == nil {
+			lost = fmt.Errorf("%w: %s is lost", ErrIncomplete, key)
+		}
+		return notLost(key, err)
 	})
+	return cmp.Or(err, lost)
 }
 
 // discard removes the shards of a generation.

@@ -103,11 +103,11 @@ func (t *tables) mergeShard(ctx context.Context, key string, gathered []byte, re
 
 // joined returns a shard of the keys of two. In most cases the stored one has few.
 func (t *tables) joined(key string, gathered, stored []byte) ([]byte, error) {
-	own, err := t.shape.Open(append([]byte(nil), gathered...))
+	own, err := t.shape.Open(cuckootable.Tagged(append([]byte(nil), gathered...), tagOf(key)), tagOf(key))
 	if err != nil {
 		return nil, err
 	}
-	others, err := t.shape.Open(stored)
+	others, err := t.shape.Open(stored, tagOf(key))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s is lost", ErrIncomplete, key), notLost(key, err))
 	}

@@ -254,6 +254,9 @@ func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 	if v.cfg.Generation != asked.cfg.Generation {
 		return fmt.Errorf("%w: another generation was taken into use", errStale)
 	}
+	if err := l.strayIn(v.cfg.Generation); err != nil {
+		return err
+	}
 	// A failover of the server that holds the configuration may have brought back an older one.
 	m := l.client.watch.Map()
 	owner, _, _ := m.Owner(slot)

@@ -4,7 +4,8 @@
 --
 -- KEYS  for each window that is asked, the key's shard in each layer that the caller knows of, layer 0 first
 -- ARGV  the number of windows; the one to add to, from 1; the life of values that are made, in
---       milliseconds; the most layers; the layers in KEYS of each window; then for each layer, as many
+--       milliseconds; the most layers; the layers in KEYS of each window; the tag of the first of them
+--       of each window; then for each layer, as many
 --       as the most in KEYS: the offset of the key's line in its shard, in bytes, the number of probes, the header of
 --       a new shard, the number of bits with which a shard is full, marks among them, or 0 not to look, and the
 --       offset of the line's last byte; then the positions of the bits in a line
@@ -16,7 +17,7 @@ for w = 1, windows do
   asked[w] = tonumber(ARGV[4 + w])
   widest = math.max(widest, asked[w])
 end
-local shapes = 4 + windows
+local shapes = 4 + 2 * windows
 local positions = shapes + 5 * widest + 1
 
 -- Redis gets numbers as text: what is not reckoned with stays text, which takes less time.
@@ -32,7 +33,8 @@ local found = {2}
 local before, beforeCurrent = 0, 0 -- how many of KEYS belong to former windows
 for w = 1, windows do
   local header = redis.pcall('GETRANGE', KEYS[before + 1], '0', '15')
-  if type(header) == 'table' or header ~= '' and (#header < 16 or string.sub(header, 1, 8) ~= first) then
+  if type(header) == 'table' or header ~= '' and (#header < 16 or string.sub(header, 1, 8) ~= first
+    or stray(string.sub(header, 13), ARGV[4 + windows + w])) then
     return {-(before + 1)}
   end
   found[w + 1] = layersOf(string.sub(header, 9, 12))

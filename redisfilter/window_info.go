@@ -91,8 +91,8 @@ func (op *windowOp) grown(ctx context.Context) (map[string]int, error) {
 		case err != nil:
 			return nil, foreign(err, shardKey(prefix, 0, 0), nil)
 		case len(header) == 0:
-		case !op.layers[0].validHeader(header):
-			return nil, fmt.Errorf("%w: %s begins with %q", ErrForeign, shardKey(prefix, 0, 0), header)
+		case !op.layers[0].isShard(keyAsked(cmds[i]), header):
+			return nil, fmt.Errorf("%w: %s begins with %q", ErrForeign, keyAsked(cmds[i]), header)
 		default:
 			layers[prefix] = layersOf(header, len(op.layers))
 		}

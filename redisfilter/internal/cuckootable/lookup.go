@@ -3,6 +3,7 @@ package cuckootable
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 )
 
 // Lookup returns the one command that reads all that a shard knows of a key: BITFIELD_RO of its mark
@@ -11,8 +12,8 @@ func (s Shape) Lookup(key string, p Place) []any {
 	return s.bucket(s.bucket(s.probe(key), p.I), p.J)
 }
 
-// Probe returns the command that reads only a shard's mark. Its reply goes to Whole.
-func (s Shape) Probe(key string) []any { return s.probe(key) }
+// Probe returns the command that reads only a shard's mark and tag. Its reply goes to Whole.
+func (s Shape) Probe(key string) []any { return append(s.probe(key), "GET", "u32", tagAt*8) }
 
 func (s Shape) probe(key string) []any {
 	args := make([]any, 0, 2+3*(1+2*s.wordsPerBucket()))
@@ -53,7 +54,7 @@ func (s Shape) Copies(reply []int64, p Place) (int, error) {
 	if len(reply) != 1+2*words {
 		return 0, fmt.Errorf("%w: Redis answered %d numbers instead of %d", ErrLost, len(reply), 1+2*words)
 	}
-	if err := s.Whole(reply[:1]); err != nil {
+	if err := s.marked(reply[0]); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -67,16 +68,27 @@ func (s Shape) Copies(reply []int64, p Place) (int, error) {
 	return n, nil
 }
 
-// Whole decodes the reply to Probe. An error is ErrLost.
-func (s Shape) Whole(reply []int64) error {
-	switch {
-	case len(reply) != 1:
-		return fmt.Errorf("%w: Redis answered %d numbers instead of 1", ErrLost, len(reply))
-	case reply[0] == 0:
+// Whole decodes the reply to Probe of a shard with a tag. An error is ErrLost.
+func (s Shape) Whole(reply []int64, tag uint32) error {
+	if len(reply) != 2 {
+		return fmt.Errorf("%w: Redis answered %d numbers instead of 2", ErrLost, len(reply))
+	}
+	if err := s.marked(reply[0]); err != nil {
+		return err
+	}
+	if found := bits.ReverseBytes32(uint32(reply[1])); found != 0 && found != tag { // BITFIELD is big-endian
+		return fmt.Errorf("%w: it is the shard of another key", ErrForeign)
+	}
+	return nil
+}
+
+// marked returns an error unless a number is the mark.
+func (s Shape) marked(number int64) error {
+	if number == 0 {
 		return fmt.Errorf("%w: it is missing or short, or was made by a stray write", ErrLost)
 	}
 	var mark [markSize]byte
-	binary.BigEndian.PutUint64(mark[:], uint64(reply[0]))
+	binary.BigEndian.PutUint64(mark[:], uint64(number))
 	if string(mark[:]) != string(s.mark()) {
 		return fmt.Errorf("%w: its mark is %q, not %q", ErrForeign, mark, s.mark())
 	}

@@ -72,7 +72,7 @@ func TestLostShardsAreNeitherAnsweredForNorWritten(t *testing.T) {
 				requireLost(t, err, name)
 				probe := redis.NewIntSliceCmd(ctx, s.Probe(shard.key)...)
 				if err = client.Process(ctx, probe); err == nil {
-					err = s.Whole(probe.Val())
+					err = s.Whole(probe.Val(), 0)
 				}
 				requireLost(t, err, name)
 				for _, op := range []Op{Add, AddNew, Remove} {
@@ -105,7 +105,7 @@ func TestScriptsStandNoise(t *testing.T) {
 				noise[at] = byte(random.Uint32())
 			}
 			require.NoError(t, client.Set(t.Context(), shard.key, noise, 0).Err())
-			table, err := s.Open(noise)
+			table, err := s.Open(noise, 0)
 			require.NoError(t, err)
 			for h := range uint64(300) {
 				p := s.Place(h)

@@ -10,13 +10,16 @@
 // All numbers are little-endian, except slots:
 //
 //	header    16 bytes: "sift", u8 version = 1, u8 kind = 2, u8 F, u8 slots of a bucket = 4,
-//	          u32 buckets m, u32 zero
+//	          u32 buckets m, u32 tag
 //	buckets   m * 4 * F bits: slot s of bucket i begins at bit (4*i + s) * F, the highest bit of the
 //	          first byte being bit 0, the highest bit of a slot first; zero means empty
 //	mark      8 bytes: the header's first 8 bytes again
 //
 // The bit order is that of BITFIELD. F is 8 to 32 and m is even, so a pair of buckets (2k, 2k+1)
 // takes F whole bytes. That is the unit in which scripts read and write.
+//
+// The tag is the caller's: it says where the shard belongs, so that a shard that is found elsewhere is
+// known. A shard with tag 0 may be anywhere.
 //
 // The mark lies where only a whole shard of this shape has it: a lookup that reads the mark with the
 // buckets knows that the string is there, is not shorter than it was made, and was made by us. A
@@ -53,6 +56,7 @@ const (
 	slots        = 4 // of a bucket
 	copies       = 2 * slots
 	headerSize   = 16
+	tagAt        = 12
 	markSize     = 8
 	minBits      = 8
 	maxBits      = 32
@@ -99,6 +103,12 @@ func (s Shape) Blank() []byte {
 	copy(shard, s.mark())
 	binary.LittleEndian.PutUint32(shard[8:], s.Buckets)
 	copy(shard[s.markAt():], s.mark())
+	return shard
+}
+
+// Tagged sets the tag of a shard, and returns the shard.
+func Tagged(shard []byte, tag uint32) []byte {
+	binary.LittleEndian.PutUint32(shard[tagAt:], tag)
 	return shard
 }
 

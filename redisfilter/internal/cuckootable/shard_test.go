@@ -85,7 +85,7 @@ func (s *stored) bytes(ctx context.Context, t require.TestingT) []byte {
 
 // table returns the shard as it is in Redis.
 func (s *stored) table(ctx context.Context, t require.TestingT) *Table {
-	table, err := s.Open(s.bytes(ctx, t))
+	table, err := s.Open(s.bytes(ctx, t), 0)
 	require.NoError(t, err)
 	return table
 }

@@ -32,13 +32,14 @@ type Table struct {
 // NewTable returns an empty table.
 func (s Shape) NewTable() *Table { return &Table{shape: s, shard: s.Blank()} }
 
-// Open returns a table over the bytes of a shard, which it keeps and changes. An error is ErrLost.
-func (s Shape) Open(shard []byte) (*Table, error) {
+// Open returns a table over the bytes of a shard with a tag, which it keeps and changes. An error is ErrLost.
+func (s Shape) Open(shard []byte, tag uint32) (*Table, error) {
 	blank := s.Blank()
 	switch {
 	case len(shard) != len(blank):
 		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", ErrLost, len(shard), len(blank))
-	case !bytes.Equal(shard[:headerSize], blank[:headerSize]):
+	case !bytes.Equal(shard[:headerSize], blank[:headerSize]) &&
+		!bytes.Equal(shard[:headerSize], Tagged(blank, tag)[:headerSize]):
 		return nil, fmt.Errorf("%w: its header is %q, not %q", ErrForeign, shard[:headerSize], blank[:headerSize])
 	case !bytes.Equal(shard[s.markAt():], s.mark()):
 		return nil, fmt.Errorf("%w: its mark is %q, not %q", ErrForeign, shard[s.markAt():], s.mark())

@@ -33,7 +33,7 @@ func TestTableAgreesWithASlice(t *testing.T) {
 		for slot, want := range model {
 			require.Equal(t, want, slotOf(s, table.Bytes(), uint32(slot)))
 		}
-		_, err := s.Open(table.Bytes())
+		_, err := s.Open(table.Bytes(), 0)
 		require.NoError(t, err, "header and mark are as they were")
 	}
 }
@@ -51,21 +51,21 @@ func TestBlankNeverChanges(t *testing.T) {
 func TestOpenRefusesWhatIsNotOurs(t *testing.T) {
 	s := Shape{Bits: 13, Buckets: 8, Shards: 5}
 	blank := s.Blank()
-	table, err := s.Open(bytes.Clone(blank))
+	table, err := s.Open(bytes.Clone(blank), 0)
 	require.NoError(t, err)
 	require.Zero(t, table.Used())
 	for at := range blank {
-		_, err := s.Open(blank[:at])
+		_, err := s.Open(blank[:at], 0)
 		require.ErrorIs(t, err, ErrLost)
 		if at < headerSize || at >= s.markAt() {
 			damaged := bytes.Clone(blank)
 			damaged[at] ^= 1
-			_, err = s.Open(damaged)
+			_, err = s.Open(damaged, 0)
 			require.ErrorIs(t, err, ErrLost)
 		}
 	}
 	for _, other := range []Shape{{12, 8, 5}, {13, 10, 5}, {26, 4, 5}} {
-		_, err := s.Open(other.Blank())
+		_, err := s.Open(other.Blank(), 0)
 		require.ErrorIs(t, err, ErrLost)
 	}
 }

@@ -200,7 +200,13 @@ func (m *Mirror) round(ctx context.Context, conn *redis.Conn, id int64) (more bo
 		m.landAll(batch, func(int) (State, []byte) { return Dirty, nil })
 		return false, fmt.Errorf("asking for %d strings: %w", len(batch), err)
 	}
-	m.landAll(batch, func(i int) (State, []byte) { return judge(replies[i], batch[i].size) })
+	m.landAll(batch, func(i int) (State, []byte) {
+		state, b := judge(replies[i], batch[i].size)
+		if valid := m.options.Valid; valid != nil && state == Clean && !valid(batch[i].key, b) {
+			return Lost, nil
+		}
+		return state, b
+	})
 	m.lease.Store(&sent)
 	return more, nil
 }

@@ -15,7 +15,7 @@ const (
 	Unknown State = iota // not fetched yet
 	Clean                // as the server had it when the lease began, or newer
 	Dirty                // changed since it was fetched, or the connection was lost
-	Lost                 // missing, of another length, or no string
+	Lost                 // missing, of another length, not valid, or no string
 )
 
 // An Entry is the local copy of one string, made by Mirror.Entry. Any number of

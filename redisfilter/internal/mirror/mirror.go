@@ -59,6 +59,9 @@ type Options struct {
 	Batch   int           // bytes to ask for in one round; 256 KB, or one string if it is longer
 	Logger  *slog.Logger  // told about lost connections; nil: nobody
 
+	// Valid examines a string of the right length; one that it refuses is Lost. It may be nil.
+	Valid func(key string, value []byte) bool
+
 	// OnConnect examines a new connection before anything is read through it;
 	// an error gives the connection up. It may be nil.
 	OnConnect func(ctx context.Context, conn *redis.Conn) error

@@ -1,0 +1,56 @@
+package redisfilter
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// A lookup in a cuckoo set, a set of one size or a late layer reads no header, which would take as long as the
+// rest of it. So it does not see whose shard it reads, and every process looks at all shards of its sets now and then.
+
+const (
+	lookEvery = time.Minute
+	lookPart  = 4 * time.Millisecond // at least, for each partition: a large set is looked at less often
+)
+
+// A stray is what was found in place of a shard.
+type stray struct {
+	generation string
+	err        error // matches ErrForeign
+}
+
+// keepLooking calls look until ctx ends, for the first time at a random moment: processes that begin together do not
+// look together.
+func (l *lineage) keepLooking(ctx context.Context) {
+	pause := rand.N(lookEvery)
+	for sleep(ctx, pause) == nil {
+		l.look(ctx)
+		pause = lookEvery
+		if v := l.view.Load(); v.cfg != nil {
+			pause = max(pause, time.Duration(v.cfg.Partitions)*lookPart)
+		}
+	}
+}
+
+// look reads something of each shard of the generation in use. If one of them is not the set's, it says no
+// to nothing any more until another generation is in use.
+func (l *lineage) look(ctx context.Context) {
+	v, err := l.current()
+	if err != nil || v.cfg.Generation == "" {
+		return
+	}
+	g := v.cfg.Generation
+	if err := v.content.check(ctx, g); err != nil && isForeign(err) {
+		l.stray.Store(&stray{g, err})
+		_ = l.missing(g)
+	}
+}
+
+// strayIn returns why lookups in a generation cannot say no: what look found there.
+func (l *lineage) strayIn(generation string) error {
+	if s := l.stray.Load(); s != nil && s.generation == generation {
+		return s.err
+	}
+	return nil
+}
