@@ -52,7 +52,7 @@ func (s *Set) info(ctx context.Context) (Info, error) {
 	}
 	var foreign error
 	keys, rate := 0.0, 0.0
-	err = p.survey(ctx, v.cfg.Generation, func(st shardState) error {
+	err = p.survey(ctx, v.cfg.Generation, true, func(st shardState) error {
 		shape := p.layers[st.layer]
 		info.Shards++
 		info.Layers = max(info.Layers, st.layer+1)

@@ -83,7 +83,7 @@ func (p *partitions) insert(ctx context.Context, generation string, hashes []uin
 // check returns an error unless each shard of the generation is there and whole: ErrForeign if one is another's.
 func (p *partitions) check(ctx context.Context, generation string) error {
 	var lost error
-	err := p.survey(ctx, generation, func(s shardState) error {
+	err := p.survey(ctx, generation, false, func(s shardState) error {
 		if s.err == nil && !s.whole && lost == nil {
 			lost = fmt.Errorf("%w: %s is lost", ErrIncomplete, s.key)
 		}
@@ -98,15 +98,15 @@ type shardState struct {
 	layer  int
 	length int // bytes
 	whole  bool
-	ones   int // bits of keys
+	ones   int // bits of keys, if they were counted
 	err    error
 }
 
-// survey calls f with each shard of the generation.
-func (p *partitions) survey(ctx context.Context, generation string, f func(shardState) error) error {
+// survey calls f with each shard of the generation. To count bits takes most of its time.
+func (p *partitions) survey(ctx context.Context, generation string, count bool, f func(shardState) error) error {
 	layers := make([]int, p.count)
 	err := p.forAll(ctx, func(part int) []redis.Cmder {
-		return p.surveyShard(ctx, p.prefix(part, generation), 0, 0)
+		return p.surveyShard(ctx, p.prefix(part, generation), 0, 0, count)
 	}, func(part int, cmds []redis.Cmder) error {
 		s := p.stateOf(p.prefix(part, generation), 0, 0, cmds)
 		layers[part] = 1
@@ -121,7 +121,7 @@ func (p *partitions) survey(ctx context.Context, generation string, f func(shard
 	for part, n := range layers {
 		prefix := p.prefix(part, generation)
 		for layer := 1; layer < n; layer++ {
-			if err := p.surveyLayer(ctx, prefix, layer, f); err != nil {
+			if err := p.surveyLayer(ctx, prefix, layer, count, f); err != nil {
 				return err
 			}
 		}
@@ -129,14 +129,16 @@ func (p *partitions) survey(ctx context.Context, generation string, f func(shard
 	return nil
 }
 
-func (c *chains) surveyLayer(ctx context.Context, prefix string, layer int, f func(shardState) error) error {
+func (c *chains) surveyLayer(ctx context.Context, prefix string, layer int, count bool,
+	f func(shardState) error) error {
 	var all []redis.Cmder
 	for shard := range c.layers[layer].Shards {
-		all = append(all, c.surveyShard(ctx, prefix, layer, shard)...)
+		all = append(all, c.surveyShard(ctx, prefix, layer, shard, count)...)
 	}
 	c.client.run(ctx, all...)
+	each := len(all) / c.layers[layer].Shards
 	for shard := range c.layers[layer].Shards {
-		cmds := all[3*shard : 3*shard+3]
+		cmds := all[each*shard:][:each]
 		for _, cmd := range cmds {
 			if err := cmd.Err(); err != nil {
 				return foreign(err, shardKey(prefix, layer, shard), nil)
@@ -149,23 +151,28 @@ func (c *chains) surveyLayer(ctx context.Context, prefix string, layer int, f fu
 	return nil
 }
 
-// surveyShard returns the commands that tell of a shard: its header and first line, its length, its bits.
-func (c *chains) surveyShard(ctx context.Context, prefix string, layer, shard int) []redis.Cmder {
+// surveyShard returns the commands that tell of a shard: its header and first line, its length, and its bits if
+// they are to be counted.
+func (c *chains) surveyShard(ctx context.Context, prefix string, layer, shard int, count bool) []redis.Cmder {
 	key := shardKey(prefix, layer, shard)
-	return []redis.Cmder{
+	cmds := []redis.Cmder{
 		redis.NewStringCmd(ctx, "getrange", key, 0, lineOffset(1)-1),
 		redis.NewIntCmd(ctx, "strlen", key),
-		redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1),
 	}
+	if count {
+		cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1))
+	}
+	return cmds
 }
 
 func (c *chains) stateOf(prefix string, layer, shard int, cmds []redis.Cmder) shardState {
 	s := shardState{key: shardKey(prefix, layer, shard), layer: layer}
 	shape := c.layers[layer]
 	begin, _ := cmds[0].(*redis.StringCmd).Bytes()
-	length, ones := cmds[1].(*redis.IntCmd).Val(), cmds[2].(*redis.IntCmd).Val()
-	s.length = int(length)
-	s.ones = max(0, int(ones)-shape.Lines)
+	s.length = int(cmds[1].(*redis.IntCmd).Val())
+	if len(cmds) > 2 {
+		s.ones = max(0, int(cmds[2].(*redis.IntCmd).Val())-shape.Lines)
+	}
 	valid := shape.isShard(s.key, begin)
 	s.whole = valid && s.length == shape.shardLen() && begin[headerLen+markByte]&markBit != 0
 	if !valid && len(begin) >= headerLen {

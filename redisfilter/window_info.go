@@ -67,7 +67,7 @@ func (op *windowOp) survey(ctx context.Context, f func(shardState, layerShape)) 
 	layers, err := op.grown(ctx)
 	for prefix, n := range layers {
 		for layer := range n {
-			err = errors.Join(err, op.surveyLayer(ctx, prefix, layer, there))
+			err = errors.Join(err, op.surveyLayer(ctx, prefix, layer, true, there))
 		}
 	}
 	return err

@@ -107,7 +107,7 @@ func absentKey(t testing.TB, s *Set) []byte {
 func shardsOf(t testing.TB, s *Set) (all []string) {
 	t.Helper()
 	v := s.view.Load()
-	err := v.content.(*partitions).survey(t.Context(), v.cfg.Generation, func(st shardState) error {
+	err := v.content.(*partitions).survey(t.Context(), v.cfg.Generation, false, func(st shardState) error {
 		all = append(all, st.key)
 		return nil
 	})
