@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// An author is who wrote a sorted file or a blob file: a writer of a branch. The nonce, which is random, tells it from
-// a writer with the same epoch of a copy of the object store: so no two files have the same name, wherever they are.
+// An author is the writer of a sorted file or a blob file, in a branch. The random nonce tells it from a writer with
+// the same epoch in a copy of the object store. So no two files have the same name, in any copy.
 type author struct {
 	site  site
 	epoch uint64

@@ -24,8 +24,8 @@ import (
 //	8   offset  u64  of the bytes in it
 //	16  bytes
 //
-// Chunks are in the order in which they were written. Who finds a part of a kind that it does not know cannot pass
-// over it: a later release wrote it.
+// Chunks are in the order in which they were written. A reader cannot skip a part of an unknown kind: a later release
+// wrote it.
 
 const (
 	bodyHeader  = 8

@@ -13,9 +13,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// What became of a branch is in a sequence of its name, whose newest entry is in force: so two who change it at the
-// same time do so one after the other, and the second is told. There are no fences in it, and nothing is deleted: 150
-// bytes for each change.
+// The state of a branch is the newest entry of a sequence with the branch's name. So concurrent changes happen one
+// after the other, and the second fails. The sequence has no fences and nothing is deleted: 150 bytes for each change.
 //
 // The body of an entry is
 //
@@ -42,8 +41,8 @@ type branchState uint64
 
 const (
 	branchThere    branchState = iota + 1
-	branchDropping             // somebody looks whether others need its files
-	branchDropped              // nobody can open it any more
+	branchDropping             // a drop checks whether others need its files
+	branchDropped              // it cannot be opened any more
 	branchGone                 // nothing of it is left
 )
 
@@ -101,7 +100,7 @@ func (f *family) branchSequence(name string) *Sequence {
 	return New(f.store, "branch/"+name+"@", Options{Patience: f.patience})
 }
 
-// branch returns what became of the branch with a name last, also if listings lag. It is a LIST and two GET.
+// branch returns the newest state of the branch with a name, also if listings lag. It is a LIST and two GET.
 func (f *family) branch(ctx context.Context, name string) (b branch, err error) {
 	s := f.branchSequence(name)
 	newest, err := s.Newest(ctx)
@@ -130,7 +129,7 @@ func (f *family) decodeBranch(s *Sequence, e Entry) (branch, error) {
 	return b, err
 }
 
-// change makes b what comes after what was found; won is false if somebody else has changed it since. It is a PUT.
+// change puts b as the state after found; won is false if another change came first. It is a PUT.
 func (f *family) change(ctx context.Context, name string, found, b branch) (now branch, won bool, err error) {
 	// Slot 1 stays free: the epoch of an entry that is no fence is less than its slot.
 	e := Entry{Slot: max(found.slot, 1) + 1, store: b.store, Body: b.encode()}
@@ -167,11 +166,11 @@ type BranchInfo struct {
 	Parent     string // the branch that it was made from
 	Checkpoint string // and the checkpoint, if it was one
 	Created    time.Time
-	Unfinished bool // it cannot be opened: who was making it has not come to the end
+	Unfinished bool // it cannot be opened: Clone has not finished it
 }
 
-// Branches returns all branches but the main one, by name. It is a LIST for a thousand changes of branches, and a GET
-// and a LIST for each name.
+// Branches returns all branches except the main one, by name. It is a LIST for a thousand changes of branches, and a
+// GET and a LIST for each name.
 func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 	f := newFamily(o)
 	last := ""
@@ -205,7 +204,7 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			all = append(all, BranchInfo{name, b.parent, b.from, b.created, l.Data == 0})
 		}
 	}
-	// Keys have another order, by what follows a name in them.
+	// The keys have another order: a suffix follows each name.
 	slices.SortFunc(all, func(a, b BranchInfo) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }

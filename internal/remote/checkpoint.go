@@ -15,15 +15,15 @@ import (
 // A CheckpointInfo describes a checkpoint.
 type CheckpointInfo struct {
 	Name       string
-	Created    time.Time // by the clock of who made it
+	Created    time.Time // by the clock of its creator
 	Bytes      int64     // of sorted files, blob files and logs that it has
 	Unfinished bool      // it cannot be opened: it is being made, or was dropped and branches need it
 }
 
-// saveTries bounds how often a state is saved of which a file was given up meanwhile.
+// saveTries bounds the tries to save a state when the branch removes one of its files meanwhile.
 const saveTries = 100
 
-// CreateCheckpoint saves the state of a branch as it is in the object store, under a name, whoever writes to it. The
+// CreateCheckpoint saves the state of a branch as it is in the object store, under a name, next to any writer. The
 // error matches ErrExists if the name is taken.
 //
 // The proof that no collector deletes a file of it is in docs/adr/0024. It is two LIST, two PUT, and what reading the
@@ -60,8 +60,8 @@ func CreateCheckpoint(ctx context.Context, o FSOptions, name string) (Checkpoint
 
 func taken(name string) error { return fmt.Errorf("%w: there is a checkpoint %q", ErrExists, name) }
 
-// onlyOne makes sure that nobody else has made a checkpoint with a name at the same time: each of the two would see
-// that of the other. Then neither stays, but for what a branch was made from meanwhile: see release.
+// onlyOne makes sure that no other checkpoint was made under the name at the same time: each would see the other. Then
+// it deletes this one, except a state that a branch was made from meanwhile: see release.
 func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
 	if err != nil {
@@ -199,9 +199,9 @@ func (f *family) head(ctx context.Context, key string) (h savedHead, err error) 
 	return h, err
 }
 
-// DropCheckpoint makes a checkpoint of a branch one that nobody can open, and deletes it unless a branch that was made
-// from it needs its files; then that branch's writer deletes it in the end. So it does with what is unfinished of the
-// same name. Sorted files are deleted by their branch's writer, when nothing else needs them. The error matches
+// DropCheckpoint makes a checkpoint of a branch impossible to open. It also deletes it, unless a branch that was made
+// from it needs its files; then that branch's writer deletes it in the end. Unfinished checkpoints of the same name are
+// treated alike. Sorted files are deleted by their branch's writer, when nothing else needs them. The error matches
 // base.ErrNotExist if there is nothing of that name. It is two LIST, and two DELETE.
 func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	f := newFamily(o)
@@ -230,9 +230,9 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	return err
 }
 
-// release deletes those of the checkpoints that have no pin but the one with the key, and reports whether one stays for
-// other pins. The caller has seen before that none can be opened any more. So each branch that was made from one had
-// its pin by then, and the listing here shows it. It is a LIST.
+// release deletes those of the checkpoints that have no pin except the one with the key. It reports whether one stays
+// for other pins. The caller has seen before that none can be opened any more. So each branch that was made from one
+// had its pin by then, and the listing here shows it. It is a LIST.
 func (f *family) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
 	found, err := f.checkpoints(ctx, "checkpoint/")
 	needed := map[uint64]bool{}

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A checkpoint is a state that was saved under a key of its own, which has a random number and is never used again,
-// and a second object, which says that all of its files are there for good:
+// A checkpoint is two objects: a state under a key with a random number, which is never used again; and a second
+// object, which says that all files of the state are kept:
 //
 //	checkpoint/SITE/NAME@0123456789abcdef
 //	checkpoint/SITE/NAME@0123456789abcdef-ok
 //
-// What has no second object is unfinished: who was making it has not come to the end yet, or died; or it was dropped,
-// and branches that were made from it are still there. What a branch needs of others has no name, no second object,
-// and the number of the checkpoint that the branch was made from, or else one of its own: it is a pin.
+// A checkpoint without a second object is unfinished: it is being made, or its creator died, or it was dropped while
+// branches that were made from it need it. A pin is what a branch needs of others. It has no name, no second object,
+// and the number of the checkpoint that the branch was made from, or else one of its own.
 
 const confirmed = "-ok"
 
@@ -60,8 +60,8 @@ type savedCheckpoint struct {
 	size int64  // of the object
 }
 
-// checkpoints returns those whose keys begin with a prefix, in the order of their keys; of confirmed ones that the
-// state is there too. It is one LIST for a thousand objects.
+// checkpoints returns the checkpoints with a key prefix, in key order, and which of them are confirmed. It is one LIST
+// for a thousand objects.
 func (f *family) checkpoints(ctx context.Context, prefix string) (found []savedCheckpoint, err error) {
 	for o, err := range f.store.List(ctx, prefix, "") {
 		if err != nil {
@@ -72,7 +72,7 @@ func (f *family) checkpoints(ctx context.Context, prefix string) (found []savedC
 		case ok && !k.confirmed:
 			found = append(found, savedCheckpoint{k, o.Key, o.Size})
 		case ok && last >= 0 && found[last].key+confirmed == o.Key:
-			found[last].confirmed = true // it stands right behind the state
+			found[last].confirmed = true // its key directly follows that of the state
 		}
 	}
 	return found, nil

@@ -43,7 +43,7 @@ func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// release gives the memory back, for others to write to.
+// release returns the memory to the pool.
 func (c *chunks) release() {
 	for _, chunk := range c.list {
 		chunkPool.Put(chunk)

@@ -13,12 +13,12 @@ import (
 const firstSlot = 2
 
 // Clone makes a branch that begins with the state of another, or with a checkpoint of it: o says which. No sorted file
-// is read or copied. The error matches ErrExists if there is a branch of that name; what was begun and not finished is
-// no branch, and is begun anew.
+// is read or copied. The error matches ErrExists if there is a branch of that name; an unfinished one is no branch, and
+// is begun again.
 //
-// The branch's name is taken first, then its files are pinned, and the first entry is put: from then on it can be
-// opened. That is three PUT; a LIST to see what is of that name; and what reading the state and making sure of it
-// needs: two LIST and a GET, and two LIST and GET more if the other is not the main branch.
+// It registers the branch's name, pins its files, and puts its first entry; then the branch can be opened. That is
+// three PUT, a LIST and a GET to look up the name, and two LIST and a GET at least to read the state and verify it. If
+// the other is not the main branch, it is two LIST and four GET more.
 func Clone(ctx context.Context, o FSOptions, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error
 	if err != nil || l.Data > 0 {
 		return err == nil, err
 	}
-	// Whoever is still making it finds a fence where the first entry should be.
+	// A Clone that is still at work finds a fence where the first entry should be.
 	if _, err = fenceOff(ctx, s, l); err != nil || l.Data > 0 {
 		return err == nil, err
 	}
@@ -124,7 +124,7 @@ func (c *cloning) pin(ctx context.Context) error {
 		save.now = c.state
 		_, c.state, err = save.run(ctx)
 	} else if _, err = save.put(ctx, c.state, c.checkpoint.number); err == nil {
-		// As long as the pin is there, so is the checkpoint, even if it is dropped from now on.
+		// The checkpoint stays as long as the pin, even if it is dropped later.
 		var now savedCheckpoint
 		if now, err = c.f.checkpoint(ctx, c.sourceSite, c.from); err == nil && now.number != c.checkpoint.number {
 			err = missing("the checkpoint %q was dropped meanwhile", c.from)
@@ -136,7 +136,7 @@ func (c *cloning) pin(ctx context.Context) error {
 	return c.stillThere(ctx)
 }
 
-// stillThere makes sure that nobody has dropped the parent without seeing the pin. The main branch is never dropped.
+// stillThere makes sure that no drop of the parent has missed the pin. The main branch is never dropped.
 func (c *cloning) stillThere(ctx context.Context) error {
 	if c.parent == "" {
 		return nil

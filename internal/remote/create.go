@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// readTries is how often the object that stands in the way is asked for.
+// readTries bounds the tries of a read or a deletion.
 const readTries = 5
 
 // create puts an object into a slot unless there is one, and finds out what is there: the caller's own (then all is
@@ -42,7 +42,7 @@ func (s *Sequence) create(ctx context.Context, slot uint64, object []byte) (othe
 				return Entry{}, false, err
 			}
 			// It was deleted meanwhile. For a writer that was its own data, as fences stay, and another try may put it
-			// here again. Who puts a fence looks afterwards whether this is still the end.
+			// here again. A caller that puts a fence then verifies that this is still the end.
 			if !isMissing(err) {
 				return Entry{}, false, fail(err)
 			}

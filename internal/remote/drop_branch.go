@@ -9,13 +9,13 @@ import (
 // errMainBranch says why the main branch stays.
 var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete all objects instead", ErrInvalidName)
 
-// DropBranch deletes a branch with all of its checkpoints. Who writes to it is told by ErrFenced. The error matches
-// ErrInUse, and nothing has changed, if other branches or their checkpoints need sorted files of it. If it fails
-// otherwise, the branch is there as it was, or cannot be opened any more; then DropBranch again goes on. What a writer
-// of the branch was uploading may be left behind.
+// DropBranch deletes a branch with all of its checkpoints. Its writer gets ErrFenced. The error matches ErrInUse, and
+// nothing has changed, if other branches or their checkpoints need sorted files of it. After other errors the branch is
+// as it was, or cannot be opened any more; then a second DropBranch continues. A file that a writer of the branch was
+// uploading may stay.
 //
-// It is three PUT and two LIST, a GET for each checkpoint of other branches, and as many LIST and DELETE as the branch
-// has objects.
+// It is at least five PUT, eight LIST and two GET, and a DELETE for each object of the branch. In addition it is a GET
+// for each checkpoint, and a LIST and two GET for each other branch that has any.
 func DropBranch(ctx context.Context, o FSOptions, name string) error {
 	if name == "" {
 		return errMainBranch
@@ -41,14 +41,14 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 		return err
 	}
 	b.state = branchGone
-	_, _, err = f.change(ctx, name, b, b) // who has changed it since has cleared it too
+	_, _, err = f.change(ctx, name, b, b) // another caller that changed it since has cleared it too
 	return err
 }
 
-// retire makes a branch one that nobody can open any more, unless others need it.
+// retire makes a branch impossible to open, unless others need it.
 //
-// Whoever makes a branch from it pins its files first, and then sees whether it is being dropped. Here it is being
-// dropped first, and then the pins are looked at. So one of the two sees the other.
+// Clone pins the files first, and then checks whether the branch is being dropped. retire first marks the branch as
+// being dropped, and then reads the pins. So one of the two sees the other.
 func (f *family) retire(ctx context.Context, name string, b branch) (branch, error) {
 	u := &users{f: f, pins: newPins(f, b.site), gone: map[site]bool{"": false, b.site: false}}
 	if err := u.none(ctx, b); err != nil && b.state == branchThere {
@@ -77,7 +77,7 @@ func (f *family) retire(ctx context.Context, name string, b branch) (branch, err
 	return b, next(branchDropped)
 }
 
-// users are those who may need files of a branch.
+// users are the checkpoints and branches that may need files of a branch.
 type users struct {
 	f    *family
 	pins *pins
@@ -85,10 +85,9 @@ type users struct {
 }
 
 // none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
-// through it. On its way it deletes what stands in the names of branches that are gone, which a delayed request has put
-// there, or the drop of one that broke off has left. It is a LIST and, the first time, a GET for each checkpoint and
-// each pin, and a LIST and two GET for each other branch that has any, and what unpin says for each pin of one that is
-// gone.
+// through it. It also deletes checkpoints and pins of branches that are gone: a delayed request has put them there, or
+// an interrupted drop has left them. It is a LIST; the first time also a GET for each checkpoint and each pin, and a
+// LIST and two GET for each other branch that has any. For each pin of a branch that is gone, see unpin.
 func (u *users) none(ctx context.Context, b branch) error {
 	f, p, gone := u.f, u.pins, u.gone
 	if err := p.look(ctx); err != nil {
@@ -101,7 +100,7 @@ func (u *users) none(ctx context.Context, b branch) error {
 			if err != nil {
 				return err
 			}
-			// A branch is there before anything is put there in its name, and its site never comes back.
+			// A branch is registered before its first checkpoint or pin, and its site is never used again.
 			is = other.site != c.site || other.state >= branchDropped
 			gone[c.site] = is
 		}
@@ -125,11 +124,11 @@ func (u *users) none(ctx context.Context, b branch) error {
 	return nil
 }
 
-// clear deletes all that a branch has that nobody can open, once its writer is fenced, and whoever is making it. Fences
-// stay: 80 bytes for each time that it was opened.
+// clear deletes all objects of a branch that cannot be opened, after it has fenced its writer and any Clone that makes
+// it. Fences stay: 80 bytes for each time that it was opened.
 //
-// Who was opening it when it was dropped may come to put a fence later than here. It is the writer only if it then sees
-// the newest data: so its fence is there before the last of the data is gone, and is seen here afterwards.
+// A writer that was opening it when it was dropped may put a fence after this one. It is the writer only if it then
+// sees the newest data. So its fence is there before the last of the data is gone, and clear sees it afterwards.
 func (f *family) clear(ctx context.Context, b branch) error {
 	s := f.sequence(b.site, b.store)
 	for {
@@ -156,9 +155,9 @@ func (f *family) clear(ctx context.Context, b branch) error {
 	}
 }
 
-// removeBefore deletes the sorted files of a branch, and the entries before a fence but for fences, which tell a writer
-// that somebody has taken over. Later entries are those of a writer who is not fenced yet: where they were, the next
-// fence would not stop it.
+// removeBefore deletes the sorted files of a branch, and the data before a fence. It keeps fences, which stop earlier
+// writers. It keeps later entries too, because their writer is not fenced yet: a fence in one of their slots would not
+// stop it.
 func (f *family) removeBefore(ctx context.Context, b branch, s *Sequence, fence uint64) error {
 	for o, err := range f.store.List(ctx, b.site.prefix(), "") {
 		if err != nil {
@@ -174,8 +173,8 @@ func (f *family) removeBefore(ctx context.Context, b branch, s *Sequence, fence 
 	return nil
 }
 
-// fenceOff puts a fence behind what was seen of a branch, where its first entry would be if there is none, and returns
-// its slot.
+// fenceOff puts a fence after what l shows of a branch, in the slot of its first entry if there is none. It returns the
+// fence's slot.
 func fenceOff(ctx context.Context, s *Sequence, l *Look) (slot uint64, err error) {
 	l.Last = max(l.Last, firstSlot-1)
 	w, err := s.Fence(ctx, l, func(context.Context) error { return nil })

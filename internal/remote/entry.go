@@ -15,7 +15,7 @@ import (
 //	16  sequence  u32      CRC-32C of the sequence's prefix, at place (0, 0)
 //	20  zero      u32
 //	24  store     u64      of data: random number of the store, not 0; of a fence: 0
-//	32  slot      u64      from 1 on
+//	32  slot      u64      1 or more
 //	40  epoch     u64      the slot of the writer's fence, at most this one
 //	48  nonce     16 bytes of the writer, random
 //	64  value     u64      of data: the body's length; of a fence: the slot of the newest data before it, 0 if
@@ -23,7 +23,7 @@ import (
 //	72  checksum  u32      of bytes 0..71, at place (0, 0)
 //	76  zero      u32
 //
-// A fence is a header and no more, 80 bytes. Data has 84 at least, so that a listing tells them apart:
+// A fence is a header and no more, 80 bytes. Data has at least 84, so a listing distinguishes them:
 //
 //	80      body
 //	80 + n  checksum  u32  of the body, at place (store, slot)
@@ -136,7 +136,7 @@ func decodeHeader(b []byte, key string) (kind uint32, value uint64, err error) {
 	return kind, binary.LittleEndian.Uint64(b[64:]), nil
 }
 
-// sizeOf returns how many bytes the object has whose first bytes are b, as far as they tell.
+// sizeOf returns the size of an object that begins with b, if b tells.
 func sizeOf(b []byte) (uint64, bool) {
 	kind, value, err := decodeHeader(b, "")
 	if err != nil || kind == kindFence || value > 1<<62 {

@@ -8,9 +8,9 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// What calls fail with, beside the errors of package objstore and base.ErrCorruption; to be matched with errors.Is.
+// Errors of calls, in addition to those of package objstore and base.ErrCorruption; match them with errors.Is.
 var (
-	// ErrFenced says that somebody else has opened the sequence for writing since. The error is a *FencedError.
+	// ErrFenced says that another writer has opened the sequence since. The error is a *FencedError.
 	ErrFenced = errors.New("siftkv: another writer has taken over")
 
 	// ErrMoved says that the sequence has grown, and was trimmed, since its end was looked up: look it up again.
@@ -23,7 +23,7 @@ var (
 	ErrClosed = base.ErrClosed
 )
 
-// A FencedError says who has taken over. It matches ErrFenced.
+// A FencedError names the writer that has taken over. It matches ErrFenced.
 type FencedError struct {
 	Key   string // of the object that stood in the way
 	Own   uint64 // the epoch of the writer that was fenced

@@ -34,15 +34,15 @@ func (f *family) sequence(at site, store uint64) *Sequence {
 	return s
 }
 
-// random returns a number that nobody else has.
+// random returns a unique number.
 func random() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// put puts an object that nobody else puts there. An error matches objstore.ErrUnknown unless the object is not there
-// and never will be.
+// put puts an object under a key that no other caller uses. An error matches objstore.ErrUnknown unless the object is
+// not there and never will be.
 func (f *family) put(ctx context.Context, key string, object []byte) error {
 	var unknown error
 	for tries := 0; ; tries++ {

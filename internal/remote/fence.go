@@ -12,11 +12,10 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Open makes the caller the sequence's writer, with an epoch higher than all before, and returns the newest data,
-// whose Slot is 0 if there is none: what the writers before have put, all of it, as none of them puts anything from
-// now on.
+// Open makes the caller the sequence's writer, with an epoch higher than all before. It returns the newest data; its
+// Slot is 0 if there is none. Nothing follows that data, because earlier writers can put nothing any more.
 //
-// It is Look and Fence, again if need be, and a GET beside the latter's last requests.
+// It is Look and Fence, again if need be, and a GET parallel to the last requests of Fence.
 func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
 	for err = ErrMoved; errors.Is(err, ErrMoved); {
 		l, failed := s.Look(ctx)
@@ -37,18 +36,17 @@ func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error
 	return w, newest, nil
 }
 
-// Fence puts a fence into the first free slot after what the caller has seen, so that who was writing puts nothing any
-// more, and returns who may put now. What it finds on its way is in l then. The last of several who do so at once is
-// the writer. Beside its last requests it calls read, which reads what the caller needs of what is there: the newest
-// data at least, which says which store it is.
+// Fence puts a fence into the first free slot after the end in l, so that earlier writers can put nothing any more, and
+// returns the new writer. It adds the entries that it finds to l. Of several concurrent callers, the last is the
+// writer. Parallel to its last requests it calls read, which must read the newest data at least: that tells which store
+// it is.
 //
 // The error matches ErrMoved if entries after the end had been trimmed meanwhile: the caller looks again. It matches
 // objstore.ErrUnconditional if the store ignores conditions. After other errors the fence may be there or not, or
-// appear later, which harms nobody.
+// appear later, which does no harm.
 //
-// It is a PUT, and a PUT and a GET more for each entry found; then, beside each other, a LIST, to see that the slot
-// was not one that had been trimmed, a PUT, to see that the store honours conditions, and a GET if a thousand fences
-// follow the newest data.
+// It is a PUT, and a PUT and a GET more for each entry found. Then, in parallel: a LIST, to see that the slot had not
+// been trimmed; a PUT, to see that the store honours conditions; and a GET if a thousand fences follow the newest data.
 func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Context) error) (*Writer, error) {
 	fence := Entry{Fence: true}
 	_, _ = rand.Read(fence.nonce[:]) // never fails
@@ -76,10 +74,10 @@ func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Con
 	return newWriter(s, fence), nil
 }
 
-// settle does what has to be done when a fence was put, side by side.
+// settle verifies a fence that was put, checks conditions and calls read, in parallel.
 //
-// That the store ignores conditions is said of it only if the fence stands at the end. In a slot that had been trimmed,
-// a delayed request to delete the data may have deleted the fence.
+// It returns ErrUnconditional only if the fence is at the end. In a slot that had been trimmed, a delayed request to
+// delete the data may have deleted the fence.
 func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
@@ -109,7 +107,7 @@ func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx cont
 	case ignored != nil:
 		return ignored
 	case isMissing(failed) || errors.Is(failed, base.ErrCorruption):
-		// What the newest data needs is there, unless somebody has taken over since and gone on.
+		// The newest data is complete, unless another writer has taken over since and continued.
 		if err := s.verify(outer, fence); err != nil {
 			return err
 		}
@@ -118,10 +116,10 @@ func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx cont
 	return failed
 }
 
-// verify makes sure that a fence that was just put stands at the end. Whoever looks for the end and stalls may find a
-// slot free because its data was put and deleted meanwhile. As data is deleted only when newer data is there, a
-// listing that begins now shows something newer then; unless all of it was deleted, with the branch: so the newest data
-// that was seen has to be there. It is a LIST, and a GET if a thousand fences follow that data, or the listing lags.
+// verify makes sure that a fence that was just put is at the end. If the writer stalled after it found the end, the
+// slot may be free because its data was put and deleted meanwhile. Data is deleted only after newer data was put, so a
+// listing that begins now shows that. Only a drop of the branch deletes all data: so the newest data that was seen must
+// still be there. It is a LIST, and a GET if a thousand fences follow that data, or the listing lags.
 func (s *Sequence) verify(ctx context.Context, fence Entry) error {
 	listed, there := 0, fence.newest == 0
 	for o, err := range s.store.List(ctx, s.prefix, "") {

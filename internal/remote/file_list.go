@@ -11,8 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A fileList is what a store's directory has, but for the contents of sorted files, blob files and logs. Its
-// encoding is
+// A fileList is what a store's directory has, except the contents of sorted files, blob files and logs. Its encoding is
 //
 //	uvarint  the format's version: 1, or 2 if there are blob files
 //	bytes    CURRENT
@@ -23,15 +22,15 @@ import (
 //	uvarint  the number of sorted files; then for each the number, as above, which of them wrote it, and the size
 //	uvarint  in version 2, the number of blob files, not 0; then for each the same
 //	uvarint  the id of the directory, on some machine's disk, that has the logs; 0: they are in the object store
-//	uvarint  the epoch of whoever wrote the list
-//	bytes    what that one calls the directory: for people
+//	uvarint  the epoch of the writer of the list
+//	bytes    what that writer calls the directory: for people
 //	uvarint  the number of logs in the directory that have records; then the number of each, as above
-//	uvarint  the number of directories whose logs have ended; then for each the id, and the epoch of who ended them
+//	uvarint  the number of directories whose logs have ended; then for each the id, and the epoch of its last writer
 //
 // where bytes are preceded by their length. It is in an entry of a sequence, which has a checksum.
 //
-// Who knows version 1 only refuses a store with blob files by the version, as it would lose them: and a checkpoint with
-// such files too, for whose sake it deletes nothing.
+// A release that knows version 1 only would lose blob files, so the version makes it refuse such a store. It cannot
+// read such a checkpoint either, and then deletes nothing.
 type fileList struct {
 	current  string // the text of CURRENT
 	manifest []byte
@@ -239,7 +238,7 @@ func (d *listDecoder) bytes() []byte {
 	return b
 }
 
-// count returns a number of things that have at least so many bytes each.
+// count returns a number of items that have at least least bytes each.
 func (d *listDecoder) count(least uint64) uint64 {
 	n := d.uvarint()
 	if n > uint64(len(d.b))/least {

@@ -2,8 +2,8 @@ package remote
 
 import "sync"
 
-// Who has written a table opens it at once: its end, with the filter and the index, need not be fetched, as it was in
-// memory a moment ago.
+// A table is opened right after it was written. Its end, with the filter and the index, is still in memory, and need
+// not be fetched.
 
 // mostFreshEnd bounds what is kept of a file, in bytes: the end of a table has a fiftieth of it, of tiny entries a
 // tenth.
@@ -24,7 +24,7 @@ type freshEnd struct {
 	data []byte
 }
 
-// add takes over data, the end of a file from an offset on.
+// add takes over data, the end of a file beginning at offset from.
 func (k *freshEnds) add(name string, from int64, data []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -24,7 +24,7 @@ type FSOptions struct {
 	Objects objstore.Store
 	Root    string        // the directory that the store's files seem to be in
 	Local   vfs.FS        // has all other directories
-	Grace   time.Duration // how long readers may go on with what nobody else needs
+	Grace   time.Duration // how long readers may use objects that the store no longer needs
 	Logs    LogOptions    // Patience is for lists of files too
 	Tables  TableOptions
 	Log     *slog.Logger
@@ -32,12 +32,12 @@ type FSOptions struct {
 	// Patience is how long the pauses between tries of a request may be together. Default: Logs.Patience.
 	Patience time.Duration
 
-	// Branch is the name of a branch; empty: the main one. Checkpoint is that of one of its checkpoints, whose files
-	// are those that the directory has, for ever; empty: it has what the branch has.
+	// Branch is the name of a branch; empty: the main one. Checkpoint is that of one of its checkpoints: the directory
+	// has its files, for ever; empty: it has those of the branch.
 	Branch, Checkpoint string
 
-	// Writes says that whoever opens the store will take the exclusive lock. Before that, the only file to be seen is
-	// CURRENT, if there is a store.
+	// Writes says that the caller will take the exclusive lock. Before that, only CURRENT is visible, if there is a
+	// store.
 	Writes bool
 
 	CacheDir  string // of Local, for what was read of sorted files and blob files
@@ -45,50 +45,49 @@ type FSOptions struct {
 
 	LogDir     string // of Local, for logs; or where logs may be that the store needs; "": nowhere
 	LocalLog   bool   // logs are put into LogDir, and not into the object store
-	AbandonLog bool   // whoever takes the store over gives up logs that are elsewhere, and sets aside stale ones
+	AbandonLog bool   // a new writer abandons logs that are elsewhere, and renames stale ones
 	Place      string // what LogDir is called in lists of files, for people on other machines
 }
 
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
 // has what a directory on a disk would have, in this form:
 //
-//   - a sorted file or a blob file is an object, which Sync puts there. Its name has the writer's epoch and nonce,
-//     so that no two writers ever give objects the same name;
-//   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in
-//     a directory on the local disk, which the list of files names;
-//   - CURRENT, the manifest that it names, and the list of files are in an entry of the same
-//     sequence, which is put there when CURRENT is replaced and when that manifest is synced. The
-//     first CURRENT of a writer waits for the next entry if it names the files that were there;
-//   - all other files are in memory, and gone with the process: they tell a writer what a crash
-//     has left behind, and here nothing is left behind that the list of files does not have.
+//   - a sorted file or a blob file is an object, which Sync puts there. Its name has the writer's epoch and nonce, so
+//     no two writers use the same name.
+//   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in a
+//     directory on the local disk, which the list of files names.
+//   - CURRENT, its manifest, and the list of files are in an entry of the same sequence. It is put when CURRENT is
+//     replaced and when that manifest is synced. The first CURRENT of a writer waits for the next entry if it names the
+//     files that were there.
+//   - all other files are in memory only. On a disk they tell a writer what a crash has left behind; here the list of
+//     files has all that is left.
 //
-// An exclusive lock fences all writers before: none of their files is in a list of files from
-// then on, and their logs do not grow. Nobody is kept out: who comes later fences this one,
-// whose calls then fail with ErrFenced. A shared lock holds nothing.
+// An exclusive lock fences all earlier writers: they can publish no file any more, and their logs do not grow. It keeps
+// no writer out: the next one fences this one, whose calls then fail with ErrFenced. A shared lock does nothing.
 //
-// Whoever has no exclusive lock reads. Opening CURRENT asks the object store for what is new, and
-// everything else is as it was then.
+// An FS without the exclusive lock is a reader. Opening CURRENT reads the newest state from the object store; all other
+// files are as of then.
 type FS struct {
 	o      FSOptions
-	ctx    context.Context // ends when the lock is given back
+	ctx    context.Context // ends with Interrupt, Abort or Close
 	cancel context.CancelFunc
 	family *family
 	cache  *diskcache.Cache
-	small  vfs.FS // all files but sorted ones and blob files; logs that are being written are empty here
+	small  vfs.FS // all files except sorted ones and blob files; logs that are being written are empty here
 	now    func() time.Time
 	long   func(log uint64) // see WatchLogs
 	lost   atomic.Bool      // the next refresh looks by a listing
 	span   atomic.Pointer[span]
 
-	refreshing sync.Mutex // of who reads what is new; it is taken before mu
-	look       *Look      // of who will be the writer
+	refreshing sync.Mutex // held to read what is new; it is locked before mu
+	look       *Look      // of an FS that will be the writer
 	at         mark
 	saved      uint64 // the number of the checkpoint that was read
 	growing    map[string]*growing
 	abandoned  []AbandonedLog
 
 	mu     sync.Mutex
-	seq    *Sequence // nil: it is not known where the branch is; only who refreshes sets it
+	seq    *Sequence // nil: it is not known where the branch is; set while refreshing is held
 	site   site
 	list   fileList
 	tables *Tables   // nil: nothing is known of the store
@@ -115,11 +114,11 @@ func NewFS(o FSOptions) *FS {
 // Local returns the file system of all other directories.
 func (f *FS) Local() vfs.FS { return f.o.Local }
 
-// Interrupt ends all requests but those for sorted files and blob files, now and later: whoever waits for one, to read
-// what is new, gets an error.
+// Interrupt ends all requests, now and later, except those for sorted files and blob files. A call that waits for one
+// gets an error.
 func (f *FS) Interrupt() { f.cancel() }
 
-// Abort ends all requests, now and later: nobody can use f any more, but for Close.
+// Abort ends all requests, now and later: f is of no use any more, except for Close.
 func (f *FS) Abort() {
 	f.cancel()
 	if t := f.storedFiles(); t != nil {

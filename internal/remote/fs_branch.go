@@ -2,7 +2,7 @@ package remote
 
 import "context"
 
-// locate finds where the branch is, once. Whoever calls it refreshes.
+// locate finds where the branch is, once. The caller holds refreshing.
 func (f *FS) locate(ctx context.Context) error {
 	if f.seq != nil {
 		return nil

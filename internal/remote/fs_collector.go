@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A collector deletes what a writer's list of files does not need any more, once readers have had
-// their time to notice: sorted files and blob files that were removed, and entries before the last list of
-// files and before what its logs need, except those that the list is an edit of. Only what a list
-// that was published does without is deleted, and of files that no list has only those of earlier
-// epochs, whose writers can publish no more: so nothing is deleted that anybody's list needs, or
-// ever can need, however late this writer notices that it was fenced.
+// A collector deletes what a writer's list of files does not need any more, after a grace for readers: removed sorted
+// files and blob files, and old entries. It keeps the entries since the last list of files, those that its logs need,
+// and those that the list is an edit of.
 //
-// What earlier writers have left behind it deletes when the first list is published, by the times that the object
-// store keeps (see garbage.go).
+// It deletes a file only after a published list omits it, and a file that no list has only if its epoch is earlier:
+// that writer can publish no more. So no list needs a deleted object, now or later, even if this writer was fenced and
+// has not noticed.
+//
+// When the first list is published, it deletes what earlier writers have left behind (see garbage.go).
 //
 // It sends no requests while nothing changes.
 type collector struct {
@@ -27,13 +27,13 @@ type collector struct {
 	done     sync.WaitGroup
 	inherits bool // earlier writers may have left something behind
 
-	turn    chan struct{} // has a token unless somebody removes files, who owns pins and orphans
+	turn    chan struct{} // has a token unless files are being removed; its owner owns pins and orphans
 	pins    *pins
 	orphans uint64 // removals since those of earlier writers were first looked for, that one too
 
 	mu        sync.Mutex
 	files     []removedFile // oldest first
-	pinned    []removedFile // that checkpoints need, or may need, or that could not be deleted
+	pinned    []removedFile // that checkpoints need or may need, or that could not be deleted
 	lists     []publication // oldest first
 	timer     *time.Timer
 	armed     bool          // the timer runs, or what it calls
@@ -91,7 +91,7 @@ func (c *collector) stop() {
 	c.done.Wait()
 }
 
-// file hands in a sorted file or a blob file that no list needs from the next one on.
+// file hands in a sorted file or a blob file that the next list and later ones omit.
 func (c *collector) file(num uint64, f file) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,7 @@ func (f *FS) Garbage() (files int, bytes int64, failed uint64) {
 	return files, bytes, c.failed
 }
 
-// collect deletes what was given up before a moment.
+// collect deletes what was removed or replaced before a moment.
 func (c *collector) collect(before time.Time) error {
 	c.mu.Lock()
 	var due []removedFile
@@ -184,7 +184,7 @@ func (c *collector) collect(before time.Time) error {
 	for len(c.lists) > 0 && !c.lists[0].at.After(before) {
 		last, c.lists = c.lists[0], c.lists[1:]
 	}
-	c.again = len(c.files) > 0 || len(c.lists) > 0 // what these have given up is not due yet
+	c.again = len(c.files) > 0 || len(c.lists) > 0 // the objects that these dropped are not due yet
 	c.mu.Unlock()
 
 	errs := []error{c.removeFiles(due)}

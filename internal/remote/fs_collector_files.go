@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// removeFiles deletes sorted files and blob files that were given up so long ago that all readers have noticed, and
-// those of earlier writers that are in no list, but for those that a checkpoint names. Files of other branches it
-// never deletes.
+// removeFiles deletes removed sorted files and blob files after the grace, and files of earlier writers that no list
+// has. It keeps those that a checkpoint names, and never deletes files of other branches.
 //
-// The listing of the checkpoints begins when a list without the files has been published, and the grace is over.
-// Whoever makes a checkpoint sees, when it is there, that the newest list needs all of its files: so each list that
-// does without one is published later, and the listing shows the checkpoint. See docs/adr/0024 for the rest.
+// The listing of the checkpoints begins after a list without the files was published, and the grace has passed.
+// CreateCheckpoint puts the checkpoint, and then sees that the newest list needs all of its files. So each list that
+// omits one is published later, and the listing shows the checkpoint. See docs/adr/0024 for the rest.
 func (c *collector) removeFiles(due []removedFile) error {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
@@ -30,7 +29,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 		due = append(due, orphans...) // what cannot be deleted now is kept
 	}
 	c.orphans++
-	foreign := c.foreign() // before the look: no checkpoint that is made later has a file that was given up before
+	foreign := c.foreign() // before the look: a checkpoint that is made later has no file that was removed before
 	if err := c.pins.look(c.ctx); err != nil {
 		c.keep(due)
 		return err
@@ -53,8 +52,8 @@ func (c *collector) removeFiles(due []removedFile) error {
 	return errors.Join(append(errs, c.unpin(foreign))...)
 }
 
-// removalsPerSearch is how many removals there are for one that looks for orphans: a writer that was fenced may still
-// be uploading a file, and a request that was delayed may put one there, when the first has looked.
+// One removal in removalsPerSearch looks for orphans. The first look may miss some: a fenced writer may still be
+// uploading a file, or a delayed request may put one.
 const removalsPerSearch = 64
 
 // keep hands in again what could not be deleted, for the next time that there is something to collect.
@@ -80,9 +79,8 @@ func (c *collector) recheck() {
 	}
 }
 
-// findOrphans returns the sorted files and blob files of earlier writers that are not in the list of files: those of
-// flushes and compactions that came to nothing, and those that they had no time to delete. It is a LIST for a thousand
-// files.
+// findOrphans returns the sorted files and blob files of earlier writers that are not in the list of files: output of
+// failed flushes and compactions, and files that were not deleted in time. It is a LIST for a thousand files.
 func (c *collector) findOrphans(due []removedFile) (found []removedFile, err error) {
 	f, by := c.w.f, c.w.author
 	for o, err := range f.storedFiles().List(c.ctx, by.site.files()) {
@@ -114,9 +112,9 @@ func (c *collector) waits(is func(removedFile) bool) bool {
 	return slices.ContainsFunc(c.files, is)
 }
 
-// unpin gives up what the branch has kept of others, if neither it nor what was made from it needs their files any
-// more. foreign says whether it did when the checkpoints were looked at: a file that was given up since may be in one
-// that was made since.
+// unpin releases the branch's pins if neither it nor its checkpoints and derived branches need files of others. foreign
+// says whether the branch itself did before the checkpoints were read: a file that was removed since may be in a newer
+// checkpoint.
 func (c *collector) unpin(foreign bool) error {
 	if len(c.pins.own) == 0 || foreign || c.pins.derived() {
 		return nil

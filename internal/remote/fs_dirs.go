@@ -35,8 +35,8 @@ func (f *FS) List(dir string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// find reads what there is, for a reader. For who will be the writer it only looks whether there is a store, and
-// returns what can be seen of it: it is read when nobody writes to it any more. That is one LIST.
+// find reads the state, for a reader. For a future writer it only checks whether there is a store, and returns the
+// visible names: the state is read after earlier writers are fenced. That is one LIST.
 func (f *FS) find() (names []string, only bool, err error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
@@ -63,7 +63,7 @@ func (f *FS) MkdirAll(dir string) error {
 	return f.o.Local.MkdirAll(dir)
 }
 
-// SyncDir implements vfs.FS: names come with what they name, but for logs on the local disk.
+// SyncDir implements vfs.FS: names are durable with their files, except those of logs on the local disk.
 func (f *FS) SyncDir(dir string) error {
 	if f.isRoot(dir) {
 		w := f.asWriter()

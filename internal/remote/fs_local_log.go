@@ -10,12 +10,11 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// examineLogs returns an error if the logs that the newest list of files needs are not in w's directory, or logs are
-// there that others have given up; unless the caller gives them up too. It comes before w puts its fence, so that
-// whoever has the logs is left in peace. The look may be an earlier one, or nil; the one that is returned is what the
-// verdict is of.
+// examineLogs returns an error if w's directory lacks logs that the newest list of files needs, or has logs that a
+// later writer abandoned, unless AbandonLog is set. It runs before w puts its fence, so that it does not stop a writer
+// that has the logs. The look may be an earlier one, or nil; the verdict is of the returned one.
 //
-// It needs no request that the fence does not need, but does them before.
+// It sends no extra requests: it sends those of the fence earlier.
 func (w *fsWriter) examineLogs(l *Look) (*Look, error) {
 	for earlier := l != nil; ; earlier = false {
 		home, err := w.newestHome(&l)
@@ -100,8 +99,8 @@ func (w *fsWriter) findLogs(home logHome, store uint64) (logVerdict, error) {
 	return v, err
 }
 
-// takeLogs makes the logs in w's directory those of the store, if the newest list of files says that they are, and
-// else gets them out of the way. The home file has w's epoch from then on.
+// takeLogs makes the logs in w's directory those of the store if the newest list of files names that directory, and
+// otherwise renames or removes them. The home file has w's epoch afterwards.
 func (w *fsWriter) takeLogs() error {
 	f := w.f
 	home, store := f.list.home, f.logStore()
@@ -137,8 +136,7 @@ func (w *fsWriter) takeLogs() error {
 	return w.local.settle(v.here, f.o.LocalLog, f.logStore(), w.author.epoch)
 }
 
-// dropMarkers removes the empty logs that stand for those of a list of files whose bytes are elsewhere, so that a log
-// that is missing shows.
+// dropMarkers removes the empty files that stand for logs whose bytes are elsewhere, so that a missing log shows.
 func (f *FS) dropMarkers() error {
 	names, err := f.small.List(f.o.Root)
 	if err != nil {
@@ -169,16 +167,16 @@ func (w *fsWriter) logHome() (home logHome, err error) {
 	return home, err
 }
 
-// ReleaseLog says that all writes are in sorted files: the next list of files that is published needs no log, so that
-// the store can be opened on any machine. No log can be created any more.
+// ReleaseLog says that all writes are in sorted files. The next published list of files needs no log, so any machine
+// can open the store. No log can be created any more.
 func (f *FS) ReleaseLog() {
 	if w := f.asWriter(); w != nil {
 		w.released.Store(true)
 	}
 }
 
-// MissingLogs returns the paths of logs with numbers from oldest on that had records when the newest list of files
-// was published, and are not in the directory that has the logs.
+// MissingLogs returns the paths of logs with numbers of at least oldest that had records when the newest list of files
+// was published, and are not in the log directory.
 func (f *FS) MissingLogs(oldest uint64) (names []string) {
 	if w := f.asWriter(); w != nil {
 		for _, num := range w.missing {
@@ -190,7 +188,7 @@ func (f *FS) MissingLogs(oldest uint64) (names []string) {
 	return names
 }
 
-// AbandonedLogs returns the logs that were given up when the store was taken over.
+// AbandonedLogs returns the logs that were abandoned when the store was taken over.
 func (f *FS) AbandonedLogs() []AbandonedLog { return f.abandoned }
 
 // localLog returns the directory of a log that is there; nil if it is elsewhere.
@@ -201,8 +199,8 @@ func (f *FS) localLog(num uint64) *localLog {
 	return nil
 }
 
-// logStore returns the number that tells a directory that has the logs of this branch from others': that of the store,
-// and of the branch; 0 if the store is not known yet.
+// logStore returns the number that identifies a log directory of this branch: the store's XOR the branch's; 0 if the
+// store is not known yet.
 func (f *FS) logStore() uint64 {
 	if f.seq.Store() == 0 {
 		return 0

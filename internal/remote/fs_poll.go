@@ -7,14 +7,14 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A poll looks at the end by a listing, in place of the next slot, when so many in a row have found nothing, and when
-// the one before is so long ago: then the next slot may have been deleted with newer data behind it.
+// A poll lists the end instead of reading the next slot if pollsPerList polls in a row have found nothing, or the last
+// poll is longAgo. Then the next slot may have been deleted, with newer data after it.
 const (
 	pollsPerList = 64
 	longAgo      = time.Minute
 )
 
-// few is how many entries a poll reads one after the other before it looks how many there are.
+// few is how many entries a poll reads one after the other before it lists the rest.
 const few = 4
 
 // A mark is how far a reader has read.
@@ -23,13 +23,13 @@ type mark struct {
 	list  uint64    // the slot of the list of files
 	files *fileList // that list, from which a reader goes on; nil: it has none
 	epoch uint64    // of the last data, or of one before
-	fresh bool      // nobody has asked since the first reading
+	fresh bool      // no refresh since the first reading
 	polls int       // in a row that found nothing
 	last  time.Time // of a poll
 }
 
-// load reads what there is, unless that was done: see Look and state for the requests. Where there is no store, there
-// is nothing to read, and whoever comes later asks again. A writer's files are its own.
+// load reads what there is, unless that was done: see Look and state for the requests. If there is no store, the next
+// call looks again. A writer's files are its own.
 func (f *FS) load() error {
 	if f.at.next > 0 || f.asWriter() != nil {
 		return nil
@@ -55,10 +55,10 @@ func (f *FS) load() error {
 	return nil
 }
 
-// refresh reads what is new, for a reader: one request for the next slot, and one more for each entry that is new.
-// If there are more than a few, it is a LIST, and what its end needs, side by side. One refresh of 64 that find
-// nothing, and one that comes a minute after the one before, is a LIST in place of the request for the next slot. One
-// whose requests end so late is a LIST more: an earlier answer says nothing of what was written and deleted meanwhile.
+// refresh reads what is new, for a reader: one request for the next slot, and one more for each entry that is new. If
+// there are more than a few, it is a LIST, and what its end needs, side by side. One refresh of 64 that find nothing,
+// and one a minute (or the grace, if that is less) after the one before, is a LIST in place of the request for the next
+// slot. A refresh that takes that long is a LIST more: its first answer misses later changes.
 func (f *FS) refresh() error {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
@@ -112,8 +112,8 @@ func (f *FS) polled(now time.Time, found int, err error) {
 }
 
 // LookAgain makes the next refresh look for the newest entries by a listing. A reader that has lost a file, or finds
-// writes missing in the logs, has to: the next slot may have been deleted with newer data behind it, which no clock
-// tells of a machine that was suspended.
+// writes missing in the logs, must call it. The next slot may have been deleted, with newer data after it, and the
+// clock of a suspended machine does not tell.
 func (f *FS) LookAgain() { f.lost.Store(true) }
 
 // step reads the next slot, and reports whether there was anything.
@@ -128,7 +128,7 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !e.Fence { // whose epoch says nothing: it may be that of one who stalled, where data was trimmed
+	if !e.Fence { // a fence's epoch says nothing: a stalled writer may have put it where data was trimmed
 		if err := f.addEntry(ctx, e); err != nil {
 			return false, err
 		}
@@ -148,7 +148,7 @@ func (f *FS) addEntry(ctx context.Context, e Entry) error {
 	now := slotBody{e.Slot, b}
 	st := &state{slot: b.lists, data: bodies(now)}
 	switch {
-	case b.list != nil || b.edit != nil: // an edit of the list that is there, unless that between was not to be seen
+	case b.list != nil || b.edit != nil: // an edit of the list that is there, unless listings hid one between
 		if err = f.seq.readList(ctx, &Look{}, st, now, f.at); isMissing(err) {
 			err = asCorruption(err)
 		}
@@ -217,5 +217,5 @@ func (f *FS) Within(ctx context.Context) (end func()) {
 	}
 }
 
-// asked returns the context of whoever asks for what is new.
+// asked returns the context for reading what is new.
 func (f *FS) asked() (context.Context, context.CancelFunc) { return f.span.Load().bound(f.ctx) }

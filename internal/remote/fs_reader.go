@@ -82,8 +82,8 @@ func obsolete(logs []uint64, num uint64) bool {
 	return !found && len(logs) > 0 && num < logs[len(logs)-1]
 }
 
-// writeSmall makes data the contents of a file in memory. If that only adds to what was there, who
-// has the file open sees it grow.
+// writeSmall makes data the contents of a file in memory. If that only adds to what was there, open handles see the
+// file grow.
 func (f *FS) writeSmall(name string, data []byte) error {
 	if g := f.growing[name]; g != nil && g.size <= int64(len(data)) {
 		old, err := readAll(f.small, f.join(name))
@@ -113,7 +113,7 @@ func (f *FS) growSmall(name string, data []byte, offset int64) error {
 		g = &growing{w: w}
 		f.remember(name, g)
 	}
-	if offset < 0 || offset > g.size { // who wrote that did not go on from here
+	if offset < 0 || offset > g.size { // there is a gap: bytes between are missing
 		return fmt.Errorf("siftkv: %s has %d bytes, and goes on at %d: bytes between are missing", name, g.size,
 			uint64(offset))
 	}

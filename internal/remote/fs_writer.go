@@ -16,7 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// An fsWriter is who has fenced all writers before.
+// An fsWriter is the writer of a store. It has fenced all writers before.
 type fsWriter struct {
 	f         *FS
 	author    author
@@ -33,8 +33,8 @@ type fsWriter struct {
 	listed bool
 }
 
-// takeOver fences whoever writes to the store. What is there then, is there for good: the list of
-// files that was put there last, and the logs. See openLogs for the requests.
+// takeOver fences the earlier writers. After that, the newest list of files and the logs do not change. See openLogs
+// for the requests.
 func (f *FS) takeOver() (io.Closer, error) {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
@@ -96,14 +96,14 @@ func (w *fsWriter) takeOver() error {
 	return nil
 }
 
-// Close gives the lock back, after it has put there what the logs have.
+// Close flushes the logs, and releases the lock.
 func (w *fsWriter) Close() error {
 	err := errors.Join(w.logs.Flush(), w.logs.Close())
 	w.collector.stop()
 	return errors.Join(err, w.local.close(w.left.Load(), w.f.o.Log))
 }
 
-// createFile returns a sorted file or a blob file, which is in the list of files from its Sync on.
+// createFile returns a sorted file or a blob file. Its Sync adds it to the list of files.
 func (w *fsWriter) createFile(num uint64, blob bool) (vfs.WriteFile, error) {
 	f := file{author: w.author, blob: blob}
 	t := w.f.storedFiles()
@@ -159,7 +159,7 @@ func (w *fsWriter) removeFile(name string, num uint64, blob bool) error {
 	return nil
 }
 
-// createLog returns a log. In the list of files it is from now on.
+// createLog returns a log, and adds it to the list of files.
 func (w *fsWriter) createLog(name string, num uint64) (vfs.WriteFile, error) {
 	if w.released.Load() {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrClosed}
@@ -208,9 +208,9 @@ func (m *manifestFile) Sync() error {
 	return m.w.publish(current)
 }
 
-// setCurrent replaces CURRENT, and publishes the list of files that goes with it. A writer who has found the store in
-// order sets the first one when it has nothing to say: all files are those that were there, but for the manifest, which
-// says the same as the one before, and a log, which is empty. That waits for the next put.
+// setCurrent replaces CURRENT, and publishes the list of files that goes with it. If nothing changed since takeOver,
+// publishing the first CURRENT waits for the next put: it only adds an empty log, and a manifest that says the same as
+// the one before.
 func (w *fsWriter) setCurrent(from, to string) error {
 	w.f.mu.Lock()
 	later := w.listed
@@ -229,9 +229,9 @@ func (w *fsWriter) setCurrent(from, to string) error {
 	return nil
 }
 
-// WatchLogs has long called with the number of a log that has grown to 500 entries, each of which is a request when the
-// store is opened, and again for every 50 more: the log must be flushed. long must not block. It is set before the lock
-// is taken.
+// WatchLogs has long called with the number of a log that has grown to 500 entries, and again for every 50 more. Each
+// entry is a request when the store is opened, so the log must be flushed. long must not block. Call WatchLogs before
+// locking.
 func (f *FS) WatchLogs(long func(log uint64)) { f.long = long }
 
 // LogEntries returns the number of entries that are read for a log when the store is opened; 0 if this is no writer, or
@@ -281,7 +281,7 @@ func (f *FS) Overtaken() error {
 	return nil
 }
 
-// publish puts a list of files there with what is to be CURRENT. It is one request.
+// publish publishes a list of files with current as CURRENT. It is one request.
 func (w *fsWriter) publish(current string) error {
 	if _, err := w.logs.Publish(w.lists(current)); err != nil {
 		return fmt.Errorf("the list of files was not published: %w", err)
@@ -289,7 +289,7 @@ func (w *fsWriter) publish(current string) error {
 	return nil
 }
 
-// lists returns what makes a list of files, with a file that is CURRENT or is to be.
+// lists returns a listMaker with the file current as CURRENT.
 func (w *fsWriter) lists(current string) listMaker {
 	return func(start func(oldest uint64) uint64) (*fileList, error) { return w.nextList(current, start) }
 }

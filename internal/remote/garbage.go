@@ -11,11 +11,10 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Writers that live for less than the grace leave behind what they replaced. It is found by the times that the object
-// store keeps of entries. A list of files that was published a grace ago is one that all readers have had time to
-// notice. A file of an earlier epoch than that of the list, which the list does not have, is in no later list either:
-// each list has files of the one before and files of its own writer. So anyone may delete it, at any time, next to any
-// writer, if no checkpoint names it.
+// Writers that live for less than the grace leave behind what they replaced. The times of entries in the object store
+// show it. All readers have had time to notice a list of files that was published a grace ago. If that list omits a
+// file of an earlier epoch, so do all later lists: each has files of the one before and files of its own writer. So any
+// process may delete that file, at any time, next to any writer, if no checkpoint names it.
 
 // Collected is what a collection has deleted.
 type Collected struct {
@@ -32,10 +31,9 @@ type noticedList struct {
 	before time.Time // when it was there, by the store's clock
 }
 
-// noticed returns the newest list of files that an entry shows to have been published a grace before now, which is a
-// time by the store's clock; nil: there is none, or a writer is deleting it. If now is zero, it is the time of the
-// newest entry. It is a LIST of the entries since then, a GET, and what
-// readList needs.
+// noticed returns the newest list of files that was published a grace before now, by the store's clock; nil: there is
+// none, or a writer is deleting it. If now is zero, it is the time of the newest entry. It is a LIST of the entries
+// since then, a GET, and what readList needs.
 func (s *Sequence) noticed(ctx context.Context, now time.Time, grace time.Duration) (*noticedList, error) {
 	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
 	for o, err := range s.store.List(ctx, s.prefix, "") {

@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Guard returns a store whose calls return an error if those of s panic or call runtime.Goexit. Of a write it matches
-// objstore.ErrUnknown: it may have been performed. Each call has a goroutine of its own, which takes about a
+// Guard returns a store that turns panics and runtime.Goexit in calls of s into errors. That of a write matches
+// objstore.ErrUnknown: the write may have been performed. Each call has a goroutine of its own, which takes about a
 // microsecond.
 func Guard(s objstore.Store) objstore.Store {
 	if g, ok := s.(guard); ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// endOfSlots is more than any sequence will have: objects that claim such slots are nobody's.
+// endOfSlots is more than any sequence will have: objects that claim such slots are ignored.
 const endOfSlots = 1 << 62
 
 // key returns where a slot is. The first 16 digits are the slot's complement, so that listings, which ascend, begin

@@ -40,7 +40,7 @@ func (c *listChain) slot() uint64 {
 	return c.slots[len(c.slots)-1]
 }
 
-// allows reports whether an edit may follow whose entry has a number of bytes.
+// allows reports whether an edit with an entry of size bytes may follow.
 func (c *listChain) allows(size int, o EditLimits) bool {
 	return c.edits+size <= c.whole*o.Percent/100 && len(c.slots) <= min(c.whole/o.Each, o.Max)
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A localLog is the directory on a disk that has a store's logs, or may have some. Its methods but create, open and
-// those after them are for whoever takes the store over.
+// A localLog is the directory on a disk that has a store's logs, or may have some. The methods before create are for
+// taking over or closing the store.
 //
-// The order of things makes that logs and lists of files never contradict each other. The home file is durable before
-// a list names its id, and a list names it before the first log is there. Logs are removed once a list does without
-// them. A list that names another home, and one of a later epoch that names none, makes the logs here stale: somebody
-// has given them up. One that names none and has this directory's epoch makes them worthless: all that they had is in
-// sorted files. So does a later one that remembers that list.
+// This order keeps logs and lists of files consistent. The home file is durable before a list names its id, and a list
+// names it before the first log is there. Logs are removed after a list omits them. A list that names another home, or
+// none in a later epoch, makes the logs here stale: another writer has abandoned them. A list of this directory's epoch
+// that names none makes them worthless: all their writes are in sorted files. So does a later list that remembers that
+// one.
 type localLog struct {
 	fs        vfs.FS
 	dir       string
@@ -39,8 +39,8 @@ type localLog struct {
 	logs map[uint64]struct{} // that are in the directory
 }
 
-// openLocalLog locks the directory of logs and reads what it says of itself. It returns nil if there is none, nor is
-// to be. If another process has it, the error is a *vfs.LockedError.
+// openLocalLog locks the directory of logs and reads what it says of itself. It returns nil if there is none, and none
+// is wanted. If another process has it, the error is a *vfs.LockedError.
 func (f *FS) openLocalLog() (l *localLog, err error) {
 	if f.o.LogDir == "" {
 		return nil, nil
@@ -126,7 +126,7 @@ func (l *localLog) logPath(num uint64) string {
 type logVerdict struct {
 	here  bool     // the logs that the list needs are those in the directory
 	lost  bool     // they are in another
-	stale []uint64 // those in the directory that have records, which somebody has given up
+	stale []uint64 // those in the directory that have records, and were abandoned
 }
 
 // judge compares the directory with a list of files of a store.
@@ -143,8 +143,8 @@ func (l *localLog) judge(list logHome, store uint64) (v logVerdict, err error) {
 	return v, err
 }
 
-// isForeign reports whether the directory has the log of another store. That of a store which came to nothing, so that
-// there is none yet, is nobody's.
+// isForeign reports whether the directory has the log of another store. If store is 0, a home without records does not
+// count: its store was never completed.
 func (l *localLog) isForeign(store uint64) (bool, error) {
 	if l == nil || l.home.id == 0 || l.home.store == store {
 		return false, nil
@@ -153,7 +153,7 @@ func (l *localLog) isForeign(store uint64) (bool, error) {
 	return store != 0 || len(logs) > 0, err
 }
 
-// refusal is the error that a verdict means for whoever does not give logs up; nil if none.
+// refusal is the error that a verdict means unless AbandonLog is set; nil if none.
 func (l *localLog) refusal(v logVerdict, list logHome) error {
 	var err error
 	if v.lost {
@@ -181,7 +181,7 @@ func (l *localLog) refusal(v logVerdict, list logHome) error {
 	return errors.Join(err, e)
 }
 
-// setAside gives logs that are stale names under which nobody takes them for logs, and returns them.
+// setAside renames stale logs to names that are not those of logs, and returns them.
 func (l *localLog) setAside(stale []uint64) (kept []AbandonedLog, err error) {
 	for _, num := range stale {
 		name := l.logPath(num)
@@ -208,7 +208,7 @@ func (l *localLog) setAside(stale []uint64) (kept []AbandonedLog, err error) {
 	return kept, l.fs.SyncDir(l.dir)
 }
 
-// clear removes all logs that are left: nobody needs them, or they have no records.
+// clear removes all logs that are left: they are not needed, or have no records.
 func (l *localLog) clear() error {
 	for _, num := range l.numbers() {
 		if err := l.remove(num); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -218,8 +218,8 @@ func (l *localLog) clear() error {
 	return l.fs.SyncDir(l.dir)
 }
 
-// settle makes the directory that of the writer with an epoch, who keeps its logs here or does not. It goes on with
-// the logs that are here, or begins with none. When it returns, that is durable.
+// settle assigns the directory to the writer with an epoch, with its logs or without any. If the writer keeps no logs
+// here, and there are none, it leaves. The change is durable on return.
 func (l *localLog) settle(here, keep bool, store, epoch uint64) error {
 	next := homeFile{id: l.home.id, store: store, epoch: epoch}
 	if !here {
@@ -256,10 +256,10 @@ func (l *localLog) leave() error {
 	return l.fs.SyncDir(l.dir)
 }
 
-// free gives the directory free.
+// free releases the directory.
 func (l *localLog) free() error { return errors.Join(l.lock.Close(), l.directory.Close()) }
 
-// close gives the directory free. If it is left, nothing of the store stays there.
+// close releases the directory. If left, it removes all that the store has there.
 func (l *localLog) close(left bool, log *slog.Logger) error {
 	if l == nil {
 		return nil
@@ -272,8 +272,7 @@ func (l *localLog) close(left bool, log *slog.Logger) error {
 	return l.free()
 }
 
-// create creates a log. It makes sure that the directory still is what it was: somebody may have replaced it, or what
-// it has.
+// create creates a log. It verifies that the directory and its home file were not replaced.
 func (l *localLog) create(num uint64) (vfs.WriteFile, error) {
 	if err := l.directory.Check(); err != nil {
 		return nil, err
@@ -317,8 +316,8 @@ func (l *localLog) numbers() []uint64 {
 	return slices.Sorted(maps.Keys(l.logs))
 }
 
-// withRecords returns those of the logs in the directory that have records. Such a log stays until a list of files does
-// without it, while one that was made ahead may be given up again.
+// withRecords returns those of the logs in the directory that have records. Such a log stays until a list of files
+// omits it, while an empty one, made in advance, may be removed.
 func (l *localLog) withRecords() (nums []uint64, err error) {
 	for _, num := range l.numbers() {
 		size, err := l.fs.Stat(l.logPath(num))

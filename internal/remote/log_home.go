@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A logHome is where the logs are that a list of files needs, as the list says.
+// A logHome says where the logs that a list of files needs are.
 type logHome struct {
 	id    uint64   // of a directory on a machine's disk; 0: in the object store
 	epoch uint64   // of the writer of the list
@@ -19,13 +19,12 @@ type logHome struct {
 	ended []endedLog
 }
 
-// An endedLog is a directory of which a list of files has said that no log in it is needed any more, by a writer with
-// an epoch who had it. Later lists say so too, as the directory may still have the logs: the process may have died
-// before it had removed them.
+// An endedLog is a directory, as a writer with an epoch had it, whose logs are not needed any more. Later lists of
+// files keep it, because the directory may still have the logs: the process may have died before it removed them.
 type endedLog struct{ id, epoch uint64 }
 
-// mostEnded is how many of them lists of files remember, the last ones: who comes back to a directory later has to say
-// that its logs are to be given up.
+// mostEnded is how many of them, the last ones, a list of files remembers. For an older directory, the caller must set
+// AbandonLog.
 const mostEnded = 16
 
 // end notes that no log in a directory is needed any more.
@@ -40,16 +39,16 @@ func (h *logHome) end(e endedLog) {
 //
 //	siftkv-log format=1 id=0123456789abcdef store=0123456789abcdef epoch=3 crc=89abcdef
 //
-// The id is drawn at random, and drawn anew for logs that do not go on with those before. The epoch is that of the
-// last writer that had the directory: lists of files of higher epochs are of others. The crc is the CRC-32C of all
-// before " crc", bound to (0, 0), in hexadecimal.
+// The id is random, and replaced when logs do not continue those before. The epoch is that of the last writer that had
+// the directory: lists of files of higher epochs are of others. The crc is the CRC-32C of all before " crc", bound to
+// (0, 0), in hexadecimal.
 type homeFile struct{ id, store, epoch uint64 }
 
 const (
 	homeName     = "LOG-HOME"
 	homeLockName = "LOG-LOCK" // the cache in the same directory has LOCK
 	homeVersion  = 1
-	mostHome     = 4096 // bytes: far more than a home file has
+	mostHome     = 4096 // bytes: many more than a home file has
 )
 
 func (h homeFile) encode() []byte {
@@ -80,7 +79,7 @@ var (
 	// ErrLogElsewhere says that the log of the store is in a directory, and that this one is not it.
 	ErrLogElsewhere = errors.New("siftkv: the store's log is on the disk of another machine, or in another directory")
 
-	// ErrLogAbandoned says that the directory has logs that a later writer of the store has given up.
+	// ErrLogAbandoned says that the directory has logs that a later writer of the store has abandoned.
 	ErrLogAbandoned = errors.New("siftkv: the directory has logs that a later writer has given up")
 )
 
@@ -88,8 +87,8 @@ var (
 type LogHomeError struct {
 	Err   error    // ErrLogElsewhere or ErrLogAbandoned
 	Dir   string   // the directory that was given; "" if none was
-	Place string   // where the log is, as who wrote it named it: a machine and a directory
-	Logs  []string // of Dir: what was given up
+	Place string   // where the log is, as its writer named it: a machine and a directory
+	Logs  []string // of Dir: the abandoned logs
 	What  string   // what Dir has instead
 	Cause error    // why Dir cannot say what it is
 }
@@ -117,7 +116,7 @@ func (e *LogHomeError) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// An AbandonedLog is a log that was given up because the caller wanted it so.
+// An AbandonedLog is a log that was abandoned as the caller had asked.
 type AbandonedLog struct {
 	File   string // where it is kept, or was last seen
 	Bytes  int64  // 0 if that is not known

@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// A listMaker makes the list of files as it is now. Of a log number it gets the first slot that is needed if all logs
-// below are not.
+// A listMaker makes the list of files as it is now. start returns the first slot that is needed if logs below oldest
+// are not.
 type listMaker func(start func(oldest uint64) uint64) (*fileList, error)
 
 // Publish puts a list of files there, and with it what is buffered, and returns the slot. After an error that matches
-// objstore.ErrUnknown, the list may be there, or come to be with any later put. It is one put, and the next one: who
-// syncs meanwhile shares it.
+// objstore.ErrUnknown, the list may be there, or appear with any later put. It is one put, the next one: concurrent
+// calls of Sync share it.
 func (l *Logs) Publish(list listMaker) (slot uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -27,23 +27,22 @@ func (l *Logs) Publish(list listMaker) (slot uint64, err error) {
 	return l.put(list)
 }
 
-// PublishLater has the next put take a list of files along: nobody can tell that from a list that was published at
-// once, unless there is no next put.
+// PublishLater has the next put include a list of files. That differs from Publish only if there is no next put.
 func (l *Logs) PublishLater(list listMaker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.due = list
 }
 
-// Unchanged reports whether nothing was written or published but what PublishLater was given.
+// Unchanged reports whether nothing was written, and the list of PublishLater is still unpublished.
 func (l *Logs) Unchanged() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.due != nil && l.written == 0
 }
 
-// put puts what is buffered, with a list of files unless that is nil. The lock is held, but for the put itself, and
-// nothing is being put.
+// put puts what is buffered, with a list of files unless that is nil. The caller holds the lock, and no other put is
+// under way. The lock is released during the put itself.
 func (l *Logs) put(make listMaker) (slot uint64, err error) {
 	chunks, end := l.buffer, l.written
 	for _, c := range chunks {
@@ -127,8 +126,8 @@ func (l *Logs) sinceList() int {
 	return int(l.w.Next() - 1 - l.lists)
 }
 
-// encode returns the body of the entry for a slot. It is called once for each put, before which all that was pending
-// has found its place.
+// encode returns the body of the entry for a slot. It is called once for each put, after any pending entry has its
+// slot.
 func (l *Logs) encode(slot uint64, list *fileList, chunks []chunk) []byte {
 	if at := l.perhaps.slot(); at > 0 && at < slot {
 		l.lists, l.chain = at, l.perhaps // what failed there, or seemed to, is there now
@@ -152,7 +151,7 @@ func (l *Logs) start(oldest uint64) uint64 {
 	return start
 }
 
-// forget gives up what is known of logs with numbers below one, that no list needs any more.
+// forget drops the first slots of logs with numbers below oldest, which no list needs any more.
 func (l *Logs) forget(oldest uint64) {
 	for log := range l.first {
 		if log < oldest {

@@ -14,11 +14,11 @@ import (
 
 // LogOptions of Logs. The zero value has the defaults.
 type LogOptions struct {
-	// MaxBuffered is how many bytes that nobody has synced begin a put by themselves. Default: 8 MiB.
+	// MaxBuffered is how many unsynced bytes begin a put by themselves. Default: 8 MiB.
 	MaxBuffered int
 
-	// Interval is how long bytes that nobody has synced wait for a put. Default: 100 ms; less than 0: until they are
-	// synced, or too many.
+	// Interval is how long unsynced bytes wait for a put. Default: 100 ms; less than 0: until they are synced, or too
+	// many.
 	Interval time.Duration
 
 	// Patience is how long a put is tried, and what a request may take. Default: 1 minute.
@@ -46,7 +46,7 @@ const stopWriting = 4
 
 // Logs are a store's log files in a sequence. What is written to them is put in the order in which it was written,
 // whichever file it went to, so that what survives is all that was written before some moment. One put is under way at
-// a time; who syncs meanwhile shares the next. It is safe for concurrent use.
+// a time; calls of Sync meanwhile share the next. It is safe for concurrent use.
 //
 // Lists of files go the same way, and take along what is buffered. So the newest list and the bytes of logs behind it
 // are what was written before some moment, too.
@@ -68,7 +68,7 @@ type Logs struct {
 	buffer   []chunk
 	buffered int   // bytes in it
 	written  int64 // bytes ever
-	durable  int64 // of these, that are put, or were given up
+	durable  int64 // of these, that are put, or were dropped
 	putting  bool
 	inLine   int       // publications that wait for the next put
 	due      listMaker // what the next put takes along; nil: nothing
@@ -121,7 +121,7 @@ func (l *Logs) Create(number uint64) (vfs.WriteFile, error) {
 	return f, nil
 }
 
-// Writer returns who puts the entries.
+// Writer returns the writer of the entries.
 func (l *Logs) Writer() *Writer { return l.w }
 
 // Flush waits until all that was written before is put. Its error says that a put has failed.
@@ -138,7 +138,7 @@ func (l *Logs) Flush() error {
 	return l.untold
 }
 
-// Close gives up what is not put (see Flush), and breaks all files. A put under way is given up too.
+// Close drops what is not put (see Flush), breaks all files, and cancels a put under way.
 func (l *Logs) Close() error {
 	l.cancel()
 	l.mu.Lock()
@@ -166,7 +166,7 @@ func (l *Logs) step() {
 	_, _ = l.put(l.due)
 }
 
-// fail breaks all open files, and gives up what is buffered. The lock is held.
+// fail breaks all open files, and drops what is buffered. The lock is held.
 func (l *Logs) fail(err error) {
 	l.failures++
 	l.failure = err

@@ -26,8 +26,7 @@ const (
 
 // Look returns where the sequence ends, by what a listing shows: a later entry may be there if listings lag.
 //
-// It is one LIST, of which one page is asked for. If all of that are fences, it is one or two GETs more, however many
-// there are.
+// It is one LIST of one page. If all of that are fences, it is one or two GETs more, however many there are.
 func (s *Sequence) Look(ctx context.Context) (*Look, error) {
 	const tries = 4 // what was listed may be gone already: then something newer is there
 	for try := 1; ; try++ {
@@ -73,7 +72,7 @@ func (s *Sequence) look(ctx context.Context) (*Look, error) {
 	return l, err
 }
 
-// end is Look for who does not need the data: it is one LIST.
+// end is Look without the data: it is one LIST.
 func (s *Sequence) end(ctx context.Context) (*Look, error) {
 	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
 	for o, err := range s.store.List(ctx, s.prefix, "") {
@@ -100,8 +99,8 @@ func (s *Sequence) entry(ctx context.Context, l *Look, slot uint64) (Entry, erro
 	return e, err
 }
 
-// data is entry of a slot that had data. If a fence is there, of somebody who stalled, the data was trimmed: the error
-// is that of an object that is missing.
+// data is entry of a slot that had data. If a stalled writer's fence is there, the data was trimmed: the error is that
+// of a missing object.
 func (s *Sequence) data(ctx context.Context, l *Look, slot uint64) (Entry, error) {
 	e, err := s.entry(ctx, l, slot)
 	if err == nil && e.Fence {
@@ -124,7 +123,7 @@ func (l *Look) sizeOf(slot uint64) int {
 	return guess
 }
 
-// found notes an entry that stands behind what was listed.
+// found notes an entry that follows what was listed.
 func (l *Look) found(e Entry) {
 	l.read[e.Slot], l.Last = e, e.Slot
 	if !e.Fence {
@@ -132,7 +131,7 @@ func (l *Look) found(e Entry) {
 	}
 }
 
-// Newest returns the newest data, whose Slot is 0 if there is none. It is a Look, and a GET.
+// Newest returns the newest data; its Slot is 0 if there is none. It is a Look, and a GET if there is data.
 func (s *Sequence) Newest(ctx context.Context) (e Entry, err error) {
 	err = s.again(func() error {
 		l, err := s.Look(ctx)
@@ -144,8 +143,8 @@ func (s *Sequence) Newest(ctx context.Context) (e Entry, err error) {
 	return e, err
 }
 
-// again repeats what begins with a look at the end, and then finds that something was trimmed meanwhile: as long as
-// each look has shown newer data, and a few times more, as listings may lag.
+// again repeats do, which begins with a Look, while do finds that entries were trimmed meanwhile. It goes on as long as
+// a Look shows newer data, and for a few more tries, as listings may lag.
 func (s *Sequence) again(do func() error) error {
 	const tries = 4
 	newest := uint64(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// pins are the sorted files and blob files of a site that checkpoints name, and what branches keep of others. Each
-// object is read once. They are for one goroutine.
+// pins are the sorted files and blob files of a site that checkpoints and pins of branches name. Each object is read
+// once. They are for one goroutine.
 type pins struct {
 	f     *family
 	site  site
@@ -32,7 +32,7 @@ func newPins(f *family, at site) *pins {
 }
 
 // look brings the pins up to date. It is a LIST of all checkpoints, a thousand objects to a request, and a GET for each
-// that was not there the last time. After an error nothing may be deleted: who knows what it is that cannot be read.
+// that was not there the last time. After an error nothing may be deleted: the unreadable checkpoint may need any file.
 func (p *pins) look(ctx context.Context) error {
 	found, err := p.f.checkpoints(ctx, "checkpoint/")
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *pins) name(num uint64) bool {
 	return false
 }
 
-// derived reports whether a checkpoint of the site's branch, or a branch that was made from it, has files of
-// other sites: then the branch's own pins stay, and so whoever looks for one of them in a listing finds it.
+// derived reports whether a checkpoint of the site's branch, or a branch that was made from it, has files of other
+// sites. Then the branch's own pins stay, so that listings show them.
 func (p *pins) derived() bool {
 	for _, x := range p.known { // the own pins are made from another branch
 		if x.others && x.branch == p.site.number() {
@@ -100,7 +100,7 @@ func (p *pins) derived() bool {
 }
 
 // release deletes the branch's own pins, and the checkpoints that were dropped and that they have kept. It is a DELETE
-// for each, and what unpin says if the branch was made from a checkpoint that is there, which may be dropped just now.
+// for each. If the branch was made from a checkpoint that is still there, and may just be dropped, see unpin.
 func (p *pins) release(ctx context.Context) error {
 	for _, own := range p.own {
 		is := func(c savedCheckpoint) bool { return c.number == own.number && c.name != "" }

@@ -12,8 +12,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// The first request for an object whose size is not known asks for guess bytes; each that follows for at most
-// fetchGrowth times as much as is there, so that a header cannot make its reader allocate what is not there.
+// The first request for an object of unknown size asks for guess bytes. Each later one asks for at most fetchGrowth
+// times the bytes that were read, so that a false header cannot cause a large allocation.
 const (
 	guess       = 64 << 10
 	fetchGrowth = 16

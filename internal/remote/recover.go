@@ -17,12 +17,12 @@ type Log struct {
 
 // openLogs makes the caller the writer of the store in a sequence. take is given what is there: the newest list of
 // files, and the log files that it needs or that are newer. It consumes all data; if the look turns out to have been
-// stale, take is called again, with a later state. The writer before puts nothing from now on. The look may be an
-// earlier one; nil: it has one. An error matches base.ErrCorruption, and names the object, if part of a log is missing.
-// The logs end with ctx.
+// stale, take is called again, with a later state. Earlier writers can put nothing any more. The look may be an earlier
+// one; if it is nil, openLogs calls Look. An error matches base.ErrCorruption, and names the object, if part of a log
+// is missing. The logs end with ctx.
 //
-// It is a Look and a Fence; beside the latter's last requests, one GET if the newest data is a list of files, else two
-// at least, and one for each entry that the logs need.
+// It is a Look and a Fence. Parallel to the last requests of Fence, it is one GET if the newest data is a list of
+// files, else at least two, and one for each entry that the logs need.
 func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions,
 	take func(*state) error) (*Logs, *state, error) {
 	for {

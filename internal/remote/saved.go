@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A saved is the state of a branch at one moment, with nothing that it does not need. It stands for itself: but for
-// the sorted files and the blob files, nothing else has to be read.
+// A saved is the state of a branch at one moment, without anything that it does not need. It is complete: only the
+// sorted files and the blob files must be read in addition.
 type saved struct {
 	list *fileList // its logs begin nowhere: their bytes are in logs
 	num  uint64    // of the manifest in force
@@ -21,7 +21,7 @@ type saved struct {
 	data uint64 // of the newest data there
 }
 
-// now reads the state of the branch whose sequence this is, which has to be there. It is a Look, and what state needs.
+// now reads the state of the sequence's branch, which must exist. It is a Look, and what state needs.
 func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
 	err = s.again(func() error {
 		l, err := s.Look(ctx)
@@ -86,8 +86,8 @@ func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err erro
 	return all, err
 }
 
-// trim takes out what the manifest does not need: sorted files and blob files that the writer has not come to remove,
-// and logs whose writes are in sorted files.
+// trim drops what the manifest does not need: sorted files and blob files that the writer has not removed yet, and logs
+// whose writes are in sorted files.
 func (s *saved) trim() error {
 	live, oldest, err := readManifest(s.list.manifest, s.num)
 	if err != nil {
@@ -158,7 +158,7 @@ func readManifest(data []byte, num uint64) (live map[uint64]manifest.FileKind, o
 	return live, oldest, err
 }
 
-// size returns how many bytes the state keeps from being deleted, beside its own object's.
+// size returns the bytes of the sorted files, blob files and logs.
 func (s *saved) size() (bytes int64) {
 	for _, t := range s.list.files {
 		bytes += t.size

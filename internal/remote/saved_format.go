@@ -16,7 +16,7 @@ import (
 //	16  store     u64      random number of the store
 //	24  number    u64      random; at the end of the key
 //	32  branch    u64      the number at the end of the site whose state it is; 0 of the main branch
-//	40  created   i64      microseconds since 1970 UTC, by the clock of who saved it
+//	40  created   i64      microseconds since 1970 UTC, by the clock of its creator
 //	48  size      u64      bytes of sorted files, blob files and logs that the state has
 //	56  list      u64      length of the list of files
 //	64  logs      u64      length of the logs
@@ -27,8 +27,8 @@ import (
 //	..  the logs: the body of an entry in slot 1 without a list of files
 //	..  checksum  u32      of the logs, at place (store, number + 1)
 //
-// "At place" is what it means in logs: see internal/wal. So who wants to know which files the state needs reads
-// the beginning of the object only.
+// "At place" is what it means in logs: see internal/wal. The beginning of the object is enough to learn which files the
+// state needs.
 
 const (
 	savedMagic   = "SIFTCHK\x00"

@@ -34,7 +34,7 @@ type Sequence struct {
 	trimmed uint64 // below this slot, the last Trim has left no data
 }
 
-// New returns the sequence whose objects' keys begin with prefix, such as "entry/". It sends no requests.
+// New returns the sequence of the objects with a key prefix, such as "entry/". It sends no requests.
 func New(store objstore.Store, prefix string, opts Options) *Sequence {
 	return &Sequence{store: store, prefix: prefix, tag: base.Checksum(0, 0, []byte(prefix)), wait: opts.pause}
 }

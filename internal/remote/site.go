@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// A site is where the objects of a branch are. The main branch has the keys that a store without branches has; any
-// other has a site of its own that is never used again, whatever branches are called: its name, and a random number.
-// So nobody who writes late to a branch that was dropped meets another of the same name. The site of the main branch
-// is empty.
+// A site is where the objects of a branch are. The main branch has the keys of a store without branches. Any other has
+// a site of its own, its name and a random number, which is never used again. So a late writer of a dropped branch
+// never touches a new branch of the same name. The site of the main branch is empty.
 type site string
 
 // siteDigits are those of the number at the end of a site, with the dash before it.
@@ -18,7 +17,7 @@ const siteDigits = 17
 
 func newSite(name string, number uint64) site { return site(fmt.Sprintf("%s-%016x", name, number)) }
 
-// prefix begins the keys of all that a branch has, but for its checkpoints and its entry in the list of branches.
+// prefix begins the keys of all objects of a branch, except its checkpoints and its entry in the list of branches.
 func (s site) prefix() string {
 	if s == "" {
 		return ""
@@ -60,7 +59,7 @@ func (s site) check() bool {
 // ErrInvalidName is matched by errors about names of branches and checkpoints.
 var ErrInvalidName = errors.New("siftkv: invalid name")
 
-// maxName bounds names of branches and checkpoints, in bytes: with what stands behind them they are parts of keys.
+// maxName bounds names of branches and checkpoints, in bytes: with a suffix they are parts of keys.
 const maxName = 48
 
 // checkName returns an error that matches ErrInvalidName unless name can be that of a branch or a checkpoint.

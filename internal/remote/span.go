@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// A span is a stretch of time in which requests end with a context, beside their own. A nil one is over.
+// A span is a stretch of time in which requests end with a context, in addition to their own. A nil one is over.
 type span struct {
 	ctx  context.Context
 	over atomic.Bool

@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A state is what a sequence says of a store: the newest list of files, and the data from the first slot on that its
-// logs need, without what the caller had.
+// A state is what a sequence says of a store: the newest list of files, and the data since the first slot that its logs
+// need, without what the caller had.
 type state struct {
 	list  *fileList // nil: there is none yet, or the caller has it
 	num   uint64    // of the manifest in force
@@ -46,13 +46,13 @@ func bodies(all ...slotBody) iter.Seq2[slotBody, error] {
 	}
 }
 
-// state reads the list of files, and says how to read the data up to the newest that the look shows, for who has all
-// before a slot, and with it a list of files. If something is missing, the error, or that of data, matches
-// objstore.ErrNotExist: it was trimmed, as there are newer entries, or is lost.
+// state reads the list of files, and prepares reading the data up to the newest that the look shows. known is what the
+// caller has read. If something is missing, the error, or that of data, matches objstore.ErrNotExist: it was trimmed,
+// as there are newer entries, or is lost.
 //
-// It is one GET if the newest data is a list of files, as after a store was closed; else one for that list, and if that
-// is an edit, one for each entry of its chain, side by side. The data is one for each entry that the logs need, side by
-// side.
+// It is one GET if the newest data is a whole list of files, as after a store was closed. Else it is one more for that
+// list, and if that is an edit, one for each entry of its chain, in parallel. The data is one for each entry that the
+// logs need, in parallel.
 func (s *Sequence) state(ctx context.Context, l *Look, known mark) (*state, error) {
 	st := &state{span: l.span, data: bodies(), first: map[uint64]uint64{}}
 	if l.Data == 0 {

@@ -9,15 +9,15 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Open returns a file of size bytes for reading, as many as it was written with. It sends no request: that the file
-// is missing shows when it is read. A read of the result is one request; or none for what the cache has, and for the
-// end of a file that was just written: once, which is what opening a table asks for.
+// Open returns a file for reading; size must be that of the file. It sends no request: only a read finds that the file
+// is missing. A read is one request, or none if the cache has the bytes. The end of a file that was just written is in
+// memory until it was read once, as opening a table does.
 func (t *Tables) Open(name string, size int64) vfs.ReadFile { return t.open(name, size, false, nil) }
 
 // OpenBlob is Open of a blob file, of which the cache keeps long reads too, if they are shorter than a part.
 func (t *Tables) OpenBlob(name string, size int64) vfs.ReadFile { return t.open(name, size, true, nil) }
 
-// open is Open, or OpenBlob, of a file whose reads end with a span.
+// open is Open or OpenBlob; reads of the file end with a span.
 func (t *Tables) open(name string, size int64, blob bool, within *span) vfs.ReadFile {
 	f := &tableFile{t: t, name: name, size: size, blob: blob, within: within}
 	f.ctx, f.cancel = context.WithCancel(t.ctx)
@@ -37,8 +37,8 @@ type tableFile struct {
 	closed bool
 }
 
-// ReadAt implements vfs.ReadFile. The store is asked for no byte after the file's end. An error that matches io.EOF
-// means that the object is shorter than the size, or the read goes beyond it.
+// ReadAt implements vfs.ReadFile. It requests no byte after the file's end. An error that matches io.EOF means that the
+// object is shorter than the size, or the read goes beyond it.
 func (f *tableFile) ReadAt(p []byte, off int64) (int, error) { return f.read(p, off, f.t.readAt) }
 
 // ReadAgain implements vfs.Rereader. It is one request.

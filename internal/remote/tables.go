@@ -35,8 +35,8 @@ type TableOptions struct {
 	// Default: 32 MiB; negative: none.
 	KeepBytes int64
 
-	// Cache keeps what is read, also for other stores and after a restart. Nil: nobody does. Whoever opened it
-	// closes it after the tables.
+	// Cache keeps what is read, also for other stores and after a restart. Nil: none. Its owner closes it after the
+	// tables.
 	Cache *diskcache.Cache
 
 	// CacheName tells the files from those of other stores that may be in the cache: it must be another for each
@@ -86,8 +86,8 @@ func (t *Tables) Close() error {
 	return nil
 }
 
-// Remove removes a file, in one request, unless ctx or the tables end before. That there is none is no error. Who reads
-// it meanwhile may find it gone.
+// Remove removes a file, in one request, unless ctx or the tables end before. That there is none is no error.
+// Concurrent reads may fail.
 func (t *Tables) Remove(ctx context.Context, name string) error {
 	t.fresh.drop(name)
 	ctx, cancel := context.WithCancel(ctx)

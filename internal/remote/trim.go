@@ -9,19 +9,18 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// fullTrims is how many calls of Trim there are for one that looks at all slots again, however old, for data that a
-// delayed request has put back.
+// One call of Trim in fullTrims looks at all slots again, for data that a delayed request has put back.
 const fullTrims = 64
 
-// Trim deletes data in slots below one, and returns how many objects. It keeps what is followed by no data up to the
-// slot top written before a time, by the store's clock, and so always the newest data. It keeps the slots in keep
-// too, which are in ascending order. It never deletes a fence.
+// Trim deletes data in slots below a slot, and returns the number of objects. It deletes an entry only if the next
+// data, up to the slot top, was put before olderThan, by the store's clock. So it keeps the newest data. It keeps the
+// slots in keep, which must be in ascending order, and all fences.
 //
-// Whoever looks for the end of the sequence must see data that follows what was deleted: olderThan is further back
-// than listings lag, and than readers take to follow.
+// A reader that looks for the end must see data that follows what was deleted. So olderThan must be longer ago than
+// listings lag, and than readers take to follow.
 //
-// It is a LIST of the slots up to top that the last Trim has not looked at, all of them in the first call and in one of
-// 64, a thousand to a request; and a DELETE for each entry deleted.
+// It is a LIST of the slots up to top that the last Trim has not looked at, a thousand to a request, and a DELETE for
+// each entry deleted. The first call, and one in 64, lists all slots up to top.
 func (s *Sequence) Trim(ctx context.Context, below, top uint64, olderThan time.Time,
 	keep ...uint64) (deleted int, err error) {
 	s.mu.Lock()
@@ -49,8 +48,8 @@ func (s *Sequence) Trim(ctx context.Context, below, top uint64, olderThan time.T
 	return deleted, nil
 }
 
-// obsolete returns the keys of data below a slot and from another on that may be deleted, newest first, and the slot
-// of the oldest data that is kept.
+// obsolete returns the keys of data in slots of at least since and less than below that may be deleted, newest first,
+// and the slot of the oldest data that is kept.
 func (s *Sequence) obsolete(ctx context.Context, since, below, top uint64,
 	olderThan time.Time, keep []uint64) (keys []string, kept uint64, err error) {
 	var newer objstore.Object // the next data

@@ -13,15 +13,15 @@ import (
 
 // Create returns a file for writing. It sends no request: Sync uploads the file, whole or not at all, in one request
 // (more for files that are so large that the store's client sends them in parts). A file that is closed without Sync
-// is never seen by anybody.
+// never appears in the store.
 //
-// What is written is in memory until the file is closed. A store writes one table and one blob file at a time in each
-// flush and compaction, of bounded sizes, so that this is little beside what a compaction reads; a temporary file
-// would cost a local disk, which machines beside an object store need not have, and a second failure to think of.
-// Large files that are there already are uploaded by Put, without memory.
+// What is written is in memory until the file is closed. A flush or compaction writes one table and one blob file at a
+// time, of bounded sizes, so this is little compared with what a compaction reads. A temporary file would need a local
+// disk, which the machine may lack, and add a second way to fail. Large files that are there already are uploaded by
+// Put, without memory.
 func (t *Tables) Create(name string) (vfs.WriteFile, error) { return t.create(name, true) }
 
-// CreateBlob is Create for a blob file, whose end nobody reads when it is opened: no memory is kept for that.
+// CreateBlob is Create for a blob file. Opening one does not read its end, so that is not kept in memory.
 func (t *Tables) CreateBlob(name string) (vfs.WriteFile, error) { return t.create(name, false) }
 
 func (t *Tables) create(name string, keepsEnd bool) (vfs.WriteFile, error) {
@@ -58,7 +58,7 @@ type upload struct {
 	t        *Tables
 	name     string
 	data     chunks
-	keepsEnd bool // in memory, for who opens the file
+	keepsEnd bool // in memory, for the file's opening
 	uploaded bool
 	failed   bool
 	closed   bool
@@ -85,8 +85,8 @@ func (u *upload) check() error {
 	return nil
 }
 
-// Sync implements vfs.WriteFile, for the whole file: nothing can be written after it. Unlike other files', it must
-// not run beside Write. A second Sync sends nothing.
+// Sync implements vfs.WriteFile, for the whole file: nothing can be written after it. Unlike that of other files, it
+// must not run concurrently with Write. A second Sync sends nothing.
 func (u *upload) Sync() error {
 	err := u.check()
 	if errors.Is(err, errUploaded) {
@@ -112,7 +112,7 @@ func (u *upload) Sync() error {
 	return nil
 }
 
-// Close implements vfs.WriteFile. It gives the memory back.
+// Close implements vfs.WriteFile. It releases the memory.
 func (u *upload) Close() error {
 	if u.closed {
 		return &fs.PathError{Op: "close", Path: u.name, Err: fs.ErrClosed}

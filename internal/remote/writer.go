@@ -11,15 +11,15 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A Writer puts entries into a sequence, one after the other, until somebody else does. It is safe for concurrent
-// use: calls wait for each other.
+// A Writer puts entries into a sequence, one after the other, until another writer takes over. It is safe for
+// concurrent use: calls wait for each other.
 type Writer struct {
 	s      *Sequence
 	header Entry // store, epoch and nonce
 	next   atomic.Uint64
 
 	mu      sync.Mutex
-	pending []byte // the object for the next slot, if nobody knows whether it is there
+	pending []byte // the object for the next slot, if it is unknown whether it is there
 	broken  error  // for ever
 }
 
@@ -32,7 +32,7 @@ func newWriter(s *Sequence, fence Entry) *Writer {
 // Epoch returns the writer's epoch.
 func (w *Writer) Epoch() uint64 { return w.header.Epoch }
 
-// author returns that of the sorted files of the writer, who writes to a site.
+// author returns the author of the writer's sorted files; at is its site.
 func (w *Writer) author(at site) author {
 	return author{site: at, epoch: w.header.Epoch, nonce: binary.LittleEndian.Uint64(w.header.nonce[:])}
 }
@@ -40,16 +40,16 @@ func (w *Writer) author(at site) author {
 // Next returns the slot of the next entry, or of the one that is being put.
 func (w *Writer) Next() uint64 { return w.next.Load() }
 
-// Put puts data into the next slot and returns that. When it returns without an error, the entry is durable, and
-// whoever opens the sequence afterwards finds it, after all that the writer has put before. body gives what the entry
-// carries, when its slot is certain.
+// Put puts data into the next slot and returns that. When it returns without an error, the entry is durable: every
+// later opening of the sequence finds it, after the writer's earlier entries. body returns the entry's content, once
+// its slot is certain.
 //
 // It tries again, with growing pauses, while the outcome is unknown and when there are too many requests, until ctx
 // ends; without a deadline it waits for a store that cannot be reached.
 //
 // An error that matches ErrFenced is for ever: the entry is not there and never will be. After one that matches
-// objstore.ErrUnknown nobody knows; the next Put first makes sure that the entry is there, and then puts its own.
-// After any other error it is not there, and the next Put gets the slot.
+// objstore.ErrUnknown it may be there; the next Put first makes sure that it is, and then puts its own. After any other
+// error it is not there, and the next Put gets the slot.
 //
 // It is one PUT, and a GET if the slot turns out to be taken: by another writer, or by an earlier try.
 func (w *Writer) Put(ctx context.Context, body func(slot uint64) []byte) (slot uint64, err error) {
@@ -94,7 +94,7 @@ func (w *Writer) put(ctx context.Context, object []byte) error {
 // has. After any other error the writer does not know. It is a GET; two while an entry is being put, or may be there.
 //
 // The successor's fence is in the first slot that was free, and is never deleted. That is the next slot, or the one
-// after it if an entry of this writer was put there, whose successor may have deleted it since.
+// after it if an entry of this writer was put there; the successor may have deleted that entry since.
 func (w *Writer) Confirm(ctx context.Context) error {
 	first := w.next.Load()
 	last := first + 1
