@@ -77,7 +77,7 @@ func splitBlock(data []byte) (block, bool) {
 	return b, true
 }
 
-// checkBlock accepts bytes whose restarts cannot lead out of the block. Slots are
+// checkBlock accepts bytes if their restarts cannot lead out of the block. Slots are
 // checked as they are used, entries as they are decoded.
 func checkBlock(data []byte) error {
 	b, ok := splitBlock(data)
@@ -147,7 +147,7 @@ func (e *entry) next() int    { return e.keyAt + e.unshared + e.valueLen }
 func decodeEntry(entries []byte, at int, e *entry) bool {
 	if at+4 <= len(entries) {
 		s, u, v, t := entries[at], entries[at+1], entries[at+2], entries[at+3]
-		if s|u|v|t < 0x80 { // four short numbers: nearly every settled entry
+		if s|u|v|t < 0x80 { // four short numbers, as in nearly every entry with sequence number 0
 			e.shared, e.unshared, e.valueLen = int(s), int(u), int(v)
 			e.trailer = base.Trailer(t)
 			e.keyAt = at + 4
@@ -255,9 +255,9 @@ func (b block) nextWalk(p *slotProbe) (offset int, err error) {
 	return offset, nil
 }
 
-// walk is find from the walk at offset on. A larger key with the key's fingerprint may lead
-// here: then it goes on to the next. Walks that tell nothing end at their first entry, so
-// that all of them together are one at most.
+// walk is find beginning with the walk at offset. A larger key with the key's fingerprint may lead
+// here: then it goes on to the next walk. Walks that tell nothing end at their first entry, so
+// together they cost at most one walk.
 func (b block) walk(p *slotProbe, offset int, key []byte, at base.SeqNum) (f found, err error) {
 	for offset != noWalk {
 		if f, err = b.scan(offset, key, at); f.passed || err != nil {

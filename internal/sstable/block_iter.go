@@ -40,8 +40,8 @@ func (i *blockIter) value() []byte { return i.b.entries[i.valueAt:i.after:i.afte
 func (i *blockIter) load(offset int) bool {
 	entries := i.b.entries
 	if offset+4 <= len(entries) {
-		// Four short numbers, as nearly every settled entry has: decodeEntry spelled
-		// out, since a call and a struct in memory are a third of a step.
+		// Four short numbers, as in nearly every entry with sequence number 0. This is
+		// decodeEntry spelled out: a call and a struct in memory are a third of a step.
 		h := binary.LittleEndian.Uint32(entries[offset:])
 		if h&0x80808080 == 0 {
 			s, u, v := int(h&0xff), int(h>>8&0xff), int(h>>16&0xff)

@@ -18,7 +18,7 @@ const (
 // A blockWriter builds one block after another. Call order: add* finish.
 type blockWriter struct {
 	restartInterval int // entries from one restart to the next, at most
-	restartBytes    int // so many bytes after a restart comes the next; 0: any number
+	restartBytes    int // bytes after a restart that begin the next; 0: any number
 	hashIndex       bool
 
 	buf      []byte
@@ -34,9 +34,9 @@ type keyHash struct {
 	restart int
 }
 
-// add appends an entry. Keys must ascend; hash is the user key's, shared is how many
-// bytes it has in common with that of the entry added before, in this block or
-// another, and again says that it is the same.
+// add appends an entry. Keys must ascend. hash is the user key's; shared is the number of
+// bytes that it has in common with the one before, in this block or another; again says
+// that both are the same.
 func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared int, again bool) {
 	if w.restartsHere() {
 		w.restarts = append(w.restarts, uint32(len(w.buf)))

@@ -2,8 +2,8 @@ package sstable
 
 import "runtime"
 
-// Cold reports whether an iterator that seeks key may have to read something of the file: what it needs is not in the
-// cache just now, or cannot be told without the part of the index that is on disk.
+// Cold reports whether an iterator that seeks key may have to read from the file: the block is not cached, or only
+// index leaves on disk could tell.
 func (r *Reader) Cold(key []byte) bool {
 	if r.leafBlocks > 0 {
 		return true

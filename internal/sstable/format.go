@@ -166,7 +166,7 @@ var (
 	errTailCompressed = errors.New("a block of the tail is never compressed")
 )
 
-// cut returns the block out of data, which is the file tableID from offset start on, checked.
+// cut returns the block out of data, the bytes of file tableID beginning at offset start. It verifies the checksum.
 func (h handle) cut(data []byte, start, tableID uint64) ([]byte, error) {
 	end := h.offset + h.length + trailerSize
 	if h.offset < start || end < h.offset || end > start+uint64(len(data)) {

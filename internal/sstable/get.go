@@ -72,11 +72,11 @@ func (p *Probe) add(o *Probe) {
 	p.BytesDecoded += o.BytesDecoded
 }
 
-// Find looks for the newest version of key at or below sequence number at, range tombstones
-// aside, and appends its value to dst, if there is one: of an entry whose value is in a blob file,
-// what stands in its place (blob.HandleOf). Hash is filterpolicy.Hash(key): a
-// caller that asks many files computes it once. What the lookup did is added to p. Find
-// allocates nothing if dst has room, unless versions of the key fill more than maxWalked blocks.
+// Find looks for the newest version of key at or below sequence number at, without range
+// tombstones. It appends its value, if any, to dst; of a blob value, the entry's content
+// (blob.HandleOf). Hash is filterpolicy.Hash(key): a caller that asks many files computes it once.
+// Find adds what it did to p. Find allocates nothing if dst has room, unless versions of the key
+// fill more than maxWalked blocks.
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
 	ok bool, err error) {
 	if r.filter != nil {
@@ -150,8 +150,8 @@ type search struct {
 	at   base.SeqNum
 }
 
-// in searches a block and appends the value that is to be returned to dst. Found
-// then aliases nothing.
+// in searches a block and appends the value to dst if the caller wants it. Found then
+// aliases nothing.
 func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 	prefetchTail(data)
 	f, err := viewBlock(data).find(s.key, s.hash, s.at)
@@ -162,8 +162,8 @@ func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 	return dst, f, nil
 }
 
-// copied appends the value that is to be returned to dst. It returns what was found
-// without what aliases the block.
+// copied appends the value to dst if the caller wants it. It returns f without the value,
+// which aliases the block.
 func (f found) copied(dst []byte, p *Probe) ([]byte, found) {
 	if f.ok && (!p.SkipValue || !f.skip(p)) {
 		dst = append(dst, f.value...)

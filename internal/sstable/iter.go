@@ -45,7 +45,7 @@ type IterOptions struct {
 
 	// Bounds say that nothing is wanted outside; nil: there are none. Where the index tells that a
 	// block and all that follow are past a bound, the iterator ends before it reads them; entries
-	// of blocks that it comes to may be outside. They must not change.
+	// of blocks that it reads may be outside. They must not change.
 	Bounds *Bounds
 }
 
@@ -61,7 +61,7 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 
 // Init makes i an iterator over r, keeping i's buffers.
 func (i *Iter) Init(r *Reader, o IterOptions) {
-	// A pass that goes on in the next table goes on reading ahead, and has filled as much of the cache.
+	// A pass that continues in the next table keeps its prefetch size, and what it has filled of the cache.
 	run, size := i.run, i.ahead.size
 	i.clear()
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}

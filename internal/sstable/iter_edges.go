@@ -1,10 +1,9 @@
 package sstable
 
-// A prefix scan that ends where a block does would read the next one to learn that. The index knows
-// already: the keys of a block are after the separator of the block before, and not after its own. So
-// the last block that may hold keys before an upper bound is the one in which the bound itself would
-// be looked for, and the first that may hold keys from a lower bound on is that of the lower bound. Each is
-// looked for once per file, when the iterator first comes to the end of a block.
+// A prefix scan that ends where a block does would read the next one to learn that. The index knows already: the keys
+// of a block are after the separator of the block before, and not after its own. So the last block with keys before an
+// upper bound is the one in which the index finds that bound. The first with keys at or after a lower bound is found
+// alike. Each is looked for once per file, when the iterator first reaches the end of a block.
 
 // edges are the blocks between an iterator's bounds.
 type edges struct {
@@ -12,7 +11,7 @@ type edges struct {
 	first, last edge
 }
 
-// An edge is the block in which a bound would be looked for, as far as it is known.
+// An edge is the block in which the index finds a bound, as far as it is known.
 type edge struct {
 	top   bool  // entry and, in a file without leaves, block are known
 	known bool  // block is known
@@ -20,7 +19,7 @@ type edge struct {
 	block int32
 }
 
-// atEdge reports whether all blocks from the next one in a direction on are past the bound there.
+// atEdge reports whether the next block in a direction, and so all after it, are past the bound there.
 func (i *Iter) atEdge(step int) bool {
 	b := i.edges.bounds
 	switch {
@@ -47,7 +46,7 @@ func (i *Iter) pastEdge(e *edge, bound []byte, step int) bool {
 		}
 		loc, ok, err := r.locate(bound, !i.sequential, &i.memo, &i.Probe)
 		if err != nil {
-			return false // who goes on finds out
+			return false // the next read reports the error
 		}
 		if e.known, e.block = true, int32(loc.block); !ok {
 			e.block = int32(r.dataCount)

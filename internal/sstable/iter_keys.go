@@ -6,8 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// An iterator for keys alone copies blocks of long values without them: each entry stays where it is, with
-// its header, its key and an expiry, and the bytes of its value are left as they were in the buffer.
+// An iterator for keys alone copies blocks without their long values. Each entry keeps its position, header, key and
+// expiry; the buffer's bytes of the value are left as they were.
 
 // leastLeftOut is how long a value has to be to be left out, in bytes: an entry is decoded for it, which
 // takes as long as a copy of some hundred bytes.

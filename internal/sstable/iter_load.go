@@ -2,16 +2,15 @@ package sstable
 
 import "github.com/siftkv/siftkv/internal/compression"
 
-// How iterators come by blocks. A cached block is copied. Others come out of pieces of the file,
-// since a system call costs as much as two blocks that come with it: after a seek, a
-// piece of as many blocks as the iterator went through after seeks before this one, and
-// one block if it learns that this was too little. From the fifth block in a row on, and after
-// a piece of several, pieces become larger and larger. After a part of the cache's
-// size, blocks no longer go into the cache: a pass over much of the store would evict
-// everything else. A store that fits the cache ends up there after a few passes.
+// How iterators read blocks. A cached block is copied. Uncached blocks are read several at a time, in pieces of the
+// file: a system call costs as much as two blocks. After a seek, the piece has as many blocks as the iterator used
+// after earlier seeks, or one block if it learns that this was too little. With the fifth block in a row, and after a
+// piece of several, pieces become larger and larger. After a part of the cache's size, blocks no longer go into the
+// cache: a pass over much of the store would evict everything else. A store that fits the cache is in it after a few
+// passes.
 //
-// Of a file that is read in parts, a piece is a request: see parts.go. Blocks that are in the cache do not end a run
-// there, and blocks before each other are one too.
+// In a file that is read in parts, a piece is a request: see parts.go. There, cached blocks do not end a run, and a run
+// may go backward.
 
 // maxFilledPart: a run fills this part of the cache, one in four.
 const maxFilledPart = 4
@@ -57,12 +56,11 @@ func (r *blockRun) pass(n int) {
 	}
 }
 
-// load returns a block's bytes, in memory that the next call uses again: a compaction that
-// took new memory for each block made several times the garbage of everything else in the
-// process. A key that is not nil is what the iterator looks for. The copy out of the
-// cache fetches the block's cache lines all at once: iterators that pinned the block instead were 8 %
-// slower in full scans and 17 % in scans of 10, and those that copied only a part of it, around
-// where the key should be, 8 % in scans of 10.
+// load returns a block's bytes, in memory that the next call uses again: a compaction that took new memory for each
+// block made several times the garbage of everything else in the process. A key that is not nil is what the iterator
+// looks for. The copy out of the cache fetches the block's cache lines all at once. Iterators that pinned the block
+// instead were 8 % slower in full scans and 17 % in scans of 10. Those that copied only the part around the key were 8
+// % slower in scans of 10.
 func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	slot := &i.r.slots[loc.block]
 	if i.sequential {
@@ -120,8 +118,8 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	return i.data, nil
 }
 
-// loadForeseen is load for the first block after a seek, where the piece of the file has more than that block.
-// Others who want the block wait for it, and so does the iterator if another reads it.
+// loadForeseen is load for the first block after a seek, where the piece of the file has more than that block. Other
+// goroutines that want the block wait for it, and so does the iterator if another reads it.
 func (i *Iter) loadForeseen(loc location) ([]byte, error) {
 	if other := i.r.reading.begin(loc.block); other != nil {
 		h, err := other.take()
@@ -184,8 +182,8 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 	return data, nil
 }
 
-// stored returns a block as stored, valid until the next call: a part of the piece that
-// was read ahead, if it could be.
+// stored returns a block as stored, valid until the next call. It is part of a prefetched
+// piece, if possible.
 func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 	var raw []byte
 	if i.inParts(int64(offset), length) {

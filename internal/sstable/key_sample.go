@@ -7,8 +7,8 @@ import (
 )
 
 // A KeySample has some keys of the entries of a file that hide older versions of their keys in older files: of the
-// newest entry of each key that is no merge operand. Tombstones are sampled by themselves, since few of them
-// beside many values may hide most.
+// newest entry of each key that is no merge operand. Tombstones are sampled by themselves, since a few of them among
+// many values may hide most.
 type KeySample struct{ deletes, values base.Sample[[]byte] }
 
 // sampledKeys bounds the keys of either sample.

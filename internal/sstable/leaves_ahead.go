@@ -5,8 +5,8 @@ import (
 	"github.com/siftkv/siftkv/internal/compression"
 )
 
-// leafPiece is how many bytes of index leaves a pass reads at a time from a file that is read in parts: at four
-// kilobytes for a few hundred blocks, they are of many parts of data.
+// leafPiece is how many bytes of index leaves a pass reads at a time from a file that is read in parts. A few hundred
+// blocks have four kilobytes of leaves, so a piece serves many parts of data.
 const leafPiece = 256 << 10
 
 // leavesAhead reads the index leaves of a pass over a file that is read in parts, where each would be a request.
@@ -27,8 +27,8 @@ func (a *leavesAhead) init(r *Reader) {
 		pace: pace{least: piece, growth: 1, most: piece}}}
 }
 
-// follows reports whether leaf i of r is to be read together with those after it: it goes on where the one before
-// ended, and is in no cache.
+// follows reports whether leaf i of r should be read together with those after it: it follows the leaf before, and is
+// not cached.
 func (a *leavesAhead) follows(r *Reader, i int) bool {
 	if !a.on {
 		return false

@@ -21,12 +21,12 @@ const (
 )
 
 // A held is a decoded block: pinned in the cache, in a buffer of its own, or shared with
-// others who have it so. Its bytes are valid until release.
+// other goroutines. Its bytes are valid until release.
 type held struct {
 	data   []byte
 	slot   *cache.Slot // pinned; nil: none
 	buf    *[]byte     // of blockBuffers; nil: none
-	shared *sharedRead // nil: with nobody
+	shared *sharedRead // nil: not shared
 }
 
 func (h *held) release() {

@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/blockindex"
 )
 
-// A location is a block: its number, and where it is, unless that is to be asked of the index in
-// memory, at the price of a cache miss that a lookup of a cached block need not pay.
+// A location is a block: its number, and where it is, unless the index in memory tells. The latter
+// is a cache miss, which a lookup of a cached block avoids.
 type location struct {
 	block  int
 	offset uint64
@@ -25,8 +25,8 @@ func (r *Reader) place(loc location) (offset uint64, length int) {
 	return offset, length
 }
 
-// locationIn returns the data block of a leaf's entry. The leaf may be gone when its
-// place is asked for.
+// locationIn returns the data block of a leaf's entry, with its place: the leaf may be
+// gone when that is needed.
 func locationIn(leaf *blockindex.Index, at int) location {
 	offset, length := leaf.Block(at)
 	return location{block: leaf.First() + at, offset: offset, length: length}
@@ -131,15 +131,15 @@ func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf bloc
 		return blockindex.Index{}, held{}, err
 	}
 	if memo != nil && h.slot == nil && h.shared == nil {
-		// Its buffer never returns to the pool: nobody closes an iterator.
+		// Its buffer never returns to the pool: iterators are not closed.
 		memo.leaf, memo.full = leaf, true
 		return leaf, held{}, nil
 	}
 	return leaf, h, nil
 }
 
-// viewLeaf returns a view of data, leaf i. A leaf whose block numbers or place are not
-// those that the top index promises would send lookups to wrong blocks.
+// viewLeaf returns a view of data, leaf i. A leaf with other block numbers or another
+// place than the top index promises would send lookups to wrong blocks.
 func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
 	leaf := blockindex.View(data)
 	want := min(r.leafBlocks, r.dataCount-i*r.leafBlocks)

@@ -44,7 +44,7 @@ func (r *Reader) mapFile() {
 func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err error) {
 	m := r.mapped
 	if r.closed.Load() {
-		return nil, false, ErrClosed // the addresses may be somebody else's by now
+		return nil, false, ErrClosed // the addresses may be in other use by now
 	}
 	offset, length := r.place(loc)
 	raw := m.data[offset : offset+uint64(length)]
@@ -74,14 +74,14 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 
 var errEmptied = errors.New("the mapped file has lost what was here: it was truncated")
 
-// emptied reports whether a block that was verified may have lost its end. The page in
-// which a truncated file ends is no fault to read: it is zeros from there on, and a block
-// of which some last bytes are zeros may be one in which every key is absent. Its
-// checksum is after them, and zero as well, as is that of one whole block in 2^32.
+// emptied reports whether a block that was verified may have lost its end. Reading the
+// last page of a truncated file is no fault: it ends with zeros. A block that ends with
+// zeros may be one in which every key is absent. Its checksum is after them, and zero as
+// well, as is that of one whole block in 2^32.
 func emptied(raw []byte) bool { return binary.LittleEndian.Uint32(raw[len(raw)-4:]) == 0 }
 
-// findMapped looks into a block of the mapping and appends the value that is to be
-// returned to dst.
+// findMapped searches a block of the mapping and appends the value to dst if the caller
+// wants it.
 func (r *Reader) findMapped(dst []byte, loc location, s *search, p *Probe) (out []byte, f found, ok bool, err error) {
 	out = dst // also after a fault
 	defer r.unguard(debug.SetPanicOnFault(true), &err)
@@ -118,8 +118,8 @@ func (r *Reader) unguard(old bool, err *error) {
 	if !ok {
 		panic(e)
 	}
-	// The address may be that of the page or of the access, and of no access at all
-	// on some systems, so only what is surely elsewhere is somebody else's.
+	// The address may be that of the page or of the access, and of no access at all on
+	// some systems, so only a fault that is surely elsewhere is passed on.
 	at := int64(fault.Addr()) - int64(uintptr(unsafe.Pointer(unsafe.SliceData(r.mapped.data))))
 	if at < 0 || at >= int64(len(r.mapped.data)) {
 		panic(e)

@@ -77,10 +77,10 @@ type ReaderOptions struct {
 
 	// Cache is a cache that readers share. It replaces CacheSize.
 	Cache *cache.Cache
-	// Owner counts the reader's blocks in the Cache; nil: nobody.
+	// Owner counts the reader's blocks in the Cache; nil: they are not counted.
 	Owner *cache.Owner
-	// Room, if it is not nil, is asked before filters of so many bytes are taken into memory.
-	// Those for which it says no stay on disk, where WithFilters finds them.
+	// Room, if it is not nil, is called before filters of bytes bytes are loaded. If it returns
+	// false, they stay on disk, where WithFilters finds them.
 	Room func(bytes int64) bool
 	// Seq, if not zero, is the sequence number of every entry and range tombstone:
 	// that of a file that a store took in as it was written, with zeros. A file with

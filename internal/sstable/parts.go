@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// How an iterator comes by the blocks of a file of which reads are requests, each of which takes as long as some
-// megabytes do. A seek reads a block, or what it foresees; the next block comes out of a part of a sixteenth of the
-// size, then one of a quarter, then whole parts. From the second part on, the next is under way while one is used,
-// then two are, then four (partsAhead), or up to twice as many where files end before; and after the end of the file
-// come those of the next file of its run. So a scan that goes on runs at the speed of the line. Backward it is the
-// same.
+// How an iterator reads a remote file, where a request takes as long as transferring megabytes. A seek reads a block,
+// or what it foresees; the next block comes out of a part of a sixteenth of the size, then one of a quarter, then whole
+// parts. While the second part is used, one more is under way, then two, then four (partsAhead), or up to twice as many
+// if files end before. After the end of the file come parts of the next file of its run. So a long scan runs at the
+// speed of the line. Backward it is the same.
 //
-// Iterators that are merged are one Pass, and do not wait for their parts one after the other: whenever the pass has
-// read twice as much as before, a sixteenth of a part at first, those begin to read ahead that are past the half of
-// their block. From an eighth of a part on, who uses a part has the next one under way.
+// Merged iterators are one Pass, and do not wait for their parts one after the other. Whenever the pass has read twice
+// as much as before, a sixteenth of a part at first, each iterator past the half of its block begins to prefetch. After
+// an eighth of a part, each iterator that uses a part has the next one under way.
 //
-// A pass that is closed early has asked in vain for what was under way: as many bytes as four parts have, in up to
-// eight requests, and a request for a sixteenth of a part in each other file of which it has used half a block.
+// A pass that is closed early has requested in vain what was under way. That is up to four parts, in up to eight
+// requests, and a sixteenth of a part in each other file of which it has used half a block.
 
-// partsAhead is how many parts a pass has under way beside those that are used.
+// partsAhead is how many parts a pass has under way in addition to those that are used.
 const partsAhead = 4
 
-// A Far is what an iterator needs to read files ahead of which reads are requests. It has it for itself.
+// A Far is what an iterator needs to prefetch remote files. It belongs to one iterator.
 type Far struct {
 	Pass *Pass
 
-	// Following returns the reader of the file that comes n after the iterator's, or before it if n is negative; nil
-	// if there is none, or it is not known that the pass comes to it. Nil: there is no other file.
+	// Following returns the reader of the file n after the iterator's, or before it if n is negative. It returns nil if
+	// there is none, or the pass may not reach it. Nil: there is no other file.
 	Following func(n int) *Reader
 
 	Lower, Upper []byte // nothing is wanted outside; nil: no bound
@@ -35,7 +34,7 @@ type Far struct {
 	parts parts
 }
 
-// Share gives i what it needs to read ahead together with others. It stays over Init and Release.
+// Share gives i what it needs to prefetch together with others. Init and Release keep it.
 func (i *Iter) Share(f *Far) { i.far = f }
 
 // parts are those of one iterator.
@@ -160,7 +159,7 @@ func (a *parts) joined(i *Iter, offset int64, n int) (b []byte, ok bool) {
 	return a.join, true
 }
 
-// use goes on to the first part of the queue, and begins those that are to be under way meanwhile.
+// use moves to the first part of the queue, and begins those that should be under way meanwhile.
 func (a *parts) use(i *Iter) {
 	a.in.release()
 	a.in = a.queue[0]
@@ -182,7 +181,7 @@ func (a *parts) drop(pass *Pass) {
 	a.queue = a.queue[:0]
 }
 
-// reset is drop for a pass that begins anew.
+// reset is drop for a pass that begins again.
 func (a *parts) reset(pass *Pass) {
 	a.drop(pass)
 	a.size, a.used = 0, 0
@@ -249,7 +248,7 @@ func (a *parts) start(r *Reader, low, high int64, size int, pass *Pass) {
 	a.queue = append(a.queue, beginPart(r, low, size, pass.Budget))
 }
 
-// fill begins as many parts as are to be under way.
+// fill begins parts until enough are under way.
 func (a *parts) fill(i *Iter) {
 	f := i.far
 	depth := [...]int{0, 0, 1, 2, partsAhead}[min(a.used, 4)]
@@ -321,7 +320,8 @@ func (a *parts) next(part int) int {
 	return a.size
 }
 
-// within returns where the blocks are that may have keys of [lower, upper), as far as the index in memory tells.
+// within returns the file range of the blocks that may have keys of [lower, upper), as far as the index in memory
+// tells.
 func (r *Reader) within(lower, upper []byte) (low, high int64) {
 	high = int64(r.props.DataBytes)
 	if r.leafBlocks > 0 {

@@ -11,15 +11,15 @@ type Pass struct {
 
 	backward bool
 	read     int64        // bytes of blocks since it began
-	look     int64        // when so many were read, the iterators are looked at
+	look     int64        // value of read at which count looks at the iterators again
 	ahead    atomic.Int64 // bytes of parts that are not used yet
 }
 
-// Begin begins the pass anew, in a direction.
+// Begin begins the pass again, in a direction.
 func (p *Pass) Begin(backward bool) { p.backward, p.read, p.look = backward, 0, 0 }
 
-// count counts n bytes that i has read. When the pass has read twice as much as when it last looked, it may well go on
-// for as much again: the others begin to read ahead that will have come to the end of their block by then.
+// count counts n bytes that i has read. When the pass has read twice as much as at the last look, it may well read as
+// much again. So the other iterators that will reach the end of their block by then begin to prefetch.
 func (p *Pass) count(i *Iter, n int) {
 	if p.Seeking {
 		return
@@ -39,10 +39,10 @@ func (p *Pass) count(i *Iter, n int) {
 	}
 }
 
-// proven reports whether the pass has read so much that it goes on, as far as can be told.
+// proven reports whether the pass has read enough to expect that it goes on.
 func (p *Pass) proven(part int) bool { return p.read >= int64(part/provenPart) }
 
-// provenPart: a pass goes on that has read one part in so many.
+// provenPart: a pass that has read this fraction of a part, one in eight, is expected to go on.
 const provenPart = 8
 
 // pastHalf reports whether half of i's block has been passed.
@@ -85,8 +85,8 @@ func (i *Iter) goAhead() {
 	}
 }
 
-// room returns how many bytes may be read ahead, at most size, and counts them in the budget; 0 if there is no room.
-// The first part of an iterator becomes smaller where there is little, down to a sixteenth of a part.
+// room returns how many bytes may be prefetched, at most size, and counts them in the budget; 0 if there is no room. An
+// iterator's first part becomes smaller if there is little room, down to a sixteenth of a part.
 func (p *Pass) room(size, part int, first bool) int {
 	for p.ahead.Load()+int64(size) > int64(partsAhead*part) && size > leastPart(part) {
 		if !first {
@@ -120,11 +120,11 @@ func (b *Budget) take(n int) bool {
 	return false
 }
 
-// Take counts n bytes that others read ahead, until Give. It reports false, and counts nothing, if there is no
-// room for them.
+// Take counts n bytes that other code prefetches, until Give. It reports false, and counts nothing, if there is no room
+// for them.
 func (b *Budget) Take(n int) bool { return b.take(n) }
 
-// Give gives back n bytes of Take.
+// Give returns n bytes of Take.
 func (b *Budget) Give(n int) { b.give(n) }
 
 // force counts n bytes, whether there is room or not.
@@ -149,7 +149,7 @@ type part struct {
 	done   chan struct{}
 	err    error
 	budget *Budget
-	refs   atomic.Int32 // of the goroutine and of who wants it: the last gives the memory back
+	refs   atomic.Int32 // of the goroutine and of the iterator: the last releases the memory
 }
 
 // beginPart begins to read size bytes, which the budget has counted.

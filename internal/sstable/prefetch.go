@@ -22,8 +22,8 @@ func prefetchEntry(entries []byte, offset int) {
 	}
 }
 
-// prefetch loads its arguments' cache lines, and nobody waits for them. A compiler that
-// inlined it would leave the loads out.
+// prefetch loads its arguments' cache lines, and does not wait for them. A compiler that
+// inlined it would drop the loads.
 //
 //go:noinline
 func prefetch(_, _, _ byte) {}

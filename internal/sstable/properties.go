@@ -43,7 +43,7 @@ type Properties struct {
 	BlockSize         uint64 // target, before compression
 	RestartInterval   uint64
 
-	Apart      uint64 // point entries whose values are in blob files
+	Apart      uint64 // point entries with blob values
 	ApartBytes uint64 // of these values, as they were given
 	Blobs      BlobRefs
 	Droppable  base.Droppable // what rewriting the file would free in blob files

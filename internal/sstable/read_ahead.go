@@ -4,19 +4,20 @@ import "io"
 
 // A pace says how large the pieces are that a pass reads.
 type pace struct {
-	run      int  // blocks before reading ahead
+	run      int  // blocks before prefetching
 	least    int  // bytes of the first piece
-	growth   int  // the next piece has so many times the size
+	growth   int  // the next piece is this many times as large
 	most     int  // bytes of a piece
 	foreseen int  // bytes at most of the piece of what a seek is expected to need
 	double   bool // the piece after one of the most bytes is read while that one is used
 }
 
-// filePace is for files: a system call is nothing beside the largest piece, and a merge of many files stays small.
+// filePace is for local files: a system call is cheap compared with the largest piece, and a merge of many files uses
+// little memory.
 var filePace = pace{run: 4, least: 16 << 10, growth: 2, most: 128 << 10, foreseen: 32 << 10}
 
-// paceOf is the pace for a file that is read in parts of so many bytes, or in none: 0. An iterator that is not
-// sequential takes of it what is foreseen, and has its own parts.
+// paceOf is the pace for a file that is read in parts of part bytes; 0: not in parts. An iterator that is not
+// sequential uses only foreseen of it, and has its own parts.
 func paceOf(part int) pace {
 	if part == 0 {
 		return filePace
@@ -28,7 +29,7 @@ func paceOf(part int) pace {
 type readAhead struct {
 	file  io.ReaderAt
 	pace  pace
-	limit int64 // nothing after this offset is read ahead
+	limit int64 // nothing after this offset is prefetched
 	size  int   // of the last piece; the next is larger, unless foreseen is set: of the next
 
 	foreseen bool
@@ -72,8 +73,8 @@ func (a *readAhead) has(offset int64, n int) bool {
 
 func (a *readAhead) end() int64 { return a.start + int64(len(a.buf)) }
 
-// A piece is a part of a file that is being read by a goroutine. Its buffer is not touched until done is closed. Who
-// does not want it any more forgets it.
+// A piece is a part of a file that is being read by a goroutine. Its buffer is not touched until done is closed. A
+// readAhead that does not want it any more drops it.
 type piece struct {
 	start int64
 	buf   []byte // the bytes come after room for the end of the piece before

@@ -2,7 +2,7 @@ package sstable
 
 import "time"
 
-// TimeRead returns how long it takes to read a data block from the file, check and decode it, beside the cache.
+// TimeRead returns how long it takes to read a data block from the file, check and decode it, without the cache.
 func (r *Reader) TimeRead(block int) (time.Duration, error) {
 	var p Probe
 	loc, err := r.locateBlock(block, false, nil, &p)

@@ -32,7 +32,7 @@ type Reader struct {
 	hint  string
 	size  int64
 	id    uint64
-	seq   base.SeqNum // not zero: of all entries, whose own are zero
+	seq   base.SeqNum // not zero: of all entries; their own are zero
 
 	props       *Properties
 	filter      filterpolicy.Filter      // nil: none, not usable, or not in memory
@@ -60,7 +60,7 @@ type Reader struct {
 	cache     *cache.Cache
 	mapped    *mapping     // nil: the file is read
 	expansion bool         // blocks may expand as those of earlier writers do
-	owner     *cache.Owner // of its blocks in the cache; nil: nobody counts them
+	owner     *cache.Owner // of its blocks in the cache; nil: they are not counted
 }
 
 const (
@@ -240,8 +240,8 @@ func (r *Reader) tailBlock(tail []byte, start int64, h handle, what string) ([]b
 	return stored, nil
 }
 
-// parseTail decodes what the properties name, the filters aside: without one that is damaged or of
-// an unknown family, lookups cost reads, never an answer.
+// parseTail decodes what the properties name, except the filters: a filter that is damaged or of an
+// unknown family costs reads, never an answer.
 func (r *Reader) parseTail(tail []byte, start int64) error {
 	p := r.props
 	data, err := r.tailBlock(tail, start, p.index, "index")
@@ -348,9 +348,9 @@ func (r *Reader) HasFilter() bool { return r.filter != nil }
 // HasFilters reports whether any filter is in memory.
 func (r *Reader) HasFilters() bool { return r.filter != nil || r.ranges != nil }
 
-// PinnedBytes returns what the reader keeps in memory beside cached blocks: its
-// filters, and its index with its guide, one word per block, the leaves that its cache
-// cannot keep, whether they have been needed yet or not, and its range tombstones.
+// PinnedBytes returns the bytes that the reader has in memory in addition to cached
+// blocks: its filters, and its index. The latter counts the guide, one word per block,
+// the leaves that the cache cannot keep, loaded or not, and the range tombstones.
 func (r *Reader) PinnedBytes() (filter, index int64) {
 	if r.filter != nil {
 		filter = int64(r.props.filter.length)

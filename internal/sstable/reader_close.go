@@ -16,12 +16,12 @@ type life struct {
 	reading   readingList
 	closed    atomic.Bool
 	foreign   *foreignMemory
-	forgotten runtime.Cleanup // what Close does, if nobody calls it
+	forgotten runtime.Cleanup // does what Close does, if Close is not called
 }
 
-// A foreignMemory is the part of a reader that the collector does not see: its blocks in
-// the cache, and its mapping. It is given back when the reader is gone, so it does not refer to
-// the reader, and a method that uses bytes of it keeps the reader alive (runtime.KeepAlive).
+// A foreignMemory is the part of a reader that the collector does not see: its blocks in the cache,
+// and its mapping. It is released when the reader is gone. So it does not refer to the reader, and
+// a method that uses bytes of it keeps the reader alive (runtime.KeepAlive).
 type foreignMemory struct {
 	id     uint64
 	slots  []cache.Slot
@@ -32,7 +32,7 @@ type foreignMemory struct {
 
 	once  sync.Once
 	given atomic.Bool
-	err   error // of giving it back
+	err   error // of its release
 }
 
 // watch gives everything back when no reader of the file is reachable. The file that a
@@ -41,7 +41,7 @@ func (l *life) watch() {
 	l.forgotten = runtime.AddCleanup(l, func(m *foreignMemory) { _ = m.giveBack() }, l.foreign)
 }
 
-// giveBack gives everything back, once. It returns when that is done, whoever does it.
+// giveBack releases everything, once. It returns when that is done, also by another goroutine.
 func (m *foreignMemory) giveBack() error {
 	m.once.Do(func() {
 		for i := range m.slots {
@@ -74,15 +74,15 @@ func (l *life) close(file io.Closer) error {
 	return l.foreign.giveBack()
 }
 
-// A Left is an open file whose reader was given up while others may have been using it.
+// A Left is the open file of a reader that was released while it may have been in use.
 type Left struct {
 	life    weak.Pointer[life]
 	foreign *foreignMemory
 }
 
-// Leave gives the reader up while others may be using it: its file is closed, and its memory
-// given back, when they have ended and the collector has noticed, or by Left.Close. Nobody calls
-// Leave or Close beside it.
+// Leave releases the reader while it may be in use. Its file is closed, and its memory released,
+// when its users have ended and the collector has noticed, or by Left.Close. It must not run
+// concurrently with another Leave or Close.
 func (r *Reader) Leave() Left {
 	file, _ := r.file.(io.Closer)
 	r.foreign.file = file
@@ -92,8 +92,8 @@ func (r *Reader) Leave() Left {
 // Gone reports whether the file is closed.
 func (l Left) Gone() bool { return l.foreign.given.Load() }
 
-// Close closes the file, if it is not closed yet: nobody uses the reader any more. It returns
-// when the file is closed, even if the collector has just begun with it.
+// Close closes the file, if it is not closed yet. The reader must not be in use any more. It
+// returns when the file is closed, even if the collector has just begun with it.
 func (l Left) Close() error {
 	if life := l.life.Value(); life != nil {
 		life.closed.Store(true)

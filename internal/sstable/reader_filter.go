@@ -84,8 +84,8 @@ func (r *Reader) decodeRanges(data []byte) error {
 // one of prefixes alone needs its extractor.
 func (r *Reader) filterFits() bool { return !r.prefixOnly || r.prefix != nil }
 
-// SkippedFilters returns the bytes of the filters that are on disk although they could be asked,
-// as far as is known.
+// SkippedFilters returns the bytes of the filters that are only on disk, without those that are
+// known to be unusable.
 func (r *Reader) SkippedFilters() (bytes int64) {
 	point, ranges := r.filterSizes()
 	if r.filter == nil && r.filterErr == nil {
@@ -97,8 +97,8 @@ func (r *Reader) SkippedFilters() (bytes int64) {
 	return bytes
 }
 
-// SetUnusable says of which filters another reader of the file has found why they are not usable; nil: of
-// none. Those that r has not read it need not read either. Nobody else uses r yet.
+// SetUnusable sets the reasons why filters are not usable, as another reader of the file has found; nil: none. r then
+// need not read them. It must be called before r is shared.
 func (r *Reader) SetUnusable(filter, ranges error) {
 	if r.filter == nil && r.filterErr == nil {
 		r.filterErr = filter
@@ -178,12 +178,12 @@ func (r *Reader) MayContainRange(lo, hi []byte) bool {
 	return may
 }
 
-// AskRange is MayContainRange, and reports whether the range filter was asked. It is not where the file's
-// first and last key decide: for ranges that have one of them, or lie before or behind both.
+// AskRange is MayContainRange, and reports whether the range filter was asked. It is not asked if the file's first and
+// last key decide: for ranges that have one of them, or are before or after both.
 func (r *Reader) AskRange(lo, hi []byte) (may, asked bool) {
 	p := r.props
 	if p.Entries > 0 && (p.Smallest == nil || p.Largest == nil) {
-		return true, false // whoever wrote the file does not say where its keys end
+		return true, false // the file does not say where its keys end
 	}
 	first := lo == nil || bytes.Compare(lo, p.Smallest) <= 0 // the first key is in the range, or after it
 	last := hi == nil || bytes.Compare(p.Largest, hi) < 0    // the last key is in the range, or before it

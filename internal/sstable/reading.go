@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A readingList has the blocks that are being read. Others who want one of them wait, and
-// are handed what came of it: however many come to a cold block, it is read once, also if the
-// cache does not keep it or has evicted it when they wake up. An error is everybody's who
-// waited; who comes later tries again. The list is as long as there are goroutines that read,
-// and nobody looks at it for a cached block.
+// A readingList has the blocks that are being read. Other goroutines that want one of them wait,
+// and get the result. So a cold block is read once, even if the cache does not keep it or has
+// evicted it when they wake up. An error goes to all that waited; later callers try again. The list
+// has one block per reading goroutine, and is not used for cached blocks.
 type readingList struct {
 	mu     sync.Mutex
 	blocks []blockRead
@@ -19,11 +18,11 @@ type readingList struct {
 // A blockRead is a block on the list.
 type blockRead struct {
 	block int
-	out   *sharedRead // nil: nobody waits
+	out   *sharedRead // nil: no goroutine waits
 }
 
-// A sharedRead is what came of reading a block for several goroutines. Each of them has one
-// of refs; the last one gives the block back.
+// A sharedRead is a block that was read for several goroutines, or the error. Each of them has one
+// of refs; the last one releases the block.
 type sharedRead struct {
 	done chan struct{}
 	refs atomic.Int64
@@ -31,15 +30,15 @@ type sharedRead struct {
 	err  error
 }
 
-// begin enters a block and returns nil: the caller reads it and then calls end, with guard deferred. If somebody
-// reads it, begin waits for that and returns what came of it.
+// begin enters a block and returns nil: the caller reads it and then calls end, with guard deferred. If another
+// goroutine reads it, begin waits for that and returns the result.
 func (l *readingList) begin(block int) *sharedRead {
 	l.mu.Lock()
 	for i := range l.blocks {
 		if b := &l.blocks[i]; b.block == block {
 			if b.out == nil {
 				b.out = &sharedRead{done: make(chan struct{})}
-				b.out.refs.Store(1) // of who reads
+				b.out.refs.Store(1) // of the reading goroutine
 			}
 			out := b.out
 			out.refs.Add(1)
@@ -53,8 +52,8 @@ func (l *readingList) begin(block int) *sharedRead {
 	return nil
 }
 
-// end takes a block off the list, of which h or err came, and returns them as the caller
-// has them from then on: perhaps together with others.
+// end takes a block off the list, with its result, h or err. It returns the result for
+// the caller, which may share it with others.
 func (l *readingList) end(block int, h held, err error) (held, error) {
 	l.mu.Lock()
 	i, last := 0, len(l.blocks)-1
@@ -76,15 +75,15 @@ func (l *readingList) end(block int, h held, err error) (held, error) {
 
 var errAbandoned = errors.New("siftkv: a block was not read: the goroutine that read it ended, perhaps by a panic")
 
-// guard is deferred by who calls end and then sets ended: if a panic ends the reading, others do not wait
-// for ever.
+// guard is deferred by a caller that sets ended when it calls end: if a panic ends the reading, others do not wait for
+// ever.
 func (l *readingList) guard(block int, ended *bool) {
 	if !*ended {
 		_, _ = l.end(block, held{}, errAbandoned)
 	}
 }
 
-// take returns what was read to one of those who share it.
+// take returns the result to one of the goroutines that share it.
 func (s *sharedRead) take() (held, error) {
 	if s.err != nil {
 		return held{}, s.err
@@ -92,7 +91,7 @@ func (s *sharedRead) take() (held, error) {
 	return held{data: s.held.data, shared: s}, nil
 }
 
-// release gives back what take returned.
+// release releases what take returned.
 func (s *sharedRead) release() {
 	if s.refs.Add(-1) == 0 {
 		s.held.release()

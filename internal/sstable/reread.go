@@ -9,8 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// What is damaged in a file that comes from far away may have been damaged on its way: it is read once again before
-// anybody is told.
+// Bytes of a remote file may be damaged on their way. So damaged bytes are read once again before an error is returned.
 
 // readAgain is readInto past all caches.
 func (r *Reader) readAgain(raw []byte, kind blockKind, offset uint64) ([]byte, Compression, error) {

@@ -54,12 +54,12 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 	return s.Properties.Entries - s.Entries, true
 }
 
-// SalvageFile calls add with every point entry of every data block that checks out
-// in a file of size bytes, in order; key and value are valid during the call. It recognizes
-// blocks by their checksums and their form, and needs of the rest no more than the file's id.
-// If that is not given and the footer is damaged, the footer's is used if two blocks confirm
-// it. Pieces that cannot be read count as damaged. Time is linear in size and in what add is
-// given, but for a sort, whatever the bytes are. The file is held in memory.
+// SalvageFile calls add with every point entry of every data block that checks out in a file of
+// size bytes, in order; key and value are valid during the call. It recognizes blocks by their
+// checksums and their form, and needs of the rest no more than the file's id. If that is not given
+// and the footer is damaged, the footer's is used if two blocks confirm it. Pieces that cannot be
+// read count as damaged. Time is linear in size and in what add is given, except for a sort,
+// whatever the bytes are. The file is held in memory.
 //
 // It returns an error if add does, if the file's id is not known, or if a newer
 // version of this package wrote the file.
@@ -186,7 +186,7 @@ func (s *salvager) confirmed(id uint64) bool {
 	return false
 }
 
-// walk goes from block to block, and over what lies between them.
+// walk goes from block to block, and over what is between them.
 func (s *salvager) walk() error {
 	for pos := 0; pos < s.limit; {
 		b, ok := s.blockAt(pos, true)
@@ -208,8 +208,8 @@ func (s *salvager) walk() error {
 	return nil
 }
 
-// take uses a block. Data blocks lie one after the other: what is between two of them
-// is lost, whatever it was taken for.
+// take uses a block. Data blocks follow each other: what is between two of them is lost,
+// whatever it was taken for.
 func (s *salvager) take(b *foundBlock) error {
 	s.largest = max(s.largest, b.end-b.pos)
 	switch b.form {

@@ -43,7 +43,7 @@ func (a blockEnd) compare(b blockEnd) int {
 	return cmp.Compare(a.trailer, b.trailer)
 }
 
-// A blockEnds finds the ends of blocks in a file with a given id. It is asked for
+// A blockEnds finds the ends of blocks in a file with a given id. Calls must have
 // beginnings in ascending order.
 type blockEnds struct {
 	data []byte

@@ -18,15 +18,15 @@ import (
 // or its checksum says (blockEnds). Once in 2^32 pairs of a beginning and an end a checksum is
 // right by chance, so that the form of a block has to be right as well.
 
-// resyncWindow bounds the length of a block whose beginning is only a guess, in bytes,
-// unless larger blocks have been seen. It keeps the number of pairs small.
+// resyncWindow bounds the length of a block with a guessed beginning, in bytes, unless
+// larger blocks have been seen. It keeps the number of pairs small.
 const resyncWindow = 256 << 10
 
 // maxRefused bounds the work for blocks with a right checksum and a wrong form, in
 // bytes for each byte of the file. Only files made for it have more than a few.
 const maxRefused = 4
 
-// A foundBlock is a block whose checksum and form are right.
+// A foundBlock is a block with the right checksum and form.
 type foundBlock struct {
 	pos, end   int
 	form       blockForm
@@ -105,8 +105,7 @@ func (s *salvager) resume(pos int) (b foundBlock, ok bool) {
 	return b, false
 }
 
-// parse reports whether a block whose checksum is right could stand at pos, and what
-// it is.
+// parse reports whether a block with the right checksum could be at pos, and what it is.
 func (s *salvager) parse(pos int, stored []byte, c Compression, follows bool) (b foundBlock, ok bool) {
 	b = foundBlock{pos: pos, end: pos + len(stored) + trailerSize}
 	data, size, err := stored, 0, error(nil)
@@ -168,9 +167,9 @@ func (s *salvager) isData(data []byte) bool {
 	return len(entries) > 0
 }
 
-// beginsBlock reports whether b may be the beginning of a data block as it is
-// stored: the first entry shares nothing, so that the first byte is zero, which a
-// compressed block has at the front of its first literal.
+// beginsBlock reports whether b may be the beginning of a data block as it is stored. The
+// first entry shares nothing, so the first byte is zero. A compressed block has that byte
+// at the front of its first literal.
 func beginsBlock(b []byte) bool {
 	const zstdMagic = 0xfd2fb528
 	if len(b) < trailerSize {

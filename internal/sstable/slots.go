@@ -9,26 +9,25 @@ import "encoding/binary"
 //	                    of a key stands
 //	fingerprint  uint8  bits 32-39 of the key's hash
 //
-// or slotEmpty. A key's slot is the first that is free from slotOf on, round the end,
-// when all smaller keys have theirs: what a lookup comes upon before is of smaller keys,
-// and leads to no place after the key's newest version. A probe ends at a free slot, or when it
-// has seen them all. The hash is filterpolicy.Hash, with which the filter was asked already.
+// or slotEmpty. A key's slot is the first free one, beginning at slotOf and wrapping round, when
+// all smaller keys have theirs. Slots that a lookup passes before are of smaller keys, and lead to
+// no place after the key's newest version. A probe ends at a free slot, or when it has seen them
+// all. The hash is filterpolicy.Hash, with which the filter was asked already.
 //
-// RocksDB's data block hash index is the idea. Its buckets hold the restart alone, and
-// a mark where keys of several intervals meet, which sends a third of the lookups to
-// a binary search. With a fingerprint, keys can stand beside each other, and 255 of 256
-// that are not in the block are told so without a look at an entry.
+// RocksDB's data block hash index is the idea. Its buckets hold the restart alone, and a mark where
+// keys of several intervals meet, which sends a third of the lookups to a binary search. With a
+// fingerprint, keys can be next to each other, and for 255 of 256 absent keys no entry is read.
 type slots []byte
 
 const (
 	slotSize     = 2
 	slotEmpty    = 0xffff
-	slotRestarts = 0xff // a table leads to so many restarts at most
+	slotRestarts = 0xff // a table leads to at most this many restarts
 	maxSlots     = 1<<16 - 1
 )
 
-// slotsFor returns the number of slots for so many keys: two thirds are used. With
-// fewer, lookups of absent keys come upon more fingerprints; more cost space.
+// slotsFor returns the number of slots for a number of keys: two thirds are used. With
+// fewer, lookups of absent keys meet more fingerprints; more cost space.
 func slotsFor(keys int) int { return keys + keys/2 + 1 }
 
 // slotOf returns the slot of n at which probing begins.

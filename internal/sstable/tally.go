@@ -20,9 +20,9 @@ type tally struct {
 	stretch  uint64           // of keys up to the last one that are deleted
 }
 
-// DenseStretch is the number of deleted keys in a row, without a live one of the file in
-// between, from which on they count as dense: a scan that comes to them takes several times as
-// long as the search for its first key.
+// DenseStretch is the number of consecutive deleted keys, without a live one of the file in
+// between, that make a tombstone cluster. A scan over one takes several times as long as the search
+// for its first key.
 const DenseStretch = 100
 
 // A Count counts entries as the writer of a file does, without writing one.

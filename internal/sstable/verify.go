@@ -240,7 +240,7 @@ func (v *verifier) askRanges(user []byte) error {
 }
 
 // filterKeys returns how many keys the filter was built from, false if that is not known:
-// there is none, or its extractor is not at hand.
+// there is none, or its extractor is not known.
 func (v *verifier) filterKeys() (n uint64, known bool) {
 	r := v.again
 	switch {

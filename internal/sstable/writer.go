@@ -183,7 +183,7 @@ func (w *Writer) Size() int64 {
 	return int64(w.offset) + int64(w.block.size()) + int64(w.index.size())
 }
 
-// Referred returns how many bytes the records take in blob files that the file has handles of so far.
+// Referred returns the bytes of the blob file records that the file's handles, so far, refer to.
 func (w *Writer) Referred() uint64 { return w.props.refs.bytes }
 
 // finishBlock writes the current block. Its separator waits for the next key.

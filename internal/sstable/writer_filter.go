@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
-// addToFilter adds a user key that is not the one before, whose hash is w.hash, to the filters.
+// addToFilter adds a user key that is not the one before to the filters. w.hash is its hash.
 func (w *Writer) addToFilter(user []byte) {
 	if w.ranges != nil {
 		w.ranges.AddKey(user)

@@ -9,26 +9,26 @@ import (
 
 const (
 	// leafSize is the size of an index leaf that a writer aims at, in bytes: a few
-	// blocks, so that one that is not cached costs little more than its block does, and
-	// a cache that holds blocks holds leaves.
+	// blocks. So an uncached leaf costs little more than its block, and a cache that
+	// holds blocks holds leaves.
 	leafSize = 16 << 10
-	// maxLeafSize is the size from which on a leaf is cut again: separators have become
-	// longer since the leaves were measured.
+	// A leaf larger than maxLeafSize is cut again: separators have become longer since
+	// the leaves were measured.
 	maxLeafSize = 4 * leafSize
 	// hugeLeafSize is the size up to which a leaf is left alone if to cut all leaves again
 	// would make the top index, which every reader of the file holds, larger than the leaf.
 	hugeLeafSize = 1 << 20
-	// longCommon is the length from which on what all separators of a leaf begin with counts: a leaf has it
-	// once, so that more blocks in a leaf make the index smaller.
+	// A common prefix of all separators of a leaf counts if it has at least longCommon bytes: a leaf has it once, so
+	// more blocks in a leaf make the index smaller.
 	longCommon = 64
 )
 
-// An indexWriter collects the separators of a file: in one piece, and from a size on in
-// leaves. The format has equally many blocks in every leaf but the last (a reader finds
-// the leaf of a block by division), so that the leaf with the longest separators decides
-// how many: if one comes out too large, all are cut again, into halves at least.
+// An indexWriter collects the separators of a file: in one piece, or in leaves if they
+// are large. Every leaf but the last has the same number of blocks: a reader finds the
+// leaf of a block by division. So the leaf with the longest separators decides that
+// number. If one becomes too large, all are cut again, into halves at least.
 type indexWriter struct {
-	partition int // cut from this size on
+	partition int // bytes; an index of at least this size is cut
 	first     int // blocks that made the first leaf
 
 	leaf    blockindex.Builder // that is being built
@@ -140,8 +140,8 @@ func (w *indexWriter) longCommon() int {
 	return len(w.common)
 }
 
-// appendLast appends to dst the separator behind the last block, whose last key is given: it is short, but begins as
-// the others of the leaf do if that is long.
+// appendLast appends to dst the separator after the last block; last is that block's last key. The separator is short,
+// but has the leaf's common prefix if that is long.
 func (w *indexWriter) appendLast(dst, last []byte) []byte {
 	if w.leaf.Len() > 0 && w.longCommon() > 0 && bytes.HasPrefix(last, w.common) {
 		n := len(w.common)
