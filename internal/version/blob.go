@@ -17,7 +17,7 @@ type Blob struct {
 	listed
 
 	reader  atomic.Pointer[blob.Reader]
-	opening sync.Mutex // whoever stores reader has it
+	opening sync.Mutex // held to store reader
 }
 
 // leastBlob is the size of a blob file without records.
@@ -26,8 +26,8 @@ const leastBlob = blob.MinSize
 // recordBytes returns the bytes of all records.
 func (b *Blob) recordBytes() uint64 { return uint64(b.Size) - leastBlob }
 
-// A BlobCache opens the blob files of a store. A reader of one holds no memory but that of the values in the cache:
-// there is nothing to give up but the open file, which OpenFile may bound.
+// A BlobCache opens the blob files of a store. A reader of one has no memory except the values in the cache. So only
+// the open file could be released, and OpenFile may bound those.
 type BlobCache struct {
 	Path     func(num uint64) string
 	OpenFile func(name string) (vfs.ReadFile, error)
@@ -82,7 +82,7 @@ func OpenUnfinished(num uint64, c *BlobCache, reader func(vfs.ReadFile) vfs.Read
 	return b, nil
 }
 
-// Close closes the file. Nobody uses it any more.
+// Close closes the file, which must not be in use any more.
 func (b *Blob) Close() error {
 	b.opening.Lock()
 	defer b.opening.Unlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// What is live of a blob file is the sum of what the version's tables refer to. A version keeps these
-// sums, file by file, and an edit changes those of the files that the tables refer to which it brings
-// and takes away. They are in no file: RecountBlobs makes them anew of the tables.
+// The live part of a blob file is the sum of what the version's tables refer to. A version has these sums by file, and
+// an edit changes them by the tables that it adds and deletes. They are in no file: RecountBlobs computes them again
+// from the tables.
 
 // A LiveBlob is a blob file of a version, and what the version's tables refer to in it. It never
 // changes.
@@ -88,9 +88,9 @@ func (c blobChanges) add(refs []manifest.BlobRef, n int) {
 	}
 }
 
-// applyBlobs makes the blob files those after an edit, whose tables have come and gone. References to
-// a file that is not there, or to more than it has, are an error of who made the edit, and so is a file
-// that is deleted while tables refer to it. The time is that of what changes.
+// applyBlobs makes the blob files those after an edit; its tables are in and out already. It returns an error if tables
+// refer to a missing file or to more than a file has, or the edit deletes a file that tables refer to. It takes time in
+// proportion to what changes.
 func (v *Version) applyBlobs(e *manifest.Edit) error {
 	for _, b := range e.AddedBlobs {
 		if v.Blob(b.Num) != nil || v.Has(b.Num) {
@@ -166,8 +166,8 @@ func (b *LiveBlob) check() error {
 	return nil
 }
 
-// DropBlobs adds to an edit of v the deletion of each blob file to which no table refers after it, and
-// did before. Whoever makes an edit calls it when all tables are in.
+// DropBlobs adds to an edit of v the deletion of each blob file to which no table refers after it, and did before. The
+// edit must have all of its tables.
 func (v *Version) DropBlobs(e *manifest.Edit) {
 	if v.blobTotals.Files == 0 {
 		return
@@ -188,8 +188,8 @@ func (v *Version) DropBlobs(e *manifest.Edit) {
 	}
 }
 
-// RecountBlobs counts anew what the tables refer to, and returns an error if the version keeps other
-// sums, or has a file that no table refers to. It takes O(tables).
+// RecountBlobs counts again what the tables refer to. It returns an error if the version has other
+// sums, or a file that no table refers to. It takes O(tables).
 func (v *Version) RecountBlobs() error {
 	counted := blobChanges{}
 	v.All(func(_ int, t *Table) { counted.add(t.Blobs, 1) })

@@ -15,10 +15,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Cleaner closes tables and blob files and removes files that nobody needs, in a goroutine of its own,
-// so that a reader who happens to drop the last reference does not pay for it. It is only
-// handed versions that nobody refers to, and logs and manifests that a durable edit has
-// replaced. It holds back what readers in other processes may need.
+// A Cleaner closes unused tables and blob files and removes files, in a goroutine of its own, so that the reader that
+// drops the last reference does not pay for it. It gets only versions without references, and logs and manifests that a
+// durable edit has replaced. It keeps files that readers in other processes may need.
 type Cleaner struct {
 	Tables   *TableCache
 	Blobs    *BlobCache // nil: there are no blob files
@@ -42,7 +41,7 @@ type Cleaner struct {
 	busy     bool
 	stopped  bool // what is handed in is closed, but nothing removed
 	done     chan struct{}
-	draining sync.Mutex // held by who retires versions after the goroutine has ended
+	draining sync.Mutex // held to retire versions after the goroutine has ended
 }
 
 // Start starts the goroutine.
@@ -106,7 +105,7 @@ func (c *Cleaner) loop() {
 	}
 }
 
-// clean closes the tables that nobody needs any more without some versions, and removes files.
+// clean closes the tables and blob files that only these versions needed, and removes files.
 func (c *Cleaner) clean(versions []*Version, files []unneededFile) {
 	for _, v := range versions {
 		unused := c.History.retire(v)
@@ -124,8 +123,7 @@ func (c *Cleaner) clean(versions []*Version, files []unneededFile) {
 	c.Cleaned()
 }
 
-// closed adds a file that nobody needs, and whose closing had this result, to those to remove if it is
-// obsolete.
+// closed adds an unused file to those to remove if it is obsolete. It reports err, the result of closing it.
 func (c *Cleaner) closed(files []unneededFile, f unneededFile, err error, obsolete bool) []unneededFile {
 	c.report(f.name, err)
 	if obsolete && !c.ReadOnly {
@@ -141,7 +139,7 @@ func (c *Cleaner) report(name string, err error) {
 	}
 }
 
-// Wait returns when everything handed in so far has been done.
+// Wait returns when everything that was handed in before is done.
 func (c *Cleaner) Wait() { _ = c.WaitContext(context.Background()) }
 
 // WaitContext is Wait for a caller that waits no longer than ctx lasts. The error then is base.ErrContextEnded.
@@ -212,9 +210,9 @@ type unneededFile struct {
 }
 
 // A heldFile is an obsolete file that a reader in another process may still need. It goes
-// when every reader has gone on to a position of the store's history at which the file was
-// obsolete already. A reader that registers too late to be seen here registers before it
-// reads CURRENT, and so does not come upon what an edit of the manifest has given up.
+// when every reader has gone on to a position of the store's history at which the file
+// was obsolete already. A reader that registers too late to be seen here registers before
+// it reads CURRENT, and so sees no file that an edit of the manifest has deleted.
 type heldFile struct {
 	unneededFile
 	at manifest.Position // the file was obsolete here
@@ -227,7 +225,7 @@ func (c *Cleaner) Held() int { return int(c.holds.Load()) }
 // nothing else leads it to ask.
 const heldRecheck = 10 * time.Second
 
-// removable takes in obsolete files, and returns those that nobody needs.
+// removable adds obsolete files, and returns those of all that no reader needs.
 func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 	at := c.Position()
 	for _, f := range files {

@@ -2,12 +2,11 @@ package version
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// Separated values that have expired or are overwritten take space in blob files until their entries are dropped.
-// Short values beside them take none, however many expire: so each table counts its bytes in blob files alone.
+// Separated values that have expired or are overwritten take space in blob files until their entries are dropped. Short
+// values take none there, however many expire. So each table counts its bytes in blob files alone.
 
-// DeadApart returns about how many bytes in blob files are of entries that rewriting the table would drop: of those
-// that have expired at now, and, if no snapshot needs versions before a sequence number that the table has nothing
-// after, of those that are overwritten.
+// DeadApart returns about how many bytes in blob files rewriting the table would free. It counts entries that have
+// expired at now, and overwritten ones if the table has no entry newer than oldest, the oldest snapshot.
 func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
 	dead := t.Garbage.Expired(now)
 	if t.LargestSeq <= oldest {

@@ -1,23 +1,23 @@
 package version
 
-// Point tombstones that lie close together cost every scan that comes to them a step each, in
-// whatever level they are, until a compaction takes them to what they delete. So they start one,
-// although neither their file is mostly waste nor their level too large.
+// In a tombstone cluster, each point tombstone costs every scan over it a step, in any level, until
+// a compaction merges it with what it deletes. So clusters start a compaction, even if neither
+// their file is mostly garbage nor their level too large.
 
-// MinDense is how many tombstones in long stretches start a compaction: to pass them takes a scan
-// some tenths of a millisecond.
+// MinDense is how many tombstones in clusters start a compaction: a scan over them takes some
+// tenths of a millisecond.
 const MinDense = 4 << 10
 
-// densePart bounds what is rewritten for tombstones in long stretches: of the entries that are
-// merged, one in so many has to be one. So each tombstone has at most so many entries rewritten
-// in each level that it passes, however often it is written and wherever the other keys of its
-// file are. Those that are too few for that go down with the next compaction that takes them.
+// densePart bounds what is rewritten for tombstone clusters: of the entries that are merged, at
+// least one in densePart must be such a tombstone. So each tombstone causes at most densePart
+// rewritten entries in each level that it passes. Fewer tombstones go down with the next compaction
+// of their files.
 const densePart = 10
 
-// Dense reports whether tables, or a part of a level or run, with these sums have so many
-// tombstones in long stretches that they start a compaction, if it is worth it.
+// Dense reports whether tables with these sums, or a part of a level or run, have enough
+// tombstones in clusters to start a compaction, if it is worth it.
 func (s *Sums) Dense() bool { return s.DenseDeletes >= MinDense }
 
-// WorthMerging reports whether so many tombstones in long stretches are worth the merge of so
-// many entries, themselves included.
+// WorthMerging reports whether dense tombstones in clusters are worth a merge of entries entries,
+// themselves included.
 func WorthMerging(dense, entries uint64) bool { return dense >= MinDense && densePart*dense >= entries }

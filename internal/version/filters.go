@@ -7,20 +7,19 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Filters that do not all fit compete. What a filter saves is a read for each lookup of a key
-// that its table does not have, whether it is in memory or not; so that can be counted of every
-// table, and the memory goes to the filters that save most per byte. A lookup in a table
-// whose filter is on disk is a lookup without one: what a store pays for memory that it
-// lacks grows with the part of the filters that it lacks. That is why filters are not read
-// through the block cache, in pages: then a lookup of a key that is there would pay too
-// (docs/adr/0018-filters-compete-for-memory.md).
+// Filters compete for memory if they do not all fit. A filter saves a read for each lookup of a key
+// that its table does not have. That can be counted for every table, with the filter in memory or
+// not, and the memory goes to the filters that save most per byte. If the filter is on disk, a
+// lookup in the table has none: the cost grows with the part of the filters that do not fit.
+// Filters are not read through the block cache, in pages: then a lookup of an existing key would
+// pay too (docs/adr/0018-filters-compete-for-memory.md).
 
-// worthwhile is how many times as much as those in its place a filter must save before it is
-// read: to read one takes as long as some tens of blocks, and counts by sample vary.
+// A filter is read only if it saves worthwhile times as much as those that it replaces. Reading one
+// takes as long as some tens of blocks, and sampled counts vary.
 const worthwhile = 3
 
-// Sampled tells of a lookup in t, or of a scan that came to it, one in some: whether there turned out to
-// be nothing in t for it, and whether the filter could not be asked. It may read t's filters into memory.
+// Sampled receives a sample of the lookups and scans in t: absent says that t had nothing for it, unfiltered that the
+// filter could not be asked. It may read t's filters into memory.
 func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 	if c.Memory == nil || c.Memory.skipped.Load() == 0 && !c.IndexesShort() {
 		return // everything fits
@@ -47,7 +46,7 @@ func (c *TableCache) IndexesShort() bool {
 // A table's filter for lookups and its range filter come and go together: what both of them save is
 // counted together.
 
-// saves returns what a table's filters save per byte, of which they have so many.
+// saves returns what a table's filters, of bytes bytes, save per byte.
 func (t *Table) saves(bytes int64) float64 {
 	return float64(t.traffic.absent.Load()) / float64(max(bytes, 1))
 }

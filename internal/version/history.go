@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// A History knows the versions of a store that are in use, and so when a file's last one is
-// gone. It counts no references of tables and blob files: a file is in all versions between the edit
-// that brought it and the one that took it away. So each version keeps a list of the files that
-// the next one in use has not, and when it goes, those that the one before it has move into
-// that one's list, and the others are needed by nobody.
+// A History knows the versions of a store that are in use, and so when a file's last one is gone.
+// It counts no references to tables and blob files: a file is in all versions between the edit that
+// added it and the one that deleted it. So each version has a list of the files that the next one
+// in use omits. When a version goes, those that the one before it has too move to that one's list;
+// the others are unused.
 type History struct {
 	mu      sync.Mutex // guards the links between versions
 	newest  *Version
@@ -64,8 +64,8 @@ func (fs *files) size() (bytes int64) {
 	return bytes
 }
 
-// handOn splits the files that only v and those before it list, of which older is the next one in use:
-// what that has too, and what nobody needs.
+// handOn splits files that a version and earlier ones list: those that older, the version in use before it, has too;
+// and those that are unused.
 func handOn[F interface{ lists() *listed }](gone []F, older *Version) (kept, unused []F) {
 	for _, f := range gone {
 		if older != nil && f.lists().since <= older.num {
@@ -99,8 +99,8 @@ func (h *History) Install(v *Version) {
 // them, or their turn will come. In a store that removes nothing it says nothing.
 func (h *History) Obsolete() int64 { return h.obsolete.Load() }
 
-// Come returns the tables of a version that the one before it has not, until Install is
-// called for it: who gives it up sees to what became of these meanwhile.
+// Come returns the tables that the version adds to the one before it, until Install. A
+// caller that drops the version must release them.
 func (l *life) Come() []*Table { return l.come.tables }
 
 // ComeBlobs is Come of blob files.
@@ -113,11 +113,11 @@ func (l *life) Ref() { l.refs.Add(1) }
 // handed to the store's Cleaner.
 func (l *life) Unref() bool { return l.refs.Add(-1) == 0 }
 
-// InUse reports whether anybody refers to the version.
+// InUse reports whether the version has references.
 func (l *life) InUse() bool { return l.refs.Load() > 0 }
 
-// retire forgets a version without references, and returns the files that nobody needs any
-// more. One goroutine at a time calls it.
+// retire forgets a version without references, and returns the files that are unused now.
+// One goroutine at a time calls it.
 func (h *History) retire(v *Version) (unused files) {
 	h.mu.Lock()
 	older, newest := v.older, v.newer == nil

@@ -42,8 +42,8 @@ func (l *Level) Where(may func(*Sums) bool) iter.Seq[*Table] {
 	}
 }
 
-// Tables returns the tables: by run, the newest first, and then in key order. Who only goes
-// through them calls All. The caller must not change the result.
+// Tables returns the tables: by run, the newest first, and then in key order. To iterate only, call
+// All. The caller must not change the result.
 func (l *Level) Tables() []*Table {
 	return slices.AppendSeq(make([]*Table, 0, l.Len()), l.All())
 }
@@ -100,9 +100,8 @@ func (l *Level) RunsOver(lo, hi []byte) (runs []*Run) {
 	return runs
 }
 
-// OlderThan returns the runs of a version that are in places below a run of a level below
-// level 0, and have keys in s: the places are the runs of level 0, the newest first, then those
-// of level 1, and so forth.
+// OlderThan returns the runs of a version that are older than a run of a level below level 0, and
+// have keys in s: older runs of its level, and all of deeper levels.
 func (v *Version) OlderThan(level int, run uint64, s Span) []*Run {
 	var older []*Run
 	for n := level; n < manifest.NumLevels; n++ {

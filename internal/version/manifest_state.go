@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A ManifestState is what the edits of a manifest come to, one after the other.
+// A ManifestState is the state of a store after the edits of a manifest.
 type ManifestState struct {
 	StoreID  uint64
 	Features manifest.Features
@@ -21,8 +21,8 @@ type ManifestState struct {
 	levels   [manifest.NumLevels]map[uint64]manifest.AddedTable // by number
 	blobs    map[uint64]manifest.BlobFile                       // by number
 
-	// Version compares no more than what edits have named since it made a version, or since the
-	// one before that: who asked for it may have dropped it. Nil: nothing is known.
+	// Version compares no more than what edits have named since it made a version, or since the one
+	// before that, because its caller may have dropped the last. Nil: nothing is known.
 	from, made           *Version
 	sinceFrom, sinceMade map[uint64]bool // numbers of tables and blob files
 }

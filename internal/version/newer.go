@@ -2,10 +2,10 @@ package version
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// WrittenAfter returns the tables that have entries newer than write seq. With n tables and k
-// that it returns it takes O(k log n). It looks at the sequence numbers of tables alone, since
-// every commit of a transaction asks: Where, which makes the sums of each table that it visits,
-// takes three times as long in a store of a hundred.
+// WrittenAfter returns the tables that have entries newer than write seq. With n tables, of which
+// it returns k, it takes O(k log n). It looks at sequence numbers alone, since every commit of a
+// transaction calls it. Where makes the sums of each table that it visits, and takes three times as
+// long with a hundred tables.
 func (v *Version) WrittenAfter(seq base.SeqNum) (tables []*Table) {
 	for _, r := range v.Runs {
 		tables = r.root.writtenAfter(seq, tables)

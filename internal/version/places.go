@@ -6,8 +6,8 @@ type place struct {
 	RunID
 }
 
-// A byNum is a map from the numbers of files to what a version knows of them, which never changes:
-// a radix tree, of which with returns a changed copy that shares all but the nodes on one path.
+// A byNum is an immutable map from file numbers to what a version knows of the files. It is a radix
+// tree: with returns a changed copy that shares all nodes except those on one path.
 type byNum[V any] struct {
 	root   *numNode[V]
 	height int // of the root: 0 for a leaf; numbers are below numFan^(height+1)

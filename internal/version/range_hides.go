@@ -14,11 +14,11 @@ import (
 // that the table spans.
 const mostFragments = 64
 
-// RangesHide returns about how many bytes of blob files the range tombstones of a version hide from readers,
-// as far as their tables are open.
+// RangesHide returns about how many bytes of blob files are under range tombstones of a version. It counts tombstones
+// of open tables.
 func (v *Version) RangesHide() uint64 { return v.rangesHide }
 
-// weighTombstones finds out what the range tombstones of v hide, where tables are open. Nobody has v yet.
+// weighTombstones finds out what the range tombstones of v hide, for open tables. v must not be shared yet.
 func (v *Version) weighTombstones() {
 	v.rangesHide = 0
 	if v.blobTotals.Files == 0 || !v.hasTombstones {
@@ -37,7 +37,7 @@ func (v *Version) weighTombstones() {
 	}
 }
 
-// rangesHide returns about how many bytes of blob files the table's range tombstones hide, as far as that is known.
+// rangesHide returns about how many bytes of blob files the table's range tombstones hide; 0 if that is not known.
 func (t *Table) rangesHide() uint64 { return max(t.hides.Load(), 1) - 1 }
 
 // Hides returns about how many bytes of blob files the table hides in older tables.

@@ -6,12 +6,11 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// giveUpIdle gives up readers of tables that nobody asks while indexes, with so many bytes to
-// come, take more than their quarter of the limit; but not that of t. A table that is asked keeps
-// its index, even if all of them are too many: to read an index for a lookup costs more than the
-// blocks that the cache loses to it. (New files then have indexes of which little stays in
-// memory.) Readers of tables with range tombstones stay, since each lookup asks those. Who uses
-// a reader that is given up goes on with it.
+// giveUpIdle closes readers of idle tables while indexes, including index new bytes, exceed a
+// quarter of the limit. It keeps that of t. A table in use keeps its index, even if all of them are
+// too many: reading an index for a lookup costs more than the blocks that the cache loses to it.
+// (Little of the indexes of new files then stays in memory.) Readers of tables with range
+// tombstones stay, since each lookup needs those. Readers in use are closed after their last use.
 func (c *TableCache) giveUpIdle(t *Table, index int64) {
 	m := c.Memory
 	if m == nil {
@@ -38,6 +37,6 @@ func (c *TableCache) giveUpIdle(t *Table, index int64) {
 }
 
 const (
-	indexPart = 4                // indexes may take one part in so many of the limit
+	indexPart = 4                // indexes may take one part in indexPart of the limit
 	opened    = 2 * sampleWeight // the traffic of a table that was just opened
 )

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A traffic is what lookups asked of an open table, by sample and aged: its numbers are halved
-// each time the clock's hand comes by, so that what is asked now counts more than what was.
+// A traffic counts sampled lookups of an open table. The clock's hand halves the counts each time
+// it passes, so recent lookups count more than older ones.
 type traffic struct {
 	asked  atomic.Uint32 // lookups
 	absent atomic.Uint32 // of these, of keys that the table does not have
@@ -15,15 +15,15 @@ type traffic struct {
 
 const (
 	sampleWeight   = 16 // what a sampled lookup adds: halving then loses little
-	samplesPerStep = 16 // of all tables: the hand comes round when each was asked as often on average
-	candidates     = 8  // tables among which the one that is given up is chosen
-	lookedAt       = 64 // tables at the most that are looked at to find these
+	samplesPerStep = 16 // of all tables: on average, the hand passes a table once per this many of its samples
+	candidates     = 8  // tables among which least chooses
+	lookedAt       = 64 // tables that least looks at to find these, at most
 )
 
 func halve(n *atomic.Uint32) { n.Store(n.Load() / 2) }
 
-// A ring is the open tables of the stores that share a limit of memory, round which the hand of a clock
-// goes, and a second hand that looks for what can be given up. No step looks at all tables.
+// A ring is the clock (as in the CLOCK algorithm) of the open tables of the stores that share a limit of memory. One
+// hand ages the tables' traffic; a second one, seeker, looks for memory to release. No step looks at all tables.
 type ring struct {
 	samples atomic.Uint64
 
@@ -69,8 +69,8 @@ func (r *ring) count(t *Table, absent bool) (moved bool) {
 	return true
 }
 
-// least goes on from where it was to the next few tables that qualify, and returns the one for
-// which worth is least; nil if none qualifies among those that it comes to. The caller holds mu.
+// least moves the seeker past the next few tables that qualify, and returns the one with the
+// smallest worth; nil if none of the tables that it passes qualifies. The caller holds mu.
 func (r *ring) least(qualifies func(*Table) bool, worth func(*Table) float64) (found *Table, least float64) {
 	seen := 0
 	for range min(len(r.tables), lookedAt) {

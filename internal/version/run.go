@@ -17,9 +17,9 @@ import (
 // a run with a larger number is newer than all of one with a smaller, wherever they
 // share keys. Number 0 is the oldest run, and the only one of a leveled level.
 //
-// In level 0 a run is what one flush has written, in one table or several, or one merge, or a
-// table that was ingested. These runs are ordered by age (compareAge). Their numbers only tell
-// them apart: a run has that of its first table.
+// In level 0 a run is what one flush has written, in one table or several, or one merge, or a table
+// that was ingested. These runs are ordered by age (compareAge). Their numbers only identify them:
+// a run has that of its first table.
 type Run struct {
 	Level int
 	Num   uint64
@@ -77,8 +77,8 @@ func (r *Run) with(c change) (*Run, error) {
 }
 
 // compareAge orders runs of level 0: the older one first. The files of one ingest share a
-// sequence number and no keys; the one that was merged with what is below them has older
-// entries too, perhaps of keys that the others have, and so it is the oldest of them.
+// sequence number and no keys. The one that was merged with what is below them has older
+// entries too, perhaps of keys of the others. So it is the oldest of them.
 func compareAge(a, b *Run) int {
 	if c := cmp.Compare(a.Sums().LargestSeq, b.Sums().LargestSeq); c != 0 {
 		return c
@@ -114,16 +114,16 @@ func (r *Run) Where(may func(*Sums) bool) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) { r.root.walk(may, yield) }
 }
 
-// Tables returns the tables in key order. Who only goes through them calls All.
-// The caller must not change the result.
+// Tables returns the tables in key order. To iterate only, call All. The caller must not
+// change the result.
 func (r *Run) Tables() []*Table { return r.Between(0, r.Len()) }
 
 // Between returns the tables from a position up to another. The caller must not change the
 // result.
 func (r *Run) Between(from, to int) []*Table { return r.root.between(from, to) }
 
-// Find returns the only table that may hold key, the first whose keys are not all before
-// it, and its position. Past the last table they are nil and Len.
+// Find returns the only table that may hold key, the first that does not end before it,
+// and its position. Past the last table they are nil and Len.
 func (r *Run) Find(key []byte) (int, *Table) { return r.root.find(key) }
 
 // MayContain reports whether the bounds of a table admit key.

@@ -29,9 +29,9 @@ type Sums struct {
 	LargestSeq base.SeqNum // of all tables
 	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
 
-	// Bounds, over the tables, of the moment at which a table is mostly waste by itself at the
-	// level where it is (see MostlyWaste), in microseconds since 1970 UTC: 0 is already. A table
-	// that never is counts for the first alone, as never.
+	// Bounds, over the tables, of the moment at which a table alone becomes mostly garbage at its
+	// level (see MostlyWaste), in microseconds since 1970 UTC; 0: it is already. A table that never
+	// does counts for the first alone, as never.
 	FirstWaste, LastWaste uint64
 	// Bounds of the moments at which values expire.
 	FirstExpiry, LastExpiry uint64
@@ -97,8 +97,9 @@ func (s *Sums) add(o *Sums) {
 	s.FirstExpiry, s.LastExpiry = min(s.FirstExpiry, o.FirstExpiry), max(s.LastExpiry, o.LastExpiry)
 }
 
-// wasteAt returns the moment at which the table alone is mostly waste at a level: 0 if it
-// is already. What has expired grows in steps, at the moments that are known of the table.
+// wasteAt returns the moment at which the table alone becomes mostly garbage at a level;
+// 0 if it is already. The expired part grows in steps, at the known expiries of the
+// table.
 func (t *Table) wasteAt(level int) uint64 {
 	at := func(now uint64) bool { return MostlyWaste([]*Table{t}, level, now) }
 	if at(0) {

@@ -13,15 +13,15 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Table is a sorted file of the store. Its reader is opened by the first that needs it,
-// and given up when the TableCache lacks memory. The store's mutex guards the marks.
+// A Table is a sorted file of the store. Its reader is opened on first use, and closed
+// when the TableCache lacks memory. The store's mutex guards the marks.
 type Table struct {
 	manifest.Table
 
 	Reader  atomic.Pointer[sstable.Reader]
-	opening sync.Mutex     // whoever stores Reader has it
+	opening sync.Mutex     // held to store Reader
 	cache   *TableCache    // that opened the reader; set before the table is in the ring
-	left    []sstable.Left // readers that were given up, of which some may be in use
+	left    []sstable.Left // readers that were released, of which some may be in use
 	traffic traffic
 
 	filterErr, rangesErr error // why a filter is not usable, as a reader has found
@@ -31,7 +31,7 @@ type Table struct {
 
 	listed
 	Compacting  bool // an input of a running compaction
-	Quarantined bool // damaged: never an input of a compaction that nobody asked for
+	Quarantined bool // damaged: an input of manual compactions only
 }
 
 // Name returns the base name of the table's file.
@@ -53,18 +53,18 @@ type TableCache struct {
 	Options  sstable.ReaderOptions // what the readers of all tables share
 	Log      *slog.Logger
 	Memory   *Memory // nil: filters and indexes are not bounded
-	KeepOpen bool    // files may be gone when they are opened again: no reader is given up
+	KeepOpen bool    // files may be gone when they are opened again: no reader is released
 	Far      bool    // each read of a file is a request to another machine
 
 	FalsePositives *falsepositives.Memory // nil: they are not remembered
 
-	Parts sstable.Budget // of what iterators read ahead, where reads are requests
+	Parts sstable.Budget // of what iterators prefetch, where reads are requests
 
 	Filters  atomic.Int64  // bytes pinned by open tables
 	Indexes  atomic.Int64  // bytes pinned by open tables
 	Skipped  atomic.Int64  // filters of open tables that are on disk for want of room
 	Loads    atomic.Uint64 // filters that were read again, in place of those that saved less
-	Left     atomic.Uint64 // readers that were given up for want of room
+	Left     atomic.Uint64 // readers that were released for want of room
 	Unusable atomic.Uint64 // filters that are damaged, or of an unknown family
 }
 
@@ -115,7 +115,7 @@ func (c *TableCache) noteUnusable(t *Table, r *sstable.Reader) {
 	callback.Log(c.Log, err)
 }
 
-// Close closes the table's reader. Nobody uses the table any more.
+// Close closes the table's reader. The table must not be in use any more.
 func (c *TableCache) Close(t *Table) error {
 	t.opening.Lock()
 	defer t.opening.Unlock()
@@ -131,9 +131,9 @@ func (c *TableCache) Close(t *Table) error {
 	return err
 }
 
-// hasRoom reports whether a table may pin filters of so many bytes as it is opened. Filters
-// may take half of the limit: a filter spares more reads than the blocks that its bytes could
-// cache, but a store without any cache would starve.
+// hasRoom reports whether a table may pin filters of size bytes when it is opened. Filters may take
+// half of the limit: a filter saves more reads than the blocks that its bytes could cache, but a
+// store needs some cache.
 func (c *TableCache) hasRoom(size int64) bool {
 	return c.Memory == nil || c.Memory.filters.Load()+size <= c.Memory.limit.Load()/2
 }
@@ -187,5 +187,5 @@ func (c *TableCache) skip(n int64) {
 	c.Memory.skipped.Add(n)
 }
 
-// skips reports whether a filter of a table is on disk although it could be asked, as far as its reader knows.
+// skips reports whether a filter of a table is only on disk, and not known to be unusable.
 func skips(r *sstable.Reader) bool { return r.SkippedFilters() > 0 }

@@ -8,10 +8,9 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// Range tombstones are never put together for a whole version: that would take time
-// with every new version, and as much as there are tombstones. Each table has its own as
-// fragments. Who looks for those over a key asks, of each sorted run, the one table whose
-// bounds admit the key.
+// Range tombstones are never merged for a whole version: that would take time for every
+// tombstone with every new version. Each table has its own as fragments. A lookup asks,
+// in each sorted run, the one table whose bounds include the key.
 
 // HasTombstones reports whether there are tables with range tombstones.
 func (v *Version) HasTombstones() bool { return v.hasTombstones }
@@ -45,10 +44,10 @@ func (t *Table) Tombstones(c *TableCache) (*rangedel.Set, error) {
 	return r.Tombstones(), nil
 }
 
-// OpenTombstones opens the tables with range tombstones that an edit has added to v, so
-// that no reader has to wait for that: every lookup within their bounds needs them. A table
-// that cannot be opened is an error to whoever needs it. What the tombstones hide in blob files is
-// known then: see RangesHide. Nobody has v yet.
+// OpenTombstones opens the tables with range tombstones that an edit has added to v, so that no
+// reader has to wait for that: every lookup within their bounds needs them. If a table cannot be
+// opened, the callers that need it get the error. Afterwards it is known what the tombstones hide
+// in blob files: see RangesHide. v must not be shared yet.
 func (v *Version) OpenTombstones(c *TableCache, e *manifest.Edit) {
 	for i := range e.Added {
 		a := &e.Added[i].Table

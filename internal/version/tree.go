@@ -6,10 +6,9 @@ import (
 	"github.com/siftkv/siftkv/blockindex"
 )
 
-// A node is a part of a sorted run: a B+ tree in which tables lie in key order in leaves of
-// the same depth. Nodes never change. An edit makes those on the way to what it changes anew,
-// and the trees before and after it share all others: its cost is the nodes' size times the
-// tree's height for each place that it changes, whatever the number of tables.
+// A node is a part of a sorted run: a B+ tree with tables in key order in leaves of the same depth.
+// Nodes never change. An edit copies those on the path to what it changes; the trees before and
+// after it share all others. So each changed place costs the nodes' size times the tree's height.
 type node struct {
 	kids   []*node          // of an inner node
 	tables []*Table         // of a leaf
@@ -20,10 +19,10 @@ type node struct {
 	sums   Sums
 }
 
-// maxNode is how many children or tables a node has at most. A full one is split into halves,
-// so that a run of up to so many tables is one node, as fast to search as an index of all,
-// and one of 10,000 has two levels. What has less than a quarter is merged with a neighbour:
-// that much room keeps edits to and fro from splitting and merging all the time.
+// maxNode is how many children or tables a node has at most. A full one is split into halves. So a
+// run of up to maxNode tables is one node, as fast to search as an index of all, and one of 10,000
+// has two levels. A node with less than a quarter is merged with a neighbour: that much room keeps
+// alternating edits from splitting and merging each time.
 const maxNode = 256
 
 func (n *node) first() *Table {
@@ -43,8 +42,8 @@ func (n *node) last() *Table {
 // size returns the number of children or tables.
 func (n *node) size() int { return len(n.kids) + len(n.tables) }
 
-// find returns the first table whose keys are not all before key, and its position; nil
-// and the number of tables if there is none.
+// find returns the first table that does not end before key, and its position; nil and
+// the number of tables if there is none.
 func (n *node) find(key []byte) (int, *Table) {
 	root, at := n, 0
 	for n.kids != nil {
@@ -145,7 +144,7 @@ func (n *node) bytesUpTo(to int) (bytes int64) {
 	return bytes + n.bytesBefore(min(to, n.size()))
 }
 
-// bytesBefore returns the bytes of the first so many children or tables.
+// bytesBefore returns the bytes of the first parts children or tables.
 func (n *node) bytesBefore(parts int) int64 {
 	if parts == 0 {
 		return 0

@@ -21,7 +21,7 @@ type change struct{ gone, added []*Table }
 
 func (c *change) empty() bool { return len(c.gone)+len(c.added) == 0 }
 
-// before takes off c what lies before key; all of it if key is nil.
+// before takes off c what is before key; all of it if key is nil.
 func (c *change) before(key []byte) (cut change) {
 	split := func(tables *[]*Table) []*Table {
 		i := len(*tables)

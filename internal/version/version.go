@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A Version is an immutable list of the store's tables, by level, and of the blob files that they have
-// values in. All of these stay open, and on disk, while anybody refers to it.
+// A Version is an immutable list of the store's tables, by level, and of the blob files that they have values in. All
+// of these stay on disk while the version has references.
 type Version struct {
 	Levels [manifest.NumLevels]Level
 	Runs   []*Run // of all levels, in the order in which a lookup asks them: level 0 first
@@ -27,10 +27,9 @@ type Version struct {
 	life
 }
 
-// Apply returns the version that e makes of v. Tables that stay, or change their
-// level, are shared with v, and so is all that tells where tables lie, but for a few
-// nodes around what e changes: with n tables it takes O(log n) for each that comes or goes,
-// and O(1) for each sorted run.
+// Apply returns the version that e makes of v. The new version shares with v the tables that stay
+// or change their level, and every tree node that e does not touch. With n tables it takes O(log n)
+// for each that comes or goes, and O(1) for each sorted run.
 func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
 	a := edit{next: &Version{Levels: v.Levels, places: v.places, blobs: v.blobs, blobTotals: v.blobTotals},
 		changes: map[RunID]*change{}}
@@ -171,7 +170,7 @@ func (v *Version) All(f func(level int, t *Table)) {
 	}
 }
 
-// CloseFiles closes the tables and blob files of a version that did not become a store's: nobody else refers to them.
+// CloseFiles closes the tables and blob files of a version that no store uses. They must be in no other version.
 func (v *Version) CloseFiles(c *TableCache) (err error) {
 	v.All(func(_ int, t *Table) { err = errors.Join(err, c.Close(t)) })
 	for b := range v.Blobs() {

@@ -8,18 +8,18 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Tables that are mostly waste are rewritten although their level is not too large:
-// tombstones cost every scan over them and hold on to what they delete, and expired
-// values and old versions take space. What a table would lose can depend on the time that
-// passes and on snapshots that close, so both start a look.
+// Tables that are mostly garbage are rewritten even if their level is not too large:
+// tombstones cost every scan over them and keep what they delete, and expired values and
+// old versions take space. What a table would lose can depend on time and on closed
+// snapshots, so both start a check.
 
 const lastLevel = manifest.NumLevels - 1
 
-// MostlyWaste reports whether half of the tables' entries would go if they were rewritten
-// at a place where nothing is below them. A range tombstone weighs as much as fifty. In
-// the last level any range tombstone will do, since it has nothing to hide any more, and
-// versions under newer ones, which only a snapshot kept, weigh as much as two: they take the
-// space of values. In level 0 only what has expired counts: tombstones are on their way down.
+// MostlyWaste reports whether half of the tables' entries would go if they were rewritten with
+// nothing below them. A range tombstone counts as fifty entries. In the last level one range
+// tombstone is enough, since it has nothing to hide any more. There, overwritten versions, which
+// only a snapshot kept, count as two: they take the space of values. In level 0 only expired
+// entries count: tombstones are on their way down.
 func MostlyWaste(tables []*Table, level int, now uint64) bool {
 	var s Sums
 	expired := uint64(0)
@@ -38,7 +38,7 @@ func (t *Table) expired(now uint64) uint64 {
 	return t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
 }
 
-// mostlyWaste is MostlyWaste of tables with these sums, of whose entries some have expired.
+// mostlyWaste is MostlyWaste of tables with these sums and expired expired entries.
 func (s *Sums) mostlyWaste(expired uint64, level int) bool {
 	waste := expired
 	if level > 0 {
@@ -92,10 +92,10 @@ func (n *node) total(told func(*Sums) (part uint64, known bool), of func(*Table)
 	return sum
 }
 
-// WorthRewriting reports whether tables that are mostly waste are enough to rewrite others
-// with them: a few expired values must not have the whole store rewritten. What is left for
-// that reason is less than a tenth of what it would be merged with, and goes with the next
-// compaction that takes it. A range tombstone may free any number of entries.
+// WorthRewriting reports whether tables that are mostly garbage are worth rewriting others with
+// them: a few expired values must not cause a rewrite of the whole store. What stays for that
+// reason is less than a tenth of all, and goes with the next compaction of its tables. A range
+// tombstone may free any number of entries.
 func WorthRewriting(waste, all []*Table) bool {
 	ranges := slices.ContainsFunc(waste, func(t *Table) bool { return t.RangeDeletes > 0 })
 	return ranges || 10*EntriesOf(waste) >= EntriesOf(all)
@@ -109,8 +109,8 @@ func (v *Version) ExpiredInLevel0(now uint64) bool {
 	return false
 }
 
-// WasteLevel returns the level by whose rules the i-th run below level 0 is mostly waste or not:
-// the last one's if nothing is older.
+// WasteLevel returns the level for MostlyWaste of the i-th run below level 0: the last one if
+// nothing is older.
 func (v *Version) WasteLevel(i int) int {
 	if i == len(v.Below())-1 {
 		return lastLevel
@@ -125,8 +125,8 @@ const (
 	maxExpiryWait = time.Hour
 )
 
-// UntilNextWaste returns how long to wait, within the bounds, until the next table of a level
-// is mostly waste by the time that passes; 0 if none ever is that is not already.
+// UntilNextWaste returns how long to wait, within the bounds, until time makes another table of a
+// level mostly garbage; 0 if none ever becomes so.
 func (l *Level) UntilNextWaste(now uint64) time.Duration {
 	next := uint64(never)
 	for range l.Where(func(s *Sums) bool {
@@ -144,8 +144,8 @@ func (l *Level) UntilNextWaste(now uint64) time.Duration {
 	return max(min((wait+minExpiryWait-1).Truncate(minExpiryWait), maxExpiryWait), minExpiryWait)
 }
 
-// UntilWaste returns how long to wait, within the bounds, until the run is mostly waste by the
-// time that passes; 0 if it never is, or is already.
+// UntilWaste returns how long to wait, within the bounds, until time makes the run mostly garbage;
+// 0 if it never is, or is already.
 func (r *Run) UntilWaste(level int, now uint64) time.Duration {
 	if r.root.sums.Expiring == 0 || r.MostlyWaste(level, now) || !r.MostlyWaste(level, never) {
 		return 0
