@@ -10,21 +10,21 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 )
 
-// A counter that is merged a hundred thousand times has as many operands in the memtable, and
-// a reader would have to combine all of them. So now and then an operand gets a fold beside it:
-// an entry with its sequence number that says what it and the versions before it come to.
-// A reader that comes to a fold takes it and goes on below the versions in it.
+// A counter that is merged a hundred thousand times has as many operands in the memtable, and a
+// reader would have to combine all of them. So some operands get a fold: an entry with the
+// operand's sequence number that has the merged result of it and versions before it. A reader that
+// reaches a fold uses it and continues below the versions in it.
 //
-// A fold says nothing that the versions in it do not say, and hides none of them: readers of
-// older snapshots, flushes, and whoever has no use for folds pass it by. So folds need no
-// regard for snapshots. Only a range tombstone that covers some of its versions, and not all,
-// makes one useless.
+// A fold says nothing that the versions in it do not say, and hides none of them: readers of older
+// snapshots, flushes, and other code without use for folds skip it. So folds need no regard for
+// snapshots. Only a range tombstone that covers some of its versions, and not all, makes one
+// useless.
 
-// KindFold is the kind of an entry that is a fold. It exists in memtables alone, and stands
-// before the operand of the same sequence number.
+// KindFold is the kind of an entry that is a fold. It exists in memtables alone, and comes before
+// the operand of the same sequence number.
 const KindFold = base.KindMax - 1
 
-// A Fold is what consecutive versions of a key come to.
+// A Fold is the merged result of consecutive versions of a key.
 type Fold struct {
 	Oldest base.SeqNum // the oldest version in it; the newest has the fold's sequence number
 	Whole  bool        // no version before the oldest has a part in the value
@@ -37,8 +37,8 @@ func FoldIn(value []byte) Fold {
 	return Fold{Oldest: t.SeqNum(), Whole: t.Kind() != base.KindMerge, Value: value[foldHeader:]}
 }
 
-// Holds reports whether the fold is the answer of a reader for whom cover is the newest range
-// tombstone over the key, older than the fold; 0 if there is none.
+// Holds reports whether a reader may use the fold. cover is the newest range tombstone over the key
+// that the reader sees, older than the fold; 0 if there is none.
 func (f Fold) Holds(cover base.SeqNum) bool { return cover < f.Oldest }
 
 func (f Fold) append(dst []byte) []byte {
@@ -61,12 +61,11 @@ const (
 	minFold, maxFold = 4, 256
 	// maxFoldSize bounds the value of a fold.
 	maxFoldSize = 64 << 10
-	// growingShare is how much of what the memtable holds may be folds of values that grow
-	// with each operand, such as lists: one part in so many. As much may be combined in vain.
+	// growingShare is how much of what the memtable holds may be folds of values that grow with
+	// each operand, such as lists: one part in growingShare. As much may be combined in vain.
 	growingShare = 8
-	// foldInputs bounds the bytes that are combined for a fold, and fewInputs from when on
-	// too much was combined in vain: long lists then cost their writers little, and counters
-	// beside them still have folds.
+	// foldInputs bounds the bytes that are combined for a fold; fewInputs does after too much was
+	// combined in vain. Then long lists cost their writers little, and counters still have folds.
 	foldInputs, fewInputs = maxFoldSize / 2, 512
 )
 
@@ -88,7 +87,7 @@ func (m *Memtable) FoldOperands(record []byte, combine Combine) error {
 	return nil
 }
 
-// FoldAll is FoldOperands for all operands of a table to which nobody adds.
+// FoldAll is FoldOperands for all operands of a table without concurrent Adds.
 func (m *Memtable) FoldAll(combine Combine) {
 	it := m.NewIter()
 	for ok := it.Last(); ok; ok = it.Prev() { // the oldest version of a key comes first
@@ -151,10 +150,10 @@ func (g *foldInput) oldestFirst() [][]byte {
 	return values
 }
 
-// gatherFold collects the versions of a key from k on, until they have so many bytes. It takes
-// an older fold in whose value is not much longer than what it has already: folds of values
-// that grow then have sizes in proportion to each other, so that a reader meets few and all of
-// them together take little.
+// gatherFold collects versions of a key, from k to older ones, until they have inputs bytes. It
+// uses an older fold only if that is at most twice as long as what it has already. So the sizes of
+// folds of growing values increase geometrically: a reader meets few, and all of them together take
+// little.
 func (m *Memtable) gatherFold(k base.InternalKey, hash uint64, inputs int) (g foldInput) {
 	cover := m.Tombstones().Cover(k.User, k.SeqNum())
 	n := m.newest(k.User, hash, k.SeqNum())

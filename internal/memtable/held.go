@@ -8,13 +8,12 @@ import (
 
 // A Held is something that entries of a memtable refer to, such as a file that has their values.
 type Held interface {
-	// Release is called once, when nobody uses the memtable any more. It must not wait.
+	// Release is called once, after the last use of the memtable. It must not wait.
 	Release()
 }
 
-// What a memtable holds beside its entries takes room as they do, on the disk or wherever it is, and comes
-// to an end with them. So there is a bound, from which on the memtable takes no more entries: what
-// overwrites hide in it would otherwise stay as long as there is room for handles.
+// What a memtable holds in addition to its entries takes room on the disk until the memtable is gone. So beyond a bound
+// the memtable accepts no more entries: otherwise overwritten values would stay as long as there is room for handles.
 const (
 	mostHeldBytes = 256 << 20
 	mostHeld      = 1 << 10
@@ -30,8 +29,8 @@ type holds struct {
 	bytes int64
 }
 
-// Hold keeps h, which takes so many bytes, until nobody uses the memtable any more. It comes before the
-// entries that refer to h. From some number or bytes on Reserve finds no room.
+// Hold keeps h, which takes bytes bytes, until after the last use of the memtable. Call it before adding the entries
+// that refer to h. With too many or too large ones, Reserve finds no room.
 func (m *Memtable) Hold(h Held, bytes int64) {
 	s := &m.holds
 	s.mu.Lock()
@@ -45,7 +44,7 @@ func (m *Memtable) Hold(h Held, bytes int64) {
 	}
 }
 
-// Seal has Reserve find no room from now on. Folds still do.
+// Seal makes later calls of Reserve find no room. Folds still do.
 func (m *Memtable) Seal() { m.holds.full.Store(true) }
 
 // Sealed reports whether Reserve finds no room, however much of the arena is free.

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// An index is a hash table from user keys to nodes, beside the list: it answers
-// lookups of one key, which in the list cost some twenty dependent cache misses,
-// by one for the slot and, if the key is there, those of its node.
+// An index is a hash table from user keys to nodes, in addition to the list. A lookup of
+// one key costs some twenty dependent cache misses in the list; here it costs one for the
+// slot and, if the key is there, those of its node.
 //
 // A key has its place in one cache line of slots, chosen by its hash: the first
 // slot that was free when it came, going round from where the hash says. A slot
@@ -24,17 +24,17 @@ import (
 // Three invariants make it safe without locks:
 //
 //   - A slot that is taken stays its key's for good. It only ever changes to a newer
-//     version. So a search that comes to a free slot has passed every slot that
-//     its key may have: the key is not there.
+//     version. So a search that reaches a free slot has passed every slot that its key
+//     may have: the key is not there.
 //   - Of two Adds of one key, both try the first free slot, and the loser of that
 //     race looks at the slot again: a key has one slot at most.
 //   - A node is linked on level 0 of the list before it is in a slot, and in a slot
 //     before its Add returns.
 //
-// A key that finds its line full has no slot. Nothing else is done about it, since
-// a full line tells by itself that it may not be all: a search that comes to no
-// free slot goes on in the list. With entries of 150 bytes lines are 7/16 full when
-// the arena is; one in a thousand is full.
+// A key that finds its line full has no slot. Nothing else is done about it, since a full
+// line shows that keys may be missing: a search that finds no free slot continues in the
+// list. With entries of 150 bytes lines are 7/16 full when the arena is; one in a
+// thousand is full.
 type index struct {
 	lines []line
 	tags  uint32 // mask of the bits of a slot that are the tag
@@ -75,9 +75,9 @@ func (x *index) place(hash uint64) (l *line, start, tag uint32) {
 // node returns the node in a slot.
 func (x *index) node(slot uint32) node { return node(slot&^x.tags) * wordSize }
 
-// indexed returns the newest indexed version of a user key, which is at least as
-// new as all whose Adds had returned. If it is nilNode, absent reports whether the
-// key is not in the table; else only the list can tell.
+// indexed returns the newest indexed version of a user key. It is at least as new as all
+// versions of Adds that have returned. If it is nilNode, absent reports whether the key
+// is not in the table; else only the list can tell.
 func (m *Memtable) indexed(user []byte, hash uint64) (n node, absent bool) {
 	x := &m.index
 	l, start, tag := x.place(hash)

@@ -19,8 +19,8 @@ type Iter struct {
 // NewIter returns an iterator over the points that is on no entry.
 func (m *Memtable) NewIter() *Iter { return &Iter{m: m} }
 
-// InitWithFolds makes it an iterator of m that is on no entry, and comes to folds too: what a
-// reader uses again and again, without an allocation.
+// InitWithFolds makes it an iterator of m that is on no entry, and returns folds too. A reader can
+// use one iterator again and again without an allocation.
 func (it *Iter) InitWithFolds(m *Memtable) { *it = Iter{m: m, folds: true} }
 
 // First goes to the first entry.
@@ -79,8 +79,8 @@ func (it *Iter) Value() []byte {
 	return it.m.value(it.n)
 }
 
-// forward goes to n, or past it if it is a fold that the iterator does not come to. A fold is
-// never the last entry: the versions in it follow.
+// forward goes to n, or past it if it is a fold and the iterator skips those. A fold is never the
+// last entry: the versions in it follow.
 func (it *Iter) forward(n node) bool {
 	for it.passes(n) {
 		n = it.m.next(n)

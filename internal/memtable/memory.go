@@ -9,18 +9,18 @@ import (
 	"github.com/siftkv/siftkv/internal/offheap"
 )
 
-// A Memory gives memtables memory outside the Go heap, which the next memtable uses again
-// once the last reader of one is gone: the collector does not count it twice, and its pages
-// need not be faulted in anew while writers wait. It is safe for concurrent use.
+// A Memory gives memtables memory outside the Go heap. The next memtable uses it again after the
+// last reader of one is gone. So the collector does not count it twice, and writers do not wait for
+// page faults again. It is safe for concurrent use.
 type Memory struct {
 	Keep int // the capacity of memtables whose memory is kept for the next; that of others is freed
 
-	// Taken, unless nil, counts the bytes that were taken and not given back, those that are kept
-	// for the next included. It is set before the first use, and outlives the Memory.
+	// Taken, unless nil, counts the bytes that were taken and not released, including those kept
+	// for the next memtable. It is set before the first use, and outlives the Memory.
 	Taken *atomic.Int64
 
 	mu     sync.Mutex
-	spare  *recycled // of the last memtable that was given up; nil: none
+	spare  *recycled // of the last memtable that was released; nil: none
 	closed bool
 }
 
@@ -51,7 +51,7 @@ func (c counted) free() {
 	c.region.Free()
 }
 
-// New is like the function New, in memory that is given back: by Unref, by Drop, or by the
+// New is like the function New, in memory that is released: by Unref, by Drop, or by the
 // collector if the memtable is forgotten without a Ref.
 func (p *Memory) New(capacity int) *Memtable {
 	l := layoutOf(capacity)
@@ -81,7 +81,7 @@ func (mem *recycled) table() *Memtable {
 	return m
 }
 
-// take returns the spare memory, cleared, if there is some with this layout.
+// take returns the memory kept for the next memtable, cleared, if there is some with this layout.
 func (p *Memory) take(l layout) *recycled {
 	p.mu.Lock()
 	mem := p.spare
@@ -97,7 +97,7 @@ func (p *Memory) take(l layout) *recycled {
 	return mem
 }
 
-// Close gives up the spare memory, and that of memtables that are given up later.
+// Close frees the memory kept for the next memtable, and that of memtables that are released later.
 func (p *Memory) Close() {
 	p.mu.Lock()
 	spare := p.spare
@@ -135,16 +135,16 @@ func (p *Memory) Kept() int64 {
 	return int64(p.spare.layout.size())
 }
 
-// Ref keeps the memory of a memtable, and what it holds, until Unref. It is not for one whose last
-// reference may be given up at the same time.
+// Ref keeps the memory of a memtable, and what it holds, until Unref. It must not run concurrently
+// with the Unref of the last reference.
 func (m *Memtable) Ref() {
 	if m.refs.Add(1) == 1 && m.memory != nil {
-		m.memory.forgot.Stop() // who loses its last reader for good loses the memory
+		m.memory.forgot.Stop() // a memtable with references is released by Unref only
 	}
 }
 
-// Unref gives a reference up. With the last one the memory becomes another memtable's, and what is held
-// is released: nobody may use the keys and values of this one any more.
+// Unref releases a reference. With the last one the memory goes to another memtable, and what is held is released: the
+// keys and values of this one must not be used any more.
 func (m *Memtable) Unref() {
 	if m.refs.Add(-1) > 0 {
 		return
@@ -156,8 +156,8 @@ func (m *Memtable) Unref() {
 	}
 }
 
-// Drop gives the memory of a memtable up that nobody has taken a reference of, and what it holds: earlier than the
-// collector does, which does not know how much it is. Of one with references, or of nil, it does nothing.
+// Drop releases the memory of a memtable without references, and what it holds. The collector would do so later, as it
+// does not know the size. If m has references, or is nil, Drop does nothing.
 func (m *Memtable) Drop() {
 	if m != nil {
 		m.Ref()
@@ -165,8 +165,8 @@ func (m *Memtable) Drop() {
 	}
 }
 
-// poison overwrites what was written of a memtable that is given up: its memory may become
-// another's without being freed.
+// poison overwrites what was written to a memtable that is released: its memory may
+// become another's without being freed.
 func (m *Memtable) poison() {
 	used := m.used.Load()
 	offheap.Poison(m.bytes[:used&math.MaxUint32])

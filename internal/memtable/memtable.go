@@ -22,7 +22,7 @@ var (
 const maxCapacity = min(math.MaxUint32, math.MaxInt) &^ (wordSize - 1)
 
 // A Memtable is a sorted set of internal keys with their values, and a history of range
-// tombstones. All methods are safe for concurrent use but for what Apply says.
+// tombstones. All methods are safe for concurrent use, except as Apply says.
 type Memtable struct {
 	arena  unsafe.Pointer // the first of bytes
 	bytes  []byte         // aligned to words
@@ -34,10 +34,10 @@ type Memtable struct {
 	tombs  atomic.Pointer[rangedel.History]
 
 	folded  atomic.Bool // there may be folds
-	growing int64       // bytes of folds that grow with each operand, for who makes folds
+	growing int64       // bytes of folds that grow with each operand; used when folds are made
 	inVain  int64       // bytes that were combined and did not become a fold, likewise
 
-	Log     uint64        // the WAL that has its writes; the owner sets it before anybody reads it
+	Log     uint64        // the WAL that has its writes; the owner sets it before it is read
 	LastSeq atomic.Uint64 // the owner's: the newest write, once no more come; 0: not known
 
 	memory *recycled // of arena and index; nil: they are in the heap
@@ -47,24 +47,24 @@ type Memtable struct {
 	_ [64]byte // what readers need is on other cache lines than what each Add changes
 
 	used     atomic.Uint64 // bytes of nodes, and of values << 32
-	reserved atomic.Int64  // bytes promised by Reserve and not given back
+	reserved atomic.Int64  // bytes promised by Reserve and not released
 	count    atomic.Int64  // points, and tombstones among them << 32
 
-	// tails holds, for each level, a node on it, or head: the last one, but for
-	// stores that races have put in the wrong order.
+	// tails holds, for each level, a node on it, or head: the last one, unless races have
+	// reordered stores.
 	tails [maxHeight]atomic.Uint32
 }
 
-// New returns an empty memtable whose arena takes capacity bytes, at most 4 GiB,
-// and whose index takes a sixteenth of that beside it. The operating system
-// supplies their pages as they are first written. A capacity too small for one
-// entry makes a table that is always full.
+// New returns an empty memtable with an arena of capacity bytes, at most 4 GiB, and an
+// index of a sixteenth of that in addition. The operating system supplies their pages as
+// they are first written. A capacity too small for one entry makes a table that is always
+// full.
 func New(capacity int) *Memtable {
 	return layoutOf(capacity).inHeap()
 }
 
-// A layout says how the memory of a memtable is divided: the index, and then the arena. A record of beside bytes,
-// unless there are 0, is all that it takes.
+// A layout says how the memory of a memtable is divided: the index, and then the arena. A beside that is not 0 is the
+// length of the only record that it takes.
 type layout struct{ lines, arena, beside int }
 
 func layoutOf(capacity int) layout {
@@ -112,12 +112,11 @@ func EntrySize(keyLen, valueLen int) int {
 	return sizeBefore(maxHeight) + sizeFrom(keyLen) + valueLen
 }
 
-// Reserve sets n bytes of the arena aside, and reports whether there was room.
-// If there was, any Adds whose EntrySizes sum to at most n will not find the
-// table full, provided that all other Adds are covered by reservations of their
-// own. The caller gives the bytes back with Release(n) when these Adds have
-// returned. The check is exact for one caller at a time; of two at once, both
-// may be refused where one would fit. A table that holds too much beside its entries
+// Reserve reserves n bytes of the arena, and reports whether there was room. If there
+// was, Adds with EntrySizes of at most n together will not find the table full, provided
+// that all other Adds have reservations of their own. The caller releases the bytes with
+// Release(n) when these Adds have returned. The check is exact for one caller at a time;
+// of two at once, both may be refused where one would fit. A table that holds too much
 // (Hold) has no room either.
 func (m *Memtable) Reserve(n int) bool {
 	return (n <= 0 || !m.holds.full.Load()) && m.reserve(n)
@@ -142,15 +141,15 @@ func (m *Memtable) reserve(n int) bool {
 // others.
 func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 
-// Add inserts a point; it copies the key and the value. When it returns, every
-// read finds the entry. The hash is that of the user key, by a function of the
-// caller's choice that is the same for all calls and mixes all 64 bits; reads are
-// right with any function, and slow with a bad one. Add takes O(log n) steps, and
-// most new versions of a key that is in the table take O(1).
+// Add inserts a point; it copies the key and the value. When it returns, every read finds
+// the entry. The hash is that of the user key, by a function of the caller's choice that
+// is the same for all calls. It should mix all 64 bits: a bad function makes reads slow,
+// but not wrong. Add takes O(log n) steps, and most new versions of a key that is in the
+// table take O(1).
 //
-// It returns ErrFull if the arena has no room for the entry, and ErrDuplicate if
-// the table has an entry of the same user key, sequence number and kind; that
-// entry stays as it is, and the space that the attempt took is lost.
+// It returns ErrFull if the arena has no room for the entry. It returns ErrDuplicate if
+// the table has an entry of the same user key, sequence number and kind. Then that entry
+// stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 	err := m.insert(k, hash, value)
 	switch {
@@ -201,7 +200,7 @@ func (m *Memtable) newNode(k base.InternalKey, value []byte, height int) (node, 
 	return n, nil
 }
 
-// fillNode fills in a node whose value is at a place of those that value knows, but for its links.
+// fillNode writes a node except its links. valueAt is the value's offset, as for value.
 func (m *Memtable) fillNode(n node, k base.InternalKey, valueAt uint64, valueLen int) {
 	*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)) = uint32(len(k.User))
 	tail := m.tail(n)
@@ -238,13 +237,12 @@ func (m *Memtable) raise(height int) {
 	}
 }
 
-// Get returns the newest version of a user key that a reader at seq may see:
-// its value, which aliases the arena and must not be modified, and its trailer,
-// which tells a value from a tombstone, and may be that of a fold (KindFold). The
-// hash is the one that Add was given for the key. Get does not allocate. It touches
-// a handful of cache lines, one if the key is not there, unless the index has no
-// room for the key or seq is older than several versions of it: then it takes
-// O(log n) steps.
+// Get returns the newest version of a user key that a reader at seq may see. The value
+// aliases the arena and must not be modified. The trailer tells a value from a tombstone,
+// and may be that of a fold (KindFold). The hash is the one that Add was given for the
+// key. Get does not allocate. It touches a handful of cache lines, or one if the key is
+// not there. It takes O(log n) steps if the index has no room for the key, or seq is
+// older than several versions of it.
 func (m *Memtable) Get(user []byte, hash uint64, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
 	n := m.newest(user, hash, seq)
 	if n == nilNode {

@@ -9,8 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A node is the offset n of a list node in the arena, a multiple of 8. Around n
-// lie, in the machine's byte order:
+// A node is the offset n of a list node in the arena, a multiple of 8. Around n are, in the machine's byte order:
 //
 //	n-4-4i   next[i]   u32   for levels i = height-1 … 1
 //	n-4      prev      u32   a node before this one, see Memtable.before
@@ -24,13 +23,12 @@ import (
 // Nodes fill the arena from its start and values from its end: what a search
 // costs is cache misses, and these are fewer the denser nodes are.
 //
-// The first 8 bytes of the key, read as a big-endian number, order nodes as
-// their keys do wherever the numbers differ. What a search needs of a node, its
-// link and that number, are 16 neighbouring bytes on level 0 and 24 on levels 1 and
-// 2, and the rest of a short key comes next: mostly one cache line in all.
+// The first 8 bytes of the key, read as a big-endian number, order nodes as their keys do wherever the numbers differ.
+// A search needs a node's link and that number: 16 adjacent bytes on level 0 and 24 on levels 1 and 2. The rest of a
+// short key comes next: mostly one cache line in all.
 //
-// A node is written by who makes it until a link leads to it. From then on its
-// links and prev are read and written atomically, and nothing else is written.
+// The goroutine that makes a node writes it until a link leads to it. After that, its links and prev are read and
+// written atomically, and nothing else is written.
 type node uint32
 
 const (
@@ -41,13 +39,13 @@ const (
 	wordSize   = 8
 	prefixSize = 8
 
-	// Where fields stand, relative to a node.
+	// Offsets of fields, relative to a node.
 	prevField   = -4
 	nextField   = 0
 	keyLenField = 4
 	keyField    = 8
 
-	// Where fields stand after the key, and how many bytes they take.
+	// Offsets of fields after the key, and their size together.
 	trailerField  = 0
 	valueAtField  = 8
 	valueLenField = 12
@@ -58,9 +56,9 @@ const (
 )
 
 // drawHeight returns the height of an entry's tower: h with probability 3/4^h. It is
-// drawn from the key's hash, which costs less than a random number, and from the
-// trailer, lest all versions of a key are equally high; and from a seed, lest a
-// caller's keys be chosen so that all are low.
+// drawn from the key's hash, which costs less than a random number. The trailer gives
+// versions of a key different heights, and a seed prevents keys that are chosen to have
+// low towers.
 func (m *Memtable) drawHeight(trailer base.Trailer, hash uint64) int {
 	return 1 + bits.TrailingZeros64(m.draw(trailer, hash)|1<<(2*(maxHeight-1)))/2
 }
@@ -75,7 +73,7 @@ func roundUp[T int | uint64](n T) T { return (n + wordSize - 1) &^ (wordSize - 1
 // sizeBefore returns the bytes of a node before its offset, in whole words.
 func sizeBefore(height int) int { return roundUp(4 * height) }
 
-// sizeFrom returns the bytes of a node from its offset on, in whole words.
+// sizeFrom returns the bytes of a node at and after its offset, in whole words.
 func sizeFrom[T int | uint64](keyLen T) T { return keyField + keySize(keyLen) + tailSize }
 
 func keySize[T int | uint64](keyLen T) T { return roundUp(max(keyLen, prefixSize)) }

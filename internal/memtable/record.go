@@ -12,7 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 )
 
-// A large record is not copied into a memtable: it gets one of its own, whose values stay in the record (Fill). Its
+// A large record is not copied into a memtable: it gets one of its own, and the values stay in the record (Fill). Its
 // nodes are written one after the other in the order of their keys, so that it takes neither searches nor an index:
 // lookups search the list, which is balanced.
 //
@@ -108,7 +108,7 @@ func balancedHeight(i int) int { return min(1+bits.TrailingZeros(uint(i)+1)/2, m
 func NewForRecord(o *Order) *Memtable { return o.layout().inHeap() }
 
 // Fill adds the entries of a record of an order to an empty memtable that was made for it. The memtable keeps the
-// record, whose entries must not change from now on. Nothing else adds to the memtable, but FoldOperands afterwards.
+// record, whose entries must not change any more. Only FoldOperands may add to the memtable afterwards.
 func (m *Memtable) Fill(record []byte, o *Order) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {

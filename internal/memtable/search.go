@@ -46,11 +46,11 @@ func (m *Memtable) last() node {
 	return n
 }
 
-// before returns the node before n, which may be head. A node's prev word names
-// some node before it, at first the one that was its neighbour when it was
-// linked; entries inserted since lie between the two, and a walk along level 0
-// passes them. So any store to prev that names a node before n is right, in
-// whatever order stores arrive, and the walk leaves a better one behind.
+// before returns the node before n, which may be head. A node's prev word names some node
+// before it, at first its neighbour when it was linked. Entries inserted since are
+// between the two, and a walk along level 0 passes them. So any store to prev that names
+// a node before n is right, in whatever order stores arrive, and the walk leaves a better
+// one behind.
 func (m *Memtable) before(n node) node {
 	start := m.hint(n)
 	p := start
@@ -110,7 +110,7 @@ func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
 	}
 	before := m.before(after)
 	if before != head && base.Compare(m.key(before), k) >= 0 {
-		return false // a newer version still, whose Add has not returned
+		return false // a newer version still; its Add has not returned
 	}
 	s.before[0], s.after[0] = before, after
 	return true
