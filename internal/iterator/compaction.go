@@ -42,14 +42,14 @@ type Compaction struct {
 // CompactionOptions say what a Compaction may drop.
 type CompactionOptions struct {
 	Snapshots []base.SeqNum // ascending
-	// Keys are those that are passed; the tombstones have to be cut to them. The zero value,
-	// like a nil Lo, is all from the first on.
+	// Keys are those of the pass; the tombstones must be cut to them. The zero value, like a nil
+	// Lo, begins with the first key.
 	Keys rangedel.Span
 	// Bottom and BottomSpan report whether nothing older than the input can hold a key, or
 	// keys of [lo, hi). Nil: there may always be something.
 	Bottom     func(key []byte) bool
 	BottomSpan func(lo, hi []byte) bool
-	// Stop, if it is not nil, is asked now and then: its error ends the pass.
+	// Stop, if it is not nil, is called now and then: its error ends the pass.
 	Stop func() error
 	// MergeOperands combines values of one key, the oldest first. Nil: there is no merger.
 	MergeOperands func(key []byte, values [][]byte) ([]byte, error)
@@ -176,7 +176,7 @@ func (c *Compaction) keep(k base.InternalKey) bool {
 }
 
 // keepVisible reports whether an entry that nothing hides stays: a tombstone with nothing
-// below does not. What everybody sees gets sequence number zero.
+// below does not. An entry that every reader sees gets sequence number zero.
 func (c *Compaction) keepVisible(stripe int) bool {
 	if stripe > 0 || !c.Bottom(c.user) {
 		return true
@@ -211,8 +211,8 @@ func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
 	return rangedel.NewSet(newest)
 }
 
-// keepTombstones returns those of the tombstones that somebody still needs: none of
-// stripe 0 where nothing is below.
+// keepTombstones returns the tombstones that are still needed. Those of stripe 0 are not
+// if nothing is below.
 func (c *Compaction) keepTombstones() *rangedel.Set {
 	return c.tombstones.Filter(func(t rangedel.Tombstone) bool {
 		return c.stripe(t.Seq) > 0 || !c.BottomSpan(t.Start, t.End)

@@ -13,9 +13,9 @@ import (
 // a reader of the stripe sees of them:
 //
 //   - a value, if it ends at a value of its stripe, at a tombstone, or at the oldest
-//     version there is, with nothing below;
-//   - an operand otherwise, to be combined with what is older by a reader or by a
-//     later compaction.
+//     version there is, with nothing below.
+//   - an operand otherwise. A reader or a later compaction combines it with older
+//     versions.
 //
 // A value that is going to expire stays an entry of its own under the chain, since the
 // chain outlives it. If the merger fails, the chain stays as it is.
@@ -128,7 +128,7 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 		}
 	case base.KindSetTTL, base.KindSetTTLApart:
 		if _, live, err := base.Unexpired(value, c.Now); err != nil || live {
-			return false // an entry of its own: keep comes to it next
+			return false // an entry of its own: keep handles it next
 		}
 		c.Stats.Expired++
 		c.operands.add(base.MakeTrailer(k.SeqNum(), base.KindDelete), nil)
@@ -139,7 +139,7 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 	return true
 }
 
-// ErrStaysApart is what CompactionOptions.ReadApart returns for a value that no operands are to be combined with.
+// CompactionOptions.ReadApart returns ErrStaysApart for a value that operands must not be combined with.
 var ErrStaysApart = errors.New("siftkv: the value stays in its blob file")
 
 // addApart ends the chain with a value that is read for it. It reports false if that fails, or there is

@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Where a read of a table is a request to another machine, sequences that need one to be positioned wait side by side:
-// a seek in seventeen files takes as long as in one. Those whose blocks are in memory are positioned without a
+// If a read of a table is a request to another machine, sequences that need one to be positioned wait in parallel: a
+// seek in seventeen files takes as long as in one. Those with their blocks in memory are positioned without a
 // goroutine.
 
 // rebuildFar is rebuild where reads are requests. Cold reports whether a run needs one for the move.
@@ -65,7 +65,7 @@ func (m *Merging) moveBeside(on []bool, waits []int, move func(Iter) bool) {
 	callback.Resume(errors.Join(left...))
 }
 
-// coldFirst reports whether First needs a read, as far as can be told without one.
+// coldFirst reports whether First needs a read, as far as is known without one.
 func (l *Run) coldFirst() bool {
 	return l.run.Len() > 0 && l.coldBlock(0, false)
 }
@@ -110,7 +110,7 @@ func (l *Run) coldLT(k base.InternalKey) bool {
 	return r == nil || r.Cold(k.User)
 }
 
-// share makes l's iterator read ahead as one of a pass.
+// share makes l's iterator prefetch as one of a pass.
 func (l *Run) share(p *sstable.Pass) {
 	l.far.Pass, l.far.Lower, l.far.Upper = p, l.lo, l.hi
 	if l.far.Following == nil {
@@ -120,8 +120,8 @@ func (l *Run) share(p *sstable.Pass) {
 	p.Iters = append(p.Iters, &l.it)
 }
 
-// following returns the reader of the table n positions on, if the pass is known to come to it. One that is not open is
-// opened, which the pass would do later: it takes a request, or none if the table was just written.
+// following returns the reader of the table n positions on, if the pass will reach it. It opens the table if that is
+// not open, as the pass would do later: that takes a request, or none if the table was just written.
 func (l *Run) following(n int) *sstable.Reader {
 	at := l.at + n
 	if l.prefix != nil || at < 0 || at >= l.run.Len() {
@@ -133,7 +133,7 @@ func (l *Run) following(n int) *sstable.Reader {
 	}
 	r, err := t.Open(l.cache)
 	if err != nil {
-		return nil // the pass finds out when it comes to it
+		return nil // the pass gets the error when it reaches the table
 	}
 	return r
 }

@@ -186,7 +186,7 @@ func (m *Merging) Next() bool {
 	if len(m.heap) > 1 || !top.iter.Next() {
 		return m.Moved(len(m.heap) > 1 && top.iter.Next())
 	}
-	top.key = top.iter.Key() // alone, as in a settled store: nothing to compare with
+	top.key = top.iter.Key() // the only one, as in a fully compacted store: nothing to compare with
 	return true
 }
 

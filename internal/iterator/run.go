@@ -8,8 +8,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A Run walks the tables of one sorted run, one after the other. Tables
-// whose filters say that they have nothing of what is wanted are passed over.
+// A Run walks the tables of one sorted run, one after the other. It skips tables if their
+// filters say that they have none of the wanted keys.
 type Run struct {
 	run    *version.Run
 	cache  *version.TableCache
@@ -50,9 +50,9 @@ func (l *Run) release() {
 	l.far.Pass, l.far.Lower, l.far.Upper = nil, nil, nil
 }
 
-// use comes to the table at position n, of which keys of [lo, hi) are wanted; without both, it is not
-// known which. It reports whether the table's iterator is open, and may have some: a table that is
-// denied is not read, and stays out of the merge until the next seek.
+// use moves to the table at position n, for keys of [lo, hi); with neither bound, the wanted keys are unknown. It
+// reports whether the table's iterator is open, and may have some. A table that a filter denies is not read, and stays
+// out of the merge until the next seek.
 func (l *Run) use(n int, lo, hi []byte) bool {
 	ready := l.open && l.at == n
 	l.off = true
@@ -70,7 +70,7 @@ func (l *Run) use(n int, lo, hi []byte) bool {
 			return false
 		}
 	}
-	// Without a filter the file's own bounds are not looked at: they are far away in memory.
+	// Without a filter the file's own bounds are not checked: reading them is a cache miss.
 	if l.asked = false; (lo != nil || hi != nil) && l.reader.HasRangeFilter() && !l.admits(lo, hi) {
 		return false
 	}
@@ -92,8 +92,8 @@ func (l *Run) admits(lo, hi []byte) (may bool) {
 	return may
 }
 
-// forward goes on to the first entry of the following tables until there is one, or the bound:
-// where filters deny what is wanted, all tables of the run would be opened to be passed over.
+// forward moves to the first entry of a following table, unless the bound comes first. Without the
+// bound, it would open all tables of the run to skip them if filters deny what is wanted.
 func (l *Run) forward(ok bool) bool {
 	for !ok && l.healthy() && l.at+1 < l.run.Len() && !l.behind(l.at+1) {
 		ok = l.use(l.at+1, nil, l.hi) && l.found(l.it.First(), false)

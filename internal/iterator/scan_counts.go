@@ -9,10 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// ScanCounts count the tables that an iterator came to, in one run or several. It comes to a table with
-// every seek, First and Last into it, and when it goes on into it from the table before. Each time the
-// table is denied by a filter, or read; if it is read, its first entry that is met is within the iterator's
-// bounds, or there is none.
+// ScanCounts count the tables that an iterator visits, in one run or several. Every seek, First and Last into a table
+// is a visit, and so is moving into it from the table before. Each time the table is denied by a filter, or read. If it
+// is read, the first entry met is within the iterator's bounds, or there is none.
 type ScanCounts struct {
 	DeniedByPrefix uint64
 	DeniedByRange  uint64
@@ -81,12 +80,11 @@ func (l *Run) found(ok, back bool) bool {
 	return ok
 }
 
-// sampledOneIn is how many of the tables that iterators come to the TableCache is told of.
+// One visit of a table in sampledOneIn is reported to the TableCache.
 const sampledOneIn = 16
 
-// tell tells the TableCache, for the choice of the filters that are kept in memory, whether the table had
-// nothing of what was wanted: of one in some tables, if it has a choice, and the table has a filter that could
-// have said so.
+// tell tells the TableCache whether the table had none of the wanted keys. The TableCache chooses by that which filters
+// are in memory. Only a sample is reported, if there is a choice, and the table has a filter that could have said so.
 func (l *Run) tell(nothing bool) {
 	if l.cache.Memory == nil || rand.Uint32()%sampledOneIn != 0 {
 		return

@@ -36,9 +36,9 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 	s.Iters = append(s.Iters, it)
 }
 
-// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They
-// are opened when an iterator comes to them. A run of level 0 that has no such keys is left
-// out: there may be many of them, and the others mostly have keys of any range.
+// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They are
+// opened when an iterator reaches them. A run of level 0 that has no such keys is left out: there
+// may be many of them, and the others mostly have keys of any range.
 func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) {
 	if c.Far {
 		s.pass, s.far.Budget = &s.far, &c.Parts
@@ -88,7 +88,7 @@ func (s *Sources) Release() {
 	s.trim()
 }
 
-// trim gives up the iterators whose buffers are more than is kept.
+// trim drops iterators so that the buffers of the others stay within the bound.
 func (s *Sources) trim() {
 	kept, runs := 0, 0
 	for _, it := range s.runs[:min(len(s.runs), maxRetainedRuns)] {

@@ -8,11 +8,10 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Tombstones are the range tombstones of all places that one iterator merges: memtables and
-// sorted runs. Nothing is put together of them. Around the key that is
-// asked for, each place says how far its answer holds, and it is asked again when a key
-// comes that is further away: an iterator that walks through a gap, or under a tombstone,
-// pays a comparison or two for each key, however many tombstones there are elsewhere.
+// Tombstones are the range tombstones of all places that one iterator merges: memtables and sorted
+// runs. They are not merged. Each place answers for a key with the span in which the answer holds,
+// and is asked again for a key outside it. So an iterator in a gap, or under a tombstone, pays a
+// comparison or two for each key, however many tombstones there are elsewhere.
 //
 // The zero value is empty. Release makes it so again, and keeps its memory.
 type Tombstones struct {
@@ -73,8 +72,9 @@ func (t *Tombstones) Release() {
 	*t = Tombstones{places: t.places[:0]}
 }
 
-// Cover returns the newest visible tombstone over a key, and a span around the key that it
-// covers; seq is 0 if there is none. It opens the tables whose bounds admit the key.
+// Cover returns the newest visible tombstone over a key, and a span around the key that
+// it covers; seq is 0 if there is none. It opens the tables with bounds that include the
+// key.
 func (t *Tombstones) Cover(key []byte) (start, end []byte, seq base.SeqNum, err error) {
 	if t.known && holds(t.lo, t.hi, key) {
 		return t.start, t.end, t.seq, nil
@@ -106,7 +106,7 @@ func holds(lo, hi, key []byte) bool {
 	return bytes.Compare(lo, key) <= 0 && (hi == nil || bytes.Compare(key, hi) < 0)
 }
 
-// ask finds the answer for key, and how far it holds.
+// ask finds the answer for key, and the span in which it holds.
 func (p *tombstonePlace) ask(c *version.TableCache, key []byte, at base.SeqNum) error {
 	if p.memory != nil {
 		p.lo, p.hi, p.seq = p.memory.Span(key, at)

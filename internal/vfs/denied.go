@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// IsDenied reports whether a call failed for a reason that says nothing about the file: the
-// process or the system has too many files open or no memory left, or the process may not
-// do what it asked for. The same call may work later, on the same bytes.
+// IsDenied reports whether a call failed for a reason that says nothing about the file. The process
+// lacks permission, or the process or the system has too many open files or no memory left. The
+// same call may work later, on the same bytes.
 func IsDenied(err error) bool {
 	for _, passing := range []error{fs.ErrPermission, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN,
 		syscall.EINTR} {

@@ -18,9 +18,9 @@ var ErrMoved = errors.New("siftkv: the directory was moved, replaced or removed 
 // A Directory is a directory of the operating system that is open: files in it are reached through it, whatever its
 // name means by then. It is safe for concurrent use. A nil Directory is one that cannot be moved.
 //
-// Where the system has calls relative to a directory (Unix, but for illumos), they are used. Elsewhere each call asks
-// first whether the name still means the directory, and fails with ErrMoved if not. On Windows a directory that is open
-// cannot be moved.
+// It uses the system's calls relative to a directory if there are any (Unix, except illumos). Elsewhere each call first
+// checks whether the name still means the directory, and fails with ErrMoved if not. On Windows a directory that is
+// open cannot be moved.
 type Directory struct {
 	name   string // full
 	prefix string // of the names of files in it
@@ -32,8 +32,8 @@ type Directory struct {
 
 // A DirectoryOpener is a file system whose directories can be open.
 type DirectoryOpener interface {
-	// OpenDirectory opens a directory. The file system that it returns is the receiver, but for names that begin with
-	// dir, an absolute path: their files are those of the directory, until it is closed.
+	// OpenDirectory opens a directory. The file system that it returns is the receiver, except for names that begin
+	// with dir, an absolute path: their files are those of the directory, until it is closed.
 	OpenDirectory(dir string) (FS, *Directory, error)
 }
 
@@ -116,7 +116,7 @@ func (d *Directory) Close() error {
 	return d.drop()
 }
 
-// drop gives up a reference.
+// drop releases a reference.
 func (d *Directory) drop() error {
 	if d.refs.Add(-1) > 0 {
 		return nil

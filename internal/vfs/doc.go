@@ -1,11 +1,10 @@
-// Package vfs is the small file system that the store stands on: files that
-// are written once from front to back, files that are read at random, and the
-// few operations on names that a log-structured store needs.
+// Package vfs is the small file system under the store. It has files that are written
+// once from front to back, files that are read at random, and the few operations on names
+// that a log-structured store needs.
 //
-// There are two implementations: OS, the operating system's files, and Mem,
-// files in memory. Whoever tests power cuts or failing disks writes a third
-// one around either of them: every byte that the store reads or writes, and
-// every change of a name, passes through FS.
+// There are two implementations: OS, the operating system's files, and Mem, files in
+// memory. Tests of power cuts or failing disks wrap one of them: every byte that the
+// store reads or writes, and every change of a name, passes through FS.
 //
 // # Durability
 //

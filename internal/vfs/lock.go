@@ -12,20 +12,20 @@ import (
 	"sync/atomic"
 )
 
-// A LockMode says whom a lock keeps out.
+// A LockMode says which other holders a lock excludes.
 type LockMode int
 
 const (
-	// Exclusive keeps everybody else out.
+	// Exclusive excludes all other holders.
 	Exclusive LockMode = iota
-	// Shared keeps exclusive holders out, and admits other shared ones.
+	// Shared excludes exclusive holders, and admits other shared ones.
 	Shared
 )
 
 // ErrLocked is what every *LockedError matches.
 var ErrLocked = errors.New("siftkv: locked")
 
-// A LockedError says that a lock is held by somebody else.
+// A LockedError says that another holder has the lock.
 type LockedError struct {
 	Path string // of the lock file
 	PID  int    // of the exclusive holder; 0 if unknown, as it is for shared holders
@@ -79,9 +79,9 @@ func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
 	return &fileLock{f: f, mode: mode}, nil
 }
 
-// openLockFile opens the file that a lock is taken on. It returns no file and no
-// error if a shared lock has nobody to keep out. One that a reader makes has the
-// directory's permissions: it must not keep out those who read the store too.
+// openLockFile opens the file that a lock is taken on. It returns no file and no error if
+// a shared lock has no holder to exclude. A file that a reader makes has the directory's
+// permissions, so that other readers of the store can open it.
 func (o osFS) openLockFile(name string, mode LockMode) (*os.File, error) {
 	if err := o.refusePipe(name); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (l *fileLock) Close() error {
 	}
 	var err error
 	if l.mode == Exclusive {
-		err = l.f.Truncate(0) // while it is ours: nobody is to read a stale id
+		err = l.f.Truncate(0) // while it is ours, so that no process reads a stale id
 	}
 	return errors.Join(err, unlock(l.f, l.mode), l.f.Close())
 }
@@ -133,9 +133,9 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// readPID returns the process id in a lock file, or 0 if there is none or if its
-// process is gone: a holder that crashed left it behind, and those who hold the
-// lock now are shared holders.
+// readPID returns the process id in a lock file. It returns 0 if there is none, or if its
+// process is gone: then a crashed holder left it, and the current holders are shared
+// ones.
 func readPID(f *os.File) int {
 	var buf [20]byte
 	n, err := f.ReadAt(buf[:], 0)

@@ -10,8 +10,8 @@ import (
 // LocksEndWithProcess says that locks keep other processes out, and that the lock of a process that was killed is free.
 const LocksEndWithProcess = true
 
-// lockOffsetHigh puts the locked byte far past the file's end. Windows locks
-// are mandatory, and the process id at the file's start is for others to read.
+// lockOffsetHigh puts the locked byte well past the file's end. Windows locks are
+// mandatory, and the process id at the file's start is for others to read.
 const lockOffsetHigh = 1 << 30
 
 // tryLock locks one byte of the file. The lock belongs to the handle and goes

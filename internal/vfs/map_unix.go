@@ -13,7 +13,7 @@ import (
 // Map implements Mapper.
 func (r osReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
 	if size <= 0 || math.MaxInt == math.MaxInt32 {
-		return nil, nil, errors.ErrUnsupported // of 32 bits of addresses, none are to spare
+		return nil, nil, errors.ErrUnsupported // 32 bits of addresses are too few to map files
 	}
 	c, err := r.f.SyscallConn()
 	if err != nil {
@@ -26,8 +26,8 @@ func (r osReadFile) Map(size int64) (data []byte, unmap func() error, err error)
 	if err = errors.Join(err, mapErr); err != nil {
 		return nil, nil, &os.PathError{Op: "mmap", Path: r.f.Name(), Err: err}
 	}
-	// Lookups come to blocks in no order: what the system would read ahead is wasted.
-	// This is advice; that it fails means nothing.
+	// Lookups read blocks in no order: what the system would prefetch is wasted. This is
+	// advice; that it fails means nothing.
 	_ = unix.Madvise(data, unix.MADV_RANDOM)
 	return data, func() error { return unix.Munmap(data) }, nil
 }

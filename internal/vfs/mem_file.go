@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// A memNode is what a name of Mem leads to. Names and open files share it, so
-// that content outlives its last name for those who have it open.
+// A memNode is what a name of Mem leads to. Names and open files share it, so content
+// that is open outlives its last name.
 type memNode struct {
 	isDir bool
 

@@ -8,9 +8,9 @@ import (
 )
 
 // MkdirAllDurable makes a directory and the parents it needs. When it returns, their names are
-// durable. It goes from the top down and syncs each name before it makes the next, so that a
-// call that fails, or a process that dies, leaves at most one name that is not durable: that of
-// the last directory it made. The next call finds that directory there, and syncs its name.
+// durable. It goes from the top down and syncs each name before it makes the next. So a call that
+// fails, or a process that dies, leaves at most one name that is not durable: that of the last
+// directory it made. The next call finds that directory there, and syncs its name.
 func MkdirAllDurable(fsys FS, dir string) error {
 	var missing []string
 	d := filepath.Clean(dir)

@@ -48,8 +48,8 @@ func (o osFS) stat(name string) (fileInfo, error) {
 	return newFileInfo(info), nil
 }
 
-// Create implements FS. What is left of a file of ReplaceFile goes: what takes another's place is a file with the mode
-// that is wanted, and not at the end of somebody's link.
+// Create implements FS. It first removes what is left of a file of ReplaceFile: the replacement must have the wanted
+// mode, and must not be written through a link.
 func (o osFS) Create(name string) (WriteFile, error) {
 	if strings.HasSuffix(name, TempSuffix) {
 		_ = o.Remove(name) // else it is written over
@@ -117,8 +117,8 @@ func (o osFS) SyncDir(dir string) error {
 	return syncDir(dir)
 }
 
-// SyncFile implements FileSyncer. It needs the permission to write, which some
-// platforms ask of who syncs.
+// SyncFile implements FileSyncer. It needs the permission to write, which some platforms
+// require to sync.
 func (o osFS) SyncFile(name string) error {
 	f, err := o.openFile(name, os.O_RDWR, 0)
 	if err != nil {

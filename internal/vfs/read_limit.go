@@ -8,13 +8,12 @@ import (
 	"syscall"
 )
 
-// A ReadLimit bounds how many files are open for reading. A file beyond the bound is
-// opened in place of one that has not been read for long, which is opened again when it is
-// read next: its name must stay what it is until it is closed. The bound is exceeded only
+// A ReadLimit bounds how many files are open for reading. To open a file beyond the
+// bound, it closes one that has not been read for long, and opens that again for its next
+// read. So a file's name must not change until it is closed. The bound is exceeded only
 // by files that are being read at the same time.
 //
-// A read of an open file takes a lock for readers, which no other file has. It is safe for
-// concurrent use.
+// A read of an open file takes a read lock of that file. It is safe for concurrent use.
 type ReadLimit struct {
 	bound int
 	over  atomic.Bool // more files are open than most
@@ -23,7 +22,7 @@ type ReadLimit struct {
 	most int            // bound, or fewer while the process has too many files open
 	ease int            // files to open before most grows by one
 	ring []*limitedFile // those that are open, or being opened
-	hand int            // of the clock that goes round it
+	hand int            // of the clock (the CLOCK algorithm)
 }
 
 // NewReadLimit returns a bound of most files, which is at least 1.
@@ -45,8 +44,8 @@ func (l *ReadLimit) Used() int {
 	return len(l.ring)
 }
 
-// add counts a file that is about to be opened, whose lock the caller holds, and makes
-// room for it.
+// add counts a file that is about to be opened, and makes room for it. The caller holds
+// the file's lock.
 func (l *ReadLimit) add(f *limitedFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,9 +70,9 @@ func (l *ReadLimit) trim() {
 	l.over.Store(len(l.ring) > l.most)
 }
 
-// When the process or the system has too many files open, the bound falls to three quarters of
-// what is open, but no further than leastOpen: what else opens files, here or in the rest of the
-// program, then finds some free. It grows again by one with every easeAfter files opened.
+// When the process or the system has too many open files, the bound falls to three quarters of
+// those that are open, but not below leastOpen. So other code of the program finds some free. It
+// grows again by one with every easeAfter files opened.
 const (
 	leastOpen = 4
 	easeAfter = 64
@@ -95,8 +94,8 @@ func (l *ReadLimit) giveWay(err error) bool {
 	return closed
 }
 
-// evict closes a file that was not read since the clock's hand came by, and reports whether
-// there was one that is not being read. The caller holds mu.
+// evict closes a file that was not read since the clock's hand passed it, and reports whether there
+// was one that is not being read. The caller holds mu.
 func (l *ReadLimit) evict() bool {
 	for range 2 * len(l.ring) {
 		l.hand = (l.hand + 1) % len(l.ring)
@@ -104,7 +103,7 @@ func (l *ReadLimit) evict() bool {
 		if f.used.Swap(false) || !f.mu.TryLock() {
 			continue
 		}
-		// What is only read has nothing to lose when its closing fails.
+		// A file that is only read loses nothing if closing it fails.
 		_ = f.file.Close()
 		f.file = nil
 		f.mu.Unlock()
@@ -136,9 +135,9 @@ type limitedFile struct {
 	limit *ReadLimit
 	fs    FS
 	name  string
-	used  atomic.Bool  // since the clock's hand came by
+	used  atomic.Bool  // since the clock's hand passed
 	place int          // in the ring, while it is there; guarded by the limit's lock
-	drop  func() error // gives up the directory, which is kept open to open the file again
+	drop  func() error // releases the directory, which stays open to open the file again
 
 	mu     sync.RWMutex // held for reading while file is read
 	file   ReadFile     // nil: closed
@@ -162,8 +161,7 @@ func (f *limitedFile) acquire() (ReadFile, error) {
 	}
 }
 
-// release gives back what acquire took. Files that were read at the same time, more than the bound, are closed by who
-// ends a read.
+// release releases what acquire took. If concurrent reads have opened more files than the bound, it closes some.
 func (f *limitedFile) release() {
 	f.mu.RUnlock()
 	if f.limit.over.Load() {

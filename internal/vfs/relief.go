@@ -41,7 +41,7 @@ type relievedSyncer struct {
 	syncer FileSyncer
 }
 
-// relieve repeats a call as long as files are closed for it. There are only so many.
+// relieve repeats a call as long as files can be closed for it.
 func relieve[T any](l *ReadLimit, call func() (T, error)) (T, error) {
 	v, err := call()
 	for err != nil && l.giveWay(err) {

@@ -17,9 +17,8 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// neverSyncs reports whether an error of SyncDir says that the directory cannot be synced, however
-// often it is tried: the process may not read it, or its file system, which cannot be written
-// to, has no syncs.
+// neverSyncs reports whether an error of SyncDir says that the directory can never be synced: the
+// process may not read it, or its file system is read-only or has no syncs.
 func neverSyncs(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EROFS) ||
 		errors.Is(err, errors.ErrUnsupported)

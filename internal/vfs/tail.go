@@ -10,8 +10,8 @@ import (
 // A TailFile is a WriteFile that keeps its tail in memory: the bytes that no Sync has made durable. Its readers find
 // them there when the file does not have them any more.
 //
-// A system that cannot write pages to the disk may drop them, and says so to the next Sync alone: what was written
-// is then in no file. As after any error, the file must be given up, but nothing that was written to it is lost.
+// A system that cannot write pages to the disk may drop them, and says so to the next Sync alone: what was written is
+// then in no file. As after any error, the file must be abandoned, but nothing that was written to it is lost.
 type TailFile struct {
 	out     WriteFile
 	written atomic.Int64 // bytes that Write was given and has kept
@@ -149,7 +149,7 @@ func (t *tail) append(p []byte) {
 	}
 }
 
-// drop gives up what is before an offset.
+// drop drops what is before an offset.
 func (t *tail) drop(to int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -48,27 +48,27 @@ type FS interface {
 	// holder, in this process or another, stands in the way, the error is a
 	// *LockedError. The file stays behind, unlocked.
 	//
-	// A Shared lock needs no permission to write. Where the file is missing and
-	// the directory is read-only there is nobody to keep out, and the result
-	// holds nothing.
+	// A Shared lock needs no permission to write. If the file is missing and the
+	// directory is read-only, there is no holder to exclude, and the result holds
+	// nothing.
 	Lock(name string, mode LockMode) (io.Closer, error)
 }
 
-// A FileSyncer is a file system that can make durable what others have written.
+// A FileSyncer is a file system that can make durable what other handles have written.
 type FileSyncer interface {
-	// SyncFile makes a file's bytes durable, whoever wrote them, but not its name.
+	// SyncFile makes a file's bytes durable, through any handle, but not its name.
 	SyncFile(name string) error
 }
 
-// WriteFile is a file that is written from front to back. Write is for one
-// goroutine at a time; Sync may run beside it.
+// WriteFile is a file that is written from front to back. Write is for one goroutine at a
+// time; Sync may run concurrently with it.
 type WriteFile interface {
 	io.Writer
 
-	// Sync makes durable what the calls of Write that returned before it wrote,
-	// but not the file's name (see FS.SyncDir). After an error, nobody knows
-	// which of these bytes are durable, and a second Sync that succeeds does not
-	// tell: the file must be given up.
+	// Sync makes durable what the calls of Write that returned before it wrote, but not
+	// the file's name (see FS.SyncDir). After an error, it is unknown which of these
+	// bytes are durable, and a second Sync that succeeds does not tell: the file must be
+	// abandoned.
 	Sync() error
 
 	// Close closes the file without syncing it.
@@ -88,12 +88,12 @@ type ReadFile interface {
 
 // A Mapper is a ReadFile that can be read as memory.
 type Mapper interface {
-	// Map returns the first size bytes of the file, which must have them, as memory
-	// that may only be read, and what gives it back. The bytes are those on disk, as
-	// far as the file does not change. Where it was truncated, or the device fails, a
-	// read of the memory is a fault of the processor: see debug.SetPanicOnFault. The
-	// file may be closed or removed before the memory is given back. It fails where
-	// the platform does not have it.
+	// Map returns the first size bytes of the file, which must have them, as read-only
+	// memory, and a function that releases it. The bytes are those on disk, while the
+	// file does not change. If it was truncated, or the device fails, a read of the
+	// memory is a fault of the processor: see debug.SetPanicOnFault. The file may be
+	// closed or removed before the memory is released. Map fails if the platform does not
+	// support it.
 	Map(size int64) (data []byte, unmap func() error, err error)
 }
 
@@ -105,7 +105,7 @@ type PartReader interface {
 	PartSize() int
 }
 
-// A Rereader is a ReadFile whose bytes may have been damaged on their way, or in a cache.
+// A Rereader is a ReadFile; its bytes may have been damaged on their way, or in a cache.
 type Rereader interface {
 	// ReadAgain is ReadAt past all caches, for bytes that ReadAt gave and that turned out to be damaged. What
 	// caches have of them is dropped.
@@ -122,8 +122,8 @@ type NowReader interface {
 // A NowRead is what came of reading without a wait.
 type NowRead uint8
 
-// NowBegun says that the system has begun to read, so that a caller who wants several
-// pieces asks for all of them before it waits for one.
+// NowBegun says that the system has begun to read. A caller that wants several pieces
+// should request all of them before it waits for one.
 const (
 	NowUnable NowRead = iota // whether a read waits cannot be told, and none has begun
 	NowBegun
