@@ -32,8 +32,8 @@ const (
 // A Cache is where readers keep values. The zero value keeps none.
 type Cache struct {
 	Blocks *cache.Cache
-	Owner  *cache.Owner // whose they are; nil: nobody counts them
-	AtOnce bool         // to read a value is a request: it is kept when it was read once
+	Owner  *cache.Owner // counts the values; nil: they are not counted
+	AtOnce bool         // a value is kept after its first read, since a read is a request
 }
 
 // A cachePage has the slots of pageSlots records that follow each other.
@@ -51,7 +51,7 @@ type valueCache struct {
 
 	pages atomic.Pointer[[]atomic.Pointer[cachePage]]
 	mu    sync.Mutex
-	own   *cache.Cache // a reference to Blocks, from the first page on
+	own   *cache.Cache // a reference to Blocks, once there is a page
 }
 
 // slot returns the place of a value in the cache; nil if it has none.
@@ -103,7 +103,7 @@ func (c *valueCache) appendCached(dst, key []byte, h Handle, slot *cache.Slot) (
 	return append(dst, b[n:]...), true
 }
 
-// keep puts a value into its slot, if it is to be there.
+// keep puts a value into its slot, if it was read before or AtOnce is set.
 func (c *valueCache) keep(page *cachePage, slot *cache.Slot, key []byte, h Handle, value []byte) {
 	if bit := uint64(1) << (h.Ordinal % pageSlots); !c.AtOnce {
 		if page.read.Or(bit)&bit == 0 {
@@ -126,7 +126,7 @@ func (c *valueCache) keep(page *cachePage, slot *cache.Slot, key []byte, h Handl
 // key names a value among all blocks of the cache.
 func (c *valueCache) key(ordinal uint64) uint64 { return c.id + ordinal }
 
-// close takes all values out of the cache. Nobody reads any.
+// close takes all values out of the cache. None may be read meanwhile.
 func (c *valueCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

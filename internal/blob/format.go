@@ -29,9 +29,8 @@ import (
 //	48  magic       8 bytes "SIFTBLB\n"
 //
 // Magic, version and checksum of the header keep their places in every version of the format: a version is believed
-// after its checksum, and the footer's, which has none, must be the same. Whoever knows a file's id
-// and its size reads records without the header and the footer: every checksum is bound to the
-// id, so that another file fails as a damaged one does.
+// after its checksum, and the footer's, which has none, must be the same. With a file's id and size, a reader needs
+// neither header nor footer: every checksum is bound to the id, so another file fails as a damaged one does.
 
 const (
 	formatVersion = 1
@@ -93,7 +92,7 @@ func decodeHeader(b []byte) (id uint64, order uint32, err error) {
 	return id, order, nil
 }
 
-// appendFooter appends the footer of a file whose size is info's.
+// appendFooter appends the footer of a file with the size of i.
 func (i *Info) appendFooter(dst []byte) []byte {
 	at := len(dst)
 	for _, n := range []uint64{i.Records, i.KeyBytes, i.ValueBytes, uint64(i.Size), i.ID} {

@@ -40,8 +40,8 @@ func (h Handle) Append(dst []byte) []byte {
 
 var errHandle = errors.New("malformed handle of a value")
 
-// DecodeHandle decodes all of b. What it returns lies behind a header, has the length of some
-// record, and does not overflow; whether it lies in its file is the reader's to check.
+// DecodeHandle decodes all of b. Its result is after a header, has the length of some record, and
+// does not overflow. The reader must check whether it is in its file.
 func DecodeHandle(b []byte) (h Handle, err error) {
 	var numbers [5]uint64
 	for i := range numbers {

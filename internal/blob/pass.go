@@ -6,11 +6,10 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Pass returns a reader of the same file for one goroutine that goes through it from front to back, though
-// it may leave records out: where a read is a request (vfs.PartReader), it reads ahead, first a little, then
-// up to a part, as long as the next record stands near the one before; elsewhere it is r. It has a part in
-// memory at the most, and no more than so many bytes, or 128 KiB. It is valid as long as r is open, and is not
-// closed.
+// Pass returns a reader of the same file for one goroutine that reads it from front to back, but may skip records. If a
+// read is a request (vfs.PartReader), it prefetches, first a little, then up to a part, as long as the next record is
+// near the one before; otherwise it is r. It has at most a part in memory, and at most the larger of most bytes and 128
+// KiB. It is valid while r is open, and is not closed.
 func (r *Reader) Pass(most int) *Reader {
 	f, ok := r.file.(vfs.PartReader)
 	if !ok {
@@ -19,8 +18,8 @@ func (r *Reader) Pass(most int) *Reader {
 	return r.through(&aheadFile{size: r.size, part: min(f.PartSize(), max(most, firstWindow))})
 }
 
-// OpenAhead is OpenStream of a value that will be read as a whole: where a read is a request (vfs.PartReader), it
-// reads ahead up to a part of the record, or so many bytes, which it has in memory.
+// OpenAhead is OpenStream of a value that will be read as a whole. If a read is a request (vfs.PartReader), it
+// prefetches up to a part of the record, or most bytes, which it has in memory.
 func (r *Reader) OpenAhead(key []byte, h Handle, most int) (*Stream, error) {
 	f, ok := r.file.(vfs.PartReader)
 	if !ok {
@@ -44,14 +43,14 @@ func (r *Reader) through(f *aheadFile) *Reader {
 	return pass
 }
 
-// The first window of an aheadFile in bytes, and how many times as long the next is. Who leaves out more
-// than a window begins with the first again: to fetch so many bytes in vain takes less than a request.
+// The first window of an aheadFile in bytes, and how many times as long the next is. After a gap of more than a window
+// it begins with the first again: fetching that many bytes in vain takes less time than a request.
 const (
 	firstWindow  = 128 << 10
 	windowGrowth = 8
 )
 
-// An aheadFile is a file of which more is read than is asked for.
+// An aheadFile is a file that prefetches.
 type aheadFile struct {
 	file  io.ReaderAt
 	again vfs.Rereader
@@ -59,9 +58,9 @@ type aheadFile struct {
 	part  int
 
 	window int
-	buf    []byte // of the file, from start on
+	buf    []byte // of the file, beginning at start
 	start  int64
-	end    int64 // of what was asked for last
+	end    int64 // of the last requested range
 }
 
 // ReadAt implements io.ReaderAt.
@@ -80,7 +79,7 @@ func (f *aheadFile) ReadAt(p []byte, off int64) (int, error) {
 	if len(p) >= n || off < 0 {
 		return f.file.ReadAt(p, off)
 	}
-	var had []byte // the beginning of what is to be read
+	var had []byte // the buffered beginning of the next window
 	if off >= f.start && off < f.start+int64(len(f.buf)) {
 		had = f.buf[off-f.start:]
 	}
@@ -96,7 +95,7 @@ func (f *aheadFile) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, f.buf), err
 }
 
-// ReadAgain implements vfs.Rereader. What was read ahead is given up: it came with what is damaged.
+// ReadAgain implements vfs.Rereader. It drops what was prefetched, which came with the damaged bytes.
 func (f *aheadFile) ReadAgain(p []byte, off int64) (int, error) {
 	f.buf = f.buf[:0]
 	return f.again.ReadAgain(p, off)

@@ -100,8 +100,8 @@ func (r *Reader) readIn(f io.ReaderAt, b []byte, offset int64) error {
 	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.name, offset, err)
 }
 
-// readChecked reads len(b) bytes at offset, which have to pass check. Bytes that come from far away
-// are read once again, past all caches, before anybody is told that they are damaged.
+// readChecked reads len(b) bytes at offset, which have to pass check. Remote bytes are read once
+// again, past all caches, before it returns that they are damaged.
 func (r *Reader) readChecked(b []byte, offset int64, check func() error) error {
 	err := r.readFull(b, offset)
 	if err == nil {
@@ -122,7 +122,7 @@ type againFile struct{ vfs.Rereader }
 // ReadAt implements io.ReaderAt.
 func (f againFile) ReadAt(p []byte, off int64) (int, error) { return f.ReadAgain(p, off) }
 
-// errOutside says that a handle, or a record, does not lie in the file.
+// errOutside says that a handle, or a record, is outside the file.
 var errOutside = errors.New("the record is not in the file")
 
 // admits checks that a handle may be one of the file.

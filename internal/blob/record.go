@@ -22,13 +22,13 @@ import (
 //	value     as stored, in pieces of 256 KiB, of which the last may be shorter, each followed by
 //	          its checksum u32: CRC-32C at place (file id, offset of the piece)
 //
-// The sequence number is that of the write, and stays when a compaction copies the record, also
-// where the entry's own has become zero: of the records of a key, which a repair may find alone,
-// the one with the largest number is the newest.
+// The sequence number is that of the write. It stays when a compaction copies the record, even if
+// the entry's own has become zero. So a repair, which may find only records, knows the newest of a
+// key: the one with the largest number.
 //
 // The value is compressed as a whole, and decodes to 1 MiB, or to 64 times what is stored, at the
-// most. Each piece has a checksum of its own so that whoever reads a long value gives out nothing
-// that was not checked, and needs no memory for all of it.
+// most. Each piece has a checksum of its own, so that a reader of a long value returns only checked
+// bytes, and needs no memory for all of it.
 
 const (
 	// MaxValue is the largest value in bytes.
@@ -89,7 +89,7 @@ type prefix struct {
 	length int64 // of the record
 }
 
-// valueAt returns where the value begins, from the record on.
+// valueAt returns the offset of the value in the record.
 func (p *prefix) valueAt() int { return p.keyAt + p.keyLen }
 
 var (

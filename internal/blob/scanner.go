@@ -10,10 +10,10 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Scanner goes through the records of a file from front to back, in pieces of 256 KiB, or in parts of
-// a vfs.PartReader, for who verifies a file, or makes tables of it anew. A record's key is right when
-// Next has returned true; its value is right if Value returns it, or Check says so. Of a vfs.Rereader,
-// what is damaged is read once again. It is not safe for concurrent use.
+// A Scanner reads the records of a file from front to back, in pieces of 256 KiB, or in parts of a vfs.PartReader, to
+// verify a file or to rebuild tables. A record's key is right when Next has returned true; its value is right if Value
+// returns it, or Check says so. Of a vfs.Rereader, what is damaged is read once again. It is not safe for concurrent
+// use.
 type Scanner struct {
 	r       *Reader
 	end     int64 // records do not go on from here
@@ -23,7 +23,7 @@ type Scanner struct {
 	record  prefix
 	err     error
 
-	buf   []byte // of the file, from start on
+	buf   []byte // of the file, beginning at start
 	start int64
 	anew  bool  // buf was read again
 	ahead int64 // how much it reads at a time, in bytes
@@ -37,8 +37,8 @@ const scanSize = 256 << 10
 // ReadAhead sets how much the scanner reads at a time, which it holds in memory: at least a kibibyte.
 func (s *Scanner) ReadAhead(bytes int) { s.ahead = int64(max(bytes, 1<<10)) }
 
-// NewScanner returns a scanner that is on no record. Of a file without a footer, whose end was lost,
-// all is taken to be records.
+// NewScanner returns a scanner that is on no record. In a file without a footer, because its end
+// was lost, all after the header counts as records.
 func NewScanner(r *Reader) (*Scanner, error) {
 	s := &Scanner{r: r, end: r.size, next: headerSize, ahead: scanSize, tried: mostTried * r.size}
 	if f, ok := r.file.(vfs.PartReader); ok {
@@ -119,8 +119,8 @@ func (s *Scanner) head(at int64) (p prefix, err error) {
 	return p, nil
 }
 
-// bytes returns n bytes from an offset on, or fewer if the records end before, valid until the next
-// call. It reads ahead.
+// bytes returns n bytes at an offset, or fewer if the records end before, valid until the next
+// call. It prefetches.
 func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
 	n = int(min(int64(n), s.end-at))
 	if at < s.start || at+int64(n) > s.start+int64(len(s.buf)) {
@@ -137,15 +137,15 @@ func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
 	return s.buf[at-s.start:][:n], nil
 }
 
-// readAgain reads what the buffer has from an offset on once more, past all caches, and reports whether
-// it did: once for each buffer, so that a damaged file is not asked for again and again.
+// readAgain reads the buffer's bytes after an offset once more, past all caches, and reports whether it did. It does so
+// once for each buffer, so that a damaged file is not read again and again.
 func (s *Scanner) readAgain(at int64) bool {
 	if s.r.again == nil || s.anew || at < s.start || at >= s.start+int64(len(s.buf)) {
 		return false
 	}
 	s.anew = true
 	if s.r.readIn(againFile{s.r.again}, s.buf[at-s.start:], at) != nil {
-		s.buf = s.buf[:0] // whoever wants the bytes reads them, and has the error
+		s.buf = s.buf[:0] // the next use of the bytes reads them, and gets the error
 		return false
 	}
 	return true
@@ -212,8 +212,8 @@ const mostTried = 64
 
 var errTried = errors.New("too much in the file looks like a record and is none: the rest is not looked at")
 
-// Skip moves, after damage, to the next record whose key and value are right: one of the two might
-// be so by chance, in so many places. It reports false if there is none, or reading fails.
+// Skip moves, after damage, to the next record with a right key and value: one of the two might be
+// right by chance at one of many offsets. It reports false if there is none, or reading fails.
 func (s *Scanner) Skip() bool {
 	if !errors.Is(s.err, base.ErrCorruption) {
 		return false

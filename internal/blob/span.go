@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Values that lie together are read together: whoever knows several handles of a file reads a span of it
-// that has their records, and takes the values out of that.
+// Neighbouring values are read together: a caller with several handles of a file reads a span of it that has their
+// records, and takes the values out of that.
 
 // ReadNow reads len(b) bytes at offset if they are in memory, and says whether it did. They have yet to be
 // checked, by ValueIn.
@@ -22,7 +22,7 @@ func (r *Reader) ReadNow(b []byte, offset int64) vfs.NowRead {
 // ReadSpan reads len(b) bytes at offset, and waits for them. They have yet to be checked, by ValueIn.
 func (r *Reader) ReadSpan(b []byte, offset int64) error { return r.readIn(r.file, b, offset) }
 
-// Admits reports whether a handle may be one of the file: what lies outside must not be read.
+// Admits reports whether a handle may be one of the file: bytes outside must not be read.
 func (r *Reader) Admits(h Handle) bool { return r.admits(h) == nil }
 
 // ValueIn returns the value of key that a handle leads to, out of a span of the file that was read at

@@ -14,7 +14,7 @@ type Stream struct {
 	h      Handle
 	record Record
 	at     int64  // in the file, of the next piece
-	left   int64  // stored bytes of the pieces from there on
+	left   int64  // stored bytes of that piece and later ones
 	buf    []byte // of pieces
 	given  []byte // checked, or decoded, and not given out yet
 	opened bool   // Read was called
@@ -45,7 +45,7 @@ func (r *Reader) OpenStream(key []byte, h Handle) (*Stream, error) {
 // Size returns the length of the value in bytes.
 func (s *Stream) Size() int64 { return s.record.Size }
 
-// Taken returns how many bytes of the record were read so far.
+// Taken returns the number of bytes of the record that were read.
 func (s *Stream) Taken() int64 { return s.at - s.h.Offset }
 
 // Record returns what the record says of the value. Its key is valid as long as the stream is.

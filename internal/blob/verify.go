@@ -11,11 +11,11 @@ import (
 // maxFaults bounds how many faults Verify reports.
 const maxFaults = 16
 
-// Verify reads the whole file, and checks header, footer, every key, every value, the order of the
-// keys, and that the footer counts what is there. It shows visit, if it is not nil, each record whose
-// key is right, with its handle in a file of number num; slices are valid for one call, and an error
-// of visit ends the pass and is returned alone, as is one of reading. It returns all faults, joined,
-// up to a bound; each matches base.ErrCorruption, and names the key if that is known.
+// Verify reads the whole file, and checks header, footer, every key, every value, the order of the keys, and that the
+// footer counts what is there. It calls visit, if it is not nil, with each record that has a right key, and its handle
+// in a file of number num. Slices are valid for one call. An error of visit or of reading ends the pass and is returned
+// alone. Otherwise it returns all faults, joined, up to a bound; each matches base.ErrCorruption, and names the key if
+// that is known.
 func (r *Reader) Verify(num uint64, visit func(h Handle, rec Record) error) error {
 	v := verifier{r: r, num: num, visit: visit}
 	said, err := r.info()

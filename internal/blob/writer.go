@@ -72,7 +72,7 @@ func (w *Writer) ID() uint64 { return w.info.ID }
 // Size returns how many bytes the file would have if it were finished now.
 func (w *Writer) Size() int64 { return w.info.Size + footerSize }
 
-// Records returns how many records there are so far.
+// Records returns the number of records that were written.
 func (w *Writer) Records() uint64 { return w.info.Records }
 
 // Add adds a value with its key, its sequence number, and its expiry if that is not 0. It keeps
@@ -145,7 +145,7 @@ func (w *Writer) admits(r *Record) bool {
 	return w.err == nil
 }
 
-// add writes a record, whose value it gets piece by piece.
+// add writes a record; next returns its value piece by piece.
 func (w *Writer) add(r *Record, next func() ([]byte, error)) (Handle, error) {
 	h := Handle{File: w.info.Num, Ordinal: w.info.Records, Offset: w.info.Size, Size: r.Size}
 	w.head = r.appendHead(w.head[:0], w.info.ID, h.Offset)
