@@ -1,15 +1,15 @@
 // Package wal writes and reads logs of records: the write-ahead log of the
 // store, and its manifest.
 //
-// A log is appended to by one Writer, from its creation to its end, and read
-// back by a Reader, which returns the records in order and reports exactly how
-// the log ends: cleanly, at a record's end, with a torn tail, or in damage. What
-// to make of it, and whether to go on past damage, is the caller's to decide.
+// One Writer appends to a log, from its creation to its end. A Reader returns the records
+// in order and reports exactly how the log ends: cleanly, at a record's end, with a torn
+// tail, or in damage. The caller decides what that means, and whether to continue past
+// damage.
 //
-// The log is a sequence of blocks, the blocks of fragments, and the records are
-// put together from fragments, so that a Reader can take up a log again past
-// damage. Every fragment is checksummed and bound to its log and its place in it.
-// The bytes are described in format.go.
+// The log is a sequence of blocks, the blocks of fragments, and the records are put
+// together from fragments, so that a Reader can continue past damage. Every fragment is
+// checksummed and bound to its log and its place in it. The bytes are described in
+// format.go.
 //
 // # Sources
 //

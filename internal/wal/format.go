@@ -32,15 +32,13 @@ import (
 // u64. A fragment that belongs to another log, or to another place in this one,
 // fails its checksum as a damaged one does.
 //
-// A fragment does not cross the end of a block. If fewer than 15 bytes are left
-// in a block, they are zero and the next fragment starts in the next block:
-// every block but the first begins with a fragment, where a reader can take up
-// the log again. A record is the payload of one full fragment, or of a first,
-// any number of middle, and a last one that follow each other.
+// A fragment does not cross the end of a block. If fewer than 15 bytes are left in a block, they are zero and the next
+// fragment starts in the next block. So every block but the first begins with a fragment, and a reader can continue
+// there after damage. A record is the payload of one full fragment, or of a first, any number of middle, and a last one
+// that follow each other.
 //
-// The payload of a sync mark is a u64: everything in the file before that offset
-// had been made durable before the mark was written. Marks stand between
-// records. They tell bytes that a power cut may have torn from bytes that it
+// The payload of a sync mark is a u64: everything in the file before that offset had been made durable before the mark
+// was written. Marks are between records. They distinguish bytes that a power cut may have torn from bytes that it
 // cannot have: damage before a marked offset is not a torn tail.
 //
 // The end of log is the last fragment of a log that was closed, and the file's

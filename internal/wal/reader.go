@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Reader returns the records of a log. It is for one goroutine. The file stays
-// the caller's, who closes it.
+// A Reader returns the records of a log. It is for one goroutine. The caller closes the
+// file.
 //
 // A log ends in one of these ways, which Next reports:
 //
@@ -25,8 +25,8 @@ import (
 //     power cut that kept later pages and not earlier ones explains it as well.
 //   - ErrNewerFormat, or an error of the file: the log could not be read.
 //
-// An error stays: Next returns it again. Behind a torn tail or damage, Skip
-// lets Next go on.
+// An error stays: Next returns it again. After a torn tail or damage, Skip lets Next go
+// on.
 type Reader struct {
 	r    vfs.ReadFile
 	name string
@@ -68,7 +68,7 @@ func (r *Reader) Next() (record []byte, err error) {
 	return record, r.err
 }
 
-// Take returns the record that Next returned last, whose memory is the caller's from now on.
+// Take returns the last record of Next in memory that the caller owns.
 func (r *Reader) Take(record []byte) []byte {
 	if len(record) == 0 || len(r.record) == 0 || &record[0] != &r.record[0] {
 		return bytes.Clone(record) // it is in the block
@@ -244,6 +244,6 @@ func (r *Reader) Clean() bool { return r.clean }
 // damage, all that follows.
 func (r *Reader) SyncedTo() int64 { return r.synced }
 
-// Skipped returns the bytes of the file that were given up by Skip, or since
-// then because they belong to a record whose beginning was.
+// Skipped returns the number of bytes of the file that Skip dropped, and of later ones
+// that belong to a record with a dropped beginning.
 func (r *Reader) Skipped() int64 { return r.skipped }

@@ -8,9 +8,9 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// CrashExplains reports whether a crash may have left behind what err, which Next
-// returned, says: a torn tail, or damage to bytes that the log does not prove to
-// have been durable, since a disk writes pages that nobody synced in any order.
+// CrashExplains reports whether a crash may have caused err, which Next returned: a torn
+// tail, or damage to bytes that the log does not prove to have been durable. A disk
+// writes unsynced pages in any order.
 func (r *Reader) CrashExplains(err error) bool {
 	if errors.Is(err, ErrTornTail) {
 		return true
@@ -34,10 +34,10 @@ func (r *Reader) BrokenAt() int64 {
 	return r.off
 }
 
-// Skip gives up what Next could not read, and goes to the next whole fragment
-// after it: the one where the damaged fragment should end, or the first of a
-// later block. It reports whether there is one, so that Next can go on.
-// Otherwise the rest of the file is given up, and Next returns io.EOF.
+// Skip drops what Next could not read, and goes to the next whole fragment: the one where
+// the damaged fragment should end, or the first of a later block. It reports whether
+// there is one, so that Next can go on. Otherwise it drops the rest of the file, and Next
+// returns io.EOF.
 //
 // Records that were damaged, even in part, are not returned. Skip does nothing,
 // and reports false, unless Next has returned a torn tail or damage.
@@ -93,9 +93,9 @@ func (r *Reader) misplaced(off, resume int64, what string) error {
 	return base.Corruptf(r.name, off, "%s", what)
 }
 
-// lookAhead looks through the file from r.resume, the first time it is called,
-// for the last fragment and for sync marks. Later damage is judged by the same
-// findings: fragments are looked for at the same offsets then.
+// lookAhead looks through the file from r.resume, the first time it is called, for the
+// last fragment and for sync marks. The findings hold for later damage too: fragments are
+// looked for at the same offsets then.
 func (r *Reader) lookAhead() error {
 	if r.scanned {
 		return nil

@@ -24,13 +24,12 @@ var padding [minRoom]byte
 
 // A Writer appends records to a new log.
 //
-// It is for one goroutine at a time, with one exception: SyncFile and Synced may
-// run beside all other methods, and beside themselves.
+// It is for one goroutine at a time, with one exception: SyncFile and Synced may run
+// concurrently with all methods, themselves included.
 //
-// A Writer whose file failed to write or to sync is broken: what the file holds
-// is not known, and trying again could make a loss look like a success. All
-// methods return the first error from then on, and the caller goes on in a new
-// log.
+// After its file has failed to write or to sync, a Writer is broken: the content of the
+// file is unknown, and trying again could make a loss look like a success. All methods
+// then return the first error, and the caller goes on in a new log.
 type Writer struct {
 	f  vfs.WriteFile
 	id uint64
@@ -49,8 +48,8 @@ type Writer struct {
 	err     atomic.Pointer[error]
 }
 
-// NewWriter returns a writer of the log with an id to an empty file, which it
-// owns from now on. Nothing is written before the first flush.
+// NewWriter returns a writer of the log with an id to an empty file, and takes ownership
+// of the file. Nothing is written before the first flush.
 func NewWriter(f vfs.WriteFile, id uint64) *Writer {
 	w := &Writer{f: f, id: id}
 	w.buf = appendFileHeader(w.buf, id)
@@ -58,17 +57,17 @@ func NewWriter(f vfs.WriteFile, id uint64) *Writer {
 	return w
 }
 
-// TakeBuffer gives w the memory of an ended log's buffer, so that it need not grow one of its
-// own while somebody waits for a write. Both are the caller's alone but for SyncFile.
+// TakeBuffer gives w the memory of an ended log's buffer, so that it need not grow one while a
+// write waits. Only SyncFile may run concurrently, on either.
 func (w *Writer) TakeBuffer(ended *Writer) {
 	if ended.ended && len(ended.buf) == 0 && cap(ended.buf) > cap(w.buf) {
 		w.buf, ended.buf = append(ended.buf, w.buf...), nil
 	}
 }
 
-// Append adds a record, which may be empty, to the buffer. It copies the record. Of one that is larger than
-// pieceSize it hands all but the last part to the operating system, with what was in the buffer before: a reader
-// sees no part of a record before Flush. The errors are those of Flush, and base.ErrClosed after End.
+// Append adds a record, which may be empty, to the buffer. It copies the record. If a record is larger than pieceSize,
+// it hands all except the last part to the operating system, with what was in the buffer before: a reader sees no part
+// of a record before Flush. The errors are those of Flush, and base.ErrClosed after End.
 func (w *Writer) Append(record []byte) error {
 	if err := w.failure(); err != nil {
 		return err
@@ -155,10 +154,9 @@ func (w *Writer) Sync() error {
 	return w.SyncFile()
 }
 
-// SyncFile makes every record durable whose Flush returned before SyncFile was
-// called. Records that are buffered, or flushed meanwhile, are not covered. Of
-// several callers at once, those whom another's sync has covered return without
-// one of their own.
+// SyncFile makes every record durable whose Flush returned before SyncFile was called.
+// Records that are buffered, or flushed meanwhile, are not covered. A caller whose
+// records a concurrent sync has covered returns without one of its own.
 func (w *Writer) SyncFile() error {
 	want := w.flushed.Load()
 	w.syncing.Lock()
@@ -181,9 +179,9 @@ func (w *Writer) SyncFile() error {
 	return nil
 }
 
-// SyncBeside has each later sync of the log run f beside its own, and end when both have: records refer to what f
-// makes durable. So a sync mark proves both. After a crash a record may be there, and not what it refers to, unless a
-// mark says that it had been synced.
+// SyncBeside makes each later sync of the log run f in parallel, and end when both have: records refer to what f makes
+// durable. So a sync mark proves both. After a crash a record may be there, and not what it refers to, unless a mark
+// says that it had been synced.
 func (w *Writer) SyncBeside(f func() error) { w.beside.Store(&f) }
 
 func (w *Writer) syncBoth() error {
@@ -198,7 +196,7 @@ func (w *Writer) syncBoth() error {
 
 // Break breaks the writer as a failure of its file would: what is buffered is never
 // written, nothing is synced, and all methods return err, unless an earlier failure broke
-// the writer. It is for an owner who gives the log up for a reason of its own.
+// the writer. It is for an owner that abandons the log for another reason.
 func (w *Writer) Break(err error) { _ = w.fail(err) }
 
 // End writes the end-of-log mark and flushes. No record follows it, but Sync and
@@ -232,7 +230,7 @@ func (w *Writer) Close() error {
 }
 
 // CloseFile closes the file as it is: what is buffered is never written. It is Close for
-// a log that nobody needs, or that has ended.
+// a log that is not needed, or has ended.
 func (w *Writer) CloseFile() error {
 	w.syncing.Lock() // no sync of a closed file
 	defer w.syncing.Unlock()
@@ -258,7 +256,8 @@ func (w *Writer) Size() int64 { return w.size }
 // Empty reports whether no record was appended, nor the end written, and the file was given nothing.
 func (w *Writer) Empty() bool { return w.size == fileHeaderSize && w.flushed.Load() == 0 }
 
-// Synced reports whether everything that was flushed is known to be durable. It may run beside all other methods.
+// Synced reports whether everything that was flushed is known to be durable. It may run concurrently with all other
+// methods.
 func (w *Writer) Synced() bool { return w.synced.Load() >= w.flushed.Load() }
 
 // Torn reports whether the file has taken only a part of the last flush, which ends with a record: that record is not
