@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// A gate keeps the requests that want a sync, and functions, out of the queue while a sync
-// is under way. A sync that is asked for now cannot begin before the one under way has
-// ended, so a batch that wants one gains nothing by going to the log earlier: together with
-// those that come after it, it takes one write call and one sync. Others go past it
-// meanwhile; all of them are concurrent, and any order of theirs is right.
+// A gate keeps the requests that want a sync, and functions, out of the queue while a sync is under
+// way. A new sync cannot begin before the one under way has ended, so a batch that wants one gains
+// nothing by going to the log earlier. Together with later ones it takes one write call and one
+// sync. Other batches go past it meanwhile; all of them are concurrent, and any order of theirs is
+// right.
 //
-// The gate is shut from the moment that a request finds it open, until all that passed it
-// together are done. Then the first that waits gathers the others, and takes them in.
+// The gate is shut from the moment that a request finds it open, until all that passed it together
+// are done. Then the first waiting request takes all of them in.
 type gate struct {
 	shut     bool
 	waiting  []*request
@@ -35,14 +35,13 @@ func (p *Pipeline) arrive(r *request) (lead bool) {
 	return p.enter()
 }
 
-// enter takes all that wait through the gate. The caller, whose request is the first of
-// them, holds p.mu, which is released meanwhile. It reports whether it is to lead.
+// enter takes all waiting requests through the gate. The caller owns the first of them, and holds
+// p.mu, which is released meanwhile. It reports whether the caller must lead.
 //
-// Writers whom the last sync has served wake up and mostly come back with their next write.
-// A gate that opened at once would leave them behind: sixteen writers would then sync in
-// turns of eight, and pay for twice as many syncs as they need. Giving up the processor a
-// few times costs a microsecond if nobody comes, against the hundred or more of a sync. It
-// never waits for an event.
+// Writers that the last sync has served wake up and mostly return with their next write. A gate
+// that opened at once would leave them behind: sixteen writers would then sync in turns of eight,
+// and pay for twice as many syncs as they need. Yielding the processor a few times costs a
+// microsecond if no writer comes; a sync costs a hundred or more. It never waits for an event.
 func (p *Pipeline) enter() (lead bool) {
 	g := &p.gate
 	for range maxYields {
@@ -81,7 +80,7 @@ func (p *Pipeline) open() {
 }
 
 // turnBack puts those of the queue that have passed the gate in front of it again. The
-// caller holds p.mu, and leads a group that is to be synced.
+// caller holds p.mu, and leads a group that will be synced.
 func (p *Pipeline) turnBack() {
 	var back []*request
 	p.waiting = slices.DeleteFunc(p.waiting, func(r *request) bool {

@@ -12,14 +12,13 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// commitGroup writes a group to the log and to the memtable, and publishes it up to the last
-// of its batches that are to be visible without a sync. It marks those that want one. If nobody
-// writes, their sync is for what is visible: numbers above that, if there are any, are of writes
-// that failed, since no other sync is under way. Visible and in no file, such a number would look
-// like a loss.
+// commitGroup writes a group to the log and to the memtable, and publishes it up to the last batch
+// that needs no sync. It marks those that need one. If the group has no writes, their sync is for
+// what is visible. Higher numbers, if there are any, are of failed writes, since no other sync is
+// under way. Such a number, visible and in no file, would look like a loss.
 func (p *Pipeline) commitGroup(group []*request, size int) error {
 	var mem *memtable.Memtable
-	if size > 0 { // else nobody writes, and nobody waits for room
+	if size > 0 { // else there is no write that needs room
 		arena := 0
 		for _, r := range group {
 			arena += r.arena
@@ -61,7 +60,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	return nil
 }
 
-// write is commitGroup for those of a group who write; there are some.
+// write is commitGroup for the writers of a group; there are some.
 func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, level Level) error {
 	group = writers(group)
 	used := manifest.Features(0)
@@ -116,7 +115,7 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 	return nil
 }
 
-// writers returns those of a group who write.
+// writers returns the requests of a group that write.
 func writers(group []*request) []*request {
 	if !slices.ContainsFunc(group, (*request).onlySyncs) {
 		return group
@@ -124,9 +123,8 @@ func writers(group []*request) []*request {
 	return slices.DeleteFunc(slices.Clone(group), (*request).onlySyncs) // the others need the group
 }
 
-// number gives the batches of a group their sequence numbers. It returns the number up to which all is to be
-// visible without a sync; 0 if nothing is. Large values go to their place, and the requests have batches with handles
-// from then on.
+// number gives the batches of a group their sequence numbers. It returns the last number that will be visible without a
+// sync; 0 if none will. It writes large values with Values.Put; the requests then have batches with handles.
 func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memtable) (publish base.SeqNum,
 	err error) {
 	for _, r := range group {
@@ -172,8 +170,8 @@ func applyGroup(mem *memtable.Memtable, group []*request, size int) error {
 }
 
 // applyParallel has every writer of a group put its own batch into the memtable. Range
-// tombstones make a list, so batches that have some are the leader's. It is apart from
-// applyGroup, whose common case then allocates nothing.
+// tombstones make a list, so the leader applies batches that have some. It is separate
+// from applyGroup so that the common case there allocates nothing.
 func applyParallel(mem *memtable.Memtable, group []*request) error {
 	var others sync.WaitGroup
 	for _, r := range group[1:] {
@@ -223,10 +221,10 @@ type Reads interface {
 	ValidateIn(m *memtable.Memtable) error
 }
 
-// admit claims the requests of a group: from here on nobody can abandon one of them, and
-// before this, a batch and its reads may be the owner's again at any time. It returns the
-// group and its bytes without those that were abandoned, and without the transactions that
-// conflict with a write before them, whose errors it sets.
+// admit claims the requests of a group. Afterwards none can be abandoned; before, a batch
+// and its reads may be the owner's again at any time. It returns the group and its bytes
+// without the abandoned requests, and without the transactions that conflict with an
+// earlier write. It sets the errors of the latter.
 func (p *Pipeline) admit(group []*request, size int) ([]*request, int) {
 	left := group
 	var ahead *groupWrites

@@ -36,7 +36,7 @@ type logs struct {
 	broken  error
 }
 
-// all returns all logs, oldest first. The caller holds l.mu, or nobody else uses them.
+// all returns all logs, oldest first. The caller holds l.mu, or has the only access to them.
 func (l *logs) all() []*wal.Writer {
 	if l.current == nil {
 		return l.ended
@@ -85,8 +85,8 @@ func (p *Pipeline) SwitchLog(next *wal.Writer) {
 	}
 }
 
-// ReplaceLogs lets writers go on in another log, and closes those before, whose writes
-// are in tables. It is called within Exclusive.
+// ReplaceLogs lets writers go on in another log, and closes those before. Their writes
+// must be in tables. It is called within Exclusive.
 func (p *Pipeline) ReplaceLogs(next *wal.Writer) {
 	l := &p.logs
 	l.mu.Lock()
@@ -127,8 +127,8 @@ func (p *Pipeline) publish(seq base.SeqNum) error {
 	return l.broken
 }
 
-// closeFlushed closes the ended logs whose writes are in tables: they need no sync any
-// more. The caller syncs, or leads while nobody does.
+// closeFlushed closes the ended logs that have all writes in tables: they need no sync
+// any more. The caller syncs, or leads while no sync runs.
 func (p *Pipeline) closeFlushed() {
 	l := &p.logs
 	log, ended := l.oldest()
@@ -175,7 +175,7 @@ func (p *Pipeline) beginSync() (end func()) {
 	return func() { took(time.Since(began)) }
 }
 
-// writeLog appends the batches of a group to the log and takes it as far as level asks, but for the sync.
+// writeLog appends the batches of a group to the log, and flushes it as level requires. It does not sync.
 func (p *Pipeline) writeLog(group []*request, level Level) error {
 	log := p.logs.current
 	for _, r := range group {
@@ -216,8 +216,8 @@ func (p *Pipeline) flushLog() {
 	})
 }
 
-// flushRecords hands what is buffered to the operating system, unless it is no more than the
-// header of a log that nobody has written to. It is the leader's.
+// flushRecords hands what is buffered to the operating system, unless it is only the header of an
+// empty log. It is the leader's.
 func (p *Pipeline) flushRecords() error {
 	if p.logs.current.Empty() {
 		return nil

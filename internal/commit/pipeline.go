@@ -25,13 +25,13 @@ type Batch struct {
 	Held []Held
 }
 
-// A Held is something for a memtable to hold, which takes so many bytes.
+// A Held is something for a memtable to hold, and its size.
 type Held struct {
 	memtable.Held
 	Bytes int64
 }
 
-// A Level says how far a batch has to get before its commit returns.
+// A Level says what must be done with a batch before its commit returns.
 type Level uint8
 
 // The levels, the strongest first.
@@ -41,11 +41,11 @@ const (
 	Buffered              // in the memory of the process
 )
 
-// A Store is what a pipeline asks of the store that it is part of. The leader calls its
-// functions; FlushedTo and Fail, whoever syncs too.
+// A Store is what a pipeline needs of the store that it is part of. The leader calls its
+// functions; a syncing writer calls FlushedTo and Fail too.
 type Store struct {
 	Visible    *atomic.Uint64 // the number of the last write that readers see; the pipeline's to raise
-	GroupBytes int            // bounds a group, beside a bound of the pipeline's own
+	GroupBytes int            // bounds a group, in addition to the pipeline's own bound
 	OwnTable   int            // a batch that takes as much in a memtable gets one of its own; 0: none does
 	Logger     *slog.Logger
 
@@ -57,34 +57,34 @@ type Store struct {
 	// rotate the log. If ctx ends, it returns base.ErrContextEnded.
 	MakeRoom func(ctx context.Context, arena, size int, own *memtable.Order) (*memtable.Memtable, error)
 
-	// Filled is told that the memtable takes no more writes: it was made for one batch, which it has.
+	// Filled is called when the memtable that was made for one batch has it, and takes no more writes.
 	Filled func()
 
 	// Enable makes it durable that the store may hold entries of these kinds.
 	Enable func(manifest.Features) error
 
-	// Values, unless nil, takes large values to where records have handles of them.
+	// Values, unless nil, writes large values to where records have handles of them.
 	Values Values
 
-	// FlushedTo returns the number of the first log that has writes which are in no table.
+	// FlushedTo returns the number of the first log with writes that are in no table.
 	FlushedTo func() uint64
 
 	// SyncTook, unless nil, is told how long each sync of the logs took, those that failed
 	// included.
 	SyncTook func(time.Duration)
 
-	// Fail is told what failed, and returns the error that writers get. All logs are broken
-	// then and have to be replaced. If it is fatal, the store never takes writes again.
+	// Fail gets what failed, and returns the error for writers. All logs are broken then and must
+	// be replaced. If it is fatal, the store never takes writes again.
 	Fail func(what string, fatal bool, err error) error
 }
 
-// Values are where large values of batches are written when they are committed. The leader calls it, and each writer
-// Has.
+// Values are where large values of batches are written when they are committed. The leader calls its methods; each
+// writer calls Has.
 type Values interface {
 	// Has reports whether a batch has values that go there.
 	Has(b *Batch) bool
-	// Put writes the large values of a batch whose first write has this number, and fills into with its writes, with
-	// handles in their place. They are for a log, and for a memtable. After an error the log is broken.
+	// Put writes the large values of a batch; first is the number of its first write. It fills into with the writes,
+	// with handles in place of the values. They are for a log, and for a memtable. After an error the log is broken.
 	Put(b *Batch, first base.SeqNum, log *wal.Writer, mem *memtable.Memtable, into *Batch) error
 	// Flush hands all that Put wrote to the operating system, before the log's records are.
 	Flush() error
@@ -98,12 +98,12 @@ type Pipeline struct {
 	store Store
 
 	mu      sync.Mutex
-	waiting []*request // none if nobody leads
+	waiting []*request // none if there is no leader
 	leading bool
 	gate    gate
 	syncs   syncs
 
-	// requests are those that nobody uses. Stores do not share them: a channel of a
+	// requests are those that are not in use. Stores do not share them: a channel of a
 	// store that was opened in a bubble of testing/synctest is of no use outside.
 	requests sync.Pool
 
@@ -125,11 +125,11 @@ type Counters struct {
 }
 
 const (
-	// maxGroupBytes bounds a group, so that the first of its writers does not
-	// wait for everybody else's data.
+	// maxGroupBytes bounds a group, so that the first of its writers does not wait for
+	// much data of others.
 	maxGroupBytes = 4 << 20
-	// ParallelBytes is the size from which on the writers of a group apply their
-	// own batches: below it, waking them costs more than it gains.
+	// The writers of a group of at least ParallelBytes apply their own batches: below it,
+	// waking them costs more than it gains.
 	ParallelBytes = 32 << 10
 	// bufferedDelay is how long a Buffered write may stay in the process.
 	bufferedDelay = 50 * time.Millisecond
@@ -146,7 +146,7 @@ func (p *Pipeline) Attach(s Store) {
 }
 
 // Start lets p write: the next write is the one after seq, goes to log, and may be of the
-// kinds that the features enable. The pipeline owns the log from now on.
+// kinds that the features enable. The pipeline takes ownership of the log.
 func (p *Pipeline) Start(seq base.SeqNum, log *wal.Writer, enabled manifest.Features) {
 	p.seq, p.logs.current, p.features = seq, log, enabled
 }
@@ -165,10 +165,10 @@ func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Leve
 	return p.submitAndReuse(r)
 }
 
-// SyncVisible makes all writes durable that are visible at the time of the call, and those
-// before them. It shares its sync with whoever waits for one, and needs none if another made
-// them durable, or wrote them to tables. The terms of ctx are those of Commit. An error of the
-// disk matches base.ErrNotDurable, unless it came before the sync: the writes stay visible.
+// SyncVisible makes all writes durable that are visible at the time of the call, and those before
+// them. It shares its sync with waiting writers, and needs none if another made them durable, or
+// they are in tables. ctx has the same effect as for Commit. An error of the disk matches
+// base.ErrNotDurable, unless it came before the sync: the writes stay visible.
 func (p *Pipeline) SyncVisible(ctx context.Context) error {
 	if p.store.Visible.Load() <= p.durable.Load() {
 		return nil
@@ -208,7 +208,7 @@ func (p *Pipeline) submit(r *request) error {
 		lead = p.arrive(r)
 	case p.leading:
 		p.waiting = append(p.waiting, r)
-	default: // nobody waits: the group is taken while the lock is held
+	default: // nothing waits: the group is taken while the lock is held
 		p.leading, lead, taken = true, true, true
 		p.group = append(p.group[:0], r)
 	}
@@ -311,9 +311,9 @@ func (p *Pipeline) conclude(r *request, group []*request, err error) (done bool,
 	return done, syncer
 }
 
-// settle gives the requests of a group their outcome. It returns, in the memory of group,
-// those that are done, and who is to sync for the others; nil if there is nobody. The caller
-// holds p.mu.
+// settle gives the requests of a group their outcome. It returns, in the memory of group, those
+// that are done, and the one that must sync for the others; nil if there is none. The caller holds
+// p.mu.
 func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer *request) {
 	s, left := &p.syncs, 0
 	if i := slices.IndexFunc(group, func(r *request) bool { return r.syncs }); i >= 0 {
@@ -332,8 +332,8 @@ func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer 
 			left++
 		}
 		if s.running && r.reads != nil && r.err != nil {
-			// What a transaction conflicts with may become visible with the sync: one that
-			// begins before would conflict with it again.
+			// A conflicting write may become visible with the sync: a retry that began
+			// before would conflict with it again.
 			s.group = append(s.group, r)
 			continue
 		}
@@ -343,9 +343,9 @@ func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer 
 	return done, syncer
 }
 
-// takeGroup takes waiting requests of up to maxBytes: at least one, and a function or a batch with a memtable of its
-// own alone. If some of the group are to be synced, those left that have passed the gate go back
-// to it, since they are for the next sync.
+// takeGroup takes at least one waiting request, and up to maxBytes of them. A function, or a batch with a memtable of
+// its own, is a group by itself. If some of the group need a sync, those left that have passed the gate go back to it,
+// since they are for the next sync.
 func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -375,8 +375,8 @@ func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	return p.group, size
 }
 
-// Queue reports whether somebody leads or syncs, and how many requests wait for the next
-// group. Only tests ask, here and in package kv: they wait until writers wait.
+// Queue reports whether a writer leads or syncs, and how many requests wait for the next
+// group. It is for tests, here and in package kv: they wait until writers wait.
 func (p *Pipeline) Queue() (busy bool, waiting int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// A request is a batch that waits to be committed, a function that waits to run between
-// groups, or, with neither, somebody who waits for a sync of what is visible. Until a leader
-// has claimed it, its writer may abandon it when its context ends.
+// A request is a batch that waits to be committed, or a function that waits to run between groups.
+// With neither, it waits for a sync of what is visible. Until a leader has claimed it, its writer
+// may abandon it when its context ends.
 type request struct {
 	batch   *Batch // nil: it writes nothing
 	reads   Reads  // of a transaction: what must not have been written meanwhile
@@ -23,14 +23,14 @@ type request struct {
 	done    <-chan struct{} // of ctx; nil: it never ends
 	state   atomic.Uint32   // if done is not nil
 	level   Level
-	seq     base.SeqNum // of its last write, from when it has one; else of the last visible one
+	seq     base.SeqNum // of its last write, once it has one; else of the last visible one
 	syncs   bool        // it is applied, and waits for a sync
 	err     error
 	signal  chan signal
 	applied *sync.WaitGroup // when the signal is signalApply
 	mem     *memtable.Memtable
 	own     *memtable.Order // of a batch that gets a memtable of its own; nil: it is no such batch
-	large   bool            // the batch has values that are written apart
+	large   bool            // the batch has values for Store.Values
 	apart   *Batch          // the batch with handles of its large values; its memory is used again
 }
 
@@ -46,8 +46,8 @@ const (
 	signalAbandoned               // the context has ended first: nothing is written
 )
 
-// The states of a request that may be abandoned. The leader, who gives it a place in the
-// log, and its owner race for it: who changes waiting decides what becomes of it.
+// The states of a request that may be abandoned. The leader, which gives it a place in
+// the log, and its owner race for it: the one that changes waiting wins.
 const (
 	waiting uint32 = iota
 	claimed
@@ -127,7 +127,7 @@ func (r *request) signaled() bool {
 	}
 }
 
-// passLeadership tells the first who waits to lead. The caller holds p.mu.
+// passLeadership tells the first waiting request to lead. The caller holds p.mu.
 func (p *Pipeline) passLeadership() {
 	if len(p.waiting) > 0 {
 		p.waiting[0].signal <- signalLead
@@ -136,7 +136,8 @@ func (p *Pipeline) passLeadership() {
 	}
 }
 
-// putBack queues the rest of a group whose leader abandoned its own request, in front.
+// putBack puts the rest of a group in front of the queue after its leader has abandoned its own
+// request.
 func (p *Pipeline) putBack(group []*request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

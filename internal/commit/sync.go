@@ -15,10 +15,10 @@ type syncs struct {
 	running bool
 	ended   sync.Cond  // a sync has ended
 	count   uint64     // of syncs that have ended
-	group   []*request // whom it serves, and refused transactions that wait for its end
+	group   []*request // the requests that it serves, and refused transactions that wait for its end
 	gated   int        // how many of them it serves
 
-	// The leader's while no sync runs, then whoever syncs.
+	// The leader's while no sync runs, then the syncing writer's.
 	last base.SeqNum // of the writes that it makes durable
 	log  uint64      // where they are
 }
