@@ -6,14 +6,13 @@
 // that word and takes no lock; the word leads to the bytes, with no structure in
 // between that would be another cache miss.
 //
-// The bytes lie in one region outside the Go heap, in huge pages where the system
-// has them: the collector never sees the cache, which would otherwise count twice
-// (GOGC), and a random read of a large cache waits less for address translation (122
-// in place of 178 ns in 160 MB). Memory is used again at once, so a block must be pinned while its bytes are in use.
+// The bytes are in one region outside the Go heap, in huge pages if the system has them. So the collector never sees
+// the cache, which would otherwise count twice (GOGC). A random read of a large cache waits less for address
+// translation: 122 ns instead of 178 in 160 MB. Memory is used again at once, so a block must be pinned while its bytes
+// are in use.
 //
-// What stays is decided as by CLOCK (Corbató 1968): a hit marks its block, a marked
-// block is spared once, and a new block starts unmarked, so that one scan cannot
-// push out what is read again and again. See ring.go.
+// Blocks are evicted as by CLOCK (Corbató 1968): a hit marks its block, and a marked block is kept once more. A new
+// block starts unmarked, so one scan cannot evict what is read again and again. See ring.go.
 package cache
 
 import (
@@ -64,7 +63,7 @@ func New(capacity int64) *Cache {
 }
 
 // Retain takes a reference and returns the cache, or nil if the last one is gone. The
-// memory is given back with the last one.
+// memory is released with the last one.
 func (c *Cache) Retain() *Cache {
 	if c == nil {
 		return nil
@@ -77,8 +76,8 @@ func (c *Cache) Retain() *Cache {
 	return nil
 }
 
-// Release gives a reference back. With the last one go all blocks: nobody may use
-// bytes of the cache any more.
+// Release releases a reference. With the last one all blocks go: bytes of the cache must
+// not be used any more.
 func (c *Cache) Release() {
 	if c == nil || c.refs.Add(-1) != 0 {
 		return
@@ -120,9 +119,9 @@ func (c *Cache) Capacity() int64 {
 	return c.capacity.Load()
 }
 
-// MaxBlock returns the size of the largest block that the cache takes, in bytes, as its
-// capacity is now: a quarter of a ring, so that there is a choice, and what a Slot can
-// say. It is 0 of a cache that keeps nothing.
+// MaxBlock returns the size of the largest block that the cache takes, in bytes, with its
+// current capacity. That is a quarter of a ring, so that eviction has a choice, or the
+// largest length in a Slot. It is 0 if the cache keeps nothing.
 func (c *Cache) MaxBlock() int {
 	if c == nil {
 		return 0
@@ -186,7 +185,7 @@ func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) [
 	return c.mem[w.offset() : w.offset()+n : w.offset()+n+more]
 }
 
-// Drop empties a slot: its table is closed. Nobody may have it pinned.
+// Drop empties the slot of a closed table. It must not be pinned.
 func (c *Cache) Drop(key uint64, slot *Slot, owner *Owner) {
 	if c == nil || slot.word.Load() == 0 {
 		return
@@ -217,7 +216,7 @@ func (c *Cache) Used() (bytes int64, blocks int) {
 type shard struct {
 	mu   sync.Mutex
 	ring ring
-	_    [64]byte // keep neighbours' locks apart
+	_    [64]byte // keep locks on different cache lines
 }
 
 func (c *Cache) shard(key uint64) *shard {

@@ -19,8 +19,8 @@ func (o *Owner) Used() (bytes int64, blocks int) {
 }
 
 // Sweep forgets what blocks that were dropped have left behind. It takes time in proportion to all
-// blocks, and is for when a user of the cache goes: the ring would otherwise keep the user's slots
-// reachable until the hand has gone round.
+// blocks. Call it when a user of the cache goes: otherwise the ring keeps the user's slots
+// reachable until the hand has passed all blocks.
 func (c *Cache) Sweep() {
 	for i := range c.shards {
 		s := &c.shards[i]

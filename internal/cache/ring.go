@@ -8,9 +8,8 @@ import "github.com/siftkv/siftkv/internal/offheap"
 //	base            head      oldest               limit
 //	| newest blocks | free ... | oldest blocks      |
 //
-// The hand of the clock is the oldest block: it is evicted, or, if it was read since
-// it was written, moved down to the head and is the newest again. All of it is guarded by the shard's lock but
-// the slots' words, on which readers pin.
+// The hand of the clock is the oldest block: it is evicted, or, if it was read since it was written, moved down to the
+// head and is the newest again. The shard's lock guards all of it except the slots' words, on which readers pin.
 type ring struct {
 	base, units uint32 // the shard's part of the memory
 	limit       uint32 // of it is used, at most units
@@ -22,8 +21,8 @@ type ring struct {
 	written bool // there was a block
 }
 
-// An entry is a block's place. It is the slot's block only if the slot's word agrees;
-// a block that was dropped leaves its entry behind until the hand comes by.
+// An entry is a block's place. It is the slot's block only if the slot's word agrees; a
+// block that was dropped leaves its entry behind until the hand passes.
 type entry struct {
 	slot  *Slot
 	owner *Owner
@@ -104,7 +103,7 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 	}
 }
 
-// push adds a new block at the head, of which so many units will be kept.
+// push adds a new block at the head; kept is how many of its units will be kept.
 func (r *ring) push(e entry, kept uint32) {
 	r.used += int64(kept)
 	r.blocks++
@@ -126,8 +125,8 @@ func (r *ring) forget(w word, owner *Owner) {
 	owner.add(-units, -1)
 }
 
-// sweep takes out the entries of blocks that were dropped. What is free stays where it is: the hand
-// comes by.
+// sweep takes out the entries of blocks that were dropped. Free space stays where it is until the
+// hand passes.
 func (r *ring) sweep() {
 	head := r.head
 	for range r.queue.len() {

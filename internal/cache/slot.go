@@ -7,7 +7,7 @@ type Slot struct{ word atomicWord }
 
 // A word says all about a slot's block:
 //
-//	bits 0–9    how many readers have it pinned; all ones: somebody fills or moves it
+//	bits 0–9    how many readers have it pinned; all ones: it is being filled or moved
 //	bit  10     it was read since the hand of the clock passed
 //	bits 11–31  its length in bytes
 //	bits 32–63  its offset in the cache's memory, in units
@@ -52,14 +52,14 @@ func (a *atomicWord) CompareAndSwap(old, new word) bool {
 	return a.n.CompareAndSwap(uint64(old), uint64(new))
 }
 
-// Unpin gives back what Pin or Publish pinned: the bytes may no longer be used.
+// Unpin releases what Pin or Publish pinned: the bytes may no longer be used.
 func (s *Slot) Unpin() { s.word.n.Add(^uint64(0)) }
 
 // Publish makes the block that Reserve made room for visible. Its bytes are complete,
 // and pinned once.
 func (s *Slot) Publish() { s.word.Store(s.word.Load().unpinned() + 1) }
 
-// Abandon gives up what Reserve made room for.
+// Abandon drops the slot that Reserve made room for.
 func (c *Cache) Abandon(key uint64, slot *Slot, owner *Owner) {
 	s := c.shard(key)
 	s.mu.Lock()
