@@ -14,24 +14,24 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Options are options of a [Cache]. The zero value has the defaults, but for Capacity.
+// Options are options of a [Cache]. The zero value has the defaults, except for Capacity.
 type Options struct {
 	// Capacity bounds the bytes on disk, with what the file system needs for a file: 4 KiB. At least 32 pages.
 	Capacity int64
 
-	// PageSize is the unit that is kept, in bytes, and what a read asks the store for at least: a request for
-	// 64 KiB costs what one for a block does, takes a millisecond more, and brings the neighbours of the block.
-	// 4 KiB to 1 MiB. Default: 64 KiB.
+	// PageSize is the unit of the cache, in bytes, and the least that a read requests of the store. A request for 64
+	// KiB costs what one for a block does, takes a millisecond more, and brings the neighbours of the block. 4 KiB to 1
+	// MiB. Default: 64 KiB.
 	PageSize int
 
-	// PassSize: reads of so many bytes or more are those of passes over files. They read what is here, and leave
-	// nothing behind: a compaction would evict everything else. Default: 128 KiB.
+	// PassSize: reads of at least this many bytes are passes over files. They use cached pages and add none: a
+	// compaction would evict everything else. Default: 128 KiB.
 	PassSize int
 
-	// QueueBytes bounds the memory for pages that are to be written. More are not kept. Default: 16 MiB.
+	// QueueBytes bounds the memory for pages that wait to be written. Further ones are dropped. Default: 16 MiB.
 	QueueBytes int64
 
-	Log *slog.Logger // nil: nobody
+	Log *slog.Logger // nil: none
 }
 
 const (
@@ -43,10 +43,10 @@ const (
 	retryAfter      = time.Minute
 )
 
-// A Cache keeps pieces of objects in a directory, across restarts. Objects are never changed, so it is always
-// right. It costs nobody an error: what cannot be read or written is not there, be it that the directory was
-// deleted, the disk is full, or bytes are damaged. All methods are safe for concurrent use; one process at a time has
-// the directory, and the cache of another keeps nothing (see Err).
+// A Cache keeps pieces of objects in a directory, across restarts. Objects are never changed, so it is always right. It
+// never causes an error: if the directory was deleted, the disk is full, or bytes are damaged, it just lacks pages. All
+// methods are safe for concurrent use. One process at a time has the directory; the cache of another keeps nothing (see
+// Err).
 //
 // Pages are written one after the other into large files, by a goroutine that no read waits for. Space is made by
 // removing the oldest file; pages in it that were used since they were written are written again, up to half of the
@@ -88,12 +88,12 @@ type place struct {
 	used              bool   // since it was written
 }
 
-// A pendingPage is a page that is to be written.
+// A pendingPage is a page that waits to be written.
 type pendingPage struct {
 	key  pageKey
 	hash uint64
 	data []byte
-	lost bool // it is to be forgotten; guarded by the cache's lock
+	lost bool // it must be forgotten; guarded by the cache's lock
 }
 
 // Open opens the cache in a directory, which is made if there is none. It returns at once: what the directory
@@ -141,7 +141,7 @@ func (c *Cache) Err() error {
 // idles reports whether the cache keeps nothing.
 func (c *Cache) idles() bool { return c == nil || c.err != nil }
 
-// Flush waits until what the directory had was found, and all pages that were read have been written, or given up.
+// Flush waits until what the directory had was found, and all pages that were read have been written or dropped.
 func (c *Cache) Flush() {
 	if c.idles() {
 		return
@@ -153,8 +153,8 @@ func (c *Cache) Flush() {
 	}
 }
 
-// Close ends the writing, after the page that is being written, and gives the directory free: what waits is lost.
-// Reads go past the cache from then on.
+// Close ends the writing, after the current page, and releases the directory: waiting pages are lost. Later reads
+// bypass the cache.
 func (c *Cache) Close() error {
 	if c.idles() {
 		return nil

@@ -16,15 +16,15 @@ import (
 //	page    = sum:8 nameLength:4 dataLength:4 offset:8 name data
 //	index   = (key:8 position:4 length:4)* sum:8 count:4 reserved:4 "siftpgsx"
 //
-// A page is a piece of the object called name, from an offset on. Its sum is the XXH64 of all that comes after it in
-// the page. The key of a page is the XXH64 of its offset, in eight bytes, and its name. The index lists all pages by
-// their key, position in the file and length with header and name; its sum is the XXH64 of the list and the count.
-// Without an index, which is written last, the pages count up to the first that is not whole.
+// A page is a piece of the object called name, at an offset. Its sum is the XXH64 of all that comes after it in the
+// page. The key of a page is the XXH64 of its offset, in eight bytes, and its name. The index lists all pages by their
+// key, position in the file and length with header and name; its sum is the XXH64 of the list and the count. Without an
+// index, which is written last, the pages count up to the first that is not whole.
 //
-// Nothing is synced: whatever a power cut or anybody else does to a file, a sum does not fit, and the page is fetched
-// again. Names and offsets are in the sum, so that a page in another's place is none. The sums are no protection from
-// somebody who means to forge pages: the blocks of a table have checksums of their own, bound to the table's id, but
-// who may write to the directory must be trusted.
+// Nothing is synced: if a power cut or another program damages a file, a sum does not fit, and the page is fetched
+// again. Names and offsets are in the sum, so that a page in another's place is none. The sums do not protect from
+// forged pages. The blocks of a table have checksums of their own, bound to the table's id, but writers to the
+// directory must be trusted.
 const (
 	segmentMagic  = "siftpgs1"
 	indexMagic    = "siftpgsx"

@@ -14,10 +14,10 @@ type fetch func(p []byte, off int64) (int, error)
 // A flight is a fetch of pages that is under way.
 type flight struct{ done chan struct{} }
 
-// ReadAt fills p with the bytes of an object of size bytes from off on, all of which must be in it. What is not here
-// is fetched at once: all pages from the first to the last that is missing; of reads of passes, what p has of them.
-// Of several reads that miss a page at the same time one fetches it, and the others wait for that until their ctx ends.
-// The error is nil if and only if p was filled.
+// ReadAt fills p with the bytes at off of an object of size bytes, which must have them all. Missing pages are fetched
+// in one request, from the first to the last; for a pass, only the part that p has of them. Of several reads that miss
+// a page at the same time, one fetches it, and the others wait for that until their ctx ends. The error is nil if and
+// only if p was filled.
 func (c *Cache) ReadAt(ctx context.Context, object string, size int64, p []byte, off int64, get fetch) (int,
 	error) {
 	if c.idles() {
@@ -28,8 +28,8 @@ func (c *Cache) ReadAt(ctx context.Context, object string, size int64, p []byte,
 	return r.read(ctx)
 }
 
-// ReadValueAt is ReadAt of a file of long values, of which passes read part bytes or more: a read of fewer is one of a
-// value, and is kept however much longer than a block it is, unless it is more than a thirty-second of the cache.
+// ReadValueAt is ReadAt of a file of long values. A read of part bytes or more is a pass. A shorter one reads a value,
+// and its pages are kept, unless it is longer than a thirty-second of the cache.
 func (c *Cache) ReadValueAt(ctx context.Context, object string, size int64, part int, p []byte, off int64,
 	get fetch) (int, error) {
 	if c.idles() {
@@ -66,7 +66,7 @@ func (r *diskRead) read(ctx context.Context) (int, error) {
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
-		r.waited = true // if it has failed, or its pages are not kept, nobody waits again
+		r.waited = true // if it has failed, or its pages are not kept, this read does not wait again
 	}
 }
 
@@ -187,7 +187,7 @@ func (c *Cache) forget(hash uint64, at place) {
 	}
 }
 
-// Forget drops the pages that have some of n bytes of an object from off on: what was fetched was damaged already.
+// Forget drops the pages that have some of the n bytes at off of an object: they were damaged when they were fetched.
 func (c *Cache) Forget(object string, off, n int64) {
 	if c.idles() || n <= 0 {
 		return
@@ -205,9 +205,9 @@ func (c *Cache) Forget(object string, off, n int64) {
 	}
 }
 
-// board enters the pages from first to last as being fetched by the caller, who calls land afterwards, and returns
-// their flight. If one of them is being fetched it enters none, and returns that one's flight; if the caller has waited
-// already, it enters none and returns neither.
+// board enters the pages from first to last as being fetched by the caller, and returns their flight. The caller must
+// call land afterwards. If one of them is being fetched, board enters none, and returns that one's flight, or no flight
+// if the caller has waited already.
 func (c *Cache) board(object string, first, last int64, page int, waited bool) (own, other *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A writer is what the goroutine of a cache has for itself: nobody else touches it before it has ended.
+// A writer belongs to the goroutine of a cache: no other touches it before that has ended.
 type writer struct {
 	c        *Cache
 	most     int64       // bytes of a segment
