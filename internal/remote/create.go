@@ -15,7 +15,7 @@ const readTries = 5
 
 // create puts an object into a slot unless there is one, and finds out what is there: the caller's own (then all is
 // well, whichever try put it there), or another. An error matches objstore.ErrUnknown unless the object is not there
-// and never will be.
+// and never will be, and ErrMoved if what was there was deleted before it could be read.
 func (s *Sequence) create(ctx context.Context, slot uint64, object []byte) (other Entry, own bool, err error) {
 	var unknown error
 	fail := func(err error) error {
@@ -50,6 +50,9 @@ func (s *Sequence) create(ctx context.Context, slot uint64, object []byte) (othe
 			return Entry{}, false, fail(err)
 		}
 		if !s.wait(ctx, tries) {
+			if isMissing(err) { // data is deleted only after newer data was put
+				err = fmt.Errorf("%w: %w", ErrMoved, err)
+			}
 			return Entry{}, false, fail(errors.Join(err, ctx.Err()))
 		}
 	}

@@ -17,10 +17,10 @@ import (
 //
 // It is Look and Fence, again if need be, and a GET parallel to the last requests of Fence.
 func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
-	for err = ErrMoved; errors.Is(err, ErrMoved); {
-		l, failed := s.Look(ctx)
-		if failed != nil {
-			return nil, Entry{}, failed
+	err = s.again(func() error {
+		l, err := s.Look(ctx)
+		if err != nil {
+			return err
 		}
 		w, err = s.Fence(ctx, l, func(ctx context.Context) (err error) {
 			newest = Entry{}
@@ -29,7 +29,8 @@ func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error
 			}
 			return err
 		})
-	}
+		return err
+	})
 	if err != nil {
 		return nil, Entry{}, err
 	}

@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -25,27 +24,27 @@ type Log struct {
 // files, else at least two, and one for each entry that the logs need.
 func openLogs(ctx context.Context, s *Sequence, l *Look, opts LogOptions,
 	take func(*state) error) (*Logs, *state, error) {
-	for {
+	var w *Writer
+	var st *state
+	err := s.again(func() (err error) {
 		if l == nil {
-			var err error
 			if l, err = s.Look(ctx); err != nil {
-				return nil, nil, err
+				return err
 			}
 		}
-		var st *state
-		w, err := s.Fence(ctx, l, func(ctx context.Context) (err error) {
+		w, err = s.Fence(ctx, l, func(ctx context.Context) (err error) {
 			if st, err = s.state(ctx, l, mark{}); err == nil {
 				err = take(st)
 			}
 			return err
 		})
-		if err == nil {
-			return newLogs(ctx, w, st, opts), st, nil
-		}
-		if l = nil; !errors.Is(err, ErrMoved) {
-			return nil, nil, err
-		}
+		l = nil
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	return newLogs(ctx, w, st, opts), st, nil
 }
 
 // logs puts log files together, by number. It passes over those that the list of files does not need.

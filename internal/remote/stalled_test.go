@@ -50,6 +50,52 @@ func TestWhoOpensAndStallsFindsTheEndAgain(t *testing.T) {
 	requireFenced(t, err, 6)
 }
 
+// TestWhatIsInTheWayOfAFenceIsDeleted has the writer go on and trim when an opening has found its entry in the slot
+// that was to have the fence, and before the opening reads it. The opening has no patience.
+func TestWhatIsInTheWayOfAFenceIsDeleted(t *testing.T) {
+	mem := objstore.NewMem()
+	s := newTestSequence(mem)
+	w, _ := open(t, s)
+	put(t, w, "old")
+	faults, puts := objstoretest.NewFaults(mem, 1), 0
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		switch {
+		case c.Kind == objstore.PutIfAbsent:
+			if puts++; puts == 1 {
+				put(t, w, "newer")
+			}
+		case c.Kind == objstore.Get && puts == 1:
+			puts++
+			put(t, w, "newest")
+			_, err := s.Trim(t.Context(), w.Next(), w.Next(), always)
+			require.NoError(t, err)
+		}
+		return objstoretest.Fault{}
+	})
+	hasty := newTestSequence(faults)
+	hasty.wait = func(context.Context, int) bool { return false }
+	_, newest := open(t, hasty)
+	require.Equal(t, "newest", string(newest.Body))
+	_, err := w.Put(t.Context(), raw("late"))
+	require.ErrorIs(t, err, ErrFenced)
+}
+
+// An object that is there for puts alone is no end that moves on.
+func TestAnOpeningEndsWhereNothingMoves(t *testing.T) {
+	faults := objstoretest.NewFaults(objstore.NewMem(), 1)
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		if c.Kind == objstore.PutIfAbsent {
+			f.Outcome, f.Err = objstoretest.NotPerformed, objstore.ErrExists
+		}
+		return f
+	})
+	s := newTestSequence(faults)
+	s.wait = func(_ context.Context, tries int) bool { return tries < 3 }
+	_, _, err := s.Open(t.Context())
+	require.ErrorIs(t, err, ErrMoved)
+	require.ErrorIs(t, err, objstore.ErrNotExist)
+}
+
 // TestAStalledRequestIsFenced stalls a writer in the very request.
 func TestAStalledRequestIsFenced(t *testing.T) {
 	mem := objstore.NewMem()
