@@ -238,7 +238,7 @@ func (d *listDecoder) bytes() []byte {
 	return b
 }
 
-// count returns a number of items that have at least least bytes each.
+// count returns a number of items, each of which has "least" bytes or more.
 func (d *listDecoder) count(least uint64) uint64 {
 	n := d.uvarint()
 	if n > uint64(len(d.b))/least {
