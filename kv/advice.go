@@ -26,15 +26,15 @@ const (
 	maxAsked   = 2_000_000 // lookups that it takes from a trace, and as many scans
 )
 
-// Advice is what a store's lookups and scans say about its settings. Costs are predictions: of a model that knows
-// which files and blocks each key leads to, what theory says of filters, and which blocks a cache of some
-// size would have had. docs/advise.md says how good they are.
+// Advice is what a store's lookups and scans say about its settings. Costs are predictions of a model. It knows the
+// files and blocks that each key leads to, the theory of filters, and which blocks a cache of some size would have
+// had. docs/advise.md says how good they are.
 type Advice struct {
 	// Keep says that the settings in force are as good as any that take no more memory: nothing else would save
 	// 3 % of what an operation takes.
 	Keep bool `json:"keep"`
-	// Options is the text of the recommended settings, a line for each that is to change, as ParseOptions takes
-	// it; empty if Keep is set. All other settings stay as they are.
+	// Options is the text of the recommended settings, a line for each that changes, as ParseOptions takes it; empty
+	// if Keep is set. All other settings stay as they are.
 	Options string `json:"options"`
 	// Words say in a sentence or two what is recommended, and what that would bring.
 	Words string `json:"words"`
@@ -159,11 +159,12 @@ func (o *AdviceOptions) check() error {
 	return nil
 }
 
-// Advise says what lookups and scans would cost under other filters, sizes of the cache and budgets, and recommends
-// some: those of the store's own sample or of a trace, whose keys it looks up in the present state of the store by
-// filters and indexes that are in memory. Nil options are the defaults. It reads files that are not open, a data block
-// only where several files may have a key that is there, and 64 blocks to see how long that takes. It changes nothing,
-// and takes some seconds of one processor; reads and writes go on meanwhile.
+// Advise predicts what lookups and scans would cost under other filters, cache sizes and filter budgets, and
+// recommends a setting. It goes by the store's own sample or by a trace. It locates the keys in the present state of
+// the store, with the filters and indexes that are in memory. Nil options are the defaults. It opens files that are
+// not open, and reads some 64 blocks to time them. It reads a key's blocks only if several files may have the key, or
+// may have its tombstone. It changes nothing, and takes some seconds of one processor; reads and writes go on
+// meanwhile.
 //
 // Without a sample the error is ErrNoLookupSample, and with too small a one it matches ErrSmallSample. An error about
 // the trace names it "the trace"; one about damage matches ErrCorruption. If ctx ends, it matches ctx.Err().

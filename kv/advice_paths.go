@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// whereabouts says where keys are in one state of a store: which files a lookup comes to, and which block of
-// each, from what is in memory.
+// whereabouts locates keys in one state of a store: which files a lookup visits, and which block of each. It goes by
+// what is in memory.
 type whereabouts struct {
 	d      *DB
 	state  *readState
@@ -26,7 +26,7 @@ type whereabouts struct {
 
 	guessed int // steps of which only a part of the index is known
 	read    int // blocks that were read to find out which file has a key
-	skipped int // keys of which that was not found out, for all the reads
+	skipped int // keys for which that was not found out: too many reads
 }
 
 // An adviceFile is a file of the state.
@@ -68,7 +68,7 @@ func (d *DB) newWhereabouts() (*whereabouts, error) {
 	return w, nil
 }
 
-// describeFile returns what the model is to know of a file.
+// describeFile returns what the model must know of a file.
 func describeFile(run, level int, p *sstable.Properties) advise.File {
 	f := advise.File{Run: run, Level: level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten), Blocks: p.DataBlocks,
 		Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes), FilterBytes: int64(p.FilterBytes),
@@ -82,7 +82,7 @@ func describeFile(run, level int, p *sstable.Properties) advise.File {
 	return f
 }
 
-// close gives the state back.
+// close releases the state.
 func (w *whereabouts) close() { w.d.release(w.state, 0) }
 
 // locate finds where keys and scans lead, and which lookups would now have another answer.
@@ -178,9 +178,9 @@ func (w *whereabouts) inMemory(l *lookup) bool {
 	return false
 }
 
-// holder returns the step of the file that gives the key's answer, or -1: of a key that was found, the only one that
-// may have it; if several may, or files that may have it have tombstones, it reads what is there, and notes if that
-// is the other answer.
+// holder returns the step of the file that has the key's answer, or -1. A found key that only one file may have needs
+// no read. It reads blocks if several files may have the key, or if a file that may have it has tombstones. If they
+// give the other answer, it sets k.Changed.
 func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 	doubt := func(i int) bool { return w.files[k.Path[i].File].table.Deletes > 0 }
 	switch {

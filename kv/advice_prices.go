@@ -12,7 +12,7 @@ import (
 // timedReads is how many blocks are read to find out what a read takes.
 const timedReads = 64
 
-// farRead is what a read of an object store is taken to take: it is not measured, as requests are billed.
+// farRead is the assumed time of a read from an object store. It is not measured, as requests are billed.
 const farRead = 10 * time.Millisecond
 
 // prices returns what parts of a lookup take here. A read of a block is measured unless the caller says what it takes.

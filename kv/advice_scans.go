@@ -10,11 +10,11 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// maxScanParts bounds the files that a scan is said to come to.
+// maxScanParts bounds the files of one scan.
 const maxScanParts = 64
 
-// scan finds which files a scan comes to, and which of their blocks, by their bounds and indexes. How its entries
-// are spread over runs is not known: they are taken to be as the runs' sizes are.
+// scan finds the files that a scan visits, and which of their blocks, by bounds and indexes. How its entries spread
+// over runs is not known: it assumes the proportions of the runs' numbers of entries.
 func (w *whereabouts) scan(s *advise.Scan) {
 	if s.Hashed {
 		return
@@ -39,13 +39,13 @@ func (w *whereabouts) scan(s *advise.Scan) {
 	}
 }
 
-// A partOfScan is what a scan comes to in a run.
+// A partOfScan is the part of a scan in one run.
 type partOfScan struct {
 	w        *whereabouts
 	lo, hi   []byte
 	backward bool
-	toEnd    bool    // it came to its end, which is a bound
-	entries  float64 // that it comes to in the run, probably
+	toEnd    bool    // it reached its end, which is a bound
+	entries  float64 // that it probably meets in the run
 	empty    bool    // probably there are none
 }
 

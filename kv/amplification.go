@@ -1,9 +1,9 @@
 package kv
 
-// ReadAmplification returns how many blocks a lookup asked for: data blocks of sorted files, from
-// the cache or from the disk, and parts of indexes that were not in memory, for each of Gets. What
-// memtables answer, or filters rule out, asks for none. It is 0 if there was no lookup. (How
-// many files a lookup had to be searched for in, after bounds and filters, is Lookup().IndexLookups / Gets.)
+// ReadAmplification returns how many blocks a lookup asks for, on average over Gets. Blocks are data blocks of sorted
+// files, from the cache or the disk, and parts of indexes that were not in memory. Lookups that memtables answer or
+// filters rule out ask for none. It is 0 if there was no lookup. (How many files a lookup had to be searched for in,
+// after bounds and filters, is Lookup().IndexLookups / Gets.)
 func (m *Metrics) ReadAmplification() float64 {
 	c := m.Lookup()
 	return ratio(c.BlocksFromCache+c.BlocksFromDisk+c.IndexLeavesFromDisk, m.Gets)
@@ -11,9 +11,9 @@ func (m *Metrics) ReadAmplification() float64 {
 
 // WriteAmplification returns how many bytes commits, flushes and compactions wrote to sorted files and blob files for
 // each byte that the program wrote in batches and by SetReader. A file that was ingested counts once as written by the
-// program, and once as written. The log, into which each batch goes once, is not in it: it adds 1, less what commits
-// wrote to blob files. Bytes that are still in memtables are not flushed yet, and those that were there at Open were
-// not written since: over an interval of many flushes neither matters. It is 0 if nothing was written.
+// program, and once as written. The log is not counted: it adds 1, less what commits wrote to blob files. Bytes that
+// are still in memtables are not flushed yet, and those that were there at Open were not written since. Over an
+// interval of many flushes neither matters. It is 0 if nothing was written.
 func (m *Metrics) WriteAmplification() float64 {
 	return ratio(m.Blobs.Committed+m.FlushBytes+m.CompactionWrittenBytes+m.IngestedBytes, m.WriteBytes+m.IngestedBytes)
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Values that lie apart are found in two steps: a table or memtable has a handle, and a blob file of the same
-// version, or one that the memtable holds, has the value.
-// What asks for less than the value, its size or whether it is there, ends at the handle,
-// and so does what a tombstone, an expiry or a newer version hides.
+// Blob values are found in two steps. A table or memtable has a handle; a blob file of the same version, or one that
+// the memtable holds, has the value. Lookups of less than the value (its size, or whether it exists) end at the
+// handle. So do those that a tombstone, an expiry or a newer version answers.
 
-// appendApart appends to dst the value of key that a handle leads to, past the cache.
+// appendApart appends to dst the value of key that a handle refers to, without the cache.
 func (d *DB) appendApart(dst []byte, v *version.Version, key []byte, h blob.Handle) ([]byte, error) {
 	r, err := d.blobReader(v, h.File)
 	if err != nil {
@@ -43,10 +42,10 @@ func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Han
 	return out, err
 }
 
-// streamAhead is how many bytes of a value are read ahead that is read piece by piece, where reads are requests.
+// streamAhead is how many bytes a stream of a value prefetches where reads are requests.
 const streamAhead = 2 << 20
 
-// openStream returns the value of key that a handle leads to, to be read piece by piece.
+// openStream returns the value of key that a handle refers to, as a stream.
 func (d *DB) openStream(v *version.Version, key []byte, h blob.Handle) (*blob.Stream, error) {
 	r, err := d.blobReader(v, h.File)
 	if err != nil {
@@ -81,8 +80,8 @@ func handleOf(key, value []byte, kind base.Kind) (h blob.Handle, expiry uint64, 
 	return h, expiry, err
 }
 
-// answerApart is answer for an entry with a handle. The value is read, if the entry is to be seen, in the
-// place of what has the handle.
+// answerApart is answer for an entry with a handle. If the entry is visible and the lookup wants its value, it reads
+// the value and answers with it.
 func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, err error) {
 	h, expiry, err := handleOf(l.key, stored, trailer.Kind())
 	if err != nil {
@@ -117,7 +116,7 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	return l.answer(value, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
 }
 
-// readApart returns what reads values for a pass over a version.
+// readApart returns a function that reads blob values of a version.
 func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
 	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
 		h, _, err := handleOf(k.User, value, k.Kind())
@@ -128,8 +127,8 @@ func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, 
 	}
 }
 
-// readForOperands is readApart for a pass that combines operands with the values. A value that is too long for an entry
-// which is made of operands stays under them, unread; so does one that takes more than what a MemoryLimit has for it.
+// readForOperands is readApart for an iterator that combines operands with the values. It leaves a value unread under
+// its operands if it is longer than an entry made of operands may be, or than a MemoryLimit allows.
 func (d *DB) readForOperands(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
 	read, limit := d.readApart(v), min(d.operands.limit(), d.opts.maxFolded())
 	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
@@ -140,12 +139,12 @@ func (d *DB) readForOperands(v *version.Version) func(dst []byte, k base.Interna
 	}
 }
 
-// passMemory is how many bytes a compaction reads ahead of the blob files from which it copies values.
+// passMemory is how many bytes a compaction prefetches of all blob files from which it copies values.
 const passMemory = 16 << 20
 
-// openApart returns what opens values of a version piece by piece, for one goroutine that goes through its blob files
-// from front to back: each value is to be read before the next of the same file is opened. So many files share the
-// memory for what is read ahead where reads are requests.
+// openApart returns a function that opens blob values of a version as streams. It is for one goroutine, which goes
+// through the blob files from front to back: it reads each value before it opens the next of the same file. Where
+// reads are requests, the given number of files share the memory for prefetching.
 func (d *DB) openApart(v *version.Version, files int) func(key []byte, h blob.Handle) (*blob.Stream, error) {
 	passes := map[uint64]*blob.Reader{}
 	return func(key []byte, h blob.Handle) (*blob.Stream, error) {
@@ -162,8 +161,8 @@ func (d *DB) openApart(v *version.Version, files int) func(key []byte, h blob.Ha
 	}
 }
 
-// Sizes of a blob file at which the next is begun: so that a store has some sixty, of which it can have the emptiest
-// collected, and a large one no more than thousands.
+// Sizes of a blob file at which the next is begun. A store then has some sixty files, so that blob GC can choose the
+// emptiest, and a large store has at most thousands.
 const (
 	smallestBlob = 4 << 20
 	blobSize     = 64 << 20
@@ -180,7 +179,7 @@ func (d *DB) blobSizeFor(v *version.Version) int64 {
 	return max(min(max(live/fewBlobs, smallestBlob), blobSize), live/manyBlobs)
 }
 
-// separation says which values of a flush or compaction, which is for a level, go into blob files.
+// separation says which values go into blob files in a flush or compaction to a level.
 func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
 	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.blobSizeFor(v),
 		Compression: d.opts.LevelCompression[level],

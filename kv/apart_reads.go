@@ -10,29 +10,29 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Values that are known before they are needed are read together, in the order in which they lie: those of one file
-// that have no more than a gap between them with one request. What cannot be read so is read alone by who needs
-// it, and then says what is wrong.
+// Values that are known before they are needed are read together, in file order. One request reads those of one file
+// with only small gaps between them. If that fails, the caller reads the value alone and gets the error.
 
 const (
-	// maxGap is bytes between two records that are read together: less than a request or a seek costs.
+	// maxGap bounds the bytes between two records that are read together: to read them costs less than a request or a
+	// seek.
 	maxGap = 16 << 10
-	// maxJoined is the length of what is read with one request, if it is of several records. Records longer than
-	// half of it are read alone, so that several are read at a time.
+	// maxJoined bounds the length of one read of several records. Records longer than half of it are read alone, so
+	// that several are read at a time.
 	maxJoined = 256 << 10
 )
 
-// An apartRead is a value that is to be read.
+// An apartRead is a value to read.
 type apartRead struct {
 	key    []byte
 	handle blob.Handle
 	value  []byte
-	done   bool      // else it is to be read alone
-	late   bool      // it is to be read alone, when it is needed
-	of     *multiKey // whose value it is, in a MultiGet
+	done   bool      // else it must be read alone
+	late   bool      // it is read alone, when it is needed
+	of     *multiKey // the key that has the value, in a MultiGet
 }
 
-// compareApart orders values as they lie in files.
+// compareApart orders values by file and offset.
 func compareApart(a, b *apartRead) int {
 	if a.handle.File != b.handle.File {
 		return cmp.Compare(a.handle.File, b.handle.File)
@@ -51,8 +51,8 @@ type apartSpan struct {
 	read   bool
 }
 
-// takes reports whether the record of a handle in the same file, at or behind the last one's offset, is to be read
-// together with those that the span has.
+// takes reports whether the record of a handle is read together with those of the span. In the same file, it must be
+// at or behind the last one's offset.
 func (s *apartSpan) takes(h blob.Handle) bool {
 	last := s.reads[len(s.reads)-1].handle
 	gap := h.Offset - (s.offset + s.length)
@@ -60,7 +60,7 @@ func (s *apartSpan) takes(h blob.Handle) bool {
 		last.Length <= maxJoined/2 && s.length+gap+h.Length <= maxJoined
 }
 
-// spansOf appends to spans those in which values lie that are sorted as compareApart does.
+// spansOf appends to spans those of the given values, which are sorted by compareApart.
 func (d *DB) spansOf(spans []apartSpan, v *version.Version, sorted []*apartRead) []apartSpan {
 	for n, r := range sorted {
 		if l := len(spans) - 1; l >= 0 && spans[l].takes(r.handle) && spans[l].reader.Admits(r.handle) {
@@ -94,7 +94,7 @@ func (a *apartReads) addLate(h blob.Handle) {
 	a.list = append(a.list, apartRead{handle: h, late: true})
 }
 
-// read reads all values, of which the keys are set. It reports whether some of them had to be waited for.
+// read reads all values, whose keys must be set, except late ones. It reports whether reads take long (see wait).
 func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
 	a.sort()
 	a.spans = d.spansOf(a.spans, v, a.sorted)
@@ -123,7 +123,7 @@ func (a *apartReads) read(d *DB, v *version.Version) (waited bool) {
 	return waited
 }
 
-// sort has sorted be list as it lies in files, without those that are late.
+// sort sets sorted to the values of list in file order, except late ones.
 func (a *apartReads) sort() {
 	for i := range a.list {
 		if !a.list[i].late {
@@ -152,8 +152,9 @@ func (a *apartReads) place() {
 	}
 }
 
-// wait reads spans that the system does not have in memory, or does not say so: side by side, if it has not begun to
-// read them and to read one takes long. It reports whether it does.
+// wait reads spans that the system may not have in memory. Once a read takes long, or if reads are requests, it reads
+// side by side: the next span that the system has not begun to read, and all after it. It reports whether reads take
+// long, as requests always do.
 func (a *apartReads) wait(spans []apartSpan, far bool) (slow bool) {
 	side := far
 	for i := range spans {
@@ -200,7 +201,7 @@ func (a *apartReads) reset() {
 	a.list, a.sorted, a.spans, a.plain = a.list[:0], a.sorted[:0], a.spans[:0], a.plain[:0]
 }
 
-// release gives the memory of values back.
+// release releases the memory of values.
 func (a *apartReads) release() {
 	if a.window != nil {
 		if cap(*a.window) <= waitOn {

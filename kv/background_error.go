@@ -17,10 +17,10 @@ import (
 // back-off, to write everything that it holds in memory to where it is safe, and
 // takes writes again once that has worked (see resume.go).
 //
-// A file whose write or sync failed is never written again: after a failed sync
-// the operating system may have dropped the bytes and report the next sync as a
-// success (Rebello et al., "Can Applications Recover from fsync Failures?",
-// USENIX ATC 2020).
+// A file whose write or sync failed is never written again. After a failed sync the
+// operating system may have dropped the bytes, and report the next sync as a
+// success. See Rebello et al., "Can Applications Recover from fsync Failures?",
+// USENIX ATC 2020.
 
 // brokenPart is a set of what must be replaced before the store can write again.
 type brokenPart uint8
@@ -69,13 +69,12 @@ const (
 	compacting      = "a compaction"
 )
 
-// fail makes the store read-only: what could not be done is named, and parts of
-// the store may be broken. Reads go on. It returns the error that writers get
-// from now on. Of several failures the first is told, unless a later one is
-// fatal.
+// fail makes the store read-only; reads go on. It notes which parts are broken, and
+// returns the error that writers get from now on, which names what could not be
+// done. Of several failures the first is reported, unless a later one is fatal.
 func (d *DB) fail(broken brokenPart, what string, err error) error {
 	if errors.Is(err, ErrFenced) {
-		broken |= fatal // it is another's store now
+		broken |= fatal // another writer has the store now
 	}
 	d.lacksSpace(err)
 	d.mu.Lock()
@@ -92,7 +91,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
 		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.max {
-			h.wait = 0 // it fails anew, rather than still
+			h.wait = 0 // a new failure, not the last one again
 		}
 		d.counters.failures.Add(1)
 		if !h.running && !d.closing && h.broken&fatal == 0 {

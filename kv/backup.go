@@ -15,7 +15,7 @@ import (
 
 // A BackupMark says what has been backed up, so that the next backup holds what came
 // since. The zero value is nothing: a backup since then is a full one. Keep it with
-// the backup; VerifyBackup makes it anew from a stream.
+// the backup; VerifyBackup makes it again from a stream.
 type BackupMark struct{ m *backup.Mark }
 
 var (
@@ -58,17 +58,18 @@ func (m BackupMark) String() string {
 		m.m.StoreID, m.m.Offset, len(m.m.Files()), m.m.LastSeq)
 }
 
-// Backup writes the store as it is now to w, for Restore: everything that was written
+// Backup writes the store as it is now to w, for Restore. Everything that was written
 // before the call is in it, and the whole is one moment of the store. Reads and writes
-// go on meanwhile. It returns a mark for the next backup: since that mark, a backup
-// holds the files that came to the store and none of those that it had. A zero mark
-// makes a full one.
+// go on meanwhile. It returns a mark for the next backup. Since that mark, a backup
+// holds the files that are new in the store, and none of those that it had. A zero
+// mark makes a full one.
 //
 // The files are the store's own, as they are; each is verified before it is copied,
 // so that damage ends a backup and does not get into it.
 //
-// Of a store that is open read-only, as it is beside its writer, the backup is the view. Writes
-// that are in the log alone are in a file of the backup's own, which is made in memory.
+// The backup of a store that is open read-only is that of its view, also while a writer has the
+// store open. Writes that only the log has are put into a file of the backup's own, which is
+// made in memory.
 //
 // After an error, such as that of w, the mark that comes with it is still good: it
 // tells what w has been given whole. A further backup since that mark goes on there,
@@ -78,8 +79,8 @@ func (d *DB) Backup(w io.Writer, since BackupMark) (BackupMark, error) {
 	return d.BackupContext(context.Background(), w, since)
 }
 
-// BackupContext is Backup for a caller who waits no longer than ctx lasts. The error
-// then matches ctx.Err(). A write to w that has begun is waited for.
+// BackupContext is Backup that ends when ctx does. The error then matches ctx.Err().
+// A write to w that has begun is waited for.
 func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
 	if w == nil {
 		return since, errNilWriter
@@ -106,7 +107,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	return BackupMark{m}, err
 }
 
-// interruptedBackup returns a function that says why a backup is to go no further.
+// interruptedBackup returns a function that says why a backup must end.
 func (d *DB) interruptedBackup(ctx context.Context) func() error {
 	return func() error {
 		if d.closed.Load() {

@@ -47,7 +47,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	return BackupMark{m}, err
 }
 
-// featuresOf returns what a store says of itself that has a table.
+// featuresOf returns the features of a store that has the table.
 func featuresOf(t *manifest.Table) (f manifest.Features) {
 	if t.Merges > 0 {
 		f |= manifest.FeatureMerge
@@ -58,8 +58,8 @@ func featuresOf(t *manifest.Table) (f manifest.Features) {
 	return f
 }
 
-// addMemtables adds what the memtables of a state have, up to a write, to a backup as a table of level 0. Its
-// number is that of the last log: the writer never gives that to a table.
+// addMemtables adds the writes in the memtables of a state, up to a sequence number, to a backup as a table of level
+// 0. The table gets the number of the last log, which the writer never gives to a table.
 func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]manifest.Table, error) {
 	mems := slices.Clone(s.imms)
 	slices.Reverse(mems)

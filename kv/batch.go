@@ -45,8 +45,8 @@ func (b *Batch) Size() int { return b.repr.Size() }
 // Empty reports whether there are none.
 func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
 
-// Reset empties the batch for reuse; it keeps its memory, unless the batch was committed and took half of a memtable
-// or more: the memory is the store's then until it is flushed.
+// Reset empties the batch for reuse. It keeps its memory, unless the batch was committed and took half of a memtable
+// or more: that memory is the store's until it is flushed.
 func (b *Batch) Reset() {
 	b.repr.Reset()
 	b.repr.Arena, b.repr.Held, b.err, b.committed = 0, nil, nil, false
@@ -153,20 +153,19 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 	return b.err
 }
 
-// Commit writes the batch. From then on the batch takes no writes, and Commit returns
-// ErrBatchCommitted, until Reset makes it usable again; Replay and Append of another batch still read it. After another
-// error Commit may be tried again. After one that matches ErrReadOnly the batch may be in the log all the same, and be
-// there when the store is opened again; after others, but ErrNotDurable, it was not written. A batch without writes
-// is committed at once, whatever o says, and stays usable: to make durable what others have written, there is
-// DB.Sync.
+// Commit writes the batch. From then on the batch takes no writes, and Commit returns ErrBatchCommitted, until Reset
+// makes it usable again; Replay and Append of another batch still read it. After another error Commit may be tried
+// again. After one that matches ErrReadOnly the batch may be in the log all the same, and be there when the store is
+// opened again. After others, except ErrNotDurable, it was not written. A batch without writes is committed at once,
+// whatever o says, and stays usable: use DB.Sync to make durable what others have written.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
-// CommitContext is Commit for a caller who may not want to wait: for a flush
-// while memory is full, for compaction while level 0 is, or for other writers
-// who do. If ctx ends before the batch has its place in the log, CommitContext
-// returns an error that matches ctx.Err(), and the batch is not written: not now
-// and not later. From then on it waits for the disk alone, whatever becomes of
-// ctx, and what it returns is the outcome. So an error that matches ctx.Err()
+// CommitContext is Commit that ends its waits when ctx does. It may wait for a
+// flush while memory is full, for compactions while level 0 or blob files are, or
+// for other writers that wait. If ctx ends before the batch has its place in the
+// log, the error matches ctx.Err(), and the batch is not written: not now and not
+// later. Once it has its place, CommitContext waits only for the disk, whatever
+// happens to ctx, and returns the outcome. So an error that matches ctx.Err()
 // always means that nothing happened.
 func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
 	switch {
@@ -182,7 +181,7 @@ func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
 	return err
 }
 
-// commit makes a batch durable to the level asked for, and visible. If reads is not nil,
+// commit makes a batch durable to the requested level, and visible. If reads is not nil,
 // it returns ErrConflict if some of them were written before the batch's turn.
 func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteOptions) error {
 	if err := d.writable(); err != nil {

@@ -73,12 +73,13 @@ func replayEntry(w Writer, e batchrepr.Entry) error {
 	}
 }
 
-// Append adds the writes of other after those of the batch, as Replay would, at the cost of
-// copying their bytes. Other stays as it is, and may be the batch itself, or one of another
-// store: the moments at which its values end are what they are, and operands need a merger
-// of this store that takes them, as those of Merge do. What stands against it is returned by Commit as well,
-// and then nothing of other was added: ErrTooLarge, ErrNoMerger, a *MergeError, or the error of a batch that
-// has failed. A batch that was committed takes nothing before Reset (ErrBatchCommitted).
+// Append adds the writes of other after those of the batch, as Replay would, at the cost of copying their bytes. Other
+// stays as it is, and may be the batch itself, or a batch of another store. The moments at which its values end do not
+// change. Operands need a merger of this store that takes them, as those of Merge do.
+//
+// After an error nothing of other was added, and Commit returns the error as well: ErrTooLarge, ErrNoMerger, a
+// *MergeError, or the error of a batch that has failed. A batch that was committed takes nothing before Reset
+// (ErrBatchCommitted).
 func (b *Batch) Append(other *Batch) error {
 	switch {
 	case b.committed:

@@ -1,16 +1,17 @@
 package kv
 
-// Writers are slowed down before blob files are over their limit by what one batch of collection, or
-// two memtables, take, and wait when they are. What waits in memtables to be flushed counts, and what commits wrote
-// apart of it: it comes in any case. Nobody waits when nothing is being done that could make space, or when that fails.
+// Blob files may exceed their limit by what one batch of blob GC or two memtables take, whichever is more. Writers are
+// slowed down beyond half of that, and wait at all of it. Memtables that wait to be flushed count, and so do the blob
+// files that commits wrote for them: their bytes come in any case. Writers do not wait when nothing runs that could
+// free space, or when compactions fail.
 //
-// A merge that a caller asked for may keep collection from all of a store, for as long as it takes. Writers do not
-// wait for it, but they are slowed down like beside any other: what they add to the space meanwhile is bounded by
-// slowRate, where fast overwrites would take several times the data. The copying after it goes batch by batch, and
-// makes space itself: writers wait for it.
+// A merge that a caller asked for may keep blob GC from the whole store for as long as it takes. Writers do not wait
+// for it, but they are slowed down as during any other. So slowRate bounds what they add meanwhile, where fast
+// overwrites would take several times the data. The copying after the merge goes batch by batch and frees space
+// itself: writers wait for it.
 
-// blobPressure says how badly writers have to be slowed down for blob files: not at 0, most from 1 on,
-// where they wait. The caller holds d.mu.
+// blobPressure returns how much writers must be slowed down for blob files: not at all at 0; at 1 and more they wait.
+// The caller holds d.mu.
 func (d *DB) blobPressure() float64 {
 	if d.current == nil || d.current.BlobTotals().Files == 0 {
 		return 0
@@ -29,8 +30,8 @@ func (d *DB) blobPressure() float64 {
 	return max(over-room/2, 0) / (room / 2)
 }
 
-// slowsForBlobs is blobPressure, of 1 at the most, as long as something runs, or is about to, that could make space:
-// what tables that are left alone may hide does not go away by waiting. The caller holds d.mu.
+// slowsForBlobs is blobPressure, at most 1, while something runs, or is about to, that could free space. Else it is 0:
+// to wait does not free what tables that are left alone hide. The caller holds d.mu.
 func (d *DB) slowsForBlobs() float64 {
 	s := &d.compactions
 	if s.running == 0 && len(d.imms) == 0 && !d.background().waits() {

@@ -10,17 +10,17 @@ import (
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// How the stores of a budget come by their memtables. No store ever waits for another: each
-// has a floor, so much for each of its memtables, and what is left is divided among those that write.
-// A store that has more than that, because it wrote while others did not, is asked to flush.
+// How the stores of a budget get their memtables. No store ever waits for another. Each has a floor for each of its
+// memtables, and the rest is divided among those that write. A store that has more than that, because it wrote while
+// others did not, is asked to flush.
 
-// A store is idle that has written nothing while stores were given memtables of one part in so many
-// of all that is there for them. There is no clock in this: where nobody needs memory, nobody is
-// asked for any.
+// A store is idle if it has written nothing while stores were given memtables of 1/idlePart of all
+// memory for memtables. There is no clock in this: where no store needs memory, none is asked for
+// any.
 const idlePart = 2
 
-// floorPart: the floors of all stores take one part in so many of the memory for memtables, or 64
-// KiB for each memtable if that is more.
+// floorPart: the floors of all stores together take 1/floorPart of the memory for memtables, or
+// 64 KiB for each memtable if that is more.
 const floorPart = 4
 
 // floor returns how much a store may always have for each of its memtables. The caller holds b.mu, and there is
@@ -39,7 +39,7 @@ func (b *MemoryBudget) weights(which func(*budgetShare) bool) (n int64) {
 	return max(n, 1)
 }
 
-// observe notes who has written since the last time.
+// observe notes which stores have written since the last time.
 func (b *MemoryBudget) observe() {
 	for _, s := range b.shares {
 		if n := s.d.commits.Writes.Load(); n != s.writes {
@@ -120,7 +120,7 @@ func (s *budgetShare) promise() (size int64, kept func()) {
 	}
 }
 
-// demand asks stores other than s for so many bytes. The caller holds b.mu.
+// demand asks stores other than s for the bytes that are missing. The caller holds b.mu.
 func (b *MemoryBudget) demand(s *budgetShare, short int64) {
 	type victim struct {
 		share *budgetShare
@@ -179,8 +179,8 @@ func (s *budgetShare) tooLarge(m *memTable) bool {
 	return m.Capacity()+m.IndexSize() > size+size/8
 }
 
-// giveUp makes the store's memtable smaller, if it has more than it should. What was in it is flushed. A
-// store that cannot flush is left alone: it is asked again if there is need.
+// giveUp makes the store's memtable smaller, if it has more than it should. It flushes the contents. A store that
+// cannot flush is left alone: it is asked again if there is need.
 func (s *budgetShare) giveUp() {
 	d := s.d
 	defer func() {
@@ -189,7 +189,7 @@ func (s *budgetShare) giveUp() {
 		s.b.mu.Unlock()
 	}()
 	d.memtables.SetKeep(0)
-	_ = d.commits.Exclusive(context.Background(), func() error { // who fails tells its writers
+	_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.failure != nil || d.closing || d.mem == nil || len(d.imms)+1 >= d.opts.MaxMemtables ||
