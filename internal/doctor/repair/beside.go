@@ -9,9 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// Memtables are flushed in order, so a table has, or others have, all writes before its last;
-// unless it is of a flush of several files that a crash broke off: it has those of its own keys
-// then, and the rest are in the logs alone. Such a flush is of writes that are still in logs.
+// Memtables are flushed in order, so all writes before a table's last are in tables. The exception
+// is a table of a flush of several files that a crash interrupted: it has the writes of its own
+// keys, and the rest are in the logs alone. All writes of such a flush are still in logs.
 
 // A besideLogs is the tables whose writes may all be in logs too.
 type besideLogs struct {
@@ -41,9 +41,9 @@ func (b *besideLogs) has(k base.InternalKey, end []byte) bool {
 	}
 }
 
-// flushedTo returns the sequence number up to which all writes are in tables, as far as the
-// tables show, and those of which that cannot be told. If tables are lost, their writes are
-// taken from logs that happen to be left. A manifest that can be trusted says which logs count.
+// flushedTo returns the sequence number up to which all writes are in tables, as far as the tables
+// show. It also returns the tables for which they do not show it. If tables are lost, their writes
+// are taken from the logs that are left. A trusted manifest says which logs count.
 func (r *repairer) flushedTo() (floor uint64, beside besideLogs) {
 	if r.s.Trusted() || len(r.report.Lost) > 0 {
 		return 0, r.rescued

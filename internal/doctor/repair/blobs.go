@@ -12,13 +12,12 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Blob files that are whole stay as they are. Of others, each value that a table has a handle of and that
-// can be read is copied to a new blob file, and the table is written anew (values.go). A blob file is
-// known by its id, which the manifest and the tables have too: if files were given each other's names,
-// the values of one are found in the other.
+// Whole blob files stay as they are. From damaged ones, each readable value that a table has a handle of is copied to a
+// new blob file, and the table is written again (values.go). A blob file is known by its id, which the manifest and the
+// tables have too: if files have swapped names, the values of one are found in the other.
 
-// unknownID stands for the id of a blob file that nothing tells. Tables have it only until they are
-// written anew without its values.
+// unknownID stands for the unknown id of a blob file. Tables have it only until they are written
+// again without its values.
 const unknownID = 1
 
 // A blobFile is a blob file that there is, or that tables have handles of.
@@ -36,7 +35,7 @@ type blobFile struct {
 	// unfinished says that the file has no footer: it has lost it, or a log was not ended.
 	unfinished bool
 
-	lost  *lostValues // nil: none so far
+	lost  *lostValues // nil: none yet
 	moved uint64      // values that were copied
 }
 

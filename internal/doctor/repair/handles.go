@@ -11,10 +11,10 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A record of a blob file is referred to by one entry of a store. Without a manifest that can be trusted, tables may
-// be there that a compaction was made of and those that it made: their entries have the same handles, and
-// perhaps other sequence numbers, since a compaction sets those to zero that it has no more use for. Such
-// tables are merged into one run, which keeps the entry with the largest.
+// One entry of a store refers to a record of a blob file. Without a trusted manifest, the directory may hold both the
+// inputs and the outputs of a compaction. Their entries have the same handles, but perhaps other sequence numbers,
+// since a compaction sets those to zero that are not needed any more. Such tables are merged into one run, which keeps
+// the entry with the largest.
 
 type blobRef = manifest.BlobRef
 

@@ -38,10 +38,10 @@ func (r *repairer) install() error {
 		return r.out.settle()
 	}
 	if err := r.unchanged(); err != nil {
-		return err // somebody does without the lock
+		return err // another process has written without the lock
 	}
-	// Each original gets its name in lost before the new manifest is in force: from
-	// then on the store may remove what it does not list.
+	// Each original gets its name in lost before the new manifest is in force: then the
+	// store may remove what it does not list.
 	aside, err := r.setAside(r.before)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *repairer) bringBlobs() error {
 	return nil
 }
 
-// comesAndGoes reports whether a file says who has the store open, and no more.
+// comesAndGoes reports whether a file only says which process has the store open.
 func comesAndGoes(name string) bool {
 	kind, _ := manifest.ParseFileName(name)
 	return kind == manifest.FileLock || kind == manifest.FileReader
@@ -141,8 +141,8 @@ func (r *repairer) moved(name, to string) {
 	r.report.Files[i].MovedTo = to
 }
 
-// writeManifest describes the repaired store, durably. What the old manifest said
-// beside its lists is taken over.
+// writeManifest describes the repaired store, durably. It copies what the old manifest
+// said in addition to its lists.
 func (r *repairer) writeManifest() error {
 	e := &manifest.Edit{}
 	last := uint64(0)
@@ -173,7 +173,7 @@ func (r *repairer) writeManifest() error {
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = r.mergerName()
 	}
-	// No log is to be replayed: all have smaller numbers.
+	// No log will be replayed: all have smaller numbers.
 	e.LogNum, e.NextFile, e.LastSeq = r.nextFile, r.nextFile+1, base.SeqNum(min(last, uint64(base.MaxSeqNum)))
 	if err := r.to.SyncDir(r.target); err != nil {
 		return err

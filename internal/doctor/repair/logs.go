@@ -22,8 +22,8 @@ type batch struct {
 	broken      bool // something before it in the log could not be read
 }
 
-// logs replays the records of all logs whose writes may be in no table, in the order
-// of sequence numbers, into a table of level 0. It holds them in memory.
+// logs replays the records of all logs that may have writes in no table, in the order of
+// sequence numbers, into a table of level 0. It has them in memory.
 func (r *repairer) logs() error {
 	var batches []batch
 	var names []string
@@ -47,8 +47,8 @@ func (r *repairer) logs() error {
 				r.keepLogged(rec.Data)
 				return nil
 			}
-			// A log begins below what an earlier one holds only if a recovery had left
-			// that out.
+			// A log begins below the end of an earlier one only if a recovery had dropped
+			// the rest of that.
 			for n := len(batches); n > 0 && batches[n-1].last >= rec.Seq; n-- {
 				batches = batches[:n-1]
 			}
@@ -63,8 +63,8 @@ func (r *repairer) logs() error {
 	return r.writeBatches(batches, names, &beside)
 }
 
-// loseRecords reports the writes that logs have lost, once each: by their numbers where the manifest or records around
-// them tell these. Tables that stand beside the logs may have writes of gaps before their last.
+// loseRecords reports the writes that logs have lost, once each: by their numbers if the manifest or records around
+// them tell these. beside is the last write of tables that may have writes of earlier gaps.
 func (r *repairer) loseRecords(batches []batch, beside uint64) {
 	for _, name := range r.s.MissingLogs {
 		r.report.file(name, Missing, "")
@@ -88,7 +88,7 @@ func (r *repairer) loseRecords(batches []batch, beside uint64) {
 	}
 }
 
-// loseWrites reports writes whose numbers are missing.
+// loseWrites reports writes with missing numbers.
 func (r *repairer) loseWrites(file string, g survey.SeqRange, beside uint64) {
 	n := g.Last - g.First + 1
 	r.report.lose(Loss{File: file, What: "records of the log", Writes: &n, FirstSeq: g.First, LastSeq: g.Last,
@@ -128,8 +128,8 @@ func (r *repairer) suspectsBefore(log string) []string {
 	})
 }
 
-// loseEnd reports what a log may have lost that no gap between records shows: after its last record if no later log
-// has any, and before its first if nothing tells the number that was to come.
+// loseEnd reports what a log may have lost without a gap between records. That is after its last record if no later log
+// has any, and before its first if its expected number is unknown.
 func (r *repairer) loseEnd(l *survey.Log, batches []batch) {
 	followed := slices.ContainsFunc(batches, func(b batch) bool {
 		_, num := manifest.ParseFileName(b.log)
@@ -152,7 +152,7 @@ func (r *repairer) loseEnd(l *survey.Log, batches []batch) {
 	}
 }
 
-// writeBatches writes a table of level 0, without what tables beside the logs have.
+// writeBatches writes a table of level 0, without the writes that beside has in tables.
 func (r *repairer) writeBatches(batches []batch, names []string, beside *besideLogs) error {
 	var points []batchrepr.Entry
 	var tombs []rangedel.Tombstone

@@ -50,8 +50,8 @@ func (t *lostTable) may(key []byte, rec *foundRecord) bool {
 // seqOf returns the sequence number of the table's entry with a handle of a record.
 func (t *lostTable) seqOf(rec *foundRecord) base.SeqNum { return max(rec.seq, t.first) }
 
-// loseApart notes a table that is lost, or partly so, if it had values in blob files or nobody knows. The last
-// loss of the report is its, if any is; rest is what was salvaged.
+// loseApart notes a table that is lost, or partly so, if it had, or may have had, values in blob files. If the report
+// has a loss of it, that is the last one; rest is what was salvaged.
 func (r *repairer) loseApart(t *survey.Table, sv *sstable.Salvage, rest *piece) {
 	r.tablesLost++
 	lt := &lostTable{name: t.Name, level: t.Level, run: t.Run, rest: rest, loss: -1}
@@ -84,7 +84,7 @@ func (r *repairer) loseApart(t *survey.Table, sv *sstable.Salvage, rest *piece) 
 	if lt.loss < 0 || lt.refs != nil && lt.referred() == 0 {
 		return
 	}
-	if lt.refs == nil { // nothing but its keys tells which records it had
+	if lt.refs == nil { // only its keys tell which records it had
 		lt.ranges = slices.DeleteFunc(lt.ranges, func(g Range) bool { return g.Lower == nil || g.Upper == nil })
 	}
 	if !r.s.Trusted() && !t.Present && r.replaced(t) {
@@ -136,8 +136,8 @@ func (r *repairer) replaced(t *survey.Table) bool {
 	})
 }
 
-// loseUnlisted takes blob files that no table refers to, of a store without a manifest that can be trusted, to be
-// those of tables that are lost: a store removes a blob file when its last reference goes.
+// loseUnlisted takes unreferenced blob files for those of lost tables, if there is no trusted manifest: a store removes
+// a blob file when its last reference goes.
 func (r *repairer) loseUnlisted() {
 	if r.s.Trusted() {
 		return

@@ -87,10 +87,10 @@ func (r *repairer) discard(pieces []*piece) {
 	}
 }
 
-// A merger goes through the point entries of several tables in order. Of the versions
-// of a key with one sequence number it returns that of the table with the largest number:
-// they are one write, which a compaction may have made another kind of, or their
-// number is 0 and newer files have newer writes.
+// A merger iterates over the point entries of several tables in order. Of the versions of
+// a key with one sequence number, it returns that of the table with the largest number.
+// Either they are one write, and a compaction has changed its kind, or their number is 0,
+// and newer files have newer writes.
 type merger struct {
 	inputs    []*mergeInput // by descending number
 	key       base.InternalKey

@@ -14,8 +14,8 @@ import (
 )
 
 // markName is a file that the directory of Options.Out has while a repair writes to it.
-// It comes before all others, and goes when CURRENT is there: who finds it without
-// CURRENT knows that the rest is of a repair that was killed, and of no use.
+// It is made before all others, and removed after CURRENT. If it is there without
+// CURRENT, the rest is of a killed repair, and of no use.
 const markName = "REPAIR"
 
 const markLine = "siftkv repair=1: what is here is no store yet; run the repair again, or remove it\n"
@@ -126,7 +126,7 @@ func (o *outDir) open() error {
 	return err
 }
 
-// settle hands the directory over: the repaired store is in force.
+// settle removes the mark and the lock: the repaired store is in force.
 func (o *outDir) settle() error {
 	o.ours = false
 	err := o.fs.Remove(filepath.Join(o.dir, markName))
@@ -164,11 +164,12 @@ func (o *outDir) clear(names []string) {
 		}
 	}
 	for _, dir := range o.made {
-		_ = o.fs.Remove(dir) // somebody else may have put something there
+		_ = o.fs.Remove(dir) // it may have files of other programs
 	}
 }
 
-// removeOrder is when a file is to be removed: without CURRENT the rest is no store.
+// removeOrder is the order in which a file is removed: without CURRENT the rest is no
+// store.
 func removeOrder(name string) int {
 	switch name {
 	case manifest.CurrentName:

@@ -8,19 +8,17 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// The store reads places in order, and the first that has a version of a key answers:
-// the runs of level 0 by descending largest sequence number (where these are equal, by the
-// smallest), then one level after the other, of each the sorted runs by descending number. So
-// of two tables that share keys, the one that is asked first must have the newer
-// version of every key. That holds if all sequence numbers of the one are above all of
-// the other's. If they interleave, the tables are merged into one run, in which the
-// order of internal keys sees to it. (Range tombstones hide by sequence number
-// wherever they are.) A run spans more than the tables it is made of and may
-// interleave with others, so this is repeated until nothing does.
+// The store reads places in order, and the first that has a version of a key answers. First come
+// the runs of level 0 by descending largest sequence number, or by the smallest if these are equal.
+// Then comes one level after the other, its sorted runs by descending number. So of two tables that
+// share keys, the one that is read first must have the newer version of every key. That holds if
+// all sequence numbers of the one are above all of the other's. If they interleave, the tables are
+// merged into one run, ordered by internal keys. (Range tombstones hide by sequence number in any
+// place.) A run spans more than the tables it is made of and may interleave with others, so this is
+// repeated until none do.
 
-// ordered reports whether the pieces are in an order of the manifest that is right
-// for what they hold: runs in which no tables overlap, and level 0 newer than what the logs
-// add.
+// ordered reports whether the manifest's order fits the content of the pieces: no tables of a run
+// overlap, and what the logs add to level 0 is newer than all tables.
 func (r *repairer) ordered() bool {
 	type place struct {
 		level int
@@ -124,7 +122,7 @@ func unite(groups []group) []group {
 			from := groups[max(i, j)]
 			into.join(from)
 			groups = slices.Delete(groups, max(i, j), max(i, j)+1)
-			i, j = min(i, j), -1 // the hull has grown: all others anew
+			i, j = min(i, j), -1 // the hull has grown: check all others again
 		}
 	}
 	return groups

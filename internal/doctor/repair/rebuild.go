@@ -12,21 +12,20 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Entries of tables that are lost are made anew from the records of blob files, which have key, sequence number and
-// expiry. A record to which no table refers that is left is one that a lost table referred to, or garbage. What can be
-// known:
+// Entries of lost tables are rebuilt from the records of blob files, which have key, sequence number and expiry. If no
+// remaining table refers to a record, a lost table did, or it is garbage. This is known:
 //
-//   - Of the records of a key only the newest can be its value. If a table that is left refers to it, all older ones
-//     are overwritten, and if it cannot have been of a lost table, it was deleted or overwritten, and so were they.
-//   - A lost table referred to records of its keys, its sequence numbers and its blob files, and to how many of each
-//     file, as the manifest has it, or the table itself where only data of it is damaged.
-//   - A table that is left, and has something newer of the key, or something older in a newer place, proves that the
-//     record was garbage. One that has an entry with sequence number 0, and the value in it, does not tell which is
-//     newer: then the record is left out, unless there is no garbage among all that could be taken.
+//   - Only the newest record of a key can be its value. If a remaining table refers to it, all older ones are
+//     overwritten. If it cannot have been of a lost table, it was deleted or overwritten, and so were they.
+//   - A lost table referred to records of its keys, its sequence numbers and its blob files. The manifest has their
+//     number in each file, or the table itself does if only its data is damaged.
+//   - A remaining table that has a newer entry of the key, or an older one in a newer place, proves that the record was
+//     garbage. An entry with sequence number 0 and a value of its own does not tell which is newer. Then the record is
+//     left out, unless all candidates together contain no garbage.
 //
-// What remains may be a key whose tombstone, or whose short newer value, was in a lost table, or one that was deleted
-// so long ago that the tombstone has been compacted away. How many there may be is known: records that could be taken
-// beyond those that the lost tables referred to. The report has the number.
+// Some rebuilt keys may have a tombstone, or a short newer value, in a lost table, or a tombstone that was compacted
+// away long ago. Their greatest number is known: the candidates beyond the records that the lost tables referred to.
+// The report has it.
 
 // rebuildTables rebuilds the entries of lost tables, as far as blob files tell.
 func (r *repairer) rebuildTables() (err error) {
@@ -43,7 +42,7 @@ func (r *repairer) rebuildTables() (err error) {
 			t.unsure.abort()
 		}
 	}()
-	// Newer places first: what may have been of several tables was of the newest that nothing speaks against.
+	// Newer places first: a record that may have been of several tables goes to the newest that fits.
 	slices.SortStableFunc(r.lostTables, func(a, b *lostTable) int {
 		return cmp.Or(cmp.Compare(a.level, b.level), cmp.Compare(b.run, a.run), cmp.Compare(b.last, a.last))
 	})
@@ -98,7 +97,7 @@ func (b *rebuilder) tally(rec *foundRecord) *recordTally {
 
 // key decides on the records of a key, the newest first.
 func (b *rebuilder) key(key []byte, records []foundRecord) error {
-	newest := 1 // so many are copies of the newest
+	newest := 1 // the number of copies of the newest
 	for newest < len(records) && records[newest].seq == records[0].seq {
 		newest++
 	}
@@ -185,9 +184,9 @@ func (b *rebuilder) doubtful() map[uint64]uint64 {
 	return doubtful
 }
 
-// A lost table that is the only one, and has one version of each key, referred to one record of a key at the most: to
-// none, if the newest was deleted or overwritten by something that is not there any more, for then all older ones are
-// gone too. So it can be said of keys what is said of records above, and this is the sharper bound.
+// If only one table is lost, and it had one version of each key, it referred to at most one record of a key. It
+// referred to none if a lost entry deleted or overwrote the newest, for then all older ones are gone too. So the bound
+// above holds for keys instead of records, and is sharper.
 
 // single returns the only lost table, if that is one with one version of each key; else nil.
 func (b *rebuilder) single() *lostTable {

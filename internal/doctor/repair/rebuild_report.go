@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// settle reports what was rebuilt of lost tables, and takes it off what was lost.
+// settle reports what was rebuilt of lost tables, and subtracts it from the losses.
 func (b *rebuilder) settle() {
 	r, doubtful := b.r, b.doubtful()
 	var gone []int // losses that are none any more

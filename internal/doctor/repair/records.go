@@ -14,7 +14,7 @@ import (
 // scanMemory is how much the readers of all blob files have in memory, in bytes.
 const scanMemory = 64 << 20
 
-// A foundRecord is a record of a blob file whose key is right.
+// A foundRecord is a record of a blob file with a right key.
 type foundRecord struct {
 	file       *blobFile
 	h          blob.Handle
@@ -23,9 +23,9 @@ type foundRecord struct {
 	referenced bool // by a table that is left
 }
 
-// eachKey shows visit all records of the blob files, key by key in their order, of each the newest first. Slices are
-// valid for one call. A record that two blob files have, since one is a copy, comes twice. Of files whose records are
-// not in the order of keys it has all keys in memory.
+// eachKey calls visit with all records of the blob files, key by key in order, the newest first. Slices are valid for
+// one call. A record that is in two blob files, since one is a copy, comes twice. For files without key order it has
+// all keys in memory.
 func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []foundRecord) error) error {
 	queue, err := r.firstRecords(files)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *repairer) eachKey(files []*blobFile, visit func(key []byte, records []f
 	return nil
 }
 
-// firstRecords returns cursors at the first records of blob files, as far as they can be read and have any.
+// firstRecords returns cursors at the first records of the blob files that can be read and have any.
 func (r *repairer) firstRecords(files []*blobFile) (queue recordQueue, err error) {
 	refs, err := r.references()
 	if err != nil {
@@ -132,7 +132,7 @@ type recordCursor struct {
 	r    *repairer
 	file *blobFile
 	s    *blob.Scanner
-	refs []int64 // offsets of records from here on that tables have handles of
+	refs []int64 // offsets of this record and later ones that tables have handles of
 	key  []byte  // valid until the next move
 	last []byte
 	at   foundRecord
@@ -146,7 +146,7 @@ type keyedRecord struct {
 	at  foundRecord
 }
 
-// sort reads all of a file whose records are not in the order of keys.
+// sort reads all of a file without key order.
 func (c *recordCursor) sort() error {
 	all := []keyedRecord{}
 	for {

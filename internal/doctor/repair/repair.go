@@ -42,12 +42,11 @@ type Options struct {
 	fs vfs.FS // tests: the file system
 }
 
-// Run repairs the store in dir, which nobody may have open: neither a writer nor, if
-// the store is repaired in place, a reader beside one, whose files would go. If nothing
-// is damaged and there is no other directory to write to, it does nothing. The repaired store
-// has been opened and verified when Run returns without an error.
+// Run repairs the store in dir. No writer may have it open; in a repair in place no reader may either, as its files
+// would go. If nothing is damaged and there is no other directory to write to, it does nothing. The repaired store has
+// been opened and verified when Run returns without an error.
 //
-// Both directories are those that were opened, whatever has their names later. If the one that the repaired store is in
+// Both directories are those that were opened, even if they are renamed later. If the one that the repaired store is in
 // is moved, the error matches vfs.ErrMoved.
 func Run(ctx context.Context, dir string, o Options) (rep *Report, err error) {
 	r := &repairer{ctx: ctx, name: dir, o: o, onDisk: o.fs == nil && o.From == nil}
@@ -208,9 +207,9 @@ func (r *repairer) locked() (err error) {
 	return r.install()
 }
 
-// unchanged returns an error unless the store's directory has the names that it had before
-// the survey, beside those of new tables: a writer that has had the store open since, when
-// nobody held its lock, has left others.
+// unchanged returns an error unless the store's directory has the same names as before
+// the survey, except those of new tables. A writer that has opened the store since, while
+// the lock was free, has left others.
 func (r *repairer) unchanged() error {
 	names, err := r.fs.List(r.dir)
 	if err != nil {
@@ -226,7 +225,7 @@ func (r *repairer) unchanged() error {
 	return nil
 }
 
-// refuseReaders returns an error if somebody reads the store beside its writer.
+// refuseReaders returns an error if the store has registered readers.
 func (r *repairer) refuseReaders() error {
 	n, _, err := manifest.Readers(r.fs, r.dir)
 	if err != nil || n == 0 {

@@ -99,22 +99,20 @@ func (r *Range) clip(t *manifest.Table) {
 	}
 }
 
-// A Loss is writes that the repaired store does not have: values, and deletions too,
-// so that keys in its ranges may be missing, or have an older value, or be back
-// although they were deleted.
+// A Loss is writes that the repaired store does not have: values, and deletions too. So
+// keys in its ranges may be missing, have an older value, or be back although they were
+// deleted.
 type Loss struct {
 	File string `json:"file"`
 	What string `json:"what"`
-	// Ranges are where the keys of the lost writes lie; nil: it is not known, any key
-	// may be concerned.
+	// Ranges have the keys of the lost writes; nil: not known, any key may be concerned.
 	Ranges []Range `json:"ranges"`
 	// Writes is how many versions and tombstones were lost; nil: it is not known.
 	Writes *uint64 `json:"writes"`
-	// FirstSeq and LastSeq are the lost sequence numbers, where these are known.
+	// FirstSeq and LastSeq are the lost sequence numbers, if these are known.
 	FirstSeq uint64 `json:"first_seq,omitempty"`
 	LastSeq  uint64 `json:"last_seq,omitempty"`
-	// Values are the lost values, as far as they are listed; Unlisted is how many more there are, whose keys
-	// are in Ranges.
+	// Values are the listed lost values; Unlisted is the number of further ones, with keys in Ranges.
 	Values   []LostValue `json:"values,omitempty"`
 	Unlisted uint64      `json:"unlisted,omitempty"`
 	// Possible is set if it is not certain that there was anything to lose.

@@ -87,7 +87,7 @@ func (w *tableWriter) open() (err error) {
 	return nil
 }
 
-// close finishes the open table, whose span ends before end (nil: no bound).
+// close finishes the open table. Its span ends before end (nil: no bound).
 func (w *tableWriter) close(end []byte) error {
 	tombs := w.tombs.Clip(nil, w.start, end)
 	if w.w == nil {
@@ -128,7 +128,7 @@ func (w *tableWriter) finish(tombs *rangedel.Set) ([]*piece, error) {
 	return w.tables, err
 }
 
-// abort gives up the open table; its file is removed when the repair ends.
+// abort closes and removes the open table's file.
 func (w *tableWriter) abort() {
 	if w.file != nil {
 		_ = w.file.Close() // it is removed next

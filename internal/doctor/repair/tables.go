@@ -186,7 +186,7 @@ func (r *repairer) loseTombstones(t *survey.Table, sv *sstable.Salvage) {
 	r.report.lose(l)
 }
 
-// writerOptions are those that a table was written with, as far as they are known.
+// writerOptions returns the known options that a table was written with.
 func writerOptions(info *sstable.FileInfo) *sstable.WriterOptions {
 	o := &sstable.WriterOptions{}
 	if info == nil {

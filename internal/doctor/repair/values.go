@@ -12,11 +12,11 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// A table that has handles of a blob file that is not whole is written anew. Values that can be read go to
-// a new blob file. In the place of a value that is lost the table gets a tombstone with the same sequence
-// number: the key is not there then, and does not show what it had before. Keys are told one by one.
+// A table with handles of a damaged blob file is written again. Readable values go to a new blob file. In place of a
+// lost value the table gets a tombstone with the same sequence number: the key is then absent, and does not show an
+// older value. Each such key is reported.
 
-// values sees to it that every handle leads to a value.
+// values makes every handle lead to a value.
 func (r *repairer) values() (err error) {
 	w := &valueWriter{r: r}
 	defer func() {
@@ -73,7 +73,7 @@ func (r *repairer) values() (err error) {
 	return nil
 }
 
-// rewrite writes a table anew. Before are all tables as they were.
+// rewrite writes a table again. before are all tables as they were.
 func (r *repairer) rewrite(p *piece, before []*piece, w *valueWriter) (err error) {
 	in, err := openPiece(p)
 	if err != nil {
