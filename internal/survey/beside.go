@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// HoldBeside is Hold for a reader who is not in the way of a program that writes to the store: if there is one, the
-// result is the store as it was at one moment, a prefix of its writes.
+// HoldBeside is Hold for a reader that does not stop a writer of the store. If there is a writer, the result is the
+// store as it was at one moment, a prefix of its writes.
 func HoldBeside(fsys vfs.FS, dir string) (*Held, error) {
 	h, err := openHeld(fsys, dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *frozenFS) freezeManifest() error {
 	return err
 }
 
-// freezeLogs takes the sizes of the logs whose writes may be in no table.
+// freezeLogs notes the sizes of the logs that may have writes in no table.
 func (f *frozenFS) freezeLogs(names []string) error {
 	var logs []uint64
 	for _, name := range names {
@@ -128,7 +128,7 @@ func (f *frozenFS) freezeLogs(names []string) error {
 		name := manifest.FileName(manifest.FileWAL, num)
 		size, err := f.Stat(f.path(name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was made ahead of its use, and given up
+			continue // it was made in advance, and removed
 		}
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ type Blob struct {
 	Listing *manifest.BlobFile // what the manifest says of it; nil if it does not list it
 	ID      uint64             // as the file says, in its header or else its footer; 0: neither does
 	Info    blob.Info          // as header and footer say; nothing if they are not whole
-	Logged  bool               // logs whose writes may be in no table have handles of its values
+	Logged  bool               // logs with writes that may be in no table have handles of its values
 	Records uint64             // that were found, with right keys; of a deep survey
 	// LargestSeq is the last write of which the file has the value; of a deep survey.
 	LargestSeq uint64
@@ -130,12 +130,12 @@ func (m *Manifest) referred(blob uint64) (n uint64) {
 	return n
 }
 
-// inspectBlob checks a blob file as deep as the options say.
+// inspectBlob checks a blob file as thoroughly as the options say.
 func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	l := b.Listing
 	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
 	if l == nil && isOfLog(f, b.Size) && (err != nil || s.Manifest != nil) {
-		// It may be torn: where a value is not whole the log ends, and whoever opens it reads all.
+		// It may be torn: the log ends at the first value that is not whole, and Open reads all of it.
 		b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
 		return nil //nolint:nilerr // it is no damage
 	}

@@ -35,7 +35,7 @@ func (s *handleSet) at(ordinal uint64) (b *handleBlock, bit uint64) {
 	return &s.blocks[ordinal/handlesPerBlock], 1 << (ordinal % handlesPerBlock)
 }
 
-// add adds a handle of a key, whose record the set is about. It reports whether the record had none before.
+// add adds a handle of a key; its record must be in the set's file. It reports whether the record had none before.
 func (s *handleSet) add(key []byte, h blob.Handle) bool {
 	b, bit := s.at(h.Ordinal)
 	if b.has&bit != 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// judge decides whether the manifest can be trusted. One that was cut off may lack
-// edits; the files show it.
+// judge decides whether the manifest can be trusted. A truncated one may lack edits; the
+// files show it.
 func (s *Store) judge() {
 	m := s.Manifest
 	if m == nil || m.Broken {
@@ -23,8 +23,8 @@ func (s *Store) judge() {
 		s.logMissing(m.LogNum, ", although "+live[0].Name+", which came later, is there")
 		m.Trusted = m.Trusted && (m.Closed || m.ClosedSeq > 0)
 	case len(live) == 0 && m.Edits > 1 && m.LogNum != m.Num && m.LogNum > 0:
-		// A store makes its log right after its manifest, before there is any other
-		// edit; only one that a checkpoint or a repair made has none.
+		// A store makes its log right after its manifest, before there is any other edit;
+		// only a store that a checkpoint or a repair made has none.
 		s.logMissing(m.LogNum, "")
 	}
 	if m.ClosedSeq > 0 {
@@ -32,18 +32,18 @@ func (s *Store) judge() {
 		return
 	}
 	for _, l := range live {
-		// A close of an older version did not note how far the writes go. An empty log is one that was just created.
+		// A close by an older version did not note the last write. An empty log is one that was just created.
 		if m.Closed && m.LastSeq > 0 && !l.Closed && l.Bytes > 0 && len(l.Damage) == 0 {
 			s.damaged(l.Name, l.Bytes, "the log has lost its end, although the store was closed cleanly")
 		}
 	}
 }
 
-// judgeClose holds the writes that are in tables and logs against what a clean close noted. Tables have all writes up
-// to the manifest's LastSeq, and logs those that follow.
+// judgeClose compares the writes in tables and logs with what a clean close noted. Tables have all writes up to the
+// manifest's LastSeq, and logs those that follow.
 //
-// A store that failed and went on may have left numbers out, with nothing lost. It has a new log from then on, or an
-// ingest without files in the middle of one: so a gap counts only between logs, and where something cannot be read.
+// A store that failed and went on may have skipped numbers, with nothing lost. Then it has a new log, or an ingest
+// without files in the middle of one. So a gap counts only between logs, and where something cannot be read.
 func (s *Store) judgeClose(live []*Log) {
 	m := s.Manifest
 	next, broken := m.LastSeq+1, len(s.MissingLogs) > 0
@@ -69,25 +69,23 @@ func (s *Store) missing(from, to uint64) {
 		"those from %d to %d are missing: a log was cut off, damaged or removed", m.ClosedSeq, from, to)
 }
 
-// judgeEnd decides on a manifest that was not closed: a crash, or damage that looks
-// like one, may have cut off its last edits. What these did shows:
+// judgeEnd decides on a manifest that was not closed: a crash, or damage that looks like one, may
+// have cut off its last edits. The lost edits leave traces:
 //
-//   - a compaction has its inputs removed: tables that the manifest lists are gone;
-//   - a flush has its log removed, as judge finds, and its writes are in the table
-//     alone: one that the manifest does not list, with writes after all others;
-//   - a table that came after the manifest, and has writes that are no news, was made
-//     of others: if no log has writes, and it shares keys with no table that the
-//     manifest lists, these were listed once;
-//   - a blob file that came with such a table has values that are newer than all else;
-//   - a compaction that moved all values of a blob file has that removed: it is gone, and a
-//     table that came after the manifest, which does not list it, shares keys with
-//     those that refer to the file. If there is none, the file is lost, and the manifest whole.
+//   - A compaction removes its inputs: tables that the manifest lists are gone.
+//   - A flush removes its log, as judge finds. Its writes are only in a table that the manifest
+//     does not list, with writes after all others.
+//   - A table that came after the manifest, with only known writes, was made from others. If no log
+//     has writes, and it shares no keys with listed tables, those others were listed once.
+//   - A blob file that came with such a table has values that are newer than all else.
+//   - A compaction that moved all values of a blob file removes that. A table that came after the
+//     manifest, and is not listed, then shares keys with those that refer to the file. If there is
+//     none, the file is lost, and the manifest whole.
 //
-// Other tables that the manifest does not list are what the store was writing when it
-// crashed, or no longer used. A flush may then have writes that its log lost for want of
-// a sync: this proves nothing, unless all logs are whole. Nor do the tables of an ingest
-// that was under way. An ingest that was the last edit cannot be told from one that was
-// never finished, as the last write of a log cannot.
+// Other unlisted tables were being written when the store crashed, or were no longer used. A flush
+// may then have writes that its log lost for want of a sync: this proves nothing, unless all logs
+// are whole. Nor do the tables of an unfinished ingest. An ingest in the last edit looks like an
+// unfinished one, as the last write of a log looks like a torn one.
 func (s *Store) judgeEnd(live []*Log) {
 	m := s.Manifest
 	known, whole, writes := m.LastSeq, true, false

@@ -28,14 +28,14 @@ type Log struct {
 	LastSeq  uint64 `json:"last_seq"`
 	Closed   bool   `json:"closed"` // its end is there
 
-	// FirstOffset and LastOffset are where the first and the last record begin that check out.
+	// FirstOffset and LastOffset are the offsets of the first and the last record that check out.
 	FirstOffset int64 `json:"-"`
 	LastOffset  int64 `json:"-"`
 	// Runs are the sequence numbers of these records: one run for each stretch without a gap.
 	Runs []Run `json:"-"`
-	// End is where history ends if it ends in this log: a crash cut it off there, as Open
-	// takes it, and records that begin after it were never acknowledged as synced.
-	// Otherwise it is past all records.
+	// End is where history ends if it ends in this log. Open takes it that a crash cut it
+	// off there, and that records after it were never acknowledged as synced. Otherwise
+	// it is past all records.
 	End     int64    `json:"-"`
 	Synced  bool     `json:"-"` // it proves that it was synced
 	Skipped int64    `json:"-"` // bytes that no record comes from, and might
@@ -141,9 +141,9 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	return err
 }
 
-// endHistory decides how far the writes go that count. If a crash explains how the logs
-// break off, they go up to there. If not, something else was lost, and every record may
-// be the last of its kind: then all count.
+// endHistory decides which writes count. If a crash explains the end of the logs, all
+// writes before it count. If not, something else was lost, and every record may be the
+// last of its kind: then all count.
 func (s *Store) endHistory() {
 	live := s.liveLogs()
 	live = slices.DeleteFunc(live, neverUsedIn(live))
@@ -172,8 +172,8 @@ func (s *Store) endHistory() {
 	}
 }
 
-// neverUsedIn returns whether one of the live logs was made ahead of its use, given up, and not
-// removed: it is empty, and the log after it goes on with the write that follows.
+// neverUsedIn returns a function that reports whether a live log was made in advance, abandoned,
+// and not removed: it is empty, and the next log with bytes begins with the next write.
 func neverUsedIn(live []*Log) func(*Log) bool {
 	unused := map[*Log]bool{}
 	last := uint64(0)
@@ -197,7 +197,7 @@ func (s *Store) SuspectLogs() []string {
 	return names
 }
 
-// liveLogs returns the logs whose writes may be in no table.
+// liveLogs returns the logs that may have writes in no table.
 func (s *Store) liveLogs() (live []*Log) {
 	for i := range s.Logs {
 		if !s.InTables(&s.Logs[i]) {

@@ -31,11 +31,10 @@ type Manifest struct {
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
 	Blobs    map[uint64]manifest.BlobFile
-	// DeadBlobs are the blob files that some edit deleted: numbers of files are given out once.
+	// DeadBlobs are the blob files that some edit deleted: file numbers are used once.
 	DeadBlobs map[uint64]bool
 	Closed    bool // its end is there: nothing was cut off
-	// ClosedSeq is, after a clean close, how far the writes go that are in the
-	// files; or 0.
+	// ClosedSeq is, after a clean close, the last write in the files; or 0.
 	ClosedSeq uint64
 	// Missing are, after a clean close, the writes up to ClosedSeq that are neither in tables nor in logs.
 	Missing []SeqRange
@@ -195,7 +194,7 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	return nil
 }
 
-// Trusted reports whether there is a manifest whose lists are those of the store.
+// Trusted reports whether there is a manifest with the lists of the store.
 func (s *Store) Trusted() bool { return s.Manifest != nil && s.Manifest.Trusted }
 
 // InTables reports whether a manifest says that all writes of a log are in tables.
@@ -213,9 +212,9 @@ func (s *Store) overlapsLive(t *Table) bool {
 	return false
 }
 
-// Rescues reports whether a table that the manifest does not list is worth having
-// although the manifest can be trusted: a crash came between a flush and its edit, and
-// the logs that the writes are in are damaged, or gone.
+// Rescues reports whether a table is worth having that a trusted manifest does not list.
+// Then a crash came between a flush and its edit, and the logs with the writes are
+// damaged, or gone.
 func (s *Store) Rescues(t *Table) bool {
 	if !s.Trusted() || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
 		uint64(t.Info.SmallestSeq) <= s.Manifest.LastSeq {

@@ -9,10 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Recognize returns nil if one of the files of dir, whose names are given, bears a mark of a store of this package.
-// Other programs have files of the same names, so a name proves nothing. The error matches base.ErrNotExist if no name
-// is that of a file with a mark, base.ErrForeignDirectory if no such file bears it, or it says why a file
-// could not be read.
+// Recognize returns nil if one of the named files of dir has a mark of a store of this package. Other programs have
+// files of the same names, so a name proves nothing. The error matches base.ErrNotExist if no name is that of a file
+// with a mark, and base.ErrForeignDirectory if no such file has it. Otherwise it says why a file could not be read.
 //
 // It reads the files in the order of names and stops at the first mark: in an object store every read is a request.
 func Recognize(fsys vfs.FS, dir string, names []string) error {

@@ -21,15 +21,15 @@ type Stats struct {
 	StoreID  keytext.ID   `json:"store_id"`
 	Manifest string       `json:"manifest"`
 	NextFile uint64       `json:"next_file"`
-	LastSeq  uint64       `json:"last_seq"` // the largest sequence number, as far as files show
+	LastSeq  uint64       `json:"last_seq"` // the largest sequence number that files show
 	Levels   []Level      `json:"levels"`   // those that have files
 	Total    Level        `json:"total"`
 	Blobs    *BlobSums    `json:"blobs,omitempty"` // nil: there are no blob files
-	Logs     []Log        `json:"logs"`            // whose writes are in no table yet
+	Logs     []Log        `json:"logs"`            // those with writes in no table yet
 	Garbage  []File       `json:"garbage"`         // files that the store does not use any more
 	Opened   *Opened      `json:"opened"`          // not known: null
 
-	// Damage is what a look at the files shows; verify looks at every byte.
+	// Damage is what is found without reading every byte; verify reads all.
 	Damage []Damage `json:"damage"`
 	Notes  []string `json:"notes"`
 }
@@ -81,8 +81,8 @@ type Level struct {
 	blobRecords uint64
 }
 
-// Shape looks at the store in dir, as a reader who is not in the way of a writer, and returns its shape. If the
-// directory is moved meanwhile, that is the shape of what it was, and the error matches vfs.ErrMoved.
+// Shape returns the shape of the store in dir. It does not stop a writer. If the directory is moved meanwhile, it
+// returns the shape of what it was, and an error that matches vfs.ErrMoved.
 func Shape(ctx context.Context, dir string) (st *Stats, err error) {
 	h, err := HoldBeside(vfs.OS, dir)
 	if err != nil {

@@ -36,14 +36,14 @@ type Options struct {
 	// Deep reads every byte of every table. Otherwise tables are opened and no more.
 	Deep bool
 	// ReadAround takes what a device cannot read (EIO) for damage, and goes on after it.
-	// It is for who leaves the files as they are: another attempt may read them.
+	// It is for callers that leave the files as they are: another attempt may read them.
 	ReadAround bool
-	// ReadOn goes on to the next table after one that the file system does not let be
-	// read. What was found is returned with the errors.
+	// ReadOn goes on to the next table after one that the file system cannot read. What
+	// was found is returned with the errors.
 	ReadOn bool
 	// Progress, if set, is called before each file of a phase, and after the last.
 	Progress func(phase string, done, total int)
-	// BesideWriter has Verify look at a store that a program writes to, as it is at one moment. Otherwise the error
+	// BesideWriter makes Verify accept a store that a program writes to, as it is at one moment. Otherwise the error
 	// matches vfs.ErrLocked.
 	BesideWriter bool
 
@@ -188,8 +188,8 @@ func isCorruption(err error) bool {
 	return ok
 }
 
-// findGarbage lists what a manifest that can be trusted does not refer to. To a file that a writer has made nothing may
-// refer yet.
+// findGarbage lists the files that a trusted manifest does not refer to. A file that a writer has just made may not be
+// listed yet.
 func (s *Store) findGarbage(names []string) error {
 	if s.o.frozen {
 		return nil

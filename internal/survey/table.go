@@ -81,8 +81,8 @@ func (s *Store) readTables(names []string) error {
 	return err
 }
 
-// tableIDs returns the names of the files of tables by the ids that their footers have. Of several files with an id it
-// is the one whose name the manifest lists, if that is among them.
+// tableIDs returns the names of the table files by the ids in their footers. Of several files with an id it is the one
+// that the manifest lists, if that is among them.
 func (s *Store) tableIDs(tables map[uint64]*Table) map[uint64]string {
 	ids := map[uint64]string{}
 	for _, num := range slices.Sorted(maps.Keys(tables)) {
@@ -121,8 +121,8 @@ func (s *Store) readElsewhere(t *Table, tables map[uint64]*Table, source string)
 	return err
 }
 
-// readEach calls read for files of one kind, by ascending numbers, and tells how far it is. An error is that of a file
-// which could not be read, and ends it unless the options say to read on, or that of the context.
+// readEach calls read for files of one kind, by ascending numbers, and reports progress. A file that cannot be read
+// ends it with an error, unless ReadOn is set. The context's error ends it too.
 func readEach[T any](s *Store, kind string, files map[uint64]*T, read func(*T) error) error {
 	var unread []error
 	for done, num := range slices.Sorted(maps.Keys(files)) {
