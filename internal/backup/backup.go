@@ -31,15 +31,15 @@ type Backup struct {
 	Store       *manifest.Edit // describes the store: adds all tables and all blob files
 	Sources     []Source       // these
 	Since       *Mark          // nil: nothing
-	Interrupted func() error   // says why to go no further; nil: go on
+	Interrupted func() error   // says why to stop; nil: go on
 
-	mark *Mark // of the stream so far
+	mark *Mark // of the stream up to now
 	w    *Writer
 }
 
 // Write writes a stream of the files that Since has not; it verifies each before it
-// copies it. It returns what has been backed up, which after an error is what is whole in
-// the stream, beside what was there since.
+// copies it. It returns a mark of what is backed up. After an error, that is what is
+// whole in the stream, in addition to the files of Since.
 func (b *Backup) Write(w io.Writer) (*Mark, error) {
 	if err := b.checkNumbers(); err != nil {
 		return b.Since, err
@@ -62,9 +62,9 @@ func (b *Backup) Write(w io.Writer) (*Mark, error) {
 	return b.mark, err
 }
 
-// checkNumbers refuses an increment with a file that has the number of another one before: restoring it would
-// damage the store before, which readers may have, or somebody who gives the restore up. Such numbers are those of
-// files that backups of views have made of one log.
+// checkNumbers refuses an increment with a file that has the number of another one before. Restoring it would damage
+// the store before, which readers may use, or which stays if the restore is abandoned. Backups of views, which make
+// files of one log, may give such numbers.
 func (b *Backup) checkNumbers() error {
 	if b.Since == nil {
 		return nil
@@ -241,7 +241,7 @@ func errNotStarted() error {
 	return &base.CorruptionError{File: streamName, Offset: 0, What: "this is not the beginning of a backup"}
 }
 
-// badDescription is an error of a stream whose bytes are whole and mean nothing.
+// badDescription is the error of a stream with whole bytes that mean nothing.
 func (r *Reader) badDescription(cause error) error {
 	return &base.CorruptionError{File: streamName, Offset: r.offset, What: "the description of the store", Cause: cause}
 }

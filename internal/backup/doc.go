@@ -1,7 +1,6 @@
-// Package backup writes, verifies and restores the stream of a backup: the sorted files and
-// blob files of a store that an earlier backup does not have, as they are, and the description
-// of the whole store. Write reads a store's directory and Restore makes one; neither needs
-// the store to be more than files and a version edit.
+// Package backup writes, verifies and restores the stream of a backup. It has the description of the whole store, and
+// those sorted files and blob files, unchanged, that an earlier backup does not have. Write reads a store's directory
+// and Restore makes one; neither needs the store to be more than files and a version edit.
 //
 // A stream begins with a preamble:
 //
@@ -19,9 +18,9 @@
 //	8   type      u8       1 header, 2 file, 3 data, 4 description, 5 end, 6 blob file
 //	9   payload
 //
-// in this order: a header; of each file a file frame (of a blob file a blob file frame, in a
-// stream of version 2) and data frames with all of its bytes; any number of description
-// frames; the end. Numbers are little-endian.
+// First comes a header. Then, for each file, come a file frame (for a blob file a blob file frame, in a stream of
+// version 2) and data frames with all of its bytes. Any number of description frames and the end follow. Numbers are
+// little-endian.
 //
 //	header       u64 store id, parent, parent offset, files, bytes, last sequence number
 //	file         u64 number, table id, size in bytes
@@ -35,8 +34,8 @@
 // one; of the parent's stream everything before the parent offset must have been
 // restored. Files and bytes count what is in the stream.
 //
-// A stream may be cut off after any file, and what was cut off be read on its own
-// by whoever knows the id and the offset: every frame is bound to both.
+// A stream may be cut off after any file. The rest can be read on its own if its id and offset are known: every frame
+// is bound to both.
 //
 // A mark says what a stream, or the beginning of one, holds together with those that
 // it goes on from:

@@ -21,11 +21,11 @@ const (
 	fileSize        = 24
 
 	// HeadSize is the length of a stream's beginning up to the end of its header: a
-	// Reader of so many bytes has the header.
+	// Reader of HeadSize bytes has the header.
 	HeadSize = preambleSize + frameHeaderSize + headerSize
 
 	// MaxPayload bounds a frame's payload in bytes. A frame cannot be taken for a
-	// preamble: its length would be far beyond.
+	// preamble: its length would be well above.
 	MaxPayload = 256 << 10
 )
 

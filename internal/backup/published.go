@@ -9,17 +9,17 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// In an object store a list of files is put there in one step, and makes the store what it is. Sorted
-// files that are in no list are nobody's, and the next writer deletes them. So there is no RESTORE
-// file: a restore that broke off has changed nothing and begins anew, and the manifest of a restored
-// store says which backup that is. The next writer makes a manifest that does not say so.
+// In an object store a list of files is published in one step, and defines the store. Sorted files that are in no list
+// are garbage, and the next writer deletes them. So there is no RESTORE file: an interrupted restore has changed
+// nothing and begins again. The manifest of a restored store names the backup; the next writer makes a manifest that
+// does not.
 
 // restorePublished is Restore into a directory of an object store.
 func restorePublished(in *Reader, to Target) (offset int64, err error) {
 	if !in.Started() {
 		return -1, errNotStarted()
 	}
-	// To take the lock is to fence whoever writes to the store. So what may be refused is refused before.
+	// Taking the lock fences the store's writer. So what may be refused is refused before.
 	look := &restore{Target: to, in: in}
 	look.FS = to.Reader
 	if err := look.admit(); err != nil {
@@ -49,7 +49,7 @@ func (r *restore) readState() (manifest.RestoreState, error) {
 }
 
 // Published returns what restores have done to a directory in an object store: the last backup that was restored,
-// unless somebody has written to the store since.
+// unless the store was written to since.
 func Published(fsys vfs.FS, dir string) (s manifest.RestoreState, err error) {
 	num, err := manifest.Current(fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func Published(fsys vfs.FS, dir string) (s manifest.RestoreState, err error) {
 		s = manifest.RestoreState{Done: e.Restored, Manifest: num}
 		return nil
 	})
-	if edits > 1 || s.Done == 0 { // whoever restored it wrote one
+	if edits > 1 || s.Done == 0 { // a restore writes one
 		s = manifest.RestoreState{}
 	}
 	return s, err

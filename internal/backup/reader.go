@@ -24,7 +24,7 @@ type Reader struct {
 	left   int64 // bytes of the open file that are to come
 	files  uint64
 	bytes  int64
-	desc   []byte // what the description has so far
+	desc   []byte // what was read of the description
 	ended  bool
 	frame  []byte
 }

@@ -31,16 +31,15 @@ type Target struct {
 	Reader    vfs.FS // of the same directory there, which shows what is there without taking it over
 }
 
-// Restore reads the stream of a backup, or what follows an offset in one, and makes of
-// the directory the store that it describes. With an error it returns how far it has
-// come: an offset of the stream where it can go on, or -1 if the directory is as before.
+// Restore reads the stream of a backup, or what follows an offset in one, and makes the directory
+// the store that it describes. With an error it returns an offset of the stream where it can go on,
+// or -1 if the directory is as before.
 //
-// Files of the stream get their names in the directory as they come; no manifest
-// lists them, and the files of the store before stay. A new manifest then makes the
-// store that the stream describes, in the one step that every manifest takes. From before
-// the first file until after that step, the RESTORE file says that a restore is under way,
-// and how far it has come: an offset after which comes all that was not durable when it was
-// written.
+// Files of the stream get their names in the directory at once; no manifest lists them, and the
+// files of the store before stay. Then a new manifest, in one step, makes the store that the stream
+// describes. From before the first file until after that step, the RESTORE file says that a restore
+// is under way. It has an offset of the stream; everything before it was durable when the offset
+// was written.
 func Restore(from io.Reader, to Target) (offset int64, err error) {
 	in, err := NewReader(from)
 	if to.Published {
@@ -52,7 +51,7 @@ func Restore(from io.Reader, to Target) (offset int64, err error) {
 	state, stateErr := manifest.Restore(to.FS, to.Dir) // now: the read may have waited for another restore
 	if err != nil {
 		if stateErr == nil && state.Doing != 0 {
-			return state.Offset, err // if it was to go on, it is where it was
+			return state.Offset, err // a restore that should go on is where it was
 		}
 		return -1, err
 	}
@@ -135,7 +134,7 @@ func (r *restore) admit() (err error) {
 	return r.note(manifest.RestoreState{Done: r.state.Done, Manifest: r.state.Manifest, Doing: h.BackupID})
 }
 
-// note keeps the state, for who goes on after a crash.
+// note stores the state, to go on after a crash.
 func (r *restore) note(s manifest.RestoreState) error {
 	if !r.Published {
 		if err := manifest.SetRestore(r.FS, r.Dir, s); err != nil {

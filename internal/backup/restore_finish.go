@@ -50,7 +50,7 @@ func (r *restore) finish() error {
 	if err := r.note(manifest.RestoreState{Done: r.state.Doing, Manifest: num}); err != nil {
 		return err
 	}
-	if !r.Published { // there readers do not register: who opens the store next gives them time
+	if !r.Published { // there readers do not register: the next writer gives them time
 		r.removeOthers(names, e)
 	}
 	return nil
@@ -129,9 +129,8 @@ func checkBlob(b *manifest.BlobFile, f vfs.ReadFile, name string) error {
 	return nil
 }
 
-// removeOthers removes the store's files that the description does not list. What cannot
-// be removed, or may be needed by somebody who has the store of the backup before
-// open by OpenReadOnly, is left to the next Open.
+// removeOthers removes the store's files that the description does not list. If the store
+// before is open by OpenReadOnly, or a file cannot be removed, the next Open does it.
 func (r *restore) removeOthers(names []string, e *manifest.Edit) {
 	if n, _, err := manifest.Readers(r.FS, r.Dir); err != nil || n > 0 {
 		r.Log.Info("obsolete files stay: the store may have readers", "dir", r.Dir, "readers", n, "error", err)
