@@ -8,11 +8,11 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
-// A Config says what is to be predicted. The zero value is a good one.
+// A Config says what to predict. The zero value is a good one.
 type Config struct {
 	Filters []string // specs; nil: DefaultFilters, and the store's own
 	Caches  []int64  // bytes; nil: an eighth of the store's up to eight times it
-	Memory  int64    // that filters and cache may take together; 0: as much as now
+	Memory  int64    // that filters and cache may have together; 0: as now
 }
 
 // DefaultFilters are what is tried: the families that docs/study.md recommends, from few bits to
@@ -130,7 +130,7 @@ func usualCaches(s *Store) []int64 {
 	return slices.Compact(caches)
 }
 
-// budgeted are the filters whose bytes are also tried as a budget.
+// budgeted are the filters with bytes that are also tried as a budget.
 var budgeted = []string{"blocked:8", "blocked:10", "blocked:12", "ribbon:6", "ribbon:8", "ribbon:10"}
 
 // settings returns the filters that are tried: first those that are there, then others, and budgets of as
@@ -172,10 +172,10 @@ func (m *Model) settings(specs []string) []Setting {
 	return all
 }
 
-// usualRanges are the range filters that are tried, if there are scans that they may spare reads.
+// usualRanges are the range filters that are tried, if they may save reads of scans.
 var usualRanges = []string{"cut:4", "cut:6", "cut:8"}
 
-// emptyScans reports whether scans with bounds come to files above the last run that have nothing for them.
+// emptyScans reports whether scans with bounds reach files above the last run that have nothing for them.
 func (m *Model) emptyScans() bool {
 	for i := range m.trace.Scans {
 		s := &m.trace.Scans[i]

@@ -22,8 +22,8 @@ func (s *Store) blockSizes() (sizes []int64) {
 	return sizes
 }
 
-// withBlocks returns the model of a store whose files have data blocks of a size. A block is divided evenly, and those
-// that are joined are neighbours.
+// withBlocks returns the model of the store with data blocks of a size. Blocks are divided evenly, or neighbours are
+// joined.
 func (m *Model) withBlocks(size int64) *Model {
 	m.once.Do(func() { m.places = findPlaces(m.trace) })
 	s, t := *m.store, *m.trace
@@ -60,8 +60,8 @@ func (m *Model) withBlocks(size int64) *Model {
 	return resized
 }
 
-// A blockCut says how blocks of a file become blocks of another size: each is divided into parts, or so many are
-// joined. One of the two is 1.
+// A blockCut says how blocks of a file become blocks of another size: each is divided into parts parts, or joined
+// blocks become one. One of the two is 1.
 type blockCut struct{ parts, joined int32 }
 
 // cut changes a file to have data blocks of a size, as far as its entries allow it.
@@ -90,14 +90,14 @@ func (c blockCut) block(was int32, place float64) int32 {
 
 func (c blockCut) bytes(was int32) int32 { return was / c.parts * c.joined }
 
-// part changes what a scan meets in a file, as it was before, of which it has so many entries.
+// part changes a scan's part p in a file; was is the file before, and entries is how many entries the scan reads there.
 func (c blockCut) part(p *Part, entries float64, was *File, place float64) {
 	first, last := p.First/c.joined, (p.First+p.Blocks-1)/c.joined
 	p.First = c.block(p.First, place)
 	if p.Blocks = last - first + 1; c.parts == 1 || p.Empty {
 		return
 	}
-	// From somewhere in the first block on: what the entries take, and no less than the blocks between the ends.
+	// It begins somewhere in the first block: what the entries take, and no less than the blocks between the ends.
 	perBlock := float64(was.Keys) / float64(max(1, was.Blocks))
 	length := min(max(entries/max(1, perBlock), float64(p.Blocks-1)), float64(p.Blocks))
 	p.Blocks = min(int32(length*float64(c.parts))+1, p.Blocks*c.parts)

@@ -1,8 +1,8 @@
 package advise
 
-// A clock is a block cache that has no blocks: package cache without the bytes. A hit marks its
-// block, the oldest block goes unless it is marked, and one that is marked becomes the newest,
-// unmarked. Blocks are numbered from 0 on.
+// A clock is a block cache without the bytes of blocks: see package cache. A hit marks its block.
+// The oldest block goes unless it is marked; a marked one becomes the newest, unmarked. Block
+// numbers begin with 0.
 type clock struct {
 	capacity, used float64
 	most           float64 // bytes that one miss moves before marks no longer count

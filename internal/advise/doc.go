@@ -1,6 +1,6 @@
-// Package advise predicts what the lookups and scans of a store would cost under other
-// settings, and recommends some. It opens nothing: a caller describes the files of a store and
-// what was asked of them, where each of that leads, and gets numbers.
+// Package advise predicts what the lookups and scans of a store would cost under other settings,
+// and recommends some. It opens nothing: a caller describes the files of a store, the lookups and
+// scans, and the blocks that each leads to, and gets numbers.
 //
 //	store      the files, and the settings in force
 //	trace      what was asked, and which blocks that leads to
@@ -16,8 +16,8 @@
 //	advice     all of it, with one recommendation and what cannot be known
 //
 // A lookup asks the sorted runs one after the other until one has the key. The index in memory
-// names the block without a read, so the path of each lookup is known: the files whose bounds
-// admit the key, a block of each, and the file that has it. That block is read whatever the
-// filters are; each of the others is read if its filter errs, whose rate theory has
-// (filterpolicy.Expected). The rest is a cache, which is replayed.
+// names the block without a read. So the path of each lookup is known: the files with bounds that
+// include the key, a block of each, and the file that has it. That block is read with any filters;
+// each of the others is read if its filter errs. Theory has that rate (filterpolicy.Expected). The
+// rest is a cache, which is replayed.
 package advise

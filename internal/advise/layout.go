@@ -73,7 +73,7 @@ func (m *Model) styles() []Style {
 	return all
 }
 
-// tiers returns the runs of a tree of so many bytes, the youngest first.
+// tiers returns the runs of a tree of total bytes, the youngest first.
 func (s *Store) tiers(style string, total float64) []tier {
 	t := s.Tree
 	runs, level0 := float64(cmp.Or(t.RunsPerLevel, 4)), float64(cmp.Or(t.Level0, 4))

@@ -13,17 +13,17 @@ type Model struct {
 	trace  *Trace
 	prices Prices
 	oneIn  int
-	most   int // touches that a replay should come to
-	warm   int // lookups that come before what is counted
+	most   int // touches that a replay should have
+	warm   int // lookups before those that are counted
 
 	once      sync.Once
 	places    *places
 	blockSize int64 // of data blocks, where it is not the files' own
-	moreIndex int64 // bytes that indexes take more for it
+	moreIndex int64 // additional bytes of indexes for it
 
 	share  float64   // of all blocks that are replayed
 	likes  int       // keys that a key of the trace stands for in replays: oneIn, or fewer
-	thin   int       // of so many scans one is replayed
+	thin   int       // one scan in thin is replayed
 	sizes  []float64 // of these in the cache
 	stored []float64 // and in the files
 	keys   [][]touch
@@ -44,7 +44,7 @@ type touch struct {
 // scanTouches are the blocks of a scan.
 type scanTouches []touch
 
-// A keyStat is how often a key was asked for, as far as it counts.
+// A keyStat counts the lookups of a key.
 type keyStat struct {
 	counted int
 	all     int
@@ -52,12 +52,12 @@ type keyStat struct {
 
 // Limits of the work of a prediction.
 const (
-	maxTouches = 2 << 20 // that one replay should come to
+	maxTouches = 2 << 20 // that one replay should have
 	minBlocks  = 4 << 10 // that a sample has: of fewer, a popular one more or less decides
-	warmUp     = 4       // one in so many lookups comes before what is counted
+	warmUp     = 4       // one lookup in warmUp comes before those that are counted
 
-	// However many keys a trace stands for, and however far its scans went, a replay has no more than so many times
-	// as many touches as it should, and no more than so many are looked at to choose them.
+	// A replay has at most mostKept times the touches that it should have, and chooses them from at most mostDrawn.
+	// That holds for any number of keys that a trace stands for, and any length of its scans.
 	mostKept  = 16
 	mostDrawn = 1 << 27
 )
@@ -66,7 +66,7 @@ const (
 // the trace fills the cache and is not counted.
 func New(s *Store, t *Trace, p Prices) *Model { return newModel(s, t, p, maxTouches) }
 
-// newModel is New, with a replay of so many touches at most.
+// newModel is New, with a replay of about most touches.
 func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 	m := &Model{store: s, trace: t, prices: p.with(s.Filter), oneIn: max(1, t.OneIn), warm: len(t.Lookups) / warmUp,
 		most: most, stats: make([]keyStat, len(t.Keys)), keys: make([][]touch, len(t.Keys)), share: 1}
@@ -96,8 +96,8 @@ func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 	return m
 }
 
-// limit chooses how much is replayed: lookups of the trace come to so many steps, each path of theirs taken once to
-// so many, and a replay should come to so many touches at most.
+// limit chooses how much is replayed. steps is the number of steps of all lookups of the trace, and paths that of their
+// distinct keys. A replay should have at most most touches.
 func (m *Model) limit(steps, paths, most int) {
 	scanned := 0
 	for i := range m.trace.Scans {
@@ -118,7 +118,7 @@ func (m *Model) limit(steps, paths, most int) {
 // Warm returns how many lookups at the beginning of the trace fill the cache and are not counted.
 func (m *Model) Warm() int { return m.warm }
 
-// pathLen returns how many files a lookup of a key may come to.
+// pathLen returns how many files a lookup of a key may reach.
 func (m *Model) pathLen(k *Key) int {
 	if k.Pathless {
 		return m.store.Runs
@@ -192,9 +192,8 @@ func (n *numbering) number(id blockID) (int32, bool) {
 	return number, true
 }
 
-// touches returns the blocks of a key, and those of the keys that it stands for: of keys of
-// which one in some was recorded, the others are taken to be asked for as this one is, and
-// to lie anywhere.
+// touches returns the blocks of a key, and those of the keys that it stands for. If only one key in
+// some was recorded, the others are assumed to be looked up like it, and to be in random blocks.
 func (n *numbering) touches(k *Key) []touch {
 	var all []touch
 	for i := range n.m.likes {
@@ -256,7 +255,7 @@ func (n *numbering) madeUp(k *Key, like uint64) []Step {
 	return path
 }
 
-// scan returns the blocks of a scan that the sample has. Those that a range filter may spare are
+// scan returns the blocks of a scan that the sample has. Those that a range filter may save are
 // marked as absent.
 func (n *numbering) scan(s *Scan, number uint64) scanTouches {
 	var all scanTouches

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// places are where keys of a trace lie within their blocks, as parts of a block from 0 to below 1: a step of a path, or
-// a part of a scan, each. Only their order is known, so that the keys of a block are taken to be spread evenly over it.
+// places are the positions of a trace's keys within their blocks, from 0 to below 1: one for each step of a path, or
+// part of a scan. Only their order is known, so the keys of a block are assumed to be spread evenly over it.
 type places struct {
 	keys  [][]float32
 	scans [][]float32 // where they begin
@@ -51,7 +51,7 @@ func findPlaces(t *Trace) *places {
 	return p
 }
 
-// A placing is a key, or the beginning of a scan, whose places are to be found.
+// A placing is a key, or the beginning of a scan, and its places.
 type placing struct {
 	key   []byte
 	draw  uint64

@@ -6,8 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/falsepositives"
 )
 
-// Chance of which filters err for which keys is drawn so often that this many blocks are read in
-// vain, so often at most, and no more often than a replay of all draws stays within maxTouches.
+// The errors of filters are drawn until enoughWrong blocks are read in vain, at most maxDraws
+// times. A replay of all draws stays within maxTouches.
 const (
 	enoughWrong = 4000
 	maxDraws    = 8
@@ -96,7 +96,8 @@ func around(x, sigma float64) (low, high float64) {
 	return max(0, x-sigmas*sigma), x + sigmas*sigma
 }
 
-// expectKey returns what a lookup of a key comes to, and the variance of its blocks.
+// expectKey returns the expected blocks and probes of a lookup of a key, and the variance of its
+// blocks.
 func (m *Model) expectKey(k *Key, f *filters, spared float64) (blocks, probes, variance float64) {
 	if k.Pathless {
 		return m.expectPathless(k, f, spared)
@@ -129,7 +130,7 @@ func (m *Model) expectPathless(k *Key, f *filters, spared float64) (blocks, prob
 			asked[file.Run] += share
 		}
 	}
-	comes, left := 1.0, float64(m.store.Keys()) // chance that the lookup comes to a run; keys from there on
+	comes, left := 1.0, float64(m.store.Keys()) // chance that the lookup reaches a run; keys of that run and later ones
 	for run, n := range keys {
 		here := 0.0
 		if k.Found && left > 0 {
@@ -194,7 +195,7 @@ func (t *Trace) warmMoment(lookups int) int64 {
 	return int64(t.Lookups[lookups].At)
 }
 
-// finish puts what a replay counted beside what theory expects.
+// finish combines the counts of a replay with those that theory expects.
 func (m *Model) finish(o Setting, cache int64, f *filters, all counts, t *tally, draws float64) Prediction {
 	o.Cache, o.BlockSize = cache, m.blockSize
 	p := Prediction{Setting: o, FilterBytes: f.bytes, Memory: f.bytes + cache + o.Remembered + m.moreIndex,

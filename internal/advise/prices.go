@@ -8,8 +8,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
-// UsualPrices are those of a lookup on a machine of today, whose files the page cache of the
-// system has: for who cannot measure.
+// UsualPrices are those of a lookup on a machine of today with the files in the system's page
+// cache: for callers that cannot measure.
 func UsualPrices() Prices {
 	return Prices{Lookup: 150, Cached: 350, Read: 4000, Probe: map[string]float64{"none": 0, "": 30}, From: "usual"}
 }
@@ -34,7 +34,7 @@ func (p Prices) Device(nanos float64) Prices {
 // perByte is what a byte of a block takes that is read: the system's copy, the checksum, and decompression.
 const perByte = 0.5
 
-// blocks returns the prices of a store whose data blocks have another size.
+// blocks returns the prices for data blocks of another size.
 func (p Prices) blocks(was, size int64) Prices {
 	p.Read = max(p.Read/4, p.Read+perByte*float64(size-was))
 	return p
@@ -57,7 +57,7 @@ func (p *Prices) Score(o *Prediction) float64 {
 // usualRange is what a probe of a range filter takes.
 const usualRange = 150
 
-// ofScan is Of for scans, as far as they depend on blocks: what entries take is the same under all settings.
+// ofScan is Of for scans, without the cost of entries, which is the same under all settings.
 func (p *Prices) ofScan(c *Cost) float64 {
 	if c.Operations == 0 {
 		return 0

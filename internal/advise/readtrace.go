@@ -16,10 +16,9 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// ReadTrace returns what a lookup trace has, up to so many lookups and as many scans; Trace.Cut counts what comes
-// behind. The paths of keys and scans are not known yet, and a key without its bytes is Pathless. A trace without an
-// end is read as far as it goes. Damage is an error that matches base.ErrCorruption, and if ctx ends, the error is that
-// of ctx.
+// ReadTrace returns the first most lookups and the first most scans of a lookup trace; Trace.Cut counts the rest. The
+// paths of keys and scans are not known yet, and a key without its bytes is Pathless. A trace without an end is read as
+// far as it goes. Damage is an error that matches base.ErrCorruption, and if ctx ends, the error is that of ctx.
 func ReadTrace(ctx context.Context, r *lookuptrace.Reader, most int) (*Trace, error) {
 	t := &Trace{OneIn: int(r.Header().OneIn)}
 	var lookups []Lookup

@@ -91,7 +91,7 @@ const (
 	low    = "low"
 )
 
-// confidence says how far the recommendation can be trusted, and what limits it.
+// confidence says how much the recommendation can be trusted, and what limits it.
 func (a *Advice) confidence() (word, why string) {
 	s := &a.Sample
 	sure := (a.Best.All.High - a.Best.All.Low) / 2 / max(a.Best.All.Blocks, 1e-9)

@@ -13,7 +13,7 @@ type Sample struct {
 	Keys     int           `json:"keys"`    // distinct
 	Scans    int           `json:"scans"`
 	OneIn    int           `json:"one_in"`
-	Blocks   float64       `json:"block_share"` // part of all blocks whose accesses are replayed
+	Blocks   float64       `json:"block_share"` // part of all blocks that is replayed
 	Span     time.Duration `json:"span_ns"`
 	Changed  int           `json:"changed"` // lookups with another answer than the store has now
 	Pathless int           `json:"pathless"`
@@ -41,7 +41,7 @@ func (m *Model) sample() Sample {
 	return s
 }
 
-// Parts of a trace above which something is to be said.
+// Limits that a note mentions.
 const (
 	manyChanged = 0.02
 	fewLookups  = 10_000

@@ -6,14 +6,14 @@ import (
 
 // A Setting is what a store could be opened with. The zero value of a field leaves the store's own.
 type Setting struct {
-	// Filter of all files, once they are written anew; empty: each file keeps its own.
+	// Filter of all files, once they are rewritten; empty: each file keeps its own.
 	Filter string `json:"filter,omitempty"`
-	// Budget spreads so many bytes of filters over the runs (kv.Options.FilterBudget); Filter is
-	// then only a family.
+	// Budget is the bytes of filters that are spread over the runs (kv.Options.FilterBudget);
+	// Filter is then only a family.
 	Budget int64 `json:"filter_budget,omitempty"`
 	Cache  int64 `json:"cache"` // bytes of the block cache
-	// Ranges is the range filter of all files but those of the last run (kv.Options.RangeFilter);
-	// empty: each file keeps its own.
+	// Ranges is the range filter of all files except those of the last run
+	// (kv.Options.RangeFilter); empty: each file keeps its own.
 	Ranges string `json:"range_filter,omitempty"`
 	// BlockSize is that of data blocks in all files, in bytes (kv.Options.BlockSize); 0: each file keeps its own.
 	BlockSize int64 `json:"block_size,omitempty"`

@@ -15,7 +15,7 @@ type Store struct {
 	Budget     int64  // kv.Options.FilterBudget; 0: none
 	Compaction string // style, as its options text; empty: not known
 	Objects    bool   // files are objects in an object store: a read is a request
-	BlobFiles  int    // files of values that lie apart, which no setting here is about
+	BlobFiles  int    // files of blob values, which no setting here changes
 
 	Tree Tree // how the levels are sized
 

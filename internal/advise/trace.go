@@ -9,17 +9,17 @@ type Trace struct {
 	Lookups []Lookup
 	Scans   []Scan
 
-	OneIn   int           // lookups of one key in so many are there; 0 is 1
+	OneIn   int           // one key in OneIn is recorded; 0 is 1
 	Span    time.Duration // from the first to the last; 0: not known
-	Dropped uint64        // lookups that are known to lack
+	Dropped uint64        // lookups that are known to be missing
 	Cut     uint64        // lookups and scans that were left out at the end
-	Changed int           // lookups whose answer in the trace is not that of the store now, as far as that is known
+	Changed int           // lookups with another answer than the store has now, as far as that is known
 }
 
 // A Key is a looked-up key with one of the two answers.
 type Key struct {
-	Bytes   []byte // the key itself, for those who find its path; nil if there is only a hash
-	Hash    uint64 // tells keys apart, and nothing else
+	Bytes   []byte // the key itself, to find its path; nil if there is only a hash
+	Hash    uint64 // identifies keys, and nothing else
 	Found   bool   // its lookups found a value
 	Changed bool   // the store has the other answer now, as far as that is known
 	Both    bool   // Keys has an entry with the other answer as well
@@ -34,19 +34,18 @@ type Key struct {
 	Pathless bool
 }
 
-// A Step is a file whose bounds admit a key.
+// A Step is a file with bounds that include a key.
 type Step struct {
 	File    int32
 	Block   int32 // the only data block that may have the key, by its number
-	Present bool  // the file has a version of the key: the block is read, whatever the filter
+	Present bool  // the file has a version of the key: the block is read, with any filter
 
 	// Again is how often a block is read once more if the key is present: for older versions under an
 	// operand, say. These are in the cache by then.
 	Again int32
 
-	// Decoded and Stored are the bytes of the block in the cache and in the file, as far as they are
-	// known: one step of those that lead to it is enough. 0 is as many as blocks of the file have on
-	// average.
+	// Decoded and Stored are the bytes of the block in the cache and in the file, if known: one of
+	// the steps to the block is enough. 0 is the average of the file's blocks.
 	Decoded, Stored int32
 }
 
@@ -87,7 +86,7 @@ func (t *Trace) SetLookups(keys []Key, lookups []Lookup) {
 	t.Lookups = lookups
 }
 
-// CountChanged counts the lookups whose answer has changed.
+// CountChanged counts the lookups with a changed answer.
 func (t *Trace) CountChanged() {
 	t.Changed = 0
 	for _, l := range t.Lookups {
@@ -105,8 +104,8 @@ type Scan struct {
 	Prefix  int    // bytes that both bounds share
 	Parts   []Part // files that its bounds meet
 
-	// The rest is for those who find its parts. Start is where it began, and End the bound that it could not pass,
-	// the lower one if it is Backward; nil is none.
+	// The rest is to find its parts. Start is where it began, and End the bound that it could not pass, the lower one
+	// if it is Backward; nil is none.
 	Start, End []byte
 	Backward   bool
 	Ended      bool // it was not broken off
@@ -114,7 +113,7 @@ type Scan struct {
 	Shortened  bool // of Start or End there are only the first bytes
 }
 
-// Bounds returns the lower and the upper bound of a scan, as far as they are known; nil is none.
+// Bounds returns the lower and the upper bound of a scan; nil: none, or not known.
 func (s *Scan) Bounds() (lo, hi []byte) {
 	if s.Backward {
 		return s.End, s.Start
