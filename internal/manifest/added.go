@@ -4,13 +4,13 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// Some fields of an edit say more of a table that the edit adds: where it was ingested, its
-// run, what it wastes, where its tombstones lie close together. Few tables have them.
+// Some fields of an edit say more of a table that the edit adds: its ingest, its run, its droppable
+// entries, and its tombstone clusters. Few tables have them.
 
 // addedTables finds the tables that an edit adds by their numbers, while it is decoded.
 type addedTables struct {
 	edit  *Edit
-	byNum map[uint64]int // the first so many of edit.Added; made when one is looked for
+	byNum map[uint64]int // of edit.Added[:known]; made on first use
 	known int
 }
 
@@ -65,7 +65,8 @@ func (t *Table) appendWaste(dst []byte) []byte {
 	return t.ExpiryOctiles.Append(appendUvarints(dst, t.Num, t.Overwritten))
 }
 
-// waste sets what a table that the edit adds wastes, and reports whether that can be.
+// waste sets the droppable entries of a table that the edit adds, and reports whether they are
+// valid.
 func (a *addedTables) waste(d *decoder) bool {
 	at := a.find(d.uvarint())
 	if at == nil || at.Table.wasteful() {
@@ -78,8 +79,8 @@ func (a *addedTables) waste(d *decoder) bool {
 	return ok && !d.bad && t.wasteful()
 }
 
-// dense sets how many of the tombstones of a table that the edit adds lie close together, and
-// reports whether that can be.
+// dense sets how many tombstones of a table that the edit adds are in clusters, and reports whether
+// that is valid.
 func (a *addedTables) dense(num, deletes uint64) bool {
 	at := a.find(num)
 	if at == nil || at.Table.DenseDeletes > 0 || deletes > at.Table.Deletes {

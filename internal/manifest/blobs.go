@@ -2,8 +2,7 @@ package manifest
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// A BlobFile describes a file of values that lie apart from their tables. Its name is
-// FileName(FileBlob, Num).
+// A BlobFile describes a file of blob values. Its name is FileName(FileBlob, Num).
 type BlobFile struct {
 	Num        uint64
 	ID         uint64 // in every checksum of the file

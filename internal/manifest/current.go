@@ -20,7 +20,7 @@ const FormatVersion = 1
 //
 // It is sealed: see base.SealLine.
 
-// maxCurrentSize is far more than a CURRENT file has.
+// maxCurrentSize is much more than a CURRENT file has.
 const maxCurrentSize = 4096
 
 // SetCurrent makes the manifest with this number the one in force. When it

@@ -10,11 +10,11 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// NumLevels is the number of levels of a store: level 0, whose files overlap,
-// and levels 1 to 6, each of one or more sorted runs.
+// NumLevels is the number of levels of a store: level 0, with files that overlap, and
+// levels 1 to 6, each of one or more sorted runs.
 const NumLevels = 7
 
-// A Table describes a sorted file: where its keys lie, and what opening it needs.
+// A Table describes a sorted file: the bounds of its keys, and what opening it needs.
 type Table struct {
 	Num      uint64 // its name is FileName(FileTable, Num)
 	ID       uint64 // in every checksum of the file
@@ -30,8 +30,8 @@ type Table struct {
 
 	SmallestSeq, LargestSeq base.SeqNum
 
-	// Seq, if not zero, is the sequence number of every entry: the file was taken in
-	// as it was, and its own numbers are zero.
+	// Seq, if not zero, is the sequence number of every entry: the file was ingested
+	// unchanged, and its own numbers are zero.
 	Seq base.SeqNum
 
 	Entries      uint64 // point entries
@@ -45,7 +45,7 @@ type Table struct {
 
 	ExpiryOctiles base.Octiles // of these; zero: not known
 	Overwritten   uint64       // point entries under a newer value or tombstone of their key
-	DenseDeletes  uint64       // point tombstones in long stretches of nothing else
+	DenseDeletes  uint64       // point tombstones in clusters
 
 	Blobs []BlobRef // the blob files that its entries have values in, by ascending number
 
@@ -56,7 +56,7 @@ type Table struct {
 // not.
 func (t *Table) kinds() bool { return t.Merges > 0 || t.Expiring > 0 }
 
-// Features are kinds of entries that a store may hold beside values and
+// Features are kinds of entries that a store may hold in addition to values and
 // tombstones. A program that does not know them must not open it.
 type Features uint64
 
@@ -105,9 +105,9 @@ type Edit struct {
 	NextFile uint64      // no file has this number or a larger one
 	LogNum   uint64      // writes in WALs with smaller numbers are in tables
 	LastSeq  base.SeqNum // the largest sequence number that is, or was, in tables
-	Features Features    // what logs and tables may hold from now on; adds to those before
+	Features Features    // kinds that logs and tables may hold; adds to those before
 	Merger   string      // name of the merger of the store's operands
-	Closed   base.SeqNum // the store was closed in good order: its files have all writes up to here
+	Closed   base.SeqNum // the store was closed cleanly: its files have all writes up to here
 	Restored uint64      // the backup that is what the store is, in the one edit of a restored store's manifest
 	Deleted  []DeletedTable
 	Added    []AddedTable
@@ -154,13 +154,13 @@ type DeletedTable struct {
 //	                       its entries: uvarints
 //	11 sorted run          number of an added table above that is not of level 0,
 //	                       number of its run, not 0: uvarints
-//	12 closed              uvarint: the store was closed in good order, and its
+//	12 closed              uvarint: the store was closed cleanly, and its
 //	                       files have all writes up to this sequence number
-//	13 waste               number of an added table above, entries under a newer
+//	13 droppable entries   number of an added table above, entries under a newer
 //	                       value or tombstone of their key, octiles 1 to 7 of its
 //	                       expiries: uvarints, the octiles as differences
-//	14 dense tombstones    number of an added table above, its point tombstones in
-//	                       long stretches of nothing else, not 0: uvarints
+//	14 tombstone clusters  number of an added table above, its point tombstones in
+//	                       clusters, not 0: uvarints
 //	15 run of level 0      as 11, of a table of level 0: the number of the run's
 //	                       first table
 //	16 restored            uvarint: the store was restored in an object store, and
@@ -177,10 +177,9 @@ type DeletedTable struct {
 //	                       expiry, octiles 1 to 7 of the expiries by bytes: uvarints, the octiles as
 //	                       differences
 //
-// Fields 7 to 11, 13 to 16 and 20 to 23 are written only if there are such entries and tables, so that a
-// program that does not know them refuses the store, and only then.
-// A field with another tag comes from a newer version of the format, and the
-// store is refused: unlike a property, an edit cannot be passed over.
+// Fields 7 to 11, 13 to 16 and 20 to 23 are written only if there are such entries and tables. Only then does a program
+// that does not know them refuse the store. A field with another tag comes from a newer version of the format, and the
+// store is refused: unlike a property, an edit cannot be skipped.
 const (
 	tagStoreID = iota + 1
 	tagNextFile

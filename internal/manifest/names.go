@@ -21,7 +21,7 @@ const (
 	FileLock                     // LOCK
 	FileTemp                     // *.tmp: being written, worthless after a crash
 	FileRestore                  // RESTORE: what a restore has done
-	FileReader                   // READER-4711-1: the registration of a reader beside the writer
+	FileReader                   // READER-4711-1: the registration of a reader
 	FileIngest                   // INGEST-000020-000022: the numbers of an ingest that is under way
 	FileOptions                  // SIFTKV-OPTIONS: what the store was last opened with
 	FileBlob                     // 000014.blob
@@ -61,10 +61,10 @@ func FileName(kind FileKind, num uint64) string {
 	}
 }
 
-// An Ingest is the numbers of the tables of one ingest. A file of its name, which has
-// no bytes, is in the directory from before the first of these tables is until the
-// manifest lists them all, or they are gone: what it names and no manifest lists is a
-// part of an ingest that a crash broke off.
+// An Ingest is the numbers of the tables of one ingest. An empty file of its name is made
+// before the first of these tables, and removed after the manifest lists them all, or
+// they are gone. A table that it names and no manifest lists is part of an ingest that a
+// crash interrupted.
 type Ingest struct{ First, Last uint64 }
 
 // FileName returns the base name of the file.
@@ -142,7 +142,7 @@ func isReader(ids string) bool {
 func numbered(kind FileKind, digits, name string) (FileKind, uint64) {
 	num, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || FileName(kind, num) != name {
-		return FileUnknown, 0 // 7.sst and +00007.sst are somebody else's
+		return FileUnknown, 0 // 7.sst and +00007.sst are not the store's
 	}
 	return kind, num
 }

@@ -26,12 +26,12 @@ import (
 // optionsVersion is the version of the file.
 const optionsVersion = 1
 
-// maxOptionsSize is far more than an options file has.
+// maxOptionsSize is much more than an options file has.
 const maxOptionsSize = 64 << 10
 
 // StoredOptions are what an options file says.
 type StoredOptions struct {
-	Format  int    // of the store, as of who wrote the file
+	Format  int    // of the store, as of the file's writer
 	Release string // of the module that opened the store; "unknown" if it does not say
 	Text    string // lines that kv.ParseOptions reads, with comments
 }
@@ -53,13 +53,13 @@ func SetOptions(fsys vfs.FS, dir string, o StoredOptions) error {
 	name := filepath.Join(dir, OptionsName)
 	err := vfs.ReplaceFile(fsys, name, []byte(text))
 	if err != nil {
-		_ = fsys.Remove(name + tempSuffix) // whoever opens the store next does it otherwise
+		_ = fsys.Remove(name + tempSuffix) // else the next opening of the store does it
 	}
 	return err
 }
 
 // Options reads the options file. The error matches fs.ErrNotExist if there is none, base.ErrNewerFormat if a newer
-// version wrote it, and base.ErrCorruption if it is damaged, or changed by hand.
+// version wrote it, and base.ErrCorruption if it is damaged or edited.
 func Options(fsys vfs.FS, dir string) (o StoredOptions, err error) {
 	name := filepath.Join(dir, OptionsName)
 	data, err := vfs.ReadSmallFile(fsys, name, maxOptionsSize)

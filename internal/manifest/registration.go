@@ -13,16 +13,15 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A reader beside the writer has a file READER-<process id>-<number> in the store's
-// directory, which it holds locked as long as it lives. Its text is one line:
+// A reader in another process than the writer has a file READER-<process id>-<number> in
+// the store's directory, and locks it as long as it lives. Its text is one line:
 //
 //	siftkv reader pid=4711 manifest=7 offset=1234 crc=89abcdef
 //
-// The reader may need every file that the store had at this position of its
-// history, or had later. crc is as in CURRENT. Any other text means that the reader
-// may need every file: so it is while a reader opens the store, and while the line is
-// being written. A file that nobody holds locked is what a process left behind that
-// has died.
+// The reader may need every file that the store had at this position of its history, or
+// had later. crc is as in CURRENT. Any other text means that the reader may need every
+// file, as while it opens the store, and while the line is being written. An unlocked
+// file was left by a process that has died.
 
 // A Registration tells the writer of a store which files a reader may need. It is
 // safe for concurrent use.
@@ -41,7 +40,7 @@ var registrations atomic.Uint64
 // machines or containers with the same id.
 const maxRegisterTries = 100
 
-// Register registers a reader that may need every file from now on.
+// Register registers a reader that may need every file.
 func Register(fsys vfs.FS, dir string) (*Registration, error) {
 	var last error
 	for range maxRegisterTries {
@@ -90,8 +89,8 @@ func (r *Registration) Set(at Position) error {
 
 // Close ends the registration.
 func (r *Registration) Close() error {
-	// In this order nobody else can have the name meanwhile. Where an open file
-	// cannot be removed, the next writer does it.
+	// In this order no other reader can have the name meanwhile. If an open file cannot
+	// be removed, the next writer does it.
 	err := r.fs.Remove(r.name)
 	if closeErr := r.lock.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
@@ -118,11 +117,11 @@ func Readers(fsys vfs.FS, dir string) (n int, oldest Position, err error) {
 				return 0, Position{}, err
 			}
 			if removeErr != nil {
-				_ = fsys.Remove(name) // where an open file cannot be removed
+				_ = fsys.Remove(name) // in case an open file cannot be removed
 			}
 			continue
 		}
-		// Whatever keeps us from the lock, somebody may be there.
+		// A lock that cannot be taken, for any reason, may be a reader's.
 		at := needs(fsys, name)
 		if n == 0 || at.Before(oldest) {
 			oldest = at
