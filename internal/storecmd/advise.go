@@ -41,7 +41,7 @@ func (c *adviceTrace) options(trace io.Reader) (*kv.AdviceOptions, error) {
 	return o, nil
 }
 
-// traceSuffix makes the name of the trace beside a directory.
+// traceSuffix makes the name of the trace next to a directory.
 const traceSuffix = ".trace"
 
 // file returns the name of the trace.
@@ -85,7 +85,7 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 
 type adviseCommand struct{ adviceTrace }
 
-// Help is what --help says beside the flags.
+// Help is what --help says in addition to the flags.
 func (adviseCommand) Help() string {
 	return "The store is opened for reading, and nothing of it is changed: no program may be writing to a directory " +
 		"meanwhile. A program that writes has the same of its live traffic, by kv.DB.Advise. siftkv apply carries " +

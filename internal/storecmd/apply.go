@@ -21,7 +21,7 @@ type applyCommand struct {
 	DryRun  bool   `help:"Say what would be done, and do nothing."`
 }
 
-// Help is what --help says beside the flags.
+// Help is what --help says in addition to the flags.
 func (c applyCommand) Help() string {
 	return "The settings are written to the file SIFTKV-OPTIONS of the store, with those that it was last opened " +
 		"with: siftkv's own commands take them from there. A program has its options in its code: take the text " +

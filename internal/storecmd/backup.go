@@ -22,7 +22,7 @@ type backupCommand struct {
 	Verify cli.File `placeholder:"FILE" help:"${verify}"`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (backupCommand) Help() string {
 	return "The store may be in use: a program that writes to it goes on, and its directory need not be writable. " +
 		"The backup then has every write up to one moment. Two such backups of a store that has flushed nothing " +
@@ -59,7 +59,7 @@ func (c *backupCommand) backUp(ctx context.Context, p *program, db *kv.DB, since
 	}
 	_, total := size(db)
 	if !since.IsZero() {
-		total = 0 // nobody knows yet what came since
+		total = 0 // it is not known yet what came since
 	}
 	m := p.meter("backup", total)
 	mark, err := db.BackupContext(ctx, io.MultiWriter(out, m), since)
@@ -105,7 +105,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 	return b.print(p, p.out)
 }
 
-// settle gives the stream and its mark their names, and says so, after a backup that
+// settle gives the stream and its mark their names, and prints them, after a backup that
 // ended with err.
 func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMark, bytes int64, err error) error {
 	if errors.Is(err, syscall.EPIPE) { // elsewhere that is no error
@@ -117,7 +117,7 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 	b.Since, b.Whole = backupID(parent.BackupID), err == nil
 	useful := b.id != 0 && b.id != parent.BackupID
 	name, endErr := out.end(err == nil, useful)
-	if endErr != nil { // nobody knows what is in the file: no mark is better than a wrong one
+	if endErr != nil { // the file's content is unknown: no mark is better than a wrong one
 		return errors.Join(err, endErr)
 	}
 	markName := c.Mark

@@ -14,7 +14,7 @@ type cloneCommand struct {
 	Checkpoint string `placeholder:"NAME" help:"Begin as this checkpoint is: the same as checkpoint=NAME in the URL."`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (cloneCommand) Help() string {
 	return "The clone begins as the branch is now in the object store, or as the checkpoint is. No file is copied, " +
 		"and programs that write go on. A URL with branch=NAME opens it: it is a store of its own, with its own " +
@@ -80,7 +80,7 @@ func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// family calls f with all branches of a store. Its URL must name none.
+// family calls f with a store for commands on all branches. Its URL must name none.
 func (d *Dir) family(ctx context.Context, p *program, f func(*kv.Objects) error) error {
 	if err := d.Dir.inObjects(); err != nil {
 		return err
@@ -100,7 +100,7 @@ type dropBranchCommand struct {
 	Name string `arg:"" help:"Name of the branch."`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (dropBranchCommand) Help() string {
 	return "Deletes, and asks nothing: what was written to the branch since it was cloned, and the branch's " +
 		"checkpoints. Files that it shares with its parent stay there. Its writer is fenced, and its readers find " +

@@ -16,7 +16,7 @@ import (
 
 type statsCommand struct{ Dir }
 
-// Run prints the shape of the store, as far as it can be read.
+// Run prints the shape of the readable part of the store.
 func (c *statsCommand) Run(ctx context.Context, p *program) error {
 	if c.Dir.Dir.remote() {
 		s, err := p.surveyObjects(ctx, c.Dir.Dir, survey.Take, survey.Options{})
@@ -56,7 +56,7 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	return fmt.Errorf("%w: %d places; run: %s", errDamage, len(s.Damage), repair)
 }
 
-// verify checks a store, and shows how far it is.
+// verify checks a store, and shows its progress.
 func (p *program) verify(ctx context.Context, l Location) (*survey.Store, error) {
 	step, end := p.progress()
 	defer end()

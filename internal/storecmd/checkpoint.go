@@ -16,7 +16,7 @@ type checkpointCommand struct {
 	Out string `arg:"" help:"${checkpoint_out}"`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (checkpointCommand) Help() string {
 	return "A directory may be in use: while a program writes to it, or if it cannot be written to, the checkpoint " +
 		"is a copy without links, of every write up to one moment. " +
@@ -80,7 +80,7 @@ func (d *Dir) branch(ctx context.Context, p *program, f func(*kv.Objects) error)
 	return d.objects(ctx, p, f)
 }
 
-// objects calls f with a store in an object store, which nobody opens.
+// objects calls f with a store in an object store, without opening it.
 func (d *Dir) objects(ctx context.Context, p *program, f func(*kv.Objects) error) error {
 	o, err := p.objects(ctx, d.Dir, false)
 	if err != nil {
@@ -175,7 +175,7 @@ type dropCheckpointCommand struct {
 	Name string `arg:"" help:"Name of the checkpoint."`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (dropCheckpointCommand) Help() string {
 	return "Nothing is asked. Files that neither the branch nor another checkpoint or clone needs are deleted by the " +
 		"branch's writer, the next time that it deletes any. Clones of the checkpoint keep what they need; whoever " +

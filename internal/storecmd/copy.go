@@ -16,7 +16,7 @@ type copyCommand struct {
 	SkipVerify bool     `help:"${copy_skip}"`
 }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (copyCommand) Help() string {
 	return "The copy has all that was written before, as of one moment, in the files that the source has: with its " +
 		"filters and its compression. Of a store in an object store whose writer has its log on a local disk it has " +
@@ -97,7 +97,7 @@ func (c *copyCommand) copy(ctx context.Context, p *program, db *kv.DB) (sent *co
 	return sent, c.outcome(err, backup, sum)
 }
 
-// errNotWanted ends a backup whose restore has ended.
+// errNotWanted ends a backup after its restore has ended.
 var errNotWanted = errors.New("the copy has ended")
 
 // outcome returns why a copy broke off: what came first, of what three goroutines say.

@@ -22,7 +22,7 @@ type item struct {
 	Kind   string  `json:"kind,omitempty"`
 	Key    any     `json:"key,omitempty"`
 	Value  any     `json:"value,omitempty"`
-	Apart  any     `json:"apart,omitempty"` // where a value is that lies apart, in place of the value
+	Apart  any     `json:"apart,omitempty"` // where a blob value is, in place of the value
 	End    any     `json:"end,omitempty"`   // of a range delete; absent: no bound
 	What   string  `json:"what,omitempty"`
 	Data   any     `json:"data,omitempty"`

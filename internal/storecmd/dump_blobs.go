@@ -13,7 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// printHandle prints an entry whose value lies apart: where, in place of it. Offset is that of its record in a log;
+// printHandle prints an entry with a blob value: the place instead of the value. Offset is that of its record in a log;
 // nil: it is in none.
 func (p *program) printHandle(offset *int64, k base.InternalKey, h blob.Handle, expiry uint64) error {
 	file := manifest.FileName(manifest.FileBlob, h.File)

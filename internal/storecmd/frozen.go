@@ -99,8 +99,8 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 	return survey.Outlived(damage, names)
 }
 
-// openFile opens a file of the disk, or one of a store in an object store, whose name ends the URL's path. It returns
-// the name that it has in messages.
+// openFile opens a file of the disk, or one of a store in an object store; the URL's path ends with its name. It
+// returns its name for messages.
 func (p *program) openFile(ctx context.Context, name cli.File) (vfs.ReadFile, string, error) {
 	l := Location(name)
 	if !l.remote() {

@@ -8,7 +8,7 @@ import (
 
 type gcCommand struct{ Dir }
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (gcCommand) Help() string {
 	return "Deletes files and log entries that earlier writers of the branch have left behind, if they have not been " +
 		"needed for ten minutes. Programs that read and write go on. Writers do the same with their first write: " +

@@ -47,7 +47,7 @@ func (p *program) copyValue(db *kv.DB, key []byte) error {
 	return errors.Join(err, r.Close())
 }
 
-// A valueWriter has no error: the buffer keeps it, and whoever prints what is left in it tells.
+// A valueWriter returns no error: the buffer keeps it, and flushing that reports it.
 type valueWriter struct{ w io.Writer }
 
 func (v valueWriter) Write(b []byte) (int, error) {
@@ -103,7 +103,7 @@ func (c *putCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// value returns what is to be stored; or, if it is longer than Set takes, the file to read it from.
+// value returns the value; or, if it is longer than Set takes, the file to read it from.
 func (c *putCommand) value(ctx context.Context, p *program) (value []byte, long *streams, err error) {
 	switch {
 	case c.Value != nil && c.From != "":

@@ -16,8 +16,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A Location is an argument that names a store: a directory, or the URL of an object store, whose parameters may
-// name a branch and a checkpoint. A directory whose name looks like a URL is written with ./ before it. Its text, for
+// A Location is an argument that names a store: a directory, or the URL of an object store. The URL's parameters may
+// name a branch and a checkpoint. A directory with a name like a URL is written with ./ before it. Its text, for
 // people, has no credentials.
 type Location string
 
@@ -53,7 +53,7 @@ type Opener func(ctx context.Context, url string) (objstore.Store, error)
 // WrongURL returns the error of a URL that is none: the command line is wrong.
 func WrongURL(err error) error { return usagef("%w", err) }
 
-// Openers are what opens object stores, by the scheme of their URLs, beside dir://.
+// Openers open object stores, by the scheme of their URLs, in addition to dir://.
 type Openers map[string]Opener
 
 // elsewhere says which program opens the URLs of a scheme.
@@ -63,7 +63,7 @@ var elsewhere = map[string]string{
 }
 
 // objects opens the object store of a location, for the branch and the checkpoint that it names. All requests end with
-// the context. One in a directory that is not there is made if create is set. Whoever calls it closes the Store.
+// the context. One in a directory that is not there is made if create is set. The caller closes the Store.
 func (p *program) objects(ctx context.Context, l Location, create bool) (*kv.Objects, error) {
 	a, err := l.address()
 	if err != nil {
@@ -105,7 +105,7 @@ func openDir(path string, create bool) (objstore.Store, error) {
 	return objstore.OpenDir(path)
 }
 
-// interruptible is an object store whose requests end with a context, whoever makes them.
+// interruptible is an object store; all of its requests end with a context too.
 type interruptible struct {
 	objstore.Store
 	ctx context.Context

@@ -18,7 +18,7 @@ func (p *program) printJSON(v any) { _ = encodeJSON(p.out, v, "") }
 // indentJSON prints the object that is the whole output.
 func (p *program) indentJSON(v any) { _ = encodeJSON(p.out, v, "  ") }
 
-// printed returns what has kept the output from being written: who prints much asks.
+// printed returns the error of writing the output, for commands that print much.
 func (p *program) printed() error {
 	_, err := p.out.Write(nil)
 	return err

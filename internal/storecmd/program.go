@@ -165,8 +165,8 @@ func statusOf(err error) int {
 	return statusError
 }
 
-// gone reports whether a write failed because nobody reads on. A command that has a
-// verdict to give gives it all the same.
+// gone reports whether a write failed because the reader is gone. A command with a
+// verdict gives it all the same.
 func gone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
 // A failure is an error in JSON.

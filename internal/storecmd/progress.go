@@ -11,7 +11,7 @@ import (
 
 // A display shows the phases of a long job on a terminal. It is used by one goroutine.
 type display struct {
-	reporter *progress.Reporter // nil: nobody watches
+	reporter *progress.Reporter // nil: nothing is shown
 	phase    *progress.Phase
 	current  string // its name
 	shown    int
@@ -51,7 +51,7 @@ func (p *program) progress() (step func(phase string, done, total int), end func
 	return func(phase string, done, total int) { d.show(phase, done, total, "files") }, d.end
 }
 
-// A meter counts bytes and shows them, from the first second on.
+// A meter counts bytes and shows them, after the first second.
 type meter struct {
 	display
 	bytes int64

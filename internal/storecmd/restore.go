@@ -59,23 +59,22 @@ func (c *restoreCommand) verify(ctx context.Context, p *program, answer *restore
 	return nil
 }
 
-// restoring is one run of the command. A command that was interrupted is run again as
-// it was: streams that the directory has gone beyond are passed over, up to the one
-// that it has come to.
+// restoring is one run of the command. An interrupted command is run again unchanged: it
+// skips the streams before the one that the directory has reached.
 type restoring struct {
 	ctx    context.Context
 	p      *program
 	dir    Location
 	into   *kv.Options           // an object store; nil: the directory
 	start  manifest.RestoreState // of the directory, before the run
-	passed string                // the first stream that was passed over, until the one is found that it has come to
+	passed string                // the first stream that was skipped, until the reached one is found
 	found  bool
 	broken error  // a stream that broke off, which the next one may make good
 	id     uint64 // its backup
 	answer restoreItem
 }
 
-// begin finds out what the directory or the object store has come to.
+// begin finds out which backup the directory or the object store has reached.
 func (r *restoring) begin() (end func(), err error) {
 	if !r.dir.remote() {
 		r.start, err = manifest.Restore(vfs.OS, string(r.dir))
@@ -122,7 +121,7 @@ func (r *restoring) ended() error {
 	return r.broken
 }
 
-// at is the backup that the directory had come to before the run.
+// at is the backup that the directory had reached before the run.
 func (r *restoring) at() uint64 {
 	if r.start.Doing != 0 {
 		return r.start.Doing
@@ -130,9 +129,9 @@ func (r *restoring) at() uint64 {
 	return r.start.Done
 }
 
-// goesOn reports whether a stream is to be restored: it is the one that the
-// directory has come to, or follows it. Once one was passed over, only the former
-// counts: the others would be out of order.
+// goesOn reports whether to restore a stream: it is the one that the directory has
+// reached, or follows it. Once one was skipped, only the former counts: the others would
+// be out of order.
 func (r *restoring) goesOn(h backup.Header) bool {
 	switch {
 	case r.found || r.at() == 0 || h.BackupID == r.at():

@@ -26,13 +26,13 @@ type Dir struct {
 // takesOver is for commands that open a store to write to it.
 type takesOver struct{}
 
-// Help is what --help of the command says beside its flags.
+// Help is what --help of the command says in addition to its flags.
 func (takesOver) Help() string {
 	return "In an object store the command takes the store over: a program that writes to it is fenced, and has to " +
 		"open it again."
 }
 
-// read opens a view of the store for the time of a call: beside its writer, and where nothing may be written.
+// read opens a view of the store for the time of a call: also while a writer has it, or if nothing may be written.
 func (d *Dir) read(ctx context.Context, p *program, f func(db *kv.DB) error) error {
 	if d.Dir.remote() {
 		return d.with(ctx, p, &kv.Options{ReadOnly: true}, false, f)
@@ -65,8 +65,8 @@ func (d *Dir) writeWith(ctx context.Context, p *program, o *kv.Options, f func(d
 	return d.with(ctx, p, o, false, f)
 }
 
-// writeOrRead opens the store for writing, which settles what is in its log, and calls f. If a program writes to it, or
-// its directory cannot be written to, it calls view with a view of it. So it does in an object store.
+// writeOrRead opens the store for writing, which replays its log, and calls f. If a program writes to it, or its
+// directory cannot be written to, or it is in an object store, it calls view with a view of it.
 func (d *Dir) writeOrRead(ctx context.Context, p *program, f, view func(db *kv.DB) error) error {
 	if d.Dir.remote() {
 		return d.read(ctx, p, view)
@@ -140,8 +140,7 @@ func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create
 	return using(f)(db, nil)
 }
 
-// stored returns the options that the store was last opened with, as far as they are known: in an object store they
-// are not.
+// stored returns the known options that the store was last opened with: in an object store there are none.
 func (l Location) stored() *kv.Options {
 	if l.remote() {
 		return &kv.Options{}
