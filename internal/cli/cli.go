@@ -39,11 +39,10 @@ type Program struct {
 	Stdout, Stderr    io.Writer
 }
 
-// Parse reads a command line into commands, a pointer to a struct with kong's tags.
-// What it returns is to be run: the command's Run method may ask for the context and
-// for what is in bind. It returns nil if --help or --version was asked for and has been answered.
-// An error is a UsageError, which names what was probably meant and says where to look,
-// or one of writing that answer.
+// Parse reads a command line into commands, a pointer to a struct with kong's tags. The caller runs
+// the result: the command's Run method may have the context and what is in bind as parameters. It
+// returns nil if it has answered --help or --version. An error is a UsageError, which names what
+// was probably meant and says where to look, or one of writing that answer.
 func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind ...any) (*kong.Context, error) {
 	answered := false
 	parser, err := kong.New(commands,
@@ -88,7 +87,7 @@ type answerError struct{ err error }
 
 func (e *answerError) Error() string { return e.err.Error() }
 
-// unanswered marks an error; that nobody reads the answer is none.
+// unanswered marks an error; an answer without a reader is none.
 func unanswered(err error) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Helps returns an option of kong. A command or a flag whose help is ${NAME} and nothing else gets the text of that
-// name, which may contain variables of kong. Long texts are no variables themselves: for each flag, kong goes over
-// what all variables say.
+// Helps returns an option of kong. A command or a flag with the help ${NAME} and nothing else gets the text of that
+// name, which may contain variables of kong. Long texts are no variables themselves: for each flag, kong goes over what
+// all variables say.
 func Helps(texts map[string]string) kong.Option {
 	fill := func(help *string, tag *kong.Tag) {
 		name := strings.TrimSuffix(strings.TrimPrefix(*help, "${"), "}")

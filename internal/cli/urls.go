@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A URL may hold credentials, although none of the project's programs takes any from it: somebody pasted
-// it with them. So what is printed of a URL is what stands before its parameters, without its user, and the
-// parameters that name a branch or a checkpoint.
+// A URL may hold credentials, if it was pasted with them, although no program of the project takes any from it. So only
+// the part before its parameters is printed, without its user, and the parameters that name a branch or a checkpoint.
 
 var (
 	urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+://`)
@@ -20,15 +19,15 @@ var (
 // DirScheme begins the URL of a directory that is an object store: what follows is a path as it is, and parameters.
 const DirScheme = "dir"
 
-// BranchParameter and CheckpointParameter are the parameters of a store's URL that say which branch is meant, and
-// which of its checkpoints. They are siftkv's own: whoever opens the object store is not given them.
+// BranchParameter and CheckpointParameter are the parameters of a store's URL that say which branch is meant, and which
+// of its checkpoints. They are siftkv's own: the opener of the object store does not get them.
 const (
 	BranchParameter     = "branch"
 	CheckpointParameter = "checkpoint"
 )
 
 // CutParameters splits a URL before its parameters, which begin with ? or #. Those of a directory follow the last ?,
-// and have a = and no /: a directory whose name looks so is written with a / at its end.
+// and have a = and no /: a directory with such a name is written with a / at its end.
 func CutParameters(url string) (address, parameters string) {
 	at := strings.IndexAny(url, "?#")
 	if Scheme(url) == DirScheme {

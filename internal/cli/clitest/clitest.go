@@ -1,5 +1,5 @@
-// Package clitest runs a program of the project as a process in the program's own
-// tests: with arguments of any bytes, outputs that are full or that nobody reads,
+// Package clitest runs a program of the project as a process in the program's own tests.
+// It can give it arguments of any bytes, outputs that are full or have no reader,
 // signals, and the rights of another user. The test binary is the program.
 package clitest
 
@@ -58,7 +58,7 @@ type Process struct {
 	// Full lets no file grow beyond FileSize bytes, as on a disk that is full.
 	Full     bool
 	FileSize int
-	// Nobody takes the rights of root away, to whom permissions do not apply.
+	// Nobody takes the rights of root away; permissions do not apply to root.
 	Nobody bool
 	// Nohup has hangups ignored, as nohup does.
 	Nohup bool
@@ -95,7 +95,7 @@ func RunWell(t *testing.T, args ...string) string {
 	return r.Stdout
 }
 
-// NobodyID is the user, and the group, who own nothing.
+// NobodyID is the user, and the group, that own nothing.
 const NobodyID = 65534
 
 // Command returns the process for a test that starts it, watches it and waits for it.
@@ -109,7 +109,7 @@ func (p *Process) Command(t *testing.T) *exec.Cmd {
 		cmd.Env = append(cmd.Env, fileSize+"="+strconv.Itoa(p.FileSize))
 	}
 	if p.Nobody && os.Geteuid() == 0 {
-		// The directories of the binary are not open to everybody, the binary is.
+		// Other users can read the binary, but not its directories.
 		cmd.Path = "/proc/self/exe"
 		runAs(cmd, NobodyID)
 	}

@@ -14,9 +14,9 @@ var (
 	idText    = regexp.MustCompile(`^([0-9a-f]{16})?$`)
 )
 
-// RequireJSON asserts that an output is one JSON object or several, that all fields are
-// named in one way, that ids and hashes are strings, and that no integer is beyond 2^53,
-// where readers that compute in floating point would round it. It returns the objects.
+// RequireJSON asserts that an output is one JSON object or several, with fields named in
+// one way, and ids and hashes as strings. No integer may be beyond 2^53, where readers
+// that compute in floating point would round it. It returns the objects.
 func RequireJSON(t *testing.T, output string) []map[string]any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(output))

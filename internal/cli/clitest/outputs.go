@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FullDevice returns a device that is full: every write to it fails. It belongs to the
-// test where the user may make one, so that a program that replaces it does no harm;
-// who may not make one cannot replace that of the system either.
+// FullDevice returns a device that is full: every write to it fails. If the user may make
+// one, it belongs to the test, so that a program that replaces it does no harm. Otherwise
+// the user cannot replace that of the system either.
 func FullDevice(t *testing.T) string {
 	t.Helper()
 	const major, minor = 1, 7
@@ -46,7 +46,7 @@ func FullOutput(t *testing.T) *os.File {
 	return f
 }
 
-// ClosedPipe is a standard output whose reader has gone.
+// ClosedPipe is a standard output without a reader.
 func ClosedPipe(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()

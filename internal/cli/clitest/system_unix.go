@@ -18,7 +18,7 @@ func runAs(cmd *exec.Cmd, id uint32) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
 }
 
-// makeDevice makes a character device that everybody may read and write.
+// makeDevice makes a character device that all users may read and write.
 func makeDevice(name string, major, minor int) error {
 	return syscall.Mknod(name, syscall.S_IFCHR|0o666, major<<8|minor)
 }

@@ -1,10 +1,10 @@
 // Package outfile writes the files that a program is asked to write its results to.
 //
-// A file is replaced whole or not at all: what it had stays until the new contents are
-// on the disk, so that a full disk costs nothing. A file that may be written to but not
-// replaced is written over then: one that a container has mounted, or another user's, who
-// is to keep it. What is no regular file (a device, a pipe, a terminal) is written
-// through, and stays what it is. Of a symbolic link, the file that it points to is written.
+// A file is replaced whole or not at all: what it had stays until the new contents are on the disk,
+// so that a full disk costs nothing. A file that may be written to but not replaced is overwritten
+// then: one that a container has mounted, or one that another user must keep. What is no regular
+// file (a device, a pipe, a terminal) is written through, and stays what it is. Of a symbolic link,
+// the file that it points to is written.
 package outfile
 
 import (
@@ -154,8 +154,8 @@ func standard(info fs.FileInfo) *os.File {
 	return nil
 }
 
-// temporary creates the file that is to take the place of the target, beside it and
-// with its owner and permissions.
+// temporary creates the file that will replace the target, in the same directory and with
+// its owner and permissions.
 func (t *target) temporary() (*os.File, error) {
 	const tries = 100
 	var f *os.File
@@ -176,9 +176,9 @@ func (t *target) temporary() (*os.File, error) {
 	return f, nil
 }
 
-// replace gives the target the contents of a file beside it, which goes. If the target could
-// be neither replaced nor written over, the file stays, and the error, which calls the target by
-// the name that was asked for, says where it is: the contents may have taken an hour.
+// replace gives the target the contents of a file next to it, and removes that. If the target can
+// be neither replaced nor overwritten, the file stays, because the contents may have taken an hour.
+// The error names the file, and the target as asked.
 func (t *target) replace(by, asked string) error {
 	var err error
 	if !t.over {

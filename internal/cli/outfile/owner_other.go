@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// giveTo does nothing: who creates a file where another was has no more rights than the
+// giveTo does nothing: a new file in place of another has no more rights than the
 // directory gives.
 func giveTo(*os.File, fs.FileInfo) bool { return true }

@@ -1,6 +1,6 @@
-// Package progress tells a person who waits what is going on: one bar per phase
-// on a terminal, one line per finished phase elsewhere. It writes to standard
-// error only, so that standard output stays the result.
+// Package progress shows a waiting user what is going on: one bar per phase on a
+// terminal, one line per finished phase elsewhere. It writes to standard error only, so
+// that standard output stays the result.
 package progress
 
 import (
