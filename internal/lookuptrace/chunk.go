@@ -13,8 +13,8 @@ type chunk struct {
 // newChunk returns a chunk with room for a whole frame.
 func newChunk() *chunk { return &chunk{data: make([]byte, 0, frameSize)} }
 
-// begin begins a record of at most so many bytes beside its time, which is not before that of the
-// last one. It reports false, and appends nothing, if there is no room.
+// begin begins a record of at most size bytes in addition to its time, which is not before that of
+// the last one. It reports false, and appends nothing, if there is no room.
 func (c *chunk) begin(at uint64, size int) bool {
 	if c.count == 0 {
 		c.data = c.data[:frameHeaderSize+chunkHeaderSize]
@@ -42,9 +42,8 @@ func (c *chunk) add(at uint64, key []byte, size int, bits uint64) bool {
 	return true
 }
 
-// addScan appends a scan that ended at a time not before that of the last one, and whose bounds
-// have keys or hashes as the trace does. It reports false, and appends nothing, if there
-// is no room.
+// addScan appends a scan that ended at a time not before that of the last one. Its bounds must have
+// keys or hashes as the trace does. It reports false, and appends nothing, if there is no room.
 func (c *chunk) addScan(at uint64, s *Scan, keys bool) bool {
 	if !c.begin(at, 5*binary.MaxVarintLen64+s.Start.stored(keys)+s.End.stored(keys)) {
 		return false

@@ -16,8 +16,8 @@ import (
 //	12  flags     u32      1: records have keys; 0: hashes in their place
 //	16  id        u64      a random number of the trace
 //	24  start     i64      wall clock at the beginning, microseconds since 1970 UTC
-//	32  one in    u32      lookups of one key in so many were recorded, and scans that
-//	                       begin at one key in so many; at least 1
+//	32  one in    u32      n, at least 1: lookups of one key in n were recorded, and
+//	                       scans that begin at one key in n
 //	36  checksum  u32      of bytes 0..35, at place (0, 0)
 //
 // and goes on in frames:
@@ -64,8 +64,7 @@ import (
 //
 // Version 1 has no scans, and an end of 16 bytes.
 //
-// A trace without an end is that of a process that was killed, or of one that is
-// still recording.
+// A trace without an end is of a process that was killed, or is still recording.
 
 const (
 	magic      = "SIFTTRC\n"
@@ -122,7 +121,7 @@ type Header struct {
 	ID      uint64
 	Start   time.Time // to the microsecond
 	Keys    bool      // records have keys, not hashes
-	OneIn   uint32    // lookups of one key in so many were recorded
+	OneIn   uint32    // lookups of one key in OneIn were recorded
 }
 
 func (h Header) encode() []byte {
@@ -159,7 +158,7 @@ func decodeHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// sealFrame fills the header of a frame, whose payload follows it, for an offset.
+// sealFrame fills the header of a frame for an offset. The payload must follow the header.
 func sealFrame(frame []byte, kind byte, id, offset uint64) {
 	payload := frame[frameHeaderSize:]
 	binary.LittleEndian.PutUint32(frame, uint32(len(payload)))

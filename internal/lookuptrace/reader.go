@@ -39,7 +39,7 @@ type Reader struct {
 	lookups uint64
 	scans   uint64
 	dropped uint64
-	err     error // what Next returned, and returns from now on
+	err     error // what Next returned, and returns again
 }
 
 // NewReader reads the header of a trace. The name is that of the file, for errors,
@@ -77,10 +77,10 @@ const MagicSize = len(magic)
 // Header says how the trace was made.
 func (t *Reader) Header() Header { return t.header }
 
-// Dropped returns how many lookups and scans are known to lack, from what was read so far.
+// Dropped returns how many lookups and scans are known to be missing, by what was read.
 func (t *Reader) Dropped() uint64 { return t.dropped }
 
-// Scans returns how many scans were read so far.
+// Scans returns the number of scans that were read.
 func (t *Reader) Scans() uint64 { return t.scans }
 
 // Next returns the next lookup in the order of the file; times ascend within a

@@ -36,7 +36,7 @@ const (
 // Options say what a Recorder records.
 type Options struct {
 	Keys  bool   // keys, not hashes
-	OneIn uint32 // lookups of one key in so many, and scans from one; 0 is 1
+	OneIn uint32 // lookups of one key in OneIn, and scans from such keys; 0 is 1
 }
 
 // Stats are what a Recorder has done.
@@ -113,10 +113,9 @@ func Mix(hash uint64) uint64 { return hash * mixer }
 // Most returns the largest mixed hash of what is recorded.
 func (r *Recorder) Most() uint64 { return r.most }
 
-// Record notes a lookup of a key, whose hash says whether it is one of those that are
-// recorded: all lookups of a key are, or none. It does not keep the key, allocates
-// nothing and does not wait. It may be called by several goroutines, during and after
-// Close too.
+// Record notes a lookup of a key. The hash decides whether the key is recorded: all
+// lookups of a key are, or none. It does not keep the key, allocates nothing and does not
+// wait. It may be called by several goroutines, during and after Close too.
 func (r *Recorder) Record(key []byte, hash uint64, found, value bool) {
 	if !r.Wants(hash) {
 		return
@@ -131,7 +130,7 @@ func (r *Recorder) Record(key []byte, hash uint64, found, value bool) {
 	size := len(key)
 	var word [hashSize]byte
 	if !r.header.Keys {
-		hash = maphash.Bytes(r.secret, key) // from here on: which frame it is in must not tell of the other
+		hash = maphash.Bytes(r.secret, key) // also below: the frame must not give away the other hash
 		binary.LittleEndian.PutUint64(word[:], hash)
 		key = word[:]
 	}
@@ -168,8 +167,8 @@ func (r *Recorder) lock(hash uint64) *shard {
 	return nil
 }
 
-// nextChunk hands a chunk of a locked shard over, if there is one, and returns an empty one in its place.
-// If there is none, it counts what was to be recorded as dropped and returns nil.
+// nextChunk hands a chunk of a locked shard over, if there is one, and returns an empty one in its place. If there is
+// none, it counts the record as dropped and returns nil.
 func (r *Recorder) nextChunk(s *shard, kind int) *chunk {
 	if s.chunks[kind] != nil {
 		r.full <- s.chunks[kind]
@@ -189,9 +188,8 @@ func (r *Recorder) nextChunk(s *shard, kind int) *chunk {
 // kindOf is the type of a frame of each kind.
 var kindOf = [numKinds]byte{typeLookups, typeScans}
 
-// RecordScan notes a scan, whose bounds have keys, whatever the trace has, and whose time is not
-// set. The hash, of where it starts, says whether it is one of those that are recorded. For the rest
-// it is as Record.
+// RecordScan notes a scan. Its bounds have keys, whatever the trace has, and its time is not set.
+// The hash, of where it starts, decides whether it is recorded. Otherwise it is as Record.
 func (r *Recorder) RecordScan(scan *Scan, hash uint64) {
 	if !r.Wants(hash) {
 		return
@@ -310,7 +308,7 @@ func (r *Recorder) write(data []byte) {
 	r.bytes.Add(uint64(len(data)))
 }
 
-// Stats returns what has been written so far. After Close it is final.
+// Stats returns what has been written. After Close it is final.
 func (r *Recorder) Stats() Stats {
 	return Stats{Recorded: r.recorded.Load(), Scans: r.scans.Load(), Dropped: r.dropped.Load(), Bytes: r.bytes.Load()}
 }

@@ -65,7 +65,7 @@ func (b *Bound) append(dst []byte, keys bool) []byte {
 	return binary.LittleEndian.AppendUint64(dst, b.Hash)
 }
 
-// decodeScan takes a scan, but for its time, from the bytes of a frame.
+// decodeScan takes a scan, except its time, from the bytes of a frame.
 func decodeScan(data []byte, keys bool) (s Scan, rest []byte, err error) {
 	what, data, ok := uvarint(data, scanBits)
 	if !ok {
