@@ -35,7 +35,7 @@ func (s *Sampler) dropOldest(total uint64) {
 // dropScans drops the older half of the scans.
 func (s *Sampler) dropScans() { s.keepScans(s.scans[(len(s.scans)+1)/2:]) }
 
-// keepScans drops all but some of the scans, which may be where they are.
+// keepScans drops all scans except kept, which may alias s.scans.
 func (s *Sampler) keepScans(kept []scan) {
 	left := copy(s.scans, kept)
 	clear(s.scans[left:])

@@ -22,17 +22,17 @@ const (
 	lookupsPerScan = 16
 	scanShare      = 1.0 / 8
 
-	// keyOverhead is what the allocation of a key takes beside its bytes, on average.
+	// keyOverhead is what the allocation of a key takes in addition to its bytes, on average.
 	keyOverhead = 8
 
 	// maxKept is what is kept of a bound of a scan, in bytes, if there is room for 16 such scans.
 	maxKept = 4 << 10
 
-	// leastSpacing is how many lookups there are at least for one in the sample, once it has been
-	// full: a key that is asked for all the time is left out, and many others with it.
+	// Once the sample has been full, at most one lookup in leastSpacing is in it: a key that is
+	// looked up all the time is left out, and many others with it.
 	leastSpacing = 128
 
-	// firstSteady is one in how many keys is sampled at most when old lookups go, not more keys.
+	// When old lookups go instead of keys, at most one key in firstSteady is sampled.
 	firstSteady = 256
 )
 
@@ -100,9 +100,9 @@ type scan struct {
 
 func (s *scan) bytes() int { return len(s.Start) + len(s.End) + 2*keyOverhead }
 
-// New returns a sampler that takes so many bytes, MinBytes at least. It is to see what a cache of so many blocks
-// would do; 0 is none. Total returns how many lookups there were, and is asked now and then. Lowered is called, with
-// locks held, when Most has become less.
+// New returns a sampler that takes bytes bytes, at least MinBytes. It should show what a cache of cacheBlocks blocks
+// would do; 0 is none. total returns the number of lookups, and is called now and then. lowered is called, with locks
+// held, when Most has become less.
 func New(bytes, cacheBlocks int64, total func() uint64, lowered func(most uint64)) *Sampler {
 	n := int(max(bytes, MinBytes) / budgetOfLookup)
 	rest := int(max(bytes, MinBytes)) - n*bytesPerLookup
@@ -119,7 +119,7 @@ func New(bytes, cacheBlocks int64, total func() uint64, lowered func(most uint64
 	return s
 }
 
-// Most returns the threshold: keys whose mixed hash (lookuptrace.Mix) is above it are not sampled.
+// Most returns the threshold: keys with a greater mixed hash (lookuptrace.Mix) are not sampled.
 func (s *Sampler) Most() uint64 { return s.most.Load() }
 
 // lock locks the sampler to take what has a mixed hash. It reports false if that is not sampled, or is dropped
