@@ -1,15 +1,13 @@
-// Package falsepositives remembers which keys a file was read for in vain, so that a filter's
-// false positive is paid once. A file never changes: that it has no version of a key stays true for
-// as long as it exists, and nothing invalidates it.
+// Package falsepositives remembers which keys a file was read for in vain, so that a filter's false positive is paid
+// once. A file never changes, so nothing invalidates the fact that it has no version of a key.
 //
-// A Memory is a table of slots in sets of eight. Of each slot, sixteen bits of a hash, the tag, lie
-// apart from the rest: the tags of a set are two words beside each other, so that a key that is not
-// remembered, as all keys are that a file has, costs one cache line out of a small array. Behind a
-// tag that agrees, the whole key is compared, and which table the fact is about. A hash may collide, by
-// chance or because somebody has made it: it never hides a key.
+// A Memory is a table of slots in sets of eight. Sixteen bits of a hash, the tag of a slot, are separate from the rest:
+// the tags of a set are two adjacent words. So a key that is not remembered, such as any key of the file, costs one
+// cache line of a small array. If a tag agrees, the whole key and the table are compared. So a hash collision, by
+// chance or by intent, never hides a key.
 //
-// Tables are told apart by numbers that a Memory gives out, not by the ids in their files: whoever writes a
-// file for Ingest can choose its id.
+// Tables are identified by numbers of the Memory, not by the ids in their files: the author of a file for Ingest can
+// choose its id.
 package falsepositives
 
 import (
@@ -21,7 +19,7 @@ import (
 const (
 	// SlotBytes is what a slot takes of the bytes that New is given.
 	SlotBytes = 16
-	// FactBytes is what the key in a slot takes beside that, from when it is remembered.
+	// FactBytes is what a remembered key takes in addition to its slot.
 	FactBytes = 80
 
 	// MaxKey is the length in bytes of the longest key that is remembered.
@@ -32,11 +30,11 @@ const (
 	words   = ways / lanes
 	maxUses = 3
 
-	// admitOneIn: of new facts that come to a full set, one in so many is remembered. What repeats comes in
-	// soon, and lookups that never ask twice do not pay for a memory of them.
+	// Of new facts for a full set, one in admitOneIn is remembered. Repeated facts get in soon, and keys that are
+	// looked up once cost no memory.
 	admitOneIn = 4
 
-	// forgetOneIn: with one in so many of these, those in the way lose a use.
+	// With one in forgetOneIn of these, the other facts of the set lose a use.
 	forgetOneIn = 16
 )
 
@@ -50,13 +48,13 @@ type Memory struct {
 	facts  atomic.Int64
 }
 
-// New returns a Memory with a slot for each SlotBytes of so many bytes, and eight at the least. They are
-// taken when the first fact is remembered.
+// New returns a Memory with bytes / SlotBytes slots, at least eight. They are allocated when the first fact is
+// remembered.
 func New(bytes int64) *Memory {
 	return &Memory{sets: uint64(max(bytes/(SlotBytes*ways), 1))}
 }
 
-// Most returns the most that a Memory made with so many bytes ever takes, its keys included.
+// Most returns the most that a Memory made with bytes bytes ever takes, its keys included.
 func Most(bytes int64) int64 { return int64(New(bytes).sets) * ways * (SlotBytes + FactBytes) }
 
 // Len returns how many facts are remembered.
@@ -75,8 +73,8 @@ func (m *Memory) Bytes() int64 {
 	return int64(m.sets)*ways*SlotBytes + m.facts.Load()*FactBytes
 }
 
-// NewTable returns the place for what is remembered of one more table. Whoever opens a file takes one for
-// it, and for as long as it is open: of what may have been put in its place meanwhile nothing is known.
+// NewTable returns the Table for one more file. Take a new one each time a file is opened, and use it while that is
+// open: nothing is known of a file that may have replaced it since.
 func (m *Memory) NewTable() Table {
 	if m == nil {
 		return Table{}
@@ -89,7 +87,7 @@ func (m *Memory) NewTable() Table {
 type Table struct {
 	memory *Memory
 	number uint64
-	salt   uint64 // so that nobody can choose keys that all fall into one set
+	salt   uint64 // so that keys cannot be chosen to fall into one set
 }
 
 // Remembers reports whether the table is known to have no version of key, of which hash is the hash that
@@ -116,7 +114,7 @@ func (t *Table) Remember(key []byte, hash uint64) {
 		s = m.slots.Load()
 	}
 	if s.find(t, key, hash) {
-		return // somebody else came to it at the same time
+		return // another goroutine has remembered it at the same time
 	}
 	n, tag := t.place(hash, m.sets)
 	slot, empty := s.sets[n].empty()

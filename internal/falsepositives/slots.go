@@ -19,9 +19,9 @@ func (f *fact) is(t *Table, key []byte) bool {
 	return f.about == t.about(key) && string(f.key[:len(key)]) == string(key)
 }
 
-// A set is what lookups need of eight slots whose facts are not about their keys. Fact, tag and uses are written one
-// after the other, and by several goroutines at once: where they do not agree, a fact is not found, and no
-// more, since a fact is believed for what it says itself.
+// A set is all that a lookup needs of eight slots if it finds no fact about its key. Fact, tag and uses are written one
+// after the other, and by several goroutines at once. If they do not agree, a fact is just not found: a fact names its
+// key and table itself.
 type set struct {
 	tags [words]atomic.Uint64 // lanes in each, 0: an empty slot
 
@@ -90,9 +90,9 @@ func (s *set) empty() (slot int, ok bool) {
 	return 0, false
 }
 
-// victim returns the slot that gives way: that of least use, of several the one that was filled first. What the
-// others were of use is forgotten to the extent of its own use, and otherwise a little if forget is set: what
-// repeats stays, and what has repeated, perhaps of a file that is gone, goes in the end.
+// victim returns the slot to replace: that with the fewest uses, of several the one that was filled first. The others
+// lose as many uses as it had, or one if it had none and forget is set. So facts that repeat stay, and those that no
+// longer do, perhaps of a file that is gone, go in the end.
 func (s *set) victim(forget bool) int {
 	u := s.uses.Load()
 	hand := int(u >> handAt)
