@@ -12,13 +12,14 @@ import (
 
 // Separation says which values a Writer puts into blob files. The zero value is none.
 type Separation struct {
-	From        int              // bytes from which on a value lies apart; 0: none does
+	From        int              // the least bytes of a value that is separated; 0: none is
 	TargetSize  int64            // of a blob file, in bytes; 0: there is one
 	Compression compression.Kind // of values; Snappy by default
 	ID          func(num uint64) uint64
 
-	// Victims are the blob files whose records are copied into new ones as their handles come by, as
-	// they are stored and piece by piece, from the streams that Open returns. They never change.
+	// Victims are the blob files to collect: when a handle of one is added, its record is copied
+	// into a new file, as stored and piece by piece, from the stream that Open returns. They never
+	// change.
 	Victims map[uint64]bool
 	Open    func(key []byte, h blob.Handle) (*blob.Stream, error)
 }
@@ -35,8 +36,8 @@ type blobFiles struct {
 	relocated uint64 // bytes of records that were copied
 }
 
-// maxReferred is how many bytes a table may refer to in blob files before it is full, however small it
-// is: collection moves what a table refers to, and should not have to move more for one.
+// A table that refers to maxReferred bytes in blob files is full, however small it is: blob garbage collection moves
+// all that a table refers to, and should not have to move more for one.
 const maxReferred = 1 << 30
 
 // separates reports whether a value goes into a blob file.

@@ -20,9 +20,8 @@ func (e *VictimError) Unwrap() error { return e.Cause }
 // Relocated returns how many bytes of records were copied from other blob files.
 func (w *Writer) Relocated() uint64 { return w.blobs.relocated }
 
-// relocate copies the record that an entry has a handle of, if it is in a victim, and returns the value that the entry
-// gets, which is valid until the next call. Entries come in the order of keys and, of one key, the newest first, so
-// that records do too.
+// relocate copies the record that an entry has a handle of, if it is in one of the Victims. It returns the entry's new
+// value, valid until the next call. Entries come in key order and, of one key, the newest first, so records do too.
 func (w *Writer) relocate(k base.InternalKey, value []byte) ([]byte, error) {
 	h, expiry, err := blob.HandleOf(k.Kind(), value)
 	if err != nil || !w.Apart.Victims[h.File] {

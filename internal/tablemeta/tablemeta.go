@@ -1,7 +1,6 @@
-// Package tablemeta makes the manifest's entry for a sorted file out of what the file
-// says about itself. The manifest knows no sorted files and a sorted file no manifest:
-// whoever puts one into the other does it here. A Writer writes the files of a flush or a
-// compaction and returns their entries.
+// Package tablemeta makes the manifest's entry for a sorted file from what the file says
+// about itself. Neither package manifest nor package sstable knows the other. A Writer
+// writes the files of a flush or a compaction and returns their entries.
 package tablemeta
 
 import (
@@ -13,9 +12,9 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Of returns the entry for the file with this number. Its bounds span the keys and
-// the file's range tombstones, which may come in any order. It keeps the keys of
-// info, which must not change from then on, and nothing of tombs.
+// Of returns the entry for the file with this number. Its bounds span the keys and the
+// file's range tombstones, which may come in any order. It keeps the keys of info, which
+// must not change afterwards, and nothing of tombs.
 func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
 	t := manifest.Table{
 		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,

@@ -6,11 +6,11 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// maxTombstoneBytes bounds the range tombstones of a table that may be cut, in bytes: whoever
-// opens the table reads all of them.
+// maxTombstoneBytes bounds the range tombstones of a table that may be cut, in bytes: opening the
+// table reads all of them.
 const maxTombstoneBytes = 1 << 20
 
-// tombstoneOverhead is what a range tombstone takes in a file beside its keys.
+// tombstoneOverhead is what a range tombstone takes in a file in addition to its keys.
 const tombstoneOverhead = 16
 
 func tombstoneBytes(t rangedel.Tombstone) int64 {
@@ -48,8 +48,8 @@ func (a *tombstoneTally) add(user []byte) { a.last, a.any = append(a.last[:0], u
 // reset begins a table.
 func (a *tombstoneTally) reset() { a.bytes, a.any = 0, false }
 
-// cut returns how many of tombs, which are those from the open table's start on, the table
-// takes: the rest, which has none of the table's entries, goes into tables of its own.
+// cut returns how many of tombs, which begin at the open table's start, the table takes.
+// The rest, which covers none of the table's entries, goes into tables of its own.
 func (a *tombstoneTally) cut(tombs []rangedel.Tombstone, most int64) int {
 	sum := int64(0)
 	for i, t := range tombs {

@@ -14,11 +14,10 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Writer writes the tables of a flush or compaction: one after the other,
-// each cut between two user keys, so that all versions of a key are in one table.
-// Range tombstones are cut where the tables are. Values that lie apart go into blob files as they
-// come, without regard to where tables are cut. Call order: Add* Finish, or
-// Abort at any time.
+// A Writer writes the tables of a flush or compaction: one after the other, each cut between two
+// user keys, so that all versions of a key are in one table. Range tombstones are cut where the
+// tables are. Separated values go into blob files as they come, without regard to where tables are
+// cut. Call order: Add* Finish, or Abort at any time.
 type Writer struct {
 	FS         vfs.FS
 	Dir        string
@@ -114,8 +113,8 @@ func (w *Writer) open() error {
 	return nil
 }
 
-// close finishes the open table, whose span ends before end (nil: no bound). Tombstones
-// behind its last entry that are too many for it go into tables of their own.
+// close finishes the open table. Its span ends before end (nil: no bound). Tombstones
+// after its last entry that are too many for it go into tables of their own.
 func (w *Writer) close(end []byte) error {
 	tombs := w.Tombstones.Clip(nil, w.start, end)
 	for w.TargetSize > 0 && len(tombs) > 0 {
