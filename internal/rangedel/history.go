@@ -10,17 +10,16 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A History is the range tombstones of a memtable, as of every sequence number. It is
-// immutable and safe for concurrent use: Add returns the next one, which shares all but
-// O(log n) of it. A nil History is empty.
+// A History is the range tombstones of a memtable, as of every sequence number. It is immutable and
+// safe for concurrent use: Add returns the next one, which shares all of it except O(log n). A nil
+// History is empty.
 //
 // It is a tree of spans that do not overlap, each with the newest tombstone over it. A new
-// tombstone takes the place of all that it covers; what it covers hangs under it, for
-// readers of the time before. So n tombstones take O(n) memory, however they are nested,
-// and a reader of the present one search.
+// tombstone replaces all that it covers; that hangs under it, for readers of earlier states. So n
+// tombstones take O(n) memory, in any nesting, and a reader of the newest state does one search.
 //
-// Add notes a tombstone; the first reader puts it into the tree, with all that were noted
-// before. A tree that takes many at once copies each of its nodes once, and not once for each.
+// Add notes a tombstone; the first reader puts it into the tree, with all that were noted before.
+// Adding many at once copies each node once, not once for each.
 type History struct {
 	base    *node                // without the newest tombstones
 	pending int                  // how many those are
@@ -123,8 +122,8 @@ func (h *History) build() *node {
 	return root
 }
 
-// stack puts n on top of one node. A range that is deleted again and again, or a queue
-// whose head is, makes a stack of them, and a reader of long ago has to go down all of it:
+// stack puts n on top of one node. A range, or the head of a queue, that is deleted again
+// and again makes a stack of them. A reader of an old state has to go down all of it;
 // jumps take it down in O(log n) (E. Myers, "An applicative random-access stack", 1983).
 // What is outside of a node on the way has nothing under it either.
 func (n *node) stack(m *node) {

@@ -85,7 +85,7 @@ func groups(ts []Tombstone) iter.Seq[[]Tombstone] {
 	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
 	for i := range ts {
 		if ts[i].Start == nil {
-			ts[i].Start = []byte{} // from here on nil is an end without a bound
+			ts[i].Start = []byte{} // below, nil is an end without a bound
 		}
 	}
 	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })

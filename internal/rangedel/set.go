@@ -72,8 +72,8 @@ func (s *Set) end(i int) []byte {
 	return s.keys[p.end : p.end+uint64(p.endLen) : p.end+uint64(p.endLen)]
 }
 
-// newestAt returns the largest sequence number at or below at of the fragment whose
-// first tombstone is i, or 0. Most readers want the first; one of long ago takes O(log n)
+// newestAt returns the largest sequence number at or below at of the fragment that begins
+// with tombstone i, or 0. Most readers want the first; one of an old state takes O(log n)
 // down a range that is deleted again and again.
 func (s *Set) newestAt(i int, at base.SeqNum) base.SeqNum {
 	if s.parts[i].seq <= at {
@@ -225,7 +225,7 @@ func NewBuilder(keys []byte, n int) *Builder {
 	return &Builder{set: Set{keys: keys, parts: make([]part, 0, n)}}
 }
 
-// Add adds a tombstone, whose keys it copies.
+// Add adds a tombstone; it copies the keys.
 func (b *Builder) Add(t Tombstone) error {
 	if err := b.check(t); err != nil {
 		return err
@@ -234,8 +234,8 @@ func (b *Builder) Add(t Tombstone) error {
 	return nil
 }
 
-// AddAt adds a tombstone whose start is keys[start:startEnd] and whose end is
-// keys[end:endEnd]; with end NoEnd it has no bound.
+// AddAt adds a tombstone from keys[start:startEnd] to keys[end:endEnd]; with end NoEnd it
+// has no upper bound.
 func (b *Builder) AddAt(start, startEnd, end, endEnd int, seq base.SeqNum) error {
 	p := part{start: uint64(start), startLen: uint32(startEnd - start), endLen: noEnd, seq: seq}
 	t := Tombstone{Start: b.set.keys[start:startEnd], Seq: seq}
