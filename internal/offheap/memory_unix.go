@@ -12,8 +12,8 @@ import (
 // hugePage is what the region is aligned to, so that large pages fit into it.
 const hugePage = 2 << 20
 
-// minHuge is the region from which on large pages are asked for: a small cache of
-// few blocks should not cost a large page.
+// Large pages are requested for regions of at least minHuge bytes: a small cache of few
+// blocks should not cost a large page.
 const minHuge = 32 << 20
 
 // reserve returns size zeros that are no part of the Go heap, and what unreserve wants to
@@ -53,8 +53,8 @@ func unreserve(mapping []byte) {
 	_ = unix.Munmap(mapping)
 }
 
-// discard gives the memory of the pages that lie in mem back to the system. Their
-// content is lost.
+// discard returns the memory of the whole pages in mem to the system. Their content is
+// lost.
 func discard(mem []byte) {
 	page := uintptr(unix.Getpagesize())
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % page

@@ -1,9 +1,8 @@
 // Package offheap keeps large memory outside the Go heap. The collector neither scans it nor
 // counts it twice (GOGC), it goes back to the system at once, and what it takes is known.
 //
-// Whoever frees a Region must know that nobody uses its bytes any more; the race detector's
-// build takes all but large regions from the heap, where it watches them, and overwrites what is
-// freed, so that a use after that is found out.
+// A Region's bytes must not be used after Free. The race detector's build finds such uses: it takes
+// all except large regions from the heap, where it watches them, and overwrites what is freed.
 package offheap
 
 import (
@@ -11,26 +10,26 @@ import (
 	"sync/atomic"
 )
 
-// minMapped is the size from which on a region has a mapping of its own, in bytes: of a smaller
-// one too much of the last page would be lost, and a mapping costs two calls of the system.
+// A region of at least minMapped bytes has a mapping of its own. A smaller one would lose too much
+// of the last page, and a mapping costs two calls of the system.
 const minMapped = 32 << 10
 
 var used atomic.Int64
 
-// Used returns the bytes of all regions of New that are outside the heap, or would be but for
-// the race detector, and not freed. Only tests ask, whether what was taken is given back.
+// Used returns the bytes of all regions of New that are not freed and outside the heap, or would be
+// without the race detector. It is for tests of leaks.
 func Used() int64 { return used.Load() }
 
-// A Region is memory of a fixed size. It is not safe for concurrent use; its bytes are what
-// their owner makes them.
+// A Region is memory of a fixed size. It is not safe for concurrent use; the owner decides about
+// the use of its bytes.
 type Region struct {
 	mem     []byte
-	mapping []byte // what to give back; nil: mem is in the heap
+	mapping []byte // what to return to the system; nil: mem is in the heap
 	counts  bool   // in Used
 }
 
-// New returns a region of n zeros, whose bytes are aligned to 8. Small ones, and those that the
-// system has no memory for, are in the heap.
+// New returns a region of n zeros, aligned to 8 bytes. Small ones, and those that the system has no
+// memory for, are in the heap.
 func New(n int) *Region {
 	r := &Region{counts: n >= minMapped}
 	if n >= max(minMapped, largestWatched) {
@@ -46,8 +45,8 @@ func New(n int) *Region {
 	return r
 }
 
-// NewShared is New for a region that owner alone refers to, and that is freed when owner is no
-// longer reachable, if nobody has freed it before. Who uses the bytes keeps the owner alive
+// NewShared is New for a region that owner alone refers to. It is freed when owner is no longer
+// reachable, unless it was freed before. Code that uses the bytes must keep the owner alive
 // (runtime.KeepAlive).
 func NewShared[T any](owner *T, n int) *Region {
 	r := New(n)
