@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// sizedFor is the number of keys for which a family's bits per key are asked of
-// theory: large enough that fixed costs vanish.
+// sizedFor is the number of keys for which theory gives a family's bits per key: large
+// enough that fixed costs vanish.
 const sizedFor = 1 << 20
 
 // WithBits returns the policy of p's family that makes the best of bitsPerKey bits per key: as many
@@ -46,14 +46,13 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 }
 
 // Spread shares a budget of bytes among the sorted runs of a store (each flush in level 0, and each
-// level below, is one), so that the sum of their false-positive rates, which is what an absent key
-// costs in reads, is least. It returns the bits per key of each run; 0 means no filter.
+// level below, is one). It minimizes the sum of their false-positive rates, which is what an absent
+// key costs in reads. It returns the bits per key of each run; 0 means no filter.
 //
-// The rate of a filter falls as e^(-r b) with its bits per key b, for an r of the
-// family; the sum is least where each run's rate is proportional to its number of
-// keys, and a rate of 1 needs no bits (N. Dayan, M. Athanassoulis and S. Idreos,
-// "Monkey: Optimal Navigable Key-Value Store", SIGMOD 2017). So small young runs get
-// more bits per key, and the last level, where the memory is, fewer.
+// The rate of a filter falls as e^(-r b) with its bits per key b, for an r of the family. The sum
+// is least if each run's rate is proportional to its number of keys; a rate of 1 needs no bits (N.
+// Dayan, M. Athanassoulis and S. Idreos, "Monkey: Optimal Navigable Key-Value Store", SIGMOD 2017).
+// So small young runs get more bits per key, and the last level, where the memory is, fewer.
 func Spread(p Policy, budgetBytes int64, keys []uint64) []float64 {
 	bits := make([]float64, len(keys))
 	total := 0.0
@@ -112,14 +111,14 @@ type Expectation struct {
 
 // Expected returns what theory says about p's filter of the given number of distinct keys.
 //
-// The size counts everything that is written, footer and rounding included, and is exact for bloom
-// and blocked, and for cuckoo, xor and fuse unless attempts at building fail, after which they take
-// a few per cent more. For families whose size depends on the hashes (ribbon, gcs, quotient) it is
-// that of a mean filter, within some bytes and a per cent or two, as the families' own Expected
-// states. The rates are those of the literature, as each family's package states: for bloom the
-// textbook's, for blocked the mean over the random load of the lines, for cuckoo that of the
-// table's load. They are means over all filters; one filter of few keys may be a little better or
-// worse. The filter of no keys is never wrong, and its bits per key are given as 0. No filter at
+// The size counts everything that is written, footer and rounding included. It is exact for bloom
+// and blocked. It is exact for cuckoo, xor and fuse too, unless attempts at building fail: then
+// they take a few per cent more. For families with a size that depends on the hashes (ribbon, gcs,
+// quotient) it is that of a mean filter, within some bytes and a per cent or two, as the families'
+// own Expected states. The rates are those of the literature, as each family's package states: for
+// bloom the textbook's, for blocked the mean over the random load of the lines, for cuckoo that of
+// the table's load. They are means over all filters; one filter of few keys may be a little better
+// or worse. The filter of no keys is never wrong, and its bits per key are given as 0. No filter at
 // all, which is what "none" makes, has no bits and a rate of 1.
 func Expected(p Policy, keys int) Expectation {
 	known, ok := p.(interface {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ErrDeclined is matched by the error of Build when the policy made no filter:
-// always with "none", and with a family whose construction gave up.
+// ErrDeclined is matched by the error of Build when the policy made no filter: always
+// with "none", and with a family if its construction failed.
 var ErrDeclined = errors.New("filterpolicy: the policy made no filter")
 
 // A Set is the filter of keys that are all known when it is built, for an application that asks and
@@ -38,7 +38,7 @@ func Build(p Policy, keys iter.Seq[[]byte]) (*Set, error) {
 	})
 }
 
-// BuildHashes is Build for keys whose hashes are known. Any distinct numbers are as good as hashes.
+// BuildHashes is Build for keys with known hashes. Any distinct numbers are as good as hashes.
 func BuildHashes(p Policy, hashes iter.Seq[uint64]) (*Set, error) {
 	distinct := slices.Collect(hashes)
 	slices.Sort(distinct)

@@ -37,10 +37,10 @@ var ErrBadSpec = spec.ErrBadSpec
 //	                    nobody can compute keys that pass; not for files that must come out
 //	                    the same everywhere, nor for Probe
 //
-// In place of BITS, "rate=0.01" means the least bits whose false-positive rate, by
-// Expected for files of any size, is not above this one: "blocked:rate=0.01",
-// "cuckoo:rate=0.001,2". A rate is a decimal fraction of at most 0.5; the lowest is
-// that of the most bits. The policy's String gives the bits.
+// In place of BITS, "rate=0.01" means the least bits with a false-positive rate, by Expected for
+// files of any size, of at most this one: "blocked:rate=0.01", "cuckoo:rate=0.001,2". A rate is a
+// decimal fraction of at most 0.5; the lowest is that of the most bits. The policy's String gives
+// the bits.
 //
 // An error matches ErrBadSpec, says what is wrong and what the bounds are, and
 // shows a spec that is right.

@@ -50,9 +50,9 @@ type Builder interface {
 	// to dst and returns the result; the builder is then empty and ready for the
 	// next file. The filter of no hashes says false to everything.
 	//
-	// ok is false when there is to be no filter for this file, and data is then
-	// dst: always with the policy "none", and with a family whose construction gave
-	// up after a bounded number of attempts.
+	// ok is false if there will be no filter for this file; data is then dst. That is so
+	// always with the policy "none", and with a family if its construction failed after a
+	// bounded number of attempts.
 	Finish(dst []byte) (data []byte, ok bool)
 }
 
@@ -123,9 +123,9 @@ func ownFilter[F any](option string, p interface{ Name() string }, decode func([
 }
 
 // Probe returns a family's function for a single probe of encoded bytes, and false if there is no
-// such family. It is for engines that hand over the bytes anew with each lookup and whose own
-// checksum covers them: the function checks the bytes' description but not their checksum. It is
-// safe for any bytes, answers true for those that are no filter, and does not allocate.
+// such family. It is for engines that hand over the bytes with each lookup and verify a checksum of
+// their own: the function checks the bytes' description but not their checksum. It is safe for any
+// bytes, answers true for those that are no filter, and does not allocate.
 func Probe(name string) (probe func(data []byte, h uint64) bool, ok bool) {
 	f, ok := familyOf(name)
 	return f.probe, ok

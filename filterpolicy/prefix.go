@@ -8,12 +8,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Prefix extracts the part of a key that scans stay within, so that a file's
-// filter can hold these parts too and a scan within one prefix can pass over files.
+// A Prefix extracts the part of a key that scans stay within, so that a file's filter can
+// hold these parts too and a scan within one prefix can skip files.
 //
-// The prefix must be what the key begins with, and every key that begins with it
-// must have the same prefix: then the keys of a prefix are exactly those between the
-// prefix and its successor. Implementations are safe for concurrent use.
+// The key must begin with the prefix, and every key that begins with it must have the
+// same prefix. Then the keys of a prefix are exactly those between the prefix and its
+// successor. Implementations are safe for concurrent use.
 type Prefix interface {
 	// Name identifies the extractor in files. Another function needs another name.
 	Name() string
@@ -27,8 +27,8 @@ type Prefix interface {
 //	delimiter:C      all up to the first C, with it; C is one character of ASCII
 //	delimiter:C,N    all up to the Nth C, 1 to 64
 //
-// These are HBase's cases: a row key of fixed length (ROWPREFIX_FIXED_LENGTH), and a
-// row key that ends where the column begins (ROW beside ROWCOL).
+// These are HBase's cases: a row key of fixed length (ROWPREFIX_FIXED_LENGTH), and a row
+// key that ends where the column begins (ROW, as opposed to ROWCOL).
 func ParsePrefix(name string) (Prefix, error) {
 	const example = "fixed:8"
 	kind, args, _ := strings.Cut(name, ":")

@@ -31,9 +31,8 @@ type RangeBuilder interface {
 	// returns the result; the builder is then empty and ready for the next file. The filter of
 	// no keys says false to every range.
 	//
-	// ok is false when there is to be no filter for this file, and data is then dst: always with
-	// the policy "none", for keys that were not in order, and for those whose filter would be out of all
-	// proportion.
+	// ok is false if there will be no filter for this file; data is then dst. That is so always with the policy "none",
+	// for keys that were not in order, and if the filter would be disproportionately large.
 	Finish(dst []byte) (data []byte, ok bool)
 }
 
@@ -51,8 +50,8 @@ type RangeFilter interface {
 //	none       no filter
 //	cut:BITS   keys cut to where they differ and BITS bits more, 0 to 16
 //
-// In place of BITS, "rate=0.01" means the least bits with which, by ExpectedRange, no more of the narrow
-// empty ranges are passed. The policy's String gives the bits.
+// In place of BITS, "rate=0.01" means the least bits that pass, by ExpectedRange, at most that share of narrow empty
+// ranges. The policy's String gives the bits.
 //
 // An error matches ErrBadSpec, says what is wrong and what the bounds are, and
 // shows a spec that is right.
@@ -93,11 +92,11 @@ func RangeFamilies() []string {
 }
 
 // ExpectedRange returns what theory says about p's filter of the given number of distinct random
-// keys: its size with everything that is written, and the probability of "maybe" for a range that is
-// empty, narrow beside the mean distance of two keys, and anywhere.
+// keys: its size with everything that is written, and the probability of "maybe". The latter is for
+// an empty range in a random place that is narrow compared with the mean distance of two keys.
 //
-// Keys that crowd, as names do, take more bits, and ranges among them are passed more often; so are
-// wide ranges, and those that begin just behind a key.
+// Keys that crowd, as names do, take more bits, and ranges among them pass more often; so do wide
+// ranges, and those that begin just after a key.
 func ExpectedRange(p RangePolicy, keys int) Expectation {
 	known, ok := p.(interface {
 		expected(keys int) (bitsPerKey, fpr float64)

@@ -11,10 +11,10 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
-// A salted filter is one of another family for hashes that are mixed with a secret of its own. Hash is the same
-// in all files everywhere, so that whoever knows the keys of a file, or its family and a few gigabytes of hashes, can
-// compute keys that its filter lets pass; without the salt that is no use. What stays are keys that have the very
-// hash of a key that is there, which can be made too: they pass any filter.
+// A salted filter is one of another family for hashes that are mixed with a secret of its own. Hash is the same in all
+// files everywhere. So an attacker that knows the keys of a file, or its family and a few gigabytes of hashes, can
+// compute keys that pass its filter. Without the salt that does not help. Keys with the same hash as an existing key
+// can be computed too; they still pass any filter.
 //
 // Encoded, it is the bytes of the other family's filter, from where these begin, then
 //
@@ -73,8 +73,8 @@ func newSalt() uint64 {
 	}
 }
 
-// Salt returns a hash mixed with a secret: another one for each hash, and nobody who lacks the secret can tell
-// which (MurmurHash3's finalizer behind an exclusive or).
+// Salt returns a hash mixed with a secret: another one for each hash, which cannot be predicted without the secret
+// (MurmurHash3's finalizer after an exclusive or).
 func Salt(h, secret uint64) uint64 {
 	h ^= secret
 	h ^= h >> 33
@@ -105,11 +105,11 @@ func (b *saltedBuilder) Finish(dst []byte) (data []byte, ok bool) {
 
 // A SaltedFilter is a filter with a salt.
 type SaltedFilter struct {
-	Of     Filter // is asked for hashes that Salt has mixed with Secret
+	Of     Filter // takes hashes that Salt has mixed with Secret
 	Secret uint64
 }
 
-// MayContainHash is Filter's method. Who asks often calls Salt and Of, which saves a call.
+// MayContainHash is Filter's method. For many lookups, calling Salt and Of saves a call.
 func (f *SaltedFilter) MayContainHash(h uint64) bool { return f.Of.MayContainHash(Salt(h, f.Secret)) }
 
 func decodeSalted(data []byte) (Filter, error) {

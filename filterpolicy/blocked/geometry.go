@@ -90,7 +90,7 @@ func Rate(n float64, lines, probes int) float64 {
 }
 
 // FromLines makes a set of lines that spots or another set filled with the given number of probes.
-// Its Len is keys, its Cap is capacity. The set owns lines from then on. An error matches
+// Its Len is keys, its Cap is capacity. The set takes ownership of lines. An error matches
 // filterpolicy.ErrCorrupt: lines is empty or ends within a line, or no set has these numbers.
 func FromLines(lines []byte, probes, keys, capacity int) (*Set, error) {
 	return ofParts(lines, uint64(probes), uint64(keys), uint64(capacity))

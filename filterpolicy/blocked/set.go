@@ -106,8 +106,8 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 
 // ContainsHash is Contains for the key of a hash. It allocates nothing and reads one line.
 func (s *Set) ContainsHash(h uint64) bool {
-	// Mixing once more than a file's filter keeps the promise for numbers that
-	// nobody mixed, in sets of few lines too.
+	// Mixing once more than a file's filter keeps the promise for unmixed numbers, in
+	// sets of few lines too.
 	return len(s.filter.lines) != 0 && s.filter.MayContainHash(hash64.Mix(h))
 }
 
@@ -166,7 +166,7 @@ func (s *Set) Reset() {
 }
 
 // Merge adds all keys of o, which must have been made for the same number of keys and the same
-// rate. Len is at most the sum of both from then on: the sets may have keys in common.
+// rate. Len is then at most the sum of both: the sets may have keys in common.
 func (s *Set) Merge(o *Set) error {
 	if len(s.cells) != len(o.cells) || s.filter.probes != o.filter.probes {
 		return fmt.Errorf("filterpolicy: blocked sets of %d lines, %d probes and of %d lines, %d probes cannot be "+

@@ -1,8 +1,8 @@
 // Package bloom is the classic Bloom filter: k probes spread over one array of bits.
 //
-// Choose it when memory matters more than time and the textbook rate is wanted to the digit: at 10
-// bits per key it says "maybe" to 0.82 % of absent keys where a blocked filter says so to 0.97 %.
-// It takes any number of bits per key, whole or not.
+// Choose it when memory matters more than time, and for the exact textbook rate. At 10 bits per key
+// it says "maybe" to 0.82 % of absent keys; a blocked filter says so to 0.97 %. It takes any number
+// of bits per key, whole or not.
 //
 // Source: B. H. Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 1970. The
 // probes of a key are made from one 64-bit hash by enhanced double hashing (P. C. Dillinger and P.

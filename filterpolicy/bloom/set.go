@@ -135,7 +135,7 @@ func (s *Set) Reset() {
 }
 
 // Merge adds all keys of o, which must have been made for the same number of keys and the same
-// rate. Len is an estimate from then on, as the sets may have keys in common.
+// rate. Len is then an estimate, as the sets may have keys in common.
 func (s *Set) Merge(o *Set) error {
 	if len(s.cells) != len(o.cells) || s.probes != o.probes {
 		return fmt.Errorf("filterpolicy: bloom sets of %d bits, %d probes and of %d bits, %d probes cannot be merged: "+

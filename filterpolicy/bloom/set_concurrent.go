@@ -19,9 +19,9 @@ import (
 // Reset, UnmarshalBinary and ReadFrom replace the set, and need it for themselves. A ConcurrentSet
 // must not be copied. The zero one is only good for UnmarshalBinary and ReadFrom.
 //
-// Asking costs what it costs with a Set. Adding costs an atomic operation for
-// each bit that is not set yet; a key that is there already costs only reads, so
-// that goroutines that add the same keys do not slow each other down.
+// Asking costs what it costs with a Set. Adding costs an atomic operation for each bit that is not
+// set yet. A key that is there already costs only reads, so goroutines that add the same keys do
+// not slow each other down.
 type ConcurrentSet struct {
 	words    []atomic.Uint64 // the cells, little-endian
 	probes   int
@@ -29,7 +29,7 @@ type ConcurrentSet struct {
 	keys     [stripes]stripe
 }
 
-// stripes keep goroutines that count keys apart. They are chosen by hash.
+// stripes separate goroutines that count keys. They are chosen by hash.
 const stripes = 16
 
 // A stripe is a counter with a cache line of its own.
@@ -140,7 +140,7 @@ func (s *ConcurrentSet) setLen(n int) {
 	s.keys[0].n.Store(int64(n))
 }
 
-// Snapshot returns a Set of the keys added so far. It is the caller's.
+// Snapshot returns a Set of the keys that were added. The caller owns it.
 func (s *ConcurrentSet) Snapshot() *Set {
 	c := &Set{probes: s.probes, capacity: s.capacity, keys: s.Len(), cells: make([]byte, 0, s.Size())}
 	for i := range s.words {

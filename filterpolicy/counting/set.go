@@ -88,7 +88,7 @@ func (s *Set) AddNewHash(h uint64) bool {
 // when it can tell that the key is not there. A key that was never added and is removed all the
 // same costs other keys a count; see the package comment.
 //
-// A key all of whose counters are saturated stays, though Remove returns true.
+// A key stays if all of its counters are saturated, though Remove returns true.
 func (s *Set) Remove(key []byte) bool { return s.RemoveHash(xxhash.Sum64(key)) }
 
 // RemoveHash is Remove for the key of a hash.

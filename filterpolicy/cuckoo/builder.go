@@ -53,9 +53,9 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 // build makes the table. Each attempt has a seed of its own; every second one has
 // some more buckets than those before.
 //
-// A table that comes out much emptier than it should have had many duplicates among its hashes, or
-// hashes that its seed could not tell apart. It is made once more at the size that its fingerprints
-// tell; if that is too small, they were no duplicates.
+// If a table is much emptier than it should be, its hashes had many duplicates, or its seed could
+// not distinguish some. It is made once more at the size that its fingerprints tell; if that is too
+// small, they were no duplicates.
 func (b *Builder) build() (t *table, ok bool) {
 	all := uint64(b.hashes.Len())
 	keys := all

@@ -1,10 +1,10 @@
 // Package cuckoo is a cuckoo filter: a hash table of short fingerprints in which
 // each key has two buckets to be in.
 //
-// Choose it for low false-positive rates: from about eleven bits per key on it needs
-// fewer bits than a blocked filter, and a probe reads two buckets however low the
-// rate is. F is the fingerprint's bits, B the slots of a bucket; four slots suit
-// most uses, two make a probe a little more selective, eight fill best.
+// Choose it for low false-positive rates: above about eleven bits per key it needs fewer bits than
+// a blocked filter, and a probe reads two buckets at any rate. F is the fingerprint's bits, B the
+// slots of a bucket; four slots suit most uses, two make a probe a little more selective, eight
+// fill best.
 //
 // Source: B. Fan, D. G. Andersen, M. Kaminsky and M. Mitzenmacher, "Cuckoo Filter:
 // Practically Better Than Bloom", CoNEXT 2014. The paper pairs buckets by
@@ -16,10 +16,9 @@
 // load), for F = 12 and B = 4 0.19 %. Build: five times a blocked filter's; eight
 // bytes per key of memory until Finish, besides the filter itself.
 //
-// A key whose fingerprint is already in one of its two buckets is not stored again,
-// so duplicates cost nothing, in whatever order they come, and can fill nothing. A
-// build that fails is repeated with another seed and then with a larger table, a
-// bounded number of times; after that the builder declines.
+// A key is not stored again if its fingerprint is already in one of its two buckets. So duplicates,
+// in any order, cost nothing and fill nothing. A build that fails is repeated with another seed and
+// then with a larger table, a bounded number of times; after that the builder declines.
 //
 // A Filter's bytes are read-only: keys cannot be removed or listed.
 //

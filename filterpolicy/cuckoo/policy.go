@@ -141,7 +141,7 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 // bucketsFor returns the number of buckets, an even one, that n distinct keys fill
 // to the safe load; false if the table would not fit the address space.
 func (p Policy) bucketsFor(n uint64) (buckets uint64, ok bool) {
-	const most = 1 << 44 // far above memory, far below overflow
+	const most = 1 << 44 // well above memory, well below overflow
 	if n > most {
 		return 0, false
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A semi-sorted filter is the table of four slots per bucket with the order of each
-// bucket's fingerprints given up: that order says nothing, and without it a bucket
-// takes four bits less. A bucket is 4*F-4 bits:
+// A semi-sorted filter is the table of four slots per bucket without the order of each bucket's
+// fingerprints: that order says nothing, and without it a bucket takes four bits less. A bucket is
+// 4*F-4 bits:
 //
 //	code    12 bits   the lowest four bits of all fingerprints; see nibbles
 //	rest 0  F-4 bits  the other bits of the first fingerprint
@@ -15,10 +15,10 @@ import (
 //	rest 2  F-4 bits
 //	rest 3  F-4 bits
 //
-// The fingerprints stand in ascending order of their lowest four bits, those with equal ones in
-// ascending order of the rest; an empty slot is the fingerprint zero and stands first. Buckets are
-// packed without gaps from the lowest bit of the first byte, fields from a bucket's lowest bit, and
-// then come seven zero bytes so that any field can be read as a part of eight bytes.
+// The fingerprints are in ascending order of their lowest four bits, those with equal ones in
+// ascending order of the rest; an empty slot is the fingerprint zero and comes first. Buckets are
+// packed without gaps from the lowest bit of the first byte, and fields from a bucket's lowest bit.
+// Seven zero bytes follow, so that any field can be read as a part of eight bytes.
 //
 // The footer's parameters are F, 4, 1, 0. Fingerprints, buckets and seed are those of the plain
 // table, so a semi-sorted filter gives the answers of the plain one of the same hashes.
@@ -33,7 +33,7 @@ const (
 	semisortParam   = 1 // the third parameter of the footer, which is 0 for plain tables
 )
 
-// A sorting is how semi-sorted buckets of fingerprints of F bits lie in memory. The
+// A sorting is the layout in memory of semi-sorted buckets of fingerprints of F bits. The
 // rests of a bucket are read as two words of two.
 type sorting struct {
 	bits uint64 // of a bucket
@@ -70,8 +70,8 @@ func (s *sorting) size(buckets uint64) uint64 { return (buckets*s.bits+7)/8 + pa
 // at returns the bit of a bucket at which a rest begins.
 func (s *sorting) at(slot uint64) uint64 { return codeBits + slot*s.rest }
 
-// appendCells appends the buckets of a plain table, whose fingerprints have the
-// sorting's F, to dst.
+// appendCells appends the buckets of a plain table to dst. The table's fingerprints must
+// have the sorting's F.
 func (s *sorting) appendCells(dst []byte, t *table) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, s.size(t.buckets))...)
@@ -92,13 +92,13 @@ func (s *sorting) appendCells(dst []byte, t *table) []byte {
 	return dst
 }
 
-// orBits sets the bits of value, at most 57 of them, in cells from a bit on.
+// orBits sets the bits of value, at most 57 of them, in cells, beginning at a bit.
 func orBits(cells []byte, bit, value uint64) {
 	bytes := cells[bit/8:]
 	binary.LittleEndian.PutUint64(bytes, binary.LittleEndian.Uint64(bytes)|value<<(bit%8))
 }
 
-// from returns the bits of cells from one on, at least 57 of them.
+// from returns the bits of cells beginning at one, at least 57 of them.
 func from(cells []byte, bit uint64) uint64 {
 	return binary.LittleEndian.Uint64(cells[bit/8:]) >> (bit % 8)
 }

@@ -29,11 +29,11 @@ var (
 //
 // # Removing what was never added
 //
-// A set knows fingerprints, not keys. Remove always refuses a key whose fingerprint is not there,
-// but with a probability of FalsePositiveRate the fingerprint of a key that was never added is
-// there, for another key; Remove would then take that one away, which the set denies from then on.
-// Remove only what was added; or choose so low a rate that it does not matter (a bit more per key
-// halves it); or set Options.Guard, which makes Remove exact for the price of the hashes.
+// A set knows fingerprints, not keys. Remove always refuses a key if its fingerprint is not there.
+// But with a probability of FalsePositiveRate, the fingerprint of a key that was never added is
+// there, for another key. Remove would then take that other key away, and the set would deny it. So
+// remove only what was added, or choose so low a rate that it does not matter (a bit more per key
+// halves it). Or set Options.Guard, which makes Remove exact for the price of the hashes.
 //
 // # Concurrency
 //

@@ -6,23 +6,23 @@ import "slices"
 // table, as its key would be needed to compute the new one; so keys stay where
 // they were put, and Remove must find out where.
 //
-// It may not take just any table that holds the key's class: if the key lies in one table
-// and another key happens to have its class in a second, then removing from the
-// second would make that other key a false negative. Two rules make the choice safe:
+// It may not take just any table that holds the key's class. If the key is in one table and another
+// key happens to have its class in a second, removing from the second would make that other key a
+// false negative. Two rules make the choice safe:
 //
 //  1. Only the newest table takes classes that it does not hold.
 //  2. A key is added to, counted in and removed from its home: the oldest table that holds
 //     its class, or the newest if none does.
 //
-// When a key was added, no table older than its home held its class. By the first rule none of
-// them can have come to hold it since. So the home stays the same for as long as the key is in
-// the set, all its copies are there, and what Remove takes away from there is a
-// copy of this key or of one that the home cannot tell from it.
+// When a key was added, no table older than its home held its class. By the first rule none of them
+// can hold it since. So the home stays the same for as long as the key is in the set, and has all
+// its copies. Remove takes away a copy of this key there, or of one that the home cannot tell from
+// it.
 //
-// The price is that slots which become free in older tables are used only by further copies of what
-// they hold, and that these may be many: each new key has its home in an old table with the
-// probability of a false positive there. Copies that find no slot are therefore counted aside, in a
-// map, without a limit of 2·B. A table that has become empty is dropped.
+// The price is that only further copies of their classes use slots that become free in older
+// tables. These may be many: each new key has its home in an old table with the probability of a
+// false positive there. So copies without a slot are counted in a map, without a limit of 2·B. A
+// table that has become empty is dropped.
 
 // home returns the oldest table that holds the class of a hash, nil if none does.
 func (s *Set) home(h uint64) *layer {
@@ -81,8 +81,8 @@ func (s *Set) extend() bool {
 	return false
 }
 
-// dropEmpty drops older tables without keys. The newest stays, so that a set whose
-// size goes up and down at a border does not make a table each time.
+// dropEmpty drops older tables without keys. The newest stays, so that a set with a size
+// around a border does not make a table each time.
 func (s *Set) dropEmpty() {
 	for i := range len(s.layers) - 1 {
 		if s.layers[i].len() == 0 {

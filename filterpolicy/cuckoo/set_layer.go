@@ -15,8 +15,8 @@ type layer struct {
 	groups uint64 // classes present
 	victim place  // a fingerprint that found no slot; none if its fingerprint is 0
 
-	// extra holds further copies of classes that are in the slots or the victim, for
-	// which no slot was left. Only sets that grow have any.
+	// extra holds further copies, without a slot, of classes that are in the slots or the
+	// victim. Only sets that grow have any.
 	extra  map[class]uint32
 	extras uint64 // the sum of extra
 }
@@ -83,9 +83,9 @@ func (l *layer) copies(p place) uint64 {
 	return n
 }
 
-// add adds a class or another copy of it: to a free slot of its buckets, or to
-// one that a search frees, or as the victim. If all fails, nothing has changed but
-// the slots in which some classes lie.
+// add adds a class or another copy of it: to a free slot of its buckets, or to one that a
+// search frees, or as the victim. If all fails, nothing has changed except the slots of
+// some classes.
 func (l *layer) add(p place, path *[]step) error {
 	fresh := !l.holds(p)
 	if !fresh && l.copies(p) >= 2*l.slots {

@@ -17,11 +17,11 @@ type Options struct {
 	// chooses them; if Bits is set, that rate must be 0.
 	Bits int
 
-	// Grow lets a full set take on another table, each this many times as large as the one before: 1
-	// to 8. The default, 0, keeps the set at its size. Each table's fingerprints have a length of
-	// their own, a bit more than the longest as a rule, so that the chain as a whole keeps the
-	// rate; and each costs every question two more buckets to read. The set is full when
-	// fingerprints of 32 bits are in use: with a rate of 1 % and four slots after 22 tables.
+	// Grow lets a full set take on another table, each this many times as large as the one before:
+	// 1 to 8. The default, 0, keeps the set at its size. Each table's fingerprints have a length of
+	// their own, usually a bit more than the longest, so that the chain as a whole keeps the rate.
+	// Each table costs every lookup two more buckets. The set is full when fingerprints of 32 bits
+	// are in use: with a rate of 1 % and four slots after 22 tables.
 	Grow int
 
 	// Guard keeps the 64-bit hash of each key in a map, so that Remove and AddNew are

@@ -7,16 +7,16 @@ type step struct {
 	slot   uint32
 }
 
-// maxSteps bounds the buckets that one search reads. First refusals come at loads of
-// 0.87, 0.96 and 0.99 for two, four and eight slots in tables of a million keys, half a
-// point lower in those of ten million; filling one to its capacity takes about one step per key.
+// maxSteps bounds the buckets that one search reads. First refusals come at loads of 0.87, 0.96 and
+// 0.99 for two, four and eight slots in tables of a million keys. They come half a point lower in
+// those of ten million. Filling one to its capacity takes about one step per key.
 const maxSteps = 1024
 
-// makeRoom puts the fingerprint of a place whose buckets are full into one of them after moving
-// others out of the way, each to its other bucket, or says false and moves none. It looks for the
-// shortest chain of moves breadth first before it makes the first one, and makes the last one
-// first: no fingerprint is ever without a slot, and there is nothing to take back. The shortest
-// chain comes to no bucket twice, so that each slot on it still holds what the search saw there.
+// makeRoom puts the fingerprint of a place with full buckets into one of them after moving others,
+// each to its other bucket. Otherwise it returns false and moves none. It finds the shortest chain
+// of moves breadth first before it moves anything, and makes the last move first. So no fingerprint
+// is ever without a slot, and nothing must be undone. The shortest chain reaches no bucket twice,
+// so each slot on it still holds what the search saw there.
 func (l *layer) makeRoom(p place, path *[]step) bool {
 	steps := append((*path)[:0], step{bucket: p.i, before: -1}, step{bucket: p.j, before: -1})
 	defer func() { *path = steps }()

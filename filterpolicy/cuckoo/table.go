@@ -10,8 +10,8 @@ import (
 // padding lets eight bytes be read at the last slot.
 const padding = 7
 
-// A shape is how buckets of B slots of F bits lie in memory. A bucket is handled as one or more
-// words of some lanes (slots) each: as many as surely fit eight bytes that begin at a whole byte.
+// A shape is the layout in memory of buckets of B slots of F bits. A bucket is handled as one or
+// more words of some lanes (slots) each. A word always fits eight bytes that begin at a whole byte.
 type shape struct {
 	bits     uint64 // F
 	slots    uint64 // B
@@ -58,7 +58,7 @@ func newShape(bits, slots uint64) shape {
 	return s
 }
 
-// oneLoad reports whether eight bytes, read from a whole byte on, hold any word of
+// oneLoad reports whether eight bytes, beginning at a whole byte, hold any word of
 // wordBits bits that begins at a multiple of its length.
 func oneLoad(wordBits uint64) bool {
 	shift := 8 - min(8, wordBits&-wordBits) // the most that a word begins past a whole byte
@@ -75,7 +75,7 @@ func (s *shape) size(buckets uint64) uint64 {
 func (s *shape) zeros(x uint64) uint64 { return (x - s.ones) &^ x & s.tops }
 
 // The cells of a cuckoo filter are its slots, F bits each, packed without gaps from the lowest bit
-// of the first byte, and then seven zero bytes so that any slot can be read as a part of eight
+// of the first byte. Seven zero bytes follow, so that any slot can be read as a part of eight
 // bytes. Slot s of bucket i is slot i*B+s; zero means empty. The footer's units are the buckets, an
 // even number m; its parameters are F and B. A hash h has one fingerprint and two buckets:
 //
@@ -151,7 +151,7 @@ func (t *table) swap(bucket, slot, fingerprint uint64) (old uint64) {
 	return old
 }
 
-// flip inverts the bits of mask in a word, from its bit at on.
+// flip inverts the bits of mask in a word, beginning at its bit at.
 func (t *table) flip(word, at, mask uint64) {
 	bit := word * t.wordBits
 	bytes := t.cells[bit/8:]

@@ -10,9 +10,9 @@ import (
 // that occur. Other bytes that do not occur have the code of the next one that does; what comes
 // behind them does not matter: no key is between.
 //
-// On disk: a bit for each byte, 1 if it occurs; then the bits of each code less 1, four bits
-// each, the lower half of a byte first: the end's, those of the bytes that occur, the highest one's. The
-// codes follow from that, as each begins where the one before it ends and all fill the interval from 0 to 1.
+// On disk: a bit for each byte, 1 if it occurs; then the length of each code less 1, in four bits, the lower half of a
+// byte first. The codes are the end's, those of the bytes that occur, and the highest one. The codes follow from that,
+// as each begins where the one before it ends and all fill the interval from 0 to 1.
 type alphabet [256]letter
 
 // A letter is a code in the 16 highest bits, from the highest down, and its length in the lowest 5.
@@ -20,7 +20,7 @@ type letter uint32
 
 const (
 	maxLetter  = 16
-	unknown    = letter(1 << 5) // flag: the byte does not occur, and ends what is told apart
+	unknown    = letter(1 << 5) // flag: the byte does not occur, and ends what can be distinguished
 	bitmapLen  = 256 / 8
 	maxSymbols = 256 + 2
 )
@@ -49,9 +49,8 @@ func (c *census) symbols() []int {
 	return append(list, maxSymbols-1)
 }
 
-// lengths returns the bits of each symbol's code. Codes split the symbols into halves that
-// come equally often, as far as their order lets them, and halves again; one that hardly comes counts as
-// 2^-rarest of all, which bounds the longest code.
+// lengths returns the bits of each symbol's code. Codes split the symbols into halves that occur about equally often,
+// as their order permits, and halves again. A rare symbol counts as 2^-rarest of all, which bounds the longest code.
 func (c *census) lengths(symbols []int) []byte {
 	total := uint64(0)
 	for _, s := range symbols {

@@ -2,7 +2,7 @@ package cutkeys
 
 import "math/bits"
 
-// A bound is the code of one end of a range, written as far as it is asked for.
+// A bound is the code of one end of a range, written on demand.
 type bound struct {
 	first    uint64 // the first 64 bits
 	alphabet *alphabet
@@ -32,8 +32,8 @@ func newBound(a *alphabet, key []byte) bound {
 	return bound{first: w, alphabet: a, key: key, next: len(key), pos: int(pos)}
 }
 
-// from returns 64 bits, those from bit at on. It takes as long as it is from the last such call to
-// this one, or from the beginning if it goes back.
+// from returns the 64 bits at bit at. It takes time in proportion to the distance from the last
+// call, or from the beginning if it goes back.
 func (b *bound) from(at int) uint64 {
 	if at < b.pos {
 		b.next, b.pos = 0, 0
@@ -68,7 +68,7 @@ func (b *bound) letter(i int) letter {
 	return l
 }
 
-// zeroFrom reports whether there are only zeros from bit at on.
+// zeroFrom reports whether all bits at and after at are zeros.
 func (b *bound) zeroFrom(at int) bool {
 	for {
 		if b.from(at) != 0 {

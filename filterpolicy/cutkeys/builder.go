@@ -42,9 +42,9 @@ func (b *Builder) AddKey(key []byte) {
 // lonePrefix is the bytes of a filter's only key that are taken for a prefix.
 const lonePrefix = 64
 
-// appendRecord appends what is kept of the last key, which differs from its neighbours behind
-// some number of bytes: the number that it has in common with the key before it, then as many
-// as its code may need, since each takes a bit at least. If that becomes too much, nothing is kept any more.
+// appendRecord appends a record of the last key, which has alike bytes in common with its neighbours. The record is the
+// number of bytes that it has in common with the key before it, then the bytes that its code may need, since each takes
+// at least a bit. If the records become too large, all are dropped.
 func (b *Builder) appendRecord(alike int) {
 	if b.large {
 		return
@@ -80,10 +80,10 @@ func commonBytes(a, b []byte) int {
 	return n
 }
 
-// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says
-// no to everything. Finish declines keys that were not in order; keys of which more than 40 bytes each would be
-// kept, and 128 KiB of all, since they part late; and filters of more than 4 GiB, or 256 MiB where an int has
-// 32 bits. dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says no to
+// everything. Finish declines keys that were not in order, and filters of more than 4 GiB, or 256 MiB if an int has 32
+// bits. It also declines keys that part late: if their records take more than 128 KiB and 40 bytes per key. dst is then
+// returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.reset()
 	if b.falling {

@@ -104,7 +104,7 @@ func (p *path) reserve(n int) {
 	}
 }
 
-// from returns 64 bits, those from bit at on.
+// from returns the 64 bits at bit at.
 func (p *path) from(at int) uint64 {
 	i, off := at/wordBits, at%wordBits
 	w := p.words[i] << off

@@ -1,31 +1,29 @@
 // Package cutkeys is a filter that answers for ranges of keys: each key is cut to where it
 // differs from its neighbours, and some bits more.
 //
-// A filter of hashes knows nothing of the order of keys. This one keeps the order: the keys as a
-// sorted list of bit strings, so short that each is still told from the two beside it. A cut
-// key stands for all keys that begin so; a range that meets no such interval is empty. Bits that are kept
-// beyond that, m of them, narrow the intervals, and halve the errors each.
+// A filter of hashes knows nothing of the order of keys. This one keeps the order: the keys are a sorted list of bit
+// strings, just long enough to distinguish each from its two neighbours. A cut key stands for all keys that begin so; a
+// range that meets no such interval is empty. Bits that are kept beyond that, m of them, narrow the intervals, and
+// halve the errors each.
 //
-// For keys whose bits are random, and an empty range that is narrow beside the distance of two keys, the
-// rate is 2^-m / (2 ln 2): 1.1 % for m = 6. Ranges of names are passed more often, since names
-// crowd. A range that begins just behind a key, nearer than the cut can tell, is always passed: no
-// filter of this kind can know better.
+// For keys of random bits, and an empty range that is narrow compared with the distance of two keys, the rate is 2^-m /
+// (2 ln 2): 1.1 % for m = 6. Ranges of names are passed more often, since names crowd. A range that begins just behind
+// a key, nearer than the cut can tell, is always passed: no filter of this kind can know better.
 //
-// Bits. Keys differ in few of their bytes, and these are no even choice of 256. What all
-// keys begin with is kept once, and each byte is written in a code that keeps the order and is
-// short for what comes often where keys part (alphabet.go), so that each bit tells about as much as another.
-// Fixed codes for the same names take one to three bits per key more and err a quarter more often. The
-// list is in groups of 64 keys: the number of bits that a key has in common with the one
-// before it, Rice-coded, and the bits behind them. Marks, the first 64 bits of each group, are searched.
+// Bits. Keys differ in few of their bytes, and these are no even choice of 256. The common prefix of all keys is stored
+// once. Each byte is written in a code that keeps the order, and is short for bytes that are frequent where keys part
+// (alphabet.go). So all bits tell about equally much. Fixed codes for the same names take one to three bits per key
+// more and err a quarter more often. The list is in groups of 64 keys: the number of bits that a key has in common with
+// the one before it, Rice-coded, and the bits behind them. Marks, the first 64 bits of each group, are searched.
 //
 // Costs. Space: 6.8 + m bits per key for random keys; 9 to 15 + m for names. Query: both bounds
 // are written as codes, marks are searched, and half a group of lengths is decoded. Build:
 // one pass over the keys and one over what is left of them; some 10 bytes per key until Finish.
 //
-// Any byte strings are keys. Equal keys cost nothing. Limits: keys come in order, and filters
-// cannot be merged. Long keys that are told apart at their ends only, two or three at a time, have no filter: it would
-// keep most of them (see Builder.Finish). What is told apart within 40 bytes on average is dear, but has one:
-// 100 bits per key for pairs that begin with 16 random bytes.
+// Any byte strings are keys. Equal keys cost nothing. Limits: keys come in order, and filters cannot be merged. Long
+// keys that differ at their ends only, two or three at a time, have no filter: it would store most of their bytes (see
+// Builder.Finish). Keys that differ within 40 bytes on average have a large one: 100 bits per key for pairs that begin
+// with 16 random bytes.
 //
 // Sources: H. Zhang et al., "SuRF: Practical Range Query Filtering with Fast Succinct Tries",
 // SIGMOD 2018, for keys cut where they differ and bits behind; H. Zhang et al., "Order-Preserving

@@ -73,15 +73,15 @@ func (f *Filter) len() int { return len(f.marks) / wordLen }
 func (f *Filter) mark(i int) uint64 { return littleEndian(f.marks, i*wordLen) }
 func (f *Filter) group(i int) group { return group(littleEndian(f.groups, i*wordLen)) }
 
-// littleEndian returns the word of eight bytes from i on.
+// littleEndian returns the word of the eight bytes at i.
 func littleEndian(data []byte, i int) uint64 {
 	return binary.LittleEndian.Uint64(data[i : i+wordLen : i+wordLen])
 }
 
-// MayContainRange reports whether a key k with lo <= k < hi may have been added; false is
-// certain. A nil lo is before the first key, a nil hi after the last. It allocates nothing. It
-// decodes half a group, and reads as much of the bounds as they have in common with keys; where the first keys of
-// many groups have more than 64 bits in common with lo, once for each step of a search among these.
+// MayContainRange reports whether a key k with lo <= k < hi may have been added; false is certain. A nil lo is before
+// the first key, a nil hi after the last. It allocates nothing. It decodes half a group, and reads as much of the
+// bounds as they have in common with keys. If the first keys of many groups have more than 64 bits in common with lo,
+// it does that once for each step of a search among these.
 func (f *Filter) MayContainRange(lo, hi []byte) bool {
 	if f.len() == 0 {
 		return false
@@ -108,7 +108,7 @@ func (f *Filter) MayContainRange(lo, hi []byte) bool {
 	return f.contains(&q, &end)
 }
 
-// A side is where a bound is, beside the keys that begin with the prefix.
+// A side is where a bound is, relative to the keys that begin with the prefix.
 type side int
 
 const (

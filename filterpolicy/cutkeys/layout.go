@@ -21,13 +21,12 @@ import "math"
 // l(i) be the number of bits that code i has in common with code i-1, and 0 for the first and behind the
 // last. Key i is cut to max(l(i), l(i+1)) + 1 + m bits.
 //
-// Lengths are l(i) for the keys of a group and the one behind them. A length less the
-// base, x, is numbered by z = 2x or, if negative, -2x-1, and written from the lowest bit of a byte
-// up: z >> k zeros, a one, the k lowest bits of z. If there would be 16 zeros or more, 16 zeros
-// and z in 32 bits. Zeros fill the last byte.
+// Lengths are l(i) for the keys of a group and the one behind them. A length less the base, x, is numbered by z = 2x
+// or, if negative, -2x-1. It is written from the lowest bit of a byte up, as z >> k zeros, a one, and the k lowest bits
+// of z. If there would be 16 zeros or more, 16 zeros and z in 32 bits. Zeros fill the last byte.
 //
-// Tails are written from the highest bit of a byte down: of the group's first key the bits behind the 64 of the
-// mark, of others those behind bit l(i), which is a one: max(0, l(i+1) - l(i)) + m bits.
+// Tails are written from the highest bit of a byte down. That of the group's first key is the bits after the 64 of the
+// mark. Those of others are the bits after bit l(i), which is a one: max(0, l(i+1) - l(i)) + m bits.
 const (
 	groupLen    = 64
 	wordLen     = 8

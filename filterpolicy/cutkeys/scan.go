@@ -53,7 +53,7 @@ func (s *scan) decode() int {
 // signed is the inverse of numbered.
 func signed(z uint64) int { return int(z>>1 ^ -(z & 1)) }
 
-// A place is where a bound is, beside a key.
+// A place is where a bound is, relative to a key.
 type place int
 
 const (
@@ -62,8 +62,8 @@ const (
 	behind              // behind the intervals of all keys of the group
 )
 
-// seek goes to the first key whose interval does not end before lo, which is not before the first key's. If lo
-// is below that interval, s.before is the bits that lo has in common with the key, and the tail what
+// seek goes to the first key with an interval that does not end before lo. lo must not be before the first key's
+// interval. If lo is below that interval, s.before is the bits that lo has in common with the key, and the tail what
 // follows behind the next bit.
 //
 // Keys ascend, and lo is above those that were passed. The last of them has p bits in common with lo, and then a
@@ -136,8 +136,8 @@ func (s *scan) pass(p int) {
 	s.size = max(0, s.after-length) + s.extra
 }
 
-// compare returns how many bits of the tail are those of a bound from bit at on, and if they
-// are not all, whether the tail is above it.
+// compare returns how many bits of the tail equal those of a bound beginning at bit at, and if not
+// all do, whether the tail is above it.
 func (s *scan) compare(b *bound, at int) (same int, above bool) {
 	for same < s.size {
 		i := (s.tail + same) >> 3
@@ -173,7 +173,7 @@ func (s *scan) beginsBelow(lo, hi *bound) bool {
 	return s.tailBelow(hi, same+1)
 }
 
-// tailBelow reports whether the tail, and zeros behind it, are below a bound from bit at on.
+// tailBelow reports whether the tail, and zeros after it, are below a bound beginning at bit at.
 func (s *scan) tailBelow(b *bound, at int) bool {
 	same, above := s.compare(b, at)
 	if same < s.size {

@@ -22,7 +22,7 @@ func (f *Filter) contains(lo, hi *bound) bool {
 	return s.beginsBelow(lo, hi)
 }
 
-// find returns the last group whose first key's interval does not begin above lo, -1 if there is none.
+// find returns the last group with a first interval that does not begin above lo, -1 if there is none.
 func (f *Filter) find(lo *bound) int {
 	base, n := 0, f.len()
 	for n > 1 { // marks before base are below lo
@@ -40,7 +40,7 @@ func (f *Filter) find(lo *bound) int {
 	return f.findEqual(lo, base)
 }
 
-// findEqual is find among the groups from first on, whose marks are equal to the first 64 bits of lo.
+// findEqual is find among the groups beginning at first that have the first 64 bits of lo as marks.
 func (f *Filter) findEqual(lo *bound, first int) int {
 	end := first + 1 // of those that begin with the mark
 	for step := 1; end < f.len() && f.mark(end) == lo.first; step *= 2 {
@@ -57,8 +57,7 @@ func (f *Filter) findEqual(lo *bound, first int) int {
 	return first - 1
 }
 
-// firstAbove reports whether the interval of a group's first key begins above a bound whose first 64 bits are the
-// mark.
+// firstAbove reports whether the interval of a group's first key begins above a bound that begins with the mark.
 func (f *Filter) firstAbove(i int, b *bound) bool {
 	var s scan
 	s.open(f, i)

@@ -6,16 +6,16 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
-// Expected returns what theory says of a filter of some number of distinct random keys: its
-// size with everything that is written, and the probability of "maybe" for an empty range that is
-// narrow beside the distance of two keys, and anywhere.
+// Expected returns what theory says of a filter of some number of distinct random keys: its size with everything that
+// is written, and the probability of "maybe". The latter is for an empty range in a random place that is narrow
+// compared with the distance of two keys.
 //
-// Both follow from the trie of n random bit strings. A node of depth d has keys below both its
-// children with a probability that is known, and then two neighbours have d bits in common. A key is
-// told from the others behind as many bits as there are nodes above it with another key. The
-// rate is the sum of the intervals that keys stand for: 2^-m / (2 ln 2) for many keys. The size is that of
-// a mean filter, within a per cent or two; keys of few different bytes take an alphabet that is smaller by
-// up to 150 bytes. A filter of a single key knows up to 64 bytes of it, and is taken to be never wrong.
+// Both follow from the trie of n random bit strings. A node of depth d has keys below both its children with a
+// probability that is known, and then two neighbours have d bits in common. A key differs from the others after as many
+// bits as there are nodes above it with another key. The rate is the sum of the intervals that keys stand for: 2^-m /
+// (2 ln 2) for many keys. The size is that of a mean filter, within a per cent or two; keys of few different bytes take
+// an alphabet that is smaller by up to 150 bytes. A filter of a single key knows up to 64 bytes of it, and is taken to
+// be never wrong.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0
@@ -44,9 +44,9 @@ func alphabetLen(drawn float64) float64 {
 
 // A trie is what is expected of that of n random bit strings.
 type trie struct {
-	lengths []float64 // the share of pairs of neighbours that have so many bits in common
-	path    float64   // bits of a key from where it parts from the one before to where it is told apart
-	covered float64   // the sum of 2^-b for all keys, told apart by b bits
+	lengths []float64 // by number of bits: the share of pairs of neighbours with that many in common
+	path    float64   // bits of a key from where it parts from the one before to where it is unique
+	covered float64   // the sum of 2^-b for all keys, unique by b bits
 }
 
 func newTrie(keys int) trie {
@@ -56,7 +56,7 @@ func newTrie(keys int) trie {
 	none := func(depth int, k float64) float64 {
 		return math.Exp(k * math.Log1p(-math.Exp2(-float64(depth))))
 	}
-	shared, told, before := 0.0, 0.0, 0.0 // before: that a key is told apart by fewer bits
+	shared, told, before := 0.0, 0.0, 0.0 // before: that a key is unique by fewer bits
 	for d := range deepest {
 		both := math.Exp2(float64(d)) * (1 - 2*none(d+1, n) + none(d, n))
 		if x := math.Exp2(-float64(d + 1)); n*x < 1e-4 { // what rounding leaves of the above

@@ -47,7 +47,7 @@ const tailStep = 56
 // close writes the last group.
 func (w *writer) close() { w.flush(0) }
 
-// flush writes a group, whose last key has some bits in common with the key behind it.
+// flush writes a group. Its last key has after bits in common with the key after it.
 func (w *writer) flush(after int) {
 	w.lengths = append(w.lengths, after)
 	begin := len(w.data) - w.streams
@@ -67,7 +67,7 @@ func (w *writer) flush(after int) {
 	w.groups += wordLen
 }
 
-// spread is how far above the least of a group's lengths its median mostly is.
+// spread is the usual distance from the least of a group's lengths to their median.
 const spread = 64
 
 // base returns the median of the group's lengths, the least of the two if there are two.

@@ -1,8 +1,8 @@
 // Package fuse is the binary fuse filter: an array of fingerprints in which the exclusive-or of a
 // key's three or four cells is the key's fingerprint, the cells being in neighbouring segments.
 //
-// Choose it for files that live long and are asked often for absent keys: at equal space it is
-// wrong three to five times less often than a Bloom filter, and a probe is as fast as any while the
+// Choose it for files that live long and get many lookups of absent keys. At equal space it is
+// wrong three to five times less often than a Bloom filter. A probe is as fast as any while the
 // filter is in the CPU's cache. F is the fingerprint's bits. With three places per key it probes
 // and builds a little faster; with four, "fuse:8,4", it takes five per cent less space.
 //
@@ -18,9 +18,9 @@
 // filter's; eight bytes per key of memory until Finish, and 23 more during Finish, which are kept
 // for the next build, besides the filter itself.
 //
-// Duplicates cost nothing, in whatever order they come. A build that fails, as one
-// attempt in ten does, is repeated with another seed and then with a larger array, a
-// bounded number of times; after that the builder declines.
+// Duplicates cost nothing, in any order. A build that fails, as one attempt in ten does, is
+// repeated with another seed and then with a larger array, a bounded number of times; after that
+// the builder declines.
 //
 // Limits: keys cannot be removed or listed. A filter has at most 3.9 billion keys.
 package fuse

@@ -8,7 +8,7 @@ import (
 )
 
 // The cells of a fuse filter are fingerprints of F bits each, packed without gaps from the lowest
-// bit of the first byte, and then seven zero bytes so that any cell can be read as a part of eight
+// bit of the first byte. Seven zero bytes follow, so that any cell can be read as a part of eight
 // bytes. They form segments of a power of two of cells. The footer's units are the cells; its
 // parameters are F, the number of places per key W, and the logarithm of the segments' length L.
 // The exclusive-or of the W cells of a key is its fingerprint:
@@ -29,9 +29,9 @@ const (
 	maxLog = 18
 )
 
-// A layout is the places of keys. Each is in one of W neighbouring segments, so
-// that keys of different ends of the filter never meet; it is what lets peeling
-// begin at both ends of an array too full for peeling anywhere else.
+// A layout is the places of keys. Each is in one of W neighbouring segments, so keys of
+// different ends of the filter never meet. That lets peeling begin at both ends of an
+// array too full for peeling anywhere else.
 type layout struct {
 	arity  uint32
 	log    uint32 // of length

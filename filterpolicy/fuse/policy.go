@@ -21,9 +21,9 @@ type Policy struct {
 	bits, arity uint8 // arity may be thirds
 }
 
-// Parse reads "F" or "F,W": fingerprint bits from 4 to 32, and 3 or 4 places per
-// key, which are 3 unless given. In place of F, "rate=0.004" means the fewest bits
-// whose false-positive rate is not above it.
+// Parse reads "F" or "F,W": fingerprint bits from 4 to 32, and 3 or 4 places per key,
+// which are 3 unless given. In place of F, "rate=0.004" means the fewest bits with a
+// false-positive rate that is not above it.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
 	return p, spec.Wrap(err, Name, args, "fuse:8")
@@ -93,8 +93,8 @@ type Builder struct {
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
 // Finish appends the filter to dst and empties the builder for the next file. The filter of no keys
-// says no to everything. Finish declines when no attempt succeeds, which takes hashes made to that
-// end, or when there are more keys than the family's limit; dst is then returned as it was.
+// says no to everything. Finish declines if no attempt succeeds, which takes hashes made to that
+// end, or if there are more keys than the family's limit; then it returns dst as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	return b.plan.Finish(dst, &b.hashes)

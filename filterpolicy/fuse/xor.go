@@ -9,8 +9,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// An xor filter is a fuse filter whose segments are three thirds of n cells. The footer's units are
-// the cells of all three; its first parameter is F. The places of a key are
+// An xor filter is a fuse filter with three segments of n cells. The footer's units are the cells
+// of all three; its first parameter is F. The places of a key are
 //
 //	z = mix(h ^ seed * golden);  w = z * golden
 //	a = (z * n) >> 64, this product and those below taken at 128 bits

@@ -69,8 +69,8 @@ func (w *writer) put(c code, x uint64) {
 	}
 }
 
-// word returns the bits from pos on: 57 or more that are written, the others of no meaning.
-// Bytes must reach eight beyond the one of pos.
+// word returns the bits beginning at pos: at least 57 are valid, the others mean nothing. bytes
+// must reach eight beyond the one of pos.
 func word(bytes []byte, pos uint64) uint64 {
 	return binary.LittleEndian.Uint64(bytes[pos/8:]) >> (pos % 8)
 }

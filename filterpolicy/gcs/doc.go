@@ -1,8 +1,8 @@
 // Package gcs is a Golomb-coded set: the sorted list of the keys' hashes, cut short
 // and written as differences in a Golomb code, with an index.
 //
-// Choose it for sets that are small, sent over a network or merged and listed more often than
-// probed: no other family is as simple to read in another language, and it is a list, which All
+// Choose it for sets that are small, sent over a network, or merged and listed more often than
+// probed. No other family is as simple to read in another language, and it is a list, which All
 // yields in order. Where probes count, a ribbon takes fewer bits and a tenth of the time.
 //
 // Filters over the same range are merged by merging their lists, without a key being hashed again.
@@ -23,5 +23,5 @@
 // bucket is decoded, 64 differences. Build: a sort and a pass; 17 bytes per
 // key of memory until Finish, besides the filter itself.
 //
-// Duplicates cost nothing, in whatever order they come. Limits: keys cannot be removed.
+// Duplicates cost nothing, in any order. Limits: keys cannot be removed.
 package gcs

@@ -21,8 +21,8 @@ type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads the bits of a rate, from 1 to 32 with at most three decimals, or the
-// rate: "7", "6.64", "rate=0.01". A rate means the least bits whose rate is not above it.
+// Parse reads the bits of a rate, from 1 to 32 with at most three decimals, or the rate:
+// "7", "6.64", "rate=0.01". A rate means the least bits with a rate that is not above it.
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, limit)
 	return Policy{bits}, spec.Wrap(err, Name, args, "gcs:7")
@@ -37,18 +37,18 @@ func (p Policy) String() string { return Name + ":" + p.bits.String() }
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return p.NewBuilderFor(0) }
 
-// NewBuilderFor returns an empty builder whose filters are over the range for the given number of
-// distinct keys, however few they get. Filters for the same number of keys can be merged. A
-// filter that gets more keys takes a larger range and can no longer be merged with the others.
+// NewBuilderFor returns an empty builder of filters over the range for the given number of distinct
+// keys, even if they get fewer. Filters for the same number of keys can be merged. A filter that
+// gets more keys takes a larger range and can no longer be merged with the others.
 func (p Policy) NewBuilderFor(keys int) *Builder {
 	return &Builder{bits: p.bits, room: uint64(max(0, keys))}
 }
 
-// Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The rate is exact. The size counts the footer and is that of
-// a mean filter: the codes' length and the bits of a deviation depend on the hashes, which
-// moves it by some per cent below 1000 keys and by less than one from there on. A filter of
-// too many keys has no bits and says maybe to everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct
+// keys. The rate is exact. The size counts the footer and is that of a mean filter. The codes'
+// length and the bits of a deviation depend on the hashes, which changes it by some per cent below
+// 1000 keys and by less than one above. A filter of too many keys has no bits and says maybe to
+// everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {
 	case keys <= 0:

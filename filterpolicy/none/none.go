@@ -1,8 +1,8 @@
 // Package none is the policy of having no filter.
 //
 // A file written with it has no filter block, and each lookup that reaches the file reads its index
-// and, mostly, a data block. Choose it for stores whose lookups nearly always find their key, for
-// stores that are only scanned, and to measure what filters save.
+// and, mostly, a data block. Choose it for stores with lookups that nearly always find their key,
+// for stores that are only scanned, and to measure what filters save.
 package none
 
 import (

@@ -24,10 +24,10 @@ func Filters() map[string]pebble.FilterPolicy {
 //
 //	opts.Parse(text, &pebble.ParseHooks{NewFilterPolicy: pebblefilter.ByName(policy)})
 //
-// A name says which family, and not how many bits per key, so new tables get what a given policy of
-// that family says (the last, if there are several), or else the bits for one false positive in a
-// hundred. The function knows the names of this package, "none", and that of Pebble's Bloom filter,
-// with Pebble's usual ten bits; any other is an error. It is safe for concurrent use.
+// A name says which family, and not how many bits per key. So new tables get the bits of the last
+// given policy of that family, or else those for one false positive in a hundred. The function
+// knows the names of this package, "none", and that of Pebble's Bloom filter, with Pebble's usual
+// ten bits; any other is an error. It is safe for concurrent use.
 func ByName(policies ...filterpolicy.Policy) func(name string) (pebble.FilterPolicy, error) {
 	all := keyfilter.All(policies)
 	return func(name string) (pebble.FilterPolicy, error) {

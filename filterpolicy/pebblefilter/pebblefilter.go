@@ -9,23 +9,21 @@
 //		opts.Levels[i].FilterPolicy = pebblefilter.New(policy)
 //	}
 //
-// Nothing else changes. Tables written before keep the filter they have, and Pebble reads them with
-// it as long as that filter's policy is in Options.Filters or on a level (the function Filters returns
-// all of them for that); otherwise it reads them without a filter, which is slower and just as right.
-// The same holds the other way for a store that is opened without this package again. A program that
-// reads Pebble's options from text needs ByName.
+// Nothing else changes. Older tables keep the filter they have, and Pebble reads them with it as long as that filter's
+// policy is in Options.Filters or on a level. The function Filters returns all policies for that. Otherwise Pebble
+// reads the tables without a filter, which is slower and just as right. The same holds the other way for a store that
+// is opened without this package again. A program that reads Pebble's options from text needs ByName.
 //
 // The policy's name, "siftkv." and the family, is written to each table. It does
 // not tell the bits per key, which are in the filter: after a change of
 // "blocked:10" to "blocked:12" old tables and new ones are read by the same policy.
 //
-// Pebble hands over a filter's bytes with each lookup and keeps no state for them, so each probe
-// finds its way through the bytes anew. That costs some nanoseconds, and Pebble's own checksum,
-// which it verifies when a block is read, stands in for the filter's. It also hands over the key,
-// so each table that is asked hashes it once more.
+// Pebble hands over a filter's bytes with each lookup and keeps no state for them, so each probe decodes the bytes
+// again. That costs some nanoseconds, and Pebble's own checksum, which it verifies when a block is read, stands in for
+// the filter's. It also hands over the key, so each table that is asked hashes it once more.
 //
-// Pebble does not ask the filters of the last level in Get, whatever the policy; an
-// iterator opened with UseL6Filters does, in SeekPrefixGE.
+// Pebble does not ask the filters of the last level in Get, with any policy; an iterator opened with UseL6Filters does,
+// in SeekPrefixGE.
 package pebblefilter
 
 import (

@@ -1,6 +1,6 @@
-// Package pebbletablefilter puts the filters of this module into a Pebble whose table filters
-// are made by a TableFilterPolicy and read by a TableFilterDecoder, as on Pebble's main branch
-// since December 2025. Releases up to v2.1.7 have a FilterPolicy; they are for the package pebblefilter.
+// Package pebbletablefilter puts the filters of this module into a Pebble with the interfaces TableFilterPolicy and
+// TableFilterDecoder, as on Pebble's main branch since December 2025. Releases up to v2.1.7 have a FilterPolicy; they
+// are for the package pebblefilter.
 //
 // That Pebble has public names for the policy and the decoder but none for two types
 // in their methods, the writer and the family, so that no type outside can spell the methods out.

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxAttempts = 10
-	maxRoom     = 1 << 40 // keys: far above memory, far below overflow
+	maxRoom     = 1 << 40 // keys: well above memory, well below overflow
 	load        = 95      // per cent of slots in use
 )
 
@@ -19,17 +19,17 @@ const (
 type Builder struct {
 	hashes hash64.List
 	bits   uint64
-	room   uint64 // keys that there is to be room for, if there are no more
+	room   uint64 // the least number of keys to make room for
 }
 
 // AddHash adds a key's hash. A hash equal to the one before it is free; any
 // other duplicate costs time in Finish but no space in the filter.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file.
-// The filter of no keys says no to everything. Finish declines when no attempt
-// succeeds, which takes hashes made to that end, or when fingerprints would need more than 64 bits
-// or the filter would not fit the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys
+// says no to everything. Finish declines if no attempt succeeds, which takes hashes made to that
+// end. It also declines if fingerprints would need more than 64 bits, or the filter would not fit
+// the address space. Then it returns dst as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	d := frame.Description{Keys: uint64(b.hashes.Len()), Params: uint32(b.bits)}

@@ -23,9 +23,8 @@
 // Costs. Space: (R + 2.25) / 0.95 bits per key. Probe: one block of 64 slots, mostly, and the next.
 // Build: a sort and a pass; 17 bytes per key of memory until Finish, besides the filter itself.
 //
-// Duplicates cost nothing, in whatever order they come. Hashes of which 65 536 crowd in one
-// place are a reason to begin anew with another seed, a bounded number of times; after that the
-// builder declines.
+// Duplicates cost nothing, in any order. If 65 536 hashes crowd in one place, the build begins again with another seed,
+// a bounded number of times; after that the builder declines.
 //
 // Limits: the bytes are read-only; keys cannot be removed, and are not counted.
 //

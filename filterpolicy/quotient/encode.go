@@ -11,7 +11,7 @@ type encoder struct {
 	dst    []byte
 	start  int    // of the blocks in dst
 	next   uint64 // the first slot that may be free
-	opened uint64 // the blocks whose offset is known
+	opened uint64 // the blocks with a known offset
 	stored uint64
 	last   uint64 // the value stored before
 }

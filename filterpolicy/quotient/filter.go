@@ -87,7 +87,7 @@ func (t *table) ascending() iter.Seq[uint64] {
 type cursor struct {
 	*table
 	block    uint64 // the next to look at
-	occupied uint64 // quotients of the block before it whose runs are still to come
+	occupied uint64 // quotients of the block before it with runs that still follow
 	quotient uint64
 	slot     uint64 // the next
 	inside   bool   // the slot is of the quotient's run

@@ -15,8 +15,8 @@ import (
 var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merged; " +
 	"make both for the same number of keys, by NewBuilderFor or New")
 
-// ErrFull is matched by the error for keys that there is no room for: of Merge when no
-// remainder bit is left, of a Set that may not grow, and of either when keys crowd in one place.
+// ErrFull is matched by errors for want of room: of Merge if no remainder bit is left, of a Set
+// that may not grow, and of either if keys crowd in one place.
 var ErrFull = errors.New("quotient: the filter is full")
 
 // Merge appends to dst the filter that says maybe to a key if a or b does, and to no

@@ -25,7 +25,7 @@ type Policy struct {
 }
 
 // Parse reads the bits of a remainder, from 2 to 32, or a false-positive rate such as
-// "rate=0.01", which means the fewest bits whose rate is not above it.
+// "rate=0.01", which means the fewest bits with a rate that is not above it.
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseIntOrRate("remainder bits", args, minBits, maxBits, limit)
 	return Policy{uint8(bits)}, spec.Wrap(err, Name, args, "quotient:7")
@@ -40,9 +40,9 @@ func (p Policy) String() string { return Name + ":" + strconv.Itoa(int(p.bits)) 
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return p.NewBuilderFor(0) }
 
-// NewBuilderFor returns an empty builder whose filters have room for the given number of distinct keys,
-// however few they get. Filters for the same number of keys can be merged. A filter that gets more
-// keys grows and can no longer be merged with the others.
+// NewBuilderFor returns an empty builder of filters with room for the given number of distinct keys, even if they get
+// fewer. Filters for the same number of keys can be merged. A filter that gets more keys grows and can no longer be
+// merged with the others.
 func (p Policy) NewBuilderFor(keys int) *Builder {
 	return &Builder{bits: uint64(p.bits), room: uint64(max(0, keys))}
 }

@@ -15,17 +15,16 @@ import (
 //
 // # What it keeps
 //
-// Each key is known by its value, a number below a range that is fixed by New. Different
-// values are in the table, once each, whatever the order they came in; further copies of a value are
-// counted in a map beside it, which takes some 20 to 40 bytes for each value that
-// has any. So one key may come a million times and takes no room from
-// others; a multiset of mostly repeated keys is better kept in package counting.
+// Each key is known by its value, a number below a range that is fixed by New. Different values are in the table, once
+// each, in any order of arrival. Further copies of a value are counted in a separate map, which takes some 20 to 40
+// bytes for each value that has any. So one key may come a million times and takes no room from others; a multiset of
+// mostly repeated keys is better kept in package counting.
 //
 // # Removing what was never added
 //
-// Remove refuses a key whose value is not there. With a probability of FalsePositiveRate the value of a
-// key that was never added is there, for another key; Remove would then take that one
-// away, which the set denies from then on. Remove only what was added.
+// Remove refuses a key if its value is not there. With a probability of FalsePositiveRate the value of a key that was
+// never added is there, for another key. Remove would then take that other key away, and the set would deny it. Remove
+// only what was added.
 //
 // # Concurrency
 //

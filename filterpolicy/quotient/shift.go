@@ -8,8 +8,9 @@ import (
 // Insertion and removal in place, after Pandey et al., section 3. They leave the
 // bytes that encode would write for the same values.
 //
-// end(x), the end of all runs of quotients up to x, tells where things may move: slot x is
-// free if end(x) <= x, and what is in slot x is where it wants to be if end(x-1) <= x.
+// end(x), the end of all runs of quotients up to x, tells where remainders may move. Slot
+// x is free if end(x) <= x, and the remainder in slot x is in its own slot if end(x-1) <=
+// x.
 
 // end returns the slot after the last run of a quotient up to x, or some slot up to x if
 // the last such run ends before.
@@ -99,7 +100,7 @@ func (t *table) remove(value uint64) {
 	t.write(freed, 0, false)
 	t.addOffsets(quotient, freed, -1)
 	if last := t.blocks - 1; freed == last*blockSlots && freed >= t.quotients {
-		t.blocks = last // runs no longer reach beyond the last quotient's block so far
+		t.blocks = last // runs no longer reach beyond the last quotient's block
 		t.cells = t.cells[:last*blockLen(t.bits)]
 	}
 }

@@ -26,9 +26,9 @@ import (
 //	v = (mix(h ^ seed * 0x9e3779b97f4a7c15) * Q * 2^R) >> 64, the product taken at 128 bits
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// Each value is stored once. Runs lie in the order of their quotients, each from the slot
-// of its quotient or from the end of the run before, whichever is later, and their remainders
-// ascend. Slots without a remainder are zero.
+// Each value is stored once. Runs are in the order of their quotients. Each begins at the slot of
+// its quotient or at the end of the run before, whichever is later, and its remainders ascend.
+// Slots without a remainder are zero.
 const (
 	blockSlots = 64
 	metaLen    = 18 // bytes of a block besides its remainders
@@ -60,8 +60,8 @@ func (t *table) offset(block []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint16(block[8*t.bits+16:]))
 }
 
-// remainder returns what is in a slot. Eight bytes from any slot's first on are inside
-// its block, as the block's other words follow.
+// remainder returns what is in a slot. The eight bytes at any slot's first are inside its
+// block, as the block's other words follow.
 func (t *table) remainder(slot uint64) uint64 {
 	bit := slot % blockSlots * t.bits
 	return binary.LittleEndian.Uint64(t.block(slot / blockSlots)[bit/8:]) >> (bit % 8) & (1<<t.bits - 1)
@@ -102,8 +102,8 @@ func (t *table) has(value uint64) bool {
 	}
 }
 
-// runend returns the slot of the n-th end of a run from a slot on, n at least 1; false if
-// there is none.
+// runend returns the slot of the n-th end of a run at or after a slot, n at least 1;
+// false if there is none.
 func (t *table) runend(slot, n uint64) (end uint64, ok bool) {
 	i := slot / blockSlots
 	if i >= t.blocks {

@@ -104,8 +104,8 @@ type width struct {
 func widthOf(b spec.Bits) width { return width{uint64(b / spec.One), uint64(b % spec.One)} }
 
 // shapeFor returns the shape of a layer of n keys. Each layer but the last has a
-// twentieth fewer slots than keys, which leaves hardly a slot unused. The last has
-// as many as make a contradiction unlikely.
+// twentieth fewer slots than keys, which leaves hardly a slot unused. The last has enough
+// to make a contradiction unlikely.
 //
 // An equation has the columns of its first block, so that the narrow share is that of
 // all blocks but the last.

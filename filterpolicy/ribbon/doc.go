@@ -21,9 +21,8 @@
 // whole numbers the rate is up to 6 % above 2^-R. Build: linear, some eight times a blocked
 // filter's; 30 bytes per key of memory until Finish, besides the filter itself.
 //
-// Duplicates cost nothing, in whatever order they come. A last layer that has no
-// solution, one in thousands, is a reason to begin anew with another seed, a
-// bounded number of times; after that the builder declines.
+// Duplicates cost nothing, in any order. If a last layer has no solution, as one in thousands, the
+// build begins again with another seed, a bounded number of times; after that the builder declines.
 //
 // Limits: keys cannot be removed or listed. Filters of a few keys take two blocks of 64 slots.
 package ribbon

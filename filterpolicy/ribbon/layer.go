@@ -41,8 +41,8 @@ const (
 	resultMultiplier = 0xc2b2ae3d27d4eb4f
 )
 
-// limits holds, a byte per threshold, how many starts of a bucket are bumped. These figures
-// and the overload waste least of those that were tried at a width of 64.
+// limits holds, a byte per threshold, how many starts of a bucket are bumped. Of the figures that
+// were tried at a width of 64, these and the overload take the least space.
 const limits = 0 | 20<<8 | 48<<16 | bucketLen<<24
 
 func limitOf(threshold uint64) uint64 { return limits >> (8 * threshold) & 0xff }

@@ -21,8 +21,8 @@ type Policy struct {
 	bits spec.Bits
 }
 
-// Parse reads result bits, from 1 to 32 with at most three decimals, or a rate:
-// "7", "6.72", "rate=0.01". A rate means the least bits whose rate is not above it.
+// Parse reads result bits, from 1 to 32 with at most three decimals, or a rate: "7",
+// "6.72", "rate=0.01". A rate means the least bits with a rate that is not above it.
 func Parse(args string) (Policy, error) {
 	bits, err := spec.ParseBitsOrRate(args, minBits, maxBits, limit)
 	return Policy{bits}, spec.Wrap(err, Name, args, "ribbon:7")
@@ -68,9 +68,9 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	}
 }
 
-// bumped returns how many of a layer's n keys go to the next, by a fit to builds of 500 to
-// 400 000 keys: those for which there is no slot, and some for which there would have been.
-// The latter are a few per block, and what the end of the last block leaves unused.
+// bumped returns how many of a layer's n keys go to the next, by a fit to builds of 500 to 400 000
+// keys. Those are the keys without a slot, and some that could have had one. The latter are a few
+// per block, and what the end of the last block leaves unused.
 func (s shape) bumped(n uint64) float64 {
 	blocks := float64(s.blocks)
 	unused := 20 + 1.47*math.Sqrt(blocks) + 0.0273*blocks

@@ -13,7 +13,7 @@ import (
 type system struct {
 	rows    []uint64 // 0: none
 	results []uint32
-	added   []pivot // by the bucket at hand
+	added   []pivot // by the current bucket
 }
 
 // A pivot is a slot and the start, within its bucket, of the key that took it.
@@ -83,7 +83,8 @@ func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
 	return bumped
 }
 
-// fillBucket adds the keys of a bucket, all of them or those from a threshold on, which it returns.
+// fillBucket adds the keys of a bucket: all of them, or those at and above a threshold, which it
+// returns.
 func (s *system) fillBucket(l *layer, keys []uint64) (threshold uint64) {
 	s.added = s.added[:0]
 	starts := l.starts()
@@ -108,7 +109,7 @@ func (s *system) fillBucket(l *layer, keys []uint64) (threshold uint64) {
 // solve writes the solution to the layer's words, from the last slot to the
 // first. Slots without a row are free, and zero.
 func (s *system) solve(l *layer) {
-	var columns [maxColumns]uint64 // bit j of each is the slot that is 1+j after the one at hand
+	var columns [maxColumns]uint64 // bit j of each is the slot that is 1+j after the current one
 	for block := l.blocks; block > 0; {
 		block--
 		at, n := l.locate(block)

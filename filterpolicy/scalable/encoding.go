@@ -11,9 +11,9 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/sizing"
 )
 
-// A set is written as an envelope of family 's', version 1, and after it, each
-// in an envelope of its own, the layers from the first to the last, as packages
-// bloom and blocked write their sets. The payload of the first envelope is
+// A set is written as an envelope of family 's', version 1. The layers follow, from the first to
+// the last, each in an envelope of its own, as packages bloom and blocked write their sets. The
+// payload of the first envelope is
 //
 //	rate        f64   promised
 //	tightening  f64   share of a layer's rate that the next one has
@@ -22,9 +22,9 @@ import (
 //	blocked     u64   1 if layers are to be blocked, else 0
 //	kinds       rest  the family letters of the layers, at least one: 'b' or 'l'
 //
-// Each layer has the capacity that follows from these numbers, and as many bytes as that
-// takes at least: a reader refuses another, or the next layer, which follows from them too,
-// could be any number of times as large as what was read.
+// Each layer has the capacity that follows from these numbers, and the fewest bytes for that. A
+// reader refuses another: otherwise the next layer, which follows from them too, could be any
+// number of times as large as what was read.
 var format = frame.Envelope{Family: frame.Scalable, Version: 1, Made: "scalable.New",
 	MaxPayload: headLen + maxLayers}
 

@@ -23,7 +23,7 @@ type Options struct {
 	Blocked bool
 }
 
-// minRate keeps the least rate of a layer, 1e-12, far below what is promised.
+// minRate keeps the least rate of a layer, 1e-12, well below what is promised.
 const minRate = 1e-9
 
 // A Set is a scalable Bloom filter.
@@ -42,8 +42,8 @@ type shape struct {
 	blocked                  bool
 }
 
-// New returns an empty set whose first layer holds n keys, 1 to 2^40, and whose rate of false
-// positives stays at or below the given one, from 1e-9 to 0.9, however many keys it gets.
+// New returns an empty set. Its first layer holds n keys, 1 to 2^40. Its rate of false positives
+// stays at or below the given one, from 1e-9 to 0.9, with any number of keys.
 func New(n int, rate float64, o *Options) (*Set, error) {
 	sh := shape{rate: rate, tightening: 0.8, growth: 2, first: n}
 	if o != nil {

@@ -46,7 +46,7 @@ type Envelope struct {
 }
 
 // Append appends a stored set to dst. A zero set, which has no parts, is refused, and dst returned
-// as it is: whoever wrote it would lose keys.
+// as it is: writing it would lose keys.
 func (e Envelope) Append(dst []byte, parts [][]byte) ([]byte, error) {
 	if parts == nil {
 		return dst, e.zero()
@@ -140,8 +140,8 @@ func (e Envelope) check(version byte) error {
 	return nil
 }
 
-// openEnvelope checks every byte of data, which must be one envelope and nothing else, but for the
-// version, and returns the payload, a part of data.
+// openEnvelope checks every byte of data, which must be one envelope and nothing else, except the
+// version. It returns the payload, a part of data.
 func openEnvelope(data []byte, family Family) (payload []byte, version byte, err error) {
 	if len(data) < Overhead {
 		return nil, 0, Corruptf("%d bytes are less than the %d of an empty one: the filter is cut short", len(data),
@@ -162,8 +162,8 @@ func openEnvelope(data []byte, family Family) (payload []byte, version byte, err
 	return data[headerLen:end:end], h.version(), nil
 }
 
-// firstRead is the memory that a payload gets before any of it has been read. From there it
-// doubles: a header that lies costs at most this, or twice what follows it.
+// firstRead is the memory that a payload gets before any of it has been read. Then it doubles: a
+// false header costs at most this, or twice what follows it.
 const firstRead = 64 << 10
 
 // readFrom reads one envelope from r, up to its end and not beyond, and returns its payload, which

@@ -62,7 +62,7 @@ type Description struct {
 	Params uint32 // the first in the lowest byte
 }
 
-// Seal appends the footer to dst, whose cells begin at start.
+// Seal appends the footer to dst; the cells begin at start.
 func (d Description) Seal(dst []byte, start int, family Family) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, d.Keys)
 	dst = binary.LittleEndian.AppendUint64(dst, d.Units)
@@ -93,8 +93,8 @@ func (f *Footer) Params() uint32 { return binary.LittleEndian.Uint32(f[20:]) }
 func (f *Footer) tag() uint32      { return binary.LittleEndian.Uint32(f[24:]) }
 func (f *Footer) checksum() uint32 { return binary.LittleEndian.Uint32(f[28:]) }
 
-// Decode checks every byte of data and returns the family's view of it: view makes f a filter over
-// the cells that cannot read out of bounds, or says false to what the footer says of them.
+// Decode checks every byte of data and returns the family's view of it. view makes f a filter over
+// the cells that cannot read out of bounds, or returns false if the footer does not fit them.
 func Decode[F any](data []byte, family Family, view func(f *F, cells []byte, footer *Footer) bool) (*F, error) {
 	cells, footer, err := open(data, family)
 	if err != nil {
@@ -108,8 +108,8 @@ func Decode[F any](data []byte, family Family, view func(f *F, cells []byte, foo
 	return f, nil
 }
 
-// open checks every byte of data but for what the numbers of the footer mean for the
-// cells, and returns both parts of data.
+// open checks every byte of data, except what the numbers of the footer mean for the
+// cells. It returns both parts of data.
 func open(data []byte, family Family) (cells []byte, f *Footer, err error) {
 	cells, f = Peek(data, family)
 	if f == &noFooter {
@@ -128,9 +128,9 @@ func open(data []byte, family Family) (cells []byte, f *Footer, err error) {
 // family's bounds, so that no family's view takes it for a filter.
 var noFooter = Footer(bytes.Repeat([]byte{0xff}, FooterLen))
 
-// Peek returns the cells and their footer without a look at the checksum, for callers whose own
-// checksum covers data and who cannot afford another on every probe. Bytes whose footer is not one
-// of this family and version have no cells and a footer that no family accepts.
+// Peek returns the cells and their footer without checking the checksum. It is for callers that
+// have a checksum of data and cannot afford another on every probe. For bytes without a footer of
+// this family and version it returns no cells and a footer that no family accepts.
 func Peek(data []byte, family Family) (cells []byte, f *Footer) {
 	n := len(data) - FooterLen
 	if n < 0 {

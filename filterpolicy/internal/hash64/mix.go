@@ -16,7 +16,7 @@ const Golden = 0x9e3779b97f4a7c15
 const multiplier = 0xd6e8feb86659fd93
 
 // Mix returns a permutation of h: distinct inputs stay distinct, and any part of the result may be
-// used as if it were drawn apart from the rest. Two rounds of shift and multiply, the form that D.
+// used as if it were independent of the rest. Two rounds of shift and multiply, the form that D.
 // Stafford and others searched for good constants of ("Better Bit Mixing", 2011).
 func Mix(h uint64) uint64 {
 	h ^= h >> 32
@@ -26,10 +26,10 @@ func Mix(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// Round is a permutation too, at half the cost of Mix. Its high bits are well
-// spread for counters of any kind, but its low half may follow from its high half:
-// an input of two equal halves gives an output of two equal halves. It is for
-// callers who take the high bits, and all else through a further product.
+// Round is a permutation too, at half the cost of Mix. Its high bits are well spread for
+// counters of any kind, but its low half may follow from its high half: an input of two
+// equal halves gives an output of two equal halves. It is for callers that take the high
+// bits, and all else through a further product.
 func Round(h uint64) uint64 {
 	h ^= h >> 32
 	h *= multiplier
@@ -46,11 +46,10 @@ func Reduce(h, n uint64) uint64 {
 // Seeded is Mix, with another permutation for each seed.
 func Seeded(h uint64, seed uint32) uint64 { return Mix(h ^ uint64(seed)*Golden) }
 
-// Point returns the i-th of a row of points on the 64-bit circle that belong to a key, each of
-// them to be scaled to a table by Reduce; z is Mix of the key's hash.
+// Point returns the i-th point of a key on the 64-bit circle; Reduce scales it to a table. z is Mix
+// of the key's hash.
 //
-// The points are as good as drawn apart. A walk in even steps, double hashing, costs a
-// multiplication less for each; but two keys that have a point and the step in common, of which
-// there are n/m² in a table of m cells, have all points in common, and sets that are small or asked
-// for a very low rate show it.
+// The points are as good as independent. A walk in even steps, double hashing, costs a
+// multiplication less for each. But two keys that share a point and the step share all points.
+// There are n/m² such keys in a table of m cells, which shows in small sets and at very low rates.
 func Point(z uint64, i int) uint64 { return Round(z + uint64(i)*Golden) }

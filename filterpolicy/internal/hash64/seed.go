@@ -3,8 +3,8 @@ package hash64
 // Seed returns the seed of an attempt at building a filter of hashes: 0 for the first. Later seeds follow from a digest
 // of the set of hashes, which does not depend on their order or on duplicates, so that equal keys have equal filters.
 //
-// If later seeds were numbers that everyone knows, a few keys could be chosen that make each attempt fail. To choose
-// them now takes all keys of the file; the family "salted" is for those who fear that.
+// If later seeds were public numbers, a few keys could be chosen that make each attempt fail. Choosing them now takes
+// all keys of the file; the family "salted" prevents that too.
 func Seed(hashes *List, attempt int) uint32 {
 	if attempt == 0 {
 		return 0

@@ -1,6 +1,6 @@
-// Package keyfilter gives a policy the form that engines with keys and bytes want:
-// a filter is asked with its encoded bytes and a key, each time anew. The Pebble
-// adapters are this form with each version's types around it.
+// Package keyfilter gives a policy the form that engines with keys and bytes want: each
+// query has a filter's encoded bytes and a key. The Pebble adapters are this form with
+// each version's types around it.
 package keyfilter
 
 import (
@@ -52,14 +52,14 @@ func (w Writer) Finish(buf []byte) []byte {
 	return data
 }
 
-// A Decoder asks the filters of one family, whatever their parameters. It is safe for
+// A Decoder asks the filters of one family, with any parameters. It is safe for
 // concurrent use.
 type Decoder struct {
 	name  string
 	probe func(data []byte, h uint64) bool
 }
 
-// Decoders returns one for each family but "none".
+// Decoders returns one for each family except "none".
 func Decoders() []Decoder {
 	var all []Decoder
 	for _, family := range filterpolicy.Families() {

@@ -7,9 +7,9 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
-// All returns a policy for each family but "none", under its name: the last of the given ones that
-// has the name, or else the family's with one false positive in a hundred, about what ten bits per
-// key of a Bloom filter give. The name is all that an engine keeps of a policy.
+// All returns a policy for each family except "none", under its name: the last of the given ones
+// with that name, or else the family's with one false positive in a hundred. That is about what ten
+// bits per key of a Bloom filter give. The name is all that an engine keeps of a policy.
 func All(given []filterpolicy.Policy) map[string]*Policy {
 	all := make(map[string]*Policy)
 	for _, d := range Decoders() {

@@ -47,8 +47,8 @@ func word(array []byte, i, bits uint64) uint64 {
 
 func load(array []byte, at uint64) uint64 { return binary.LittleEndian.Uint64(array[at : at+8]) }
 
-// ParseBits reads the bits of a fingerprint: a whole number from 4 to 32, or "rate=" and a
-// false-positive rate, which means the fewest bits whose rate is not above it.
+// ParseBits reads the bits of a fingerprint: a whole number from 4 to 32, or "rate=" and
+// a false-positive rate, which means the fewest bits with a rate that is not above it.
 func ParseBits(text string) (uint8, error) {
 	bits, err := spec.ParseIntOrRate("fingerprint bits", text, minBits, maxBits,
 		func(bits int) float64 { return rate(uint8(bits)) })
@@ -95,16 +95,16 @@ func setBytes(array []byte, arity int, zs []uint64, own []uint32, places []Place
 }
 
 // A View is an array as a probe needs it. Over has checked once that the array has all
-// its cells, so that reading one needs no check of bounds: with three or four cells in
-// each probe, these cost packed and wide fingerprints a third of their time.
+// its cells, so reading one needs no check of bounds. With three or four cells in each
+// probe, such checks cost packed and wide fingerprints a third of their time.
 type View struct {
 	cells unsafe.Pointer // keeps the array alive; nil in the filter of no keys
 	bits  uint64         // of a fingerprint; 0 in the filter of no keys
 	Salt  uint64         // what the seed changes in a hash
 }
 
-// Over makes v the view of an array of that many cells, or says false if it is none.
-// Cells from the number on must not be asked for.
+// Over makes v the view of an array of cells cells, or returns false if it is none. Only
+// cells below that number may be read.
 func (v *View) Over(array []byte, cells, bits uint64, seed uint32) bool {
 	v.cells, v.bits, v.Salt = nil, 0, uint64(seed)*hash64.Golden
 	if cells == 0 {

@@ -1,15 +1,15 @@
 // Package peel builds the arrays of xor and fuse filters, in which the exclusive-or
 // of a key's cells is the key's fingerprint.
 //
-// A key that is alone at one of its places can always be given its fingerprint, by that cell,
-// whatever the others hold. So it is taken away, which leaves other keys alone at theirs, and so on
-// until no key is left; then the cells are set, those of the last key first. If keys are left of
-// which none is alone anywhere, the attempt has failed, and another seed may do better. It nearly
-// always succeeds up to a certain load (M. Molloy, "Cores in random hypergraphs and Boolean
-// formulas", 2005), and nearly never above.
+// A key that is alone at one of its places can always be given its fingerprint, by that cell, with
+// any others. So it is taken away, which leaves other keys alone at theirs, and so on until no key
+// is left; then the cells are set, those of the last key first. If keys are left of which none is
+// alone anywhere, the attempt has failed, and another seed may do better. It nearly always succeeds
+// up to a certain load (M. Molloy, "Cores in random hypergraphs and Boolean formulas", 2005), and
+// nearly never above.
 //
 // A fingerprint is the low F bits of the mixed hash. The array is packed: F bits per cell without
-// gaps, from the lowest bit of the first byte, and then seven zero bytes, so that any cell can be
+// gaps, from the lowest bit of the first byte. Seven zero bytes follow, so that any cell can be
 // read as a part of eight bytes.
 package peel
 
@@ -44,10 +44,10 @@ type Layout interface {
 // be at least one hash; equal ones count once, in whatever order they come. d says how many
 // distinct ones there are and how many attempts failed.
 //
-// The layout is for the number of distinct keys; growth is 0 at first and then tells how many sizes have
-// been too small. build gives up after a bounded number of attempts, or when the array would be too
-// large to address; dst is then returned as it was. Beside the hashes and dst it needs 8 bytes per
-// hash and 13 per cell, which are kept in a pool for the next build.
+// The layout is for the number of distinct keys; growth is 0 at first and then tells how many sizes have been too
+// small. build fails after a bounded number of attempts, or if the array would be too large to address; then it returns
+// dst as it was. In addition to the hashes and dst it needs 8 bytes per hash and 13 per cell, which are kept in a pool
+// for the next build.
 func build(dst []byte, hashes *hash64.List, bits uint64, layout func(keys uint64, growth int) Layout) (data []byte,
 	d frame.Description, ok bool) {
 	if uint64(hashes.Len()) > maxCells {
@@ -105,8 +105,8 @@ type Plan struct {
 	Layout func(keys uint64, growth int) Layout
 }
 
-// Finish appends the filter of hashes to dst. ok is false if build gives up; dst is
-// then returned as it was.
+// Finish appends the filter of hashes to dst. ok is false if build fails; then it returns
+// dst as it was.
 func (p Plan) Finish(dst []byte, hashes *hash64.List) (data []byte, ok bool) {
 	l := p.Layout(0, 0)
 	if hashes.Len() == 0 {

@@ -6,9 +6,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Design is what tells one family of filters that are nothing but bits, the Bloom filters of
-// files, from another: a number of bits per key, in an array of whole units, of which each key sets
-// some.
+// A Design is what distinguishes the families of a file's Bloom filters from each other. Such a
+// filter has a number of bits per key, in an array of whole units; each key sets some bits.
 type Design struct {
 	Family   frame.Family
 	UnitBits uint64 // the array is a whole number of units, a multiple of 8 bits each
@@ -57,8 +56,8 @@ func (d *Design) Expected(perKey spec.Bits, keys int) (bitsPerKey, fpr float64) 
 	return (float64(units*d.UnitBits) + 8*frame.FooterLen) / n, d.Rate(n, float64(units), d.Probes(perKey))
 }
 
-// Limit returns the false-positive rate of large filters. That of a smaller one is
-// not above it, as its last unit has room to spare.
+// Limit returns the false-positive rate of large filters. That of a smaller one is not
+// above it, as its last unit is not full.
 func (d *Design) Limit(perKey spec.Bits) float64 {
 	const large = 1 << 30 // keys per thousandth of a bit, so that units come out even
 	units := float64(perKey) * large / float64(d.UnitBits)

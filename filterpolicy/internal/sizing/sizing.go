@@ -1,5 +1,5 @@
-// Package sizing turns what is asked of a Bloom filter, a number of keys and bits for each or a
-// false-positive rate, into its shape.
+// Package sizing computes the shape of a Bloom filter from a number of keys, and bits for each or a
+// false-positive rate.
 package sizing
 
 import (
@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// Bounds of what may be asked. Fewer false positives than MinRate need more probes than MaxProbes,
-// and a filter whose rate is near one is not worth its probe.
+// Bounds of arguments. Fewer false positives than MinRate need more probes than MaxProbes, and a
+// filter whose rate is near one is not worth its probe.
 const (
 	MaxKeys = 1 << 40
 	MinRate = 1e-12
@@ -90,10 +90,10 @@ func rateOf(n, m float64, k int) float64 {
 	return math.Pow(fill, float64(k)) * (1 + pairs*variance/(fill*fill))
 }
 
-// Slice returns the number of cells of each of k slices, and k, that keep the rate of a partitioned
-// Bloom filter, in which probe i of a key falls into slice i, at or below the given one when it
-// holds n keys. The slices are filled apart from each other, so that the mean rate is (1 - (1 -
-// 1/cells)^n)^k exactly, in small filters too.
+// Slice returns the number of cells of each of k slices, and k, for a partitioned Bloom filter of n
+// keys with at most the given rate. In such a filter, probe i of a key falls into slice i. The
+// slices are filled independently, so the mean rate is (1 - (1 - 1/cells)^n)^k exactly, in small
+// filters too.
 func Slice(n int, rate float64) (cells uint64, probes int) {
 	best := math.Inf(1)
 	for k := range candidates(rate) {

@@ -77,7 +77,7 @@ func (b Bits) Float() float64 { return float64(b) / float64(One) }
 // Units returns how many units of unitBits bits hold n keys at b bits per key,
 // rounded up, and at least one. A set too large for the address space gives false.
 func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
-	const most = 1 << 44 // keys: far above memory, far below overflow
+	const most = 1 << 44 // keys: well above memory, well below overflow
 	if n < 0 || uint64(n) > most {
 		return 0, false
 	}
@@ -91,10 +91,10 @@ func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
 // is wrong more often is hardly worth its probe.
 const maxRate = 0.5
 
-// ParseBitsOrRate is parseBits that takes a false-positive rate as well: after
-// "rate=", a decimal fraction from the rate of hi bits to 0.5. A rate means the
-// least bits whose rate is not above it. The function rate tells the rate that
-// theory predicts for large filters; it must not grow with the bits.
+// ParseBitsOrRate is parseBits that takes a false-positive rate as well: after "rate=", a
+// decimal fraction from the rate of hi bits to 0.5. A rate means the least bits with a
+// rate that is not above it. The function rate tells the rate that theory predicts for
+// large filters; it must not grow with the bits.
 func ParseBitsOrRate(text string, lo, hi Bits, rate func(Bits) float64) (Bits, error) {
 	if text, ok := strings.CutPrefix(text, "rate="); ok {
 		n, err := leastFor(text, int(lo), int(hi), func(n int) float64 { return rate(Bits(n)) })
@@ -111,7 +111,7 @@ func ParseIntOrRate(what, text string, lo, hi int, rate func(int) float64) (int,
 	return ParseInt(what, text, lo, hi)
 }
 
-// leastFor returns the least number from lo to hi whose rate is at most the one in text.
+// leastFor returns the least number from lo to hi with a rate of at most the one in text.
 func leastFor(text string, lo, hi int, rate func(int) float64) (int, error) {
 	asked, err := parseRate(text, rate(hi), maxRate)
 	if err != nil {
