@@ -3,7 +3,7 @@ package base
 import "encoding/binary"
 
 // Droppable says what rewriting a sorted file would free in blob files, in bytes of their records. It counts entries
-// with separated values alone: however many small entries are beside them does not matter.
+// with blob values only: other entries do not matter.
 type Droppable struct {
 	Overwritten uint64  // of entries under a newer value or tombstone of their key in the file
 	Expiring    uint64  // of entries with an expiry

@@ -8,9 +8,9 @@ import (
 	"math/bits"
 )
 
-// A SeqNum orders the writes of one store. Every key of a batch has a number of
-// its own; a larger number is a later write. Zero belongs to keys that every
-// reader may see: standalone files and keys that compaction settled.
+// A SeqNum orders the writes of one store. Every key of a batch has a number of its own;
+// a larger number is a later write. Zero belongs to keys that every reader may see: in
+// standalone files, and after compaction.
 type SeqNum uint64
 
 // MaxSeqNum is the largest sequence number: 56 bits, so that it shares one word
@@ -26,10 +26,10 @@ const (
 	KindDelete      Kind = 0 // a point tombstone
 	KindSet         Kind = 1 // a value
 	KindRangeDelete Kind = 2 // a tombstone for [key, end)
-	KindMerge       Kind = 3 // an operand that a merger combines with what is older
-	KindSetTTL      Kind = 4 // a value that ends: its expiry stands before it (AppendExpiry)
-	KindSetApart    Kind = 5 // a value that is apart, in a file of large values: its handle
-	KindSetTTLApart Kind = 6 // such a value that ends: its expiry stands before the handle
+	KindMerge       Kind = 3 // an operand that a merger combines with older versions
+	KindSetTTL      Kind = 4 // a value that expires: its expiry is before it (AppendExpiry)
+	KindSetApart    Kind = 5 // a blob value, in a file of large values: its handle
+	KindSetTTLApart Kind = 6 // such a value that expires: its expiry is before the handle
 
 	// KindMax is at least every kind, so that a search for (key, seq, KindMax)
 	// finds the newest entry of the key at or below seq.

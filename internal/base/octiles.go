@@ -2,10 +2,10 @@ package base
 
 import "encoding/binary"
 
-// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in
-// microseconds since 1970 UTC, at which about i+1 eighths of them have. The last eighth is
-// the latest expiry, which is kept apart. All are zero in a file without such values, and in
-// one whose writer knew the latest expiry alone.
+// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds
+// since 1970 UTC, at which about i+1 eighths of them have. The last eighth is the latest expiry,
+// which is in another field. All are zero in a file without such values, and in one by a writer
+// that knew the latest expiry alone.
 type Octiles [7]uint64
 
 // Expired returns about how many of count values, of which the last expires at last, have

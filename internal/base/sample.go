@@ -1,7 +1,7 @@
 package base
 
-// A Sample takes items out of a sequence whose length is not known before: every one at first, every second one when
-// there are too many, every fourth one, and so on. What it takes depends on nothing but the order of the sequence.
+// A Sample takes items out of a sequence of unknown length: every one at first, every second one when there are too
+// many, every fourth one, and so on. The choice depends only on the order of the sequence.
 type Sample[T any] struct {
 	Taken  []T
 	Count  uint64 // of all items

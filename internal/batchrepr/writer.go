@@ -47,7 +47,7 @@ func (w *Writer) Reset() {
 // Give notes that the entries of the record stay in use elsewhere: they are never overwritten.
 func (w *Writer) Give() { w.given = true }
 
-// Add appends an entry whose value is value followed by more.
+// Add appends an entry; its value is value followed by more.
 func (w *Writer) Add(kind base.Kind, key, value []byte, more ...byte) {
 	w.grow(entryHeader + len(key) + len(value) + len(more))
 	w.data = append(w.data, byte(kind))
@@ -77,7 +77,7 @@ func (w *Writer) Append(o *Writer) {
 	w.Features |= o.Features
 }
 
-// entryHeader is the most that an entry takes beside its key and its value.
+// entryHeader is the most that an entry takes in addition to its key and its value.
 const entryHeader = 1 + 2*binary.MaxVarintLen32
 
 // grow makes room for n bytes more, and for the header. It doubles what is there, and leaves the operating system to

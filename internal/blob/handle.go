@@ -11,7 +11,7 @@ import (
 // A Handle says where a value is. A table has it in place of the value:
 //
 //	file     uvarint  number of the file
-//	ordinal  uvarint  of the record in the file, from 0 on
+//	ordinal  uvarint  of the record in the file, 0 for the first
 //	offset   uvarint  of the record in the file
 //	length   uvarint  of the record
 //	size     uvarint  of the value, as it was given

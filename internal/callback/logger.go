@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// Logger returns a logger that calls the handler of l by Do. A message whose handler panics or calls runtime.Goexit
-// is lost.
+// Logger returns a logger that calls the handler of l by Do. A message is lost if the handler panics or calls
+// runtime.Goexit.
 func Logger(l *slog.Logger) *slog.Logger {
 	if _, ok := l.Handler().(handler); ok {
 		return l

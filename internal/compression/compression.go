@@ -46,18 +46,18 @@ func Parse(name string) (Kind, error) {
 func (c Kind) Valid() bool { return int(c) < len(names) }
 
 // The decoded size is bounded in proportion to the stored one, so that damaged or hostile bytes
-// cannot make a reader allocate without limit. What Zstd would make smaller than that is left to
-// Snappy; earlier writers of sorted files stored it, up to MaxZstdExpansion.
+// cannot make a reader allocate without limit. Writers leave what Zstd would make smaller than that
+// to Snappy; earlier ones stored it in sorted files, up to MaxZstdExpansion.
 const (
 	MaxSize          = 1 << 30 // bytes that anything decodes to
 	MaxExpansion     = 64      // times the stored size: more than Snappy can, 64 bytes for an element of two
-	FreeExpansion    = 1 << 20 // or so many bytes, from whatever
+	FreeExpansion    = 1 << 20 // or this many bytes, from any stored size
 	MaxZstdExpansion = 1 << 14 // 128 KiB from 13 bytes is the best that the encoder does
 )
 
 var errDecodedSize = errors.New("decoded size is not plausible")
 
-// Expands reports whether size bytes are more than a reader expects of so many stored ones.
+// Expands reports whether size bytes are more than a reader expects of stored ones.
 func Expands(size, stored int) bool { return size > FreeExpansion && size/MaxExpansion >= stored }
 
 // The zstd coders are made at first use: they are large, and most stores do

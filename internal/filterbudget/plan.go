@@ -38,8 +38,8 @@ const lastLevel = manifest.NumLevels - 1
 // For returns the policies for new tables: those of the plan, or under a budget those of their families that the
 // level's share pays for, and none if that is too little.
 //
-// Tables of level 0 come and go while those below stay, so their share is not set aside: with many files in level 0
-// the filters take a little more than the budget, rather than a little less all the time.
+// Tables of level 0 come and go while those below stay, so no share is reserved for them. With many files in level 0
+// the filters take a little more than the budget, instead of a little less all the time.
 func (p *Plan) For(t Tables) Filters { return Filters{p.point(t), p.ranges(t)} }
 
 // Fair is For once all files have the filters of the plan: none that stays has more than its share of a budget.
@@ -85,7 +85,7 @@ func (p *Plan) point(t Tables) filterpolicy.Policy {
 	stay, keys := p.sharers(t)
 	bits := filterpolicy.Spread(p.Point, p.Budget, keys)
 	// Tables that stay may have more than their share: they were written while there were
-	// fewer keys. New tables have that much less, as far as it leaves them useful.
+	// fewer keys. New tables have that much less, but stay useful.
 	over := 0.0
 	for i, s := range stay {
 		over += float64(s.bytes) - bits[i]*float64(s.keys)/8
@@ -154,8 +154,8 @@ func (t Tables) runsThatStay() []filtered {
 	return stay
 }
 
-// runsToCome returns how many more runs, like one that is being written, a level of a tiered store will have before
-// they are merged: their share is set aside, since runs keep the filters that they were written with.
+// runsToCome returns how many more runs, like the one that is being written, a level of a tiered store will have before
+// they are merged. Their share is reserved, since runs keep the filters that they were written with.
 func (p *Plan) runsToCome(t Tables) int {
 	if t.To.Level == 0 || t.To.Level == lastLevel {
 		return 0

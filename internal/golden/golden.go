@@ -1,7 +1,6 @@
-// Package golden compares what tests make with files that are kept beside them,
-// and writes those files anew when a test is run with -update. It defines that
-// flag, once for all packages: a test that rewrites files in a way of its own
-// asks Update.
+// Package golden compares what tests make with files next to them, and rewrites those
+// files when a test is run with -update. It defines that flag, once for all packages: a
+// test that rewrites files in a way of its own asks Update.
 //
 // The name of such a test contains Golden: `make golden` runs the tests of that name.
 package golden
@@ -21,11 +20,11 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Update reports whether golden files are to be written anew.
+// Update reports whether to rewrite golden files.
 func Update() bool { return *update }
 
-// Absent reports whether -update is to write what is not at a path. It is for what an older version has written, and
-// every later one reads: that is never written anew.
+// Absent reports whether -update should write the missing file at a path. It is for files that an older version has
+// written and every later one reads: those are never rewritten.
 func Absent(path string) bool {
 	_, err := os.Stat(path)
 	return *update && errors.Is(err, fs.ErrNotExist)
@@ -46,7 +45,7 @@ func File[T ~string | ~[]byte](tb testing.TB, path string, got T) {
 	if utf8.Valid(want) {
 		require.Equal(tb, string(want), string(got), wanted, path)
 	}
-	require.True(tb, string(want) == string(got), wanted, path) // nobody can read a diff of it
+	require.True(tb, string(want) == string(got), wanted, path) // a diff of it would be unreadable
 }
 
 // Write writes a golden file, for tests that compare in a way of their own.

@@ -1,5 +1,5 @@
-// Package handles keeps track of what a store has given out and not got back, so that
-// closing the store can tell who leaks.
+// Package handles tracks a store's open handles, so that closing the store can tell where
+// they leak.
 package handles
 
 import (
@@ -22,7 +22,7 @@ type List[T comparable] struct {
 // maxStack bounds the frames kept of a stack.
 const maxStack = 16
 
-// Add adds a handle. Its stack begins so many frames above the caller.
+// Add adds a handle. Its stack begins above frames above the caller.
 func (l *List[T]) Add(x T, trace bool, above int) {
 	l.count.Add(1)
 	if !trace {

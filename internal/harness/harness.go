@@ -1,6 +1,6 @@
-// Package harness lets the test programs of this module open stores with what no
-// application chooses: another file system, so that I/O fails and the power is cut, and
-// sizes and times small enough that nobody has to wait for them.
+// Package harness lets the test programs of this module open stores with settings that no
+// application has. These are another file system, which fails I/O and cuts the power, and
+// sizes and times that are small enough for tests.
 package harness
 
 import (
@@ -17,28 +17,28 @@ type Harness struct {
 	// error of the disk, and after compactions that fail.
 	FirstRetry, LastRetry time.Duration
 
-	// MaxManifestSize is the size in bytes from which on a manifest is replaced.
+	// A manifest of more than MaxManifestSize bytes is replaced.
 	MaxManifestSize int64
 
 	// RangeSize is the size in bytes of the ranges that the merge of a compaction is cut into.
 	RangeSize int64
 
-	// OwnTableFrom is how much a batch takes in a memtable, in bytes, from which on it gets one of its own.
+	// A batch that takes at least OwnTableFrom bytes in a memtable gets one of its own.
 	OwnTableFrom int
 
 	// BlobSize is the size in bytes of a blob file at which the next is begun.
 	BlobSize int64
 
-	// LeastStreamed is the length in bytes from which on DB.SetReader puts values apart.
+	// DB.SetReader separates values of at least LeastStreamed bytes.
 	LeastStreamed int64
 }
 
-// Apply makes stores that are opened with options, a *kv.Options, use h. Package kv
-// sets it, as nobody else can reach the fields.
+// Apply makes stores that are opened with options, a *kv.Options, use h. Package kv sets
+// it, as only it can reach the fields.
 var Apply func(options any, h Harness)
 
-// CheckBlobs counts anew what the tables of a store, a *kv.DB, refer to of its blob files, and returns an error if the
-// store keeps other sums. Package kv sets it.
+// CheckBlobs counts again what the tables of a store, a *kv.DB, refer to of its blob files. It returns an error if the
+// store has other sums. Package kv sets it.
 var CheckBlobs func(db any) error
 
 // StuckBlobs returns how many blob files of a store, a *kv.DB, are not collected, because they or tables that refer to

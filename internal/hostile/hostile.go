@@ -2,9 +2,9 @@
 // would, and holds what they allocate against the number of bytes that they were given.
 //
 // Bytes from a disk or a peer may say that a million entries follow, or a terabyte. A
-// decoder that believes them is at the mercy of whoever wrote them, checksums or not. So
-// each has a bound, linear in its input, and a test whose name has Hostile or Bomb in
-// it. A test of package archtest knows all decoders, and asks for the test of each.
+// decoder that believes them is at the mercy of their author, checksums or not. So each
+// has a bound, linear in its input, and a test with Hostile or Bomb in its name in it. A
+// test of package archtest knows all decoders, and asks for the test of each.
 package hostile
 
 import (

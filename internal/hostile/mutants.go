@@ -10,22 +10,22 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
-// ends is how many bytes at either end of some data Mutants changes each for itself: there
-// stand the numbers that say how to read the rest.
+// ends is how many bytes at either end of some data Mutants changes one by one: there are
+// the numbers that say how to read the rest.
 const ends = 72
 
-// extremes are numbers that a decoder may take for a size, a count or an offset, as so many
-// bytes.
+// extremes are numbers that a decoder may take for a size, a count or an offset, and their widths
+// in bytes.
 var extremes = []struct {
 	number uint64
 	width  int
 }{{0, 8}, {1, 8}, {math.MaxUint16, 2}, {math.MaxInt32, 4}, {math.MaxUint32, 4}, {1 << 40, 8}, {math.MaxInt64, 8},
 	{math.MaxUint64, 8}}
 
-// Mutants yields copies of data with numbers of two, four and eight bytes in place of those
-// near its ends, then so many that are changed at random: always the same ones. They do
-// not have right checksums. Only long tests put each number at each place and have all the
-// random changes: others put half of the numbers at every other place, and have a fifth.
+// Mutants yields copies of data with numbers of two, four and eight bytes in place of those near
+// its ends, then random copies that are changed at random: always the same ones. They do not have
+// right checksums. Only long tests put each number at each place and have all the random changes:
+// others put half of the numbers at every other place, and have a fifth.
 func Mutants(data []byte, random int) iter.Seq[[]byte] {
 	step := scale.Stride(2, 1) // numbers at one place
 	return func(yield func([]byte) bool) {

@@ -25,7 +25,7 @@ import (
 // ErrNotIngestible is matched when a file is whole and cannot be taken b.
 var ErrNotIngestible = errors.New("siftkv: the file cannot be ingested")
 
-// Options say where the files go and what is asked of them.
+// Options say where the files go and what they must satisfy.
 type Options struct {
 	Source      vfs.FS // of the paths
 	FS          vfs.FS // of the directory
@@ -38,7 +38,7 @@ type Options struct {
 	SkipVerify  bool // of the blocks
 
 	CheckEntry  func(key, value []byte) error // refuses what no write could have brought in
-	Interrupted func() error                  // says why to go no further; nil: go on
+	Interrupted func() error                  // says why to stop; nil: go on
 }
 
 // A Batch is the files of one ingest. Call order: Bring, then Settle if the manifest
@@ -48,7 +48,7 @@ type Batch struct {
 	Files []File // those with anything in them, by key
 
 	numbers   manifest.Ingest
-	announced bool     // numbers stand in the name of a file
+	announced bool     // a file has the numbers in its name
 	brought   []uint64 // numbers of the files in the directory
 }
 
@@ -107,9 +107,9 @@ func (b *Batch) path(num uint64) string {
 	return filepath.Join(b.Dir, manifest.FileName(manifest.FileTable, num))
 }
 
-// announce puts a file into the directory that has the numbers in its name: should the
-// manifest be lost after a crash, nothing else tells a part of an ingest from tables that
-// the store had.
+// announce puts a file with the numbers in its name into the directory. If the manifest
+// is lost after a crash, only that file distinguishes a part of an ingest from tables of
+// the store.
 func (b *Batch) announce(numbers manifest.Ingest) error {
 	b.numbers = numbers
 	f, err := b.FS.Create(filepath.Join(b.Dir, numbers.FileName()))
@@ -120,7 +120,8 @@ func (b *Batch) announce(numbers manifest.Ingest) error {
 	return errors.Join(f.Close(), b.FS.SyncDir(b.Dir))
 }
 
-// Settle removes what announced the files, durably. They are in the manifest, or gone.
+// Settle removes the file of announce, durably. The ingested files must be in the
+// manifest, or gone.
 func (b *Batch) Settle() {
 	if !b.announced {
 		return

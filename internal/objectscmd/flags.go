@@ -8,7 +8,7 @@ import (
 // Flags that other commands of kvbench have too. Texts that are longer than a line are in Texts, under the name of the
 // flag.
 
-// DataFlags say what a store holds and in which order it is asked for.
+// DataFlags say what a store holds and in which order it is read.
 type DataFlags struct {
 	KeySize   int    `default:"16" placeholder:"BYTES" help:"Bytes of a generated key (default ${default})."`
 	ValueSize int    `default:"100" placeholder:"BYTES" help:"${valuesize}"`

@@ -73,7 +73,7 @@ func (c *Command) Run(ctx context.Context, s *Surrounding) error {
 	return Show(s.Stdout, objects.Text, c.JSON)(objects.Run(ctx, config))
 }
 
-// inBucket has the object store be a part of a bucket that nobody else uses, which is empty afterwards.
+// inBucket makes the object store an unused part of a bucket, which is empty afterwards.
 func (c *Command) inBucket(ctx context.Context, s *Surrounding, config *objects.Config) error {
 	url := cli.RedactURL(c.S3)
 	switch {

@@ -23,7 +23,7 @@ func (f ResultFile) Validate() error {
 // Standard reports whether the file is standard output.
 func (f ResultFile) Standard() bool { return f == "-" }
 
-// Write makes what a function writes the contents of the file, if there is to be one.
+// Write makes what a function writes the contents of the file, if one is wanted.
 func (f ResultFile) Write(stdout io.Writer, contents func(io.Writer) error) error {
 	switch f {
 	case "":

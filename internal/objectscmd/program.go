@@ -15,7 +15,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Main is the main function of a kvbench whose one command is objects, with a client of S3.
+// Main is the main function of a kvbench with the one command objects, and with a client of S3.
 func Main(openS3 func(ctx context.Context, url string) (objstore.Store, error)) {
 	p := program{stdout: os.Stdout, stderr: os.Stderr, openS3: openS3}
 	cli.Main(p.run)

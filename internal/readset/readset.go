@@ -13,15 +13,14 @@ import (
 type Set struct {
 	// Keys are the keys that were looked up.
 	Keys map[string]struct{}
-	// Spans are the ranges that were passed over; after Merge they are sorted and apart
-	// from each other.
+	// Spans are the ranges that were read; after Merge they are sorted and disjoint.
 	Spans []rangedel.Span
 
-	merged              int // so many of the spans are sorted and apart
+	merged              int // the first merged spans are sorted and disjoint
 	keyBytes, spanBytes int
 }
 
-// overhead is what a key or a span takes beside its bytes.
+// overhead is what a key or a span takes in addition to its bytes.
 const overhead = 48
 
 // Empty reports whether nothing was read.

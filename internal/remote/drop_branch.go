@@ -14,8 +14,8 @@ var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete 
 // as it was, or cannot be opened any more; then a second DropBranch continues. A file that a writer of the branch was
 // uploading may stay.
 //
-// It is at least five PUT, eight LIST and two GET, and a DELETE for each object of the branch. In addition it is a GET
-// for each checkpoint, and a LIST and two GET for each other branch that has any.
+// It is at least five PUT, eight LIST and two GET, and a DELETE for each object of the branch that is no fence. In
+// addition it is a GET for each checkpoint, and a LIST and two GET for each other branch that has any.
 func DropBranch(ctx context.Context, o FSOptions, name string) error {
 	if name == "" {
 		return errMainBranch

@@ -55,8 +55,8 @@ func stride(n, nLong, times, slowdown int) int {
 	return n * slowdown
 }
 
-// OneGoroutine skips a test under the race detector, which has nothing to find in it: the test takes long, and what it
-// runs has a single goroutine, or the goroutines that other tests have under the detector. The reason says which.
+// OneGoroutine skips a long test under the race detector, which has nothing to find in it. Its code runs on a single
+// goroutine, or other tests run its goroutines under the detector. The reason says which.
 func OneGoroutine(t testing.TB, reason string) {
 	t.Helper()
 	if racebuild.Enabled {
@@ -70,8 +70,8 @@ func Alone(t testing.TB) {
 	t.Setenv("SIFTKV_TEST_ALONE", "1") // the testing package refuses it in a parallel test
 }
 
-// Waiting is for the TestMain of a package whose parallel tests wait, for servers or for time to pass: n of them run at
-// once, unless the command line says how many. By default there are as many as processors.
+// Waiting is for the TestMain of a package with parallel tests that wait, for servers or for time to pass: n of them
+// run at once, unless the command line gives a number. Without it, one runs per processor.
 func Waiting(n int) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {

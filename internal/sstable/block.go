@@ -194,7 +194,7 @@ func (b block) restartKey(i int) (base.InternalKey, bool) {
 	return base.InternalKey{User: b.entries[e.keyAt:e.valueAt()], Trailer: e.trailer}, true
 }
 
-// lastRestartBefore returns the last restart whose key is less than k, or 0.
+// lastRestartBefore returns the last restart with a key less than k, or 0.
 func (b block) lastRestartBefore(k base.InternalKey) (int, error) {
 	lo, hi := 0, b.numRestarts()
 	for hi-lo > 1 {

@@ -43,7 +43,7 @@ const (
 //	tailLength   uint64  bytes from the first block of the tail to the file's end
 //	tableID      uint64  a number of this file, in every checksum
 //	fileSize     uint64  of the whole file
-//	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0); from version 5 on to (version, 0)
+//	checksum     uint32  CRC-32C of the 40 bytes above, bound to (0, 0), or (version, 0) if version >= 5
 //	version      uint32  3, or 4 if there are handles; 1 or 2 in older files
 //	magic        8 bytes "SIFTSST\n"
 //

@@ -33,7 +33,7 @@ type Properties struct {
 	FilterKeys        uint64 // distinct user keys that the filter was built from
 	FilterFamily      string // the filter's name on disk; "" without a filter
 	FilterPolicy      string // the policy's spec, for people
-	FilterPrefix      string // name of the extractor whose prefixes are in the filter; "" for none
+	FilterPrefix      string // name of the extractor of the filter's prefixes; "" for none
 	PrefixOnly        bool   // the filter holds prefixes and no whole keys
 	RangeFilterBytes  uint64
 	RangeFilterKeys   uint64 // distinct user keys that the range filter was built from

@@ -14,7 +14,7 @@ import (
 // the file's size. It is not necessary, because a CRC is linear. All sums and products
 // below are those of polynomials over GF(2), modulo the CRC's polynomial. Let
 //
-//	R(k) be the CRC register after the first k bytes of the file, from zero on,
+//	R(k) be the CRC register after the first k bytes of the file, starting from zero,
 //	h(p) the register after the place that a block at p is bound to.
 //
 // A block that begins at p, and of which the byte before e is the last that its checksum

@@ -154,9 +154,9 @@ func (w *Writer) Sync() error {
 	return w.SyncFile()
 }
 
-// SyncFile makes every record durable whose Flush returned before SyncFile was called.
-// Records that are buffered, or flushed meanwhile, are not covered. A caller whose
-// records a concurrent sync has covered returns without one of its own.
+// SyncFile makes all records durable that a Flush had taken when SyncFile was called.
+// Records that are buffered, or flushed meanwhile, are not covered. If a concurrent sync
+// has covered them, it returns without one of its own.
 func (w *Writer) SyncFile() error {
 	want := w.flushed.Load()
 	w.syncing.Lock()

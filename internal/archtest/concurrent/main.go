@@ -26,9 +26,10 @@ func main() {
 	}
 }
 
-// find returns the directories below root, sorted, of packages that are concurrent. It leaves out modules of their own,
-// examples, programs and their commands (tests start hundreds of processes with few goroutines each), the filters'
-// suite, of which `make race` runs the concurrent tests, and directories and files that Go passes over.
+// find returns the directories below root, sorted, of packages that are concurrent. It omits modules of their own,
+// examples, and directories and files that Go skips. It omits programs and their commands too, because tests start
+// hundreds of processes with few goroutines each. `make race` runs the concurrent tests of the filters' suite, which it
+// also omits.
 func find(root string) (packages []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
