@@ -28,11 +28,11 @@ type budgetShare struct {
 	writing  bool  // it is open, and may be asked to give up what it has too much
 	asked    bool  // it was asked
 
-	background *threadWait // of compactions that nobody asked for
+	background *threadWait // of automatic compactions
 }
 
-// leave gives the share back. Nobody uses the store any more, but for iterators that were left open:
-// what they have stays counted until they are closed.
+// leave releases the share. Nothing uses the store any more, except iterators that were left open: what they have
+// stays counted until they are closed.
 func (s *budgetShare) leave() {
 	if s == nil {
 		return
@@ -100,9 +100,9 @@ func (d *DB) replayArena() int64 {
 	return d.share.evenArena()
 }
 
-// wake has the store look what it can do with a thread that it was given.
+// wake lets the store use a thread that it was given.
 func (s *budgetShare) wake() {
 	s.d.scheduleCompactions()
-	s.background.giveBack()  // if there is nothing to do any more: nobody is to wait for it
+	s.background.giveBack()  // if nothing is left to do: no other store must wait for it
 	s.d.progress.Broadcast() // after that
 }

@@ -2,11 +2,11 @@ package kv
 
 import "slices"
 
-// How the stores of a budget take turns to compact. Whoever finds no thread free queues up, and is
-// given one by who is done with his: a store that has much to compact cannot keep the others waiting for
-// longer than its compactions take that run. Who has a thread needs no other to come to an end.
+// How the stores of a budget take turns to compact. A store that finds no thread free queues up. A store that is done
+// gives its thread to the first in the queue. So a store with much to compact keeps the others waiting no longer than
+// its running compactions take. No compaction needs a second thread to end.
 
-// A threadWait is somebody's place in the queue: that of a store's background, or of a call of Compact.
+// A threadWait is a place in the queue: that of a store's automatic compactions, or of a call of Compact.
 type threadWait struct {
 	share   *budgetShare
 	queued  bool // guarded by the budget's mutex, as granted is
@@ -81,7 +81,7 @@ func (w *threadWait) giveBack() {
 	w.pass()
 }
 
-// pass is giveBack for who holds the budget's mutex.
+// pass is giveBack for a caller that holds the budget's mutex.
 func (w *threadWait) pass() {
 	if w.granted {
 		w.granted = false
@@ -89,7 +89,7 @@ func (w *threadWait) pass() {
 	}
 }
 
-// tryThread takes a thread if one is free that nobody waits for.
+// tryThread takes a thread if one is free and the queue is empty.
 func (s *budgetShare) tryThread() bool {
 	if s == nil {
 		return true
@@ -112,7 +112,7 @@ func (s *budgetShare) returnThread() {
 	}
 }
 
-// passThread gives a thread to whoever waits longest. The caller holds b.mu.
+// passThread gives a thread to the first in the queue. The caller holds b.mu.
 func (b *MemoryBudget) passThread() {
 	if len(b.queue) == 0 {
 		b.busy--
@@ -124,7 +124,7 @@ func (b *MemoryBudget) passThread() {
 	go w.share.wake() // the caller may hold the mutex of a store
 }
 
-// background returns the place in the queue of compactions that nobody asked for; nil without a budget.
+// background returns the place in the queue of automatic compactions; nil without a budget.
 func (d *DB) background() *threadWait {
 	if d.share == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 // meanwhile.
 func (d *DB) Checkpoint(dir string) error { return d.CheckpointContext(context.Background(), dir) }
 
-// CheckpointContext is Checkpoint for a caller who waits no longer than ctx lasts.
-// The error then matches ctx.Err(), and what was copied is removed.
+// CheckpointContext is Checkpoint that ends when ctx does. The error then matches
+// ctx.Err(), and what was copied is removed.
 func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
 	if err := d.FlushContext(ctx); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *checkpoint) checkEmpty() error {
 	return err
 }
 
-// open makes the directory, and keeps it open: what is undone is not another's that has its name by then.
+// open makes the directory, and keeps it open: undo then never touches another directory that has its name by then.
 func (c *checkpoint) open() (err error) {
 	if err = vfs.MkdirAllDurable(c.fs, c.dir); err != nil {
 		return err

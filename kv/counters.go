@@ -43,7 +43,7 @@ type stripe struct {
 	_            [64]byte
 }
 
-// apartCounters count what lookups and iterators read of values that lie apart.
+// apartCounters count what lookups and iterators read of blob values.
 type apartCounters struct {
 	reads     counter // records that were read of blob files
 	bytes     counter // that these take there

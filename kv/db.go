@@ -105,7 +105,7 @@ type DB struct {
 	spare       spare // for the next rotation
 	preparing   bool  // it is being made
 
-	// What a write that need not wait asks, without mu.
+	// What a write that need not wait reads, without mu.
 	room       atomic.Pointer[memTable] // the active memtable; nil: ask with mu
 	spareAsked atomic.Bool              // the spare was asked for since the last rotation
 
@@ -181,7 +181,7 @@ func (d *DB) scratchBatch() *Batch {
 }
 
 // commitScratch commits a scratch batch to which one write was added, unless that returned
-// an error, and gives it back. That a store is closed is said before what else is wrong.
+// an error, and releases it. ErrClosed comes before other errors.
 func commitScratch(b *Batch, err error, o *WriteOptions) error {
 	switch {
 	case err == nil:
@@ -197,20 +197,22 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 	return err
 }
 
-// Close makes all writes durable, ends background work and gives everything
-// back. It waits for writes in progress, and for flushes and compactions to notice:
-// what is in no table yet is in the log. A store that has failed tries once more to
-// write down what it holds in memory alone; if that does not work, the error says so. So it does, matching
-// ErrDirectoryMoved, if the store was safely written to a directory that has another name by now.
-// Iterators, snapshots, transactions and readers of values that are still open stay safe to use and
-// return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen,
-// ErrTransactionsOpen or ErrReadersOpen, and says where each was opened if Options.TraceOpens is set. A
-// second Close waits for the first, and returns what that returned.
+// Close makes all writes durable, ends background work and releases everything. It waits for writes in progress, and
+// for flushes and compactions to notice: the log has what no table has yet.
+//
+// A store that has failed tries once more to write what it holds in memory alone; if that does not work, the error
+// says so. The error matches ErrDirectoryMoved if the store was safely written to a directory that has another name by
+// now.
+//
+// Iterators, snapshots, transactions and readers of values that are still open stay safe to use and return ErrClosed.
+// The error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or ErrReadersOpen. It says where each
+// was opened if Options.TraceOpens is set. A second Close waits for the first, and returns what that returned.
 func (d *DB) Close() error { return d.CloseContext(context.Background()) }
 
-// CloseContext is Close for a caller who does not wait for an object store that cannot be reached. When ctx ends, so do
-// the requests that are under way, and the store is closed as it is: the error matches ctx.Err(), and other errors say
-// what is not in the object store. For a store in a directory ctx does not matter: Close waits for the disk alone.
+// CloseContext is Close that does not wait for an object store that cannot be reached. When ctx ends, so do the
+// requests that are under way, and the store is closed as it is. The error then matches ctx.Err(), and other errors
+// say what is not in the object store. For a store in a directory ctx bounds only the wait for an earlier Close:
+// nothing ends the wait for the disk.
 func (d *DB) CloseContext(ctx context.Context) error {
 	if d.closed.Swap(true) {
 		select {

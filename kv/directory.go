@@ -9,8 +9,8 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A store keeps its directory open. Its files are those of this directory, and not those of whatever has its name by
-// then: an operator may put a backup there. See docs/adr/0031-a-store-keeps-its-directory-open.md.
+// A store keeps its directory open. Its files are those of this directory, even if another one has its name by then:
+// an operator may put a backup there. See docs/adr/0031-a-store-keeps-its-directory-open.md.
 
 // openDirectory opens the directory of a store, unless it is in memory or in an object store, and makes it if it is not
 // there. A directory that a read-only store does not find is no error yet.
@@ -42,8 +42,8 @@ func (d *DB) localFS() vfs.FS {
 	return d.opts.fs
 }
 
-// verifyDirectory returns an error if the directory is no longer what its name leads to: what is written would be safe,
-// and not where it is looked for. A store that closes goes on, as what is in memory has to get somewhere.
+// verifyDirectory returns an error if the directory's name leads elsewhere by now: writes would be safe, but not where
+// they are looked for. A store that closes goes on, as what is in memory has to get somewhere.
 func (d *DB) verifyDirectory() error {
 	if d.closed.Load() {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Collection needs room before it makes some. A store with blob files asks its disk what is free after each flush and
-// compaction. It may have less garbage where its logs, flushes and collections would lack room (see blobSpace), so that
-// it collects, and slows writers down, before the disk is full.
+// Blob GC needs room before it frees some. A store with blob files asks its disk what is free after each flush and
+// compaction. It may have less garbage where its logs, flushes and blob GC would lack room (see blobSpace). So it
+// collects garbage, and slows writers down, before the disk is full.
 //
-// Not every disk tells, and others may take what was free. For this the store has a ballast: a file of random bytes, as
-// large as a blob file. What finds no room removes the ballast and is tried again. From then on files are collected one
-// by one, and nothing is written but what compactions and flushes write, until little garbage is left and there is room
-// for the ballast: else a full disk would have no room to collect. A store that has failed for want of space compacts
-// between its attempts to resume.
+// Not every disk tells, and others may take what was free. For this the store has a ballast: a file of random bytes,
+// as large as a blob file. An operation that finds no room removes the ballast and is tried again. Then files are
+// collected one by one, and only compactions and flushes write, until little garbage is left and there is room for the
+// ballast. Else a full disk would have no room for blob GC. A store that has failed for want of space compacts between
+// its attempts to resume.
 
 // diskSpace is what a store knows about the room on its disk.
 type diskSpace struct {
@@ -34,9 +34,9 @@ type diskSpace struct {
 	ballast int64      // bytes of the file; 0: there is none
 }
 
-// withObsolete returns what is free with the files that will be removed, when readers no longer need them: to collect
-// in their place would copy values, take room for these, and free as little, until the disk is full. On a full disk
-// they do not count: files that came after the readers are worth collecting.
+// withObsolete returns what is free, together with the files that are removed once readers no longer need them. To
+// collect in place of these would copy values, take room for them, and free as little, until the disk is full. On a
+// full disk they do not count: files that came after the readers are worth collecting.
 func (s *diskSpace) withObsolete(h *version.History) int64 {
 	free := s.free.Load()
 	if free == math.MaxInt64 || s.full.Load() {
@@ -67,7 +67,7 @@ func (d *DB) lacksSpace(err error) bool {
 	return again
 }
 
-// noteSpace has writers notice that the disk is full, or is no longer.
+// noteSpace tells writers that the disk is full, or is no longer.
 func (d *DB) noteSpace() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,9 +141,9 @@ func (d *DB) makeBallast(size int64) {
 	s.free.CompareAndSwap(0, math.MaxInt64)
 }
 
-// spaceWanted returns how many bytes should be free: for a batch of collection, of tables that are rewritten and two
-// blob files; for the active log, the next one, and the flush of the active memtable, now or when the store is
-// opened again; and for two memtables more, at which writers wait. The caller holds d.mu.
+// spaceWanted returns how many bytes should be free: those for a step of blob GC, which rewrites tables and writes two
+// blob files, and five memtables. These are the active log, the next one, the flush of the active memtable, now or at
+// the next Open, and two memtables at which writers wait. The caller holds d.mu.
 func (d *DB) spaceWanted(v *version.Version) int64 {
 	tables := int64(0)
 	for n := range v.Levels {
@@ -152,11 +152,11 @@ func (d *DB) spaceWanted(v *version.Version) int64 {
 	return min(tables, d.mostCollected(v)) + 2*d.blobSizeFor(v) + 5*d.opts.MemtableSize
 }
 
-// shortOfSpace reports whether a collection rewrites one table at a time, for want of space. The caller holds d.mu.
+// shortOfSpace reports whether blob GC rewrites one table at a time, for want of space. The caller holds d.mu.
 func (d *DB) shortOfSpace(v *version.Version) bool { return d.space.free.Load() < d.spaceWanted(v)/2 }
 
 // awaitsRoom reports whether there may be no room for another log and for flushes of all memtables, while a compaction
-// keeps files that will be removed when it has ended. The caller holds d.mu.
+// keeps files that are removed after it. The caller holds d.mu.
 func (d *DB) awaitsRoom() bool {
 	need := 2 * d.opts.MemtableSize
 	for _, m := range d.imms {
@@ -165,7 +165,7 @@ func (d *DB) awaitsRoom() bool {
 	return d.compactions.running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
 }
 
-// collectsFirst reports whether a full disk keeps all but collection waiting. The caller holds d.mu.
+// collectsFirst reports whether a full disk keeps everything except blob GC waiting. The caller holds d.mu.
 func (d *DB) collectsFirst(v *version.Version) bool {
 	if !d.space.full.Load() {
 		return false

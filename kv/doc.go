@@ -22,16 +22,16 @@
 //		...
 //	}
 //
-// [DB.NewIter] is for moves of one's own. With bounds it skips files that have no keys between them, where
-// filters tell: [Options.Prefix], [Options.RangeFilter]. A Snapshot and a Tx read in the same ways.
+// [DB.NewIter] returns an iterator, which seeks and moves both ways. With bounds it skips files that have no keys
+// between them, where filters tell: [Options.Prefix], [Options.RangeFilter]. A Snapshot and a Tx read in the same
+// ways.
 //
 // # Durability
 //
 // A write with [Sync] (the default) is on stable storage when it returns. One with
-// [NoSync] is with the operating system and survives a crash of the process. One
-// with [Async] may be lost with the process. Whatever is lost, what remains is a
-// prefix of the writes: never a hole, never half a batch. [DB.Sync] makes durable what was
-// written so far.
+// [NoSync] is with the operating system and survives a crash of the process. One with
+// [Async] may be lost with the process. What remains is always a prefix of the writes:
+// never a hole, never half a batch. [DB.Sync] makes durable what was written so far.
 //
 // # Transactions
 //
@@ -54,7 +54,7 @@
 // # Expiry
 //
 // [DB.SetTTL] writes a value that expires after a while, [DB.SetUntil] one that expires at a
-// moment. Nobody sees it any more once [Options.Clock] has reached its end, and compaction
+// moment. It is no longer visible once [Options.Clock] has reached its end, and compaction
 // drops it like a deleted one. [DB.Expiry] tells when.
 //
 // # Memory
@@ -70,26 +70,25 @@
 // # Several processes
 //
 // One process at a time writes a store: others get [ErrLocked], or wait for the lock with
-// [OpenContext]. [OpenReadOnly] reads beside the writer: it opens a view of the store at
-// one recent moment, which [DB.Refresh] brings up to date.
+// [OpenContext]. [OpenReadOnly] reads while the writer writes: it opens a view of the
+// store at one recent moment, which [DB.Refresh] brings up to date.
 //
 // # Object storage
 //
-// [Options.Objects] has a store live in an object store instead of a directory: sorted files, lists of
-// files and the log. Whoever opens it for writing takes it over, and the writer before gets
-// [ErrFenced]. Until it writes, it may not notice, and reads what it has: Objects.MaxStaleness bounds for how long.
+// [Options.Objects] has a store live in an object store instead of a directory: sorted files, lists of files and the
+// log. To open it for writing takes it over: the writer before gets [ErrFenced]. Until that one writes, it may not
+// notice, and reads what it has: Objects.MaxStaleness bounds for how long.
 //
 // # Waiting
 //
-// Methods that may wait have a variant with a context: [Batch.CommitContext], [Tx.CommitContext],
-// [DB.UpdateContext], [DB.FlushContext], [DB.CompactContext], [DB.CheckpointContext],
-// [DB.BackupContext], [DB.IngestContext] and [VerifyContext]. If the error of a commit
-// matches that of the context, nothing was written, and nothing will be.
+// Most methods and functions that may wait long have a variant with a context, such as
+// [Batch.CommitContext], [DB.FlushContext], [DB.CompactContext] and [OpenContext]. If the error
+// of a commit matches that of the context, nothing was written, and nothing will be.
 //
 // # Errors
 //
 // Errors match the sentinels of this package with errors.Is. Damage is reported as a
 // [CorruptionError], which names the file, the offset and the command that examines it. A
-// write that fails, or a flush or compaction that cannot go on, makes the store read-only:
-// every later write returns [ErrReadOnly] with the cause, and reads go on.
+// write that fails, or a flush or compaction that cannot go on, makes the store read-only.
+// Every later write returns [ErrReadOnly] with the cause, and reads go on.
 package kv

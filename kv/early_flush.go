@@ -14,9 +14,9 @@ import (
 )
 
 // A memtable is flushed before it is full if its log has many entries in an object store (see objects_backlog.go), or
-// if the table that it would become starts a compaction which is worth it. Two things do the latter: tombstones and
-// expired values in long stretches, which every scan over them passes, and entries that may hide large values, which
-// take space until they meet. What is compacted for them is bounded as it is for tables.
+// if its table would start a worthwhile compaction. Long stretches of tombstones and expired values make it
+// worthwhile, as every scan over them passes all of them. So do entries that may hide large values, which take space
+// until they meet. Such compactions are bounded as those for tables are.
 
 // A pendingTable is what is known of the table that a flush of the active memtable would write.
 type pendingTable struct {
@@ -121,8 +121,8 @@ func (d *DB) examineMemtable() (again time.Duration) {
 	return 0
 }
 
-// flushReason says why the active memtable must be flushed before it is full, of which p is known; "": it need not.
-// The caller holds d.mu.
+// flushReason says why the active memtable, which p describes, must be flushed before it is full; "": it need not. The
+// caller holds d.mu.
 func (d *DB) flushReason(p pendingTable) string {
 	v := d.current
 	c := &d.compactions.pausedCompactions
@@ -166,7 +166,7 @@ func (d *DB) mergedWith(v *version.Version, p pendingTable) uint64 {
 	return p.Entries + v.Levels[0].Entries + version.EntriesOf(v.Levels[baseLevel].Overlapping(s.Lo, s.Hi))
 }
 
-// flushEarly has the active memtable flushed if it still has this log, and others do not wait already.
+// flushEarly has the active memtable flushed if it still has this log, and MaxMemtables allows one more.
 func (d *DB) flushEarly(log uint64) error {
 	return d.commits.Exclusive(context.Background(), func() error {
 		d.mu.Lock()

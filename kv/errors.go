@@ -41,15 +41,15 @@ var (
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 	// ErrMemoryBudget is returned by Open when Options.MemoryBudget is too small for another
-	// store beside those that are open. The error says how much each needs.
+	// store in addition to those that are open. The error says how much each needs.
 	ErrMemoryBudget = errors.New("siftkv: the memory budget is too small for one more store")
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
-	// ErrDirectoryMoved is matched by the error of a store whose directory was moved, replaced
-	// or removed while it was open: the name that Open was given leads elsewhere, or nowhere. The
+	// ErrDirectoryMoved is matched by the error of a store whose directory was moved, replaced or
+	// removed while it was open. The name that Open was given leads elsewhere, or nowhere. The
 	// store takes no writes (the error matches ErrReadOnly too) and goes on reading the directory
-	// that it has, which has all that was written; it touches nothing else. Once that directory
+	// that it has, which has all that was written. It touches nothing else. Once that directory
 	// has its name again, writes go on. Refresh of a view returns the error too, and so do Close
 	// and a Restore that was under way.
 	ErrDirectoryMoved = vfs.ErrMoved

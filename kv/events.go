@@ -13,7 +13,7 @@ import (
 // write to it, nor call Flush, Compact, Checkpoint or Close.
 //
 // Each call has a goroutine of its own, for which the store waits. A function that panics, or calls runtime.Goexit,
-// changes nothing else: the logger is told, with the stack.
+// changes nothing else: the logger gets a message with the stack.
 type Events struct {
 	// Flushed is called when memtables have been written to level 0.
 	Flushed func(FlushInfo)
@@ -78,7 +78,7 @@ type FlushInfo struct {
 	Table     uint64 // number of the first file; 0 if nothing was left to write
 	Files     int    // several if the memtables were large, and threads had nothing else to do
 	Bytes     int64  // of all files, blob files included
-	BlobFiles int    // that were written for values that lie apart
+	BlobFiles int    // that were written for blob values
 	BlobBytes int64  // of these
 	Duration  time.Duration
 }

@@ -52,13 +52,13 @@ type Explanation struct {
 	// Operands is how many values the merger combined, including the one under the
 	// operands, or 0 if there were no operands.
 	Operands int
-	// Apart is where the value lies, or the one under the operands, if it lies in a blob file: the step that
-	// answered the lookup has found its handle there. It is nil if the value was in the place itself.
+	// Apart is where the value, or the one under the operands, is stored in a blob file. The step that answered the
+	// lookup has found its handle. It is nil if the step has found the value itself.
 	Apart *ApartValue
 	Steps []Step
 }
 
-// An ApartValue is where a value lies that is in a blob file.
+// An ApartValue is where a value is stored in a blob file.
 type ApartValue struct {
 	File   string // name of the blob file
 	Offset int64  // of the value's record
@@ -169,8 +169,8 @@ func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit,
 	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
 }
 
-// explainApart notes where a value lies that is apart, and reports whether that is enough: nobody wants the value
-// itself unless there are operands over it.
+// explainApart notes where a blob value is stored. It reports whether that is enough: only operands need the value
+// itself.
 func (l *lookup) explainApart(h blob.Handle) bool {
 	l.explain.Apart = &ApartValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset,
 		Stored: h.Length, Size: int(h.Size)}

@@ -22,10 +22,10 @@ type ScanExplanation struct {
 	Steps       []Step
 }
 
-// ExplainScan tells what an iterator with these options does, step by step: which files are ruled out by
-// their bounds, a prefix filter or a range filter, and which of those that are read have anything within
-// the bounds. It reads a block or two of each of these, which is much for bounds that take in much of the
-// store. It is not counted in Metrics, but the blocks that it reads are cached.
+// ExplainScan tells what an iterator with these options does, step by step. It says which files are ruled out by their
+// bounds, a prefix filter or a range filter, and whether the others have entries within the bounds. It reads a block
+// or two of each of these, which is much for bounds that span much of the store. It is not counted in Metrics, but the
+// blocks that it reads are cached.
 func (d *DB) ExplainScan(o *IterOptions) (*ScanExplanation, error) {
 	s := d.acquire(0)
 	if s == nil {
