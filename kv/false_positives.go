@@ -1,12 +1,12 @@
 package kv
 
 const (
-	// defaultFalsePositiveMemory is what 16,384 false positives take, their keys aside: of absent keys
-	// asked for by a Zipf law it saves five sixths of the blocks (docs/study.md).
+	// defaultFalsePositiveMemory is what 16,384 false positives take, their keys aside: of lookups of absent keys by a
+	// Zipf law it saves five sixths of the blocks (docs/study.md).
 	defaultFalsePositiveMemory = 256 << 10
 
-	// falsePositivePart is which part of a common limit it is at the most. With the keys it is six
-	// times as much.
+	// falsePositivePart: it is at most 1/falsePositivePart of a common limit. With the keys it is
+	// six times as much.
 	falsePositivePart = 1024
 
 	// minFalsePositiveMemory is one set of slots.

@@ -6,10 +6,11 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A store says in its manifest which kinds of entries it may hold beside values and
-// tombstones, and only if it does: a program that does not know them refuses it, and
-// opens every other. The manifest says so before the first such entry is written to
-// a log. What no table holds any more is forgotten at the next open.
+// A store says in its manifest which kinds of entries it may hold in addition to
+// values and tombstones, and only if it does. A program that does not know them
+// refuses it, and opens every other. The manifest says so before the first such
+// entry is written to a log. The next open forgets the kinds that no table holds
+// any more.
 
 // enable makes it durable that the store may hold what used says. The caller leads
 // the pipeline.
@@ -21,7 +22,7 @@ func (d *DB) enable(used manifest.Features) error {
 	return d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used })
 }
 
-// describeFeatures puts into an edit that describes the whole store what it may hold.
+// describeFeatures adds what the store may hold to an edit that describes all of it.
 func (d *DB) describeFeatures(e *manifest.Edit) {
 	e.Features = d.features
 	if e.Features&manifest.FeatureMerge != 0 {
@@ -29,10 +30,10 @@ func (d *DB) describeFeatures(e *manifest.Edit) {
 	}
 }
 
-// settleMerger decides which merger combines the operands of a store that holds
-// what used says, and whose manifest names d.operands.mergerName. Without one of the options,
-// operands of a merger of this package get that; those of others are kept and cannot
-// be read. It is called before anything is written.
+// settleMerger decides which merger combines the operands of a store that holds what used
+// says, and whose manifest names d.operands.mergerName. Without Options.Merger, a merger of
+// this package combines its own operands; those of others are kept and cannot be read. It is
+// called before anything is written.
 func (d *DB) settleMerger(used manifest.Features) error {
 	recorded := ""
 	if used&manifest.FeatureMerge != 0 {
@@ -45,8 +46,8 @@ func (d *DB) settleMerger(used manifest.Features) error {
 	return err
 }
 
-// chooseMerger decides which merger combines the operands of the one that is
-// recorded; "" if there are none.
+// chooseMerger decides which merger combines operands of the recorded one; "":
+// there are none.
 func (d *DB) chooseMerger(recorded string) (operandMerger, error) {
 	given := d.opts.Merger
 	switch {

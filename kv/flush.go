@@ -16,8 +16,8 @@ import (
 // are there.
 func (d *DB) Flush() error { return d.FlushContext(context.Background()) }
 
-// FlushContext is Flush for a caller who waits no longer than ctx lasts. The error
-// then matches ctx.Err(), and what has begun to be flushed goes on to be.
+// FlushContext is Flush that ends when ctx does. The error then matches ctx.Err(),
+// and a flush that has begun goes on.
 func (d *DB) FlushContext(ctx context.Context) error {
 	if err := d.writable(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (d *DB) FlushContext(ctx context.Context) error {
 			case len(d.imms)+1 < d.opts.MaxMemtables:
 				return d.rotate()
 			case d.closing:
-				return ErrClosed // nobody makes room any more
+				return ErrClosed // no flush makes room any more
 			}
 			d.stall(ctx, "memtables wait to be flushed")
 		}
@@ -100,7 +100,7 @@ func (d *DB) flushAll() {
 		d.mu.Unlock()
 		err := d.flush(flushJob{mems: mems, snapshots: snapshots, stoppable: true, limit: base.MaxSeqNum})
 		if err != nil && !errors.Is(err, errClosing) && !d.lacksSpace(err) {
-			_ = d.fail(0, "a flush", err) // who waits for the flush is told
+			_ = d.fail(0, "a flush", err) // callers that wait for the flush get it
 		}
 		if err == nil {
 			d.afterWork()
@@ -110,9 +110,10 @@ func (d *DB) flushAll() {
 	}
 }
 
-// visibleMemtables returns the memtables to flush, oldest first, but for those with writes
-// that are not visible yet, which may never be: no table has those, and a snapshot that is
-// taken before they are visible keeps what is older than they are. The caller holds d.mu.
+// visibleMemtables returns the memtables to flush, oldest first, without those with writes
+// that are not visible yet. Such writes may never become visible, so no table has them. A
+// snapshot that is taken before they are visible keeps the versions that are older. The
+// caller holds d.mu.
 func (d *DB) visibleMemtables() []*memTable {
 	visible := d.visible.Load()
 	n := slices.IndexFunc(d.imms, func(m *memTable) bool { return m.LastSeq.Load() > visible })
@@ -144,7 +145,7 @@ func (d *DB) flush(job flushJob) error {
 	v.Ref()
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
-	held := heldBy(mems) // later they may have given it up
+	held := heldBy(mems) // later they may have released it
 	job.copied = d.settleLogBlobs(held)
 	var out written
 	err := d.guard(func() (err error) {

@@ -13,23 +13,23 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A flush is written in ranges of keys as a compaction is, each into a table of its own, if that
-// makes it shorter: as many as there are threads with nothing else to do. All that merging,
-// compressing and syncing one takes happens at once then, and together the tables are one run.
+// A flush is written in ranges of keys, as a compaction is, if that makes it shorter. There is
+// at most one for each idle thread, so that they are merged, compressed and synced at the same
+// time. Each range goes into a table of its own, and together the tables are one run.
 
-// leastFlushed is the least that a memtable has for a range of a flush: below it, more
-// files cost more than the time that they save.
+// leastFlushed is the minimum of bytes of memtables for a range of a flush: below it,
+// more files cost more than the time that they save.
 const leastFlushed = 8 << 20
 
-// mostFlushed is how many files a flush has at most, lest level 0 have hundreds.
+// mostFlushed bounds the ranges of a flush, lest level 0 have hundreds of files.
 const mostFlushed = 16
 
 // samplesPerRange is how many entries of each memtable are looked at for each range of a flush:
 // ranges differ by a tenth then.
 const samplesPerRange = 256
 
-// flushThreads returns how many of the threads that compact may be busy when a flush, which has
-// one of its own, has its ranges written.
+// flushThreads returns how many of the threads that compact may be busy while a flush writes
+// its ranges. The flush has one of its own.
 func (d *DB) flushThreads() int { return min(d.opts.MaxConcurrentCompactions, runtime.GOMAXPROCS(0)-1) }
 
 // cutFlush returns the ranges of a flush, in order. They cover all keys.

@@ -20,10 +20,10 @@ type followedLog struct {
 	torn bool // a record was read whose values are not whole, and will not be
 }
 
-// readLogs reads on in the logs whose writes are not in tables, into memtables. What
-// it reads is invisible until the next state. It reports whether the logs are ahead of
-// the manifest that was read: writes are missing between two, or are of a kind that the
-// manifest does not name.
+// readLogs reads on in the logs whose writes are not in tables, into memtables. These
+// writes are invisible until the next state. It reports whether the logs are ahead of
+// the manifest that was read. Then writes are missing between two, or are of a kind
+// that the manifest does not name.
 func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 	first := f.state.LogNum
 	kept := f.mems[:0:0]
@@ -55,8 +55,8 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 		if err != nil || next == 0 {
 			return ahead, err
 		}
-		// The writer may have given the next one up again before anything was in it: then
-		// the log that was read stays where reading goes on.
+		// The writer may have removed the next one again before anything was in it. Then
+		// reading goes on in the log that was read.
 		log, err := f.openLog(next)
 		if err != nil || log == nil {
 			return ahead, err
@@ -148,7 +148,7 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 		}
 		if err := p.replayRecord(r, name, record); err != nil {
 			if f.log.torn = p.mayEndAt(r, f.log.num, err); f.log.torn {
-				err = nil // the writer's machine lost power, and nobody has recovered the store since
+				err = nil // the writer's machine lost power, and the store was not recovered since
 			}
 			return false, false, err
 		}

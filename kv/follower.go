@@ -14,25 +14,24 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A follower keeps a view of a store that somebody else writes. It reads what the
+// A follower keeps a view of a store that another DB writes. It reads what the
 // manifest and the log have grown by since the last time, and makes a state of it
 // that readers see as a whole.
 //
-// A view is a prefix of the writes: the tables as of some edit, and as much as is there,
-// in order, of the logs that were not in tables then. The next log counts only if the one
-// before it was ended. Not all writes are in logs: a file that was ingested comes
-// with an edit of the manifest, before the log goes on. And an edit says which merger
-// combines operands, before the first of them is in a log. So if writes are missing
-// between two of the log, or are of a kind that the manifest has not named, the follower
-// reads on in the manifest, and then in the logs again; if the manifest has not grown, the
-// missing writes are writes that failed. Files cannot vanish in between: until a refresh
-// ends, the registration stands for the position of the previous view, and at first for all
-// files. Without a registration, and where the log does not go on as expected, the follower
-// starts again at CURRENT.
+// A view is a prefix of the writes: the tables as of some edit, and the writes of the logs
+// that follow, in order, as far as they are there. The next log counts only if the one
+// before it was ended. Not all writes are in logs: a file that was ingested comes with an
+// edit of the manifest, before the log goes on. And an edit names the merger before the
+// first of its operands is in a log. So writes may be missing between two of the log, or be
+// of a kind that the manifest has not named. Then the follower reads on in the manifest,
+// and in the logs again. If the manifest has not grown, the missing writes are writes that
+// failed. Files cannot vanish in between: until a refresh ends, the registration stands for
+// the position of the previous view, and at first for all files. Without a registration,
+// and where the log does not go on as expected, the follower starts again at CURRENT.
 type follower struct {
 	d       *DB
 	closing chan struct{} // closed when the store closes
-	turn    chan struct{} // has a token unless somebody refreshes, who owns what follows
+	turn    chan struct{} // has a token unless a refresh runs, which owns what follows
 
 	tail          *manifest.Tail
 	state         *version.ManifestState
@@ -43,7 +42,7 @@ type follower struct {
 
 	publishing sync.Mutex
 	reg        *manifest.Registration // nil: there is none
-	views      []followedView         // that somebody may still use, oldest first; guarded by DB.mu
+	views      []followedView         // that may still be in use, oldest first; guarded by DB.mu
 }
 
 // A followedView is a version, and the position in the store's history where it was read.
@@ -177,8 +176,8 @@ func (f *follower) readManifest() error {
 	return err
 }
 
-// pin makes sure that the files of a new version stay readable. Before the first version
-// there is nil.
+// pin makes sure that the files of a new version stay readable. For the first one,
+// before is nil.
 func (f *follower) pin(v, before *version.Version) error {
 	if f.reg != nil {
 		if before == nil {
@@ -237,8 +236,8 @@ func (d *DB) chargeView() {
 }
 
 // publishPosition tells the writer which files are still needed: those of the oldest view
-// that somebody uses. It is called when a view has come or gone. For a store that follows
-// nobody it does nothing.
+// in use. It is called when a view has come or gone. Without a follower or a registration
+// it does nothing.
 func (f *follower) publishPosition() error {
 	if f == nil || f.reg == nil {
 		return nil
@@ -284,14 +283,14 @@ func (f *follower) restart() error {
 	return err
 }
 
-// close ends waits for a change, waits for a refresh to notice, and gives the files back. Of a store that
-// follows nobody it does nothing.
+// close ends waits for a change, waits for a refresh to notice, and closes the files. Without a follower it does
+// nothing.
 func (f *follower) close() error {
 	if f == nil {
 		return nil
 	}
 	close(f.closing)
 	<-f.turn
-	defer func() { f.turn <- struct{}{} }() // for those who find that the store is closed
+	defer func() { f.turn <- struct{}{} }() // for calls that find the store closed
 	return f.restart()
 }

@@ -75,7 +75,7 @@ type lookup struct {
 	version  *version.Version
 	sampled  bool // the TableCache is told what tables said
 	explain  *Explanation
-	stream   *blob.Handle // not nil: where the handle goes of a value that lies apart, in place of the value
+	stream   *blob.Handle // not nil: gets the handle of a blob value, in place of the value
 
 	dst     []byte // what tables append values to
 	value   []byte // the answer, if it is one
@@ -83,7 +83,7 @@ type lookup struct {
 	skipped bool         // a table has left the value out, which has size bytes
 	size    int          // see skipped
 	expiry  uint64       // of the value, in microseconds; 0: none, or there are operands
-	chain   operandChain // what the value is to be made of, if there are operands
+	chain   operandChain // what the value is made of, if there are operands
 }
 
 // appendValue returns dst, which is what l.dst began as, with the value.
@@ -97,7 +97,7 @@ func (l *lookup) appendValue(dst []byte) []byte {
 	return dst
 }
 
-// run looks in all places, the newest first. It reports whether there is a value.
+// run looks in memtables and tables, the newest first. It reports whether there is a value.
 func (l *lookup) run(s *readState) (bool, error) {
 	found, err := l.search(s)
 	if l.chain.begun {
@@ -106,7 +106,7 @@ func (l *lookup) run(s *readState) (bool, error) {
 	return found, err
 }
 
-// search asks one place after the other, until one answers.
+// search asks memtables and tables, the newest first, until one answers.
 func (l *lookup) search(s *readState) (bool, error) {
 	l.version = s.version
 	if s.hasTombstones() {
@@ -212,8 +212,8 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 	return ok, nil
 }
 
-// sampledOneIn is how many lookups there are for one of which the TableCache is told. The
-// count of a stripe picks it: the hash of a key would always pick the same keys.
+// sampledOneIn: the TableCache is told of one lookup in sampledOneIn. The count of a
+// stripe picks it: the hash of a key would always pick the same keys.
 const sampledOneIn = 16
 
 // count counts the lookup, and samples it if the store has a limit of memory. Without one the

@@ -10,9 +10,8 @@ import (
 )
 
 // A lookup whose newest version is a merge operand goes on to older ones, in the same
-// place and in those below, until it comes to what ends the chain: a value, a
-// tombstone, an expired value, or nothing at all. Lookups that meet none of this pay
-// one comparison for it.
+// memtable or table and in older ones. A value, a tombstone, an expired value, or the
+// end of all versions ends the chain. Other lookups pay one comparison for this.
 
 // An operandChain is what a lookup has found of a key with operands.
 type operandChain struct {
@@ -114,8 +113,8 @@ func (l *lookup) olderInMemtable(m *memTable, value []byte, trailer base.Trailer
 	return false
 }
 
-// passFold goes on from what follows a fold (on: there is something), below the versions in it
-// if they were taken with it.
+// passFold goes on after a fold; on says whether anything follows it. If the lookup took the
+// fold, it skips the versions in it.
 func (l *lookup) passFold(it *memtable.Iter, value []byte, on bool) bool {
 	f := memtable.FoldIn(value)
 	if !f.Holds(l.cover) {

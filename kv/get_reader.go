@@ -8,11 +8,10 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 )
 
-// A ValueReader reads one value, as it was when the reader was made: later writes, flushes and
-// compactions change nothing. Of a value that lies apart and is not compressed, 256 KiB are in memory
-// at a time, each piece checked before any of it is given out, and of one in an object store up to
-// 2 MiB more, which are one request; any other value is in memory as a whole.
-// What cannot be read is an error of Read that names the file and the offset.
+// A ValueReader reads one value, as it was when the reader was made: later writes, flushes and compactions change
+// nothing. Of an uncompressed blob value 256 KiB are in memory at a time, and each piece is checked before any of it
+// is returned. In an object store up to 2 MiB more are in memory, from one request. Any other value is in memory as a
+// whole. If the value cannot be read, the error of Read names the file and the offset.
 //
 // Close it: until then the files that the value needs stay on disk, whatever becomes of the key. A
 // reader that is open when the store closes stays safe to use, and returns ErrClosed. It is not safe for
@@ -21,7 +20,7 @@ type ValueReader struct {
 	db     *DB
 	size   int64
 	value  io.Reader
-	apart  *blob.Stream // value, if it lies apart
+	apart  *blob.Stream // value, if it is a blob value
 	taken  int64        // bytes of the file that apart has read and that are counted
 	state  *readState   // that has what value reads; nil: nothing is held
 	stripe int
@@ -30,8 +29,8 @@ type ValueReader struct {
 
 var _ io.ReadCloser = (*ValueReader)(nil)
 
-// GetReader returns a reader of the value of key, or ErrNotFound. It costs what Get costs, but that a value
-// which lies apart is read as the reader is. The value of a key with operands is made at once.
+// GetReader returns a reader of the value of key, or ErrNotFound. It costs what Get costs, except that a blob value is
+// read as the reader is. The value of a key with operands is made at once.
 func (d *DB) GetReader(key []byte) (*ValueReader, error) {
 	n := ownStripe()
 	s, now := d.acquireNow(n)
@@ -103,8 +102,8 @@ func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
 	return t.db.readerIn(s, n, key, t.seq)
 }
 
-// readerIn returns a reader of the value of key as of a write, in a state that the caller has acquired, and
-// which is the reader's from now on.
+// readerIn returns a reader of the value of key as of a write, in a state that the caller has acquired. The state is
+// the reader's from now on.
 func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*ValueReader, error) {
 	keeps := false
 	defer func() {
@@ -171,7 +170,7 @@ func (r *ValueReader) count() {
 	}
 }
 
-// Close gives back what the reader holds. It never fails, and a second Close does nothing.
+// Close releases what the reader holds. It never fails, and a second Close does nothing.
 func (r *ValueReader) Close() error {
 	if r.closed {
 		return nil

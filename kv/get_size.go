@@ -9,23 +9,22 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// What there is to know of a value without a copy of it.
+// Lookups of the size and the expiry of a value, without a copy of it.
 
-// GetSize returns the length in bytes of the value that Get would return, or
-// ErrNotFound. It reads what Get reads, a block included, but copies no value, and
-// allocates nothing if no block has to be read. The value of a key with operands has to be
-// made for that, as for Get, and fails as there.
+// GetSize returns the length in bytes of the value that Get would return, or ErrNotFound.
+// It reads what Get reads, a block included, except blob files. It copies no value, and
+// allocates nothing if no block has to be read. For a key with operands it makes the
+// value, as Get does, and may fail as there.
 func (d *DB) GetSize(key []byte) (int, error) {
 	l := lookup{key: key, at: base.MaxSeqNum, want: true, sizeOnly: true}
 	return l.sizeFound(d.look(&l))
 }
 
-// Expiry returns the moment from which on key is not there any more unless it is written
-// again, in microseconds of Options.Clock: that of SetTTL. It is the zero Time for a
-// value that stays. It is that, too, for a key with operands, even if the value under them
-// will end: the operands are left then, and the key is there (see SetTTL). A key that is
-// not there, because its moment has come or for any other reason, is ErrNotFound. The cost is
-// that of Has.
+// Expiry returns the moment at which key ends unless it is written again, in whole
+// microseconds of Options.Clock: that of SetTTL. It is the zero Time for a value that stays,
+// and for a key with operands. Even if the value under them ends, the operands are left, and
+// the key is there (see SetTTL). For a key that is not there, because its moment has come or
+// for any other reason, the error is ErrNotFound. The cost is that of Has.
 func (d *DB) Expiry(key []byte) (time.Time, error) {
 	l := lookup{key: key, at: base.MaxSeqNum}
 	return l.expiryFound(d.look(&l))
@@ -89,8 +88,8 @@ func expiryTime(expiry uint64) time.Time {
 	return time.UnixMicro(int64(min(expiry, math.MaxInt64)))
 }
 
-// answerSkipped is answer for a value that its table has left out. There are no operands
-// above it of which a value is to be made.
+// answerSkipped is answer for a value that its table has left out. No operands above it
+// need the value.
 func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done bool) {
 	l.skipped, l.size = true, p.ValueSize
 	l.found = trailer.SeqNum() >= l.cover
@@ -100,8 +99,8 @@ func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done boo
 	return true
 }
 
-// look runs a lookup that is of the present if its at is MaxSeqNum. It wants nothing that is
-// valid only while the state is: no value.
+// look runs a lookup that is of the present if its at is MaxSeqNum. The caller must not use
+// its value, which is valid only while the state is.
 func (d *DB) look(l *lookup) (bool, error) {
 	n := ownStripe()
 	s, now := d.acquireNow(n)
@@ -187,8 +186,7 @@ func (l *lookup) inOwnWrites(m *memTable) (done bool) {
 	return false
 }
 
-// answered returns the answer of a lookup that needs nothing of the store, unless it be what combines
-// operands.
+// answered returns the answer of a lookup that needs nothing of the store except its merger.
 func (t *Tx) answered(l *lookup) (bool, error) {
 	if !l.chain.begun {
 		return l.found, nil

@@ -11,12 +11,12 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A blob file that was written before its handles were committed is in no version: what is live of a version's
-// files is a sum over tables, and no table refers to it. Until a flush writes the first table that does, the
-// memtable with the handles holds the file, and the log keeps recovery from removing it. The edit of that flush
-// lists the file; if nothing of it is left by then, the file goes when nobody reads the memtable any more.
+// A blob file that was written before its handles were committed is in no version. The live bytes of a version's files
+// are sums over tables, and no table refers to it. Until a flush writes the first table that does, the memtable with
+// the handles holds the file, and the log keeps recovery from removing it. The edit of that flush lists the file. If
+// nothing of it is left by then, it is removed once the memtable is no longer read.
 
-// A heldBlob is a blob file that memtables hold. Release gives up what one of them holds.
+// A heldBlob is a blob file that memtables hold. Release releases it for one of them.
 type heldBlob struct {
 	*version.Blob
 	d   *DB
@@ -131,8 +131,9 @@ func listHeld(e *manifest.Edit, mems []*memTable) (unneeded []*heldBlob) {
 	return unneeded
 }
 
-// settleHeld is called when memtables are in the tables of d.current: its files stay as long as anybody reads the
-// memtables, whatever versions come after, and those that no table refers to go then. The caller holds d.mu.
+// settleHeld is called when the tables of d.current have the contents of memtables. The files of d.current stay as
+// long as the memtables are read, whatever versions come after. Those that no table refers to are removed then. The
+// caller holds d.mu.
 func (d *DB) settleHeld(mems []*memTable, unneeded []*heldBlob) {
 	for _, m := range mems {
 		if m.HoldsAny() {
@@ -168,7 +169,7 @@ func (d *DB) blobID(v *version.Version, num uint64) uint64 {
 	return 0
 }
 
-// findHeld returns, for one more memtable to hold, the blob file that a log's handle leads to. The record is there,
+// findHeld returns, for one more memtable to hold, the blob file that a log's handle refers to. The record is there,
 // and is the key's; whether its value is whole shows when it is read.
 func (d *DB) findHeld(key []byte, h blob.Handle) (*heldBlob, error) {
 	f := manifest.BlobFile{Num: h.File}
@@ -193,8 +194,8 @@ func (d *DB) findHeld(key []byte, h blob.Handle) (*heldBlob, error) {
 	return b, nil
 }
 
-// checkHeld returns an error if a log that was replayed has handles of a blob file of the version: the flush that lists
-// a file is the end of its log.
+// checkHeld returns an error if a log that was replayed has handles of a blob file of the version. The flush that
+// lists a file is the end of its log.
 func (d *DB) checkHeld(v *version.Version) error {
 	for _, b := range d.held.all() {
 		if v.Blob(b.Num) != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// An entry may hide an older version of its key, whose separated value is garbage once the two meet. The entry does not
-// say so, and how many do differs by orders of magnitude: a store may overwrite millions of small values and never
-// one of its large ones. So keys of each new table are looked up in what is older than it, up to 128 tombstones and 128
-// others, and the manifest keeps the estimate. A lookup asks bounds, filter and index first, as those of users do.
+// An entry may hide an older version of its key, whose separated value is garbage once the two meet. The entry does
+// not say so, and how many do differs by orders of magnitude. A store may overwrite millions of small values and never
+// one of its large ones. So keys of each new table are looked up in what is older than it, up to 128 tombstones and
+// 128 others, and the manifest keeps the estimate. A lookup asks bounds, filter and index first, as those of users do.
 
 // hiddenIn returns the function Hidden of a tablemeta.Writer, for tables that are newer than some runs of a version. It
 // is nil if these have no separated values. The caller refers to the version.
@@ -41,8 +41,8 @@ func (d *DB) hiddenIn(v *version.Version, older []*version.Run) func(keys [][]by
 	}
 }
 
-// recordIn returns the bytes that the newest version of key in some runs takes in a blob file. What cannot be read
-// counts as nothing: whatever needs it says so.
+// recordIn returns the bytes that the newest version of key in some runs takes in a blob file. An unreadable version
+// counts as nothing: a read that needs it reports the error.
 func (d *DB) recordIn(runs []*version.Run, key []byte) uint64 {
 	var place [64]byte // for a handle
 	hash := filterpolicy.Hash(key)
@@ -74,8 +74,8 @@ func (d *DB) recordIn(runs []*version.Run, key []byte) uint64 {
 	return 0
 }
 
-// averageHidden returns about how many bytes n entries hide that are not looked up, if what is under them is as the
-// oldest run is at the average.
+// averageHidden estimates how many bytes n entries hide, without lookups: it assumes that what is under them is as the
+// average of the oldest run.
 func averageHidden(v *version.Version, n uint64) uint64 {
 	if len(v.Runs) == 0 {
 		return 0

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// A Histogram says how long operations took. Its buckets are log-linear: each power of two of
-// nanoseconds has 16 of the same width, so that Quantile is off by 1/32 at most (3.2 %). What
-// took less than 32 ns is exact, and what took more than 4 hours counts as about that. The zero Histogram
-// is empty. It is a copy, which nobody changes.
+// A Histogram says how long operations took. Its buckets are log-linear: each power of two of nanoseconds has 16 of
+// the same width, so that Quantile is off by 1/32 at most (3.2 %). Times below 32 ns are exact, and those above 4
+// hours count as about that. The zero Histogram is empty. Those of Metrics are copies, which do not change.
 type Histogram struct {
 	Count uint64        // operations that were timed
 	Sum   time.Duration // of their times, exact
 
-	// OneIn is how many operations there were for each one that was timed: exactly, but for
-	// fewer than 16 * OneIn that are still to come to their turn. It is 0 if Options.LatencyHistograms is not set.
+	// OneIn is how many operations there were for each one that was timed: exactly, except for fewer than 16 * OneIn
+	// whose turn is still to come. It is 0 if Options.LatencyHistograms is not set.
 	OneIn uint64
 
 	counts []uint64 // by bucket, without the empty ones at the end
@@ -75,7 +74,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 }
 
 // Buckets returns the buckets that are not empty, the shortest times first. Every power of two
-// nanoseconds is a bound of buckets, and no bucket lies on both sides of one.
+// nanoseconds is a bound of buckets, and no bucket has times on both sides of one.
 func (h Histogram) Buckets() []HistogramBucket {
 	var buckets []HistogramBucket
 	for i, n := range h.counts {

@@ -19,18 +19,17 @@ type IngestOptions struct {
 	Link bool
 
 	// SkipVerify reads no more of a file than its footer, index, filter and range
-	// tombstones. What its blocks hold is then taken on trust: whoever wrote the
-	// file vouches that it was written whole, and that its keys and values are
-	// within MaxKeySize and MaxValueSize.
+	// tombstones. Its blocks are then taken on trust: the caller vouches that the
+	// file was written whole, and that its keys and values are within MaxKeySize
+	// and MaxValueSize.
 	SkipVerify bool
 }
 
-// Ingest takes sorted files into the store: all of their writes take effect at one
-// moment, as those of a batch do, and are later than every write before the call.
-// The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange:
-// merge operands are refused with ErrNotIngestible, and so are tables of a store whose values lie apart. Values of any
-// size are in the files, and go apart when a compaction rewrites them. The files may come in any order, and
-// must not overlap each other. Within a file, DeleteRange hides what the store has and
+// Ingest takes sorted files into the store. All of their writes take effect at one moment, as those of a batch do, and
+// are later than every write before the call. The files were written by [sstable.Writer] with Set, SetUntil, Delete
+// and DeleteRange. Merge operands are refused with ErrNotIngestible, and so are tables of a store that refer to blob
+// files. Values of any size are in the files; large ones go to blob files when a compaction rewrites them. The files
+// may come in any order, and must not overlap each other. Within a file, DeleteRange hides what the store has and
 // nothing of the file.
 //
 // Every byte of the files is checked first. They are then copied into the store's
@@ -44,8 +43,8 @@ func (d *DB) Ingest(paths []string) error {
 	return d.IngestContext(context.Background(), paths, nil)
 }
 
-// IngestContext is Ingest with options, which may be nil, for a caller who waits no
-// longer than ctx lasts: the error then matches ctx.Err() and nothing was taken in.
+// IngestContext is Ingest with options, which may be nil. It ends when ctx does:
+// the error then matches ctx.Err(), and nothing was taken in.
 func (d *DB) IngestContext(ctx context.Context, paths []string, o *IngestOptions) error {
 	if err := d.writable(); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
 }
 
 // begin makes Close wait for the ingest: it must not leave a file in a directory
-// that is somebody else's by then.
+// that another store has by then.
 func (in *ingestJob) begin() error {
 	in.d.mu.Lock()
 	defer in.d.mu.Unlock()
@@ -159,10 +158,10 @@ func (in *ingestJob) install() error {
 		return e
 	}, func() {
 		d.features |= used
-		// Writes from now on go to a memtable that no older state has: a reader
-		// with such a state, whatever it takes for the present, is in the past.
+		// Later writes go to a memtable that no older state has. A reader with such
+		// a state, whatever it takes for the present, is in the past.
 		d.mem = d.nextMemTable(0, d.mem.Log)
-		// The number comes after the state: whoever knows it finds the files.
+		// The number comes after the state: a reader that knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))
 	})
@@ -172,9 +171,9 @@ func (in *ingestJob) install() error {
 	return err
 }
 
-// flushHeld flushes all memtables. The caller leads the pipeline, so that there is
-// an end to them, and to failures of the log: if there has been none until now, the log
-// holds nothing that is in no memtable.
+// flushHeld flushes all memtables. The caller leads the pipeline, so that no more come,
+// and the log cannot fail any more. If it has not failed until now, the log holds
+// nothing that is in no memtable.
 func (in *ingestJob) flushHeld() error {
 	d := in.d
 	defer d.broadcastAt(in.ctx)()
@@ -246,12 +245,12 @@ func (in *ingestJob) unreserve() {
 	d.progress.Broadcast()
 }
 
-// lowestLevel returns the lowest level for a table that is newer than all others and
-// has keys in s: above it, and in it, no table shares keys with s. In level 0 they
-// may. A table of a running compaction's output may reach over a gap between inputs,
-// so the levels and spans of these are taken too. Levels that are empty because the
-// store is small, or tiered, stay so. In a level the table joins any run, since it shares
-// keys with none. The caller holds d.mu.
+// lowestLevel returns the lowest level for a table that is newer than all others and has
+// keys in s. Above that level, and in it, no table shares keys with s. In level 0 they
+// may. A table of a running compaction's output may reach over a gap between inputs, so
+// the levels and spans of these are taken too. Levels that are empty because the store is
+// small, or tiered, stay so. In a level the table joins any run, since it shares keys
+// with none. The caller holds d.mu.
 func (d *DB) lowestLevel(s version.Span) int {
 	v := d.current
 	baseLevel, _ := d.levelTargets(v)
