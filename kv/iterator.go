@@ -21,8 +21,8 @@ type Iterator struct {
 	err error   // of one that is closed
 }
 
-// A cursor is what an Iterator is while it is open. It is used again for others; the Iterator
-// itself is not: one that was closed must stay closed for whoever still has it.
+// A cursor is what an Iterator is while it is open. It is used again for others. The Iterator
+// itself is not: one that was closed must stay closed for code that still has it.
 type cursor struct {
 	db     *DB
 	state  *readState
@@ -35,7 +35,7 @@ type cursor struct {
 	own    *txView // nil: not a transaction's
 	plain  bool    // neither range tombstones nor own writes
 
-	keysOnly bool // values are for nobody
+	keysOnly bool // no values are wanted
 
 	// Going forward in a table, of which all entries up to the fence come before any others:
 	// the table has the key and the value; see iterator_table.go.
@@ -48,7 +48,7 @@ type cursor struct {
 	expiry uint64 // of the value; 0: none, or there are operands
 	under  uint64 // if there are operands, the expiry of the value under them; 0: none
 
-	returned uint64 // entries that it came to since the last seek: counting is cheaper than asking for whom
+	returned uint64 // entries that it reached since the last seek: always counted, as that is cheap
 	scanning bool   // parts.scan is of the moves since then
 	turned   uint64 // what returned was when the direction changed since
 	// Going forward, the input is on the entry itself, or past it if ahead says so.
@@ -84,7 +84,7 @@ func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, er
 }
 
 // iterOn returns an iterator on a state that the caller has acquired on stripe n.
-// It gives the state back.
+// The iterator releases the state.
 func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *txView) *Iterator {
 	i := cursors.Get().(*cursor)
 	i.db, i.state, i.stripe, i.at, i.own = d, s, n, at, own
@@ -105,7 +105,7 @@ func (d *DB) iterOn(s *readState, n int, at base.SeqNum, o *IterOptions, own *tx
 	return it
 }
 
-// init makes the sequences of all places that may hold keys.
+// init makes the iterators of all memtables and tables that may hold keys.
 func (i *cursor) init() {
 	s, d, p := i.state, i.db, i.parts
 	p.tombs.Init(s.version, &d.tables, i.lower, i.upper, i.at)
@@ -128,7 +128,7 @@ func (i *cursor) memtable(m *memTable) {
 	i.parts.tombs.AddMemory(m.Tombstones())
 }
 
-// iterParts are the sequences and buffers of a cursor.
+// iterParts are the inputs and buffers of a cursor.
 type iterParts struct {
 	iterator.Sources
 	tombs iterator.Tombstones
@@ -199,7 +199,7 @@ func (i *Iterator) Error() error {
 	return i.c.err
 }
 
-// Close gives the iterator back. A second Close does nothing.
+// Close releases the iterator. A second Close does nothing.
 func (i *Iterator) Close() error {
 	c := i.c
 	if c == nil {

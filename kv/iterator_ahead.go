@@ -8,10 +8,10 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An iterator that goes on through values that lie apart reads on: it moves over some entries before its user
-// does, keeps their keys and handles, reads all the values at once, and then gives out one entry with each
-// move. A turn or a seek drops what is left. What was read is what will be asked for in most scans, and if not,
-// it is no more than was given out before.
+// An iterator that goes on through blob values prefetches. It moves over some entries before its user does, keeps
+// their keys and handles, and reads all the values at once. Then it gives out one entry with each move. A turn or a
+// seek drops what is left. Most scans go on to what was prefetched. If not, that is no more entries than were given
+// out before, or leastOn.
 
 // An aheadness says where the input of a cursor is.
 type aheadness uint8
@@ -19,35 +19,35 @@ type aheadness uint8
 const (
 	onEntry   aheadness = iota
 	pastEntry           // going forward, at the first entry that is no operand or version of the key
-	readAhead           // at the last of the entries that were read on, or past it
+	readAhead           // at the last of the entries that were prefetched, or past it
 )
 
 const (
-	readOnFrom = 2  // entries that a scan has come to before it reads on
-	leastOn    = 8  // entries that it reads on at least, if there are so many
+	readOnFrom = 2  // entries that a scan visits before it prefetches
+	leastOn    = 8  // entries that it prefetches at least, unless fewer are left
 	mostOn     = 64 // and at most
-	// nowOn is bytes that it reads on from memory: what was read is still in a processor's cache when it is used.
+	// nowOn bounds the bytes that it prefetches from memory: they are still in a processor's cache when they are used.
 	nowOn = 256 << 10
-	// waitOn is bytes that it reads on if they have to be waited for.
+	// waitOn bounds the bytes that it prefetches if reads take long.
 	waitOn = 1 << 20
-	// longOn is the length of a value, or record, that is read alone, when the iterator comes to it: others beside
-	// it gain nothing.
+	// longOn: a value or record of at least this length is read alone, when the iterator reaches it. To read others
+	// with it gains nothing.
 	longOn = 256 << 10
 )
 
-// takesOn returns how many bytes a value takes when it is read on, which may be compressed.
+// takesOn returns how many bytes a value, which may be compressed, takes when it is prefetched.
 func takesOn(h blob.Handle) int64 { return max(h.Length, h.Size) }
 
-// A readOn is the entries that an iterator has come to before its user.
+// A readOn has the entries that an iterator has prefetched.
 type readOn struct {
 	entries []entryRead
 	at      int    // of entries, the next to be given out
-	memory  []byte // keys, and values that lie in tables
+	memory  []byte // keys, and values that are in tables
 	apart   apartReads
 
 	filling bool // the cursor moves for the sake of entries
 	off     bool // it moves otherwise, for newestFirst
-	waited  bool // what was read last had to be waited for
+	waited  bool // the last reads took long
 	budget  *sstable.Budget
 	counted int // bytes that the budget has counted
 
@@ -63,19 +63,18 @@ type entryRead struct {
 	key    [2]int
 	value  [2]int
 	expiry uint64
-	under  uint64 // when the value is another one, as what is under operands expires; 0: never
+	under  uint64 // when the value changes, as what is under operands expires; 0: never
 	read   int    // of the value, in apart; -1: it is in memory
 	err    error  // why there is no value
 }
 
-// readsOn reports whether the iterator is to read on from an entry with the handle. A transaction's own does not: what
-// it writes meanwhile is seen.
+// readsOn reports whether the iterator prefetches, beginning with an entry that has the handle. The iterator of a
+// transaction does not: it sees what the transaction writes meanwhile.
 func (i *cursor) readsOn(h blob.Handle) bool {
 	return i.returned-i.turned >= readOnFrom && i.own == nil && takesOn(h) < longOn && !i.parts.on.off
 }
 
-// readFrom reads on from the entry that the iterator is on, of which the handle is given, and makes that the one that
-// is shown.
+// readFrom prefetches, beginning with the entry that the iterator is on, whose handle is given. It shows that entry.
 func (i *cursor) readFrom(h blob.Handle) error {
 	on := &i.parts.on
 	on.reset()
@@ -126,7 +125,8 @@ func (i *cursor) step() bool {
 	return i.forward(i.input.Next(), true)
 }
 
-// add adds the entry that the cursor is on, and returns how many bytes its value takes.
+// add adds the entry that the cursor is on, and returns how many bytes its key and value take, without a value that is
+// read alone.
 func (on *readOn) add(i *cursor) int64 {
 	key, value := i.key, i.value
 	if i.table != nil {
@@ -158,7 +158,7 @@ func (on *readOn) add(i *cursor) int64 {
 	return n
 }
 
-// setKeys gives the values that are to be read their keys: memory does not move any more.
+// setKeys sets the keys of the values to read: memory does not move any more.
 func (on *readOn) setKeys() {
 	for n := range on.entries {
 		if e := &on.entries[n]; e.read >= 0 {
@@ -167,7 +167,7 @@ func (on *readOn) setKeys() {
 	}
 }
 
-// nextRead moves to the next entry that was read on, or past all of them.
+// nextRead moves to the next entry that was prefetched, or past all of them.
 func (i *cursor) nextRead() bool {
 	on := &i.parts.on
 	for on.at < len(on.entries) {
@@ -215,7 +215,7 @@ func (i *cursor) give(e *entryRead) (err error) {
 	return i.cannotShow(err)
 }
 
-// lookAgain makes the value of i.key anew, which has operands.
+// lookAgain makes the value of i.key, which has operands, again.
 func (i *cursor) lookAgain() (ok bool, err error) {
 	l := lookup{d: i.db, key: i.key, hash: filterpolicy.Hash(i.key), at: i.at, want: true, dst: i.older[:0]}
 	ok, err = l.run(i.state)
@@ -259,5 +259,5 @@ func (on *readOn) release() {
 	}
 }
 
-// windows are the memories of what is read on.
+// windows are buffers for blob values that are read together.
 var windows = sync.Pool{New: func() any { return new([]byte) }}

@@ -13,17 +13,15 @@ import "iter"
 //		...
 //	}
 //
-// Each loop opens an iterator, and closes it when it ends, in whatever way: by break, return and
-// panic, too. It sees the store as of its beginning. Keys and values are valid until the loop's next
-// step, must not be changed, and are the iterator's: who keeps one clones it. With IterOptions.KeysOnly
-// all values are nil. The options are read when the loop begins.
+// Each loop opens an iterator, and closes it when it ends, also by break, return or panic. It sees the store as of its
+// beginning. Keys and values are valid until the loop's next step, must not be changed, and are the iterator's: clone
+// those that you keep. With IterOptions.KeysOnly all values are nil. The options are read when the loop begins.
 //
-// A loop that begins sets *err to nil, and one that ends because something failed sets it to what
-// Iterator.Error and NewIter would say: it ends then as at the last entry, so look at *err after it. To go on past a
-// value that cannot be read, use an Iterator: see ValueError. If the
-// store is closed meanwhile, that is ErrClosed, at the next step. What the body itself stores in *err
-// stays. Loops within each other need an *err each, or the inner one's is to be looked at in the
-// body. All panics if err is nil.
+// A loop that begins sets *err to nil. If something fails, the loop ends as at the last entry, and sets *err to what
+// Iterator.Error or NewIter would return: look at it after the loop. To go on past a value that cannot be read, use an
+// Iterator: see ValueError. If the store is closed meanwhile, that is ErrClosed, at the next step. *err keeps what the
+// body itself stores in it. Nested loops need an *err each, or the body must look at that of the inner one. All panics
+// if err is nil.
 func (d *DB) All(o *IterOptions, err *error) iter.Seq2[[]byte, []byte] {
 	return entries(d, o, err, false)
 }
@@ -43,9 +41,9 @@ func (s *Snapshot) Backward(o *IterOptions, err *error) iter.Seq2[[]byte, []byte
 	return entries(s, o, err, true)
 }
 
-// All is DB.All for what the transaction sees when the loop begins: its body may write, and
-// does not come to that. The keys that the loop came to, and the gaps between them, count as read, not what
-// is behind a break. If the transaction ends meanwhile, *err is ErrTxDone.
+// All is DB.All for what the transaction sees when the loop begins: its body may write, and the loop does not see
+// that. The keys that the loop reached, and the gaps between them, count as read. Keys after a break do not. If the
+// transaction ends meanwhile, *err is ErrTxDone.
 func (t *Tx) All(o *IterOptions, err *error) iter.Seq2[[]byte, []byte] {
 	return entries(t, o, err, false)
 }

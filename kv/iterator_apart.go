@@ -6,9 +6,9 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An iterator reads a value that lies apart before a move returns true, since Value cannot fail. Going
-// forward it knows then that the value is the one to show; going backward it comes to older versions
-// first, and keeps the handle until it has seen the newest.
+// An iterator reads a blob value before a move returns true, since Value cannot fail. Going forward it knows by then
+// that the value is the one to show. Going backward it reaches older versions first, and keeps the handle until it has
+// seen the newest.
 
 // liveHandle returns the handle of an entry, and whether its value can still be seen.
 func (i *cursor) liveHandle(key, value []byte, kind base.Kind) (h blob.Handle, expiry uint64, live bool, err error) {
@@ -35,8 +35,8 @@ func (i *cursor) showApart(kind base.Kind) (live bool, err error) {
 	return err == nil, err
 }
 
-// bring makes the value that a handle leads to that of the entry that the iterator is on: alone, or, in the midst
-// of a scan, with those after it.
+// bring reads the value that a handle refers to, for the entry that the iterator is on. It reads it alone or, within a
+// scan, with those after it.
 func (i *cursor) bring(h blob.Handle) (err error) {
 	switch p := i.parts; {
 	case p.on.filling && !p.on.off:
@@ -58,7 +58,7 @@ func (i *cursor) sizedApart(t *sstable.Iter, kind base.Kind) bool {
 	}
 	h, err := blob.DecodeHandle(t.Value())
 	i.size = int(h.Size)
-	return err == nil // else the way through the merge says so
+	return err == nil // else the merge reports it
 }
 
 // fetch reads a value. It is valid until the next one is.
@@ -91,7 +91,7 @@ func (i *cursor) keepApart(k base.InternalKey) bool {
 	return live || err != nil
 }
 
-// fetchOlder reads the value of which keepApart has kept the handle, if it has, for operands over it.
+// fetchOlder reads the value whose handle keepApart has kept, if any, for operands over it.
 func (i *cursor) fetchOlder() {
 	if i.apart.File == 0 || i.keysOnly || i.unread != nil {
 		return

@@ -10,23 +10,21 @@ type IterOptions struct {
 
 	// Prefix keeps the iterator to the keys that begin with it; together with bounds, to the keys
 	// for which all of them hold. It costs what LowerBound: Prefix and UpperBound:
-	// PrefixEnd(Prefix) would: no more than a comparison, and where Options.Prefix extracts a
-	// prefix of it, files without such keys are passed over. Empty: all keys. It is
-	// copied.
+	// PrefixEnd(Prefix) would, no more than a comparison. Where Options.Prefix extracts a prefix
+	// of it, files without such keys are passed over. Empty: all keys. It is copied.
 	Prefix []byte
 
-	// KeysOnly is for who wants no values: Iterator.Value is nil. Values are not copied, and
-	// operands not combined: a key with operands is there, whatever a Merger would say to
-	// them, and its Iterator.ValueSize is -1. Values lie beside their keys, so the same blocks are
-	// read.
+	// KeysOnly leaves values out: Iterator.Value is nil. Values are not copied, and operands not
+	// combined. A key with operands is there, whatever a Merger would say to them, and its
+	// Iterator.ValueSize is -1. The same blocks are read, as values are next to their keys, but no
+	// blob files.
 	KeysOnly bool
 }
 
-// PrefixEnd returns the first key past all keys that begin with prefix, for
-// IterOptions.UpperBound, DeleteRange or Compact: prefix up to its last byte that is not
-// 0xff, and that byte plus one. If there is no such byte, as in an empty prefix, there is no such key,
-// and it returns nil, which for all of these means no bound: DeletePrefix refuses an empty prefix. The result is the
-// caller's.
+// PrefixEnd returns the first key past all keys that begin with prefix, for IterOptions.UpperBound, DeleteRange or
+// Compact. That is prefix up to its last byte that is not 0xff, and that byte plus one. If there is no such byte, as
+// in an empty prefix, it returns nil, which for all of these means no bound. DeletePrefix refuses an empty prefix. The
+// result is the caller's.
 func PrefixEnd(prefix []byte) []byte {
 	n := prefixEndLen(prefix)
 	if n == 0 {

@@ -8,13 +8,14 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Most entries of a scan come from one table, one after the other: of a settled store all do,
-// and in a tree of levels the last one has some ten between two of the levels above. Such a
-// step is a step in a block and a comparison with the fence, the least of the upper bound and the
-// first key of all other sequences. It needs no merge, copies no key, and calls no interface.
+// Most entries of a scan come from one table, one after the other. In a store of one run all do.
+// In a tree of levels the last one has some ten between two of the levels above. A move within
+// the table is a step in a block and a comparison with the fence. That is the smallest of the
+// upper bound and the first keys of all other inputs. It needs no merge, copies no key, and calls
+// no interface.
 
-// settle makes the table that i.key comes from the place of key and value, if entries of it can
-// be passed without the others. The input has found the entry and stands on it.
+// settle takes key and value from the table that i.key comes from, if entries of it can be
+// passed without the other inputs. The input has found the entry and is on it.
 func (i *cursor) settle() {
 	i.fence = iterator.KeyPrefix(i.upper)
 	if i.upper == nil {
@@ -55,7 +56,7 @@ func (i *cursor) nextInTable(t *sstable.Iter) bool {
 		i.key = append(i.key[:0], k.User...)
 	}
 	i.valid, i.err, i.table = false, nil, nil
-	// Of the key before this one the others have nothing: it was before the fence.
+	// The others have nothing of the previous key: it was before the fence.
 	return i.came(i.forward(i.input.Moved(true), again))
 }
 
@@ -65,8 +66,8 @@ func (i *cursor) within(user []byte) bool {
 	return (next == nil || bytes.Compare(user, next) < 0) && (i.upper == nil || bytes.Compare(user, i.upper) < 0)
 }
 
-// passDeletes goes on from a tombstone, of which i.key is the key, past those that follow it in
-// its table before the other sequences have anything: as nextInTable, without the merge. It leaves
+// passDeletes goes on from the tombstone of i.key, past those that follow it in its table before
+// the other inputs have anything. It does so without the merge, as nextInTable does. It leaves
 // i.key at the last one if older versions of that may follow.
 func (i *cursor) passDeletes() bool {
 	t, next := i.input.Table()

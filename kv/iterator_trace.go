@@ -8,8 +8,8 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// What an iterator does from one seek to the next is a scan, for a LookupTracer and the sample of
-// Options.LookupSample. Without them a seek asks for them, and no other move does anything but count.
+// A scan, for a LookupTracer and the sample of Options.LookupSample, is what an iterator does
+// from one seek to the next. Without them a seek only asks for them, and other moves only count.
 
 // A tracedScan is a scan that a tracer or the sample wants.
 type tracedScan struct {
@@ -33,7 +33,7 @@ func (i *Iterator) begin(key []byte, backward bool) bool {
 	return i.seekable()
 }
 
-// came counts an entry, if the iterator came to one.
+// came counts an entry, if the iterator reached one.
 func (i *cursor) came(ok bool) bool {
 	if ok {
 		i.returned++
@@ -41,7 +41,7 @@ func (i *cursor) came(ok bool) bool {
 	return ok
 }
 
-// beginScan ends the scan before, and begins one if anybody wants it.
+// beginScan ends the scan before, and begins one if a tracer or the sample wants it.
 func (i *cursor) beginScan(key []byte, backward bool) {
 	if i.scanning {
 		i.endScan()

@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// What an iterator says of a value beside its bytes.
+// What an iterator says of a value in addition to its bytes.
 
 // ValueSize returns the length of the value in bytes: that of Value, and with
 // IterOptions.KeysOnly what it would be. There it is -1 for a key with operands, which would have
@@ -28,9 +28,9 @@ func (i *Iterator) ValueSize() int {
 	return len(c.value)
 }
 
-// Expiry returns the moment from which on the key is not there any more, as DB.Expiry does: the
-// zero Time for never, for a key with operands, and on no entry. The iterator stays on a key
-// whose moment comes, and passes over it from then on.
+// Expiry returns the moment at which the key ends, as DB.Expiry does: the zero Time for never,
+// for a key with operands, and on no entry. The iterator stays on a key whose moment comes, and
+// passes over it after that.
 func (i *Iterator) Expiry() time.Time {
 	c := i.c
 	if c == nil || !c.valid {
@@ -39,9 +39,8 @@ func (i *Iterator) Expiry() time.Time {
 	return expiryTime(c.expiry)
 }
 
-// A ValueError says of which key MultiGet could not read the value, or that an iterator came to a key whose value it
-// cannot show: the value is damaged or cannot be read, or its operands cannot be combined. The iterator is on no entry
-// then, and Next and Prev go on from the key.
+// A ValueError names a key whose value MultiGet or an iterator cannot return. The value is damaged or cannot be read,
+// or its operands cannot be combined. The iterator is on no entry then, and Next and Prev go on from the key.
 type ValueError struct {
 	Key   []byte
 	Cause error
@@ -95,7 +94,7 @@ func (i *cursor) keep(value []byte) {
 	i.value = i.older
 }
 
-// unexpired splits the value of the input's entry, which expires, and notes when if that is to come.
+// unexpired splits the value of the input's entry, which expires, and notes the moment if it is still to come.
 func (i *cursor) unexpired() (value []byte, live bool, err error) {
 	raw := i.input.Value()
 	if value, live, err = base.Unexpired(raw, i.db.now()); live {

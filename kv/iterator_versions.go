@@ -174,8 +174,8 @@ func (i *cursor) manyNewer(k base.InternalKey, steps *int) bool {
 }
 
 // newestFirst decides i.key going forward, for an iterator that goes backward and has
-// come to many versions of the key: the newest one would be the last. It reports whether
-// the move is over: with a value, or with an error.
+// met many versions of the key: the newest one would be the last. It reports whether the
+// move is over: with a value, or with an error.
 func (i *cursor) newestFirst() (over bool) {
 	p := i.parts
 	p.past = append(append(p.past[:0], i.key...), 0)
@@ -200,12 +200,12 @@ func (i *cursor) newestFirst() (over bool) {
 }
 
 // What an iterator does at operands, and at values that expire. Going forward, the
-// newest version of a key comes first, and the iterator runs ahead over the older
-// ones until the chain of operands ends. Going backward it comes to the oldest first,
-// and keeps what may be part of the chain until it has seen the newest.
+// newest version of a key comes first, and the iterator moves on over the older ones
+// until the chain of operands ends. Going backward it reaches the oldest first, and
+// keeps what may be part of the chain until it has seen the newest.
 
 // resolve goes on from the newest visible version of i.key, an operand or an expiring
-// value that no tombstone covers; cover is the sequence number of the newest range
+// value that no tombstone covers. Cover is the sequence number of the newest range
 // tombstone over the key. It reports whether the move is over: with a value, or with
 // an error.
 func (i *cursor) resolve(kind base.Kind, cover base.SeqNum) (over bool) {
@@ -287,8 +287,9 @@ func (i *cursor) passUnseen(steps *int) bool {
 }
 
 // takeFold takes the fold that the input is on as an operand, and goes on below the versions
-// in it (on: there is something), unless nothing below has a part in the value: whole.
-// It passes a fold of which the tombstone cover hides some versions, and not all.
+// in it; on says whether anything follows. If nothing below has a part in the value, it
+// reports whole instead. It passes a fold of which the tombstone cover hides some versions,
+// and not all.
 func (i *cursor) takeFold(cover base.SeqNum) (on, whole bool) {
 	f := memtable.FoldIn(i.input.Value())
 	if !f.Holds(cover) {

@@ -7,14 +7,14 @@ import (
 )
 
 // Flushes of a few large values make small blob files, and so does SetReader. Neighbouring tables of a run are
-// rewritten, and the values of many small files go into one. The background does that when nothing else is due, and
-// takes many files at once: a value is copied a few times before its file is no longer small. A merge for it has one
-// range, and so writes one small file at the most: the next finds nothing to join.
+// rewritten, and the values of many small files go into one. An automatic compaction does that when nothing else is
+// due, and takes many files at once. A value is copied a few times before its file is no longer small. A merge for it
+// has one range, and so writes one small file at the most: the next finds nothing to join.
 
 const (
-	// A blob file is small if it has less than one part in smallBlob of the size of new ones.
+	// A blob file is small if it has less than 1/smallBlob of the size of new ones.
 	smallBlob = 8
-	// Compact joins small files if there are at least leastJoined, and the background if there are manyJoined.
+	// Compact joins small files if there are at least leastJoined, an automatic compaction if there are manyJoined.
 	leastJoined = 4
 	manyJoined  = 64
 
@@ -59,9 +59,9 @@ func (d *DB) pickSmallOf(v *version.Version, r *version.Run) *compaction {
 // smallSize returns the size below which a blob file is small.
 func (d *DB) smallSize(v *version.Version) uint64 { return uint64(d.blobSizeFor(v)) / smallBlob }
 
-// joinWithin returns a compaction of tables of a run that joins the small blob files, with numbers below next, whose
-// values all are of the tables; nil if there are fewer than least. It copies as many bytes as a step of a collection
-// does, or as the tables have. The caller holds d.mu.
+// joinWithin returns a compaction of tables of a run that joins small blob files; nil if there are fewer than least.
+// These have numbers below next, and values of these tables only. It copies about as many bytes at most as a step of
+// blob GC, or as the tables have if that is more. The caller holds d.mu.
 func (d *DB) joinWithin(v *version.Version, tables []*version.Table, least int, next uint64) *compaction {
 	most := max(uint64(collectAtOnce*d.blobSizeFor(v)), uint64(version.SizeOf(tables)))
 	stuck, small, live := d.stuckBlobs(v), map[uint64]bool{}, map[uint64]uint64{}

@@ -21,10 +21,10 @@ type LatencyMetrics struct {
 	Stall Histogram // waits of writes for background work: Stalls and Slowdowns
 }
 
-// A clock costs more to read than a lookup may be slowed down by: of what is fast,
-// one operation in timedOneIn is timed. It is one of each sixteen in a row of a stripe, at a
-// place that differs from one sixteen to the next, so that a program which does
-// the same in turns has all of it timed.
+// To read a clock would slow a lookup down too much, so only one fast operation in
+// timedOneIn is timed. It is one of each sixteen in a row of a stripe. Its position differs
+// from one sixteen to the next, so that a program which does the same in turns has all of it
+// timed.
 const (
 	timedBits  = 4
 	timedOneIn = 1 << timedBits
@@ -66,7 +66,7 @@ func newLatencies(o *Options) *latencies {
 // notTimed is when an operation began that is not timed.
 const notTimed time.Duration = -1
 
-// begin returns when an operation began, if it is one to be timed, for end.
+// begin returns when an operation began, for end, or notTimed.
 func (l *latencies) begin(op operation) time.Duration {
 	if l == nil {
 		return notTimed
@@ -96,7 +96,7 @@ func (l *latencies) record(op operation, began time.Duration) {
 	l.stripes[ownStripe()].timed[op].add(took)
 }
 
-// syncTook returns what the commit pipeline is to call after each sync; nil: nothing.
+// syncTook returns the function that the commit pipeline calls after each sync; nil: none.
 func (l *latencies) syncTook() func(time.Duration) {
 	if l == nil {
 		return nil

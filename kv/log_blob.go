@@ -18,20 +18,21 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// With Options.SeparateAtCommit a large value is written once: by the commit, into the blob file of the log, and log
-// and memtable have its handle. A log has one such file at the most, which is made for the first large value. Its
+// With Options.SeparateAtCommit a large value is written once: the commit writes it to the blob file of the log, and
+// log and memtable have its handle. A log has one such file at the most, which is made for the first large value. Its
 // records are in the order of commits.
 //
 // The values of a group of commits are with the operating system before the log's records are, and a sync of the log
-// syncs both files side by side. So what was acknowledged as synced is whole in both; of what was not, a crash may
+// syncs both files side by side. So what was acknowledged as synced is whole in both. Of other writes a crash may
 // leave a handle whose value is not whole: there history ends, as at a torn record.
 //
 // When the log ends, so does the file. The flush of its memtable syncs it, and lists it; then it is a blob file as
 // all others are. A file that could not be written or synced to its end is never listed: the flush copies the values
 // that are still needed, and so does recovery.
 
-// What is not synced yet is in memory too: a sync that fails may drop it from the file, and it was acknowledged.
-// To keep this small, the file is synced whenever maxUnsynced bytes are unsynced. No writer waits for that.
+// Values that are not synced yet are in memory too: a sync that fails may drop them from the file, and they were
+// acknowledged. To keep this small, the file is synced whenever maxUnsynced bytes are unsynced. No writer waits for
+// that.
 
 // maxUnsynced is how many bytes of a log's values are in memory before they are synced.
 const maxUnsynced = 8 << 20
@@ -57,7 +58,7 @@ type logValues struct {
 }
 
 // syncEarly begins a sync of the current file if much is in memory. If it fails, so does the store: what the next
-// writers hand over would be in a file that is given up.
+// writers hand over would be in a file that is abandoned.
 func (v *logValues) syncEarly() {
 	l := v.current
 	if l.out.Unsynced() < maxUnsynced || !l.syncing.CompareAndSwap(false, true) {
@@ -68,14 +69,14 @@ func (v *logValues) syncEarly() {
 		case err == nil:
 			l.syncing.Store(false)
 		case !errors.Is(err, fs.ErrClosed): // else a flush has copied what the file has
-			_ = v.d.commits.Fail("syncing a log's blob file", err) // writers are told
+			_ = v.d.commits.Fail("syncing a log's blob file", err) // writers get the error
 		}
 	})
 }
 
 var _ commit.Values = (*logValues)(nil)
 
-// large returns the value of an entry, without its expiry, if it is to lie apart.
+// large returns the value of an entry, without its expiry, if it goes to the blob file.
 func (v *logValues) large(kind base.Kind, stored []byte) (expiry uint64, value []byte, ok bool) {
 	switch kind {
 	case base.KindSet:
@@ -149,8 +150,7 @@ func (v *logValues) Put(b *commit.Batch, first base.SeqNum, log *wal.Writer, mem
 	return nil
 }
 
-// mostLogBlob is the size of the blob file of a log from which on the next log is begun: recovery copies what is in
-// it.
+// mostLogBlob is the size of a log's blob file at which the next log is begun: recovery copies what is in it.
 func (d *DB) mostLogBlob() int64 {
 	size := min(int64(blobSize), d.opts.MemtableSize)
 	if d.opts.blobSize > 0 {
@@ -219,7 +219,7 @@ func (v *logValues) finish() error {
 	return nil
 }
 
-// drop gives up the file of a log that is given up: it is never finished.
+// drop abandons the file of a log that is abandoned: it is never finished.
 func (v *logValues) drop() {
 	if l := v.current; l != nil {
 		l.w.Abandon()
@@ -227,8 +227,8 @@ func (v *logValues) drop() {
 	}
 }
 
-// settleLogBlobs makes the files durable that memtables to be flushed hold, and have from their logs. It returns, by
-// their numbers, those that are not to be listed: their values have to be copied.
+// settleLogBlobs makes durable the files of logs that the flushed memtables hold. It returns the numbers of those that
+// must not be listed: their values have to be copied.
 func (d *DB) settleLogBlobs(held []*heldBlob) (copied map[uint64]bool) {
 	for _, b := range held {
 		l := b.log
@@ -264,7 +264,7 @@ func closeLogBlobs(held []*heldBlob) error {
 	return errors.Join(errs...)
 }
 
-// copyApart returns what puts the values of some blob files in the place of their handles; nil if there are none.
+// copyApart returns a function that replaces handles of some blob files by their values; nil if there are none.
 func (d *DB) copyApart(v *version.Version, copied map[uint64]bool) func(base.InternalKey, []byte) (base.InternalKey,
 	[]byte, error) {
 	if len(copied) == 0 {

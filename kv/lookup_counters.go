@@ -1,10 +1,9 @@
 package kv
 
-// LookupCounters say what point lookups did in one level. Every file that a lookup
-// considers is ruled out by its bounds, ruled out by a range tombstone, or probed. A probe
-// checks the filter if there is one. If the filter does not rule the key out, nor is it remembered
-// to have been wrong (Options.FalsePositiveMemory), the probe looks in the index, and if that does not rule
-// the key out either, it reads a block.
+// LookupCounters say what point lookups did in one level. Every file that a lookup considers is ruled out by its
+// bounds, ruled out by a range tombstone, or probed. A probe checks the filter if there is one. If the filter does not
+// rule the key out, nor is it remembered to have been wrong (Options.FalsePositiveMemory), the probe looks in the
+// index. If that does not rule the key out either, it reads a block.
 type LookupCounters struct {
 	FilesConsidered          uint64 // at most one per lookup and sorted run
 	RuledOutByBounds         uint64
@@ -33,9 +32,9 @@ func (c LookupCounters) FilterChecks() uint64 {
 	return c.FilterNegatives + c.FilterRemembered + c.FilterTruePositives + c.FilterFalsePositives
 }
 
-// FalsePositiveRate returns the share of absent keys that filters did not rule out, whether that was paid for
-// or remembered: with wrong = false positives + remembered, it is wrong / (wrong + negatives), or 0 if no
-// filter was checked. It is the rate of the filters, which a memory of their errors does not change.
+// FalsePositiveRate returns the share of absent keys that filters did not rule out, whether that was paid for or
+// remembered. With wrong = FilterFalsePositives + FilterRemembered, it is wrong / (wrong + FilterNegatives), or 0 if
+// the sum is 0. It is the rate of the filters, which a memory of their errors does not change.
 func (c LookupCounters) FalsePositiveRate() float64 {
 	wrong := c.FilterFalsePositives + c.FilterRemembered
 	if n := wrong + c.FilterNegatives; n > 0 {

@@ -10,26 +10,23 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// A LookupTracer writes down which keys are looked up, whether they are there, and
-// when, and from where to where iterators went, for kvbench to replay on other engines, filters and
-// caches, and for advice. See DB.TraceLookups. It may serve several stores. All methods are safe for concurrent use.
+// A LookupTracer writes down which keys are looked up, whether they are there, and when. It also writes from where to
+// where iterators went. Kvbench replays the trace on other engines, filters and caches, and DB.Advise reads it. See
+// DB.TraceLookups. It may serve several stores. All methods are safe for concurrent use.
 type LookupTracer struct{ recorder *lookuptrace.Recorder }
 
 // LookupTraceOptions say what a LookupTracer writes down. Nil is all defaults.
 type LookupTraceOptions struct {
-	// Keys writes the keys themselves, and then the trace is as confidential as they
-	// are. By default it has a hash of each (hash/maphash), seeded with a secret that is
-	// in no trace, so that keys are not found by hashing guesses; that is no proof
-	// against cryptanalysis, and how often and when each key was looked up, and how long
-	// it is, is still there, as is how many bytes the bounds of a scan begin with in common. A replay of
-	// hashes makes keys up, of the same lengths; those that were neighbours are not.
+	// Keys writes the keys themselves, and then the trace is as confidential as they are. By default it has a hash of
+	// each (hash/maphash), seeded with a secret that is in no trace, so that keys are not found by hashing guesses.
+	// That is no proof against cryptanalysis. The trace still shows how often and when each key was looked up, how
+	// long it is, and how many first bytes the bounds of a scan have in common. A replay of hashes makes up keys of
+	// the same lengths; neighbours do not stay neighbours.
 	Keys bool
 
-	// OneIn writes the lookups of one key in so many, and the scans that start at it: 1 by default, which
-	// is all keys.
-	// Which ones is decided by their hashes, so that of a key all lookups are there or
-	// none, and the same keys each time. A cache that is as many times smaller then
-	// finds about as much (SHARDS: C. A. Waldspurger et al., "Efficient MRC construction
+	// OneIn writes the lookups of one key in OneIn, and the scans that start at it: 1 by default, which is all keys.
+	// The hash of a key decides, so that all its lookups are there or none, and the same keys each time. A cache that
+	// is OneIn times smaller then finds about as much (SHARDS: C. A. Waldspurger et al., "Efficient MRC construction
 	// with SHARDS", FAST 2015).
 	OneIn int
 }
@@ -64,18 +61,16 @@ func NewLookupTracer(w io.Writer, o *LookupTraceOptions) (*LookupTracer, error) 
 	return &LookupTracer{r}, nil
 }
 
-// TraceLookups has the tracer write down lookups and scans from now on, in place of the one
-// before, if there is one; nil ends it. Lookups are those of Get, AppendGet, Has, GetSize,
-// Expiry and MultiGet (each key is one) of the store, its snapshots and its transactions, but
-// for errors and for what a transaction finds among its own writes. GetSize and Expiry are
-// written as Has is. A scan is what an iterator does from First, Last or a seek to the next, or until it is
-// closed: where it starts, its bound there, and how many entries it comes to. One that fails is not
-// written.
+// TraceLookups has the tracer write down lookups and scans from now on, in place of the tracer before, if there is
+// one; nil ends it. Lookups are those of Get, AppendGet, GetReader, Has, GetSize, Expiry and MultiGet (each key is
+// one) of the store, its snapshots and its transactions. Errors are left out, and what a transaction finds among its
+// own writes. GetSize and Expiry are written as Has is. A scan is what an iterator does from First, Last or a seek to
+// the next, or until it is closed. The trace has where it starts, its bound there, and how many entries it reaches.
+// One that fails is not written.
 //
-// Nothing ever waits for the tracer: a lookup or scan is written into memory, and what finds no room
-// there, because w is slower, is dropped and counted. A key that is
-// recorded makes its lookup longer by two readings of the clock or so; without a tracer
-// there is one comparison, of a lookup and of a seek.
+// Nothing ever waits for the tracer: a lookup or scan is written into memory, and what finds no room there, because w
+// is slower, is dropped and counted. To record a key makes its lookup longer by two readings of the clock or so.
+// Without a tracer a lookup or a seek makes one comparison.
 func (d *DB) TraceLookups(t *LookupTracer) { d.watch.setTracer(t) }
 
 // Stats returns what has been written so far. After Close it is final.
