@@ -8,18 +8,17 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// A lookupWatch is who is told of lookups and scans: a tracer, and the sample of Options.LookupSample.
-// Each takes those of one key in so many, by its hash. What is common to both, all that a lookup which
-// nobody takes looks at, is one threshold.
+// A lookupWatch tells a tracer, and the sample of Options.LookupSample, of lookups and scans. Each takes those of a
+// share of the keys, by their hashes. Other lookups only look at one threshold, which both have in common.
 type lookupWatch struct {
-	most    atomic.Uint64                // a mixed hash that is not above it may be wanted; 0: nobody is there
+	most    atomic.Uint64                // a mixed hash that is not above it may be wanted; 0: there is neither
 	tracer  atomic.Pointer[LookupTracer] // nil: none
 	sampler *lookupsample.Sampler        // nil: none
 
 	mu sync.Mutex // orders what sets most
 }
 
-// begin begins the sample, if the store is to have one.
+// begin begins the sample, if the options ask for one.
 func (w *lookupWatch) begin(d *DB) {
 	if d.opts.LookupSample == 0 {
 		return
@@ -57,7 +56,7 @@ func (w *lookupWatch) setMost() {
 	w.most.Store(most)
 }
 
-// wants reports whether anybody may want lookups of a key with such a hash.
+// wants reports whether the tracer or the sample may want lookups of a key with such a hash.
 func (w *lookupWatch) wants(hash uint64) bool { return lookuptrace.Mix(hash) <= w.most.Load() }
 
 // samples reports whether lookups of a key with such a hash are in the sample.

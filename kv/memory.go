@@ -55,7 +55,7 @@ func (d *DB) shareMemory() error {
 	return nil
 }
 
-// cacheOwner returns who the store's blocks are counted for; nil if no other store has blocks in its cache.
+// cacheOwner returns the owner that the store's blocks are counted for; nil if no other store has blocks in its cache.
 func (d *DB) cacheOwner() *cache.Owner {
 	if d.share == nil {
 		return nil
@@ -71,8 +71,8 @@ func (d *DB) cached() (bytes int64, blocks int) {
 	return d.share.blocks.Used()
 }
 
-// partsLimit returns how many bytes of sorted files iterators on an object store may have read ahead, all together:
-// 64 MiB, or an eighth of a MemoryLimit.
+// partsLimit returns how many bytes of sorted files iterators on an object store may prefetch, all together: 64 MiB,
+// or an eighth of a limit if that is less.
 func (o *Options) partsLimit() int64 {
 	switch {
 	case o.MemoryBudget != nil:
@@ -86,7 +86,7 @@ func (o *Options) partsLimit() int64 {
 const maxParts = 64 << 20
 
 // buffersLimit returns how many bytes of a MemoryLimit are for what flushes and compactions
-// hold: above all the hashes of a new file's keys, of which its filter is made.
+// hold. That is above all the hashes of a new file's keys, of which its filter is made.
 func buffersLimit(limit int64) int64 { return min(limit/8, 16<<20) }
 
 // maxFolded returns the size of the largest value with which a flush or compaction combines operands: it has the value
@@ -109,7 +109,7 @@ func (o *Options) groupBytes() int {
 	return int(o.MemtableSize / 4)
 }
 
-// ownTable is how much a batch takes in a memtable, in bytes, from which on it gets one of its own.
+// ownTable is the size in a memtable, in bytes, at which a batch gets one of its own.
 func (o *Options) ownTable() int {
 	if o.ownTableFrom > 0 {
 		return o.ownTableFrom
@@ -123,9 +123,9 @@ const maxSharedGroup = 256 << 10
 // maxCachedBlock is the largest BlockSize of a store that has a cache.
 const maxCachedBlock = 1 << 20
 
-// checkBlocksFit refuses blocks that the cache could not keep: each lookup would read
-// and decode one, and nothing would say why. A cache keeps blocks of up to a quarter of
-// its size and 2 MiB; half of that leaves room for the entry with which a block goes beyond
+// checkBlocksFit refuses blocks that the cache could not keep: each lookup would read and
+// decode one, and nothing would say why. A cache keeps blocks of up to a quarter of its
+// size and 2 MiB. Half of that leaves room for the entry with which a block goes beyond
 // BlockSize.
 func (o *Options) checkBlocksFit() error {
 	switch minCache := 8 * int64(o.BlockSize); {

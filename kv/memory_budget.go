@@ -12,25 +12,23 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A MemoryBudget is a bound of memory that several stores of a process share: those that are opened
-// with it in Options.MemoryBudget. It is safe for concurrent use, needs no closing, and keeps nothing
-// when none of its stores is open. The process has at its peak no more than 1.25 times as much, 24 MiB
-// and half a MiB for each store, beside what the program itself uses; what Options.MemoryLimit does not
-// count is not counted here.
+// A MemoryBudget is a bound of memory that several stores of a process share: those that are opened with it in
+// Options.MemoryBudget. It is safe for concurrent use, needs no closing, and keeps nothing when none of its stores is
+// open. At its peak the process takes at most 1.25 times the budget, plus 24 MiB, half a MiB for each store, and what
+// the program itself uses. It leaves out what Options.MemoryLimit does not count.
 //
-// Three eighths are for memtables. Each store may always have its MaxMemtables, of a quarter of an even
-// share or 64 KiB each, and never waits for what others have. The rest goes to the stores that write, in
-// even shares: a store's next memtable is as large as that allows, and a store that writes
-// alone gets nearly all. If there is too little for a new one, those that write nothing are asked to
-// flush theirs, the one idle longest first, and then those that have more than their share.
+// Three eighths are for memtables. Each store may always have its MaxMemtables, of a quarter of an even share or 64
+// KiB each, and never waits for what others have. The rest goes to the stores that write, in even shares. A store's
+// next memtable is as large as that allows, and a store that writes alone gets nearly all. If there is too little for
+// a new one, stores that write nothing are asked to flush theirs, the longest idle first. Then those that have more
+// than their share are asked.
 //
-// An eighth, 16 MiB at the most, is for the buffers of flushes and compactions. Of these, as many
-// threads run at once over all stores as there are 16 MiB in the budget, but half of GOMAXPROCS at the
-// most, and at least two; stores take turns. A flush has a thread of its own in each store, and never waits for
-// others. Once a store in an object store is open, an eighth, 64 MiB at the most, is for what iterators
-// read ahead. A 170th, 1.5 MiB at the most, is for the false positives that all stores remember
-// (Options.FalsePositiveMemory). All else is for blocks, filters and indexes, in one cache: they compete
-// whichever store they are of, as those of one store do.
+// An eighth, at most 16 MiB, is for the buffers of flushes and compactions. Over all stores one thread compacts for
+// each 16 MiB of the budget, at most half of GOMAXPROCS and at least two; stores take turns. A flush has a thread of
+// its own in each store, and never waits for others. Once a store in an object store is open, an eighth, at most 64
+// MiB, is for what iterators prefetch. A 170th, 1.5 MiB at the most, is for the false positives that all stores
+// remember (Options.FalsePositiveMemory). All else is for blocks, filters and indexes, in one cache: those of all
+// stores compete as those of one store do.
 //
 // A store whose disk fails keeps its memtables until it can write them, but no more than it had; the others share the
 // rest. A disk that neither works nor fails keeps the threads that wait for it.
@@ -47,12 +45,11 @@ type MemoryBudget struct {
 	busy           int                    // threads that compact
 	queue          []*threadWait          // for a thread
 
-	parts sstable.Budget // of what iterators read ahead
+	parts sstable.Budget // of what iterators prefetch
 }
 
-// NewMemoryBudget returns a budget of so many bytes, at least 4 MiB: with less, Open fails. A store of
-// default settings needs half a MiB of it at the least (see ErrMemoryBudget), and
-// works well with 16 MiB or more.
+// NewMemoryBudget returns a budget of the given bytes, at least 4 MiB: with less, Open fails. A store of default
+// settings needs half a MiB of it at the least (see ErrMemoryBudget), and works well with 16 MiB or more.
 func NewMemoryBudget(bytes int64) *MemoryBudget {
 	threads := min(int64(runtime.GOMAXPROCS(0)/2), bytes/threadMemory)
 	b := &MemoryBudget{limit: bytes, threads: int(max(threads, 2))}
@@ -75,10 +72,10 @@ func (b *MemoryBudget) readersPart(objects bool) int64 {
 	return rest
 }
 
-// minMemtable is the least MemtableSize, in bytes.
+// minMemtable is the smallest MemtableSize, in bytes.
 const minMemtable = 64 << 10
 
-// leastBudget returns what a store with so many memtables needs of a budget, in bytes.
+// leastBudget returns what a store with the given number of memtables needs of a budget, in bytes.
 func leastBudget(memtables int64) int64 { return (memtables*minMemtable*8 + 2) / 3 }
 
 // check refuses options that do not go together with a budget.

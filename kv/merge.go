@@ -16,10 +16,10 @@ import (
 // store share one; it may look at the key to tell kinds of values apart.
 //
 // It must be associative: with x*y for Merge(key, x, y), (a*b)*c and a*(b*c) are
-// the same bytes. Values and operands are then of one kind: the value of a key is
+// the same bytes. Values and operands are then of one kind. The value of a key is
 // its last Set, if there is one, and all operands since, combined in the order in
-// which they were written, and it does not matter which are combined first. One
-// operand alone, with no value under it, is the value.
+// which they were written. It does not matter which are combined first. One operand
+// alone, with no value under it, is the value.
 //
 // A Merger is used by several goroutines at once.
 type Merger interface {
@@ -91,7 +91,7 @@ type operandMerger struct {
 	maxMerged  int64  // bytes of what combiner makes; 0: MaxValueSize
 }
 
-// limit returns how many bytes an entry has at most that is made of operands.
+// limit returns the maximum of bytes of an entry that is made of operands.
 func (m operandMerger) limit() int64 {
 	if m.maxMerged > 0 {
 		return m.maxMerged
@@ -141,8 +141,8 @@ func sameArray(a, b []byte) bool {
 	return cap(a) > 0 && cap(b) > 0 && &a[:cap(a)][cap(a)-1] == &b[:cap(b)][cap(b)-1]
 }
 
-// combiner returns what combines operands in a memtable, a flush or a compaction; nil without
-// a merger.
+// combiner returns the function that combines operands in a memtable, a flush or a
+// compaction; nil without a merger.
 func (m operandMerger) combiner() memtable.Combine {
 	if m.merger == nil {
 		return nil
@@ -221,7 +221,7 @@ func Int64(value []byte) (int64, error) {
 
 // Append returns a merger that puts each operand after the value, with a separator
 // between the two; it may be empty. It is made for lists that stay small: a lookup
-// returns all of the list, compaction does not write lists that outgrow MaxValueSize,
+// returns all of the list. Compaction does not write lists that outgrow MaxValueSize,
 // and a list that would outgrow MaxReaderSize cannot be read any more.
 func Append(separator string) Merger { return appendMerger{separator} }
 

@@ -14,7 +14,7 @@ type Metrics struct {
 	Levels [NumLevels]LevelMetrics
 	Runs   []RunMetrics // sorted runs, in the order in which a lookup searches them
 
-	// Point lookups: Get, AppendGet, Has, and the keys of MultiGet.
+	// Point lookups: Get, AppendGet, GetReader, Has, GetSize, Expiry, and the keys of MultiGet.
 	Gets         uint64
 	MemtableHits uint64 // answered by a memtable, tombstones included
 
@@ -25,8 +25,8 @@ type Metrics struct {
 	// Memory, now, in bytes.
 	FilterMemory int64 // filters of open tables, range filters included
 	IndexMemory  int64 // indexes of open tables
-	// FalsePositiveMemory is what the memory of false positives takes, see Options, and FalsePositives how many
-	// it has; of all stores that share a MemoryBudget.
+	// FalsePositiveMemory is the size of the memory of false positives (see Options), and FalsePositives their number.
+	// They count all stores that share a MemoryBudget.
 	FalsePositiveMemory int64
 	FalsePositives      int
 	CacheBytes          int64 // the store's blocks in the cache, with their overhead
@@ -38,9 +38,9 @@ type Metrics struct {
 	OpenTables          int
 	FiltersSkipped      int64 // open tables with filters that are on disk because memory is short
 
-	// What a lack of memory has cost, since Open: filters that were read again since they
-	// save more reads than those that gave way to them, and tables that were closed, with
-	// their indexes, to make room for those of others.
+	// What a lack of memory has cost, since Open. FilterLoads are filters that were read
+	// again, since they save more reads than those that gave way to them. ClosedTables
+	// were closed, with their indexes, to make room for others.
 	FilterLoads, ClosedTables uint64
 
 	// Files with a filter, or a range filter, that is damaged or of an unknown family, since Open. Lookups
@@ -82,10 +82,10 @@ type Metrics struct {
 	FailedCompactions uint64 // they changed nothing; they are tried again, or avoid the damaged file
 	QuarantinedTables int    // files that compactions leave alone, now: damaged, or unreadable for now
 
-	// What compactions have yet to read, and write about as much of, before each level has the
-	// size and the number of runs that Options ask for: an estimate in bytes, 0 when the store has
-	// settled. Files that need only be moved, and what running compactions have done so far, count in
-	// full. A store that is ReadOnly has the debt that its own Options would make.
+	// CompactionDebt estimates the bytes that compactions have yet to read, and write about as many, until each level
+	// has the size and the runs that Options ask for. It is 0 when the store has settled. Files that need only be
+	// moved, and what running compactions have done so far, count in full. A store that is ReadOnly has the debt that
+	// its own Options would make.
 	CompactionDebt int64
 
 	// How long operations took, if Options.LatencyHistograms is set.
@@ -100,7 +100,7 @@ type Metrics struct {
 	MergeFailures  uint64 // runs of operands that were kept because the merger failed
 	ExpiredDropped uint64 // values
 
-	Blobs BlobMetrics // of values that lie apart
+	Blobs BlobMetrics // of blob values
 
 	Objects ObjectMetrics // of a store in an object store
 
@@ -166,8 +166,8 @@ func (m *Metrics) counters() []*uint64 {
 	)
 }
 
-// Sub returns m with all counters, times and histograms reduced to what was counted since prev, an earlier
-// Metrics of the same store. What is of the moment (sizes, numbers of files, debt) stays.
+// Sub returns m with all counters, times and histograms reduced to what was counted since prev, an earlier Metrics of
+// the same store. Figures of the moment (sizes, numbers of files, debt) stay.
 func (m *Metrics) Sub(prev *Metrics) *Metrics {
 	d, p := *m, *prev
 	counters := d.counters()

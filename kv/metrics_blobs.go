@@ -5,8 +5,7 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// BlobMetrics are the figures of the blob files, in which values from Options.SeparateFrom on lie. A store
-// without any has zeros.
+// BlobMetrics are the figures of the blob files (see Options.SeparateFrom). A store without any has zeros.
 //
 // Each byte of a blob file is that of a record that a sorted file refers to, garbage, or one of BlobOverhead:
 //
@@ -19,12 +18,12 @@ type BlobMetrics struct {
 	LiveRecords uint64 // of them, those that a sorted file refers to
 	LiveBytes   uint64 // of these
 	Garbage     uint64 // bytes of the others
-	// HiddenBytes are those of LiveBytes that sorted files above the last level refer to. They are newer than what
-	// the last level has of the same keys, so that about as much of that may be garbage that nobody sees before
-	// a compaction brings both together.
+	// HiddenBytes are those of LiveBytes that sorted files above the last level refer to. They are newer than what the
+	// last level has of the same keys. About as much of that may be garbage, which shows when a compaction brings both
+	// together.
 	HiddenBytes uint64
 
-	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes, but for those of Committed.
+	// Since Open. Bytes that are written are among FlushBytes and CompactionWrittenBytes, except those of Committed.
 	Written     uint64 // bytes of blob files, less what of them was relocated
 	Committed   uint64 // of these, by commits (Options.SeparateAtCommit) and SetReader
 	Relocated   uint64 // bytes of records that compactions copied from one blob file to another
@@ -34,7 +33,7 @@ type BlobMetrics struct {
 	Collections uint64 // compactions that were picked to collect garbage
 }
 
-// BlobOverhead is how many bytes a blob file has beside its records.
+// BlobOverhead is how many bytes a blob file has in addition to its records.
 const BlobOverhead = blob.MinSize
 
 // SpaceAmplification returns how many bytes blob files take for each byte of records that is referred to, hidden

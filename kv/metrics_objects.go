@@ -7,8 +7,8 @@ import (
 
 // ObjectMetrics are the figures of a store in an object store, and of a view of one. A store in a directory has zeros.
 type ObjectMetrics struct {
-	// Requests counts the calls of Objects.Store since Open, by kind: what each sent, moved and came to. Bytes are
-	// received by objstore.Get and sent by objstore.Put and objstore.PutIfAbsent.
+	// Requests counts the calls of Objects.Store since Open, by kind: what each sent and moved, and how it ended.
+	// Bytes are received by objstore.Get and sent by objstore.Put and objstore.PutIfAbsent.
 	Requests objstore.Counts
 
 	// The cache on the local disk (Objects.CacheSize), since Open.
@@ -21,8 +21,8 @@ type ObjectMetrics struct {
 	DiskCacheFailures uint64 // operations of the file system that failed
 	DiskCacheBytes    int64  // on the disk, now
 
-	// Of a writer. Garbage is sorted files and blob files that the store does not need any more and that wait to be
-	// deleted, for Objects.Grace, for a checkpoint, or since a deletion failed.
+	// Of a writer. Garbage is sorted files and blob files that the store no longer needs. They wait to be deleted, for
+	// Objects.Grace, for a checkpoint, or since a deletion failed.
 	GarbageFiles  int    // now
 	GarbageBytes  int64  // of these files
 	FailedDeletes uint64 // deletions of them that failed, since Open

@@ -11,10 +11,10 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Values that lie apart are read when all keys have their handles: in the order in which they lie in the
-// files, neighbours together, and side by side where a read is not out of memory.
+// Blob values are read when all keys have their handles: in file order, and neighbours together. Reads that the system
+// does not answer from memory run side by side.
 
-// keepHandle is answerApart that leaves the value to readApart, unless it is of an operand.
+// keepHandle is answerApart that leaves the value to readApart, unless there are operands over it.
 func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
 	h, expiry, err := handleOf(k.key, stored, trailer.Kind())
 	switch {
@@ -30,7 +30,7 @@ func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
 	return err
 }
 
-// memtableApart is memtable, and leaves a value to readApart of which there is a handle.
+// memtableApart is memtable that leaves a blob value to readApart.
 func (k *multiKey) memtableApart(t *memTable) bool {
 	var h blob.Handle
 	k.stream = &h
@@ -41,7 +41,7 @@ func (k *multiKey) memtableApart(t *memTable) bool {
 	return done
 }
 
-// readApart reads the values of which keys have handles.
+// readApart reads the values of keys that have handles.
 func (m *multiGet) readApart() {
 	a := &m.apart
 	for i := range m.keys {
@@ -112,7 +112,7 @@ func (s *apartSpan) readNow() bool {
 	return s.reader.ReadNow(s.raw, s.offset) == vfs.NowDone || s.reader.ReadSpan(s.raw, s.offset) == nil
 }
 
-// cachedApart takes the key's value out of the cache, and reports whether it is there.
+// cachedApart copies the key's value from the cache, and reports whether it is there.
 func (k *multiKey) cachedApart() bool {
 	r, err := k.d.blobReader(k.version, k.apart.File)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Where a read is a request to another machine, it takes as long as thousands of filters, and it is paid for. A
-// lookup of many keys then goes through the files in rounds: in each, filters and indexes that are in memory say which
-// files each key without an answer has to be looked for in, of all levels, and all blocks are fetched side by side.
+// Where a read is a request to another machine, it takes as long as thousands of filters, and it is paid for. So a
+// lookup of many keys goes through the files in rounds. In each, filters and indexes that are in memory say which
+// files, of all levels, each key without an answer has to be looked for in. Then all blocks are fetched side by side.
 //
 // A key asks one file in its first round, the newest whose filter says maybe, then two, then four. So it costs fewer
 // than two times the requests of a Get, whatever the filters let pass, in as many rounds as the logarithm of those.
-// With filters of ten bits it is one request in a hundred more: who has several versions has the newest in the file
-// asked first, and only those need a second round whose filter was wrong. To ask two files at once would make one round
+// With filters of ten bits it is one request in a hundred more. A key with several versions is answered by the newest
+// file, in its first round. Only a false positive needs a second round. To ask two files at once would make one round
 // of two, and cost a request more for each key that was overwritten.
 //
-// What is in the block cache costs nothing, and is looked at when a key comes to it.
+// A block in the cache costs nothing, and is searched when a key reaches it.
 
 // A farKey is a key on its way.
 type farKey struct {
 	*multiKey
 	run   int        // of the version, the next to be considered
-	quota int        // files to be asked in the next round
+	quota int        // files to ask in the next round
 	files []*farFile // of the present round, the newest first
 	few   [2]*farFile
 }
@@ -61,8 +61,8 @@ func (m *multiGet) farTables() {
 	}
 }
 
-// plan finds the files that k asks in its next round. Those of which the block is in memory are asked at
-// once, and what comes after one that has the key is left for a later round.
+// plan finds the files that k asks in its next round. Those whose block is in memory are asked at once. Files after
+// one that has the key are left for a later round.
 func (m *multiGet) plan(k *farKey) {
 	runs := m.s.version.Runs
 	for asked := 0; asked < k.quota && k.run < len(runs); k.run++ {
@@ -104,7 +104,7 @@ func (m *multiGet) plan(k *farKey) {
 	}
 }
 
-// farFile returns a new one. They are made in numbers, for the keys of which all is in memory.
+// farFile returns a new one. They are allocated 64 at a time, for keys that need no request.
 func (m *multiGet) farFile() *farFile {
 	if len(m.farFiles) == cap(m.farFiles) {
 		m.farFiles = make([]farFile, 0, 64)
@@ -214,8 +214,8 @@ func (k *farKey) hasOperand() bool {
 	return false
 }
 
-// settleFiles takes what the files have, the newest first, until that answers the key. What others
-// had to say is counted, and an error of theirs is nobody's.
+// settleFiles takes what the files have, the newest first, until that answers the key. Other files
+// are only counted, and their errors ignored.
 func (k *farKey) settleFiles() {
 	for _, f := range k.files {
 		switch {

@@ -14,17 +14,15 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// MultiGet looks many keys up, as of one moment: values[i] is a copy of the value of
-// keys[i], empty and not nil if the value is, and nil if there is no such key. It
-// finds what Get finds, in less time than a Get for each key: see docs/readpath.md.
-// Keys may come in any order and more than once. A device reads the blocks side by side,
-// for which up to 32 goroutines wait if the system does not read ahead of them; hundreds of blocks
-// that the system has in memory are read by up to GOMAXPROCS goroutines. From an object store
-// blocks are fetched side by side, of several files at a time, for fewer than two times the requests
-// of Gets, whatever filters let pass.
+// MultiGet looks many keys up, as of one moment. Values[i] is a copy of the value of keys[i], not nil if the value is
+// empty, and nil if there is no such key. It finds what Get finds, in less time than a Get for each key: see
+// docs/readpath.md. Keys may come in any order and more than once. A device reads the blocks side by side: up to 32
+// goroutines wait for them if the system does not read ahead. Hundreds of blocks that the system has in memory are
+// read by up to GOMAXPROCS goroutines. From an object store blocks of several files are fetched side by side, for
+// fewer than two times the requests of Gets, whatever filters let pass.
 //
-// With an error, which is a *ValueError of the first of keys that has one, values is nil. Short
-// values share memory, up to 64 KiB of it: who keeps one of them keeps that.
+// With an error values is nil. An error of a key is a *ValueError, of the first such key.
+// Short values share memory, up to 64 KiB of it: to keep one of them keeps that.
 func (d *DB) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	return d.multiGet(keys, base.MaxSeqNum)
 }
@@ -87,8 +85,8 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	return values, nil
 }
 
-// minTogether is how many keys it takes that going through all places together is faster
-// than one key after the other, where no read is a request.
+// minTogether is the number of keys at which to look them up together is faster than one
+// after the other, where no read is a request.
 const minTogether = 4
 
 // getEach looks one key up after the other.
@@ -135,11 +133,11 @@ func (d *DB) multiGetOf(s *readState, counters *stripe, values, keys [][]byte, a
 }
 
 // multiGetRun is how many keys are looked up together: enough that almost every block
-// is fetched once, few enough that what is kept for each stays small.
+// is fetched once, few enough to need little memory.
 const multiGetRun = 1024
 
-// A multiGet is a lookup of many keys. They go through the places of the store in the
-// order in which a lookup of one does, all at each place before any goes to the next.
+// A multiGet is a lookup of many keys. They go through memtables and tables in the
+// order of a single lookup, all of them through each before any goes to the next.
 type multiGet struct {
 	d      *DB
 	s      *readState
@@ -178,8 +176,8 @@ type multiKey struct {
 	filter sstable.FilterVerdict
 	err    error
 	done   bool
-	apart  *blob.Handle // of the value, which is to be read; nil: there is none
-	owned  bool         // it was read, into memory of its own, which nobody else has
+	apart  *blob.Handle // of the value, which must be read; nil: there is none
+	owned  bool         // it was read, into memory that nothing else refers to
 }
 
 // hasOwn reports whether the value needs no copy.
@@ -250,7 +248,7 @@ func (m *multiGet) sort(keys [][]byte) {
 	})
 }
 
-// run looks those of the keys up that are in the given places of the order.
+// run looks up the keys in the given positions of the order.
 func (m *multiGet) run(keys [][]byte, from, to int) {
 	clear(m.keys) // of the run before; the rest is as it is made, or as giveBack left it
 	m.keys = slices.Grow(m.keys[:0], to-from)[:to-from]

@@ -11,26 +11,26 @@ import (
 
 // Blocks that are not in the cache are read in one of three ways, and how the first read went says in which.
 //
-// The system has them in memory, and a read takes one to three microseconds: the caller reads one after the
-// other, and other processors take part only if there are hundreds.
+// The system has them in memory, and a read takes one to three microseconds. The caller reads one after the other, and
+// other processors take part only if there are hundreds.
 //
 // A device has them, and the system begins to read without a wait: it is asked for the next ones before the
 // caller waits for the first. That is as fast as a goroutine for each, at a fraction of the processor time.
 //
-// A device has them, and all that the system offers is to wait: goroutines wait side by side, whatever the
-// number of processors, as a read that waits takes none.
+// A device has them, and all that the system offers is to wait. Goroutines wait side by side, whatever the number of
+// processors, as a read that waits takes none.
 
-// minShare is how many blocks out of the system's memory another goroutine has to have for its share. On a
-// virtual machine of two processors, of which nobody else used any, a goroutine that was idle began 30 µs later, to
-// wake it took the caller 8 µs, and the way back as long: 32 blocks, 80 µs of work, took 80 µs with it.
+// minShare is how many blocks out of the system's memory another goroutine has to have for its share. This was
+// measured on a virtual machine of two processors, which were idle. To wake an idle goroutine took the caller 8 µs,
+// and it began 30 µs later. The way back took as long: with it 32 blocks, 80 µs of work, took 80 µs.
 const minShare = 128
 
 // deviceWait is how long a read takes that waits for a device; out of the system's memory it
 // takes some microseconds.
 const deviceWait = 40 * time.Microsecond
 
-// maxReads bounds the reads that one MultiGet has under way: a device serves so many side by
-// side, and each that a goroutine waits for may cost a thread.
+// maxReads bounds the reads that one MultiGet has under way. A device serves about as many
+// side by side, and each that a goroutine waits for may cost a thread.
 const maxReads = 32
 
 // maxAhead bounds the blocks that the system is asked for before they are read: the queue of a device, or half of it.
@@ -137,9 +137,9 @@ func (r *blockReader) next() *blockWants {
 	return nil
 }
 
-// read reads a block. It reports true if that was slow: it had to be waited for, and asking the system for
-// others does not help. It is no help if a block is waited for as long as one that was not asked for ahead: kernels
-// before 5.12 do not begin to read what they do not have.
+// read reads a block. It reports true if that was slow: it had to be waited for, and asking the system for others does
+// not help. It is no help if a block takes about as long as one that was not asked for ahead. Kernels before 5.12 do
+// not begin to read what they do not have.
 func (r *blockReader) read(b *blockWants) (slow bool) {
 	first := b.wants[0]
 	first.Probe.Wait = r.wait
@@ -157,13 +157,13 @@ func (r *blockReader) read(b *blockWants) (slow bool) {
 	return took >= deviceWait && (!r.begun || took >= r.first*3/4)
 }
 
-// A sharedBlocks is blocks that several goroutines read. One that begins late finds none left, and touches
-// nothing else: nobody waits for it.
+// A sharedBlocks is blocks that several goroutines read. One that begins late finds none left, and touches nothing
+// else: none waits for it.
 type sharedBlocks struct {
 	blocks []blockWants
 	waits  bool         // reads wait for a device, and asking the system ahead is no help
 	taken  atomic.Int64 // of blocks; may be more
-	left   atomic.Int64 // of blocks, those that somebody else may wait for
+	left   atomic.Int64 // of blocks, those that another goroutine may wait for
 	done   chan struct{}
 	failed atomic.Pointer[error] // what a filter did to a goroutine
 }
@@ -176,7 +176,7 @@ func (s *sharedBlocks) take() *blockWants {
 	return nil
 }
 
-// takeAll returns all blocks that nobody has taken.
+// takeAll returns all blocks that were not taken.
 func (s *sharedBlocks) takeAll() []blockWants {
 	n := int64(len(s.blocks))
 	return s.blocks[min(s.taken.Swap(n), n):]
@@ -232,9 +232,9 @@ func (m *multiGet) reader(i int) *blockReader {
 	return m.readers[i]
 }
 
-// readShared reads what is r's together with others, n in all. If reads turn out to be slow that were not, it
-// leaves to r the blocks that no goroutine has begun. If a filter of the application panics in another goroutine, or
-// ends it, so it does to the caller's.
+// readShared reads what is r's together with others, n in all. If reads become slow, it leaves to r the blocks that no
+// goroutine has begun. If a filter of the application panics in another goroutine, or ends it, so it does to the
+// caller's.
 func (m *multiGet) readShared(r *blockReader, n int, waits bool) {
 	s := &sharedBlocks{blocks: r.own, waits: waits, done: make(chan struct{}, 1)}
 	s.left.Store(int64(len(r.own)))

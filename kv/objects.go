@@ -16,22 +16,20 @@ import (
 
 // Objects are the settings of a store that lives in an object store: Options.Objects.
 //
-// Sorted files and blob files are objects, and so are lists of them and what was added to the log. A write with
-// Sync returns when the object store has it: it survives the loss of this machine, and whoever
-// opens the store next has it, on any machine. Writers who come while a request is under way
-// share the next. Writes with NoSync and Async are put there after LogInterval, or once
-// there are LogBuffer bytes of them: a crash loses those of the last moments. LocalLog keeps the
+// Sorted files and blob files are objects, and so are lists of them and what was added to the log. A write with Sync
+// returns when the object store has it. It survives the loss of this machine: the next Open, on any machine, finds it.
+// Writers that come while a request is under way share the next. Writes with NoSync and Async are put there after
+// LogInterval, or once there are LogBuffer bytes of them: a crash loses those of the last moments. LocalLog keeps the
 // log on the local disk instead.
 //
-// Whoever opens the store for writing takes it over from the writer before, who is told by
-// ErrFenced: nothing that he acknowledges after that moment can be lost, as he acknowledges
-// nothing. There is no lock, so OpenContext never waits (but see LocalLog), and Options.ReadOnly keeps nobody out.
+// To open the store for writing takes it over from the writer before, which gets ErrFenced. After that it acknowledges
+// no write, so none can be lost. There is no lock, so OpenContext never waits (but see LocalLog), and Options.ReadOnly
+// keeps no writer out.
 type Objects struct {
-	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It
-	// must honour conditions: whoever opens a store for writing is refused by one that does not
-	// (objstore.ErrUnconditional), by a short test each time and a longer one when the store is
-	// created. The DB does not close it. A call that panics, or calls runtime.Goexit, has failed; a write that does
-	// may have been performed, as with objstore.ErrUnknown.
+	// Store has the objects, and nothing else: see objstore.Sub for a part of a bucket. It must honour conditions:
+	// Open for writing refuses one that does not (objstore.ErrUnconditional), by a short test each time and a longer
+	// one when the store is created. The DB does not close it. A call that panics, or calls runtime.Goexit, has
+	// failed; a write that does may have been performed, as with objstore.ErrUnknown.
 	Store objstore.Store
 
 	// Branch is the branch that is opened: empty for the main one, which is there from the
@@ -47,23 +45,22 @@ type Objects struct {
 	// the write. Neither sends a request, and LogInterval and LogBuffer do not matter. Sorted files go to the
 	// object store as before, so that what it has is the store as of the last flush.
 	//
-	// A machine whose disk is lost takes the writes since the last flush with it. As long as a store is open, and after
-	// a crash, only Open with this directory opens it for writing: elsewhere it fails with ErrLogElsewhere, and
-	// leaves the writer in peace. Close flushes: a store that was closed without an error opens anywhere. The
-	// directory is locked (ErrLocked), may be that of the cache, and must not go back to an earlier state: an older
-	// copy of it, from a snapshot of the disk, lacks writes. LocalLog may be set at one opening and not at the
-	// next: the log is recovered from where it is.
+	// A machine whose disk is lost takes the writes since the last flush with it. As long as a store is open, and
+	// after a crash, only Open with this directory opens it for writing. Elsewhere Open fails with ErrLogElsewhere,
+	// and leaves the writer in peace. Close flushes: a store that was closed without an error opens anywhere. The
+	// directory is locked (ErrLocked), and may be that of the cache. It must not go back to an earlier state: an older
+	// copy of it, from a snapshot of the disk, lacks writes. LocalLog may be set at one opening and not at the next:
+	// the log is recovered from where it is.
 	//
 	// Readers of OpenReadOnly, on this machine too, see what was flushed, and WaitForChange wakes at flushes.
 	LocalLog bool
 
-	// AbandonLog has Open give up a log that is on a disk which is out of reach, and go on with what was
-	// flushed: whatever was written since then is lost, also if it was acknowledged with Sync, and so is what a
-	// writer that is still there acknowledges until it flushes next, when it finds ErrFenced. Open reports it by
-	// Events.RecoveryDropped. Should the directory come back, its logs do not fit the store any more: opening the store
-	// there fails with ErrLogAbandoned, and with AbandonLog keeps them aside, as 000012.wal.epoch-3. A log that is
-	// where it should be is recovered whether this is set or not. It is meant for one opening: who always sets
-	// it has a store that takes itself over.
+	// AbandonLog has Open give up a log on a disk that is out of reach, and go on with what was flushed. Writes since
+	// the last flush are lost, even those acknowledged with Sync. So are writes that a writer which still runs
+	// acknowledges before its next flush, which fails with ErrFenced. Open reports it by Events.RecoveryDropped.
+	// Should the directory come back, its logs do not fit the store any more. To open the store there fails with
+	// ErrLogAbandoned, and with AbandonLog keeps them aside, as 000012.wal.epoch-3. A log that is where it should be
+	// is recovered whether this is set or not. Set it for one opening: a store that always sets it takes itself over.
 	AbandonLog bool
 
 	// LogInterval is how long writes without Sync wait to be put into the object store: 100 ms
@@ -73,10 +70,9 @@ type Objects struct {
 	// LogBuffer is how many bytes of the log wait at most: 8 MiB by default.
 	LogBuffer int
 
-	// CacheSize is how many bytes of what was read of sorted files and blob files are kept on the local disk,
-	// in the directory that Open is given, across restarts: none by default, and none with less than
-	// 2 MiB, which the log says. What is damaged there is
-	// fetched again, and if it is deleted, nothing is lost. One process at a time has the cache.
+	// CacheSize is how many bytes of sorted files and blob files are cached on the local disk, in the directory that
+	// Open is given, across restarts. The default is none, and so is less than 2 MiB, which the log says. Damaged
+	// bytes there are fetched again, and nothing is lost if it is deleted. One process at a time has the cache.
 	CacheSize int64
 
 	// WriteThrough puts sorted files and blob files that this writer writes into the cache at once, so that reading
@@ -84,15 +80,15 @@ type Objects struct {
 	WriteThrough bool
 
 	// Patience is how long a write waits for an object store that cannot be reached, or has too
-	// much to do, before it fails, and the store takes no writes until it has resumed: 1 minute by
-	// default. The pauses between tries are counted, and requests are not: however short it is, a
+	// much to do: 1 minute by default. Then it fails, and the store takes no writes until it has
+	// resumed. The pauses between tries are counted, and requests are not: however short it is, a
 	// request that nothing is wrong with succeeds.
 	Patience time.Duration
 
-	// Grace is how long objects that the store does not need any more are kept for readers of
-	// OpenReadOnly that have not refreshed: 10 minutes by default, none if negative. Readers that
-	// are given the same as the writer never miss what is new: with less than a minute, a Refresh
-	// that comes so late is a LIST more.
+	// Grace is how long objects that the store no longer needs are kept for readers of
+	// OpenReadOnly that have not refreshed. It is 10 minutes by default, none if negative.
+	// Readers that are given the same as the writer never miss what is new. With less than a
+	// minute, a Refresh that comes so late is a LIST more.
 	Grace time.Duration
 
 	// MaxStaleness bounds how long a writer that another one has taken over returns values that may be outdated. After
@@ -178,8 +174,8 @@ func (d *DB) within(ctx context.Context) (end func()) {
 	return func() {}
 }
 
-// abortWith makes all requests of a store that is being opened end with ctx, until opened is called, which reports
-// whether that has not happened.
+// abortWith makes all requests of a store that is being opened end with ctx, until opened is called. That reports
+// whether ctx has not ended them.
 func (d *DB) abortWith(ctx context.Context) (opened func() bool) {
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
 		return context.AfterFunc(ctx, objects.Abort)
@@ -187,8 +183,8 @@ func (d *DB) abortWith(ctx context.Context) (opened func() bool) {
 	return func() bool { return true }
 }
 
-// inFiles reports whether a store in an object store has all writes in sorted files, and nothing in its log: then that
-// need not be ended to say that nothing is missing, as the manifest says it.
+// inFiles reports whether a store in an object store has all writes in sorted files, and nothing in its log. Then the
+// log need not be ended to say that nothing is missing: the manifest says it.
 func (d *DB) inFiles() bool {
 	if d.opts.Objects == nil || d.opts.ReadOnly || d.seq() == 0 {
 		return false
@@ -205,7 +201,7 @@ func (d *DB) unchanged() bool {
 	return ok && objects.Unchanged()
 }
 
-// explainLoss returns why a file is not there: in an object store, whoever has taken over may have deleted it.
+// explainLoss returns why a file is not there: in an object store, a writer that has taken over may have deleted it.
 func (d *DB) explainLoss(err error) error {
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
 		if fenced := objects.Overtaken(); fenced != nil {
@@ -269,9 +265,9 @@ func (d *DB) openTables(v *version.Version) error {
 	return errors.Join(errs...)
 }
 
-// sideBySide calls do for 0 to n-1, each in a goroutine that waits for a request, and up to tableRequests
-// at a time. It returns when all have. What the application's functions do to such a goroutine, such as a panic of
-// its Clock, they do to the caller's.
+// sideBySide calls do for 0 to n-1, each in a goroutine that waits for a request, and up to tableRequests at a time.
+// It returns when all have. A panic or runtime.Goexit of the application's functions in such a goroutine passes on to
+// the caller's.
 func sideBySide(n int, do func(i int)) {
 	if n == 1 {
 		do(0)

@@ -5,8 +5,8 @@ import "github.com/siftkv/siftkv/internal/remote"
 // Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log
 // has many entries, however small it is, and earlier once the store is at rest.
 
-// manyAtRest is the number of entries of the log at which a memtable at rest is flushed: opening the store fetches them
-// in two round trips, and the flush adds two requests to 100.
+// manyAtRest is the number of entries of the log at which a memtable at rest is flushed. To open the store fetches
+// them in two round trips, and the flush adds two requests to 100.
 const manyAtRest = 100
 
 const reasonLongLog = "the log in the object store has many entries"

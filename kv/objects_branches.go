@@ -25,8 +25,8 @@ type CheckpointInfo struct {
 	Created time.Time // by the clock of the machine that made it
 	Bytes   int64     // of the sorted files, blob files and logs that it has, which it shares with others
 
-	// Unfinished ones cannot be opened: somebody is making it, or has died of it; or it was dropped,
-	// and a branch that was cloned from it needs its files. DropCheckpoint deletes what it can.
+	// Unfinished says that it cannot be opened: it is being made, or that was cut short. Or it was dropped, and a
+	// branch that was cloned from it needs its files. DropCheckpoint deletes what it can.
 	Unfinished bool
 }
 
@@ -37,15 +37,15 @@ type BranchInfo struct {
 	Checkpoint string // the checkpoint of the parent that it was cloned from, if it was one
 	Created    time.Time
 
-	// Unfinished ones cannot be opened: somebody is cloning it, or has died of it. Clone begins anew,
-	// and DropBranch deletes what there is.
+	// Unfinished says that it cannot be opened: it is being cloned, or that was cut short. Clone begins again, and
+	// DropBranch deletes what there is.
 	Unfinished bool
 }
 
-// PinCheckpoint keeps the state that the branch has in the object store now, under a name: nothing
-// is copied, and no file that it needs is deleted until DropCheckpoint. It needs no DB; whoever
-// writes to the branch, on whatever machine, goes on and is not asked. What that writer has not put
-// there yet is not in it: DB.PinCheckpoint puts it there first.
+// PinCheckpoint keeps the state that the branch has in the object store now, under a name. Nothing
+// is copied, and no file that it needs is deleted until DropCheckpoint. It needs no DB: the writer
+// of the branch, on any machine, goes on and is not asked. It lacks what that writer has not put
+// there yet: DB.PinCheckpoint puts it there first.
 //
 // The error matches ErrExists if the name is taken, ErrInvalidName, or ErrNotExist if there is no
 // such branch. If ctx ends first, or the object store fails, the checkpoint is there or not.
@@ -73,11 +73,10 @@ func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err er
 	return all, err
 }
 
-// DropCheckpoint deletes a checkpoint of the branch. Files that nothing else needs are deleted by the
-// branch's writer, the next time that it deletes any. Branches that were cloned from the checkpoint
-// keep what they need. Whoever has it open may find that files are gone (ErrStale), and then by Refresh
-// that it was dropped (ErrNotExist). The error matches
-// ErrNotExist if there is none of that name. After any other, call it again.
+// DropCheckpoint deletes a checkpoint of the branch. Files that nothing else needs are deleted by the branch's writer,
+// the next time that it deletes any. Branches that were cloned from the checkpoint keep what they need. A DB that has
+// it open may find that files are gone (ErrStale), and then by Refresh that it was dropped (ErrNotExist). The error
+// matches ErrNotExist if there is none of that name. After any other, call it again.
 func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
 	family, err := o.family()
 	if err != nil {
@@ -86,9 +85,9 @@ func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
 	return remote.DropCheckpoint(ctx, family, name)
 }
 
-// Clone makes a branch that begins as this one is now, as PinCheckpoint finds it, or as its Checkpoint
-// is if that is set. The two share files, and none is copied; from then on each goes its own way, with
-// its own writer, readers and checkpoints. Open the new one by setting Branch. A clone can be cloned.
+// Clone makes a branch that begins as this one is now, as PinCheckpoint finds it, or as its Checkpoint is if that is
+// set. The two share files, and none is copied; each then goes its own way, with its own writer, readers and
+// checkpoints. Open the new one by setting Branch. A clone can be cloned.
 //
 // Files that the clone needs stay, whatever becomes of the branch and of the checkpoint, until
 // compactions of the clone have replaced all of them. Until then the branch cannot be dropped.
@@ -106,8 +105,8 @@ func (o *Objects) Clone(ctx context.Context, name string) error {
 	return remote.Clone(ctx, family, name)
 }
 
-// Branches returns all branches of the store but the main one, by name: a LIST, and a GET and a LIST
-// for each. Of o, only Store matters.
+// Branches returns all branches of the store except the main one, by name: a LIST, and a GET and a LIST for each. Of
+// o, only Store matters.
 func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
 	family, err := o.family()
 	if err != nil {
@@ -120,14 +119,13 @@ func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
 	return all, err
 }
 
-// DropBranch deletes a branch with its checkpoints. Its writer is told by ErrFenced, and its readers
-// find that files are gone (ErrStale), and then by Refresh that the branch is (ErrNotExist). Of o, only
-// Store matters.
+// DropBranch deletes a branch with its checkpoints. Its writer gets ErrFenced, and its readers find that files are
+// gone (ErrStale), and then by Refresh that the branch is (ErrNotExist). Of o, only Store matters.
 //
-// The error matches ErrInUse, and says by whom, if branches that were cloned from it need its files, or
-// files that it got from its own parent: drop those first, or compact them whole. It matches ErrNotExist if
-// there is no such branch, and ErrInvalidName for the main one. After any other error the branch is there as it was,
-// or it can be opened no more: call DropBranch again.
+// The error matches ErrInUse if branches that were cloned from it need its files, or files that it got from its own
+// parent. It names them: drop those first, or compact them whole. It matches ErrNotExist if there is no such branch,
+// and ErrInvalidName for the main one. After any other error the branch is there as it was, or it can be opened no
+// more: call DropBranch again.
 func (o *Objects) DropBranch(ctx context.Context, name string) error {
 	family, err := o.family()
 	if err != nil {
@@ -145,11 +143,11 @@ func (o *Objects) family() (remote.FSOptions, error) {
 	return remote.FSOptions{Objects: store, Branch: o.Branch, Checkpoint: o.Checkpoint, Patience: o.Patience}, nil
 }
 
-// PinCheckpoint is Objects.PinCheckpoint for the branch that is open. What was written to this DB before the
-// call is in the checkpoint: it is flushed first. Of a view, which OpenReadOnly has opened, the
-// checkpoint is what the branch is now, not what the view was; Refresh shows whether that is the same.
+// PinCheckpoint is Objects.PinCheckpoint for the branch that is open. The checkpoint has what was written to this DB
+// before the call: it is flushed first. For a view of OpenReadOnly the checkpoint is what the branch is now, not what
+// the view was. Refresh shows whether that is the same.
 //
-// Of a store that is in no object store, the error matches ErrInvalidOptions; Checkpoint copies that.
+// The error matches ErrInvalidOptions if the store is in no object store; Checkpoint copies such a store.
 func (d *DB) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
 	o, err := d.branchObjects()
 	if err != nil {
