@@ -15,9 +15,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A wholeFS is a file system that gives sorted files and blob files whole and verified. Who copies files takes it where
-// bytes may be damaged on their way (vfs.Rereader): to verify a file and then to read it once more would copy what
-// nobody has looked at.
+// A wholeFS is a file system that gives sorted files and blob files whole and verified. Files are copied from it where
+// bytes may be damaged on their way (vfs.Rereader). To verify a file and then to read it once more would copy bytes
+// that were not verified.
 type wholeFS struct {
 	vfs.FS
 	d   *DB

@@ -14,10 +14,10 @@ type Collected struct {
 	Failed  int   // files that could not be deleted
 }
 
-// Collect deletes what the branch does not need any more and earlier writers have left behind, if readers have had
-// Grace to notice, by the clock of the object store. It needs no DB, and may be called at any time: nobody is fenced,
-// and the writer goes on. Writers do the same with their first write; so this is for stores whose writers end
-// before they come to it, or that are not written to any more. What checkpoints and clones have stays.
+// Collect deletes what earlier writers of the branch have left behind and it no longer needs. Readers must have had
+// Grace to notice, by the clock of the object store. It needs no DB, and may be called at any time: it fences no
+// writer, and the writer goes on. Writers do the same with their first write; so this is for stores whose writers end
+// before that, or that are not written to any more. It keeps what checkpoints and clones have.
 //
 // If there is nothing to delete it is six requests or so, and a LIST for each thousand files and entries. After an
 // error, some is deleted: call it again.

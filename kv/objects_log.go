@@ -52,8 +52,8 @@ func (d *DB) writtenTo() string {
 }
 
 // releaseLog has the store need no log on the local disk: it flushes what is in memory, and the end of the manifest
-// says so. Everybody who wrote has ended, and the logs are closed. If that fails, the log stays what it is: the store
-// goes on from it, on this machine.
+// says so. All writes have ended, and the logs are closed. If that fails, the log stays what it is: the store goes on
+// from it, on this machine.
 func (d *DB) releaseLog() error {
 	if !d.localLog() || d.manifest == nil {
 		return nil
@@ -91,8 +91,8 @@ func (d *DB) reportAbandonedLogs() {
 	}
 }
 
-// checkLocalLogs makes sure that the logs from a number on are there that the list of files knows to be on the local
-// disk.
+// checkLocalLogs makes sure that the local disk has the logs that the list of files knows to be there, with numbers of
+// at least oldest.
 func (d *DB) checkLocalLogs(oldest uint64) error {
 	objects, ok := d.opts.fs.(*remote.FS)
 	if !ok {

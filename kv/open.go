@@ -29,9 +29,9 @@ import (
 // and so is a store that a newer version of this package wrote; neither is
 // touched. A nil o is all defaults.
 //
-// The store is the directory that was opened, and not what has its name later: it keeps the directory open, and touches
-// nothing else, should another take its place. It takes no more writes once it notices, by an error that matches
-// ErrDirectoryMoved. A relative dir is resolved once: a later os.Chdir does not move the store.
+// The store stays with the directory that was opened: it keeps the directory open, and touches nothing else, should
+// another take its place. It takes no more writes once it notices, by an error that matches ErrDirectoryMoved. A
+// relative dir is resolved once: a later os.Chdir does not move the store.
 func Open(dir string, o *Options) (*DB, error) {
 	return openStore(context.Background(), dir, o, (*DB).tryLock)
 }
@@ -125,12 +125,10 @@ const (
 	lastLockWait  = 100 * time.Millisecond
 )
 
-// OpenContext is Open for a caller who would rather wait than be told that the
-// store is open elsewhere: it waits until the lock is free, or ctx ends. The error
-// then matches ErrLocked and ctx.Err(), and has a *LockedError that names the
-// holder. Several that wait for one lock get it in no particular order. In an object store there
-// is no lock to wait for, but that of the directory with the log (Objects.LocalLog), and requests that are under way
-// end with ctx.
+// OpenContext is Open that waits while the store is open elsewhere, until the lock is free or ctx ends. The error then
+// matches ErrLocked and ctx.Err(), and has a *LockedError that names the holder. Several that wait for one lock get it
+// in no particular order. In an object store there is no lock to wait for, except that of the directory with the log
+// (Objects.LocalLog). Requests that are under way end with ctx.
 func OpenContext(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if ctx.Err() != nil {
 		return nil, base.ContextError(ctx, "the store was not opened")
@@ -153,8 +151,9 @@ func (d *DB) waitLock(ctx context.Context) error {
 	}
 }
 
-// abandon gives back what a failed open holds: of a store that works already, if its context has
-// ended with the last request. What it could not write is not an error of its own.
+// abandon releases what a failed open holds. The store may work already, if its context has
+// ended with the last request. It is not an error of its own if something could not be
+// written.
 func (d *DB) abandon() error {
 	d.closed.Store(true)
 	defer close(d.isClosed)
@@ -198,7 +197,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		return d.follower.refresh(ctx)
 	}
 	if !exists {
-		// Somebody else may have created a store before the lock was ours.
+		// Another Open may have created a store before the lock was ours.
 		if exists, err = d.examine(); err != nil {
 			return err
 		}
@@ -217,8 +216,8 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 	return err
 }
 
-// makePlace makes where a new store is to be: a directory whose name is durable, or an object store
-// that is fit for it.
+// makePlace prepares the place of a new store: a directory whose name is durable, or an object
+// store that is fit for it.
 func (d *DB) makePlace(ctx context.Context) error {
 	if d.opts.Objects != nil {
 		return d.opts.Objects.checkConditions(ctx)
@@ -295,8 +294,8 @@ func (d *DB) refuse(names []string) error {
 	return nil
 }
 
-// refuseWithoutCurrent returns the error for a directory that has no CURRENT, but a file of that name: damage if a
-// file bears a mark of a store of this package, otherwise ErrForeignDirectory.
+// refuseWithoutCurrent returns the error for a directory that has no CURRENT, but a file with the given name. It is
+// damage if a file bears a mark of a store of this package, otherwise ErrForeignDirectory.
 func (d *DB) refuseWithoutCurrent(name string, names []string) error {
 	switch err := survey.Recognize(d.fs, d.dir, names); {
 	case errors.Is(err, ErrNotExist):

@@ -16,21 +16,21 @@ import (
 // process or by this one. The view is the store as it was at one recent moment: a
 // prefix of its writes. It stays as it is until Refresh is called. Writes return
 // ErrReadOnly. Neither side ever waits for the other, and the writer's lock is not
-// taken: Open with Options.ReadOnly, in contrast, keeps writers out as long as the
+// taken. Open with Options.ReadOnly, in contrast, keeps writers out as long as the
 // store is open.
 //
-// A view has what the operating system has: every write that has returned, but for
+// A view has what the operating system has: every write that has returned, except
 // those with Async, which the writer hands over a little later. It may have writes
-// that are not yet on stable storage, and one whose Commit is under way: should its
+// that are not yet on stable storage, and one whose Commit is under way. Should its
 // sync fail, the write is undone, and the next view is without it.
 //
 // The reader registers by a file in the store's directory, and the writer keeps the
-// files that registered readers may need: refresh the view from time to time, or disk
-// space is not given back. The registration ends with Close, or with the process.
-// Where the directory is not to be written to, there is no registration, and
-// OpenReadOnly and Refresh open every file at once, so that the view stays whole on
-// platforms where an open file may be removed. A read of a view that has lost a file
-// all the same returns ErrStale.
+// files that registered readers may need. Refresh the view from time to time, or disk
+// space is not freed. The registration ends with Close, or with the process. Where
+// the directory cannot be written to, there is no registration. OpenReadOnly and
+// Refresh then open every file at once, so that the view stays whole on platforms
+// where an open file may be removed. A read of a view that has lost a file all the
+// same returns ErrStale.
 //
 // Options.RecoveryMode does not matter: a view is what PointInTime would recover.
 func OpenReadOnly(dir string, o *Options) (*DB, error) {
@@ -64,11 +64,11 @@ func (d *DB) register() error {
 	return err
 }
 
-// Refresh makes what readers see what the store is now. They see all that changed at
-// once, but for iterators and snapshots that are open, which keep what they see. If ctx
-// ends first, the error matches ctx.Err(), and the view is the one that it was; so
-// it is after any other error. Of a store that was not opened by OpenReadOnly, the
-// view is always the present, and Refresh does nothing.
+// Refresh brings the view up to date. Readers see all that changed at once, except open
+// iterators and snapshots, which keep what they see. If ctx ends first, the error
+// matches ctx.Err(), and the view is the one that it was; so it is after any other
+// error. If the store was not opened by OpenReadOnly, Refresh does nothing: readers
+// always see the present.
 func (d *DB) Refresh(ctx context.Context) error {
 	if d.closed.Load() {
 		return ErrClosed
@@ -79,11 +79,10 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return d.follower.refresh(ctx)
 }
 
-// WaitForChange refreshes the view now, and then each time that Options.PollInterval has passed, until
-// there are writes in it that were not there before the call. It asks; nobody tells it: of a directory
-// that costs little, in an object store a GET each time. If ctx ends first, the error matches ctx.Err();
-// if the view is closed, it is ErrClosed, at once. Of a store that was not opened by OpenReadOnly it returns
-// at once.
+// WaitForChange refreshes the view now, and then each time that Options.PollInterval has passed, until there are
+// writes in it that were not there before the call. It polls: of a directory that costs little, in an object store a
+// GET each time. If ctx ends first, the error matches ctx.Err(); if the view is closed, it is ErrClosed, at once. It
+// returns at once if the store was not opened by OpenReadOnly.
 func (d *DB) WaitForChange(ctx context.Context) error {
 	seen := d.viewSeq()
 	for {
@@ -117,7 +116,7 @@ func (f *follower) stale(err error) error {
 }
 
 // openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as
-// long as they are referred to, and so can be opened again; those of a writer that does not
+// long as they are referred to, and so can be opened again. Those of a writer that does not
 // know of this follower do not.
 func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 	if d.opts.Objects != nil { // nothing is open there that could be too much

@@ -13,14 +13,14 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// threadMemory is how much of a MemoryLimit there has to be for each thread that compacts, in
-// bytes: the buffers of a merge of many files, and of its output, take some MiB.
+// threadMemory is how much of a MemoryLimit there must be for each thread that compacts, in
+// bytes. The buffers of a merge of many files, and of its output, take some MiB.
 const threadMemory = 16 << 20
 
-// minTargetFileSize is the least TargetFileSize, in bytes.
+// minTargetFileSize is the smallest TargetFileSize, in bytes.
 const minTargetFileSize = 16 << 10
 
-// WaitForChange looks so often by default. A look at a directory where nothing has changed takes 25
+// The defaults of PollInterval. A look at a directory where nothing has changed takes 25
 // microseconds.
 const (
 	localPollInterval   = 10 * time.Millisecond
@@ -112,7 +112,7 @@ var (
 	defaultSeparateAtCommit = false
 )
 
-// usualSeparateFrom returns the default of SeparateFrom: none lie apart where that makes reads dear.
+// usualSeparateFrom returns the default of SeparateFrom: no value is separated where that makes reads dear.
 func (o *Options) usualSeparateFrom() int {
 	if (o.Objects != nil || o.MemoryMap && !o.SeparateAtCommit) && !separateEverywhere {
 		return -1

@@ -19,8 +19,8 @@ import (
 type optionField struct {
 	name string
 
-	// text returns the field's text, and nothing for the zero value. Of what only the application
-	// can make, it returns a name in place of the text.
+	// text returns the field's text, and nothing for the zero value. It returns a name in place
+	// of the text for what only the application can make.
 	text func(o *Options) (text, own string)
 
 	// parse sets the field. Its error says what is wrong with the text.
@@ -172,7 +172,7 @@ func parseFileMode(text string) (fs.FileMode, error) {
 	return fs.FileMode(m), err
 }
 
-// parseCompaction is ParseCompactionStyle; who reports its error has said that the options are wrong.
+// parseCompaction is ParseCompactionStyle with an error whose caller says that the options are wrong.
 func parseCompaction(text string) (CompactionStyle, error) {
 	c, err := ParseCompactionStyle(text)
 	if err != nil {
@@ -190,7 +190,7 @@ func parseRecoveryMode(text string) (RecoveryMode, error) {
 	return 0, fmt.Errorf("%.100q is not a mode: want PointInTime, TolerateTornTail, Absolute or SkipCorrupt", text)
 }
 
-// levelCompressionText lists the levels from 0 on, up to the last that has a setting.
+// levelCompressionText lists the levels from 0 to the last that has a setting.
 func levelCompressionText(levels [NumLevels]sstable.Compression) string {
 	var names []string
 	last := 0
@@ -217,8 +217,8 @@ func parseLevelCompression(text string) (levels [NumLevels]sstable.Compression, 
 	return levels, nil
 }
 
-// sameType reports whether what a text was parsed to is what had the text: the application may have
-// types of its own whose names are those of this package's.
+// sameType reports whether a value that was parsed from a text has the type of the value that had
+// the text. The application may have types of its own with the names of this package's.
 func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }
 
 func filterText(o *Options) (text, own string) {

@@ -10,15 +10,14 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// The file SIFTKV-OPTIONS says what a store in a directory was last opened with for writing, and by which
-// release. Its bytes are described in internal/manifest/options_file.go. Nothing depends on it: if it
-// cannot be read it is written anew, and if it cannot be written the store opens all the same. It is
-// written when CURRENT is there, and only if it would change: most calls of Open cost one read of it,
-// and no sync. A checkpoint has one too. There is none in an object store, where it would be a request
-// for each Open, and none in a backup, whose stream is a store's contents.
+// The file SIFTKV-OPTIONS says what a store in a directory was last opened with for writing, and by which release. Its
+// bytes are described in internal/manifest/options_file.go. Nothing depends on it: if it cannot be read it is written
+// again, and if it cannot be written the store opens all the same. It is written when CURRENT is there, and only if it
+// would change: most calls of Open cost one read of it, and no sync. A checkpoint has one too. There is none in an
+// object store, where it would be a request for each Open, and none in a backup, whose stream is a store's contents.
 
-// storedText returns the text for the options file of a store that was opened with o, which was
-// completed to all: what was set, and in comments the defaults of what was not.
+// storedText returns the text for the options file of a store that was opened with o: what was
+// set, and in comments the defaults of what was not. All is o with its defaults.
 func (o *Options) storedText(all *Options) string {
 	if o == nil {
 		o = &Options{}

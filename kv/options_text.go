@@ -25,22 +25,22 @@ const maxTextFaults = 20
 //	Name = value
 //
 // where Name is a field of Options. Blank lines, and those that begin with #, mean nothing. A field
-// without a line has its default; one with two lines is an error. Values are
+// without a line has its default; one with two lines is an error. Values are:
 //
-//   - sizes as 64MiB, 1.5GiB or a plain number of bytes, other numbers as they are;
-//   - true and false;
-//   - Filter, Prefix and RangeFilter as filterpolicy.Parse, ParsePrefix and ParseRange read them;
-//   - Compression, Compaction and RecoveryMode by name: zstd, lazy-leveled, TolerateTornTail;
-//   - LevelCompression for the levels from 0 on, with commas: none, default, zstd;
-//   - Merger by the name of a merger of this package: Int64Add's is siftkv.int64add;
-//   - FileMode as an octal number, PollInterval as time.ParseDuration reads it;
-//   - any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
+//   - Sizes as 64MiB, 1.5GiB or a plain number of bytes, other numbers as they are.
+//   - True and false, in lower case.
+//   - Filter, Prefix and RangeFilter as filterpolicy.Parse, ParsePrefix and ParseRange read them.
+//   - Compression, Compaction and RecoveryMode by name: zstd, lazy-leveled, TolerateTornTail.
+//   - LevelCompression for each level, beginning with 0, with commas: none, default, zstd.
+//   - Merger by the name of a merger of this package: Int64Add's is siftkv.int64add.
+//   - FileMode as an octal number, PollInterval as time.ParseDuration reads it.
+//   - Any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
 //
 // Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter, a Prefix and a
-// RangeFilter of the application's own: it sets them in the result.
+// RangeFilter of the application's own. Set them in the result.
 //
 // Errors match ErrInvalidOptions, and name the line, the field and what is wrong, up to 20 of them.
-// Whether a value is within the field's bounds is for Open to say.
+// Open checks whether a value is within the field's bounds.
 func ParseOptions(text string) (*Options, error) {
 	o := &Options{}
 	seen := map[string]int{}
@@ -94,10 +94,9 @@ func (o *Options) parseLine(line string, n int, seen map[string]int) error {
 	return nil
 }
 
-// String returns the text of the options, which ParseOptions makes the same options of: one line for
-// each field that is set, in the order of Options. What has no text is left out; a Merger, a Filter,
-// a Prefix and a RangeFilter of the application's own are named in comments. A nil o is all defaults, whose text is
-// empty.
+// String returns the text of the options, from which ParseOptions makes the same: one line for each field that is set,
+// in the order of Options. Fields without a text are left out; a Merger, a Filter, a Prefix and a RangeFilter of the
+// application's own are named in comments. A nil o is all defaults, whose text is empty.
 func (o *Options) String() string {
 	var b strings.Builder
 	if o == nil {
@@ -122,7 +121,7 @@ func (o *Options) appendField(b *strings.Builder, f optionField) bool {
 	return true
 }
 
-// quoted returns a value as it stands in a line.
+// quoted returns a value as it is written in a line.
 func quoted(value string) string {
 	q := strconv.Quote(value)
 	if q[1:len(q)-1] != value || strings.TrimSpace(value) != value {

@@ -16,8 +16,8 @@ import (
 var ErrUnconfirmed = errors.New("siftkv: the object store has not confirmed that this is still the store's writer")
 
 // Fenced returns an error that matches ErrFenced if this is the writer of a store in an object store and knows that
-// another writer has taken over; otherwise nil. It sends no request. A writer learns it from its next request to write,
-// or within Objects.MaxStaleness, and is then told by Events.Failed too.
+// another writer has taken over. Otherwise it returns nil. It sends no request. A writer learns it from its next
+// request to write, or within Objects.MaxStaleness, and then calls Events.Failed too.
 func (d *DB) Fenced() error {
 	if err := d.failedError(); errors.Is(err, ErrFenced) {
 		return err
@@ -55,7 +55,7 @@ func (r *refusal) swapState(seen *atomic.Pointer[readState], next *readState) (o
 	return old
 }
 
-// beginOwnership confirms that a store that was just opened is still this writer's, and again and again from then on.
+// beginOwnership confirms that a store that was just opened is still this writer's, and then again at intervals.
 func (d *DB) beginOwnership(ctx context.Context) error {
 	if d.opts.Objects == nil || d.opts.ReadOnly || d.opts.Objects.MaxStaleness == 0 {
 		return nil
@@ -141,7 +141,7 @@ func (o *ownership) settle() {
 	o.d.refuseReads(fmt.Errorf("%w for %v: %w", ErrUnconfirmed, o.bound, err))
 }
 
-// refuseReads makes reads fail from now on, unless the store was taken over and they do already. The caller holds d.mu.
+// refuseReads makes reads fail, unless the store was taken over and they do already. The caller holds d.mu.
 func (d *DB) refuseReads(reason error) {
 	if d.refusal.active && errors.Is(d.refusal.reason, ErrFenced) {
 		return

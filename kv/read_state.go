@@ -13,11 +13,11 @@ import (
 // line. A lookup uses the stripe of its goroutine: see ownStripe.
 const numStripes = 16
 
-// A readState is all that a reader needs: memtables and tables as of one moment.
-// It is replaced, never changed. A reader takes a reference on one stripe, which
-// costs two uncontended atomic operations per lookup, however many files there
-// are; the state's tables and memtables are given back when the last reference of a
-// replaced state is gone.
+// A readState is all that a reader needs: memtables and tables as of one moment. It
+// is replaced, never changed. A reader takes a reference on one stripe, which costs
+// two uncontended atomic operations per lookup, however many files there are. The
+// state's tables and memtables are released when the last reference of a replaced
+// state is gone.
 type readState struct {
 	mem     *memTable
 	imms    []*memTable // being flushed, newest first
@@ -53,12 +53,12 @@ func (d *DB) acquireNow(stripe int) (s *readState, now base.SeqNum) {
 		s.refs[stripe].n.Add(1)
 		now := min(d.seq(), s.limit)
 		// The reference counts only if the state was current after it was taken:
-		// then whoever replaced the state later sees it.
+		// then a goroutine that replaces the state later sees it.
 		//
 		// So does the number, which is read in between. A state that is newer than the number
 		// would lack versions that compactions have dropped since. And a newer state may have
-		// left out writes that were never to be visible (see resume.go): the numbers that come
-		// after theirs belong to it alone, and not to a state that still has them.
+		// left out writes that will never be visible (see resume.go). The numbers after theirs
+		// belong to it alone, and not to a state that still has them.
 		if d.state.Load() == s {
 			return s, now
 		}
@@ -66,7 +66,7 @@ func (d *DB) acquireNow(stripe int) (s *readState, now base.SeqNum) {
 	}
 }
 
-// release gives a reference back.
+// release releases a reference.
 func (d *DB) release(s *readState, stripe int) {
 	if s.refs[stripe].n.Add(-1) == 0 && s.replaced.Load() && s.unused() {
 		s.unrefMemtables()
@@ -75,7 +75,7 @@ func (d *DB) release(s *readState, stripe int) {
 	}
 }
 
-// drainAfterClose closes the tables of versions that were given up after the store was
+// drainAfterClose closes the tables of versions that were released after the store was
 // closed: the cleaner may have ended, and the last reader does it.
 func (d *DB) drainAfterClose() {
 	if d.closed.Load() {
@@ -85,9 +85,9 @@ func (d *DB) drainAfterClose() {
 	}
 }
 
-// unused reports, once, that nobody uses a replaced state any more. No reader can
-// join a replaced state for good, so stripes that are seen empty one after the
-// other are all empty.
+// unused reports, once, that a replaced state is no longer used. No reader can join
+// a replaced state for good, so stripes that are seen empty one after the other are
+// all empty.
 func (s *readState) unused() bool {
 	for i := range s.refs {
 		if s.refs[i].n.Load() != 0 {
@@ -97,7 +97,7 @@ func (s *readState) unused() bool {
 	return s.released.CompareAndSwap(false, true)
 }
 
-// unrefMemtables gives the memtables of a state up that nobody uses any more.
+// unrefMemtables releases the memtables of a state that is no longer used.
 func (s *readState) unrefMemtables() {
 	s.mem.Unref()
 	for _, m := range s.imms {
@@ -105,7 +105,7 @@ func (s *readState) unrefMemtables() {
 	}
 }
 
-// swapState makes next the current state and gives the old one up. It may be nil:
+// swapState makes next the current state and releases the old one. It may be nil:
 // the store is closed. The caller holds d.mu.
 func (d *DB) swapState(next *readState) {
 	if old := d.refusal.swapState(&d.state, next); old != nil {
@@ -117,7 +117,7 @@ func (d *DB) swapState(next *readState) {
 	}
 }
 
-// dropState gives up the current state and version: the store is closed.
+// dropState releases the current state and version: the store is closed.
 func (d *DB) dropState() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,8 +153,8 @@ func (d *DB) installVersion(v *version.Version) {
 	}
 }
 
-// unrefVersion gives up a reference of a version. Tables that no version lists
-// any more are closed by the cleaner, and removed if they are obsolete.
+// unrefVersion releases a reference of a version. Tables that no version lists any
+// more are closed by the cleaner, and removed if they are obsolete.
 func (d *DB) unrefVersion(v *version.Version) {
 	if v.Unref() {
 		d.cleaner.Version(v)

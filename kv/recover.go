@@ -179,7 +179,7 @@ func (d *DB) checkClosed(manifestNum uint64, m *version.ManifestState, lastSeq b
 			"a log was cut off or is missing", m.Closed, lastSeq)})
 }
 
-// refuseDropped returns an error for writes that no crash explains the loss of. In
+// refuseDropped returns an error for lost writes whose loss no crash explains. In
 // SkipCorrupt it reports them instead.
 func (d *DB) refuseDropped(l DroppedInfo) error {
 	if d.opts.RecoveryMode != SkipCorrupt {

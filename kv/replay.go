@@ -12,18 +12,18 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A RecoveryMode says what Open makes of logs that are not whole. What the modes drop is
+// A RecoveryMode says what Open makes of logs that are not whole. Dropped writes are
 // reported: by Options.Events.RecoveryDropped, in Metrics, and by the logger. Only logs
 // are concerned; a damaged manifest is an error in every mode, and a damaged table is one
-// to whoever reads it.
+// to calls that read it.
 type RecoveryMode uint8
 
 const (
-	// PointInTime recovers the longest history that is certain to have no hole: it
-	// stops where a log breaks off, or is damaged in bytes that a crash may have
-	// left so. All writes that were acknowledged as synced are before that place. Damage
-	// that no crash explains, to bytes that the log proves to have been synced, is
-	// an error. It is the default.
+	// PointInTime recovers the longest history that is certain to have no hole. It stops
+	// where a log breaks off, or is damaged in bytes that a crash may have left so. All
+	// writes that were acknowledged as synced are before that place. Damage that no
+	// crash explains, to bytes that the log proves to have been synced, is an error. It
+	// is the default.
 	PointInTime RecoveryMode = iota
 
 	// TolerateTornTail lets only the last log break off, in its last record. A
@@ -37,7 +37,7 @@ const (
 	Absolute
 
 	// SkipCorrupt recovers all records that can be read, in order, and passes over
-	// those that cannot. What is there may then have holes: later writes without
+	// those that cannot. The store may then have holes: later writes without
 	// earlier ones. For getting at what is left when the other modes refuse.
 	SkipCorrupt
 
@@ -91,11 +91,11 @@ func (d *DB) replay(logs []uint64, lastSeq, closed base.SeqNum) (mems []*memTabl
 	return p.mems, p.used, p.lastSeq, nil
 }
 
-// neverUsed reports whether a log is one that was made ahead, given up, and could not be
-// removed, or was there again after a power cut. Such a log is empty, and nothing is missing:
-// the next log that is not empty goes on with the write after lastSeq, or the store was
-// closed at lastSeq. Neither can be said of a log that has lost what it held: that was one
-// write at least.
+// neverUsed reports whether a log was prepared and never used, and could not be removed, or
+// was there again after a power cut. Such a log is empty, and nothing is missing. The next
+// log that is not empty goes on with the write after lastSeq, or the store was closed at
+// lastSeq. Neither can be said of a log that has lost what it held: that was one write at
+// least.
 func (d *DB) neverUsed(num uint64, later []uint64, lastSeq, closed base.SeqNum) (bool, error) {
 	c, err := d.examineLog(num)
 	if err != nil || c.size > 0 {
@@ -113,8 +113,9 @@ func (d *DB) neverUsed(num uint64, later []uint64, lastSeq, closed base.SeqNum) 
 // lost its end. It returns an error if the mode, or what is in them, forbids that.
 //
 // Empty logs count for nothing: a crash leaves one that was just created. In PointInTime,
-// the others must never have been synced: then they hold writes that nobody was promised.
-// If one was, so was the log before it, and no crash explains that it has lost its end.
+// the others must never have been synced: then nothing was promised about the writes that
+// they hold. If one was, so was the log before it, and no crash explains that it has lost
+// its end.
 func (d *DB) dropLogs(torn uint64, later []uint64) error {
 	damage := func(format string, args ...any) error {
 		return &CorruptionError{File: d.path(manifest.FileWAL, torn), Offset: -1, Hint: d.hint(),
@@ -311,7 +312,7 @@ func (p *replayer) arena() int64 {
 // firstReplayArena is for the first memtable of a log, in bytes.
 const firstReplayArena = 1 << 20
 
-// record applies one batch. If the record is to be kept, take makes its memory the replayer's.
+// record applies one batch. If the record must be kept, take makes its memory the replayer's.
 func (p *replayer) record(record []byte, take func([]byte) []byte) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {
