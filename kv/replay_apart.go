@@ -15,9 +15,9 @@ import (
 // One that SetReader has made was synced before its handle was written: if it is missing, or has no end, that is
 // damage, which no crash explains. The memtable holds it.
 //
-// The blob file of a log (Options.SeparateAtCommit) was written beside it. What is not known to have been synced may
-// be torn: the log ends where a value is not whole. The values are put in the place of their handles, so that what is
-// recovered lies in files that are whole; the file of the log goes.
+// The blob file of a log (Options.SeparateAtCommit) was written together with it. Values that are not known to have
+// been synced may be torn: the log ends where a value is not whole. The values are put in the place of their handles,
+// so that what is recovered is in files that are whole. The file of the log is removed.
 
 // A heldIn is a blob file, by its number, that a memtable holds.
 type heldIn struct {
@@ -25,7 +25,7 @@ type heldIn struct {
 	file uint64
 }
 
-// holdBlobs has a memtable hold the blob files that a record's handles lead to.
+// holdBlobs has a memtable hold the blob files that a record's handles refer to.
 func (p *replayer) holdBlobs(m *memTable, record []byte) error {
 	for e, err := range batchrepr.All(record) {
 		if err != nil {
@@ -55,8 +55,8 @@ func (p *replayer) holdBlobs(m *memTable, record []byte) error {
 	return nil
 }
 
-// inline returns a record whose first write has a number with the values of its log's blob file in the place of their
-// handles. It is valid until the next call.
+// inline returns a record with the values of its log's blob file in the place of their handles. Its first write has
+// the given number. The record is valid until the next call.
 func (p *replayer) inline(record []byte, seq base.SeqNum) ([]byte, error) {
 	p.values.Reset()
 	for e, err := range batchrepr.All(record) {
@@ -99,7 +99,7 @@ type logValuesFile struct {
 	next int64 // where the next record begins at the earliest
 }
 
-// append appends the value of key that the next handle of the log leads to. Handles lead to one record after the
+// append appends the value of key that the next handle of the log refers to. Handles refer to one record after the
 // other, and records are not compressed: what is replayed has no more bytes than the files.
 func (f *logValuesFile) append(dst, key []byte, h blob.Handle) ([]byte, error) {
 	if h.Offset < f.next || h.Size > h.Length {
@@ -155,8 +155,9 @@ func (p *replayer) closeFiles() {
 	p.files = nil
 }
 
-// mayEndAt reports whether the log may end before the record that was just read, and could not be replayed: its
-// values are not whole, it is not proved to have been synced, and the mode takes that for the trace of a crash.
+// mayEndAt reports whether the log may end before the record that was just read and could not be replayed. It may if
+// the record's values are not whole, it is not proved to have been synced, and the mode takes that for the trace of a
+// crash.
 func (p *replayer) mayEndAt(r *wal.Reader, log uint64, err error) bool {
 	if b, ok := errors.AsType[*blobError](err); !ok || !b.torn {
 		return false
@@ -181,7 +182,7 @@ func (e *blobError) Error() string { return e.cause.Error() }
 func (e *blobError) Unwrap() error { return e.cause }
 
 // missingBlob returns the error for a blob file that a log has handles of, and that cannot be opened: one that is not
-// there is damage. A follower, which cannot have it in its view yet, is not told that it is stale.
+// there is damage. It is no ErrStale for a follower, which cannot have the file in its view yet.
 func missingBlob(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,7 +190,7 @@ func missingBlob(name string, err error) error {
 	return &CorruptionError{File: name, Offset: -1, What: "a log has handles of its values", Cause: fs.ErrNotExist}
 }
 
-// dropAll gives up memtables that nobody has come to use.
+// dropAll drops memtables that did not come into use.
 func dropAll(mems []*memTable) {
 	for _, m := range mems {
 		m.Drop()

@@ -16,25 +16,25 @@ import (
 )
 
 // Restore reads a stream that Backup has written, and makes of dir the store that was
-// backed up. A full backup goes into a directory that is empty or not there; one
-// since a mark into the directory that the backup before was restored into, as long
-// as nobody has opened it for writing. Whatever goes wrong, dir is not a store that is
-// half one and half the other: until a restore is finished, Open refuses it with
+// backed up. A full backup goes into a directory that is empty or not there. One since
+// a mark goes into the directory that the backup before was restored into, unless that
+// was opened for writing. Whatever goes wrong, dir is not a store that is half one and
+// half the other: until a restore is finished, Open refuses it with
 // ErrRestoreUnfinished.
 //
 // A stream that does not fit is refused with ErrBackupMismatch, and dir is as before.
 // If the stream breaks off or is damaged, or the disk is full, the error is a
-// *RestoreError. What was whole is kept, and a further call goes on: with the whole
-// stream once more, with what follows the error's offset, or with the stream of a
-// backup since the mark that came with the error of Backup. So it does after a crash.
+// *RestoreError. Whole files are kept, and a further call goes on, also after a
+// crash. It takes the whole stream once more, what follows the error's offset, or the
+// stream of a backup since the mark that came with the error of Backup.
 //
-// Restore reads up to the stream's end and no further: the streams of a full backup
+// Restore reads up to the stream's end and no further. The streams of a full backup
 // and those since may follow one another, each for a call of its own. Of the
-// options only Logger and Objects count; they may be nil.
+// options only Logger, FileMode and Objects count; they may be nil.
 //
 // With Options.Objects the store is restored in an object store, and dir does not matter. It gets
-// there in one step, after all of its files: whatever goes wrong, the object store has the store
-// that was there before, which before a full backup is none. A call that failed is made again with
+// there in one step, after all of its files. Whatever goes wrong, the object store still has the
+// store that was there before, or none before a full backup. A call that failed is made again with
 // the whole stream; the files that it had put there are deleted by the next writer, after
 // Objects.Grace. A store that is there and is not the backup before is refused with
 // ErrBackupMismatch, and its writer is not fenced.
@@ -42,9 +42,8 @@ func Restore(r io.Reader, dir string, o *Options) error {
 	return RestoreContext(context.Background(), r, dir, o)
 }
 
-// RestoreContext is Restore for a caller who waits no longer than ctx lasts. The error
-// then is a *RestoreError that matches ctx.Err(). A read from r that has begun is
-// waited for.
+// RestoreContext is Restore that ends when ctx does. The error then is a *RestoreError
+// that matches ctx.Err(). A read from r that has begun is waited for.
 func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) error {
 	if r == nil {
 		return errNilReader
@@ -116,7 +115,7 @@ func checkDescription(e *manifest.Edit) error {
 	return err
 }
 
-// A RestoreError says how far a restore got that did not end.
+// A RestoreError says how far an unfinished restore got.
 type RestoreError struct {
 	Dir    string
 	Offset int64 // of the stream: what follows it is still to come

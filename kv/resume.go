@@ -10,18 +10,18 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Resuming writes what the store holds in memory to new files. The memtables have
-// all that was acknowledged. Of the commits that failed they have those whose sync did, in
-// part visible already: these stay. The others never will be visible, and are left out. So,
-// in this order,
+// Resuming writes what the store holds in memory to new files. The memtables have all that
+// was acknowledged. They also have the failed commits whose sync failed, in part visible
+// already: these stay. The others never will be visible, and are left out. So, in this
+// order,
 //
 //  1. a manifest that is broken is replaced by a snapshot of the store. The old one
-//     may or may not hold the edit that failed; until the new one is in force all
+//     may or may not hold the edit that failed. Until the new one is in force all
 //     files that either names are kept, so that a crash finds a whole store;
 //  2. if the log is broken, a new one is created, written to and synced;
 //  3. the memtables become a table of level 0, as far as they are visible. If the log was
-//     broken, the active one too, and the edit that adds the table says that recovery
-//     begins at the new log: with it, what a failed commit left in the old log is gone for
+//     broken, so does the active one, and the edit that adds the table says that recovery
+//     begins at the new log. With it, what a failed commit left in the old log is gone for
 //     good. Before it, a crash may bring such a commit back, whole; its writer was told
 //     that it failed, not that it never happened;
 //  4. writers go on in the new log, with the numbers after those that were given out.
@@ -43,7 +43,7 @@ func (d *DB) resumeWhenPossible() {
 		}
 		resumed, err := d.tryToResume()
 		d.mu.Lock()
-		again := resumed && d.failure != nil // since then: whoever failed has left it to this goroutine
+		again := resumed && d.failure != nil // since then: that is left to this goroutine
 		if resumed && !again || d.closing || h.broken&fatal != 0 {
 			h.running = false
 			d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *DB) resumeWhenPossible() {
 	}
 }
 
-// tryToResume makes one attempt. Nobody else resumes at the same time.
+// tryToResume makes one attempt. No other goroutine resumes at the same time.
 func (d *DB) tryToResume() (resumed bool, err error) {
 	d.mu.Lock()
 	if d.closing {
@@ -107,9 +107,9 @@ func (d *DB) endBackground() {
 	d.waitForBackground()
 }
 
-// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes
-// a last attempt to write down what is in memory alone. After it nobody resumes: a failure
-// that is left is the error of Close. Logs that are broken are not synced, see
+// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes a
+// last attempt to write down what is in memory alone. It is the last: a failure that is
+// left is the error of Close. Logs that are broken are not synced, see
 // commit.Pipeline.Fail.
 func (d *DB) resumeAtClose() {
 	d.endBackground() // what fails in it is taken care of below
@@ -122,7 +122,7 @@ func (d *DB) resumeAtClose() {
 		d.log.Info("what was in memory alone is safe", "dir", d.dir)
 	}
 	if next := d.resumer.next; next != nil {
-		_ = next.CloseFile() // nothing was written that anybody was promised
+		_ = next.CloseFile() // nothing that was written to it was acknowledged
 		d.resumer.next = nil
 	}
 }
@@ -141,8 +141,8 @@ func (d *DB) syncAtClose() {
 	}
 }
 
-// resume goes through the steps. It gives way to a Close if stoppable. Whoever finds that another
-// writer has taken over stops for good.
+// resume goes through the steps. It gives way to a Close if stoppable. If another writer has
+// taken over, the store has failed for good.
 func (d *DB) resume(stoppable bool) error {
 	err := d.restoreWriting(stoppable)
 	if errors.Is(err, ErrFenced) {
@@ -191,7 +191,7 @@ func (d *DB) restoreWriting(stoppable bool) error {
 	return d.saveMemtables(stoppable, broken&brokenLog != 0)
 }
 
-// verifyStoreID reports an error if the directory no longer holds this store: if its
+// verifyStoreID reports an error if the directory no longer holds this store. If its
 // files were removed or replaced, writing to it would save nothing and may hurt another
 // store.
 func (d *DB) verifyStoreID() error {
@@ -239,8 +239,8 @@ func (d *DB) replaceManifest() error {
 	return nil
 }
 
-// orphan removes the tables and blob files of an edit that could not be made: at once if it is certain that no manifest
-// names them, otherwise when none can name them any more. The caller holds manifestMu.
+// orphan removes the tables and blob files of an edit that could not be made. It does so at once if it is certain that
+// no manifest names them, otherwise when none can name them any more. The caller holds manifestMu.
 func (d *DB) orphan(e *manifest.Edit, unnamed bool) {
 	drop := func(name string) { d.resumer.orphans = append(d.resumer.orphans, name) }
 	if unnamed {
@@ -284,7 +284,7 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 	}
 	d.mu.Unlock()
 	if len(job.mems) > 0 {
-		// From here on a manifest may name the new log: it is kept for the next attempt.
+		// A manifest may name the new log after this: it is kept for the next attempt.
 		if err := d.flush(job); err != nil {
 			return err
 		}
@@ -310,7 +310,7 @@ func (d *DB) clearError(replaced brokenPart) {
 	h.broken &^= replaced
 	if h.broken == 0 {
 		d.failure = nil
-		if d.space.full.Load() { // collection goes on before writers do
+		if d.space.full.Load() { // blob GC goes on before writers do
 			d.compactions.paused, d.compactions.cause = false, nil
 		}
 		h.resumedAt = time.Now()

@@ -2,13 +2,13 @@ package kv
 
 import "github.com/siftkv/siftkv/internal/iterator"
 
-// ScanCounters say what iterators did in the files of one level. An iterator comes to a file with every First,
-// Last and seek, of each sorted run to the first one that may have keys between where it begins and its
-// bound, and by a step from the file before. (A file whose span only range tombstones widen is not come to where
-// it has no keys.) Each time the file is denied by a filter, or read; then the first entry that is met is
-// within the iterator's bounds, or there is none. Entries are all versions of keys, tombstones among them.
+// ScanCounters say what iterators did in the files of one level. With every First, Last and seek an iterator visits
+// one file of each sorted run: the first that may have keys between where it begins and its bound. A step may take it
+// to the next file. It does not visit a file for keys that only range tombstones add to the file's span. At each visit
+// a filter denies the file, or it is read. Then the first entry is within the iterator's bounds, or there is none.
+// Entries are all versions of keys, tombstones among them.
 //
-// What an iterator did is counted when it is closed, and after every hundred seeks or so.
+// An iterator adds its counts when it is closed, and after every hundred seeks or so.
 type ScanCounters struct {
 	Files          uint64 // DeniedByPrefix + DeniedByRange + Empty + WithEntries
 	DeniedByPrefix uint64 // no key with the prefix that all keys within the bounds have; see Options.Prefix
@@ -26,14 +26,14 @@ type ScanCounters struct {
 	BytesDecoded        uint64 // of the same, decompressed
 }
 
-// RangeFilterChecks returns how many times a range filter was asked. It is not where a file's first or
-// last key says what it would say.
+// RangeFilterChecks returns how many times a range filter was asked. It is not asked where a file's first or last key
+// says the same.
 func (c ScanCounters) RangeFilterChecks() uint64 {
 	return c.DeniedByRange + c.RangeFalsePositives + c.RangeTruePositives
 }
 
-// RangeFalsePositiveRate returns the share of files without entries within the bounds that range filters
-// did not rule out, of those of which they were asked; 0 if there were none.
+// RangeFalsePositiveRate returns the share that range filters did not rule out, of the files without entries within
+// the bounds about which they were asked; 0 if there were none.
 func (c ScanCounters) RangeFalsePositiveRate() float64 {
 	if n := c.DeniedByRange + c.RangeFalsePositives; n > 0 {
 		return float64(c.RangeFalsePositives) / float64(n)
@@ -143,7 +143,7 @@ func (c *scanCounters) sum() ScanCounters {
 // seeksPerCount is how many seeks of an iterator are counted together at the most.
 const seeksPerCount = 128
 
-// countScans adds what the iterator's sequences counted to the store's counters.
+// countScans adds what the iterator's inputs counted to the store's counters.
 func (i *cursor) countScans() {
 	i.seeks = 0
 	levels := &i.db.counters.stripes[i.stripe].levels

@@ -18,29 +18,27 @@ import (
 // MaxReaderSize is the largest value that SetReader takes, in bytes.
 const MaxReaderSize = blob.MaxValue
 
-// leastStreamed is the least length in bytes of a value that is not held in memory: that of a piece, of
-// which one is in memory anyway.
+// leastStreamed is the minimum length in bytes of a value that is not held in memory: that of a piece, of which one is
+// in memory anyway.
 const leastStreamed = 256 << 10
 
-// SetReader stores under key the next size bytes of r, up to MaxReaderSize. What follows them in r is not
-// read. The value is not held in memory: it goes into a blob file of its own as it is read, which is synced,
-// whatever o says; then a handle of it is committed as any other write is. Nobody sees any of the value before
-// it is there as a whole, and other writers do not wait while r is read. A value of less than 256 KiB is read
-// into memory, and is then as one of Set.
+// SetReader stores under key the next size bytes of r, up to MaxReaderSize. It reads no further in r. The value is not
+// held in memory. It goes into a blob file of its own as it is read, which is synced, whatever o says. Then a handle
+// of it is committed as any other write is. No reader sees any of the value before it is there as a whole, and other
+// writers do not wait while r is read. A value of less than 256 KiB is read into memory, and is then as one of Set.
 //
-// If r ends too early or fails, or anything else comes between, nothing is written, and the error matches that
-// of r: io.ErrUnexpectedEOF if it ended. A full disk is an error of this call alone, as long as the value is
-// read. A concurrent write of the same key may come before or after, as with Set. R is read by the goroutine of
-// the caller; one that blocks for good keeps SetReader from returning, but not Close, after which SetReader
-// returns ErrClosed once r does. In an object store the value goes into the log, and apart when it is flushed:
-// there SetReader takes values up to MaxValueSize, and holds them in memory.
+// If r ends too early or fails, or anything else comes between, nothing is written, and the error matches that of r:
+// io.ErrUnexpectedEOF if it ended. A full disk is an error of this call alone, as long as the value is read. A
+// concurrent write of the same key may come before or after, as with Set. The goroutine of the caller reads r. If r
+// blocks for good, SetReader does not return, but Close does; after that SetReader returns ErrClosed once r does. In
+// an object store the value is as one of Set: SetReader takes values up to MaxValueSize there, and holds them in
+// memory.
 func (d *DB) SetReader(key []byte, size int64, r io.Reader, o *WriteOptions) error {
 	return d.SetReaderContext(context.Background(), key, size, r, o)
 }
 
-// SetReaderContext is SetReader for a caller who waits no longer than ctx lasts: it asks ctx between two reads
-// of r, and then does what Batch.CommitContext does. An error that matches ctx.Err() always means that nothing
-// was written.
+// SetReaderContext is SetReader that ends when ctx does: it checks ctx between two reads of r, and then does what
+// Batch.CommitContext does. An error that matches ctx.Err() always means that nothing was written.
 func (d *DB) SetReaderContext(ctx context.Context, key []byte, size int64, r io.Reader, o *WriteOptions) error {
 	if err := errors.Join(d.writable(), checkKey(key), d.checkStreamed(size)); err != nil {
 		return err
@@ -91,7 +89,7 @@ func (d *DB) leastStreamed() int64 {
 	return leastStreamed
 }
 
-// A streamSource is the reader of a value. It fails when nobody waits for the value any more.
+// A streamSource is the reader of a value. It fails when the store takes no writes, or ctx has ended.
 type streamSource struct {
 	ctx  context.Context
 	d    *DB
@@ -128,11 +126,11 @@ type valueStream struct {
 	num    uint64
 	file   vfs.WriteFile
 	handle blob.Handle
-	held   *heldBlob // the file, for the memtable to hold that the handle gets into; nil: it is not finished
+	held   *heldBlob // the file, for the handle's memtable to hold; nil: it is not finished
 	stays  bool      // a log may have the handle
 }
 
-// valueStreams are those of a store. What they do with files does not run beside the end of Close.
+// valueStreams are those of a store. They do nothing with files during the end of Close.
 type valueStreams struct {
 	mu     sync.Mutex
 	idle   sync.Cond
@@ -260,7 +258,7 @@ func (s *valueStream) commit(ctx context.Context, key []byte, o *WriteOptions) e
 
 // end closes the file. Unless a memtable holds it, it is removed.
 func (s *valueStream) end() {
-	_ = s.file.Close() // what is to stay was synced
+	_ = s.file.Close() // what stays was synced
 	if !s.d.streams.enter() {
 		return
 	}

@@ -16,14 +16,14 @@ type Snapshot struct {
 	seq    base.SeqNum
 	closed atomic.Bool
 
-	// Of a store that follows a writer, who knows nothing of snapshots here: the
+	// Of a store that follows a writer, which knows nothing of snapshots here: the
 	// state, referred to on its stripe. Otherwise nil.
 	pinned *readState
 	stripe int
 }
 
 // NewSnapshot returns a snapshot of the present. Close it: while it is open, old
-// versions of keys pile up. Of a closed store it returns a closed snapshot.
+// versions of keys pile up. It returns a closed snapshot if the store is closed.
 func (d *DB) NewSnapshot() *Snapshot {
 	s := &Snapshot{db: d}
 	if d.closed.Load() {
@@ -44,7 +44,7 @@ func (d *DB) NewSnapshot() *Snapshot {
 	return s
 }
 
-// Close gives the snapshot back. A second Close does nothing.
+// Close releases the snapshot. A second Close does nothing.
 func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -142,7 +142,7 @@ func (s *Snapshot) pin() bool {
 	return true
 }
 
-// unpin gives the state back. Without one it does nothing.
+// unpin releases the state. Without one it does nothing.
 func (s *Snapshot) unpin() {
 	if s != nil && s.pinned != nil {
 		s.closed.Store(true)
@@ -150,9 +150,9 @@ func (s *Snapshot) unpin() {
 	}
 }
 
-// join takes another reference of the state: on the snapshot's own stripe, so that
-// whoever finds the state unused has seen this reference or came before the
-// snapshot's was given back. It reports false if the snapshot or the store is closed.
+// join takes another reference of the state, on the snapshot's own stripe. So a
+// goroutine that finds the state unused has seen this reference, or came before the
+// snapshot's was released. It reports false if the snapshot or the store is closed.
 func (s *Snapshot) join() bool {
 	s.pinned.refs[s.stripe].n.Add(1)
 	if s.closed.Load() || s.db.closed.Load() {

@@ -4,21 +4,21 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A rotation needs a log, whose name is to be durable, and a memtable, whose memory is to be
-// cleared: milliseconds in which nobody writes. So a goroutine makes them when the active
-// memtable is nearly full, and a writer who finds it full has only to take them.
+// A rotation needs a log whose name is durable, and a memtable whose memory is cleared:
+// milliseconds in which no writer goes on. So a goroutine prepares them when the active
+// memtable is nearly full, and a writer that finds it full only takes them.
 //
-// The next log is the one that was made ahead, or is being made: a follower goes on in the
-// log with the next number, whatever comes of it.
+// The next log is the one that was prepared, or is being prepared: a follower goes on in
+// the log with the next number, whatever comes of it.
 
 // A spare is what the next rotation takes.
 type spare struct {
 	log *wal.Writer
-	mem *memTable // nil: there was no leave to have one more
+	mem *memTable // nil if MaxMemtables was reached
 }
 
-// spareShare says when the spare is made: when the active memtable has all but so many parts
-// of its room in use.
+// spareShare: the spare is made when all except 1/spareShare of the active memtable's room
+// is in use.
 const spareShare = 8
 
 // prepareSpare starts to make the spare, once for each memtable. The caller leads the pipeline.
@@ -48,7 +48,7 @@ func (d *DB) makeSpare(memtable bool) {
 	d.progress.Broadcast()
 }
 
-// takeSpare returns what was made ahead, if anything was. The caller holds d.mu, which is
+// takeSpare returns what was prepared, if anything was. The caller holds d.mu, which is
 // released meanwhile.
 func (d *DB) takeSpare() spare {
 	for d.preparing {
@@ -60,7 +60,7 @@ func (d *DB) takeSpare() spare {
 	return s
 }
 
-// dropSpare gives up what was made ahead.
+// dropSpare drops what was prepared.
 func (d *DB) dropSpare() {
 	d.mu.Lock()
 	s := d.takeSpare()

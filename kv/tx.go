@@ -16,13 +16,13 @@ import (
 // at one moment, or not at all. It reads the store as it was when it began, and its
 // own writes. Commit succeeds if nothing that it read has been written since, and
 // fails with ErrConflict otherwise: then nothing was written, and the whole may be
-// tried again. So the transactions that are committed, and all other writes, are
-// as if they had run one after the other, in the order of their commits
-// (serializable snapshot isolation, in the optimistic manner of Kung and Robinson).
+// tried again. So the transactions that are committed, and all other writes, are as
+// if they had run one after the other, in the order of their commits. This is
+// serializable snapshot isolation, in the optimistic manner of Kung and Robinson.
 //
-// What it read is every key that it looked up, there or not, and every range of
-// keys that its iterators passed over. A transaction that only reads, or only
-// writes, never conflicts; nor does anybody wait for a transaction.
+// It has read every key that it looked up, there or not, and every range of keys
+// that its iterators passed over. A transaction that only reads, or only writes,
+// never conflicts; and nothing waits for a transaction.
 //
 // While a transaction is open, old versions of keys pile up: end each by Commit or
 // Discard, soon. A Tx and its iterators belong to one goroutine.
@@ -72,7 +72,7 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	return t, nil
 }
 
-// end gives the transaction back.
+// end releases the transaction.
 func (t *Tx) end() {
 	if t.done {
 		return
@@ -88,7 +88,7 @@ func (t *Tx) end() {
 	if kept {
 		d.scheduleCompactions()
 	}
-	// Who keeps the Tx, or an iterator of it, keeps no more than that.
+	// A program that keeps the Tx, or an iterator of it, keeps no more than that.
 	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
 }
 
@@ -105,9 +105,9 @@ func (t *Tx) usable() error {
 
 // NewIter returns an iterator over what the transaction sees now: later writes of
 // the transaction do not appear in it. It counts as read what the iterator passed
-// over, keys of the transaction's own included, not all that lies within its
-// bounds. It does not outlive the transaction: after its end, moves fail with
-// ErrTxDone. Close it all the same.
+// over, keys of the transaction's own included, not all that is within its bounds.
+// It does not outlive the transaction: after its end, moves fail with ErrTxDone.
+// Close it all the same.
 func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
@@ -128,15 +128,15 @@ func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 	return it, err
 }
 
-// Commit ends the transaction and makes its writes durable, to the level asked
-// for, and visible. With any error, ErrConflict included, the transaction has
-// ended too, and, but for a failing disk, nothing was written. A transaction that
-// wrote nothing is given back, and was right whatever was written meanwhile.
+// Commit ends the transaction and makes its writes durable, to the requested level,
+// and visible. With any error, ErrConflict included, the transaction has ended too,
+// and nothing was written unless the disk failed. A transaction that wrote nothing
+// never conflicts, whatever was written meanwhile.
 func (t *Tx) Commit(o *WriteOptions) error { return t.CommitContext(context.Background(), o) }
 
-// CommitContext is Commit for a caller who waits for other writers, a flush or a
-// compaction no longer than ctx lasts. An error that matches ctx.Err() says that
-// nothing was written, as that of Batch.CommitContext does.
+// CommitContext is Commit that waits for other writers, a flush or a compaction no
+// longer than ctx lasts. An error that matches ctx.Err() says that nothing was
+// written, as that of Batch.CommitContext does.
 func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	defer t.end()
 	if err := t.usable(); err != nil {
@@ -175,7 +175,7 @@ func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
 	// In this order: a state that is acquired later has all these writes.
 	seen := d.seq()
 	if err := r.Validate(seen); err != nil {
-		d.commits.AwaitSync() // of a write that is not visible yet: the next attempt is to see it
+		d.commits.AwaitSync() // of a write that is not visible yet: the next attempt must see it
 		return err
 	}
 	r.since = seen
@@ -215,15 +215,15 @@ func (d *DB) View(fn func(tx *Tx) error) error {
 // or panics, nothing is written, and Update returns the error, or panics.
 //
 // On ErrConflict it runs fn again in a new transaction, which sees what was written
-// meanwhile: up to 64 times, after pauses of random length that grow up to 20 ms.
-// Then it returns ErrConflict. So fn should do nothing beside its transaction that
-// must not be done twice. For another durability, fn may commit the transaction
-// itself, as the last thing it does, and return Commit's error.
+// meanwhile. After 64 runs, with pauses of random length that grow up to 20 ms, it
+// returns ErrConflict. So fn should do nothing outside its transaction that must
+// not be done twice. For another durability, fn may commit the transaction itself,
+// as the last thing it does, and return Commit's error.
 func (d *DB) Update(fn func(tx *Tx) error) error { return d.UpdateContext(context.Background(), fn) }
 
-// UpdateContext is Update for a caller who waits no longer than ctx lasts: neither in
-// the commit, as Tx.CommitContext says, nor between attempts. The error then matches
-// ctx.Err(), and nothing was written. It is fn's own affair to look at ctx.
+// UpdateContext is Update that waits no longer than ctx lasts, in the commit, as
+// Tx.CommitContext says, and between attempts. The error then matches ctx.Err(), and
+// nothing was written. Fn must check ctx itself.
 func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 	for n := 1; ; n++ {
 		err := d.attempt(ctx, fn)

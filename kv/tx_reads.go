@@ -46,8 +46,8 @@ func (t *Tx) get(dst, key []byte, want bool) ([]byte, bool, error) {
 	return t.read(dst, key, want)
 }
 
-// getMerged is get for a key of which own has operands. There is a value, whatever is under
-// them: who does not want it reads nothing of the store.
+// getMerged is get for a key with own operands. There is a value, whatever is under them:
+// if it is not wanted, nothing of the store is read.
 func (t *Tx) getMerged(dst, key []byte, own ownValue, want bool) ([]byte, bool, error) {
 	if !want {
 		return dst, true, nil

@@ -12,19 +12,19 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Whether something was written after a transaction's snapshot is asked of the
-// store itself: there is no table of recent writes, and a write that is no
-// transaction's costs nothing. The open snapshot keeps compaction from dropping
-// the newest version of a key after it, tombstones included, and from taking its
-// sequence number away; so what was written later is in a memtable, or in a table
+// The store itself tells whether something was written after a transaction's
+// snapshot. There is no table of recent writes, and a write that is no
+// transaction's costs nothing. The open snapshot keeps compaction from dropping the
+// newest version of a key after it, tombstones included, and from taking its
+// sequence number away. So what was written later is in a memtable, or in a table
 // whose largest sequence number says so.
 //
 // It is asked twice. First by the committing goroutine, for all writes that are
-// visible then; that may read files, and nobody waits for it. Then by the leader of
-// the commit pipeline, between groups, for the few writes that came in between, and
-// against the earlier batches of its group, which are in no memtable yet. The
-// leader refuses a transaction before anything of it is in the log; the others of
-// the group share its sync as ever.
+// visible then; that may read files, and nothing waits for it. Then by the leader
+// of the commit pipeline, between groups, for the few writes that came in between.
+// It also looks at the earlier batches of its group, which are in no memtable yet.
+// The leader refuses a transaction before anything of it is in the log; the others
+// of the group share its sync as ever.
 
 // A txReads is what a transaction has read.
 type txReads struct {
@@ -43,7 +43,7 @@ func (r *txReads) addKey(key []byte) error {
 	return r.err
 }
 
-// addSpan adds a span. That the set is too large is returned by the next addKey.
+// addSpan adds a span. If the set is too large then, the next addKey returns the error.
 func (r *txReads) addSpan(s version.Span) {
 	if r.err == nil {
 		r.AddSpan(s)
@@ -147,7 +147,7 @@ func (l *laterWrites) key(key []byte) (bool, error) {
 		if r.Tombstones().Cover(key, base.MaxSeqNum) > l.since {
 			return true, nil
 		}
-		p := sstable.Probe{SkipValue: true} // not counted: this is no lookup of anybody's
+		p := sstable.Probe{SkipValue: true} // not counted: no caller looks this key up
 		if _, t, ok, err := r.Find(nil, key, hash, base.MaxSeqNum, &p); err != nil || ok && t.SeqNum() > l.since {
 			return err == nil, err
 		}

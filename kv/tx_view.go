@@ -14,9 +14,9 @@ import (
 // out, so that merging puts a transaction's own writes before any others.
 const ownSeq base.SeqNum = 1 << 55
 
-// A txView is what an iterator of a transaction has beside those of the store: the
-// transaction's own writes as they were when it was made, and a note of the keys
-// that it has passed over. Other iterators have none: nil.
+// A txView adds a transaction's own writes to an iterator, as they were when it was
+// made. It also notes the keys that the iterator has passed over. Other iterators
+// have none: nil.
 type txView struct {
 	tx    *Tx
 	index *memTable         // nil: no own writes
@@ -78,8 +78,8 @@ func (v *txView) before(key []byte, fromLast bool) {
 	v.open = fromLast
 }
 
-// ahead returns ok, what a move forward reported, and lengthens the run up to the
-// entry that it found, or else to the upper bound.
+// ahead returns ok, the result of a move forward. It lengthens the run up to the
+// entry that the move found, or else to the upper bound.
 func (v *txView) ahead(i *cursor, ok bool) bool {
 	if v != nil {
 		v.lengthen(i, ok || i.passable())

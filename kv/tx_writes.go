@@ -43,9 +43,9 @@ func (t *Tx) SetUntil(key, value []byte, expiry time.Time) error {
 }
 
 // Merge combines operand with the value of key, as DB.Merge does. It reads nothing, so that
-// transactions which merge into one key do not conflict. Later reads of the transaction see
-// the operand: a Get combines it, with all others of the key, with what the store has, which it
-// reads then, unless the transaction has set or deleted the key before.
+// transactions which merge into one key do not conflict. Later reads of the transaction see the
+// operand. A Get combines it, with all others of the key, with what the store has. It reads
+// that then, unless the transaction has set or deleted the key before.
 func (t *Tx) Merge(key, operand []byte) error {
 	return t.write(func(b *Batch) error { return b.Merge(key, operand) })
 }
