@@ -11,19 +11,16 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Verify checks all of the store in dir, as siftkv verify does: every edit of the
-// manifest, every record of every log, every byte of every table, that they agree, and
-// that the store opens read-only. It takes the store's lock as a reader does, and changes
-// nothing. It writes one line per file to w, one per damaged place, and one for what a
-// crash explains, such as a log that breaks off. It returns all faults that it found,
-// joined: a *CorruptionError for each damaged place, and an error for each file that the
-// file system does not let be read. If the directory is moved meanwhile, the errors are about what it was, and one of
-// them matches ErrDirectoryMoved.
+// Verify checks all of the store in dir, as siftkv verify does: every edit of the manifest, every record of every log,
+// and every byte of every table. It checks that they agree, and that the store opens read-only. It takes the store's
+// lock as a reader does, and changes nothing. It writes one line per file to w, one per damaged place, and one for
+// what a crash explains, such as a log that breaks off. It returns all faults that it found, joined: a
+// *CorruptionError for each damaged place, and an error for each file that cannot be read. If the directory is moved
+// meanwhile, the errors are about what it was, and one of them matches ErrDirectoryMoved.
 func Verify(dir string, w io.Writer) error { return VerifyContext(context.Background(), dir, w) }
 
-// VerifyContext is Verify for a caller who waits no longer than ctx lasts: after the
-// file that it is in, it returns what it found so far with an error that matches
-// ctx.Err().
+// VerifyContext is Verify that ends when ctx does: after the file that it is in, it
+// returns what it found so far with an error that matches ctx.Err().
 func VerifyContext(ctx context.Context, dir string, w io.Writer) error {
 	return verifyFS(ctx, vfs.OS, dir, w)
 }

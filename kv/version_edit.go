@@ -16,9 +16,9 @@ func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
 	return e
 }
 
-// maxManifestSize is the size from which on a manifest is replaced by a snapshot of the
-// store when it has twice the size that it began with: so a snapshot, which has as many tables
-// as the store, costs no more than the edits before it, however large the store is.
+// maxManifestSize: a manifest is replaced by a snapshot of the store when it is larger than
+// this, and has twice the size that it began with. A snapshot has as many tables as the store.
+// So it costs no more than the edits before it, however large the store is.
 const maxManifestSize = 4 << 20
 
 // applyEdit makes an edit durable and then current. Edit is called with the
@@ -50,7 +50,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.orphan(e, d.manifest.Torn())
 		return d.fail(brokenManifest, writingManifest, err)
 	}
-	// To open a table may ask filters. The edit is made, whatever they do: who needs the table opens it then.
+	// To open a table may ask filters. The edit is made, whatever they do: a read that needs the table opens it then.
 	_ = d.guard(func() error {
 		next.OpenTombstones(&d.tables, e)
 		return nil
@@ -71,7 +71,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 }
 
 // appendEdit appends an edit to the manifest of the store at version v. If it finds no room, it does so in a manifest
-// that takes the other's place, with the room of the ballast: what the other has of the edit is not known. The caller
+// that takes the other's place, with the room of the ballast. What the other has of the edit is not known. The caller
 // holds manifestMu.
 func (d *DB) appendEdit(v *version.Version, e *manifest.Edit) error {
 	if err := d.verifyDirectory(); err != nil {
@@ -87,10 +87,9 @@ func (d *DB) appendEdit(v *version.Version, e *manifest.Edit) error {
 	return d.manifest.Append(e)
 }
 
-// closeManifest ends the manifest, which says how far the writes go that are in the
-// logs and tables: what is missing on the next start was not lost to a crash. If
-// something went wrong before, the manifest stays without an end. So it does if nobody else has seen it
-// yet.
+// closeManifest ends the manifest with the number of the last write in the logs and tables. Writes that are missing on
+// the next start were not lost to a crash. The manifest stays without an end if something went wrong before, and in an
+// object store if nothing has changed since Open.
 func (d *DB) closeManifest(err error) error {
 	if err != nil || d.failure != nil || d.unchanged() {
 		return errors.Join(err, d.manifest.Abandon())
@@ -106,11 +105,11 @@ func (d *DB) closeManifest(err error) error {
 // of the old one stand. The caller holds manifestMu.
 func (d *DB) rotateManifest(v *version.Version) {
 	if err := d.newManifest(v); err != nil {
-		_ = d.fail(brokenManifest, writingManifest, err) // writers are told
+		_ = d.fail(brokenManifest, writingManifest, err) // writers get the error
 	}
 }
 
-// newManifest puts a manifest in force that describes the store at version v, and gives the one before it up. If it
+// newManifest puts a manifest in force that describes the store at version v, and closes the one before it. If it
 // finds no room, it tries again with that of the ballast. The caller holds manifestMu.
 func (d *DB) newManifest(v *version.Version) error {
 	next, err := d.createManifest(v)

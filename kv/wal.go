@@ -19,9 +19,9 @@ func newMemTable(arena int64, log uint64) *memTable {
 	return m
 }
 
-// nextMemTable returns a memtable with at least so many bytes for points, whose writes are in a WAL: of
-// MemtableSize, or what the MemoryBudget allows. Its memory is used again when no state has
-// the memtable any more.
+// nextMemTable returns a memtable of MemtableSize, or what the MemoryBudget allows, whose writes are in a WAL. It has
+// room for the given number of bytes of points at least. Its memory is used again when no state has the memtable any
+// more.
 func (d *DB) nextMemTable(least int64, log uint64) *memTable {
 	arena := d.opts.memtableArena()
 	if d.share != nil {
@@ -127,8 +127,8 @@ func (d *DB) createLog(num uint64) (*wal.Writer, error) {
 	return l, nil
 }
 
-// discardLog closes and removes a log that nobody has written to. If it stays, it is an
-// empty log that recovery passes over.
+// discardLog closes and removes a log without writes. If it stays, it is an empty log
+// that recovery passes over.
 func (d *DB) discardLog(l *wal.Writer) {
 	err := l.CloseFile()
 	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.ID()))); err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// makeRoom returns the active memtable with arena bytes set aside in it, or a new one for the record of an order. It
-// slows the writer down as work piles up, replaces a full memtable, and
-// waits only when memory or level 0 is full. The caller leads the pipeline. If ctx
-// ends meanwhile, the error is base.ErrContextEnded.
+// makeRoom returns the active memtable with arena bytes reserved in it, or a new one for the record of an order. It
+// slows the writer down as work piles up, replaces a full memtable, and waits when memory, level 0, blob files or the
+// disk are full. The caller leads the pipeline. If ctx ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order) (*memTable, error) {
 	if m := d.room.Load(); own == nil && m != nil && ctx.Err() == nil && m.Reserve(arena) {
 		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
@@ -72,13 +71,14 @@ func (d *DB) rotateFilled() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failure == nil && !d.closing && len(d.imms)+1 < d.opts.MaxMemtables {
-		_ = d.rotate() // if the log cannot be replaced, writers are told
+		_ = d.rotate() // if the log cannot be replaced, writers get the error
 	}
 }
 
 // noteRoom notes whether writes may go ahead without asking: no failure and no pressure
-// keeps them. What holds d.mu for long, such as the choice of a compaction, does not
-// hold them up then. The caller holds d.mu, and has changed something of that.
+// keeps them. Then a goroutine that holds d.mu for long, for the choice of a
+// compaction, say, does not hold them up. The caller holds d.mu, and has changed
+// something of that.
 func (d *DB) noteRoom() {
 	if d.failure != nil || d.underPressure() {
 		d.room.Store(nil)
@@ -108,8 +108,8 @@ func (d *DB) underPressure() bool {
 	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.full.Load()
 }
 
-// pressure says how badly writers have to be slowed down for level 0 and for blob files: not at 0, most at 1. The
-// caller holds d.mu.
+// pressure returns how much writers must be slowed down for level 0 and for blob files: not at all at 0, most at 1.
+// The caller holds d.mu.
 func (d *DB) pressure() float64 {
 	pressure := d.slowsForBlobs()
 	if d.level0Over(d.opts.L0SlowdownThreshold) {
@@ -122,10 +122,10 @@ func (d *DB) pressure() float64 {
 	return pressure
 }
 
-// Writes are slowed down to fastRate bytes per second when level 0 reaches the
-// slowdown threshold, and to slowRate when it is nearly at the stop threshold, and likewise as blob
-// files get over their limit:
-// halving step by step, so that a writer sees latency grow and never a wall.
+// Writes are slowed down to about fastRate bytes per second when level 0 reaches the slowdown
+// threshold, and to slowRate when it is nearly at the stop threshold. Blob files that exceed their
+// limit slow them down likewise. In between, the rate falls exponentially, so that a writer sees
+// latency grow and never a wall.
 const (
 	fastRate = 64 << 20
 	slowRate = 1 << 20
@@ -155,8 +155,8 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.latencies.stalled(slept)
 }
 
-// sleepUnderPressure waits for a time at most, and until there is no pressure: what a large batch has to wait for may
-// be over in a tenth of the time. The caller holds d.mu.
+// sleepUnderPressure waits until there is no pressure, and at most the given time. The pressure may be over in a tenth
+// of the time that a large batch has to wait. The caller holds d.mu.
 func (d *DB) sleepUnderPressure(ctx context.Context, most time.Duration) {
 	defer d.broadcastAt(ctx)()
 	over := false
