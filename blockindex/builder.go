@@ -81,10 +81,10 @@ func (b *Builder) common() []byte {
 	return first[:base.CommonPrefix(first, b.separator(len(b.ends)-1))]
 }
 
-// AppendSeparator appends to dst a short key s with last <= s < next, where
-// last is the last key of a block and next the first of the following one. If
-// the two are equal (versions of one key, cut by the block's end), or no shorter
-// key lies between, s is last. A nil next means that nothing follows.
+// AppendSeparator appends to dst a short key s with last <= s < next, where last is the
+// last key of a block and next the first of the following one. If the two are equal
+// (versions of one key, cut by the block's end), or there is no shorter key between, s is
+// last. A nil next means that nothing follows.
 func AppendSeparator(dst, last, next []byte) []byte {
 	if next == nil {
 		return appendSuccessor(dst, last)

@@ -23,7 +23,7 @@ import (
 //	restEnd  n × uint32 where each separator's rest ends in the bytes below
 //	         rests bytes: what follows the common bytes of each separator
 //
-// A separator is its common bytes and its rest. Blocks lie one after the other.
+// A separator is the common bytes and its rest. Blocks follow each other without gaps.
 
 const (
 	headerSize = 4*4 + 8

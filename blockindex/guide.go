@@ -7,18 +7,18 @@ import "math/bits"
 //
 //	(p - base) >> shift == b
 //
-// and starts[b] is the first entry of that range or a later one; the last element is
-// the number of entries. With half as many ranges as entries, or a few more, a search
-// among evenly spread prefixes ends after one load more and two or three steps; where prefixes
-// crowd, it saves what the ranges still tell apart. It is the first level of a radix tree.
+// and starts[b] is the first entry of that range or a later one; the last element is the number of
+// entries. With half as many ranges as entries, or a few more, a search among evenly spread
+// prefixes ends after one load more and two or three steps. Where prefixes crowd, it saves less. It
+// is the first level of a radix tree.
 type guide struct {
 	base   uint64
 	shift  int
 	starts []uint32
 }
 
-// minGuided is the number of entries from which on a guide is worth its load: those
-// of fewer lie in the processor's nearest cache.
+// A guide is worth its load for at least minGuided entries: fewer are in the processor's
+// nearest cache.
 const minGuided = 64
 
 // Guided returns the index with a guide, which makes Find faster and takes 1 to 4
@@ -46,8 +46,8 @@ func (x Index) Guided() Index {
 // of returns the range of a prefix that is not below base.
 func (g *guide) of(p uint64) uint64 { return (p - g.base) >> g.shift }
 
-// narrow returns lo and n such that the first entry whose prefix is at least p is one
-// of the entries lo to lo+n, of which the last may be the one after the index.
+// narrow returns lo and n such that the first entry with a prefix of at least p is one of
+// the entries lo to lo+n. The last of these may be the one after the index.
 func (g *guide) narrow(p uint64) (lo, n int) {
 	if p < g.base {
 		return 0, 0

@@ -40,10 +40,10 @@ func (x *Index) AppendSeparator(dst []byte, i int) []byte {
 	return append(append(dst, x.common...), x.rest(i)...)
 }
 
-// Find returns the first entry whose separator is at least key, or Len if there
-// is none. It allocates nothing and takes O(log n): about two cache misses in a
-// large index, since the search runs over the array of prefixes alone. With a guide and
-// prefixes that are spread evenly it takes O(1).
+// Find returns the first entry with a separator of at least key, or Len if there is none.
+// It allocates nothing and takes O(log n): about two cache misses in a large index, since
+// the search runs over the array of prefixes alone. With a guide and prefixes that are
+// spread evenly it takes O(1).
 func (x *Index) Find(key []byte) int {
 	c := min(len(key), len(x.common))
 	switch bytes.Compare(key[:c], x.common[:c]) {
@@ -64,8 +64,8 @@ func (x *Index) Find(key []byte) int {
 	return i
 }
 
-// Part returns how far key, for which Find returned i, is from the separator before to that of entry
-// i, in 256ths, if keys are spread evenly between them; -1 if separators do not tell.
+// Part returns the position of key between the separators of entries i-1 and i, in 256ths, if keys
+// are spread evenly between them; -1 if separators do not tell. Find must have returned i for key.
 func (x *Index) Part(i int, key []byte) int {
 	if i == 0 || i >= x.n {
 		return -1
@@ -79,9 +79,9 @@ func (x *Index) Part(i int, key []byte) int {
 	return min(int(uint32((p-low)>>shift)<<8/uint32(width>>shift)), 255)
 }
 
-// findPrefix returns the first entry whose prefix is at least p. The step is
-// written so that the compiler makes it a conditional move: the branch of a
-// binary search is a coin toss that no predictor learns.
+// findPrefix returns the first entry with a prefix of at least p. The step is written so
+// that the compiler makes it a conditional move: the branch of a binary search is a coin
+// toss that no predictor learns.
 func (x *Index) findPrefix(p uint64) int {
 	prefixes := x.prefixes
 	lo, n := 0, x.n
@@ -101,8 +101,8 @@ func (x *Index) findPrefix(p uint64) int {
 	return lo
 }
 
-// findTied returns the first entry at or after i whose rest is at least rest,
-// where i is the first entry with rest's prefix p.
+// findTied returns the first entry at or after i with a rest of at least rest; i is the
+// first entry with rest's prefix p.
 func (x *Index) findTied(i int, p uint64, rest []byte) int {
 	lo, hi := i, x.n
 	for lo < hi {
