@@ -15,14 +15,13 @@ const (
 	lastPause  = time.Second
 )
 
-// Commit is PutIfAbsent of a body that nobody else writes there, which has a random nonce in it for instance. While
-// the outcome is unknown it tries again, and compares contents if it finds an object. It returns nil if the body is
-// there, an error that matches [ErrExists] if another is, one that matches [ErrUnknown] if ctx ends first, or the
-// store fails in another way after an unknown outcome. Without a deadline it waits for a store that cannot be
-// reached.
+// Commit is PutIfAbsent of a unique body, for instance with a random nonce. While the outcome is unknown it tries
+// again, and compares contents if it finds an object. It returns nil if the body is there, an error that matches
+// [ErrExists] if another is, one that matches [ErrUnknown] if ctx ends first, or the store fails in another way after
+// an unknown outcome. Without a deadline it waits for a store that cannot be reached.
 //
-// A name must not become free again while anybody may still commit to it: whoever deletes the object must first make
-// sure that the commits of those who stalled fail.
+// A name must not become free again while a client may still commit to it: before you delete the object, make sure that
+// commits of stalled clients fail.
 func Commit(ctx context.Context, s Store, key string, body []byte) error {
 	var unknown error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

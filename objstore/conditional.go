@@ -21,9 +21,9 @@ const (
 )
 
 // CheckConditional returns an error that matches [ErrUnconditional] if s lets several calls of PutIfAbsent for one key
-// succeed, as servers do that ignore the condition. It lets eight of them race for a random key that begins with
-// prefix (as in List: a slash at the end is part of it), tries it once more, looks whose content it is, and deletes
-// it: eleven requests. Callers check before they trust a store with anything.
+// succeed, as servers do that ignore the condition. Eight of them race for a random key that begins with prefix (as in
+// List: a slash at the end is part of it). Then it tries once more, checks the content, and deletes the object: eleven
+// requests. Callers check before they trust a store with anything.
 func CheckConditional(ctx context.Context, s Store, prefix string) (err error) {
 	key := prefix + "conditional-check-" + rand.Text()
 	defer func() {

@@ -17,7 +17,7 @@ type Count struct {
 	Hedges    int64 // requests that race with one that is slow
 	Throttled int64 // requests refused for coming too fast
 	Unknown   int64 // calls that failed with ErrUnknown
-	Failed    int64 // calls that failed, but for what lies in the contents: io.EOF, ErrNotExist, ErrExists
+	Failed    int64 // calls that failed, without those due to the contents: io.EOF, ErrNotExist, ErrExists
 }
 
 func (c Count) plus(d Count, times int64) Count {
@@ -79,10 +79,10 @@ type counted struct {
 	c *Counters
 }
 
-// WithCounters returns s with its calls and requests counted in c. Several stores may share c, and counters may be
-// put around counters. Where s reports its requests to the call's [Meter], those are counted: what is billed. Else
-// every call counts as the one request that it would be (a listing as one for each thousand objects), unless it failed
-// without one: for an invalid key or buffer, a closed store, a context that had ended before. Closing it closes s.
+// WithCounters returns s with its calls and requests counted in c. Several stores may share c, and counters may be put
+// around counters. If s reports its requests to the call's [Meter], it counts those, which are billed. Else every call
+// counts as one request (a listing as one for each thousand objects), unless it failed without any: for an invalid key
+// or buffer, a closed store, or an ended context. Closing it closes s.
 func WithCounters(s Store, c *Counters) Store { return &counted{s, c} }
 
 // GetRange implements [Store].

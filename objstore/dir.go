@@ -21,7 +21,7 @@ type dir struct {
 	gate
 	root *os.Root
 	sync func(name string) error // makes the names in a directory durable
-	made sync.Map                // the directories whose names this client has made durable
+	made sync.Map                // the directories with names that this client has made durable
 
 	fileMode, dirMode fs.FileMode
 }
@@ -35,18 +35,17 @@ const (
 // Any number of processes may have clients of one directory. It is for one machine, and for tests of what will
 // run on many.
 //
-// An object is a file of its own, under the key's name where that is in lower case, else escaped; other files,
-// and symbolic links, are no objects. Symbolic links that lead out of the directory are not followed. A write
-// goes to a file in the directory .tmp, is synced, and gets its name at once: PutIfAbsent by link(2), which the
-// file system must have. What processes leave there when they die is removed when a client is opened an hour
-// later, or more.
+// An object is a file of its own, under the key's name if that is in lower case, else escaped; other files, and
+// symbolic links, are no objects. Symbolic links that lead out of the directory are not followed. A write goes to a
+// file in the directory .tmp, is synced, and gets its name at once: PutIfAbsent by link(2), which the file system must
+// have. Files that dead processes have left there are removed when a client is opened at least an hour later.
 //
-// Files have the mode 0600 and directories 0700: nobody but their owner reads them. OpenDirMode has another one.
+// Files have the mode 0600 and directories 0700: only their owner can read them. OpenDirMode sets another one.
 func OpenDir(name string) (Store, error) { return OpenDirMode(name, 0o600) }
 
-// OpenDirMode is OpenDir with the mode of the files that this client makes, before the umask: permissions, those of
-// the owner to read and write among them. Directories have x where mode has r: 0640 gives 0750. What is there keeps
-// its mode. All who write to one directory for readers of a group want a mode for it.
+// OpenDirMode is OpenDir with the mode of the files that this client makes, before the umask: permissions, those of the
+// owner to read and write among them. Directories have x where mode has r: 0640 gives 0750. Existing files keep their
+// mode. If a group should read a directory, all of its writers need such a mode.
 func OpenDirMode(name string, mode fs.FileMode) (Store, error) {
 	if mode&^fs.ModePerm != 0 || mode&0o600 != 0o600 {
 		return nil, fmt.Errorf("objstore: the mode is %#o: want permissions with 0600 among them", uint32(mode))
@@ -128,7 +127,7 @@ func (d *dir) read(name string, off int64, p []byte) (int, error) {
 		return 0, end
 	}
 	if n, err = f.ReadAt(p[:n], from); errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // somebody cut the file off
+		err = io.ErrUnexpectedEOF // the file was truncated
 	}
 	if err != nil {
 		return n, err
@@ -164,8 +163,8 @@ func (d *dir) write(ctx context.Context, op Kind, key string, r io.ReaderAt, siz
 	if err == nil {
 		err = publish(temp, name)
 		if err == nil || errors.Is(err, ErrExists) {
-			// What is there may be another process's, which has not come to its own sync: nobody is told
-			// of an object that a power cut undoes.
+			// The object may be of another process that has not synced yet: a caller must not see an object that a
+			// power cut undoes.
 			if failed := d.sync(path.Dir(name)); failed != nil {
 				err = fmt.Errorf("%w: %w", ErrUnknown, failed)
 			}
@@ -248,7 +247,7 @@ func (d *dir) failure(op Kind, key string, err error) error {
 	return wrap(op, key, err)
 }
 
-// makeDirs makes a directory and the parents it needs, and their names durable. Nobody removes directories.
+// makeDirs makes a directory and the parents it needs, and their names durable. Directories are never removed.
 func (d *dir) makeDirs(name string) error {
 	if _, ok := d.made.Load(name); ok || name == "." {
 		return nil

@@ -35,7 +35,7 @@ type dirEntry struct {
 
 func (e dirEntry) isDir() bool { return strings.HasSuffix(e.key, "/") }
 
-// walk yields the objects of a directory, and of those below it, whose keys all begin with base.
+// walk yields the objects of a directory, and of those below it. All of their keys begin with base.
 func (l *dirListing) walk(name, base string) error {
 	if err := l.d.check(l.ctx); err != nil {
 		return err

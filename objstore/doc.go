@@ -1,9 +1,9 @@
-// Package objstore is what a key-value store needs of an object store: S3 and what speaks its protocol, others by
-// adapters, a directory, or memory. It needs the standard library alone.
+// Package objstore is what a key-value store needs of an object store: S3 and servers with its protocol, others by
+// adapters, a directory, or memory. It needs the standard library only.
 //
-// A [Store] reads ranges of objects, writes objects under names that are never used again, lists and deletes them.
-// One call decides: of all that create a key with PutIfAbsent, one wins. A log of numbered objects, each of which
-// is created so, has one history, whoever writes to it.
+// A [Store] reads ranges of objects, writes objects under names that are never used again, lists and deletes them. One
+// call decides: of all that create a key with PutIfAbsent, one wins. A log of numbered objects that are created so has
+// one history, with any number of writers.
 //
 // [NewMem] and [OpenDir] keep objects in memory and in a directory. Package objstore/s3, in a module of its own, has a
 // client of S3. [Sub] makes a store of a part of another one.
@@ -25,6 +25,6 @@
 //
 // # Implementations
 //
-// Package objstoretest holds an implementation to the contract, and injects faults into what is built on one.
-// Implementations check keys with [CheckKey] and return an [Error] for all that fails, but io.EOF.
+// Package objstoretest tests that an implementation keeps the contract, and injects faults for tests of code that uses
+// one. Implementations check keys with [CheckKey] and return an [Error] for every failure except io.EOF.
 package objstore

@@ -13,9 +13,9 @@ var (
 	// ErrExists says that PutIfAbsent found an object and left it alone.
 	ErrExists = errors.New("object already exists")
 
-	// ErrUnknown says that nobody knows whether a write was performed, or still will be: its reply was lost or
-	// did not come in time, or the store itself does not know (HTTP 409 of a conditional put). Put and Delete
-	// may be repeated; [Commit] finds out for PutIfAbsent.
+	// ErrUnknown says that it is unknown whether a write was performed, or still will be. Its reply was lost or did not
+	// come in time, or the store itself does not know (HTTP 409 of a conditional put). Put and Delete may be repeated;
+	// [Commit] finds out for PutIfAbsent.
 	ErrUnknown = errors.New("outcome unknown")
 
 	// ErrThrottled says that the store refused too many requests in a row for coming too fast. The call was
@@ -52,7 +52,7 @@ const (
 	List
 	Delete
 
-	NumKinds = 5 // of which there are so many
+	NumKinds = 5 // the number of kinds
 )
 
 // String returns the kind in lower case, such as put-if-absent.

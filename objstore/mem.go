@@ -104,7 +104,7 @@ func (m *mem) List(ctx context.Context, prefix, after string) iter.Seq2[Object, 
 	}
 }
 
-// next returns the first object with a prefix whose key is greater than after.
+// next returns the first object with a prefix and a key greater than after.
 func (m *mem) next(prefix, after string) (Object, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

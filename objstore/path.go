@@ -46,7 +46,7 @@ func isDevice(name string) bool {
 	return len(base) == 4 && (base[:3] == "com" || base[:3] == "lpt") && '0' <= base[3] && base[3] <= '9'
 }
 
-// segmentOf returns the segment whose escaped form is name, if there is one.
+// segmentOf returns the segment with the escaped form name, if there is one.
 func segmentOf(name string) (string, bool) {
 	segment, err := url.PathUnescape(name)
 	if err != nil || strings.Contains(segment, "/") || CheckKey(segment) != nil {

@@ -13,12 +13,12 @@ type sub struct {
 	prefix string // empty, or ends with a slash
 }
 
-// Sub returns the part of s whose keys begin with prefix and a slash, as a store of its own, in whose keys they do
-// not stand. An empty prefix stands for all of s. A slash at the end of prefix may be left out. Of a prefix that
-// makes keys invalid all calls fail, and listings are empty.
+// Sub returns the part of s with keys that begin with prefix and a slash, as a store of its own; its keys are without
+// them. An empty prefix means all of s. A slash at the end of prefix may be left out. With a prefix that makes keys
+// invalid, all calls fail, and listings are empty.
 //
-// Closing the part makes its later calls fail, and leaves s open: parts share it, and whoever opened s closes it.
-// Errors name the keys of s.
+// Closing the part makes its later calls fail, and leaves s open: parts share it, and the opener of s closes it. Errors
+// name the keys of s.
 func Sub(s Store, prefix string) Store {
 	if prefix != "" && !strings.HasSuffix(prefix, "/") {
 		prefix += "/"

@@ -12,10 +12,10 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// ErrInjected is what calls fail with for which a [Fault] names no error, beside [objstore.ErrUnknown] for writes.
+// ErrInjected is the error of calls if a [Fault] names none, in addition to [objstore.ErrUnknown] for writes.
 var ErrInjected = errors.New("injected fault")
 
-// ErrCut is what calls fail with after [Faults.Cut], and in a partition, beside [objstore.ErrUnknown] for writes.
+// ErrCut is the error of calls after [Faults.Cut], and in a partition, in addition to [objstore.ErrUnknown] for writes.
 var ErrCut = errors.New("cut off from the object store")
 
 // An Outcome says what becomes of a call. Late and LostReply of reads and listings are NotPerformed.
@@ -38,14 +38,14 @@ type Fault struct {
 	Cut       bool  // the client is cut off when this call has had its outcome, and never learns it
 
 	Truncate bool // of GetRange: half of the bytes arrive, and then io.ErrUnexpectedEOF
-	Corrupt  bool // of GetRange: one bit of what arrives is flipped, and nobody says so
-	Stale    int  // of List: so many of the newest objects are missing
+	Corrupt  bool // of GetRange: one bit of what arrives is flipped, without an error
+	Stale    int  // of List: the number of the newest objects that are missing
 }
 
 // A Call is one that a [Rule] decides about.
 type Call struct {
-	N    int64 // of all calls of the Faults, from 1 on
-	Nth  int64 // of the calls of this kind for this key, from 1 on
+	N    int64 // of all calls of the Faults; the first is 1
+	Nth  int64 // of the calls of this kind for this key; the first is 1
 	Kind objstore.Kind
 	Key  string // of List, the prefix
 	Size int64  // bytes to be written, or room for those to be read

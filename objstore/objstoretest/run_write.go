@@ -129,7 +129,7 @@ func keepsFirst(t *testing.T, s objstore.Store) {
 	wantBody(t, s, "a/committed", []byte("mine"))
 }
 
-// raceCreates lets eight writers, spread over the clients, create one key, in many rounds. A reader beside them sees
+// raceCreates lets eight writers, spread over the clients, create one key, in many rounds. A concurrent reader sees
 // only the winner's content, from the first byte to the last.
 func raceCreates(t *testing.T, clients ...objstore.Store) {
 	const rounds, writers = 20, 8
@@ -208,7 +208,7 @@ func createsBesideDeletes(t *testing.T, s objstore.Store) {
 	wantAbsent(t, s, "dir/object")
 }
 
-// A cancelingReader ends a context when it is asked for an offset.
+// A cancelingReader ends a context when it reads an offset.
 type cancelingReader struct {
 	io.ReaderAt
 	at     int64

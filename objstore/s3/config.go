@@ -18,7 +18,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A Config says which server the objects are on, beside the [Options].
+// A Config names the server of the objects, in addition to the [Options].
 type Config struct {
 	Options
 
@@ -30,7 +30,7 @@ type Config struct {
 	// than AWS's take.
 	Region string
 
-	// PathStyle puts the bucket into the path and not into the host's name. Most servers but AWS need that.
+	// PathStyle puts the bucket into the path and not into the host's name. Most servers except AWS need that.
 	PathStyle bool
 
 	// Credentials are nil for the SDK's chain: environment, shared configuration and single sign-on, web

@@ -3,16 +3,15 @@
 //
 // [OpenURL] takes s3://bucket/prefix, [Open] a [Config], and [New] a client of the AWS SDK that the caller has made.
 // The first two find credentials, region and endpoint as all programs over that SDK do (environment, ~/.aws, single
-// sign-on, web identity, roles of containers and machines). Credentials are never part of a URL or of an error: what
-// a server repeats of them is taken out.
+// sign-on, web identity, roles of containers and machines). Credentials are never part of a URL or of an error: if a
+// server repeats some, they are removed.
 //
 // # What the server must do
 //
-// It must honour If-None-Match: * of PutObject, which [objstore.CheckConditional] finds out, list in the order of
-// the keys' bytes, and show at once what was written. Amazon S3 does, and so does versitygw, which the tests run.
-// Directory buckets (S3 Express One Zone) do not sort, and listings of them fail. The rights needed are GetObject,
-// PutObject, DeleteObject, AbortMultipartUpload and ListBucket; without the last one S3 says 403 of objects that are
-// not there.
+// It must honour If-None-Match: * of PutObject, which [objstore.CheckConditional] finds out, list in the order of the
+// keys' bytes, and show at once what was written. Amazon S3 does, and so does versitygw, which the tests run. Directory
+// buckets (S3 Express One Zone) do not sort, and listings of them fail. The rights needed are GetObject, PutObject,
+// DeleteObject, AbortMultipartUpload and ListBucket; without the last one S3 replies 403 for missing objects.
 //
 // # Requests
 //
@@ -34,13 +33,12 @@
 // line. Nothing is there before the request that puts the parts together, and if that is not sent, because a part
 // failed or the context ended, the error does not match ErrUnknown. An upload that failed is aborted, which Close waits
 // for. A process that dies leaves parts that no listing shows and that are billed, as does a lost reply to the
-// beginning of an upload: give the bucket a lifecycle rule for incomplete multipart uploads
+// beginning of an upload. So give the bucket a lifecycle rule for incomplete multipart uploads
 // (AbortIncompleteMultipartUpload, one day).
 //
 // # Checksums
 //
-// The signature of an upload covers the SHA-256 of its body, which servers check. The SDK's own checksums are
-// switched off where S3 does not require them: they send bodies in chunks with a checksum behind them, which some
-// servers do not know and store as they come, and for range reads there is nothing to compare. What is read is the
-// caller's to check.
+// The signature of an upload covers the SHA-256 of its body, which servers check. The SDK's own checksums are switched
+// off where S3 does not require them. They send bodies in chunks followed by a checksum, which some servers do not know
+// and store unchanged. For range reads there is nothing to compare: the caller must check what it reads.
 package s3

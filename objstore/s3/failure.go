@@ -43,7 +43,7 @@ func (f *failure) also(err error) {
 	f.causes = append(f.causes, err)
 }
 
-// ended returns the failure of a try whose context has ended.
+// ended returns the failure of a try with an ended context.
 func ended(ctx context.Context, sent bool) *failure {
 	return &failure{text: ctx.Err().Error(), causes: []error{ctx.Err()}, lost: sent}
 }

@@ -17,7 +17,7 @@ type reading struct {
 // decides reports whether the other request would bring no more.
 func (r reading) decides() bool { return r.f == nil || !r.f.again }
 
-// getHedged is a try of GetRange and, where the reply is slow, a second request beside it. Both have ended when it
+// getHedged is a try of GetRange and, if the reply is slow, a second concurrent request. Both have ended when it
 // returns.
 func (c *call) getHedged(ctx context.Context, off int64, p []byte, retries int64) (int, *failure) {
 	if c.s.HedgeAfter == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// An upload that failed is cleared away within abortTime. A part that the server was busy with may come to light after
-// it was aborted, so that it is aborted again until there is none, so many times at most.
+// An upload that failed is cleared away within abortTime. A part that the server was busy with may appear after the
+// upload was aborted. So it is aborted again until there is none, at most abortRounds times.
 const (
 	abortTime   = 10 * time.Second
 	abortRounds = 3
@@ -122,8 +122,8 @@ func (c *call) complete(ctx context.Context, id string, parts []types.CompletedP
 	return c.repeat(ctx, request{kind: objstore.Put, commits: true, joins: size, send: send})
 }
 
-// abort gives back the space of an upload's parts. The call does not wait for it, as its context may have ended;
-// Close does, and after Close the call itself.
+// abort frees the space of an upload's parts. The call does not wait for it, as its context may have ended; Close does,
+// and after Close the call itself.
 func (c *call) abort(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	cleanup := &call{s: c.s, kind: objstore.Delete, key: c.key, meter: c.meter, cleanup: true}

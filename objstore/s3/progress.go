@@ -23,7 +23,7 @@ type progress struct {
 	bytes   atomic.Int64
 	marked  atomic.Int64 // of bytes, when the last step ended
 	when    atomic.Int64 // that was, in nanoseconds after begun
-	stalled atomic.Bool  // the try was given up
+	stalled atomic.Bool  // the try was abandoned
 
 	all *atomic.Int64 // bytes of all uploads; nil in a read
 }

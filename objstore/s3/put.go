@@ -42,7 +42,7 @@ func (c *call) put(ctx context.Context, r io.ReaderAt, size int64, ifNoneMatch *
 	})
 }
 
-// sending returns the try of a request whose body is size bytes of r from off.
+// sending returns the try of a request with size bytes of r at off as its body.
 func sending(r io.ReaderAt, off, size int64,
 	send func(context.Context, *source) error) func(context.Context, *attempt) error {
 	return func(ctx context.Context, _ *attempt) error {
@@ -63,14 +63,14 @@ func (s *store) PutIfAbsent(ctx context.Context, key string, body []byte) error 
 	}
 	f := c.put(ctx, bytes.NewReader(body), int64(len(body)), aws.String("*"))
 	if f != nil && f.is(objstore.ErrExists) && c.sent.Load() > 1 {
-		// The tries before were refused, if the server and whoever stands before it said the truth. The
-		// object's content says more.
+		// The tries before were refused, if the replies of the server and its proxies were true. The object's content
+		// is better evidence.
 		c.lost = !s.differs(ctx, key, body)
 	}
 	return c.result(f)
 }
 
-// differs reports whether an object is there whose content is not body.
+// differs reports whether there is an object with another content than body.
 func (s *store) differs(ctx context.Context, key string, body []byte) bool {
 	p := make([]byte, len(body)+1)
 	n, err := s.GetRange(ctx, key, 0, p)

@@ -18,7 +18,7 @@ type attempt struct {
 	sent     atomic.Int64 // requests whose header went out; net/http repeats some itself
 	progress              // of the object's bytes, received or sent
 
-	replied  atomic.Bool            // the server has, whatever it said
+	replied  atomic.Bool            // the server has, with any status
 	endpoint atomic.Pointer[string] // its host, from the request
 
 	// secrets are what the request said of its credentials. They are read after the try.

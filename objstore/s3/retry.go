@@ -24,7 +24,7 @@ type call struct {
 	lost bool // a write of the call may have been performed, or may be yet
 }
 
-// maxDoubled bounds the pauses: so many times the first.
+// maxDoubled bounds the pauses, in multiples of the first.
 const maxDoubled = 100
 
 // silentFor is how long a request is tried as long as the server has not replied to any: it may be the wrong one.

@@ -25,9 +25,9 @@ type store struct {
 	aborts sync.WaitGroup // which Close waits for
 }
 
-// New returns a store over a client, whose endpoint, region, credentials and HTTP client it uses. Retries,
-// timeouts and checksums are the store's own, whatever the client says of them. The client stays its caller's, and may
-// be used beside the store and after it.
+// New returns a store over a client; it uses the client's endpoint, region, credentials and HTTP client. Retries,
+// timeouts and checksums are the store's own, not the client's. The caller may use the client concurrently with the
+// store and after it.
 func New(client *s3.Client, o Options) (objstore.Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *store) Close() error {
 	return nil
 }
 
-// inBackground runs f beside the caller while the store is open.
+// inBackground runs f concurrently with the caller while the store is open.
 func (s *store) inBackground(f func()) {
 	s.mu.Lock()
 	open := !s.closed.Load()

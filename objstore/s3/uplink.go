@@ -7,8 +7,8 @@ import (
 )
 
 // An uplink is what a store knows of the speed of its uploads. The parts of an upload follow it: over a slow line few
-// parts of small sizes are under way, so that a part that is lost costs little, and what is put beside them, such as a
-// log's entry, does not wait behind megabytes.
+// parts of small sizes are under way. So a lost part costs little, and concurrent puts, such as a log's entry, do not
+// wait behind megabytes.
 type uplink struct {
 	sent atomic.Int64 // bytes of uploads, repeated ones counted again
 

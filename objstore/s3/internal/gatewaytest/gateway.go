@@ -110,8 +110,8 @@ func Start(t testing.TB, dir string) (endpoint string) {
 	return g.Endpoint
 }
 
-// StartWithBucket starts a server with a bucket, whose credentials are then those of the environment, for
-// the processes that the test starts.
+// StartWithBucket starts a server with a bucket, and puts its credentials into the environment for processes that the
+// test starts.
 func StartWithBucket(t *testing.T, bucket string) (endpoint string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "objects")
