@@ -9,11 +9,10 @@
 //	└────────┴────────┴─────┴────────┘└────────────┴────────┴───────┴────────────┴────────┘
 //	  read one at a time, cached         tail: read once, kept in memory
 //
-// A lookup asks the filter, the index and one block, in this order: the filter says
-// "no" or "maybe" for the key's hash, the index names the only block that could hold
-// the key, and a hash table inside the block leads to the key without a search.
-// A second filter may answer for ranges of keys: a scan with bounds then skips a file that has nothing
-// between them (WriterOptions.RangeFilter). Every block carries a CRC-32C that is bound to its file and offset.
+// A lookup asks the filter, the index and one block, in this order. The filter says "no" or "maybe" for the key's hash.
+// The index names the only block that could hold the key. A hash table inside the block leads to the key without a
+// search. A second filter may answer for ranges of keys: a scan with bounds then skips a file that has nothing between
+// them (WriterOptions.RangeFilter). Every block carries a CRC-32C that is bound to its file and offset.
 //
 // A file stands alone. A Writer makes one from sorted keys, a Reader looks keys up,
 // and an Iter walks them:
@@ -30,8 +29,7 @@
 //	}
 //	err = it.Close()
 //
-// The store of package kv takes such a file in with DB.Ingest. Its own files have this
-// format too, with several versions of a key, each under a sequence number, and with
-// range tombstones, merge operands and values that expire. A Reader shows of them what
-// a key's newest version says.
+// The store of package kv takes such a file in with DB.Ingest. Its own files have this format too, with several
+// versions of a key, each under a sequence number, and with range tombstones, merge operands and values that expire. A
+// Reader shows the newest version of each key in them.
 package sstable

@@ -8,11 +8,11 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An Iter walks the live keys of a file in order, both ways: those that Get finds. It
-// starts on no entry: First, Last or a seek puts it on one. Every move reports whether it
-// is on an entry; after false, Error tells an end from a failure. A key whose newest
-// version is a merge operand ends the walk with ErrMergeOperand, and one whose value is in a blob
-// file with ErrValueApart. An Iter is not safe for concurrent use.
+// An Iter walks the live keys of a file in order, both ways: those that Get finds. It starts on no
+// entry: First, Last or a seek puts it on one. Every move reports whether it is on an entry; after
+// false, Error tells an end from a failure. If the newest version of a key is a merge operand, the
+// walk ends with ErrMergeOperand; if its value is in a blob file, with ErrValueApart. An Iter is
+// not safe for concurrent use.
 type Iter struct {
 	r  *Reader
 	in sstable.Iter
@@ -56,7 +56,7 @@ func (i *Iter) Value() []byte {
 // Error returns what ended the iteration early. Nil at an end.
 func (i *Iter) Error() error { return i.err }
 
-// Close ends the iteration and returns Error. Moves fail from then on. A second Close does nothing.
+// Close ends the iteration and returns Error. Later moves fail. A second Close does nothing.
 func (i *Iter) Close() error {
 	if i.closed {
 		return nil
@@ -81,12 +81,12 @@ func (i *Iter) First() bool { return i.usable() && i.forward(i.in.First(), false
 // Last moves to the last entry.
 func (i *Iter) Last() bool { return i.usable() && i.back(i.in.Last()) }
 
-// SeekGE moves to the first entry whose key is at or after key.
+// SeekGE moves to the first entry at or after key.
 func (i *Iter) SeekGE(key []byte) bool {
 	return i.usable() && i.forward(i.in.SeekGE(base.SearchKey(key, base.MaxSeqNum)), false)
 }
 
-// SeekLT moves to the last entry whose key is before key.
+// SeekLT moves to the last entry before key.
 func (i *Iter) SeekLT(key []byte) bool {
 	return i.usable() && i.back(i.in.SeekLT(base.SearchKey(key, base.MaxSeqNum)))
 }
@@ -157,9 +157,9 @@ func (i *Iter) show(newest base.Trailer, stored []byte) bool {
 // An Entry is a live key with its value.
 type Entry struct{ Key, Value []byte }
 
-// All returns an iterator over the file's live keys in ascending order. Slices are valid for
-// one step. An error ends the sequence and comes with a zero Entry; it matches ErrMergeOperand
-// at a key whose newest version is a merge operand.
+// All returns an iterator over the file's live keys in ascending order. Slices are valid for one
+// step. An error ends the sequence and comes with a zero Entry; it matches ErrMergeOperand at a key
+// with a merge operand as its newest version.
 func (r *Reader) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		it := r.NewIter(IterOptions{Sequential: true})

@@ -24,19 +24,19 @@ type WriterOptions struct {
 	// Prefix, if set, puts the prefixes of keys into the filter, so that a scan
 	// within one prefix can skip the file (Reader.MayContainPrefix).
 	Prefix filterpolicy.Prefix
-	// PrefixOnly keeps whole keys out of the filter: it is smaller where many keys
-	// share a prefix, and says "maybe" to every key whose prefix is there. A file
-	// with a key that has no prefix is then written without a filter.
+	// PrefixOnly keeps whole keys out of the filter: it is smaller if many keys share a
+	// prefix, and says "maybe" to every key with an existing prefix. A file with a key
+	// that has no prefix is then written without a filter.
 	PrefixOnly bool
-	// RangeFilter builds the file's range filter, which tells scans within bounds that the file
-	// has nothing for them (Reader.MayContainRange). By default there is none. Readers of
-	// earlier versions of this package pass over it.
+	// RangeFilter builds the file's range filter, which tells scans within bounds that the file has
+	// nothing for them (Reader.MayContainRange). By default there is none. Readers of earlier
+	// versions of this package skip it.
 	RangeFilter filterpolicy.RangePolicy
-	// IndexPartition is the size in bytes from which on the index is cut into
-	// leaves, which are read on demand and cached: 1 MiB by default. Leaves have about
-	// 16 KiB, or that size if it is less.
+	// An index of at least IndexPartition bytes is cut into leaves, which are read on
+	// demand and cached: 1 MiB by default. Leaves have about 16 KiB, or that size if it
+	// is less.
 	IndexPartition int
-	// Merger is the name of what combines merge operands, which only a store writes.
+	// Merger is the name of the merger of merge operands, which only a store writes.
 	Merger string
 	// ID is a number of the file that its checksums depend on, so that a block
 	// of another file in its place is noticed. Zero draws a random one.
@@ -62,9 +62,9 @@ type ReaderOptions struct {
 	// Filter, if it is a filterpolicy.Decoder, decodes filters of its name; those of the
 	// families of package filterpolicy are decoded without it.
 	Filter filterpolicy.Policy
-	// Prefix extracts prefixes for MayContainPrefix, and for lookups in files whose
-	// filter holds prefixes only. A file that was written with another extractor is
-	// not asked for prefixes.
+	// Prefix extracts prefixes for MayContainPrefix, and for lookups in files with
+	// filters of prefixes only. A file that was written with another extractor is not
+	// asked for prefixes.
 	Prefix filterpolicy.Prefix
 	// RangeFilter, if it is a filterpolicy.RangeDecoder, decodes range filters of its name; those
 	// of the families of package filterpolicy are decoded without it.
@@ -73,11 +73,11 @@ type ReaderOptions struct {
 	// memory, past the cache: faster, but a block is verified only when it is first
 	// read. It has no effect on platforms and files that cannot be mapped.
 	Map bool
-	// AnyExpansion admits every block that a writer of this package has ever written.
-	// Before writers avoided it, Zstd could store a block of more than a mebibyte in less than
-	// a 64th of its size, down to a ten thousandth for one byte repeated. Without
-	// AnyExpansion such a block counts as damaged, so that what a lookup allocates stays in
-	// proportion to the file, whoever wrote it.
+	// AnyExpansion admits every block that a writer of this package has ever written. Before
+	// writers avoided it, Zstd could store a block of more than a mebibyte in less than a 64th of
+	// its size, down to a ten thousandth for one byte repeated. Without AnyExpansion such a block
+	// counts as damaged, so that what a lookup allocates stays in proportion to the file, even a
+	// hostile one.
 	AnyExpansion bool
 	// SkipFilter leaves the filters on disk: no lookup asks them.
 	SkipFilter bool
@@ -94,7 +94,7 @@ func (o *ReaderOptions) internal() *sstable.ReaderOptions {
 
 // IterOptions are the settings of an Iter.
 type IterOptions struct {
-	// Sequential is for one pass over much of the file: it reads ahead in large
-	// pieces and leaves the cache as it is.
+	// Sequential is for one pass over much of the file: it prefetches in large pieces and
+	// leaves the cache as it is.
 	Sequential bool
 }

@@ -50,10 +50,10 @@ const (
 // ParseCompression returns the compression of a name: "none", "snappy", "zstd" or "default".
 func ParseCompression(name string) (Compression, error) { return sstable.ParseCompression(name) }
 
-// Properties describe what is in a file: Entries, of which Deletes, Merges, Expiring and Apart are some;
-// RangeDeletes; DataBlocks, and bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
-// FilterBytes, RangeFilterBytes); the Smallest and the Largest key, nil in a file without entries; and the
-// settings that it was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).
+// Properties describe what is in a file. They have Entries, of which Deletes, Merges, Expiring and Apart are some;
+// RangeDeletes; and DataBlocks. They have the bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
+// FilterBytes, RangeFilterBytes), and the Smallest and the Largest key, nil in a file without entries. And they have
+// the settings that the file was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).
 type Properties = sstable.Properties
 
 // A FileInfo has a file's Properties, its ID, its Size in bytes and that of its tail, TailSize:

@@ -85,7 +85,7 @@ func (r *Reader) live(key []byte, newest base.Trailer, stored []byte) (value []b
 	return nil, false, nil
 }
 
-// apart returns the error for a value that is elsewhere.
+// apart returns the error for a value in a blob file.
 func (r *Reader) apart(key, handle []byte) error {
 	h, err := blob.DecodeHandle(handle)
 	if err != nil {
@@ -94,14 +94,14 @@ func (r *Reader) apart(key, handle []byte) error {
 	return fmt.Errorf("%w: %s, key %q: %v", ErrValueApart, r.in.Name(), key, h)
 }
 
-// Verify reads the whole file, past the cache, and checks everything that a lookup
-// relies on: every checksum, the order of all keys, that every separator is right
-// for its block, that the filters admit every key and the hash tables lead to
-// it, and that the properties count what is there. Of filters that the reader cannot
-// decode, only the checksum is checked; prefixes are, if the reader has their extractor or
+// Verify reads the whole file, past the cache, and checks everything that a lookup relies
+// on. It checks every checksum, the order of all keys, and that every separator is right
+// for its block. It checks that the filters admit every key, that the hash tables lead to
+// it, and that the properties are right. If the reader cannot decode a filter, only its
+// checksum is checked. Prefixes are checked if the reader has their extractor or
 // filterpolicy.ParsePrefix makes it. It returns all faults it found, joined, up to a
-// bound; each matches ErrCorruption. If the file cannot be read, that ends the pass and is
-// returned alone: it is no fault of the file.
+// bound; each matches ErrCorruption. If the file cannot be read, that ends the pass and
+// is returned alone: it is no fault of the file.
 func (r *Reader) Verify() error { return r.in.Verify() }
 
 // Properties returns the file's properties. The caller must not change them.
@@ -121,9 +121,9 @@ func (r *Reader) FilterError() error { return r.in.FilterError() }
 // extractor.
 func (r *Reader) HasPrefixFilter() bool { return r.in.HasPrefixFilter() }
 
-// MayContainPrefix reports whether the file may hold keys with a prefix, of which
-// hash is filterpolicy.Hash. It is true for a file whose filter holds no prefixes
-// of the reader's extractor.
+// MayContainPrefix reports whether the file may hold keys with a prefix; hash is the
+// prefix's filterpolicy.Hash. It is true if the file's filter holds no prefixes of the
+// reader's extractor.
 func (r *Reader) MayContainPrefix(hash uint64) bool { return r.in.MayContainPrefix(hash) }
 
 // HasRangeFilter reports whether MayContainRange asks a filter.
@@ -138,8 +138,8 @@ func (r *Reader) RangeFilterError() error { return r.in.RangeFilterError() }
 // they say nothing. It reads nothing and allocates nothing.
 func (r *Reader) MayContainRange(lo, hi []byte) bool { return r.in.MayContainRange(lo, hi) }
 
-// PinnedBytes returns how many bytes of filters and of index the reader keeps in memory, beside
-// the blocks in its cache.
+// PinnedBytes returns how many bytes of filters and of index the reader has in memory, in addition
+// to the blocks in its cache.
 func (r *Reader) PinnedBytes() (filter, index int64) { return r.in.PinnedBytes() }
 
 // Close forgets the reader's cached blocks and closes the file. A second Close

@@ -38,9 +38,9 @@ func (w *Writer) Set(key, value []byte) error {
 	return w.in.Add(base.MakeKey(key, 0, base.KindSet), value)
 }
 
-// SetUntil is Set of a value that expires: from that moment on, in whole microseconds, the key is not there,
-// and what files below have under it stays hidden. A moment before 1970 has passed, as any other may have. The
-// zero Time is never, and one after the year 294,246 an error that matches ErrInvalidTTL.
+// SetUntil is Set of a value that expires: at and after that moment, in whole microseconds, the key is absent, and its
+// versions in files below stay hidden. The moment may have passed already. The zero Time is never, and one after the
+// year 294,246 is an error that matches ErrInvalidTTL.
 func (w *Writer) SetUntil(key, value []byte, expiry time.Time) error {
 	if expiry.IsZero() {
 		return w.Set(key, value)
@@ -66,7 +66,7 @@ func (w *Writer) DeleteRange(start, end []byte) error {
 	return w.in.AddTombstone(rangedel.Tombstone{Start: bytes.Clone(start), End: bytes.Clone(end)})
 }
 
-// Size returns about how many bytes the file has so far, the tail included.
+// Size returns about how many bytes the file has now, the tail included.
 func (w *Writer) Size() int64 { return w.in.Size() }
 
 // Finish writes what is left and the tail, and returns what the file is. It does
