@@ -79,7 +79,7 @@ func (m *Model) expect(f *filters, spared float64) (all counts) {
 		}
 		n := float64(c.Operations)
 		c.Blocks, c.Probes = c.Blocks/n, c.Probes/n
-		// Of keys of which one in some is there, others would have had other blocks.
+		// If one key in some is recorded, another sample would have other blocks.
 		drawn := max(0, seconds[kind]-all.squares[kind]*c.Blocks*c.Blocks) * (1 - 1/float64(m.oneIn))
 		c.Low, c.High = around(c.Blocks, math.Sqrt(variance[kind]+drawn)/n)
 		if kind == ofFound {

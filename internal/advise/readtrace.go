@@ -93,7 +93,7 @@ func (t *Trace) sort(keys []Key, lookups []Lookup) {
 	}
 }
 
-// byTime returns all in the order of time. What is of one moment stays in its order.
+// byTime returns all in the order of time. Items of one moment stay in their order.
 func byTime[T any](all []T, at func(*T) time.Duration) []T {
 	order := make([]int32, len(all))
 	for i := range order {

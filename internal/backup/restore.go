@@ -100,7 +100,7 @@ func (r *restore) admit() (err error) {
 	}
 	if r.state != (manifest.RestoreState{}) && !r.Published {
 		// The call before may have failed, or died, before the RESTORE file was durable, or the
-		// names of the files that it vouches for. What is in the files is.
+		// names of the files that it vouches for. The contents of the files are durable.
 		if err := r.FS.SyncDir(r.Dir); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (r *restore) run() (offset int64, err error) {
 	if r.Published {
 		return 0, err // nothing of it is left
 	}
-	// What failed may have been to note the offset: what was noted counts.
+	// Noting the offset may have failed: the noted one counts.
 	if noted, err := manifest.Restore(r.FS, r.Dir); err == nil {
 		r.state.Offset = noted.Offset // 0 if all is done, and may not be durable
 	}

@@ -74,11 +74,11 @@ func Corruptf(file string, offset int64, format string, args ...any) error {
 var ErrNotDurable = errors.New("siftkv: the write is visible, and not durable before the store takes writes again")
 
 // ErrContextEnded tells a caller inside the store that work was broken off because its
-// context ended. What an application sees is a ContextError.
+// context ended. An application sees a ContextError.
 var ErrContextEnded = errors.New("siftkv: the context has ended")
 
 // ContextError returns the error of what ended with its context, with its cause if that
-// says more. What was waited for, or broken off, stands before it.
+// says more. Its text begins with what, the interrupted work.
 func ContextError(ctx context.Context, what string) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {

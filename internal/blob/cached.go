@@ -14,7 +14,7 @@ import (
 // pushes something else out, so a value goes there when it is read for the second time, unless to read it is a request
 // to another machine. Passes over many values use AppendValue or spans, which leave the cache as it is.
 //
-// In the cache a value stands behind what proves that it is the handle's:
+// In the cache a value follows what proves that it is the handle's:
 //
 //	offset  u64  of the record
 //	key     u32  its length

@@ -12,8 +12,7 @@ import (
 
 // A Scanner reads the records of a file from front to back, in pieces of 256 KiB, or in parts of a vfs.PartReader, to
 // verify a file or to rebuild tables. A record's key is right when Next has returned true; its value is right if Value
-// returns it, or Check says so. Of a vfs.Rereader, what is damaged is read once again. It is not safe for concurrent
-// use.
+// returns it, or Check says so. Damaged bytes of a vfs.Rereader are read once again. It is not safe for concurrent use.
 type Scanner struct {
 	r       *Reader
 	end     int64 // records do not go on from here

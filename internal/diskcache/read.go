@@ -266,7 +266,7 @@ func (c *Cache) enqueue(w *pendingPage) {
 }
 
 // Add puts a whole object of the first size bytes of r into the cache. It waits for the writing: as much as fits into
-// the memory for it goes on in the background. What cannot be read of r is left out.
+// the memory for it goes on in the background. It leaves out what it cannot read of r.
 func (c *Cache) Add(object string, r io.ReaderAt, size int64) {
 	if c.idles() || len(object) > maxPageName {
 		return

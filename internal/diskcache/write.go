@@ -188,7 +188,7 @@ func (w *writer) leave() {
 
 // makeRoom evicts segments until a page of n bytes can be written, perhaps in a new segment.
 func (w *writer) makeRoom(n int64) error {
-	// What is written again of a segment has half of its size at most, and may need two new segments.
+	// At most half of a segment's size is written again, and that may need two new segments.
 	spare := w.most/2 + 3*(fileOverhead+segmentHeader+indexTrailer)
 	full := func() bool { return w.size+growth(n)+spare > w.c.o.Capacity }
 	if full() && len(w.stuck) > 0 {

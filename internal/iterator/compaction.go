@@ -12,12 +12,11 @@ import (
 // more.
 //
 // Open snapshots cut history into stripes: stripe 0 is what every snapshot sees, the last
-// one what only the present sees. Of the versions of a key that fall into one stripe only
-// the newest can ever be read. A tombstone hides older versions of its own stripe; in
-// stripe 0, and with nothing below, it hides nothing and goes itself. A value in stripe 0
-// with nothing below needs no sequence number any more: zero is shorter, and more entries
-// look alike. A value that has expired is a tombstone. For merge operands see
-// compaction_operands.go.
+// one what only the present sees. Only the newest of a key's versions in one stripe can
+// ever be read. A tombstone hides older versions of its own stripe; in stripe 0, and with
+// nothing below, it hides nothing and goes itself. A value in stripe 0 with nothing below
+// needs no sequence number any more: zero is shorter, and more entries look alike. A
+// value that has expired is a tombstone. For merge operands see compaction_operands.go.
 type Compaction struct {
 	CompactionOptions
 	in         *Merging
@@ -191,8 +190,8 @@ func (c *Compaction) keepVisible(stripe int) bool {
 }
 
 // newestOfStripes returns of each stripe the newest tombstone over each key: no reader
-// can tell the older ones. What it takes grows with the stripes that have tombstones, and
-// not with how many overlap.
+// sees the older ones. Its cost grows with the stripes that have tombstones, and not with
+// how many overlap.
 func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
 	if len(c.Snapshots) == 0 { // there is one stripe
 		if set, err := rangedel.FromFragments(rangedel.Newest(ts)); err == nil {

@@ -178,9 +178,9 @@ func (m *Merging) SeekLT(k base.InternalKey) bool {
 	return m.rebuild(true, func(it Iter) bool { return it.SeekLT(k) })
 }
 
-// Next moves to the next entry. The iterator must be on an entry and go forward:
-// after Last, SeekLT or Prev a seek comes first, since the sequences stand on the
-// other side of the entry.
+// Next moves to the next entry. The iterator must be on an entry and go forward: after
+// Last, SeekLT or Prev, seek first, since the sequences are on the other side of the
+// entry.
 func (m *Merging) Next() bool {
 	top := &m.heap[0]
 	if len(m.heap) > 1 || !top.iter.Next() {

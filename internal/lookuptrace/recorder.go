@@ -77,8 +77,8 @@ type shard struct {
 }
 
 // NewRecorder writes the header of a trace to w, and then lookups as they come. The
-// caller closes the recorder, and w after it. What is written to w was in memory for a
-// second at most.
+// caller closes the recorder, and w after it. Lookups are in memory for at most a second
+// before they are written.
 func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	start := time.Now()
 	h := Header{Version: version, ID: rand.Uint64(), Start: start, Keys: o.Keys, OneIn: max(1, o.OneIn)}

@@ -88,7 +88,7 @@ func keyPrefix(user []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// linkAt returns where, relative to a node, its link on a level stands.
+// linkAt returns the offset of a node's link on a level, relative to the node.
 func linkAt(level int) int {
 	if level == 0 {
 		return nextField
@@ -121,7 +121,7 @@ func (m *Memtable) keyLen(n node) uint64 {
 	return uint64(*(*uint32)(unsafe.Add(m.arena, int(n)+keyLenField)))
 }
 
-// tail returns where what comes after the key of a node stands.
+// tail returns the address of the fields after the key of a node.
 func (m *Memtable) tail(n node) unsafe.Pointer {
 	return unsafe.Add(m.arena, uint64(n)+keyField+keySize(m.keyLen(n)))
 }

@@ -182,7 +182,7 @@ func (m *Memtable) publish(first, last *[maxHeight]node) {
 	m.fillIndex(first[0])
 }
 
-// fillIndex enters the first keys in the index, which has one line: it says by itself that it is not all, or is all.
+// fillIndex enters the first keys in the index, which has one line: the line shows whether it has all keys.
 func (m *Memtable) fillIndex(n node) {
 	for entered := 0; n != nilNode && entered < lineSlots; n = m.next(n) {
 		if user := m.user(n); entered == 0 || !bytes.Equal(user, m.user(m.hint(n))) {

@@ -44,9 +44,9 @@ func (o LogOptions) withDefaults() LogOptions {
 // stopWriting is how many times MaxBuffered may wait for a put before Write waits too.
 const stopWriting = 4
 
-// Logs are a store's log files in a sequence. What is written to them is put in the order in which it was written,
-// whichever file it went to, so that what survives is all that was written before some moment. One put is under way at
-// a time; calls of Sync meanwhile share the next. It is safe for concurrent use.
+// Logs are a store's log files in a sequence. Bytes are put in the order in which they were written, across files. So
+// what survives is all that was written before some moment. One put is under way at a time; calls of Sync meanwhile
+// share the next. It is safe for concurrent use.
 //
 // Lists of files go the same way, and take along what is buffered. So the newest list and the bytes of logs behind it
 // are what was written before some moment, too.
@@ -180,7 +180,7 @@ func (l *Logs) fail(err error) {
 	l.buffer, l.buffered, l.durable = nil, 0, l.written
 }
 
-// schedule sees to it that what is buffered is put before long. The lock is held.
+// schedule arranges that what is buffered is put soon. The lock is held.
 func (l *Logs) schedule() {
 	switch {
 	case l.closed || l.putting || l.waking || l.buffered == 0:

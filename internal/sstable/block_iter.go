@@ -49,9 +49,9 @@ func (i *blockIter) load(offset int) bool {
 			after := valueAt + v
 			if after <= len(entries) && s <= i.keyLen {
 				if n := s + u; u > 0 && u <= 16 && offset+20 <= len(entries) && s+16 <= len(i.user) {
-					// Two words, whatever the length, are less than a call of memmove: what comes
-					// after the key is of no account. Another key than the one before has another
-					// length, or most often another last byte.
+					// Two words, for any length, cost less than a call of memmove: the bytes after
+					// the key do not matter. Another key than the one before has another length, or
+					// most often another last byte.
 					from, to := entries[offset+4:offset+20], i.user[s:s+16]
 					i.again = n == i.keyLen && from[u-1] == to[u-1] && bytes.Equal(from[:u], to[:u])
 					binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(from))

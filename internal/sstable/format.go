@@ -16,7 +16,7 @@ import (
 //	3  data blocks with fingerprints in their hash tables
 //	4  handles of values that are in blob files
 //
-// Of versions 1 and 2, which are no longer written, the hash tables are not used. A file without
+// Versions 1 and 2 are no longer written, and their hash tables are not used. A file without
 // handles is written in version 3, so that programs that know no more read it.
 const FormatVersion = 4
 

@@ -126,8 +126,8 @@ func (i *Iter) Key() base.InternalKey {
 // User returns the entry's user key, valid until the next move.
 func (i *Iter) User() []byte { return i.block.user[:i.block.keyLen:i.block.keyLen] }
 
-// Value returns the entry's value, valid until the next move; of one that is in a blob file, what
-// stands in its place (blob.HandleOf). It must not be changed.
+// Value returns the entry's value, valid until the next move; for a blob value, the entry's content
+// (blob.HandleOf). It must not be changed.
 func (i *Iter) Value() []byte { return i.block.value() }
 
 // Error returns what ended the iteration early, if anything did.

@@ -47,10 +47,10 @@ func (r *Reader) AskFilter(key []byte, hash uint64) FilterVerdict {
 	return Maybe
 }
 
-// Locate asks the index, and returns the number of the only block that may have l's
-// key. It reports false if there is none, as the key is after the last one, or if the
-// index could not be read (l.Err). What l has found in another file is forgotten. Filter is what
-// this one's filter said. Wait is called before a part of the index is read from a device (Probe.Wait).
+// Locate asks the index, and returns the number of the only block that may have l's key. It reports false if there is
+// none, as the key is after the last one, or if the index could not be read (l.Err). It drops what l has found in
+// another file. Filter is what this one's filter said. Wait is called before a part of the index is read from a device
+// (Probe.Wait).
 func (r *Reader) Locate(l *Lookup, filter FilterVerdict, wait func(begun bool)) (block int, ok bool) {
 	return r.locateFor(l, filter, nil, wait)
 }
@@ -65,8 +65,8 @@ func (r *Reader) locateFor(l *Lookup, filter FilterVerdict, memo *leafMemo, wait
 	return l.loc.block, ok
 }
 
-// LocateTogether is Locate for lookups that need the same part of the index: however many they are, and if the
-// cache does not keep it, that is read once. It reports of each whether there is a block for it.
+// LocateTogether is Locate for lookups that need the same part of the index: it reads that once, even if the cache does
+// not keep it. It reports of each whether there is a block for it.
 func (r *Reader) LocateTogether(lookups []*Lookup, filter FilterVerdict) []bool {
 	var memo leafMemo
 	located := make([]bool, len(lookups))

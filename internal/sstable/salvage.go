@@ -129,8 +129,8 @@ func (s *salvager) run(known uint64) error {
 	return nil
 }
 
-// identify finds the file's id: what the footer says if it checks out, what the
-// caller knows, or what stands in a damaged footer and several blocks confirm.
+// identify finds the file's id: that of the footer if it checks out, the caller's, or
+// that of a damaged footer if several blocks confirm it.
 func (s *salvager) identify(known uint64) error {
 	if len(s.data) >= footerSize {
 		raw := s.data[len(s.data)-footerSize:]
@@ -158,7 +158,7 @@ func (s *salvager) identify(known uint64) error {
 }
 
 // idVotes is how many blocks must confirm the id in a damaged footer: if the file was cut off,
-// bytes of entries stand there. Even a file without entries has an index and properties.
+// bytes of entries are there. Even a file without entries has an index and properties.
 const idVotes = 2
 
 // confirmed reports whether the file's blocks confirm an id.

@@ -129,8 +129,7 @@ func (s *salvager) parse(pos int, stored []byte, c Compression, follows bool) (b
 	return b, false
 }
 
-// formOfTail takes stored for what stands after the data, and is known by its form
-// alone.
+// formOfTail takes stored for a block after the data, which only its form identifies.
 func (b *foundBlock) formOfTail(stored []byte, seq base.SeqNum, dataEnd uint64) {
 	if set, err := decodeRangeDels(bytes.Clone(stored), seq); err == nil && !set.Empty() {
 		b.form, b.tombstones = tombstonesForm, set

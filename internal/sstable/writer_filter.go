@@ -36,7 +36,7 @@ func (w *Writer) addToFilter(user []byte) {
 func (w *Writer) writeFilter() {
 	data, ok := w.filter.Finish(nil)
 	if w.o.Filter.Name() != none.Name {
-		// Whether or not the builder declines: so is told what a rewrite would change.
+		// Also if the builder declines, so that it is known what a rewrite would change.
 		w.props.FilterPolicy = w.o.Filter.String()
 		if w.o.Prefix != nil {
 			w.props.FilterPrefix, w.props.PrefixOnly = w.o.Prefix.Name(), w.o.PrefixOnly

@@ -10,9 +10,9 @@
 // # The model
 //
 // Each worker writes keys of its own, and every operation leaves its number under one of them. So
-// the content of a worker's keys tells the last operation in the store, and must be the result of
-// exactly these: all that were acknowledged before, none that failed before, and the last one as a
-// whole. In addition, with times taken from a common counter (see verdict_test.go):
+// the content of a worker's keys tells the last operation in the store. It must be the result of
+// that operation as a whole, and of exactly those before it that were acknowledged. In addition,
+// with times taken from a common counter (see verdict_test.go):
 //
 //   - An operation that was acknowledged as durable is there: with Sync; or before a Flush,
 //     Compact, Checkpoint, Ingest or Close that succeeded began; or with NoSync, if only the

@@ -11,10 +11,10 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// What the file system does not let be read is not damaged: permissions, open files
-// that run out, a mount that went away say nothing of the bytes. So an error of the
-// file system ends a survey, whatever the packages that decode files make of it, and
-// damage is what was read and is wrong, or is not there.
+// A file that the file system cannot read is not damaged: missing permissions, too many
+// open files, or a lost mount say nothing of the bytes. So an error of the file system
+// ends a survey, even if a decoder reports it as something else. Damage is bytes that
+// were read and are wrong, or are missing.
 //
 // The exception is Options.ReadAround.
 

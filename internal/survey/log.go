@@ -260,8 +260,8 @@ func (l *Log) countWrites(data []byte) (n uint64, fault string) {
 }
 
 // Records calls visit with every record of a log that checks out, past damage too, and
-// fault with what is wrong in between. An error of either ends the walk, io.EOF as the end
-// of the log does. What is left over is an error that keeps the rest from being read.
+// fault with what is wrong in between. An error of either ends the walk, io.EOF as the
+// end of the log does. left is an error that keeps the rest from being read.
 func Records(r *wal.Reader, visit func(offset int64, record []byte) error, fault func(error) error) (left, err error) {
 	for {
 		record, broken := r.Next()

@@ -157,7 +157,7 @@ func (s *Store) readEdits(m *Manifest, r *wal.Reader) (damage []Damage, err erro
 	return damage, err
 }
 
-// logHeader is where the first record of a log stands.
+// logHeader is the offset of the first record of a log.
 const logHeader = 32
 
 // apply takes an edit in.

@@ -256,8 +256,8 @@ func Agree(said *manifest.Table, found *sstable.FileInfo) error {
 	return nil
 }
 
-// Describe makes the manifest's entry for a table that could be read. What the file does not
-// tell is taken from the present entry: the sequence number of an ingested file.
+// Describe makes the manifest's entry for a table that could be read. It takes the sequence number
+// of an ingested file, which the file does not tell, from the present entry.
 func (t *Table) Describe() manifest.Table {
 	d := tablemeta.Of(t.Num, t.Info, t.Tombstones)
 	if t.Listing != nil && t.Listing.Seq != 0 {

@@ -70,7 +70,7 @@ func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, [
 	return base.MakeKey(k.User, k.SeqNum(), kind), b.value, err
 }
 
-// nextBlob sees to it that a blob file is open which has room.
+// nextBlob makes sure that a blob file with room is open.
 func (w *Writer) nextBlob() error {
 	b := &w.blobs
 	if b.out != nil && w.Apart.TargetSize > 0 && b.out.Size() >= w.Apart.TargetSize {

@@ -64,8 +64,7 @@ func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 }
 
 // OpenUnfinished returns a blob file, to be read, that is being written and has its header: what is given to it later
-// can be read too, through what reader returns for the open file. Of what describes it only the number and the id are
-// known.
+// can be read too, through what reader returns for the open file. Only its number and its id are known.
 func OpenUnfinished(num uint64, c *BlobCache, reader func(vfs.ReadFile) vfs.ReadFile) (*Blob, error) {
 	name := c.Path(num)
 	f, err := c.OpenFile(name)

@@ -114,8 +114,8 @@ func (c *TableCache) displace(t *Table, r *sstable.Reader) bool {
 	return true
 }
 
-// load reads t's filters into the room that is there for them. What cannot be read now stays on
-// disk. The caller holds t.opening.
+// load reads t's filters into the room that is there for them. A filter that cannot be read now
+// stays on disk. The caller holds t.opening.
 func (c *TableCache) load(t *Table, r *sstable.Reader) {
 	with, err := r.WithFilters()
 	c.addFilters(-r.SkippedFilters())

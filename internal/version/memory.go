@@ -9,9 +9,9 @@ import (
 
 // A Memory is what the readers of one store, or of several, have together: the block cache, and
 // what filters and indexes pin. The block cache gives way to filters and indexes, up to half of the
-// limit for filters and a quarter for indexes. Of more filters, those are in memory that save
-// most (filters.go); of more indexes, those of the tables that are asked (readers.go), whichever
-// store they are of. It is safe for concurrent use.
+// limit for filters and a quarter for indexes. If there are more filters, those that save most are
+// in memory (filters.go); if there are more indexes, those of the tables in use (readers.go), of
+// any store. It is safe for concurrent use.
 type Memory struct {
 	Cache     *cache.Cache
 	CacheSize int64
@@ -35,7 +35,7 @@ func NewMemory(limit, cacheSize int64) *Memory {
 	return m
 }
 
-// SetLimit changes the limit. What is too much by then goes as readers come and go.
+// SetLimit changes the limit. The excess goes as readers come and go.
 func (m *Memory) SetLimit(limit int64) {
 	m.limit.Store(limit)
 	m.resize()

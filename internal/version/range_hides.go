@@ -6,9 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// How much of blob files the values take that range tombstones hide is not known before tables
-// are merged. What is known is which older tables they reach over: those that they cover count whole, and
-// those at their ends half.
+// The blob file bytes of values under range tombstones are not known before tables are merged. But it is known which
+// older tables the tombstones overlap: those that they cover count whole, and those at their ends half.
 
 // mostFragments is how many tombstones of a table are looked at one by one. More count as one, over all
 // that the table spans.

@@ -8,8 +8,8 @@ import (
 	"github.com/siftkv/siftkv/blockindex"
 )
 
-// A treeEdit changes a run, of which it makes nodes. Whatever it is given, tables that are
-// not in order become an error before anything is searched for among them.
+// A treeEdit changes a run and makes its new nodes. Tables that are not in order become
+// an error before it searches among them.
 type treeEdit struct {
 	level int
 	most  int // parts of a node

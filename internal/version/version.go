@@ -153,9 +153,8 @@ func (a *edit) runs(n int, l *Level) error {
 // the result.
 func (v *Version) Level0() []*Table { return v.Levels[0].Tables() }
 
-// NumRuns returns the number of sorted runs of a level. That is what a lookup may have to ask,
-// and what everything that counts level 0 counts: a flush is one run, however many tables it
-// has written.
+// NumRuns returns the number of sorted runs of a level. A lookup may have to ask each of them. All
+// counts of level 0 are of runs: a flush is one run, with any number of tables.
 func (v *Version) NumRuns(n int) int { return len(v.Levels[n].Runs) }
 
 // Below returns the runs below level 0, in the order of Runs.

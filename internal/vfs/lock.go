@@ -46,8 +46,8 @@ func (e *LockedError) Error() string {
 // Unwrap makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Unwrap() error { return ErrLocked }
 
-// A fileLock is a lock held on an open file. An exclusive holder's process id
-// stands in the file as decimal digits and a newline, for others to report.
+// A fileLock is a lock held on an open file. An exclusive holder's process id is in the
+// file as decimal digits and a newline, for others to report.
 type fileLock struct {
 	f      *os.File // nil: a shared lock that there was no need to take
 	mode   LockMode

@@ -30,10 +30,10 @@ func newReadFile(f *os.File) (ReadFile, error) {
 // collector cannot stop the world.
 const untold = 64 << 10
 
-// ReadNow implements NowReader by preadv2 with RWF_NOWAIT. As it does not wait, the scheduler
-// is not told of the call: of a Get that reads a block, telling it would be a
-// twentieth. It is told of calls that copy much: while 64 MiB were read again and again, the collector took 20 ms
-// to stop the world, and 0.1 ms if it was told. What is not in memory the system starts to read.
+// ReadNow implements NowReader by preadv2 with RWF_NOWAIT. As it does not wait, the scheduler is not told of the call:
+// of a Get that reads a block, telling it would be a twentieth. It is told of calls that copy much: while 64 MiB were
+// read again and again, the collector took 20 ms to stop the world, and 0.1 ms if it was told. The system starts to
+// read bytes that are not in memory.
 func (r osReadFile) ReadNow(p []byte, off int64) NowRead {
 	if len(p) == 0 || off < 0 || r.never.Load() {
 		return NowUnable

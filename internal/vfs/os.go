@@ -15,8 +15,8 @@ const DefaultMode fs.FileMode = 0o600
 // which name the operation and the path.
 var OS = OSWithMode(DefaultMode)
 
-// OSWithMode is OS with the mode of files that are made, before the umask. Directories have x
-// where it has r. What is there already keeps its mode.
+// OSWithMode is OS with the mode of files that are made, before the umask. Directories have x where
+// it has r. Existing files keep their mode.
 func OSWithMode(mode fs.FileMode) FS {
 	const r, toX = 0o444, 2
 	return osFS{file: mode, dir: mode | mode&r>>toX}

@@ -17,8 +17,7 @@ import (
 //	24  checksum  u32      CRC-32C of bytes 0..23, at place (0, 0)
 //	28  zero      u32
 //
-// This header keeps its layout in all versions, so that a log of a newer version
-// is told from a damaged one.
+// This header keeps its layout in all versions, so that a log of a newer version is not taken for a damaged one.
 //
 // The file is divided into blocks of 32 KiB; the header is in the first. After
 // the header comes a sequence of fragments:

@@ -125,9 +125,9 @@ func (r *Reader) lookAhead() error {
 	return nil
 }
 
-// resync returns where the next fragment begins, if there is none at off: the
-// next place in the block where one stands, or else the next block. The length
-// field is no guide, since it may be what is damaged.
+// resync returns where the next fragment begins, if there is none at off: the next place
+// in the block with one, or else the next block. The length field is no guide, since it
+// may be what is damaged.
 func (r *Reader) resync(off int64) (int64, error) {
 	b, err := r.load(off)
 	if err != nil {

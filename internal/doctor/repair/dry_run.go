@@ -3,7 +3,7 @@ package repair
 import "github.com/siftkv/siftkv/internal/vfs"
 
 // A dry run writes what a repair writes, so that its report says the same. Tables that are read again are in memory
-// meanwhile. Of blob files, and of tables that take their final places, it needs to know only what they would be.
+// meanwhile. It drops the bytes of blob files, and of tables in their final places.
 
 // An unreadFS is a file system that drops the bytes of new files.
 type unreadFS struct{ vfs.FS }

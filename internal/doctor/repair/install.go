@@ -87,8 +87,8 @@ func comesAndGoes(name string) bool {
 var staysInPlace = []manifest.FileKind{manifest.FileUnknown, manifest.FileTemp, manifest.FileOptions,
 	manifest.FileBallast}
 
-// setAside gives a second name, in lost, to every original that the repaired store
-// does without, and returns their names.
+// setAside gives a second name, in lost, to every original that the repaired store does
+// not use, and returns their names.
 func (r *repairer) setAside(names []string) ([]string, error) {
 	var aside []string
 	blobs := r.referred()
@@ -190,9 +190,8 @@ func (r *repairer) writeManifest() error {
 	return m.Close()
 }
 
-// keepIfInForce sees to it that nothing is removed which a manifest names that could
-// not be put in force for certain, but may be. One that CURRENT does not name never
-// will be.
+// keepIfInForce keeps the files of a manifest that may be in force, although putting it
+// in force has failed. A manifest that CURRENT does not name never will be.
 func (r *repairer) keepIfInForce(num uint64) {
 	switch current, err := manifest.Current(r.to, r.target); {
 	case err == nil && current != num, errors.Is(err, base.ErrCorruption), errors.Is(err, fs.ErrNotExist):

@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// What a key of which a value is lost shows then.
+// What a key with a lost value shows afterwards.
 const (
 	// ShowsNothing: the key is not there. A tombstone hides what it had before.
 	ShowsNothing = "nothing"

@@ -144,8 +144,8 @@ func (o *outDir) unlock() (err error) {
 	return err
 }
 
-// abort removes everything, unless the repaired store is in force. What stays because
-// it cannot be removed is known by the mark, which goes last.
+// abort removes everything, unless the repaired store is in force. If some files cannot
+// be removed, the mark tells, which goes last.
 func (o *outDir) abort() {
 	if names, err := o.fs.List(o.dir); err == nil && o.ours {
 		o.clear(names)

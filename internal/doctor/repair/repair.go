@@ -21,14 +21,14 @@ import (
 
 // Options are the settings of a repair. The zero value repairs in place.
 type Options struct {
-	// DryRun finds out what a repair would do and lose, and writes nothing. Tables
-	// that would be salvaged are held in memory meanwhile.
+	// DryRun finds out what a repair would do and lose, and writes nothing. Tables that
+	// would be salvaged are in memory meanwhile.
 	DryRun bool
-	// Out is a directory, not there or empty, that gets the repaired store. The
-	// original is left as it is; whole tables are linked where that is possible. After
-	// an error the directory is as before. What a repair that was killed has left there
-	// is removed by the next. Pieces of files that the device cannot read count as damaged;
-	// a repair in place refuses them, and any other file that it may not read.
+	// Out is a directory, not there or empty, that gets the repaired store. The original is left as
+	// it is; whole tables are linked where that is possible. After an error the directory is as
+	// before. The next repair removes what a killed one has left there. Pieces of files that the
+	// device cannot read count as damaged; a repair in place refuses them, and any other file that
+	// it may not read.
 	Out string
 	// From, if set, has the damaged store's directory as it was at one moment, in place of the operating system's
 	// file system. There must be an Out, unless this is a dry run.

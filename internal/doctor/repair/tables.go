@@ -137,7 +137,7 @@ func (r *repairer) salvage(t *survey.Table) error {
 }
 
 // sizeWithin returns how many bytes of a table's file are the table's: those that it had, if the file has more now and
-// no footer at its end. What is salvaged is held in memory, and foreign bytes behind a table have no bound.
+// no footer at its end. Salvaging needs the file in memory, and foreign bytes after a table have no bound.
 func sizeWithin(f vfs.ReadFile, t *survey.Table) int64 {
 	if t.Listing == nil || t.Listing.Size >= t.Size || sstable.ReadID(onlyReader{f}, t.Size) != 0 {
 		return t.Size
