@@ -97,7 +97,7 @@ func newModel(s *Store, t *Trace, p Prices, most int) *Model {
 }
 
 // limit chooses how much is replayed. steps is the number of steps of all lookups of the trace, and paths that of their
-// distinct keys. A replay should have at most most touches.
+// distinct keys. A replay should have no more touches than "most".
 func (m *Model) limit(steps, paths, most int) {
 	scanned := 0
 	for i := range m.trace.Scans {

@@ -128,7 +128,7 @@ const (
 	// maxGroupBytes bounds a group, so that the first of its writers does not wait for
 	// much data of others.
 	maxGroupBytes = 4 << 20
-	// The writers of a group of at least ParallelBytes apply their own batches: below it,
+	// ParallelBytes is the size of a group from which its writers apply their own batches: below it,
 	// waking them costs more than it gains.
 	ParallelBytes = 32 << 10
 	// bufferedDelay is how long a Buffered write may stay in the process.

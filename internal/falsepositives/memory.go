@@ -54,7 +54,7 @@ func New(bytes int64) *Memory {
 	return &Memory{sets: uint64(max(bytes/(SlotBytes*ways), 1))}
 }
 
-// Most returns the most that a Memory made with bytes bytes ever takes, its keys included.
+// Most returns the most that a Memory of a size ever takes, its keys included, in bytes.
 func Most(bytes int64) int64 { return int64(New(bytes).sets) * ways * (SlotBytes + FactBytes) }
 
 // Len returns how many facts are remembered.

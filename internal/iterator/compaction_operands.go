@@ -139,7 +139,7 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 	return true
 }
 
-// CompactionOptions.ReadApart returns ErrStaysApart for a value that operands must not be combined with.
+// ErrStaysApart is what CompactionOptions.ReadApart returns for a value that operands must not be combined with.
 var ErrStaysApart = errors.New("siftkv: the value stays in its blob file")
 
 // addApart ends the chain with a value that is read for it. It reports false if that fails, or there is

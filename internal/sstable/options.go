@@ -79,7 +79,7 @@ type ReaderOptions struct {
 	Cache *cache.Cache
 	// Owner counts the reader's blocks in the Cache; nil: they are not counted.
 	Owner *cache.Owner
-	// Room, if it is not nil, is called before filters of bytes bytes are loaded. If it returns
+	// Room, if it is not nil, is called before filters of a size are loaded. If it returns
 	// false, they stay on disk, where WithFilters finds them.
 	Room func(bytes int64) bool
 	// Seq, if not zero, is the sequence number of every entry and range tombstone:

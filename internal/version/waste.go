@@ -38,7 +38,7 @@ func (t *Table) expired(now uint64) uint64 {
 	return t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
 }
 
-// mostlyWaste is MostlyWaste of tables with these sums and expired expired entries.
+// mostlyWaste is MostlyWaste of tables with these sums, of whose entries a number have expired.
 func (s *Sums) mostlyWaste(expired uint64, level int) bool {
 	waste := expired
 	if level > 0 {
