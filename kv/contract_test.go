@@ -19,24 +19,24 @@ import (
 // that hold it. A sentence that changes asks for another look at them.
 var contracts = map[string]map[string][]string{
 	"Close": {
-		"Close makes all writes durable, ends background work and gives everything back.": {
+		"Close makes all writes durable, ends background work and releases everything.": {
 			"TestAClosedStoreMissesNothing", "TestAClosedStoreThatLostPowerOpensInEveryMode", "TestALeakIsFound",
 			"TestConcurrentUse"},
-		"It waits for writes in progress, and for flushes and compactions to notice: what is in no table yet " +
-			"is in the log.": {
+		"It waits for writes in progress, and for flushes and compactions to notice: the log has what no table " +
+			"has yet.": {
 			"TestCloseDuringFlush", "TestCloseWaitsForAnIngest", "TestFlushBesideClose", "TestCloseEndsWaits"},
-		"A store that has failed tries once more to write down what it holds in memory alone; if that does " +
-			"not work, the error says so.": {
+		"A store that has failed tries once more to write what it holds in memory alone; if that does not " +
+			"work, the error says so.": {
 			"TestCloseResumesAStoreIfItCan", "TestCloseReturnsWhyAStoreCouldNotResume",
 			"TestCloseReportsWhatAFailedSyncOfARotatedLogLost"},
-		"So it does, matching ErrDirectoryMoved, if the store was safely written to a directory that has another " +
+		"The error matches ErrDirectoryMoved if the store was safely written to a directory that has another " +
 			"name by now.": {"TestCloseOfAMovedDirectory", "TestABackupIsRestoredBelowAStore"},
 		"Iterators, snapshots, transactions and readers of values that are still open stay safe to use and " +
-			"return ErrClosed; the error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or " +
-			"ErrReadersOpen, and says where each was opened if Options.TraceOpens is set.": {
-			"TestAReaderOfAValueOutlivesItsStore",
-			"TestOpenHandlesAreCountedAtClose", "TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed",
-			"TestTheLastReaderClosesTheTables"},
+			"return ErrClosed.": {"TestAReaderOfAValueOutlivesItsStore", "TestTheLastReaderClosesTheTables"},
+		"The error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or ErrReadersOpen.": {
+			"TestOpenHandlesAreCountedAtClose"},
+		"It says where each was opened if Options.TraceOpens is set.": {
+			"TestLeakedIteratorsAreNamed", "TestLeakedTransactionsAreNamed"},
 		"A second Close waits for the first, and returns what that returned.": {"TestASecondCloseWaitsForTheFirst"},
 	},
 	"Compact": {
@@ -56,13 +56,15 @@ var contracts = map[string]map[string][]string{
 			"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
 	},
 	"Ingest": {
-		"Ingest takes sorted files into the store: all of their writes take effect at one moment, as those " +
-			"of a batch do, and are later than every write before the call.": {
-			"TestIngest", "TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
-		"The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange: merge operands " +
-			"are refused with ErrNotIngestible, and so are tables of a store whose values lie apart.": {
-			"TestIngestRefuses", "TestIngestOfExpiringValues", "TestTablesWithHandlesAreNotIngested"},
-		"Values of any size are in the files, and go apart when a compaction rewrites them.": {
+		"Ingest takes sorted files into the store.": {"TestIngest"},
+		"All of their writes take effect at one moment, as those of a batch do, and are later than every write " +
+			"before the call.": {
+			"TestIngestIsSeenAtOnce", "TestWritesJustBeforeAnIngest", "TestModelWithIngest"},
+		"The files were written by [sstable.Writer] with Set, SetUntil, Delete and DeleteRange.": {
+			"TestIngest", "TestIngestOfExpiringValues"},
+		"Merge operands are refused with ErrNotIngestible, and so are tables of a store that refer to blob files.": {
+			"TestIngestRefuses", "TestTablesWithHandlesAreNotIngested"},
+		"Values of any size are in the files; large ones go to blob files when a compaction rewrites them.": {
 			"TestIngestedValuesGoApartWhenTheyAreRewritten"},
 		"The files may come in any order, and must not overlap each other.": {
 			"TestIngestRefuses", "TestIngest"},
