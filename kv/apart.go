@@ -161,27 +161,9 @@ func (d *DB) openApart(v *version.Version, files int) func(key []byte, h blob.Ha
 	}
 }
 
-// Sizes of a blob file at which the next is begun. A store then has some sixty files, so that blob GC can choose the
-// emptiest, and a large store has at most thousands.
-const (
-	smallestBlob = 4 << 20
-	blobSize     = 64 << 20
-	fewBlobs     = 64
-	manyBlobs    = 2048
-)
-
-// blobSizeFor returns the size of new blob files.
-func (d *DB) blobSizeFor(v *version.Version) int64 {
-	if d.opts.blobSize > 0 {
-		return d.opts.blobSize
-	}
-	live := int64(v.BlobTotals().LiveBytes)
-	return max(min(max(live/fewBlobs, smallestBlob), blobSize), live/manyBlobs)
-}
-
 // separation says which values go into blob files in a flush or compaction to a level.
 func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
-	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.blobSizeFor(v),
+	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.opts.compaction().NewBlobSize(v),
 		Compression: d.opts.LevelCompression[level],
 		ID:          func(num uint64) uint64 { return d.blobID(v, num) }}
 }

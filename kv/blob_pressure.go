@@ -17,7 +17,7 @@ func (d *DB) blobPressure() float64 {
 		return 0
 	}
 	s := d.blobSpace(d.current)
-	over := s.over()
+	over := s.Over()
 	for _, m := range d.imms {
 		over += float64(m.Size())
 	}
@@ -26,7 +26,7 @@ func (d *DB) blobPressure() float64 {
 			over += float64(b.Size) // no more than a memtable's, while a stream may have any length
 		}
 	}
-	room := max(s.batch, 2*float64(d.opts.MemtableSize))
+	room := max(s.Batch, 2*float64(d.opts.MemtableSize))
 	return max(over-room/2, 0) / (room / 2)
 }
 

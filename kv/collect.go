@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -18,52 +19,38 @@ import (
 // after the choice copy what they meet. One that began before passes handles on: when no table is left that is
 // known to refer to a victim, all are looked at once more.
 
-// A collection is what d.mu guards about the collection of blob files.
-type collection struct {
-	victims map[uint64]bool  // of the batch; never changed, as compactions have it
-	waiting []*version.Table // that refer to victims, as far as that is known, by run and in key order
-	aside   map[uint64]bool  // files that could not be read, and are left alone
-}
-
-// collectAtOnce is how many blob files' worth of records a collection copies at once: so much that few files are
-// smaller because it ends, and so little that others do not wait for long.
-const collectAtOnce = 4
-
 // pickCollection returns the next step of a batch, and begins one if that is due; nil if there is nothing to do now.
 // The caller holds d.mu.
-func (d *DB) pickCollection(v *version.Version, s *blobSpace) *compaction {
-	b := &d.compactions.collection
+func (d *DB) pickCollection(v *version.Version, s *compaction.BlobSpace) *runningCompaction {
+	b := &d.compactions.GC
 	for range 2 {
 		c, waits := d.nextCollection(v)
 		if c != nil || waits {
 			return c
 		}
 		victims := d.victimsLeft(v)
-		if len(victims) == 0 && s.collects() {
+		if len(victims) == 0 && s.NeedsGC() {
 			if victims = d.chooseVictims(v, s, false); len(victims) == 0 {
 				victims = d.chooseVictims(v, s, true)
 			}
 		}
-		b.victims, b.waiting = victims, nil
+		b.Candidates, b.Waiting = victims, nil
 		if len(victims) == 0 {
-			b.victims = nil
+			b.Candidates = nil
 			return nil
 		}
-		if b.waiting = v.ReferringTo(victims); len(b.waiting) == 0 {
-			b.victims = nil
+		if b.Waiting = v.ReferringTo(victims); len(b.Waiting) == 0 {
+			b.Candidates = nil
 			return nil
 		}
 	}
 	return nil
 }
 
-// collecting reports whether a batch has begun.
-func (d *DB) collecting() bool { return len(d.compactions.collection.victims) > 0 }
-
 // victimsLeft returns the victims that are still there, and can be read.
 func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
-	stuck, left := d.stuckBlobs(v), map[uint64]bool{}
-	for num := range d.compactions.collection.victims {
+	stuck, left := d.compactions.StuckBlobs(v), map[uint64]bool{}
+	for num := range d.compactions.GC.Candidates {
 		if v.Blob(num) != nil && !stuck[num] {
 			left[num] = true
 		}
@@ -76,8 +63,8 @@ func (d *DB) victimsLeft(v *version.Version) map[uint64]bool {
 // 0, which goes down before, are only taken on demand: of a log's values commits may have overwritten all but a few,
 // and level 0 may stay as it is for long. If the disk has no room to copy what is live in them, they are fewer. It
 // takes O(n log n), with n files.
-func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[uint64]bool {
-	left := d.stuckBlobs(v)
+func (d *DB) chooseVictims(v *version.Version, s *compaction.BlobSpace, ofLevel0 bool) map[uint64]bool {
+	left := d.compactions.StuckBlobs(v)
 	if left == nil {
 		left = map[uint64]bool{}
 	}
@@ -88,7 +75,7 @@ func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[
 			}
 		}
 	}
-	average := s.live / (s.live + s.garbage)
+	average := s.Live / (s.Live + s.Garbage)
 	var files []*version.LiveBlob
 	for b := range v.Blobs() {
 		if b.Garbage() > 0 && !left[b.Num] && fullness(b) <= average {
@@ -96,10 +83,10 @@ func (d *DB) chooseVictims(v *version.Version, s *blobSpace, ofLevel0 bool) map[
 		}
 	}
 	victims, freed := map[uint64]bool{}, 0.0
-	room := d.space.free.Load() - d.spaceWanted(v) + 2*d.blobSizeFor(v)
+	room := d.space.free.Load() - d.opts.compaction().SpaceWanted(v) + 2*d.opts.compaction().NewBlobSize(v)
 	for _, b := range emptiestFirst(files) {
 		room -= int64(b.LiveBytes)
-		if freed >= s.over()+s.batch || room < 0 && len(victims) > 0 {
+		if freed >= s.Over()+s.Batch || room < 0 && len(victims) > 0 {
 			break
 		}
 		victims[b.Num] = true
@@ -122,16 +109,16 @@ func emptiestFirst(files []*version.LiveBlob) []*version.LiveBlob {
 }
 
 // nextCollection returns the next step of the batch. It reports whether there is one that has to wait.
-func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
-	b := &d.compactions.collection
-	b.waiting = slices.DeleteFunc(b.waiting, func(t *version.Table) bool {
+func (d *DB) nextCollection(v *version.Version) (c *runningCompaction, waits bool) {
+	b := &d.compactions.GC
+	b.Waiting = slices.DeleteFunc(b.Waiting, func(t *version.Table) bool {
 		_, there := v.RunOf(t)
 		return !there || t.Quarantined
 	})
-	for at := 0; at < len(b.waiting); {
-		tables := d.collectedAtOnce(v, b.waiting[at:])
+	for at := 0; at < len(b.Waiting); {
+		tables := d.collectedAtOnce(v, b.Waiting[at:])
 		if len(tables) > 0 {
-			if c = d.collectWithAbove(v, tables, len(tables) == len(b.waiting)); c != nil && !d.conflicts(c) {
+			if c = d.collectWithAbove(v, tables, len(tables) == len(b.Waiting)); c != nil && !d.conflicts(c) {
 				return c, false
 			}
 			if c = collect(v, tables); !d.conflicts(c) {
@@ -140,7 +127,7 @@ func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
 		}
 		at += max(len(tables), 1)
 	}
-	return nil, len(b.waiting) > 0
+	return nil, len(b.Waiting) > 0
 }
 
 // collectedAtOnce returns the first of some tables that a step takes: neighbours among them of one run; in level 0,
@@ -148,19 +135,19 @@ func (d *DB) nextCollection(v *version.Version) (c *compaction, waits bool) {
 // compacted.
 func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*version.Table {
 	run, _ := v.RunOf(tables[0])
-	most, size := uint64(collectAtOnce*d.blobSizeFor(v)), uint64(0)
-	if d.shortOfSpace(v) {
+	most, size := uint64(compaction.BlobFilesAtOnce*d.opts.compaction().NewBlobSize(v)), uint64(0)
+	if d.compactionInput(v).ShortOfSpace() {
 		most = 0
 	}
-	bytes := int64(0)
+	bytes, maxBytes := int64(0), d.opts.compaction().MaxGCTables(v)
 	for n, t := range tables {
 		id, _ := v.RunOf(t)
 		bytes += t.Size
-		if id != run || t.Compacting || n > 0 && run.Level > 0 && (size >= most || bytes > d.mostCollected(v)) {
+		if id != run || t.Compacting || n > 0 && run.Level > 0 && (size >= most || bytes > maxBytes) {
 			return tables[:n]
 		}
 		for _, r := range t.Blobs {
-			if d.compactions.collection.victims[r.Num] {
+			if d.compactions.GC.Candidates[r.Num] {
 				size += r.Bytes
 			}
 		}
@@ -168,16 +155,10 @@ func (d *DB) collectedAtOnce(v *version.Version, tables []*version.Table) []*ver
 	return tables
 }
 
-// mostCollected is how many bytes of tables a step of a collection takes, if there is more than one: where most values
-// are in tables, each of these may refer to little of a victim.
-func (d *DB) mostCollected(v *version.Version) int64 {
-	return max(collectAtOnce*d.blobSizeFor(v), 8*d.opts.TargetFileSize)
-}
-
 // collect returns a compaction that rewrites tables of a run in their place, in key order.
-func collect(v *version.Version, tables []*version.Table) *compaction {
+func collect(v *version.Version, tables []*version.Table) *runningCompaction {
 	id, _ := v.RunOf(tables[0])
-	c := &compaction{reason: reasonGarbage, level: id.Level, output: id.Level, collects: true}
+	c := &runningCompaction{reason: reasonGarbage, level: id.Level, output: id.Level, collects: true}
 	runs := v.Levels[id.Level].Runs
 	run := runs[slices.IndexFunc(runs, func(r *version.Run) bool { return r.Num == id.Run })]
 	if id.Level == 0 {
@@ -191,7 +172,7 @@ func collect(v *version.Version, tables []*version.Table) *compaction {
 }
 
 // noteGaps notes where tables of the output's run are between inputs: new tables end there.
-func (c *compaction) noteGaps(run *version.Run) {
+func (c *runningCompaction) noteGaps(run *version.Run) {
 	inputs := map[*version.Table]bool{}
 	for _, t := range c.inputs[run.Level] {
 		inputs[t] = true
@@ -208,10 +189,11 @@ func (c *compaction) noteGaps(run *version.Run) {
 // the next level above that has tables: what those hide is dropped then, and not copied. Level 0 comes in as a whole,
 // so only if these are all tables that there are to rewrite. It returns nil if there is nothing above, or too much of
 // what lies between them would come in.
-func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *compaction {
+func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all bool) *runningCompaction {
 	id, _ := v.RunOf(tables[0])
 	last := &v.Levels[lastLevel]
-	if d.opts.Compaction != Leveled || id.Level < lastLevel || len(last.Runs) != 1 || d.shortOfSpace(v) {
+	if d.opts.Compaction != Leveled || id.Level < lastLevel || len(last.Runs) != 1 ||
+		d.compactionInput(v).ShortOfSpace() {
 		return nil
 	}
 	c := collect(v, tables)
@@ -241,7 +223,7 @@ func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all b
 			c.inputs[lastLevel] = append(c.inputs[lastLevel], t)
 		}
 	}
-	if version.SizeOf(c.tables()) > 2*d.mostCollected(v) {
+	if version.SizeOf(c.tables()) > 2*d.opts.compaction().MaxGCTables(v) {
 		return nil
 	}
 	c.gaps = nil
@@ -250,7 +232,7 @@ func (d *DB) collectWithAbove(v *version.Version, tables []*version.Table, all b
 }
 
 // separationOf says which values of a compaction go into blob files, and which come from others.
-func (d *DB) separationOf(c *compaction) tablemeta.Separation {
+func (d *DB) separationOf(c *runningCompaction) tablemeta.Separation {
 	s := d.separation(c.version, c.output)
 	s.Victims, s.Open = c.victims, d.openApart(c.version, len(c.victims))
 	return s
@@ -258,13 +240,13 @@ func (d *DB) separationOf(c *compaction) tablemeta.Separation {
 
 // leaveAlone keeps a blob file from being collected, since it cannot be read.
 func (d *DB) leaveAlone(num uint64, cause error) {
-	b := &d.compactions.collection
+	b := &d.compactions.GC
 	d.mu.Lock()
-	known := b.aside[num]
-	if b.aside == nil {
-		b.aside = map[uint64]bool{}
+	known := b.Excluded[num]
+	if b.Excluded == nil {
+		b.Excluded = map[uint64]bool{}
 	}
-	b.aside[num] = true
+	b.Excluded[num] = true
 	d.mu.Unlock()
 	if known {
 		return
@@ -276,11 +258,11 @@ func (d *DB) leaveAlone(num uint64, cause error) {
 // setAside leaves a blob file alone that could not be read: for good if it is damaged or gone, or else for a while.
 func (d *DB) setAside(e *tablemeta.VictimError, forGood bool) {
 	d.leaveAlone(e.Num, e.Cause)
-	b := &d.compactions.collection
+	b := &d.compactions.GC
 	d.mu.Lock()
-	b.victims, b.waiting = d.victimsLeft(d.current), nil
+	b.Candidates, b.Waiting = d.victimsLeft(d.current), nil
 	d.mu.Unlock()
 	if !forGood {
-		d.afterLongestWait(func() { delete(b.aside, e.Num) })
+		d.afterLongestWait(func() { delete(b.Excluded, e.Num) })
 	}
 }

@@ -19,7 +19,7 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		overwrite(t, db, m, rng, 600, 200)
 		db.settle()
 		ctx := context.Background()
-		c, err := db.beginManual(ctx, func() *compaction { return db.pickRange(db.current, nil, nil, nil) })
+		c, err := db.beginManual(ctx, func() *runningCompaction { return db.pickRange(db.current, nil, nil, nil) })
 		require.NoError(t, err)
 		require.NotNil(t, c)
 		slows := func() (bool, bool) {
@@ -68,7 +68,7 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	db.waitForBackground()
 	require.True(t, db.room.Load() != nil, "nothing runs that writers could wait for")
 	ctx := context.Background()
-	c, err := db.beginManual(ctx, func() *compaction { return db.pickRange(db.current, nil, nil, nil) })
+	c, err := db.beginManual(ctx, func() *runningCompaction { return db.pickRange(db.current, nil, nil, nil) })
 	require.NoError(t, err)
 	require.True(t, db.room.Load() == nil)
 	db.reschedule(func() { db.end(c) })
@@ -95,10 +95,10 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 			tables += s.current.Levels[n].Bytes
 		}
 		s.mu.Unlock()
-		require.Greater(t, space.garbage, space.needed/8, "there is much to copy")
+		require.Greater(t, space.Garbage, space.Needed/8, "there is much to copy")
 		before := disk.measure()
 		require.NoError(t, s.Compact(nil, nil))
-		batch := int64(max(space.batch, float64(tables)))
+		batch := int64(max(space.Batch, float64(tables)))
 		require.LessOrEqual(t, disk.most()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
 		s.settle()
 		require.Less(t, s.held(), 1.06*s.needed())

@@ -100,7 +100,7 @@ func (s *largeStore) held() float64 {
 func (s *largeStore) requireLimit() {
 	s.t.Helper()
 	s.mu.Lock()
-	batch := s.blobSpace(s.current).batch
+	batch := s.blobSpace(s.current).Batch
 	s.mu.Unlock()
 	needed := s.needed()
 	if len(s.ends) > 0 { // of a table's values the store knows in eighths how many have expired
@@ -252,7 +252,7 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 					sum, n = sum+s.held()/s.needed(), n+1
 					s.mu.Lock()
 					b := s.blobSpace(s.current)
-					batch += b.batch / b.needed
+					batch += b.Batch / b.Needed
 					s.mu.Unlock()
 				}
 			}
@@ -298,7 +298,7 @@ func (s *largeStore) overwriteWithin(t *testing.T, times float64) {
 		s.put(s.rng.IntN(s.keys), largeValue, 0)
 		if i%20 == 0 {
 			s.mu.Lock()
-			largest := s.blobSpace(s.current).allowed / 3
+			largest := s.blobSpace(s.current).Allowed / 3
 			s.mu.Unlock()
 			require.LessOrEqual(t, s.held(), s.needed()*times+max(largest, 2*largeFlush)+memtables)
 		}

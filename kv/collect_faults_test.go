@@ -131,7 +131,7 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 		over, _ := db.waste()
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return over <= 0 && len(db.compactions.collection.aside) == 0 && !db.compactions.paused
+		return over <= 0 && len(db.compactions.GC.Excluded) == 0 && !db.compactions.paused
 	})
 	requireContents(t, m, db)
 	requireRecount(t, db)

@@ -56,7 +56,7 @@ func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
 		db.mu.Lock()
 		for _, tab := range db.current.Levels[lastLevel].Tables() {
 			tab.Quarantined = true
-			db.compactions.quarantined = append(db.compactions.quarantined, tab)
+			db.compactions.Quarantined = append(db.compactions.Quarantined, tab)
 		}
 		db.mu.Unlock()
 		most := 0.0

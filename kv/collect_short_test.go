@@ -67,7 +67,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 			if wait == 0 {
 				break
 			}
-			require.LessOrEqual(t, space.over(), 0.0)
+			require.LessOrEqual(t, space.Over(), 0.0)
 			require.GreaterOrEqual(t, wait, time.Second)
 			clock.advance(wait)
 			db.scheduleCompactions() // as the timer does
@@ -110,7 +110,7 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 		db.mu.Lock()
 		s, pressure := db.blobSpace(db.current), db.blobPressure()
 		db.mu.Unlock()
-		require.Less(t, s.dead, s.mostHidden)
+		require.Less(t, s.Dead, s.MaxHidden)
 		require.Zero(t, pressure)
 		require.False(t, db.due())
 		require.NoError(t, db.Close())
@@ -166,7 +166,7 @@ func TestOverwrittenValuesUnderANewerSnapshot(t *testing.T) {
 		require.NoError(t, first.Close())
 		db.settle()
 		db.mu.Lock()
-		held, batch := float64(db.current.BlobTotals().RecordBytes), db.blobSpace(db.current).batch
+		held, batch := float64(db.current.BlobTotals().RecordBytes), db.blobSpace(db.current).Batch
 		db.mu.Unlock()
 		require.LessOrEqual(t, held, 1.1*needed+batch)
 		require.NoError(t, second.Close())

@@ -55,7 +55,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 			db.settle()
 		}
 		db.mu.Lock()
-		bound := db.mostCollected(db.current)
+		bound := db.opts.compaction().MaxGCTables(db.current)
 		total := db.current.Levels[lastLevel].Bytes
 		db.mu.Unlock()
 		t.Log(steps.Load(), most.Load(), bound, total, taken.Load())

@@ -46,7 +46,7 @@ func (d *DB) waste() (over, space float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.blobSpace(d.current)
-	return s.over(), (s.live + s.garbage) / max(s.live, 1)
+	return s.Over(), (s.Live + s.Garbage) / max(s.Live, 1)
 }
 
 // What is overwritten and deleted comes back without a call, and what is needed stays.
@@ -255,7 +255,7 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 	}
 	overwrite(t, db, m, rng, 600, 400)
 	require.NoError(t, db.Compact(nil, nil))
-	require.Len(t, db.compactions.collection.aside, 1)
+	require.Len(t, db.compactions.GC.Excluded, 1)
 	_, space := db.waste()
 	require.Less(t, space, 1.06)
 	require.NoError(t, db.Close())
@@ -344,9 +344,9 @@ func TestWritersDoNotWaitForWhatCannotBeHad(t *testing.T) {
 	overwrite(t, db, m, rng, 300, 300)
 	db.settle()
 	db.mu.Lock()
-	db.compactions.collection.aside = map[uint64]bool{}
+	db.compactions.GC.Excluded = map[uint64]bool{}
 	for num := range uint64(10_000) { // every file that there will be
-		db.compactions.collection.aside[num] = true
+		db.compactions.GC.Excluded[num] = true
 	}
 	db.mu.Unlock()
 	for range 20 {

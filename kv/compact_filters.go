@@ -188,13 +188,13 @@ func specFamily(spec string) string {
 // compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are
 // known to be damaged.
 func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err error) {
-	c, err := d.beginManual(ctx, func() *compaction {
+	c, err := d.beginManual(ctx, func() *runningCompaction {
 		for _, t := range u.tables {
 			if id, ok := d.current.RunOf(t); !ok || id != u.run || t.Quarantined {
 				return nil
 			}
 		}
-		c := &compaction{reason: "filters are rewritten", level: u.run.Level, output: u.run.Level, manual: true,
+		c := &runningCompaction{reason: "filters are rewritten", level: u.run.Level, output: u.run.Level, manual: true,
 			rewriteAll: true, fair: true}
 		if u.run.Level > 0 {
 			c.run = u.run.Run
@@ -207,7 +207,7 @@ func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err 
 }
 
 // runManual runs a compaction that beginManual has begun, if it has.
-func (d *DB) runManual(ctx context.Context, c *compaction, err error) error {
+func (d *DB) runManual(ctx context.Context, c *runningCompaction, err error) error {
 	if c != nil {
 		err = d.compact(ctx, c)
 		d.afterCompaction(c, err, true)

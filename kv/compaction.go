@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -17,11 +18,11 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A compaction merges tables of one or more levels into a run of one of them, or of the
+// A runningCompaction merges tables of one or more levels into a run of one of them, or of the
 // level below. Its inputs are closed: a table of a place in between, the output's
 // included, that shares keys with an input is an input too. (Places are ordered as
 // lookups ask them, see version.OlderThan.)
-type compaction struct {
+type runningCompaction struct {
 	reason        string
 	level, output int                         // the highest level of the inputs, and where they go
 	inputs        [NumLevels][]*version.Table // by level
@@ -34,20 +35,20 @@ type compaction struct {
 	joins         bool                        // its values go into one blob file after the other: it has one range
 	gaps          [][]byte                    // where tables of the output's run end that lie between inputs
 
-	version   *version.Version // at the start; referred to
-	reserved  *reservation     // of the output
-	span      version.Span     // of all inputs
-	older     []*version.Run   // what is older than the inputs, where they have keys
+	version   *version.Version        // at the start; referred to
+	reserved  *compaction.Reservation // of the output
+	span      version.Span            // of all inputs
+	older     []*version.Run          // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
 	victims   map[uint64]bool // blob files whose records are copied
 }
 
 // tables returns all inputs.
-func (c *compaction) tables() []*version.Table { return slices.Concat(c.inputs[:]...) }
+func (c *runningCompaction) tables() []*version.Table { return slices.Concat(c.inputs[:]...) }
 
 // compact runs a compaction and installs its result. It returns errClosing if the
 // store closes meanwhile, and base.ErrContextEnded if ctx ends.
-func (d *DB) compact(ctx context.Context, c *compaction) error {
+func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 	start := time.Now()
 	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}
 	e := &manifest.Edit{}
@@ -107,15 +108,15 @@ func (d *DB) countCompaction(info CompactionInfo) {
 // two levels down: more would make its next compaction large.
 const maxGrandparents = 10
 
-func (c *compaction) mostGrandparents(d *DB) int64 {
-	return maxGrandparents * d.targetFileSize(c.version, c.output)
+func (c *runningCompaction) mostGrandparents(d *DB) int64 {
+	return maxGrandparents * d.opts.compaction().TargetSize(c.version, c.output)
 }
 
 // movable reports whether the input can change its level as it is: nothing in
 // the output level shares keys with it, it would not overlap too much further
 // down, there are no tombstones that rewriting would drop, and blocks are compressed
 // alike.
-func (c *compaction) movable(d *DB) bool {
+func (c *runningCompaction) movable(d *DB) bool {
 	tables := c.tables()
 	if c.level == c.output || c.rewriteAll || d.opts.LevelCompression[c.level] != d.opts.LevelCompression[c.output] {
 		return false
@@ -139,7 +140,7 @@ func (c *compaction) movable(d *DB) bool {
 
 // oneRun reports whether whole runs are one run together as they are: they share no keys
 // (as when keys come in order), and have nothing that rewriting would drop.
-func (c *compaction) oneRun(tables []*version.Table) bool {
+func (c *runningCompaction) oneRun(tables []*version.Table) bool {
 	tables = slices.Clone(tables)
 	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
 	for i, t := range tables {
@@ -162,7 +163,7 @@ type overlapBelow struct {
 	most   int64
 }
 
-func (c *compaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
+func (c *runningCompaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
 	o := &overlapBelow{most: c.mostGrandparents(d), gaps: c.gaps}
 	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
 		lo, hi := span.Lo, span.Hi
@@ -198,7 +199,7 @@ func (o *overlapBelow) cutGaps(out *tablemeta.Writer, key []byte) error {
 }
 
 // rewrite merges the inputs into new tables.
-func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
+func (d *DB) rewrite(ctx context.Context, c *runningCompaction) (written, error) {
 	in, err := d.openInputs(c)
 	if err != nil {
 		return written{}, inputError{err}
@@ -213,7 +214,7 @@ func (d *DB) rewrite(ctx context.Context, c *compaction) (written, error) {
 	if c.fair {
 		filters = plan.Fair(made)
 	}
-	size := d.targetFileSize(c.version, c.output)
+	size := d.opts.compaction().TargetSize(c.version, c.output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
 		r.out = d.tableWriter(it, c.output, size, filters)
@@ -229,7 +230,7 @@ type mergeInputs struct {
 	tombs *rangedel.Set
 }
 
-func (d *DB) openInputs(c *compaction) (in mergeInputs, err error) {
+func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 	var tombs []rangedel.Tombstone
 	runs := map[version.RunID][]*version.Table{}
 	for _, t := range c.tables() {
@@ -259,7 +260,7 @@ func (d *DB) openInputs(c *compaction) (in mergeInputs, err error) {
 }
 
 // pass returns an iterator over what stays of the inputs in a span.
-func (d *DB) pass(ctx context.Context, c *compaction, in mergeInputs, span version.Span) *iterator.Compaction {
+func (d *DB) pass(ctx context.Context, c *runningCompaction, in mergeInputs, span version.Span) *iterator.Compaction {
 	var iters []iterator.Iter
 	sequential := sstable.IterOptions{Sequential: true}
 	for _, r := range in.runs {
@@ -274,7 +275,7 @@ func (d *DB) pass(ctx context.Context, c *compaction, in mergeInputs, span versi
 
 // bottom reports whether nothing older than the inputs can hold key. Within level 0
 // there may always be something.
-func (c *compaction) bottom(key []byte) bool {
+func (c *runningCompaction) bottom(key []byte) bool {
 	for _, r := range c.older {
 		if r.MayContain(key) {
 			return false
@@ -284,7 +285,7 @@ func (c *compaction) bottom(key []byte) bool {
 }
 
 // bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
-func (c *compaction) bottomSpan(lo, hi []byte) bool {
+func (c *runningCompaction) bottomSpan(lo, hi []byte) bool {
 	for _, r := range c.older {
 		if r.Overlaps(lo, hi) {
 			return false

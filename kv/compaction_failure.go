@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -38,7 +39,7 @@ type pausedCompactions struct {
 }
 
 // afterCompaction draws the conclusions from how a compaction ended.
-func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
+func (d *DB) afterCompaction(c *runningCompaction, err error, manual bool) {
 	var input inputError
 	reading := errors.As(err, &input) && !vfs.IsDenied(err)
 	switch {
@@ -69,11 +70,11 @@ func (d *DB) afterCompaction(c *compaction, err error, manual bool) {
 }
 
 // pauseCompactions keeps compactions from starting for a while.
-func (d *DB) pauseCompactions(c *compaction, err error, reading bool) {
+func (d *DB) pauseCompactions(c *runningCompaction, err error, reading bool) {
 	again := d.lacksSpace(err)
 	d.mu.Lock()
 	if vfs.IsNoSpace(err) {
-		d.compactions.collection = collection{aside: d.compactions.collection.aside} // the next one takes less
+		d.compactions.GC = compaction.BlobGC{Excluded: d.compactions.GC.Excluded} // the next one takes less
 	}
 	if again {
 		d.mu.Unlock()
@@ -136,11 +137,11 @@ func (s *compactionState) stop() {
 
 // quarantine keeps the damaged inputs of a compaction out of later ones: the one
 // that the error names, or all if it names none. It returns them.
-func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
+func (d *DB) quarantine(c *runningCompaction, err error) (tables []*version.Table) {
 	var names []string
 	d.mu.Lock()
 	s := &d.compactions
-	s.quarantined = slices.DeleteFunc(s.quarantined, func(t *version.Table) bool {
+	s.Quarantined = slices.DeleteFunc(s.Quarantined, func(t *version.Table) bool {
 		return !t.Quarantined || !d.current.Has(t.Num)
 	})
 	tables = c.tables()
@@ -150,7 +151,7 @@ func (d *DB) quarantine(c *compaction, err error) (tables []*version.Table) {
 	for _, t := range tables {
 		if !t.Quarantined {
 			t.Quarantined = true
-			s.quarantined = append(s.quarantined, t)
+			s.Quarantined = append(s.Quarantined, t)
 		}
 		names = append(names, d.tablePath(t.Num))
 	}

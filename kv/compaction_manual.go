@@ -33,7 +33,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(ctx, func() *compaction { return d.pickRange(d.current, lo, hi, finished) })
+	c, err := d.beginManual(ctx, func() *runningCompaction { return d.pickRange(d.current, lo, hi, finished) })
 	if err := d.runManual(ctx, c, err); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 // beginManual begins the compaction that pick returns, with d.mu held and perhaps several times, unless that is nil. It
 // waits until no running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends
 // meanwhile, the error is base.ErrContextEnded.
-func (d *DB) beginManual(ctx context.Context, pick func() *compaction) (*compaction, error) {
+func (d *DB) beginManual(ctx context.Context, pick func() *runningCompaction) (*runningCompaction, error) {
 	defer d.broadcastAt(ctx)()
 	thread := d.newThreadWait()
 	defer thread.cancel()
@@ -73,9 +73,9 @@ func (d *DB) beginManual(ctx context.Context, pick func() *compaction) (*compact
 			continue
 		}
 		s, wanted := &d.compactions, version.SpanOf(c.tables())
-		s.wanted = append(s.wanted, &wanted)
+		s.Wanted = append(s.Wanted, &wanted)
 		d.progress.Wait()
-		s.wanted = slices.DeleteFunc(s.wanted, func(w *version.Span) bool { return w == &wanted })
+		s.Wanted = slices.DeleteFunc(s.Wanted, func(w *version.Span) bool { return w == &wanted })
 	}
 }
 
@@ -83,8 +83,8 @@ func (d *DB) beginManual(ctx context.Context, pick func() *compaction) (*compact
 // the last level, or nil if that would change nothing: all are in one run of the
 // last level already, and finished. What a compaction wrote while this one waited for
 // it is not known to be.
-func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.Table]bool) *compaction {
-	c := &compaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
+func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.Table]bool) *runningCompaction {
+	c := &runningCompaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
 	end := endAfter(hi)
 	// The tables reach beyond the range, and others overlap them there: widen
 	// until nothing comes in any more.

@@ -37,7 +37,7 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	until(func() bool {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return len(db.compactions.wanted) == 1
+		return len(db.compactions.Wanted) == 1
 	})
 	close(goOn)
 	require.NoError(t, <-done)
@@ -226,7 +226,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		}
 		flush(2)
 		db.mu.Lock()
-		merge := &compaction{level: 0, output: 0}
+		merge := &runningCompaction{level: 0, output: 0}
 		merge.inputs[0] = db.current.Level0()
 		db.begin(merge) // it takes long
 		db.mu.Unlock()
@@ -235,7 +235,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		until(func() bool {
 			db.mu.Lock()
 			defer db.mu.Unlock()
-			return len(db.compactions.wanted) == 1
+			return len(db.compactions.Wanted) == 1
 		})
 		flush(4)
 		db.mu.Lock()
@@ -301,7 +301,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	until(func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		return len(d.compactions.wanted) == 1
+		return len(d.compactions.Wanted) == 1
 	})
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)

@@ -143,7 +143,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	flush("a", "c")
 	flush("b", "d")
 	db.mu.Lock()
-	c := &compaction{level: 0, output: lastLevel}
+	c := &runningCompaction{level: 0, output: lastLevel}
 	c.inputs[0] = db.current.Level0()
 	db.begin(c) // it takes long
 	db.mu.Unlock()

@@ -8,21 +8,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
 // compactionState is what d.mu guards about compactions.
 type compactionState struct {
-	running      int               // compactions
-	inBackground int               // of these, compactions that nobody asked for
-	merges       int               // of all, merges that were asked for, which may take all of the store
-	helpers      int               // threads that merge a range of a compaction beside its own
-	reserved     []*reservation    // where compactions and ingests write
-	wanted       []*version.Span   // ranges of callers of Compact who wait for running ones
-	weighed      [NumLevels][]byte // in each level, files before this key were weighed last
-	quarantined  []*version.Table  // and perhaps some that were
-	expiry       *time.Timer       // looks for tables that have mostly expired
-	collection   collection
+	compaction.State
+	running      int         // compactions
+	inBackground int         // of these, compactions that nobody asked for
+	merges       int         // of all, merges that were asked for, which may take all of the store
+	helpers      int         // threads that merge a range of a compaction beside its own
+	expiry       *time.Timer // looks for tables that have mostly expired
 	pausedCompactions
 }
 
@@ -30,7 +27,7 @@ type compactionState struct {
 func (s *compactionState) busyThreads() int { return s.inBackground + s.helpers }
 
 // count counts a compaction that begins, or with n = -1 one that ends.
-func (s *compactionState) count(c *compaction, n int) {
+func (s *compactionState) count(c *runningCompaction, n int) {
 	s.running += n
 	switch {
 	case !c.manual:
@@ -38,30 +35,6 @@ func (s *compactionState) count(c *compaction, n int) {
 	case !c.collects:
 		s.merges += n
 	}
-}
-
-// A reservation keeps others from writing tables into a span of a level.
-type reservation struct {
-	level int
-	span  version.Span
-}
-
-func (s *compactionState) reserve(level int, keys version.Span) *reservation {
-	r := &reservation{level, keys}
-	s.reserved = append(s.reserved, r)
-	return r
-}
-
-func (s *compactionState) release(r *reservation) {
-	i := slices.Index(s.reserved, r)
-	s.reserved = slices.Delete(s.reserved, i, i+1)
-}
-
-// isReserved reports whether keys of a span of a level may be written already.
-func (s *compactionState) isReserved(level int, keys version.Span) bool {
-	return slices.ContainsFunc(s.reserved, func(r *reservation) bool {
-		return r.level == level && r.span.Overlaps(keys)
-	})
 }
 
 // scheduleCompactions starts compactions as long as there is one worth it and a
@@ -79,7 +52,7 @@ func (d *DB) scheduleCompactionsLocked() {
 		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
 		c := d.pickCompaction()
 		if c == nil {
-			if len(d.compactions.reserved) == 0 {
+			if len(d.compactions.Reserved) == 0 {
 				d.compactions.cause = nil // there is nothing left to do that failed
 			}
 			d.wakeAtExpiry()
@@ -96,7 +69,7 @@ func (d *DB) scheduleCompactionsLocked() {
 // runCompaction runs a compaction that was picked, and starts what follows from it
 // before it stops counting as running: who waits until none runs finds nothing left
 // to do. A damaged input is quarantined before others may take it.
-func (d *DB) runCompaction(c *compaction) {
+func (d *DB) runCompaction(c *runningCompaction) {
 	err := d.compact(context.Background(), c)
 	d.afterCompaction(c, err, false)
 	if err == nil {
@@ -122,7 +95,7 @@ func (d *DB) reschedule(change func()) {
 }
 
 // begin marks the inputs. From now on writers may be slowed down until it ends. The caller holds d.mu.
-func (d *DB) begin(c *compaction) {
+func (d *DB) begin(c *runningCompaction) {
 	c.version = d.current
 	c.version.Ref()
 	c.span = version.SpanOf(c.tables())
@@ -130,19 +103,19 @@ func (d *DB) begin(c *compaction) {
 	c.older = d.current.OlderThan(c.output, c.run, c.span)
 	c.snapshots = d.snapshots.seqs()
 	if !c.manual && !c.joins { // what was asked for ends for what it was asked for
-		c.victims = d.compactions.collection.victims
+		c.victims = d.compactions.GC.Candidates
 	}
 	for _, t := range c.tables() {
 		t.Compacting = true
 	}
 	d.compactions.count(c, 1)
-	c.reserved = d.compactions.reserve(c.output, c.span)
+	c.reserved = d.compactions.Reserve(c.output, c.span)
 	d.noteRoom()
 }
 
 // joinRun makes the output part of the output level's run, if that has only one of which
 // something stays: its number need not be 0 in a store that was tiered before.
-func (c *compaction) joinRun() {
+func (c *runningCompaction) joinRun() {
 	runs := c.version.Levels[c.output].Runs
 	if c.output > 0 && !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < runs[0].Len() {
 		c.run = runs[0].Num
@@ -150,18 +123,18 @@ func (c *compaction) joinRun() {
 }
 
 // end takes the marks back. The caller holds d.mu.
-func (d *DB) end(c *compaction) {
+func (d *DB) end(c *runningCompaction) {
 	for _, t := range c.tables() {
 		t.Compacting = false
 	}
 	d.compactions.count(c, -1)
-	d.compactions.release(c.reserved)
+	d.compactions.Release(c.reserved)
 	d.unpin(c)
 	d.share.returnThread()
 }
 
 // unpin lets files go that a compaction has replaced. The caller holds d.mu.
-func (d *DB) unpin(c *compaction) {
+func (d *DB) unpin(c *runningCompaction) {
 	if c.version != nil {
 		d.unrefVersion(c.version)
 		c.version = nil
@@ -172,13 +145,13 @@ func (d *DB) unpin(c *compaction) {
 // one is in its way, it has a damaged input, or somebody waits to compact keys of it. A merge
 // within level 0, which keeps that short, gives way only to who waits for nothing but such
 // merges: their turn would else not come as long as there are writes. The caller holds d.mu.
-func (d *DB) conflicts(c *compaction) bool {
+func (d *DB) conflicts(c *runningCompaction) bool {
 	tables := c.tables()
 	if d.busy(c) || anyQuarantined(tables) {
 		return true
 	}
 	s := version.SpanOf(tables)
-	return slices.ContainsFunc(d.compactions.wanted, func(w *version.Span) bool {
+	return slices.ContainsFunc(d.compactions.Wanted, func(w *version.Span) bool {
 		return w.Overlaps(s) && (c.output > 0 || !d.heldUp(*w))
 	})
 }
@@ -186,22 +159,22 @@ func (d *DB) conflicts(c *compaction) bool {
 // heldUp reports whether a running compaction keeps one of a span waiting that is no merge
 // within level 0. The caller holds d.mu.
 func (d *DB) heldUp(s version.Span) bool {
-	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
-		return r.level > 0 && (d.opts.Compaction != Leveled || r.span.Overlaps(s))
+	return slices.ContainsFunc(d.compactions.Reserved, func(r *compaction.Reservation) bool {
+		return r.Level > 0 && (d.opts.Compaction != Leveled || r.Span.Overlaps(s))
 	})
 }
 
 // busy reports whether a running compaction has inputs of c, or may write keys of the
 // level and span that c writes. In a store whose levels have several runs only one at a
 // time writes into a level: see ifFree. The caller holds d.mu.
-func (d *DB) busy(c *compaction) bool {
+func (d *DB) busy(c *runningCompaction) bool {
 	tables := c.tables()
 	if slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Compacting }) {
 		return true
 	}
 	s := version.SpanOf(tables)
-	return slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool {
-		return r.level == c.output && (d.opts.Compaction != Leveled || r.span.Overlaps(s))
+	return slices.ContainsFunc(d.compactions.Reserved, func(r *compaction.Reservation) bool {
+		return r.Level == c.output && (d.opts.Compaction != Leveled || r.Span.Overlaps(s))
 	})
 }
 
@@ -230,7 +203,7 @@ func (d *DB) level0Stuck() error {
 		return s.cause
 	}
 	d.scheduleCompactionsLocked()
-	if s.running > 0 || len(s.wanted) > 0 || s.paused || d.background().waits() {
+	if s.running > 0 || len(s.Wanted) > 0 || s.paused || d.background().waits() {
 		return nil
 	}
 	var damaged []string // in any level: those that overlap level 0 keep it from going down

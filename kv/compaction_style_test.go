@@ -63,7 +63,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 			settleStore(t, db)
 			m, most = db.Metrics(), 0
 			for n, l := range m.Levels {
-				require.Less(t, l.Runs, max(db.runsAllowed(n), 2), "level %d", n)
+				require.Less(t, l.Runs, max(db.opts.compaction().RunsAllowed(n), 2), "level %d", n)
 				if n > 0 {
 					most = max(most, l.Runs)
 				}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -34,15 +35,16 @@ type diskSpace struct {
 	ballast int64      // bytes of the file; 0: there is none
 }
 
-// withObsolete returns what is free, together with the files that are removed once readers no longer need them. To
-// collect in place of these would copy values, take room for them, and free as little, until the disk is full. On a
-// full disk they do not count: files that came after the readers are worth collecting.
-func (s *diskSpace) withObsolete(h *version.History) int64 {
-	free := s.free.Load()
-	if free == math.MaxInt64 || s.full.Load() {
-		return free
+// known returns what the choice of compactions must know. Disk.WithObsolete counts files that are removed once readers
+// no longer need them. Blob GC in place of these would copy values, take room for them, and free as little, until the
+// disk is full. On a full disk they do not count: files that came after the readers are worth collecting.
+func (s *diskSpace) known(h *version.History) compaction.Disk {
+	disk := compaction.Disk{Free: s.free.Load(), Full: s.full.Load()}
+	disk.WithObsolete = disk.Free
+	if disk.Free < math.MaxInt64 && !disk.Full {
+		disk.WithObsolete += h.Obsolete()
 	}
-	return free + h.Obsolete()
+	return disk
 }
 
 // lacksSpace takes note of an error that may say that the disk is full: the ballast goes then. It reports whether what
@@ -98,15 +100,16 @@ func (d *DB) askSpace() int64 {
 }
 
 // scarce reports whether so little was free that it matters how much it is by now. The caller holds d.mu.
-func (d *DB) scarce() bool { return d.space.free.Load() < 2*d.spaceWanted(d.current) }
+func (d *DB) scarce() bool { return d.space.free.Load() < 2*d.opts.compaction().SpaceWanted(d.current) }
 
 // afterWork asks the disk what is free after a flush or a compaction, and makes the ballast if there is room for it.
 func (d *DB) afterWork() {
 	free := d.askSpace()
 	d.mu.Lock()
 	v := d.current
-	s, size, wanted := d.blobSpace(v), d.blobSizeFor(v), d.spaceWanted(v)
-	rests := d.failure == nil && !d.closing && !s.collects()
+	in := d.compactionInput(v)
+	s, size, wanted := in.BlobSpace(), in.NewBlobSize(v), in.SpaceWanted(v)
+	rests := d.failure == nil && !d.closing && !s.NeedsGC()
 	d.mu.Unlock()
 	if uint64(size) > v.BlobTotals().RecordBytes/16 || d.opts.InMemory || d.opts.Objects != nil {
 		size = 0 // the store is small, or has no disk
@@ -141,20 +144,6 @@ func (d *DB) makeBallast(size int64) {
 	s.free.CompareAndSwap(0, math.MaxInt64)
 }
 
-// spaceWanted returns how many bytes should be free: those for a step of blob GC, which rewrites tables and writes two
-// blob files, and five memtables. These are the active log, the next one, the flush of the active memtable, now or at
-// the next Open, and two memtables at which writers wait. The caller holds d.mu.
-func (d *DB) spaceWanted(v *version.Version) int64 {
-	tables := int64(0)
-	for n := range v.Levels {
-		tables += v.Levels[n].Bytes
-	}
-	return min(tables, d.mostCollected(v)) + 2*d.blobSizeFor(v) + 5*d.opts.MemtableSize
-}
-
-// shortOfSpace reports whether blob GC rewrites one table at a time, for want of space. The caller holds d.mu.
-func (d *DB) shortOfSpace(v *version.Version) bool { return d.space.free.Load() < d.spaceWanted(v)/2 }
-
 // awaitsRoom reports whether there may be no room for another log and for flushes of all memtables, while a compaction
 // keeps files that are removed after it. The caller holds d.mu.
 func (d *DB) awaitsRoom() bool {
@@ -171,7 +160,7 @@ func (d *DB) collectsFirst(v *version.Version) bool {
 		return false
 	}
 	s := d.blobSpace(v)
-	return s.collects()
+	return s.NeedsGC()
 }
 
 // fullDisk reports whether the store has failed for want of space, and can still compact. The caller holds d.mu.

@@ -140,12 +140,12 @@ func (d *DB) flushReason(p pendingTable) string {
 		return reasonDense
 	}
 	s := d.blobSpace(v)
-	allowed := s.mostHidden
-	if s.live == 0 {
-		allowed = float64(d.blobSizeFor(v))
+	allowed := s.MaxHidden
+	if s.Live == 0 {
+		allowed = float64(d.opts.compaction().NewBlobSize(v))
 	}
-	hides := min(float64(p.Garbage.Hides+v.BlobBytesUnder(p.tombs)), s.live) + float64(p.garbage)
-	if !s.hides() && s.hidden+hides > allowed {
+	hides := min(float64(p.Garbage.Hides+v.BlobBytesUnder(p.tombs)), s.Live) + float64(p.garbage)
+	if !s.NeedsMerge() && s.Hidden+hides > allowed {
 		return reasonHidden
 	}
 	return ""
@@ -161,7 +161,7 @@ func (d *DB) mergedWith(v *version.Version, p pendingTable) uint64 {
 		}
 		return entries
 	}
-	baseLevel, _ := d.drainedLevels(v)
+	baseLevel, _ := d.opts.compaction().UsedLevels(v)
 	s := version.SpanOf(append(slices.Clip(v.Level0()), p.Table))
 	return p.Entries + v.Levels[0].Entries + version.EntriesOf(v.Levels[baseLevel].Overlapping(s.Lo, s.Hi))
 }

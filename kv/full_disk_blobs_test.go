@@ -120,7 +120,7 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		it, err := s.NewIter(nil)
 		require.NoError(t, err)
 		s.mu.Lock()
-		wanted := s.spaceWanted(s.current)
+		wanted := s.opts.compaction().SpaceWanted(s.current)
 		s.mu.Unlock()
 		s.disk.bound(s.disk.measure() + wanted)
 		before := s.counters.collections.Load()

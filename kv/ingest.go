@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
@@ -74,8 +75,8 @@ type ingestJob struct {
 	d         *DB
 	ctx       context.Context
 	files     ingest.Batch
-	reserved  []*reservation // where the files are being placed
-	submitted bool           // the manifest may name the files
+	reserved  []*compaction.Reservation // where the files are being placed
+	submitted bool                      // the manifest may name the files
 }
 
 func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
@@ -220,7 +221,7 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
 		s := version.Span{Lo: t.Smallest, Hi: t.UpperBound()}
 		level := d.lowestLevel(s)
-		in.reserved = append(in.reserved, d.compactions.reserve(level, s))
+		in.reserved = append(in.reserved, d.compactions.Reserve(level, s))
 		a := manifest.AddedTable{Level: level, Table: t} // in level 0 a run
 		if level > 0 {
 			a.Run = d.current.Levels[level].NewestRun()
@@ -239,7 +240,7 @@ func (in *ingestJob) unreserve() {
 	d := in.d
 	d.mu.Lock()
 	for _, r := range in.reserved {
-		d.compactions.release(r)
+		d.compactions.Release(r)
 	}
 	d.mu.Unlock()
 	d.progress.Broadcast()
@@ -253,7 +254,7 @@ func (in *ingestJob) unreserve() {
 // with none. The caller holds d.mu.
 func (d *DB) lowestLevel(s version.Span) int {
 	v := d.current
-	baseLevel, _ := d.levelTargets(v)
+	baseLevel, _ := d.opts.compaction().LevelTargets(v)
 	inUse := func(n int) bool {
 		if d.opts.Compaction == Leveled {
 			return n >= baseLevel
@@ -265,7 +266,7 @@ func (d *DB) lowestLevel(s version.Span) int {
 		if v.Levels[n].Overlaps(s.Lo, s.Hi) {
 			break
 		}
-		if inUse(n) && !d.compactions.isReserved(n, s) {
+		if inUse(n) && !d.compactions.IsReserved(n, s) {
 			lowest = n
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	internal "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -349,14 +350,14 @@ func TestIngestPlacesFiles(t *testing.T) {
 	requireContents(t, model{"b": "", "y": ""}, db)
 
 	db.mu.Lock()
-	other := db.compactions.reserve(lastLevel, version.Span{Lo: []byte("z")})
+	other := db.compactions.Reserve(lastLevel, version.Span{Lo: []byte("z")})
 	db.mu.Unlock()
 	ingest("f7", "zz=")
 	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")
 	db.mu.Lock()
-	require.Equal(t, []*reservation{other}, db.compactions.reserved)
+	require.Equal(t, []*compaction.Reservation{other}, db.compactions.Reserved)
 	require.Zero(t, db.compactions.running)
-	db.compactions.release(other)
+	db.compactions.Release(other)
 	db.mu.Unlock()
 	require.NoError(t, db.Compact(nil, nil))
 	requireContents(t, model{"b": "", "y": "", "zz": ""}, db)

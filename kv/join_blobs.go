@@ -3,6 +3,7 @@ package kv
 import (
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -26,9 +27,10 @@ const (
 //
 // It looks at all runs below level 0, the oldest first: a tiered store may have most of its files in the others, and
 // rests.
-func (d *DB) pickSmall(v *version.Version) *compaction {
+func (d *DB) pickSmall(v *version.Version) *runningCompaction {
 	totals := v.BlobTotals()
-	if totals.Files < manyJoined || totals.RecordBytes/uint64(totals.Files) >= d.smallSize(v) || d.collecting() {
+	if totals.Files < manyJoined || totals.RecordBytes/uint64(totals.Files) >= d.smallSize(v) ||
+		d.compactions.GC.Running() {
 		return nil
 	}
 	for _, r := range slices.Backward(v.Below()) {
@@ -40,8 +42,8 @@ func (d *DB) pickSmall(v *version.Version) *compaction {
 }
 
 // pickSmallOf is pickSmall for one run.
-func (d *DB) pickSmallOf(v *version.Version, r *version.Run) *compaction {
-	tables, most := r.Tables(), d.mostCollected(v)
+func (d *DB) pickSmallOf(v *version.Version, r *version.Run) *runningCompaction {
+	tables, most := r.Tables(), d.opts.compaction().MaxGCTables(v)
 	for len(tables) > 0 {
 		n, size := 0, int64(0)
 		for n < len(tables) && (n == 0 || size+tables[n].Size <= most) {
@@ -57,14 +59,16 @@ func (d *DB) pickSmallOf(v *version.Version, r *version.Run) *compaction {
 }
 
 // smallSize returns the size below which a blob file is small.
-func (d *DB) smallSize(v *version.Version) uint64 { return uint64(d.blobSizeFor(v)) / smallBlob }
+func (d *DB) smallSize(v *version.Version) uint64 {
+	return uint64(d.opts.compaction().NewBlobSize(v)) / smallBlob
+}
 
-// joinWithin returns a compaction of tables of a run that joins small blob files; nil if there are fewer than least.
-// These have numbers below next, and values of these tables only. It copies about as many bytes at most as a step of
-// blob GC, or as the tables have if that is more. The caller holds d.mu.
-func (d *DB) joinWithin(v *version.Version, tables []*version.Table, least int, next uint64) *compaction {
-	most := max(uint64(collectAtOnce*d.blobSizeFor(v)), uint64(version.SizeOf(tables)))
-	stuck, small, live := d.stuckBlobs(v), map[uint64]bool{}, map[uint64]uint64{}
+// joinWithin returns a compaction of tables of a run that joins the small blob files, with numbers below next, whose
+// values all are of the tables; nil if there are fewer than least. It copies as many bytes as a step of a collection
+// does, or as the tables have. The caller holds d.mu.
+func (d *DB) joinWithin(v *version.Version, tables []*version.Table, least int, next uint64) *runningCompaction {
+	most := max(uint64(compaction.BlobFilesAtOnce*d.opts.compaction().NewBlobSize(v)), uint64(version.SizeOf(tables)))
+	stuck, small, live := d.compactions.StuckBlobs(v), map[uint64]bool{}, map[uint64]uint64{}
 	size, largest := uint64(0), (*version.LiveBlob)(nil)
 	for _, t := range tables {
 		for _, r := range t.Blobs {

@@ -82,7 +82,7 @@ func (r *level0Run) merge() {
 	r.db.mu.Lock()
 	runs := r.db.current.Levels[0].Runs
 	from := r.rng.IntN(len(runs))
-	c := &compaction{level: 0, output: 0, manual: true}
+	c := &runningCompaction{level: 0, output: 0, manual: true}
 	for _, run := range runs[from:min(from+1+r.rng.IntN(5), len(runs))] {
 		c.inputs[0] = append(c.inputs[0], run.Tables()...)
 	}
@@ -187,16 +187,16 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	set(t, db, "z", "1")
 	require.NoError(t, db.Flush())
 	db.mu.Lock()
-	c := &compaction{manual: true}
+	c := &runningCompaction{manual: true}
 	c.inputs[0] = slices.Clone(db.current.Level0())
 	db.begin(c)
-	running := slices.Clone(db.compactions.reserved)
+	running := slices.Clone(db.compactions.Reserved)
 	db.mu.Unlock()
 	require.NoError(t, db.Ingest([]string{ingestFile(t, mem, "file", nil, "a=2")}))
-	require.Equal(t, running, db.compactions.reserved)
+	require.Equal(t, running, db.compactions.Reserved)
 	require.NoError(t, db.compact(t.Context(), c))
 	db.reschedule(func() { db.end(c) })
-	require.Empty(t, db.compactions.reserved)
+	require.Empty(t, db.compactions.Reserved)
 	requireContents(t, model{"a": "2", "z": "1"}, db)
 	requireGets(t, model{"a": "2", "z": "1"}, db, []string{"a", "z"})
 	require.NoError(t, db.Close())

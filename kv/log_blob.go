@@ -150,9 +150,12 @@ func (v *logValues) Put(b *commit.Batch, first base.SeqNum, log *wal.Writer, mem
 	return nil
 }
 
+// maxLogBlob is the largest size of mostLogBlob.
+const maxLogBlob = 64 << 20
+
 // mostLogBlob is the size of a log's blob file at which the next log is begun: recovery copies what is in it.
 func (d *DB) mostLogBlob() int64 {
-	size := min(int64(blobSize), d.opts.MemtableSize)
+	size := min(maxLogBlob, d.opts.MemtableSize)
 	if d.opts.blobSize > 0 {
 		size = min(size, d.opts.blobSize)
 	}

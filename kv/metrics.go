@@ -275,7 +275,7 @@ func (d *DB) shapeLocked(m *Metrics) *version.Version {
 		m.Memtables++
 		m.MemtableBytes += mem.Size() + mem.IndexSize()
 	}
-	for _, t := range d.compactions.quarantined {
+	for _, t := range d.compactions.Quarantined {
 		if d.current.Has(t.Num) && t.Quarantined {
 			m.QuarantinedTables++
 		}

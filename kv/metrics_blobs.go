@@ -57,3 +57,21 @@ func (b *BlobMetrics) shape(v *version.Version) {
 		b.HiddenBytes += v.Levels[n].BlobBytes
 	}
 }
+
+// countStuckBlobs returns the number of blob files that cannot be collected.
+func (d *DB) countStuckBlobs() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.compactions.StuckBlobs(d.current))
+}
+
+// recountBlobs counts again what tables refer to. It takes a walk over all tables.
+func (d *DB) recountBlobs() error {
+	n := ownStripe()
+	s := d.acquire(n)
+	if s == nil {
+		return d.unreadable()
+	}
+	defer d.release(s, n)
+	return s.version.RecountBlobs()
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/lookupsample"
 )
 
@@ -27,7 +28,7 @@ func (o *Options) check() error {
 		{"MaxOpenFiles", int64(o.MaxOpenFiles), 4, 1 << 30, " files"},
 		{"BlockSize", int64(o.BlockSize), 64, 64 << 20, " bytes"},
 		{"IndexPartition", int64(o.IndexPartition), 64, 1 << 30, " bytes"},
-		{"TargetFileSize", o.TargetFileSize, minTargetFileSize, 1 << 40, " bytes"},
+		{"TargetFileSize", o.TargetFileSize, compaction.MinTargetFileSize, 1 << 40, " bytes"},
 		{"BaseLevelSize", o.BaseLevelSize, o.TargetFileSize, 1 << 50, " bytes (TargetFileSize or more)"},
 		{"L0CompactionThreshold", int64(o.L0CompactionThreshold), 1, 1000, " files"},
 		{"L0SlowdownThreshold", int64(o.L0SlowdownThreshold), int64(o.L0CompactionThreshold), 10_000,

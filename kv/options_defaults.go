@@ -17,9 +17,6 @@ import (
 // bytes. The buffers of a merge of many files, and of its output, take some MiB.
 const threadMemory = 16 << 20
 
-// minTargetFileSize is the smallest TargetFileSize, in bytes.
-const minTargetFileSize = 16 << 10
-
 // The defaults of PollInterval. A look at a directory where nothing has changed takes 25
 // microseconds.
 const (

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
 // pickCompaction returns the compaction that is needed most, or nil. The caller
 // holds d.mu.
-func (d *DB) pickCompaction() *compaction {
+func (d *DB) pickCompaction() *runningCompaction {
 	v := d.current
 	if d.collectsFirst(v) {
 		s := d.blobSpace(v)
@@ -26,21 +27,21 @@ func (d *DB) pickCompaction() *compaction {
 	return d.pickLeveled(v)
 }
 
-func (d *DB) pickLeveled(v *version.Version) *compaction {
+func (d *DB) pickLeveled(v *version.Version) *runningCompaction {
 	if c, several := d.pickSeveralRuns(v); several {
 		return c
 	}
-	baseLevel, targets := d.drainedLevels(v)
+	baseLevel, targets := d.opts.compaction().UsedLevels(v)
 	type scored struct {
 		level int
 		score float64
 	}
 	space := d.blobSpace(v)
-	scores := []scored{{0, max(d.level0Score(v, baseLevel), d.hidingScore(v, &space, 0))},
+	scores := []scored{{0, max(d.opts.compaction().Level0Score(v, baseLevel), space.HidingScore(v, 0))},
 		{blobLevel, d.collectionScore(&space)}}
 	for n := baseLevel; n < lastLevel; n++ {
 		score := float64(v.Levels[n].Bytes) / float64(max(targets[n], 1))
-		scores = append(scores, scored{n, max(score, d.hidingScore(v, &space, n))})
+		scores = append(scores, scored{n, max(score, space.HidingScore(v, n))})
 	}
 	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
 	waits := false // level 0 needs a compaction and conflicts with a running one
@@ -51,7 +52,7 @@ func (d *DB) pickLeveled(v *version.Version) *compaction {
 		if s.score < 1 || s.level > 0 && s.score == 1 {
 			break
 		}
-		var c *compaction
+		var c *runningCompaction
 		switch s.level {
 		case blobLevel:
 			if c = d.pickForBlobs(v, &space); c != nil && waits && c.output == baseLevel {
@@ -79,14 +80,15 @@ func (d *DB) pickLeveled(v *version.Version) *compaction {
 }
 
 // pickLowerLevel takes tables of a level down that hide values, or else some if the level is over its target.
-func (d *DB) pickLowerLevel(v *version.Version, s *blobSpace, level int, target int64) (c *compaction) {
-	if s.hides() && s.hidingLevel(v) == level {
+func (d *DB) pickLowerLevel(v *version.Version, s *compaction.BlobSpace, level int,
+	target int64) (c *runningCompaction) {
+	if s.NeedsMerge() && s.HidingLevel(v) == level {
 		c = d.pickHiding(v, level)
 	}
 	if c != nil || v.Levels[level].Bytes <= target {
 		return c
 	}
-	if c = d.pickFromLevel(v, level, d.mostAtOnce(target)); c == nil { // what is damaged or busy may be beside others
+	if c = d.pickFromLevel(v, level, d.opts.compaction().MaxAtOnce(target)); c == nil { // some may be damaged or busy
 		c = d.pickFromLevel(v, level, 0)
 	}
 	return c
@@ -96,8 +98,8 @@ func (d *DB) pickLowerLevel(v *version.Version, s *blobSpace, level int, target 
 // leaving one above would leave a lookup a file to ask. It reports whether it waits
 // for a running compaction, or for somebody who waits to compact. If that has lasted until
 // writers slow down, level 0 is kept short by merges of its own.
-func (d *DB) pickLevel0(v *version.Version, baseLevel int) (c *compaction, waits bool) {
-	c = &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
+func (d *DB) pickLevel0(v *version.Version, baseLevel int) (c *runningCompaction, waits bool) {
+	c = &runningCompaction{reason: "level 0 has many files", level: 0, output: baseLevel}
 	c.inputs[0] = v.Level0()
 	s := version.SpanOf(c.inputs[0])
 	c.inputs[baseLevel] = v.Levels[baseLevel].Overlapping(s.Lo, s.Hi)
@@ -123,7 +125,7 @@ func (d *DB) pickLevel0(v *version.Version, baseLevel int) (c *compaction, waits
 // one with tables of most runs. Nothing of theirs is left above, so that what is newer stays above
 // what is older. Groups of few runs wait, but for those that share no keys with the base level
 // and need only be moved. The caller holds d.mu.
-func (d *DB) pickLevel0Group(v *version.Version, baseLevel int) (best *compaction) {
+func (d *DB) pickLevel0Group(v *version.Version, baseLevel int) (best *runningCompaction) {
 	tables := slices.Clone(v.Level0())
 	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
 	most := 0
@@ -139,7 +141,7 @@ func (d *DB) pickLevel0Group(v *version.Version, baseLevel int) (best *compactio
 		if from = to; best != nil && runs <= most || len(group) == len(tables) {
 			continue
 		}
-		c := &compaction{reason: "level 0 has many files", level: 0, output: baseLevel}
+		c := &runningCompaction{reason: "level 0 has many files", level: 0, output: baseLevel}
 		c.inputs[0], c.inputs[baseLevel] = group, v.Levels[baseLevel].Overlapping(s.Lo, s.Hi)
 		worth := runs >= d.opts.L0CompactionThreshold || len(c.inputs[baseLevel]) == 0
 		if worth && !d.conflicts(c) {
@@ -156,11 +158,11 @@ const mostWeighed = 256
 // pickFromLevel takes neighbours of a level, of most bytes or one, whose move down rewrites
 // least for what it brings, among the next mostWeighed tables that have any which can go down:
 // the next pick goes on behind these.
-func (d *DB) pickFromLevel(v *version.Version, n int, most int64) *compaction {
+func (d *DB) pickFromLevel(v *version.Version, n int, most int64) *runningCompaction {
 	for _, r := range v.Levels[n].Runs { // one, in a leveled store
 		from, stretches := 0, 1
 		if r.Len() > mostWeighed {
-			from, _ = r.Find(d.compactions.weighed[n])
+			from, _ = r.Find(d.compactions.Weighed[n])
 			stretches += (r.Len() + mostWeighed - 1) / mostWeighed // one ends with the level
 		}
 		for range stretches {
@@ -169,7 +171,7 @@ func (d *DB) pickFromLevel(v *version.Version, n int, most int64) *compaction {
 			}
 			tables := r.Between(from, min(from+mostWeighed, r.Len()))
 			if c := d.pickAmong(v, n, tables, most); c != nil {
-				d.compactions.weighed[n] = tables[len(tables)-1].UpperBound()
+				d.compactions.Weighed[n] = tables[len(tables)-1].UpperBound()
 				return c
 			}
 			from += len(tables)
@@ -181,9 +183,9 @@ func (d *DB) pickFromLevel(v *version.Version, n int, most int64) *compaction {
 // pickAmong is pickFromLevel among some neighbours of the level. Several tables that go down
 // at once share those below that stick out at their edges. It takes O(n log m), with n tables
 // to choose from and m below.
-func (d *DB) pickAmong(v *version.Version, n int, tables []*version.Table, most int64) *compaction {
+func (d *DB) pickAmong(v *version.Version, n int, tables []*version.Table, most int64) *runningCompaction {
 	below := &v.Levels[n+1]
-	var best *compaction
+	var best *runningCompaction
 	bestRatio, size := 0.0, int64(0)
 	for i, j := 0, 0; i < len(tables); i++ {
 		for ; j < len(tables) && (j <= i || size+tables[j].Size <= most); j++ {
@@ -197,7 +199,7 @@ func (d *DB) pickAmong(v *version.Version, n int, tables []*version.Table, most 
 		if best != nil && ratio >= bestRatio {
 			continue
 		}
-		c := &compaction{reason: "the level is over its size", level: n, output: n + 1}
+		c := &runningCompaction{reason: "the level is over its size", level: n, output: n + 1}
 		c.inputs[n], c.inputs[n+1] = some, below.Overlapping(some[0].Smallest, some[len(some)-1].UpperBound())
 		if !d.conflicts(c) {
 			best, bestRatio = c, ratio
@@ -212,7 +214,7 @@ func (d *DB) pickAmong(v *version.Version, n int, tables []*version.Table, most 
 // younger in them, which bounds what is rewritten by the logarithm of the number of flushes,
 // the one with most runs is merged; if there is none and writers wait, the two neighbours
 // that are smallest. Runs are merged whole, which keeps their order. The caller holds d.mu.
-func (d *DB) pickWithinLevel0(v *version.Version) *compaction {
+func (d *DB) pickWithinLevel0(v *version.Version) *runningCompaction {
 	runs := v.Levels[0].Runs // newest first
 	var best []*version.Run
 	for i := 0; i < len(runs); {
@@ -236,7 +238,7 @@ func (d *DB) pickWithinLevel0(v *version.Version) *compaction {
 	if len(best) < 2 {
 		return nil
 	}
-	c := &compaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
+	c := &runningCompaction{reason: "level 0 has many files that cannot go down", level: 0, output: 0}
 	for _, r := range best {
 		c.inputs[0] = append(c.inputs[0], r.Tables()...)
 	}
@@ -268,7 +270,7 @@ func smallestPair(runs []*version.Run) (best []*version.Run) {
 // pickWaste takes a table that is mostly waste down, or rewrites it in the last level,
 // where there is waste only because a snapshot needed it, or time has passed. Of level 0,
 // which goes down soon as it is, it takes what has mostly expired.
-func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
+func (d *DB) pickWaste(v *version.Version, baseLevel int) *runningCompaction {
 	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
 	now := d.told.time()
 	for n := baseLevel; n < NumLevels; n++ {
@@ -278,7 +280,7 @@ func (d *DB) pickWaste(v *version.Version, baseLevel int) *compaction {
 			if t.Compacting {
 				continue
 			}
-			c := &compaction{reason: reason, level: n, output: min(n+1, lastLevel)}
+			c := &runningCompaction{reason: reason, level: n, output: min(n+1, lastLevel)}
 			if n < lastLevel {
 				c.inputs[n+1] = v.Levels[n+1].Overlapping(t.Smallest, t.UpperBound())
 			}

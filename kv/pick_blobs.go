@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -19,36 +20,27 @@ const (
 // collectionScore says how badly blob files need to be collected, as the scores of levels do. It overtakes
 // those of all levels but a full level 0 when writers are about to wait for it. A batch that
 // has begun goes on: nothing is free before its end.
-func (d *DB) collectionScore(s *blobSpace) float64 {
+func (d *DB) collectionScore(s *compaction.BlobSpace) float64 {
 	score := 0.0
-	if s.collects() || s.dead > s.mostHidden {
-		score = max(1+2*s.over()/s.batch, 1)
+	if s.NeedsGC() || s.NeedsRewrite() {
+		score = max(1+2*s.Over()/s.Batch, 1)
 	}
-	if d.collecting() {
+	if d.compactions.GC.Running() {
 		score = max(score, 1.5)
 	}
-	if s.hides() { // merging comes first: more is garbage then, and costs nothing
-		score = min(score, s.hidden/s.mostHidden)
+	if s.NeedsMerge() { // merging comes first: more is garbage then, and costs nothing
+		score = min(score, s.Hidden/s.MaxHidden)
 	}
 	return score
 }
 
-// hidingScore says how badly a level has to go down because it hides values below: of those above the oldest run, the
-// one that hides most.
-func (d *DB) hidingScore(v *version.Version, s *blobSpace, level int) float64 {
-	if !s.hides() || s.hidingLevel(v) != level {
-		return 0
-	}
-	return s.hidden / s.mostHidden
-}
-
 // pickBlobs is what pickTiered does for blob files: it merges runs if too much is hidden, all or those below level
 // 0, or collects.
-func (d *DB) pickBlobs(v *version.Version) *compaction {
+func (d *DB) pickBlobs(v *version.Version) *runningCompaction {
 	s := d.blobSpace(v)
-	if s.hides() {
-		if s.hiding(&v.Levels[0]) > s.hidden/2 {
-			all := func() *compaction { return compactLevels(v, reasonHidden, 0, lastLevel) }
+	if s.NeedsMerge() {
+		if s.HiddenBy(&v.Levels[0]) > s.Hidden/2 {
+			all := func() *runningCompaction { return compactLevels(v, reasonHidden, 0, lastLevel) }
 			if c := d.ifFree(lastLevel, all); c != nil {
 				return c
 			}
@@ -65,8 +57,8 @@ func (d *DB) pickBlobs(v *version.Version) *compaction {
 }
 
 // pickForBlobs rewrites what is dead in single tables, which costs little, or else collects.
-func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
-	if s.dead > s.mostHidden {
+func (d *DB) pickForBlobs(v *version.Version, s *compaction.BlobSpace) *runningCompaction {
+	if s.NeedsRewrite() {
 		if c := d.pickDead(v); c != nil {
 			return c
 		}
@@ -75,14 +67,14 @@ func (d *DB) pickForBlobs(v *version.Version, s *blobSpace) *compaction {
 }
 
 // pickHiding takes down the table of a level below level 0 that hides most for what is rewritten.
-func (d *DB) pickHiding(v *version.Version, level int) (best *compaction) {
+func (d *DB) pickHiding(v *version.Version, level int) (best *runningCompaction) {
 	below, most := &v.Levels[level+1], 0.0
 	for t := range v.Levels[level].Where(func(s *version.Sums) bool { return s.Hides+s.RangeDeletes > 0 }) {
 		worth := float64(t.Hides()) / float64(t.Size+below.BytesOver(t.Smallest, t.UpperBound()))
 		if worth <= most {
 			continue
 		}
-		c := &compaction{reason: reasonHidden, level: level, output: level + 1}
+		c := &runningCompaction{reason: reasonHidden, level: level, output: level + 1}
 		c.inputs[level] = []*version.Table{t}
 		c.inputs[level+1] = below.Overlapping(t.Smallest, t.UpperBound())
 		if !d.conflicts(c) {
@@ -94,8 +86,8 @@ func (d *DB) pickHiding(v *version.Version, level int) (best *compaction) {
 
 // pickDead takes the table, or of level 0 the run, of which most is dead in blob files. An expired value that may hide
 // an older one leaves a tombstone.
-func (d *DB) pickDead(v *version.Version) (best *compaction) {
-	now, seen, most := d.told.time(), d.oldestSeen(), uint64(0)
+func (d *DB) pickDead(v *version.Version) (best *runningCompaction) {
+	now, seen, most := d.told.time(), d.compactionInput(v).OldestSnapshot, uint64(0)
 	for _, r := range v.Runs {
 		for t := range r.Where(func(s *version.Sums) bool {
 			return s.ExpiringApart > 0 && s.FirstExpiry <= now || s.OverwrittenApart > 0 && s.OldestTop <= seen
@@ -118,7 +110,7 @@ func (d *DB) untilDead(v *version.Version) time.Duration {
 		return 0
 	}
 	s, now := d.blobSpace(v), d.told.time()
-	dead := func(at uint64) bool { return float64(v.ExpiredApart(at)) > s.mostHidden }
+	dead := func(at uint64) bool { return float64(v.ExpiredApart(at)) > s.MaxHidden }
 	if dead(now) || !dead(math.MaxUint64) {
 		return 0
 	}

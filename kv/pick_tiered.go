@@ -3,6 +3,7 @@ package kv
 import (
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -30,7 +31,7 @@ import (
 //     see pickWasteRuns.
 
 // pickTiered is pickCompaction of tiered and lazy-leveled stores. The caller holds d.mu.
-func (d *DB) pickTiered() *compaction {
+func (d *DB) pickTiered() *runningCompaction {
 	v := d.current
 	if c := d.pickLevel(v, 0); c != nil {
 		return c
@@ -60,34 +61,22 @@ func (d *DB) pickTiered() *compaction {
 	return d.pickSmall(v)
 }
 
-// runsAllowed returns how many sorted runs a level may have before it is compacted.
-func (d *DB) runsAllowed(n int) int {
-	switch {
-	case n == 0 && d.opts.Compaction == Leveled:
-		return d.mostInLevel0()
-	case n == 0:
-		return d.opts.L0CompactionThreshold
-	case n == lastLevel && d.opts.Compaction == LazyLeveled:
-		return 2
-	}
-	return d.opts.RunsPerLevel
-}
-
 // pickLevel takes a level that has all its runs down, or merges those of the last.
-func (d *DB) pickLevel(v *version.Version, n int) *compaction {
-	if v.NumRuns(n) < d.runsAllowed(n) {
+func (d *DB) pickLevel(v *version.Version, n int) *runningCompaction {
+	if v.NumRuns(n) < d.opts.compaction().RunsAllowed(n) {
 		return nil
 	}
 	const reason = "the level has all its runs"
 	lazy := d.opts.Compaction == LazyLeveled
 	if n == lastLevel || lazy && (n == lastLevel-1 || d.reachesLast(v, n)) {
-		if c := d.ifFree(lastLevel, func() *compaction { return compactLevels(v, reason, n, lastLevel) }); c != nil {
+		all := func() *runningCompaction { return compactLevels(v, reason, n, lastLevel) }
+		if c := d.ifFree(lastLevel, all); c != nil {
 			return c
 		}
 		// The last level is busy, or damaged.
 	}
 	if n < lastLevel && (n+1 < lastLevel || !lazy) {
-		if c := d.ifFree(n+1, func() *compaction { return toNextLevel(v, reason, n) }); c != nil {
+		if c := d.ifFree(n+1, func() *runningCompaction { return toNextLevel(v, reason, n) }); c != nil {
 			return c
 		}
 	}
@@ -101,17 +90,11 @@ func (d *DB) reachesLast(v *version.Version, n int) bool {
 	for ; n < lastLevel; n++ {
 		bytes += v.Levels[n].Bytes
 	}
-	return d.worthLast(bytes, v.Levels[lastLevel].Bytes)
+	return d.opts.compaction().WorthLast(bytes, v.Levels[lastLevel].Bytes)
 }
 
-// worthLast reports whether so many bytes from above are worth merging with the last level.
-func (d *DB) worthLast(above, last int64) bool { return above >= last/int64(d.opts.RunsPerLevel) }
-
-// outweigh reports whether runs below level 0 are to be merged with the oldest.
-func (d *DB) outweigh(newer, oldest int64) bool { return newer/int64(d.opts.RunsPerLevel) > oldest }
-
 // pickAllRuns merges all runs below level 0 if those above the oldest outweigh it.
-func (d *DB) pickAllRuns(v *version.Version) *compaction {
+func (d *DB) pickAllRuns(v *version.Version) *runningCompaction {
 	runs := v.Below()
 	if len(runs) < 2 {
 		return nil
@@ -120,7 +103,7 @@ func (d *DB) pickAllRuns(v *version.Version) *compaction {
 	for _, r := range runs[:len(runs)-1] {
 		newer += r.Sums().Bytes
 	}
-	if !d.outweigh(newer, oldest) {
+	if !d.opts.compaction().Outweigh(newer, oldest) {
 		return nil
 	}
 	return d.runsIfFree("the newer runs outweigh the oldest", runs)
@@ -128,7 +111,7 @@ func (d *DB) pickAllRuns(v *version.Version) *compaction {
 
 // pickWithin merges the newest runs of a level in their place, when an older one that is
 // damaged keeps them from going down, or level 0 has waited for long.
-func (d *DB) pickWithin(v *version.Version, n int) *compaction {
+func (d *DB) pickWithin(v *version.Version, n int) *runningCompaction {
 	if n == 0 {
 		if anyQuarantined(v.Level0()) || v.NumRuns(0) >= d.opts.L0SlowdownThreshold {
 			return d.pickWithinLevel0(v)
@@ -137,7 +120,7 @@ func (d *DB) pickWithin(v *version.Version, n int) *compaction {
 	}
 	runs := v.Levels[n].Runs
 	damaged := slices.IndexFunc(runs, func(r *version.Run) bool { return anyQuarantined(r.Tables()) })
-	if damaged < d.runsAllowed(n) {
+	if damaged < d.opts.compaction().RunsAllowed(n) {
 		return nil
 	}
 	return d.runsIfFree("the level has all its runs, above a damaged one", runs[:damaged])
@@ -147,13 +130,13 @@ func (d *DB) pickWithin(v *version.Version, n int) *compaction {
 // runs, since it was opened with another kind of compaction before. Nothing else is done
 // before each level is one run again: what would share levels with it would have to take
 // in all of them too. It reports whether there is such a level. The caller holds d.mu.
-func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
+func (d *DB) pickSeveralRuns(v *version.Version) (c *runningCompaction, several bool) {
 	damaged := false
 	for n := 1; n < NumLevels; n++ {
 		if len(v.Levels[n].Runs) < 2 {
 			continue
 		}
-		c := d.ifFree(n, func() *compaction { return compactLevels(v, "the level has several runs", n, n) })
+		c := d.ifFree(n, func() *runningCompaction { return compactLevels(v, "the level has several runs", n, n) })
 		if c != nil {
 			return c, true
 		}
@@ -170,11 +153,11 @@ func (d *DB) pickSeveralRuns(v *version.Version) (c *compaction, several bool) {
 
 // pickWasteRuns merges a run that is mostly waste, and all that are older, or takes level 0
 // down for what has expired there.
-func (d *DB) pickWasteRuns(v *version.Version) *compaction {
+func (d *DB) pickWasteRuns(v *version.Version) *runningCompaction {
 	const reason = "a run is mostly tombstones, or values that expired or were overwritten"
 	now := d.told.time()
 	if v.ExpiredInLevel0(now) {
-		if c := d.ifFree(1, func() *compaction { return toNextLevel(v, reason, 0) }); c != nil {
+		if c := d.ifFree(1, func() *runningCompaction { return toNextLevel(v, reason, 0) }); c != nil {
 			return c
 		}
 	}
@@ -192,8 +175,8 @@ func (d *DB) pickWasteRuns(v *version.Version) *compaction {
 
 // compactLevels returns a compaction of everything from one level to another into one run of
 // the latter.
-func compactLevels(v *version.Version, reason string, from, to int) *compaction {
-	c := &compaction{reason: reason, level: from, output: to, wholeRuns: true}
+func compactLevels(v *version.Version, reason string, from, to int) *runningCompaction {
+	c := &runningCompaction{reason: reason, level: from, output: to, wholeRuns: true}
 	for n := from; n <= to; n++ {
 		c.inputs[n] = v.Levels[n].Tables()
 	}
@@ -201,7 +184,7 @@ func compactLevels(v *version.Version, reason string, from, to int) *compaction 
 }
 
 // toNextLevel returns a compaction of all runs of a level into a new one of the next.
-func toNextLevel(v *version.Version, reason string, n int) *compaction {
+func toNextLevel(v *version.Version, reason string, n int) *runningCompaction {
 	c := compactLevels(v, reason, n, n)
 	c.output, c.run = n+1, v.Levels[n+1].NextRun()
 	return c
@@ -209,9 +192,10 @@ func toNextLevel(v *version.Version, reason string, n int) *compaction {
 
 // compactRuns returns a compaction of runs, neighbours and the newest first, into one in
 // place of the oldest.
-func compactRuns(reason string, runs []*version.Run) *compaction {
+func compactRuns(reason string, runs []*version.Run) *runningCompaction {
 	oldest := runs[len(runs)-1]
-	c := &compaction{reason: reason, level: runs[0].Level, output: oldest.Level, run: oldest.Num, wholeRuns: true}
+	c := &runningCompaction{reason: reason, level: runs[0].Level, output: oldest.Level, run: oldest.Num,
+		wholeRuns: true}
 	for _, r := range runs {
 		c.inputs[r.Level] = append(c.inputs[r.Level], r.Tables()...)
 	}
@@ -222,8 +206,8 @@ func compactRuns(reason string, runs []*version.Run) *compaction {
 // time writes into a level, even where they share no keys: the order of runs is then that in
 // which they began. That is asked first, so that a pick beside a running merge of a large store
 // does not go through all its tables. The caller holds d.mu.
-func (d *DB) ifFree(output int, inputs func() *compaction) *compaction {
-	if slices.ContainsFunc(d.compactions.reserved, func(r *reservation) bool { return r.level == output }) {
+func (d *DB) ifFree(output int, inputs func() *runningCompaction) *runningCompaction {
+	if slices.ContainsFunc(d.compactions.Reserved, func(r *compaction.Reservation) bool { return r.Level == output }) {
 		return nil
 	}
 	c := inputs()
@@ -234,9 +218,9 @@ func (d *DB) ifFree(output int, inputs func() *compaction) *compaction {
 }
 
 // runsIfFree is ifFree for compactRuns.
-func (d *DB) runsIfFree(reason string, runs []*version.Run) *compaction {
+func (d *DB) runsIfFree(reason string, runs []*version.Run) *runningCompaction {
 	if slices.ContainsFunc(runs, func(r *version.Run) bool { return r.At(0).Compacting }) {
 		return nil
 	}
-	return d.ifFree(runs[len(runs)-1].Level, func() *compaction { return compactRuns(reason, runs) })
+	return d.ifFree(runs[len(runs)-1].Level, func() *runningCompaction { return compactRuns(reason, runs) })
 }

@@ -25,7 +25,7 @@ type pickSim struct {
 	holds   map[uint64]map[byte]int // by number of table
 	newest  map[byte]int
 	seq     int
-	running []*compaction
+	running []*runningCompaction
 	kinds   map[CompactionStyle]int // compactions that ran
 	manual  int                     // compactions that were asked for
 	damaged bool
@@ -106,7 +106,7 @@ func (s *pickSim) ingest() {
 	in.files.Files = []ingest.File{{Table: s.table(s.write())}}
 	e := in.place(base.SeqNum(s.seq))
 	s.apply(e)
-	s.d.compactions.release(in.reserved[0]) // as unreserve does, which takes locks
+	s.d.compactions.Release(in.reserved[0]) // as unreserve does, which takes locks
 }
 
 // begin starts a compaction if there is one to do.
@@ -170,12 +170,12 @@ func (s *pickSim) end(i int) {
 		t.Compacting = false
 	}
 	s.d.compactions.count(c, -1)
-	s.d.compactions.release(c.reserved)
+	s.d.compactions.Release(c.reserved)
 }
 
 // belowInputs reports whether a table that is not an input has an older version of a
 // key than the newest of the inputs, now.
-func (s *pickSim) belowInputs(c *compaction, k byte) (below bool) {
+func (s *pickSim) belowInputs(c *runningCompaction, k byte) (below bool) {
 	newest := 0
 	for _, t := range c.tables() {
 		newest = max(newest, s.holds[t.Num][k])
@@ -212,7 +212,7 @@ func (s *pickSim) requireShape() {
 		return
 	}
 	for n := range NumLevels {
-		allowed := s.d.runsAllowed(n)
+		allowed := s.d.opts.compaction().RunsAllowed(n)
 		if n > 0 && o.Compaction == Leveled {
 			allowed = 2
 		}
@@ -304,17 +304,17 @@ func TestAPickBesideARunningMergeDoesNotCollectTables(t *testing.T) {
 	s.d.opts.Compaction, s.d.opts.L0CompactionThreshold = LazyLeveled, 2
 	s.flush()
 	s.flush()
-	reserved := s.d.compactions.reserve(lastLevel, version.Span{})
+	reserved := s.d.compactions.Reserve(lastLevel, version.Span{})
 	collected := 0
-	pick := func() *compaction {
-		return s.d.ifFree(lastLevel, func() *compaction {
+	pick := func() *runningCompaction {
+		return s.d.ifFree(lastLevel, func() *runningCompaction {
 			collected++
 			return compactLevels(s.d.current, "", 0, lastLevel)
 		})
 	}
 	require.Nil(t, pick())
 	require.Zero(t, collected)
-	s.d.compactions.release(reserved)
+	s.d.compactions.Release(reserved)
 	require.Len(t, pick().inputs[0], 2)
 	require.Equal(t, 1, collected)
 }

@@ -342,7 +342,7 @@ func (d *DB) makeRoomForTest() error {
 // the pause's timer with no failure to show for it.
 func TestACompactionThatWorksEndsThePause(t *testing.T) {
 	db := openMem(t, &Options{backoff: never})
-	c := &compaction{}
+	c := &runningCompaction{}
 	db.pauseCompactions(c, errDisk, false)
 	require.True(t, db.compactions.paused)
 	db.afterCompaction(c, nil, false)

@@ -36,6 +36,7 @@ var layers = []struct {
 	{"internal/rangedel", 1},
 	{"internal/cache", 1},
 	{"internal/falsepositives", 1},
+	{"internal/compaction", 5},
 	{"internal/filterbudget", 5},
 	{"internal/handles", 0},
 	{"internal/harness", 1},
