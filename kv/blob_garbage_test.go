@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,7 +33,8 @@ func openMixed(t *testing.T, kind CompactionStyle, ttl time.Duration) *mixedStor
 		o.SeparateFrom, o.blobSize, o.Clock = 4<<10, mixedBlob, s.clock.time
 		o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 1<<20, 256<<10, 256<<10
 		o.Events.Compacted = func(i CompactionInfo) {
-			if i.Reason == reasonHidden || i.Reason == reasonGarbage || i.Reason == reasonDead {
+			switch i.Reason {
+			case compaction.ReasonHidden, compaction.ReasonGarbage, compaction.ReasonDead:
 				s.merged.Add(1)
 			}
 		}

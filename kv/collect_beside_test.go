@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +20,9 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		overwrite(t, db, m, rng, 600, 200)
 		db.settle()
 		ctx := context.Background()
-		c, err := db.beginManual(ctx, func() *runningCompaction { return db.pickRange(db.current, nil, nil, nil) })
+		c, err := db.beginManual(ctx, func() *compaction.Job {
+			return compaction.MergeRangeOf(db.current, nil, nil, nil)
+		})
 		require.NoError(t, err)
 		require.NotNil(t, c)
 		slows := func() (bool, bool) {
@@ -68,7 +71,9 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	db.waitForBackground()
 	require.True(t, db.room.Load() != nil, "nothing runs that writers could wait for")
 	ctx := context.Background()
-	c, err := db.beginManual(ctx, func() *runningCompaction { return db.pickRange(db.current, nil, nil, nil) })
+	c, err := db.beginManual(ctx, func() *compaction.Job {
+		return compaction.MergeRangeOf(db.current, nil, nil, nil)
+	})
 	require.NoError(t, err)
 	require.True(t, db.room.Load() == nil)
 	db.reschedule(func() { db.end(c) })

@@ -61,7 +61,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 		woken := 0
 		for {
 			db.mu.Lock()
-			v, wait := db.current, db.untilDead(db.current)
+			v, wait := db.current, db.compactionInput(db.current).UntilDead()
 			space := db.blobSpace(v)
 			db.mu.Unlock()
 			if wait == 0 {

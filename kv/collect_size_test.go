@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +22,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 		db := collected(t, kind, func(o *Options) {
 			o.BlobSpace = 1.1
 			o.Events.Compacted = func(i CompactionInfo) {
-				if i.Reason == reasonGarbage && !asked.Load() {
+				if i.Reason == compaction.ReasonGarbage && !asked.Load() {
 					most.Store(max(most.Load(), i.InputBytes))
 					steps.Add(1)
 					taken.Add(i.InputBytes)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -188,19 +189,8 @@ func specFamily(spec string) string {
 // compactInPlace rewrites tables of a run in their place. It reports false if they are not there any more, or are
 // known to be damaged.
 func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err error) {
-	c, err := d.beginManual(ctx, func() *runningCompaction {
-		for _, t := range u.tables {
-			if id, ok := d.current.RunOf(t); !ok || id != u.run || t.Quarantined {
-				return nil
-			}
-		}
-		c := &runningCompaction{reason: "filters are rewritten", level: u.run.Level, output: u.run.Level, manual: true,
-			rewriteAll: true, fair: true}
-		if u.run.Level > 0 {
-			c.run = u.run.Run
-		}
-		c.inputs[u.run.Level] = u.tables
-		return c
+	c, err := d.beginManual(ctx, func() *compaction.Job {
+		return compaction.RewriteFiltersOf(d.current, u.run, u.tables)
 	})
 	err = d.runManual(ctx, c, err)
 	return c != nil && err == nil, err

@@ -18,42 +18,24 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A runningCompaction merges tables of one or more levels into a run of one of them, or of the
-// level below. Its inputs are closed: a table of a place in between, the output's
-// included, that shares keys with an input is an input too. (Places are ordered as
-// lookups ask them, see version.OlderThan.)
+// A runningCompaction is a job that has begun.
 type runningCompaction struct {
-	reason        string
-	level, output int                         // the highest level of the inputs, and where they go
-	inputs        [NumLevels][]*version.Table // by level
-	run           uint64                      // their run in the output level: new, or one without keys of theirs
-	manual        bool                        // asked for by Compact: runs in its caller's goroutine
-	rewriteAll    bool                        // even what could be moved
-	wholeRuns     bool                        // the inputs are whole runs, see pick_tiered.go
-	fair          bool                        // filters are fair (see filterbudget)
-	collects      bool                        // rewrites tables in their run, for what they refer to
-	joins         bool                        // its values go into one blob file after the other: it has one range
-	gaps          [][]byte                    // where tables of the output's run end that lie between inputs
-
+	*compaction.Job
 	version   *version.Version        // at the start; referred to
 	reserved  *compaction.Reservation // of the output
 	span      version.Span            // of all inputs
 	older     []*version.Run          // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
-	victims   map[uint64]bool // blob files whose records are copied
 }
-
-// tables returns all inputs.
-func (c *runningCompaction) tables() []*version.Table { return slices.Concat(c.inputs[:]...) }
 
 // compact runs a compaction and installs its result. It returns errClosing if the
 // store closes meanwhile, and base.ErrContextEnded if ctx ends.
 func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 	start := time.Now()
-	info := CompactionInfo{Reason: c.reason, Level: c.level, OutputLevel: c.output, Moved: c.movable(d)}
+	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.movable(d)}
 	e := &manifest.Edit{}
 	var out written
-	for level, inputs := range c.inputs {
+	for level, inputs := range c.Inputs {
 		for _, t := range inputs {
 			e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: level, Num: t.Num})
 			out.tables = append(out.tables, t.Table)
@@ -71,7 +53,7 @@ func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 		}
 	}
 	for _, t := range out.tables {
-		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Run: c.run, Table: t})
+		e.Added = append(e.Added, manifest.AddedTable{Level: c.Output, Run: c.Run, Table: t})
 	}
 	e.AddedBlobs = out.blobs
 	info.OutputFiles, info.OutputBytes = len(out.tables), out.bytes()
@@ -81,7 +63,7 @@ func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 	}
 	info.Duration = time.Since(start)
 	d.countCompaction(info)
-	if c.collects {
+	if c.Kind.Rules().CollectsBlobs {
 		d.counters.collections.Add(1)
 	}
 	return nil
@@ -109,7 +91,7 @@ func (d *DB) countCompaction(info CompactionInfo) {
 const maxGrandparents = 10
 
 func (c *runningCompaction) mostGrandparents(d *DB) int64 {
-	return maxGrandparents * d.opts.compaction().TargetSize(c.version, c.output)
+	return maxGrandparents * d.opts.compaction().TargetSize(c.version, c.Output)
 }
 
 // movable reports whether the input can change its level as it is: nothing in
@@ -117,11 +99,12 @@ func (c *runningCompaction) mostGrandparents(d *DB) int64 {
 // down, there are no tombstones that rewriting would drop, and blocks are compressed
 // alike.
 func (c *runningCompaction) movable(d *DB) bool {
-	tables := c.tables()
-	if c.level == c.output || c.rewriteAll || d.opts.LevelCompression[c.level] != d.opts.LevelCompression[c.output] {
+	tables := c.Tables()
+	if c.Level == c.Output || !c.Kind.Rules().MayMove ||
+		d.opts.LevelCompression[c.Level] != d.opts.LevelCompression[c.Output] {
 		return false
 	}
-	if c.wholeRuns {
+	if c.Kind.Rules().WholeRuns {
 		return c.oneRun(tables)
 	}
 	if len(tables) != 1 {
@@ -131,10 +114,10 @@ func (c *runningCompaction) movable(d *DB) bool {
 	if t.RangeDeletes > 0 && c.bottomSpan(t.Smallest, t.UpperBound()) {
 		return false
 	}
-	if c.output == lastLevel {
+	if c.Output == lastLevel {
 		return t.Deletes == 0 && t.Merges == 0
 	}
-	below := c.version.Levels[c.output+1].Overlapping(t.Smallest, t.UpperBound())
+	below := c.version.Levels[c.Output+1].Overlapping(t.Smallest, t.UpperBound())
 	return version.SizeOf(below) <= c.mostGrandparents(d)
 }
 
@@ -164,8 +147,8 @@ type overlapBelow struct {
 }
 
 func (c *runningCompaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
-	o := &overlapBelow{most: c.mostGrandparents(d), gaps: c.gaps}
-	if c.output > 0 && c.output < lastLevel && !c.wholeRuns {
+	o := &overlapBelow{most: c.mostGrandparents(d), gaps: c.Gaps}
+	if c.Output > 0 && c.Output < lastLevel && !c.Kind.Rules().WholeRuns {
 		lo, hi := span.Lo, span.Hi
 		if lo == nil {
 			lo = c.span.Lo
@@ -173,7 +156,7 @@ func (c *runningCompaction) overlapBelow(d *DB, span version.Span) *overlapBelow
 		if hi == nil {
 			hi = c.span.Hi
 		}
-		o.tables = c.version.Levels[c.output+1].Overlapping(lo, hi)
+		o.tables = c.version.Levels[c.Output+1].Overlapping(lo, hi)
 	}
 	return o
 }
@@ -208,16 +191,16 @@ func (d *DB) rewrite(ctx context.Context, c *runningCompaction) (written, error)
 	if err != nil {
 		return written{}, inputError{err}
 	}
-	plan, made := d.opts.filterPlan(), filterbudget.Tables{Version: c.version, Inputs: c.tables()}
-	made.To, made.Entries = version.RunID{Level: c.output, Run: c.run}, version.EntriesOf(made.Inputs)
+	plan, made := d.opts.filterPlan(), filterbudget.Tables{Version: c.version, Inputs: c.Tables()}
+	made.To, made.Entries = version.RunID{Level: c.Output, Run: c.Run}, version.EntriesOf(made.Inputs)
 	filters := plan.For(made)
-	if c.fair {
+	if c.Kind.Rules().FairFilters {
 		filters = plan.Fair(made)
 	}
-	size := d.opts.compaction().TargetSize(c.version, c.output)
+	size := d.opts.compaction().TargetSize(c.version, c.Output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
-		r.out = d.tableWriter(it, c.output, size, filters)
+		r.out = d.tableWriter(it, c.Output, size, filters)
 		r.out.Apart, r.out.Hidden = d.separationOf(c), d.hiddenIn(c.version, c.older)
 		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
 		return err
@@ -233,7 +216,7 @@ type mergeInputs struct {
 func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 	var tombs []rangedel.Tombstone
 	runs := map[version.RunID][]*version.Table{}
-	for _, t := range c.tables() {
+	for _, t := range c.Tables() {
 		r, err := t.Open(&d.tables)
 		if err != nil {
 			return in, err
@@ -259,6 +242,13 @@ func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 	return in, nil
 }
 
+// separationOf says which values of a compaction go into blob files, and which come from others.
+func (d *DB) separationOf(c *runningCompaction) tablemeta.Separation {
+	s := d.separation(c.version, c.Output)
+	s.Victims, s.Open = c.Candidates, d.openApart(c.version, len(c.Candidates))
+	return s
+}
+
 // pass returns an iterator over what stays of the inputs in a span.
 func (d *DB) pass(ctx context.Context, c *runningCompaction, in mergeInputs, span version.Span) *iterator.Compaction {
 	var iters []iterator.Iter
@@ -281,7 +271,7 @@ func (c *runningCompaction) bottom(key []byte) bool {
 			return false
 		}
 	}
-	return c.output > 0
+	return c.Output > 0
 }
 
 // bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
@@ -291,7 +281,7 @@ func (c *runningCompaction) bottomSpan(lo, hi []byte) bool {
 			return false
 		}
 	}
-	return c.output > 0
+	return c.Output > 0
 }
 
 // NumLevels is the number of levels: level 0, whose files may overlap, and

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,7 +26,7 @@ func threadsFor(kind CompactionStyle) int {
 func (d *DB) due() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.pickCompaction() != nil
+	return compaction.Pick(d.compactionInput(d.current)) != nil
 }
 
 // Debt is what compactions then do: it is there when, and only when, one is due, they take in

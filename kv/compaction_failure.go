@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -74,7 +73,7 @@ func (d *DB) pauseCompactions(c *runningCompaction, err error, reading bool) {
 	again := d.lacksSpace(err)
 	d.mu.Lock()
 	if vfs.IsNoSpace(err) {
-		d.compactions.GC = compaction.BlobGC{Excluded: d.compactions.GC.Excluded} // the next one takes less
+		d.compactions.GC.Abandon() // the next batch takes less
 	}
 	if again {
 		d.mu.Unlock()
@@ -92,7 +91,7 @@ func (d *DB) pauseCompactions(c *runningCompaction, err error, reading bool) {
 	restart(&p.timer, wait, d.resumeCompactions)
 	d.mu.Unlock()
 	d.log.Warn("a compaction failed and changed nothing; it is tried again", "wait", wait, "error", err)
-	if c.collects && vfs.IsNoSpace(err) {
+	if c.Kind.Rules().CollectsBlobs && vfs.IsNoSpace(err) {
 		_ = d.fail(0, compacting, err) // writers are told: they would take the room that is left
 	}
 	if damaged {
@@ -144,7 +143,7 @@ func (d *DB) quarantine(c *runningCompaction, err error) (tables []*version.Tabl
 	s.Quarantined = slices.DeleteFunc(s.Quarantined, func(t *version.Table) bool {
 		return !t.Quarantined || !d.current.Has(t.Num)
 	})
-	tables = c.tables()
+	tables = c.Tables()
 	if t := d.namedIn(tables, err); t != nil {
 		tables = []*version.Table{t}
 	}
@@ -176,6 +175,26 @@ func (d *DB) namedIn(tables []*version.Table, err error) *version.Table {
 	return tables[i]
 }
 
-func anyQuarantined(tables []*version.Table) bool {
-	return slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Quarantined })
+// leaveAlone keeps blob GC from a blob file that cannot be read.
+func (d *DB) leaveAlone(num uint64, cause error) {
+	d.mu.Lock()
+	known := d.compactions.GC.Exclude(num)
+	d.mu.Unlock()
+	if known {
+		return
+	}
+	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.blobPath(num), "error", cause)
+	tell(d, "Quarantined", d.opts.Events.Quarantined, cause)
+}
+
+// setAside keeps blob GC from a blob file that could not be read: for good if it is damaged or gone, or else for a
+// while.
+func (d *DB) setAside(e *tablemeta.VictimError, forGood bool) {
+	d.leaveAlone(e.Num, e.Cause)
+	d.mu.Lock()
+	d.compactions.DropStuck(d.current)
+	d.mu.Unlock()
+	if !forGood {
+		d.afterLongestWait(func() { delete(d.compactions.GC.Excluded, e.Num) })
+	}
 }

@@ -6,10 +6,14 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
+var styles = [numCompactions]compaction.Style{
+	Leveled: compaction.Leveled, Tiered: compaction.Tiered, LazyLeveled: compaction.LazyLeveled,
+}
+
 // compaction returns the options on which the choice of compactions depends.
 func (o *Options) compaction() *compaction.Options {
 	return &compaction.Options{
-		Style:                    compaction.Style(o.Compaction),
+		Style:                    styles[o.Compaction],
 		RunsPerLevel:             o.RunsPerLevel,
 		SpaceAmplification:       o.SpaceAmplification,
 		L0CompactionThreshold:    o.L0CompactionThreshold,

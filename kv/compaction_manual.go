@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -33,7 +34,9 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(ctx, func() *runningCompaction { return d.pickRange(d.current, lo, hi, finished) })
+	c, err := d.beginManual(ctx, func() *compaction.Job {
+		return compaction.MergeRangeOf(d.current, lo, endAfter(hi), finished)
+	})
 	if err := d.runManual(ctx, c, err); err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
 // beginManual begins the compaction that pick returns, with d.mu held and perhaps several times, unless that is nil. It
 // waits until no running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends
 // meanwhile, the error is base.ErrContextEnded.
-func (d *DB) beginManual(ctx context.Context, pick func() *runningCompaction) (*runningCompaction, error) {
+func (d *DB) beginManual(ctx context.Context, pick func() *compaction.Job) (*runningCompaction, error) {
 	defer d.broadcastAt(ctx)()
 	thread := d.newThreadWait()
 	defer thread.cancel()
@@ -59,56 +62,23 @@ func (d *DB) beginManual(ctx context.Context, pick func() *runningCompaction) (*
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
 		}
-		c := pick()
-		if c == nil {
+		j := pick()
+		if j == nil {
 			return nil, nil
 		}
-		busy := d.busy(c)
+		busy := d.compactionInput(d.current).Busy(j)
 		if !busy && thread.take() {
-			d.begin(c)
-			return c, nil
+			return d.begin(j), nil
 		}
 		if !busy {
 			d.progress.Wait() // for a thread
 			continue
 		}
-		s, wanted := &d.compactions, version.SpanOf(c.tables())
+		s, wanted := &d.compactions, version.SpanOf(j.Tables())
 		s.Wanted = append(s.Wanted, &wanted)
 		d.progress.Wait()
 		s.Wanted = slices.DeleteFunc(s.Wanted, func(w *version.Span) bool { return w == &wanted })
 	}
-}
-
-// pickRange returns a compaction of all tables that may hold keys of [lo, hi] into
-// the last level, or nil if that would change nothing: all are in one run of the
-// last level already, and finished. What a compaction wrote while this one waited for
-// it is not known to be.
-func (d *DB) pickRange(v *version.Version, lo, hi []byte, finished map[*version.Table]bool) *runningCompaction {
-	c := &runningCompaction{reason: "asked for", level: lastLevel, output: lastLevel, manual: true, rewriteAll: true}
-	end := endAfter(hi)
-	// The tables reach beyond the range, and others overlap them there: widen
-	// until nothing comes in any more.
-	for n := -1; n != len(c.tables()); {
-		n = len(c.tables())
-		for level := range v.Levels {
-			c.inputs[level] = v.Levels[level].Overlapping(lo, end)
-		}
-		if tables := c.tables(); len(tables) > 0 {
-			s := version.SpanOf(tables)
-			lo, end = s.Lo, s.Hi
-		}
-	}
-	for level, inputs := range slices.Backward(c.inputs[:]) {
-		if len(inputs) > 0 {
-			c.level = level
-		}
-	}
-	runs := len(v.Levels[lastLevel].RunsOver(lo, end))
-	if len(c.tables()) == 0 || c.level == lastLevel && runs == 1 &&
-		!slices.ContainsFunc(c.tables(), func(t *version.Table) bool { return !finished[t] }) {
-		return nil
-	}
-	return c
 }
 
 // endAfter returns the exclusive end of a range whose last key is hi; nil has no bound.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -226,9 +227,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		}
 		flush(2)
 		db.mu.Lock()
-		merge := &runningCompaction{level: 0, output: 0}
-		merge.inputs[0] = db.current.Level0()
-		db.begin(merge) // it takes long
+		merge := db.begin(mergeOf(db.current.Level0(), 0)) // it takes long
 		db.mu.Unlock()
 		done := make(chan error)
 		go func() { done <- db.Compact(nil, nil) }()
@@ -292,8 +291,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	// It also waits for others.
 	d := db
 	d.mu.Lock()
-	other := d.pickRange(d.current, nil, nil, nil)
-	d.begin(other)
+	other := d.begin(compaction.MergeRangeOf(d.current, nil, nil, nil))
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -75,12 +75,12 @@ func (d *DB) rangesOf(size, file int64) int {
 
 // cut returns the ranges of a compaction's merge, in order. They cover all keys.
 func (d *DB) cut(c *runningCompaction) ([]mergedRange, error) {
-	inputs, size := c.tables(), int64(0)
+	inputs, size := c.Tables(), int64(0)
 	for _, t := range inputs {
 		size += t.Size
 	}
-	n := d.rangesOf(size, d.opts.compaction().TargetSize(c.version, c.output))
-	if n < 2 || c.output == 0 || c.joins {
+	n := d.rangesOf(size, d.opts.compaction().TargetSize(c.version, c.Output))
+	if n < 2 || c.Output == 0 || c.Kind.Rules().OneRange {
 		return make([]mergedRange, 1), nil
 	}
 	parts, err := d.partsOf(inputs, size/int64(n*partsPerRange))
@@ -227,7 +227,7 @@ func (s *sharedMerge) hire(ctx context.Context) {
 // mostThreads returns how many threads may be busy when a compaction has its ranges merged. One
 // is left to others where the compaction may take long and something else keeps level 0 short.
 func (d *DB) mostThreads(c *runningCompaction) int {
-	if c.manual || d.opts.Compaction != Leveled {
+	if c.Asked || d.opts.Compaction != Leveled {
 		return d.threads() - 1
 	}
 	return d.threads()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -129,6 +130,11 @@ func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
+// mergeOf returns a job that merges tables of level 0 into a level.
+func mergeOf(tables []*version.Table, output int) *compaction.Job {
+	return &compaction.Job{Inputs: [NumLevels][]*version.Table{tables}, Output: output}
+}
+
 // While one part of level 0 goes down, another that shares no keys with it does too.
 func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	db := openMem(t, &Options{MaxConcurrentCompactions: 2, L0CompactionThreshold: 3, L0SlowdownThreshold: 20})
@@ -143,9 +149,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	flush("a", "c")
 	flush("b", "d")
 	db.mu.Lock()
-	c := &runningCompaction{level: 0, output: lastLevel}
-	c.inputs[0] = db.current.Level0()
-	db.begin(c) // it takes long
+	c := db.begin(mergeOf(db.current.Level0(), lastLevel)) // it takes long
 	db.mu.Unlock()
 	files := func() int { return db.Metrics().Levels[0].Files }
 	flush("x", "z")
@@ -217,13 +221,12 @@ func TestRangesAreEven(t *testing.T) {
 	want := model{}
 	overlapping(t, db, want, 4)
 	db.mu.Lock()
-	c := db.pickRange(db.current, nil, nil, nil)
-	db.begin(c)
+	c := db.begin(compaction.MergeRangeOf(db.current, nil, nil, nil))
 	db.mu.Unlock()
 	defer db.reschedule(func() { db.end(c) })
 	ranges, err := db.cut(c)
 	require.NoError(t, err)
-	require.Len(t, ranges, int(version.SizeOf(c.tables()))/(10<<10))
+	require.Len(t, ranges, int(version.SizeOf(c.Tables()))/(10<<10))
 	require.Nil(t, ranges[0].span.Lo)
 	require.Nil(t, ranges[len(ranges)-1].span.Hi)
 	for i, r := range ranges {

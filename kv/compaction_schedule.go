@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +29,9 @@ func (s *compactionState) busyThreads() int { return s.inBackground + s.helpers 
 func (s *compactionState) count(c *runningCompaction, n int) {
 	s.running += n
 	switch {
-	case !c.manual:
+	case !c.Asked:
 		s.inBackground += n
-	case !c.collects:
+	case !c.Kind.Rules().CollectsBlobs:
 		s.merges += n
 	}
 }
@@ -50,8 +49,8 @@ func (d *DB) scheduleCompactions() {
 func (d *DB) scheduleCompactionsLocked() {
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !d.compactions.paused &&
 		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
-		c := d.pickCompaction()
-		if c == nil {
+		j := compaction.Pick(d.compactionInput(d.current))
+		if j == nil {
 			if len(d.compactions.Reserved) == 0 {
 				d.compactions.cause = nil // there is nothing left to do that failed
 			}
@@ -61,8 +60,15 @@ func (d *DB) scheduleCompactionsLocked() {
 		if !d.background().take() {
 			return
 		}
-		d.begin(c)
-		go d.runCompaction(c)
+		go d.runCompaction(d.begin(j))
+	}
+}
+
+// wakeAtExpiry starts a timer for when values that expire may start a compaction: an idle store has nothing else to
+// start one. The caller holds d.mu.
+func (d *DB) wakeAtExpiry() {
+	if wait := d.compactionInput(d.current).UntilGarbage(); wait > 0 {
+		restart(&d.compactions.expiry, wait, d.scheduleCompactions)
 	}
 }
 
@@ -94,37 +100,33 @@ func (d *DB) reschedule(change func()) {
 	d.progress.Broadcast()
 }
 
-// begin marks the inputs. From now on writers may be slowed down until it ends. The caller holds d.mu.
-func (d *DB) begin(c *runningCompaction) {
-	c.version = d.current
+// begin marks the inputs of a job. From now on writers may be slowed down until it ends. The caller holds d.mu.
+func (d *DB) begin(j *compaction.Job) *runningCompaction {
+	c := &runningCompaction{Job: j, version: d.current, span: version.SpanOf(j.Tables()), snapshots: d.snapshots.seqs()}
 	c.version.Ref()
-	c.span = version.SpanOf(c.tables())
 	c.joinRun()
-	c.older = d.current.OlderThan(c.output, c.run, c.span)
-	c.snapshots = d.snapshots.seqs()
-	if !c.manual && !c.joins { // what was asked for ends for what it was asked for
-		c.victims = d.compactions.GC.Candidates
-	}
-	for _, t := range c.tables() {
+	c.older = d.current.OlderThan(c.Output, c.Run, c.span)
+	for _, t := range c.Tables() {
 		t.Compacting = true
 	}
 	d.compactions.count(c, 1)
-	c.reserved = d.compactions.Reserve(c.output, c.span)
+	c.reserved = d.compactions.Reserve(c.Output, c.span)
 	d.noteRoom()
+	return c
 }
 
 // joinRun makes the output part of the output level's run, if that has only one of which
 // something stays: its number need not be 0 in a store that was tiered before.
 func (c *runningCompaction) joinRun() {
-	runs := c.version.Levels[c.output].Runs
-	if c.output > 0 && !c.wholeRuns && len(runs) == 1 && len(c.inputs[c.output]) < runs[0].Len() {
-		c.run = runs[0].Num
+	runs := c.version.Levels[c.Output].Runs
+	if c.Output > 0 && !c.Kind.Rules().WholeRuns && len(runs) == 1 && len(c.Inputs[c.Output]) < runs[0].Len() {
+		c.Run = runs[0].Num
 	}
 }
 
 // end takes the marks back. The caller holds d.mu.
 func (d *DB) end(c *runningCompaction) {
-	for _, t := range c.tables() {
+	for _, t := range c.Tables() {
 		t.Compacting = false
 	}
 	d.compactions.count(c, -1)
@@ -141,58 +143,9 @@ func (d *DB) unpin(c *runningCompaction) {
 	}
 }
 
-// conflicts reports whether a compaction that nobody asked for has to be left: a running
-// one is in its way, it has a damaged input, or somebody waits to compact keys of it. A merge
-// within level 0, which keeps that short, gives way only to who waits for nothing but such
-// merges: their turn would else not come as long as there are writes. The caller holds d.mu.
-func (d *DB) conflicts(c *runningCompaction) bool {
-	tables := c.tables()
-	if d.busy(c) || anyQuarantined(tables) {
-		return true
-	}
-	s := version.SpanOf(tables)
-	return slices.ContainsFunc(d.compactions.Wanted, func(w *version.Span) bool {
-		return w.Overlaps(s) && (c.output > 0 || !d.heldUp(*w))
-	})
-}
-
-// heldUp reports whether a running compaction keeps one of a span waiting that is no merge
-// within level 0. The caller holds d.mu.
-func (d *DB) heldUp(s version.Span) bool {
-	return slices.ContainsFunc(d.compactions.Reserved, func(r *compaction.Reservation) bool {
-		return r.Level > 0 && (d.opts.Compaction != Leveled || r.Span.Overlaps(s))
-	})
-}
-
-// busy reports whether a running compaction has inputs of c, or may write keys of the
-// level and span that c writes. In a store whose levels have several runs only one at a
-// time writes into a level: see ifFree. The caller holds d.mu.
-func (d *DB) busy(c *runningCompaction) bool {
-	tables := c.tables()
-	if slices.ContainsFunc(tables, func(t *version.Table) bool { return t.Compacting }) {
-		return true
-	}
-	s := version.SpanOf(tables)
-	return slices.ContainsFunc(d.compactions.Reserved, func(r *compaction.Reservation) bool {
-		return r.Level == c.output && (d.opts.Compaction != Leveled || r.Span.Overlaps(s))
-	})
-}
-
 // Level 0 is kept short, or writers hear why not: its files are merged with each other when
 // they cannot go down, files that are left alone do not count, and nobody waits when nothing
 // is going to be merged.
-
-// level0Backlog returns how many runs level 0 has for compactions to take: those with files
-// that are left alone do not go away by waiting.
-func level0Backlog(v *version.Version) int {
-	n := 0
-	for _, r := range v.Levels[0].Runs {
-		if !anyQuarantined(r.Tables()) {
-			n++
-		}
-	}
-	return n
-}
 
 // level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
 // last failure, or which damaged files keep all that is left in it from being merged. It
@@ -222,5 +175,5 @@ func (d *DB) level0Stuck() error {
 // level0Over reports whether level 0 has so many runs for compactions to take. The
 // caller holds d.mu.
 func (d *DB) level0Over(runs int) bool {
-	return d.current.NumRuns(0) >= runs && level0Backlog(d.current) >= runs
+	return d.current.NumRuns(0) >= runs && compaction.Level0Backlog(d.current) >= runs
 }

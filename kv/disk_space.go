@@ -154,15 +154,6 @@ func (d *DB) awaitsRoom() bool {
 	return d.compactions.running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
 }
 
-// collectsFirst reports whether a full disk keeps everything except blob GC waiting. The caller holds d.mu.
-func (d *DB) collectsFirst(v *version.Version) bool {
-	if !d.space.full.Load() {
-		return false
-	}
-	s := d.blobSpace(v)
-	return s.NeedsGC()
-}
-
 // fullDisk reports whether the store has failed for want of space, and can still compact. The caller holds d.mu.
 func (d *DB) fullDisk() bool {
 	return d.failure != nil && vfs.IsNoSpace(d.failure) && d.resumer.broken&(brokenManifest|fatal) == 0

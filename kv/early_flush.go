@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
@@ -133,20 +134,21 @@ func (d *DB) flushReason(p pendingTable) string {
 	if p.logEntries >= manyAtRest {
 		return reasonLongLog
 	}
+	in := d.compactionInput(v)
 	before := v.Levels[0].DenseDeletes
 	merged := d.mergedWith(v, p)
-	if p.DenseDeletes > 0 && !d.heldBySnapshots(p.LargestSeq) && version.WorthMerging(before+p.DenseDeletes, merged) &&
+	if p.DenseDeletes > 0 && !in.SeenBySnapshot(p.LargestSeq) && version.WorthMerging(before+p.DenseDeletes, merged) &&
 		!version.WorthMerging(before, merged-p.Entries) {
-		return reasonDense
+		return compaction.ReasonTombstones
 	}
-	s := d.blobSpace(v)
+	s := in.BlobSpace()
 	allowed := s.MaxHidden
 	if s.Live == 0 {
-		allowed = float64(d.opts.compaction().NewBlobSize(v))
+		allowed = float64(in.NewBlobSize(v))
 	}
 	hides := min(float64(p.Garbage.Hides+v.BlobBytesUnder(p.tombs)), s.Live) + float64(p.garbage)
 	if !s.NeedsMerge() && s.Hidden+hides > allowed {
-		return reasonHidden
+		return compaction.ReasonHidden
 	}
 	return ""
 }

@@ -82,11 +82,12 @@ func (r *level0Run) merge() {
 	r.db.mu.Lock()
 	runs := r.db.current.Levels[0].Runs
 	from := r.rng.IntN(len(runs))
-	c := &runningCompaction{level: 0, output: 0, manual: true}
+	j := mergeOf(nil, 0)
+	j.Asked = true
 	for _, run := range runs[from:min(from+1+r.rng.IntN(5), len(runs))] {
-		c.inputs[0] = append(c.inputs[0], run.Tables()...)
+		j.Inputs[0] = append(j.Inputs[0], run.Tables()...)
 	}
-	r.db.begin(c)
+	c := r.db.begin(j)
 	r.db.mu.Unlock()
 	require.NoError(r.t, r.db.compact(r.t.Context(), c))
 	r.db.reschedule(func() { r.db.end(c) })
@@ -187,9 +188,9 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	set(t, db, "z", "1")
 	require.NoError(t, db.Flush())
 	db.mu.Lock()
-	c := &runningCompaction{manual: true}
-	c.inputs[0] = slices.Clone(db.current.Level0())
-	db.begin(c)
+	j := mergeOf(slices.Clone(db.current.Level0()), 0)
+	j.Asked = true
+	c := db.begin(j)
 	running := slices.Clone(db.compactions.Reserved)
 	db.mu.Unlock()
 	require.NoError(t, db.Ingest([]string{ingestFile(t, mem, "file", nil, "a=2")}))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
@@ -115,12 +116,11 @@ func (s *pickSim) begin() bool {
 	if d.compactions.inBackground >= d.opts.MaxConcurrentCompactions {
 		return false
 	}
-	c := d.pickCompaction()
-	if c == nil {
+	j := compaction.Pick(d.compactionInput(d.current))
+	if j == nil {
 		return false
 	}
-	d.begin(c)
-	s.running = append(s.running, c)
+	s.running = append(s.running, d.begin(j))
 	s.kinds[d.opts.Compaction]++
 	return true
 }
@@ -129,12 +129,12 @@ func (s *pickSim) begin() bool {
 // the way of.
 func (s *pickSim) beginManual() {
 	lo := s.rng.IntN(simKeys)
-	c := s.d.pickRange(s.d.current, []byte{byte(lo)}, []byte{byte(lo + s.rng.IntN(simKeys-lo))}, nil)
-	if c == nil || s.d.busy(c) {
+	end := endAfter([]byte{byte(lo + s.rng.IntN(simKeys-lo))})
+	j := compaction.MergeRangeOf(s.d.current, []byte{byte(lo)}, end, nil)
+	if j == nil || s.d.compactionInput(s.d.current).Busy(j) {
 		return
 	}
-	s.d.begin(c)
-	s.running = append(s.running, c)
+	s.running = append(s.running, s.d.begin(j))
 	s.manual++
 }
 
@@ -144,7 +144,7 @@ func (s *pickSim) end(i int) {
 	s.running = slices.Delete(s.running, i, i+1)
 	merged := map[byte]int{}
 	e := &manifest.Edit{}
-	for level, inputs := range c.inputs {
+	for level, inputs := range c.Inputs {
 		for _, t := range inputs {
 			e.Deleted = append(e.Deleted, manifest.DeletedTable{Level: level, Num: t.Num})
 			for k, seq := range s.holds[t.Num] {
@@ -155,7 +155,7 @@ func (s *pickSim) end(i int) {
 	keys := slices.Sorted(maps.Keys(merged))
 	for n := 0; len(keys) > 0; keys = keys[n:] { // tables of two keys, or one of all
 		n = len(keys)
-		if c.output > 0 {
+		if c.Output > 0 {
 			n = min(n, 2)
 		}
 		part := map[byte]int{}
@@ -163,10 +163,10 @@ func (s *pickSim) end(i int) {
 			part[k] = merged[k]
 			require.False(s.t, c.bottom([]byte{k}) && s.belowInputs(c, k), "key %d has older versions below", k)
 		}
-		e.Added = append(e.Added, manifest.AddedTable{Level: c.output, Run: c.run, Table: s.table(part)})
+		e.Added = append(e.Added, manifest.AddedTable{Level: c.Output, Run: c.Run, Table: s.table(part)})
 	}
 	s.apply(e)
-	for _, t := range c.tables() {
+	for _, t := range c.Tables() {
 		t.Compacting = false
 	}
 	s.d.compactions.count(c, -1)
@@ -177,11 +177,11 @@ func (s *pickSim) end(i int) {
 // key than the newest of the inputs, now.
 func (s *pickSim) belowInputs(c *runningCompaction, k byte) (below bool) {
 	newest := 0
-	for _, t := range c.tables() {
+	for _, t := range c.Tables() {
 		newest = max(newest, s.holds[t.Num][k])
 	}
 	s.d.current.All(func(_ int, t *version.Table) {
-		if seq := s.holds[t.Num][k]; seq > 0 && seq < newest && !slices.Contains(c.tables(), t) {
+		if seq := s.holds[t.Num][k]; seq > 0 && seq < newest && !slices.Contains(c.Tables(), t) {
 			below = true
 		}
 	})
@@ -296,25 +296,4 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 		require.Greater(t, ran[k], 500, "%v", k)
 	}
 	require.Greater(t, manual, 200)
-}
-
-// A pick beside a compaction that writes where it would write does not go through the tables.
-func TestAPickBesideARunningMergeDoesNotCollectTables(t *testing.T) {
-	s := newPickSim(t, 1)
-	s.d.opts.Compaction, s.d.opts.L0CompactionThreshold = LazyLeveled, 2
-	s.flush()
-	s.flush()
-	reserved := s.d.compactions.Reserve(lastLevel, version.Span{})
-	collected := 0
-	pick := func() *runningCompaction {
-		return s.d.ifFree(lastLevel, func() *runningCompaction {
-			collected++
-			return compactLevels(s.d.current, "", 0, lastLevel)
-		})
-	}
-	require.Nil(t, pick())
-	require.Zero(t, collected)
-	s.d.compactions.Release(reserved)
-	require.Len(t, pick().inputs[0], 2)
-	require.Equal(t, 1, collected)
 }

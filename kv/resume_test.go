@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -342,7 +343,7 @@ func (d *DB) makeRoomForTest() error {
 // the pause's timer with no failure to show for it.
 func TestACompactionThatWorksEndsThePause(t *testing.T) {
 	db := openMem(t, &Options{backoff: never})
-	c := &runningCompaction{}
+	c := &runningCompaction{Job: &compaction.Job{}}
 	db.pauseCompactions(c, errDisk, false)
 	require.True(t, db.compactions.paused)
 	db.afterCompaction(c, nil, false)

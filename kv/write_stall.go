@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
@@ -33,7 +34,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 		case made:
 			d.early.written(d.mem)
 			return d.mem, nil
-		case d.collectsFirst(d.current) && d.makesBlobSpace():
+		case d.compactionInput(d.current).OnlyGC() && d.makesBlobSpace():
 			d.stall(ctx, "the disk is full, and blob files wait to be collected")
 		case own == nil && d.mem.Reserve(arena):
 			d.early.written(d.mem)
@@ -113,7 +114,7 @@ func (d *DB) underPressure() bool {
 func (d *DB) pressure() float64 {
 	pressure := d.slowsForBlobs()
 	if d.level0Over(d.opts.L0SlowdownThreshold) {
-		over := level0Backlog(d.current) - d.opts.L0SlowdownThreshold
+		over := compaction.Level0Backlog(d.current) - d.opts.L0SlowdownThreshold
 		return max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
 	}
 	if d.compactions.cause != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Blob files have live records, to which tables refer, and garbage. Both are counted exactly. But not every live record
-// is needed: an entry may hide an older one below it, whose value becomes garbage when the two are merged. How much
-// that is was estimated when the tables above were written. So what is needed is what is live without what is hidden.
-// Blob files keep to Options.BlobSpace times that, or to less where the disk has no more room.
+// Blob files have live records, to which tables refer, and garbage. Both are counted exactly. But not every live
+// record is needed: an entry may hide an older one below it, whose value becomes garbage when the two are merged. How
+// much that is was estimated when the tables above were written. So what is needed is what is live without what is
+// hidden. Blob files keep to Options.BlobSpace times that, or to less where the disk has no more room.
 //
 // Two things make space. Merging tables down shows what was hidden, for the price of tables, which is small. With r
 // bytes of tables for a byte of values, it writes r/h for each byte written if a share h may be hidden. Blob GC copies
@@ -85,15 +85,15 @@ func (s *BlobSpace) Over() float64 { return s.Garbage + s.Hidden + s.Dead - s.Al
 // NeedsMerge reports whether tables must be merged to show what is hidden.
 func (s *BlobSpace) NeedsMerge() bool { return s.Hidden > s.MaxHidden }
 
-// NeedsRewrite reports whether tables must be rewritten for what has expired or is overwritten in them.
-func (s *BlobSpace) NeedsRewrite() bool { return s.Dead > s.MaxHidden }
+// needsRewrite reports whether tables must be rewritten for what has expired or is overwritten in them.
+func (s *BlobSpace) needsRewrite() bool { return s.Dead > s.MaxHidden }
 
-// NeedsGC reports whether blob files must be collected. They need not if most of what is over the limit is hidden: blob
-// GC does not change that.
+// NeedsGC reports whether blob files must be collected. They need not if most of what is over the limit is hidden:
+// blob GC does not change that.
 func (s *BlobSpace) NeedsGC() bool { return s.Over() > 0 && s.Garbage > s.Allowed/2 }
 
-// HiddenBy returns about how many bytes the entries of a level hide.
-func (s *BlobSpace) HiddenBy(l *version.Level) float64 {
+// hiddenBy returns about how many bytes the entries of a level hide.
+func (s *BlobSpace) hiddenBy(l *version.Level) float64 {
 	hides := float64(l.Hides)
 	if l.RangeDeletes > 0 {
 		hides = max(hides, s.Hidden)
@@ -101,21 +101,21 @@ func (s *BlobSpace) HiddenBy(l *version.Level) float64 {
 	return hides
 }
 
-// HidingLevel returns the level that hides most, of those above the oldest run's.
-func (s *BlobSpace) HidingLevel(v *version.Version) (level int) {
+// hidingLevel returns the level that hides most, of those above the oldest run's.
+func (s *BlobSpace) hidingLevel(v *version.Version) (level int) {
 	largest := -1.0
 	for n := range v.Runs[len(v.Runs)-1].Level {
-		if h := s.HiddenBy(&v.Levels[n]); h > largest {
+		if h := s.hiddenBy(&v.Levels[n]); h > largest {
 			level, largest = n, h
 		}
 	}
 	return level
 }
 
-// HidingScore says how badly a level must go down because it hides values below. Only the level that hides most has a
+// hidingScore says how badly a level must go down because it hides values below. Only the level that hides most has a
 // score.
-func (s *BlobSpace) HidingScore(v *version.Version, level int) float64 {
-	if !s.NeedsMerge() || s.HidingLevel(v) != level {
+func (s *BlobSpace) hidingScore(v *version.Version, level int) float64 {
+	if !s.NeedsMerge() || s.hidingLevel(v) != level {
 		return 0
 	}
 	return s.Hidden / s.MaxHidden
@@ -146,5 +146,5 @@ func (o *Options) SpaceWanted(v *version.Version) int64 {
 	return min(tableBytes(v), o.MaxGCTables(v)) + 2*o.NewBlobSize(v) + 5*o.MemtableSize
 }
 
-// ShortOfSpace reports whether blob GC rewrites one table at a time, for want of space.
-func (in *Input) ShortOfSpace() bool { return in.Disk.Free < in.SpaceWanted(in.Version)/2 }
+// shortOfSpace reports whether blob GC rewrites one table at a time, for want of space.
+func (in *Input) shortOfSpace() bool { return in.Disk.Free < in.SpaceWanted(in.Version)/2 }

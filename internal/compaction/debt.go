@@ -6,11 +6,11 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// The debt of a store is what compactions must still read, and write about as much of, before all levels have the sizes
-// and numbers of runs that Pick asks for. It is RocksDB's estimate of pending compaction bytes, from this store's own
-// rules. It follows the conditions of Pick, so that it is 0 if, and only if, they ask for nothing. What is due because
-// of tombstones, expiry or garbage in tables is not part of it: that changes with snapshots and with time, and readers
-// do not pay for it file by file.
+// The debt of a store is what compactions must still read, and write about as much of, before all levels have the
+// sizes and numbers of runs that Pick asks for. It is RocksDB's estimate of pending compaction bytes, from this
+// store's own rules. It follows the conditions of Pick, so that it is 0 if, and only if, they ask for nothing. What is
+// due because of tombstones, expiry or garbage in tables is not part of it: that changes with snapshots and with time,
+// and readers do not pay for it file by file.
 
 // Debt returns an estimate of the bytes that compactions must still read. It takes O(runs).
 func (in *Input) Debt() int64 {
@@ -25,15 +25,15 @@ func (in *Input) Debt() int64 {
 // blobDebt is what the batch of blob GC must still copy, or the most that a batch that is due will have.
 func (in *Input) blobDebt(s *BlobSpace) (debt int64) {
 	v := in.Version
-	if in.State.GC.Running() {
-		for num := range in.State.GC.Candidates {
+	if in.State.GC.running() {
+		for num := range in.State.GC.candidates {
 			if b := v.Blob(num); b != nil {
 				debt += int64(b.LiveBytes)
 			}
 		}
 		return debt
 	}
-	if s.NeedsRewrite() {
+	if s.needsRewrite() {
 		debt = v.Runs[len(v.Runs)-1].Sums().Bytes
 	}
 	if s.NeedsGC() {
@@ -42,8 +42,8 @@ func (in *Input) blobDebt(s *BlobSpace) (debt int64) {
 	return debt
 }
 
-// leveledDebt follows bytes from level to level. What is over a level's target goes down, and each byte of it is merged
-// with as many bytes of the next level as that has for each byte of this one. For level 0 the overlap is known.
+// leveledDebt follows bytes from level to level. What is over a level's target goes down, and each byte of it is
+// merged with as many bytes of the next level as that has for each byte of this one. For level 0 the overlap is known.
 func (in *Input) leveledDebt(space *BlobSpace) int64 {
 	v, debt := in.Version, int64(0)
 	var sizes [NumLevels]int64
@@ -54,14 +54,14 @@ func (in *Input) leveledDebt(space *BlobSpace) int64 {
 		}
 	}
 	baseLevel, targets := in.UsedLevels(v)
-	if in.Level0Score(v, baseLevel) >= 1 || space.HidingScore(v, 0) >= 1 {
+	if in.level0Score(v, baseLevel) >= 1 || space.hidingScore(v, 0) >= 1 {
 		s := version.SpanOf(v.Level0())
 		debt += sizes[0] + v.Levels[baseLevel].BytesOver(s.Lo, s.Hi)
 		sizes[baseLevel] += sizes[0]
 	}
 	for n := baseLevel; n < lastLevel; n++ {
 		over := sizes[n] - max(targets[n], 1)
-		if space.HidingScore(v, n) >= 1 {
+		if space.hidingScore(v, n) >= 1 {
 			over = sizes[n]
 		}
 		if over <= 0 {
@@ -84,7 +84,7 @@ func (in *Input) tieredDebt(space *BlobSpace) int64 {
 			continue
 		}
 		above, last := t.bytes(n, lastLevel-1), t.bytes(lastLevel, lastLevel)
-		if n == lastLevel || lazy && (n == lastLevel-1 || in.WorthLast(above, last)) {
+		if n == lastLevel || lazy && (n == lastLevel-1 || in.worthLast(above, last)) {
 			debt += above + last
 			t.mergeDown(n)
 		} else {
@@ -92,7 +92,7 @@ func (in *Input) tieredDebt(space *BlobSpace) int64 {
 			t.toNextLevel(n)
 		}
 	}
-	// What the newer runs are together may Outweigh the oldest.
+	// What the newer runs are together may outweigh the oldest.
 	below := slices.Concat(t[1:]...)
 	if len(below) < 2 {
 		if space.NeedsMerge() && len(t[0]) > 0 {
@@ -101,7 +101,7 @@ func (in *Input) tieredDebt(space *BlobSpace) int64 {
 		return debt
 	}
 	oldest, all := below[len(below)-1], t.bytes(1, lastLevel)
-	if in.Outweigh(all-oldest, oldest) || space.NeedsMerge() {
+	if in.outweigh(all-oldest, oldest) || space.NeedsMerge() {
 		debt += all
 	}
 	return debt

@@ -53,8 +53,8 @@ func tableBytes(v *version.Version) (bytes int64) {
 	return bytes
 }
 
-// maxAbove returns what the levels above the last may have together, as a part of the last level's size. With separated
-// values it is at most the share of them that may be hidden (see BlobSpace).
+// maxAbove returns what the levels above the last may have together, as a part of the last level's size. With
+// separated values it is at most the share of them that may be hidden (see BlobSpace).
 func (o *Options) maxAbove(share float64) float64 {
 	return min(o.SpaceAmplification-1, math.Sqrt(share/(1-share)/3))
 }
@@ -90,8 +90,8 @@ func (o *Options) LevelTargets(v *version.Version) (baseLevel int, targets [NumL
 	return baseLevel, targets
 }
 
-// UsedLevels is LevelTargets with the highest level that has tables as the base level, if that is above the wanted one.
-// It stays the base level until it is drained.
+// UsedLevels is LevelTargets with the highest level that has tables as the base level, if that is above the wanted
+// one. It stays the base level until it is drained.
 func (o *Options) UsedLevels(v *version.Version) (baseLevel int, targets [NumLevels]int64) {
 	baseLevel, targets = o.LevelTargets(v)
 	for n := 1; n < baseLevel; n++ {
@@ -102,10 +102,10 @@ func (o *Options) UsedLevels(v *version.Version) (baseLevel int, targets [NumLev
 	return baseLevel, targets
 }
 
-// Level0Score says how badly level 0 of a leveled store needs a compaction: it does from a score of 1. With the last
-// level right below, it waits until it has as many bytes as SpaceAmplification allows, or half as many runs again: each
-// run costs a lookup one more file.
-func (o *Options) Level0Score(v *version.Version, baseLevel int) float64 {
+// level0Score says how badly level 0 of a leveled store needs a compaction: it does from a score of 1. With the last
+// level right below, it waits until it has as many bytes as SpaceAmplification allows, or half as many runs again:
+// each run costs a lookup one more file.
+func (o *Options) level0Score(v *version.Version, baseLevel int) float64 {
 	runs, threshold := v.NumRuns(0), o.L0CompactionThreshold
 	score := float64(runs) / float64(threshold)
 	if runs < threshold || baseLevel < lastLevel {
@@ -115,8 +115,8 @@ func (o *Options) Level0Score(v *version.Version, baseLevel int) float64 {
 	return max(float64(v.Levels[0].Bytes)/max(allowed, 1), float64(runs)/float64(o.maxRunsInLevel0()))
 }
 
-// maxRunsInLevel0 returns the number of runs at which level 0 of a leveled store needs a compaction, however small they
-// are.
+// maxRunsInLevel0 returns the number of runs at which level 0 of a leveled store needs a compaction, however small
+// they are.
 func (o *Options) maxRunsInLevel0() int {
 	threshold := o.L0CompactionThreshold
 	return max(min(threshold*3/2, o.L0SlowdownThreshold-1), threshold)
@@ -152,6 +152,6 @@ func (o *Options) TargetSize(v *version.Version, level int) int64 {
 	return min(max(targets[level]/filesPerLevel, smallest), largest)
 }
 
-// MaxAtOnce returns how many bytes of a level a compaction takes down: an eighth of the level, which makes up for the
+// maxAtOnce returns how many bytes of a level a compaction takes down: an eighth of the level, which makes up for the
 // edges, as long as that does not take long.
-func (o *Options) MaxAtOnce(target int64) int64 { return min(target/8, 8*o.TargetFileSize) }
+func (o *Options) maxAtOnce(target int64) int64 { return min(target/8, 8*o.TargetFileSize) }

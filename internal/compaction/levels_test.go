@@ -9,28 +9,16 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-const mib, gib = 1 << 20, 1 << 30
-
-// defaults returns the default options of a leveled store.
-func defaults() Options {
-	return Options{RunsPerLevel: 4, SpaceAmplification: 1.3, L0CompactionThreshold: 4, L0SlowdownThreshold: 12,
-		L0StopThreshold: 36, MaxConcurrentCompactions: 2, MemtableSize: 32 * mib, BaseLevelSize: 64 * mib,
-		TargetFileSize: 32 * mib, BlobSpaceLimit: 1.3}
-}
-
 // lastLevelOf returns a version with one table in the last level, which has bytes of separated values.
 func lastLevelOf(t *testing.T, tables int64, separated uint64) *version.Version {
 	t.Helper()
-	e := &manifest.Edit{Added: []manifest.AddedTable{{Level: lastLevel, Table: manifest.Table{Num: 90, Size: tables,
-		Entries: 1000, Smallest: []byte("a"), Largest: []byte("b")}}}}
-	if separated > 0 {
-		e.AddedBlobs = []manifest.BlobFile{{Num: 91, ID: 1, Size: int64(separated) + 88, Records: 1000,
-			ValueBytes: separated}}
-		e.Added[0].Table.Blobs = []manifest.BlobRef{{Num: 91, Records: 1000, Bytes: separated}}
+	only := table(lastLevel, "a", "b", tables)
+	if separated == 0 {
+		return versionOf(t, only)
 	}
-	v, err := new(version.Version).Apply(e)
-	require.NoError(t, err)
-	return v
+	only.Table.Blobs = []manifest.BlobRef{{Num: 1, Records: 1000, Bytes: separated}}
+	return versionWith(t, []manifest.BlobFile{{Num: 1, ID: 1, Size: int64(separated) + 88, Records: 1000,
+		ValueBytes: separated}}, only)
 }
 
 // Levels shrink as values are separated: those above the last one together may hide what MaxHidden allows, and level 0

@@ -49,8 +49,8 @@ func (o *Options) RunsAllowed(level int) int {
 	return o.RunsPerLevel
 }
 
-// WorthLast reports whether that many bytes above the last level are worth a merge with it.
-func (o *Options) WorthLast(above, last int64) bool { return above >= last/int64(o.RunsPerLevel) }
+// worthLast reports whether that many bytes above the last level are worth a merge with it.
+func (o *Options) worthLast(above, last int64) bool { return above >= last/int64(o.RunsPerLevel) }
 
-// Outweigh reports whether the runs between level 0 and the oldest run must be merged with the oldest.
-func (o *Options) Outweigh(newer, oldest int64) bool { return newer/int64(o.RunsPerLevel) > oldest }
+// outweigh reports whether the runs between level 0 and the oldest run must be merged with the oldest.
+func (o *Options) outweigh(newer, oldest int64) bool { return newer/int64(o.RunsPerLevel) > oldest }

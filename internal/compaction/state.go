@@ -13,13 +13,13 @@ type State struct {
 	Wanted      []*version.Span  // ranges of callers that wait for running compactions
 	Quarantined []*version.Table // and perhaps some that were
 	GC          BlobGC
-	Weighed     [NumLevels][]byte // by level: tables before this key were weighed last
+	weighed     [NumLevels][]byte // by level: tables before this key were weighed last
 }
 
 // A Reservation keeps other compactions and ingests from writing tables into a span of a level.
 type Reservation struct {
-	Level int
-	Span  version.Span
+	level int
+	span  version.Span
 }
 
 // Reserve reserves a span of a level until Release.
@@ -38,6 +38,6 @@ func (s *State) Release(r *Reservation) {
 // IsReserved reports whether something may write keys of a span of a level.
 func (s *State) IsReserved(level int, keys version.Span) bool {
 	return slices.ContainsFunc(s.Reserved, func(r *Reservation) bool {
-		return r.Level == level && r.Span.Overlaps(keys)
+		return r.level == level && r.span.Overlaps(keys)
 	})
 }

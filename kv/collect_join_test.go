@@ -12,6 +12,10 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
+// manySmall is how many small blob files the background joins at once, and smallBlob the part of the size of new blob
+// files below which a file is small: see internal/compaction.
+const manySmall, smallBlob = 64, 8
+
 // openSmallBlobs returns a store to which n blob files of one record were written, every other by SetReader, and one
 // that is not small, whose name is returned.
 func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large string) {
@@ -45,7 +49,7 @@ func TestCompactJoinsSmallBlobFiles(t *testing.T) {
 	t.Parallel()
 	for _, rangeSize := range []int64{0, 1000} {
 		o := &Options{fs: vfs.NewMem(), rangeSize: rangeSize}
-		const n = manyJoined - 4 // too few for the background
+		const n = manySmall - 4 // too few for the background
 		db, m, large := openSmallBlobs(t, n, o)
 		require.Greater(t, db.Metrics().Blobs.Files, n)
 		require.NoError(t, db.Compact(nil, nil))
@@ -82,7 +86,7 @@ func TestSmallBlobFilesAreJoinedInTheBackground(t *testing.T) {
 	}
 }
 
-// requireJoined requires that a store at rest has no run below level 0 with manyJoined small blob files, if its files
+// requireJoined requires that a store at rest has no run below level 0 with manySmall small blob files, if its files
 // are small on average.
 func requireJoined(t *testing.T, db *DB) {
 	t.Helper()
@@ -106,14 +110,14 @@ func requireJoined(t *testing.T, db *DB) {
 				n++
 			}
 		}
-		require.Less(t, n, manyJoined, "level %d", r.Level)
+		require.Less(t, n, manySmall, "level %d", r.Level)
 	}
 }
 
 // Small blob files are joined in a run that is not the oldest, too.
 func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
 	t.Parallel()
-	const n = manyJoined + 4
+	const n = manySmall + 4
 	for _, kind := range []CompactionStyle{LazyLeveled, Tiered} {
 		o := &Options{fs: vfs.NewMem(), Compaction: kind, SeparateFrom: 100, blobSize: 8000, L0CompactionThreshold: n,
 			L0SlowdownThreshold: 2 * n, L0StopThreshold: 2*n + 1, Compression: sstable.NoCompression}
@@ -137,17 +141,4 @@ func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	}
-}
-
-// What a picker of the background leaves alone: few files, and one that outweighs the others.
-func TestFewSmallBlobFilesStay(t *testing.T) {
-	t.Parallel()
-	o := &Options{fs: vfs.NewMem(), L0CompactionThreshold: 4}
-	db, _, _ := openSmallBlobs(t, manyJoined/2, o)
-	settleStore(t, db)
-	db.mu.Lock()
-	require.Len(t, db.current.Levels[lastLevel].Runs, 1)
-	require.Nil(t, db.pickSmall(db.current))
-	db.mu.Unlock()
-	require.NoError(t, db.Close())
 }
