@@ -113,9 +113,9 @@ func (s *BlobSpace) hidingLevel(v *version.Version) (level int) {
 }
 
 // hidingScore says how badly a level must go down because it hides values below. Only the level that hides most has a
-// score.
+// score, if it has tables: all that hides may be in the oldest run's level, of a store that was tiered.
 func (s *BlobSpace) hidingScore(v *version.Version, level int) float64 {
-	if !s.NeedsMerge() || s.hidingLevel(v) != level {
+	if !s.NeedsMerge() || s.hidingLevel(v) != level || v.Levels[level].Len() == 0 {
 		return 0
 	}
 	return s.Hidden / s.MaxHidden
