@@ -21,12 +21,13 @@ type FilterCompaction struct {
 	Bytes int64 // that these files have, and about as many are written in their place
 }
 
-// StaleFilters returns the files that CompactFilters would rewrite: those whose filters, of keys or of ranges, differ
-// in family, bits per key, prefixes, or in being there, from what the options give to new files. (A range filter in
-// a file that has come to the last level with it is none that differs.) Under a FilterBudget it is the share that a
-// file has when no other one has more than its own, and a filter counts as different from an eighth more or fewer bytes
-// on. Memtables are not counted. It opens files that are not open,
-// and reads no filter and no block.
+// StaleFilters returns the files that CompactFilters would rewrite. Their filters, of keys or of ranges, differ from
+// what the options give to new files: in family, bits per key, prefixes, or in whether there are any. A range filter
+// that a file has brought to the last level does not count.
+//
+// Under a FilterBudget the filters are compared with the share that a file has when no other one has more than its
+// own. A filter counts as different if it has at least an eighth more or fewer bytes. Memtables are not counted. The
+// call opens files that are not open, and reads no filter and no block.
 func (d *DB) StaleFilters() (FilterCompaction, error) {
 	var sum FilterCompaction
 	stale, err := d.staleNow()
@@ -43,11 +44,11 @@ func (f *FilterCompaction) add(tables []*version.Table) {
 	}
 }
 
-// CompactFilters rewrites the files whose filters are not those that the options give to new files (see
-// StaleFilters), one after the other and each in its place: levels and sorted runs stay as they are, and what has
-// the right filters is not read. Files are compressed, and cut into blocks, as new ones are; what nobody can see any
-// more is left out as in any compaction. It needs free space for one file, or for one run of level 0. Reads and
-// writes go on, and so do other compactions. Memtables are not written.
+// CompactFilters rewrites the files whose filters are not those that the options give to new files (see StaleFilters).
+// It rewrites one after the other, each in its place: levels and sorted runs stay as they are, and files with the
+// right filters are not read. Files are compressed, and cut into blocks, as new ones are. What no reader can see is
+// dropped as in any compaction. It needs free space for one file, or for one run of level 0. Reads and writes go on,
+// and so do other compactions. Memtables are not written.
 //
 // Each file takes effect when it is written. If ctx ends, the error matches ctx.Err(), files that were
 // rewritten stay so, and another call goes on where this one ended; so it is after any other error, and after a crash.

@@ -94,10 +94,9 @@ func (c *runningCompaction) mostGrandparents(d *DB) int64 {
 	return maxGrandparents * d.opts.compaction().TargetSize(c.version, c.Output)
 }
 
-// movable reports whether the input can change its level as it is: nothing in
-// the output level shares keys with it, it would not overlap too much further
-// down, there are no tombstones that rewriting would drop, and blocks are compressed
-// alike.
+// movable reports whether the input can change its level as it is. Nothing in the output level shares keys with it, and
+// it would not overlap too much further down. There are no tombstones that rewriting would drop, and blocks are
+// compressed alike.
 func (c *runningCompaction) movable(d *DB) bool {
 	tables := c.Tables()
 	if c.Level == c.Output || !c.Kind.Rules().MayMove ||

@@ -89,10 +89,9 @@ func endAfter(hi []byte) []byte {
 	return append(slices.Clip(hi), 0)
 }
 
-// finishedTables returns the tables of the last level with keys of [lo, hi] that rewriting
-// would not change: they have no tombstones, operands, values that may have expired or versions
-// of a key under newer ones, and the filters that new files get. It opens those of which the
-// manifest does not say that they have something to lose.
+// finishedTables returns the tables of the last level with keys of [lo, hi] that rewriting would not change. They have
+// the filters that new files get. They have no tombstones, operands, values that may have expired, or versions of a key
+// under newer ones. It opens those of which the manifest does not say that they have something to lose.
 func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {

@@ -86,9 +86,8 @@ func (d *DB) tableWriter(it *iterator.Compaction, level int, size int64,
 	}
 }
 
-// indexPartition is the size from which on the indexes of new files are cut: smaller than usual
-// once indexes take more than their share of MemoryLimit, so that what of them is not asked
-// is on disk.
+// indexPartition is the size at which the indexes of new files are cut. It is smaller than usual once indexes take more
+// than their share of MemoryLimit: the parts that no lookup asks are then on disk.
 func (d *DB) indexPartition() int {
 	if d.tables.IndexesShort() {
 		return min(d.opts.IndexPartition, 32<<10)

@@ -143,9 +143,9 @@ func (d *DB) unpin(c *runningCompaction) {
 	}
 }
 
-// Level 0 is kept short, or writers hear why not: its files are merged with each other when
-// they cannot go down, files that are left alone do not count, and nobody waits when nothing
-// is going to be merged.
+// Level 0 is kept short, or writers get an error that says why it is not. Its files are merged with each other when
+// they cannot go down. Files that are left alone do not count, and writers do not wait when nothing is going to be
+// merged.
 
 // level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
 // last failure, or which damaged files keep all that is left in it from being merged. It

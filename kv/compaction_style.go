@@ -19,9 +19,9 @@ const (
 	// them into one of the level below. Writes cost least; a lookup asks a file of
 	// every run, and filters matter most.
 	Tiered
-	// LazyLeveled is tiered, but the last level is one sorted run: writes cost less than
-	// in a leveled store and more than in a tiered one, and most of a store's space is as
-	// in a leveled one.
+	// LazyLeveled is tiered, except for the last level, which is one sorted run. Writes
+	// cost less than in a leveled store and more than in a tiered one. Most of the store's
+	// space is as in a leveled one.
 	LazyLeveled
 
 	numCompactions

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,14 +15,6 @@ const mostWords = 35 // of a sentence
 
 var sentenceEnd = regexp.MustCompile(`[.!?](\s+|$)`)
 
-// unread are files of kv, by how their names begin, whose comments have long sentences yet.
-var unread = []string{"blob_space", "collect", "compact", "level_targets", "pick"}
-
-func isUnread(path string) bool {
-	return filepath.Base(filepath.Dir(path)) == "kv" &&
-		slices.ContainsFunc(unread, func(name string) bool { return strings.HasPrefix(filepath.Base(path), name) })
-}
-
 // TestSentencesAreShort holds the comments of what a store links to sentences that need one reading.
 func TestSentencesAreShort(t *testing.T) {
 	files := goList(t, "-deps", "-f",
@@ -33,7 +24,7 @@ func TestSentencesAreShort(t *testing.T) {
 	require.NoError(t, err)
 	checked := 0
 	for _, path := range files {
-		if !strings.HasPrefix(path, root+string(filepath.Separator)) || isUnread(path) {
+		if !strings.HasPrefix(path, root+string(filepath.Separator)) {
 			continue
 		}
 		checked++
