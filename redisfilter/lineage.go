@@ -97,7 +97,7 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 	run, quit := context.WithCancel(context.Background())
 	l.quit = quit
 	l.ended.Go(func() { l.repairs(run) })
-	l.ended.Go(func() { l.keepLooking(run) })
+	l.ended.Go(func() { l.keepLooking(run, firstLook()) })
 	l.repairSoon()
 	_ = l.view.Load().await(patient) // else the first adds do
 	return nil

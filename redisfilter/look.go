@@ -20,10 +20,12 @@ type stray struct {
 	err        error // matches ErrForeign
 }
 
-// keepLooking calls look until ctx ends, for the first time at a random moment: processes that begin together do not
-// look together.
-func (l *lineage) keepLooking(ctx context.Context) {
-	pause := rand.N(lookEvery)
+// firstLook returns when a process looks for the first time: at a random moment, so that processes that begin
+// together do not look together. Tests that count commands replace it.
+var firstLook = func() time.Duration { return rand.N(lookEvery) }
+
+// keepLooking calls look after a first pause, and again and again until ctx ends.
+func (l *lineage) keepLooking(ctx context.Context, pause time.Duration) {
 	for sleep(ctx, pause) == nil {
 		l.look(ctx)
 		pause = lookEvery

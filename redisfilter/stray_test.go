@@ -3,7 +3,9 @@ package redisfilter
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -168,7 +170,12 @@ func TestASetMendsAShardOfAnotherKey(t *testing.T) {
 	require.NoError(t, srv.Client().Del(t.Context(), shards[0]).Err(), "a loss does not hide it")
 	require.NoError(t, srv.Client().Copy(t.Context(), shards[2], shards[3], 0, true).Err())
 	g := s.view.Load().cfg.Generation
-	s.look(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
+	var looking sync.WaitGroup
+	looking.Go(func() { s.keepLooking(ctx, 0) })
+	require.Eventually(t, func() bool { return s.strayIn(g) != nil }, 5*time.Minute, time.Millisecond)
+	stop()
+	looking.Wait()
 	require.ErrorIs(t, s.strayIn(g), ErrForeign)
 	require.NoError(t, s.Ready(t.Context()))
 	holds(t, s, keys...)
