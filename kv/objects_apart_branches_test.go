@@ -26,10 +26,7 @@ func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	requireContents(t, want, view)
 	fillBranch(t, db, want, 0, 100, "new")
 	require.NoError(t, db.Compact(nil, nil))
-	for bucketHas(t, s, before) {
-		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
-		require.NoError(t, db.Flush())
-	}
+	flushUntil(t, db, func() bool { return !bucketHas(t, s, before) })
 	want["more"] = ""
 	_, err = view.Get([]byte("00007"))
 	require.ErrorIs(t, err, ErrStale)
