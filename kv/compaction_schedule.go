@@ -15,7 +15,7 @@ import (
 type compactionState struct {
 	compaction.State
 	running      int         // compactions
-	inBackground int         // of these, compactions that nobody asked for
+	inBackground int         // of these, compactions without a caller
 	merges       int         // of all, merges that were asked for, which may take all of the store
 	helpers      int         // threads that merge a range of a compaction beside its own
 	expiry       *time.Timer // looks for tables that have mostly expired

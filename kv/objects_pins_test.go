@@ -95,7 +95,7 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 	last, err := Open("", &Options{Objects: child})
 	require.NoError(t, err)
 	compact(last)
-	flushUntil(t, last, func() bool { return len(checkpointsIn(t, s)) == 0 }) // nobody needs it
+	flushUntil(t, last, func() bool { return len(checkpointsIn(t, s)) == 0 }) // it is not needed
 	require.NoError(t, last.Close())
 	requireView(t, child, own)
 	require.NoError(t, db.Close())

@@ -50,8 +50,8 @@ func TestRecordsThatCountBackwardsAreRefused(t *testing.T) {
 	require.Equal(t, base.SeqNum(6), p.lastSeq)
 }
 
-// Whichever call an Open fails for, it leaves no file open. The logs overwrite values that lie apart: how much they
-// hide is read of the tables.
+// An Open that fails leaves no file open, at any call. The logs overwrite blob values, so recovery reads in tables how
+// many bytes they hide.
 func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()

@@ -56,7 +56,7 @@ func (p *pace) lost(generation string, now time.Time) time.Duration {
 	return rest
 }
 
-// restAfter returns how long loads rest after so many generations before the lost one that did not last.
+// restAfter returns how long loads rest. brief is the number of generations before the lost one that did not last.
 func restAfter(brief int) time.Duration {
 	rest := firstRest
 	for range brief {

@@ -78,8 +78,8 @@ func (in *Input) UntilGarbage() (wait time.Duration) {
 	return wait
 }
 
-// UntilDead returns how long to wait until so many separated values have expired that it is worth rewriting tables. It
-// is 0 if that is never, or already, so.
+// UntilDead returns how long to wait until enough separated values have expired to rewrite tables. It is 0 if that is
+// never, or already, so.
 func (in *Input) UntilDead() time.Duration {
 	v := in.Version
 	if v.BlobTotals().Files == 0 {

@@ -33,7 +33,7 @@ const (
 	Merge          Kind = iota // takes tables to the next level, or merges some of level 0
 	MergeRuns                  // merges whole runs
 	MergeRange                 // merges all that has keys of a range into the last level
-	Rewrite                    // rewrites tables in their run, without what nobody can see
+	Rewrite                    // rewrites tables in their run, without droppable entries
 	RewriteFilters             // rewrites tables in their run, with other filters
 	CollectBlobs               // rewrites tables in their run, and copies records out of candidates
 	JoinBlobs                  // rewrites tables in their run, and copies records of small blob files into one
