@@ -19,7 +19,7 @@ func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
 	for n := range 2000 {
 		fine(t, db.Set(adviceKey(2*n), make([]byte, 100), NoSync))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var out bytes.Buffer
 	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
 	}
 	require.NoError(t, tracer.Close())
 	if flush {
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	return db, out.Bytes()
 }
@@ -77,11 +77,11 @@ func TestPathsOfKeysThatChanged(t *testing.T) {
 		for n := range 100 {
 			fine(t, db.Set(adviceKey(n), make([]byte, 100), NoSync))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		fine(t, db.Delete(adviceKey(50), NoSync))
 		fine(t, db.Set(adviceKey(60), []byte("new"), NoSync))
 		if flush {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		w, err := db.newWhereabouts()
 		require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestAdviceAboutNextToNothing(t *testing.T) {
 				}
 			}
 			if name != "memtable" {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			for i := range 2000 {
 				if name != "scans" {

@@ -13,12 +13,12 @@ import (
 // youngRuns merges a store, and puts runs above that.
 func youngRuns(t *testing.T, db *DB) {
 	t.Helper()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for run := range 5 {
 		for i := range 1000 {
 			require.NoError(t, db.Set(adviceKey(2*(run+20*i)), make([]byte, 100), NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 }
 

@@ -29,7 +29,7 @@ func adviceStore(t *testing.T, o *Options) (*DB, string) {
 			fine(t, db.Delete(adviceKey(2*n), NoSync))
 		}
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	settleStore(t, db)
 	return db, dir
 }
@@ -220,7 +220,7 @@ func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
 func TestScansLeadToTheirBlocks(t *testing.T) {
 	t.Parallel()
 	db, _ := adviceStore(t, &Options{})
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	w, err := db.newWhereabouts()
 	require.NoError(t, err)
 	blocksOf := func(s advise.Scan) (n int) {
@@ -263,7 +263,7 @@ func TestAdviceFindsTheEmptyKey(t *testing.T) {
 	db, err := Open(t.TempDir(), &Options{LookupSample: 64 << 10})
 	require.NoError(t, err)
 	require.NoError(t, db.Set(nil, []byte("value"), NoSync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	_, err = db.Get(nil)
 	require.NoError(t, err)
 	s := db.watch.sampler.Take()

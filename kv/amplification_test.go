@@ -48,7 +48,7 @@ func TestWriteAmplification(t *testing.T) {
 func TestWriteAmplificationOfIngestedFiles(t *testing.T) {
 	db := openDir(t, t.TempDir(), nil)
 	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "a=1", "b=2", "c=3")
-	require.NoError(t, db.Ingest([]string{file}))
+	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 	require.InDelta(t, 1, db.Metrics().WriteAmplification(), 0)
 	require.NoError(t, db.Close())
 }

@@ -37,7 +37,7 @@ func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 			m[k] = strings.Repeat(k+"a value that is repeated ", 100+i%3*5000)
 			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Positive(t, requireBlobs(t, db))
 		db.tables.Far, db.tables.Parts.Limit = true, 64<<20 // it waits for what it reads
 		for _, back := range []bool{false, true} {
@@ -79,7 +79,7 @@ func TestALongValueIsNotReadOn(t *testing.T) {
 		m[k] = string(randomBytes(rng, size))
 		require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.settle()
 	was := db.Metrics().Blobs.Read
 	for _, back := range []bool{false, true} {

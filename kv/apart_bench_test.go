@@ -37,7 +37,7 @@ func largeValues(b *testing.B, size, keys int, o Options) *DB {
 	db, err := Open(b.TempDir(), &o)
 	require.NoError(b, err)
 	eachValue(b, size, keys, func(k, v []byte) error { return db.Set(k, v, Async) })
-	require.NoError(b, db.Compact(nil, nil))
+	require.NoError(b, db.Compact(b.Context(), nil, nil))
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return db
 }

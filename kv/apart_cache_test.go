@@ -23,7 +23,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		require.NoError(t, db.Set(keys[i], value(i), NoSync))
 	}
 	require.NoError(t, db.Set([]byte("long"), make([]byte, 100<<10), NoSync))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	scan := func() {
 		it, err := db.NewIter(nil)
 		require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 	}
 	require.LessOrEqual(t, db.Metrics().CacheBytes, int64(1<<20))
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
 	_, blocks := db.cache.Used()
 	require.Zero(t, blocks, "what is removed leaves the cache")

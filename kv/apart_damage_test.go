@@ -159,7 +159,7 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 			lost := requireRightOrNamed(t, db, m, names)
 			require.Equal(t, what != "whole", lost > 0)
 			requireKeys(t, db, m)
-			require.NoError(t, db.Compact(nil, nil), "a compaction passes handles on")
+			require.NoError(t, db.Compact(t.Context(), nil, nil), "a compaction passes handles on")
 			require.GreaterOrEqual(t, requireRightOrNamed(t, db, m, names), 0)
 			requireKeys(t, db, m)
 			_ = db.Close()
@@ -178,7 +178,7 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 		keys = append(keys, fmt.Appendf(nil, "%03d", i))
 		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	e := &manifest.Edit{StoreID: db.storeID, NextFile: db.nextFile.Load() + 1, LastSeq: db.current.LastSeq}
 	db.describeFeatures(e)
 	db.current.Describe(e)
@@ -224,7 +224,7 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), []byte(long), NoSync))
 	}
 	snapshot := db.NewSnapshot() // keeps the versions below
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for i := range 40 {
 		k := fmt.Sprintf("key%02d", i)
 		m[k] = long
@@ -257,7 +257,7 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 			require.Equal(t, 30, passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, ErrCorruption) }))
 			require.NoError(t, it.Close())
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	snapshot.Close()
 	require.NoError(t, db.Close())
@@ -283,7 +283,7 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 			m[k] = strings.Repeat(k, 30)
 			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
 			if i == 19 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		require.NoError(t, db.Close())
@@ -312,13 +312,13 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 		_, err = db.Get([]byte("key00"))
 		require.ErrorIs(t, err, ErrCorruption)
 		require.ErrorContains(t, err, name)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		for i := range 20 {
 			k := fmt.Sprintf("key%02d", i)
 			m[k] = k + " again"
 			set(t, db, k, m[k])
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 		o.TolerateMissingValues = false

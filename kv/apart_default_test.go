@@ -52,7 +52,7 @@ func TestSeparateFromHasADefault(t *testing.T) {
 		for i, size := range []int{4<<10 - 1, 4 << 10, 8 << 10} {
 			require.NoError(t, db.Set([]byte{byte(i)}, bytes.Repeat([]byte{'v'}, size), NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Equal(t, c.apart, db.Metrics().Blobs.Records, "%+v", c.o)
 		require.NoError(t, db.Close())
 	}

@@ -22,8 +22,8 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 		require.NoError(t, db.Merge([]byte("k"), []byte("x"), NoSync))
 		before := blobsOnDisk(t, fsys, "db")
 		require.Len(t, before, 1)
-		require.NoError(t, db.Flush())
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Flush(t.Context()))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, 1, requireBlobs(t, db))
 		require.Equal(t, before, blobsOnDisk(t, fsys, "db"))
 		_, err = db.Get([]byte("k"))
@@ -40,14 +40,14 @@ func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 	m := model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
 	for k, v := range m {
 		setReader(t, db, k, strings.TrimSuffix(v, ",x,y"), NoSync)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	for _, x := range []string{"x", "y"} {
 		require.NoError(t, db.Merge([]byte("large"), []byte(x), NoSync))
 		require.NoError(t, db.Merge([]byte("small"), []byte(x), NoSync))
 	}
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Less(t, db.Metrics().Blobs.Read, uint64(400<<10), "the small one")
 	require.Zero(t, db.Metrics().MergeFailures)
 	requireContents(t, m, db)
@@ -68,11 +68,11 @@ func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {
 	set(t, db, "later", "l")
 	for _, x := range []string{"x", "y", "z"} {
 		require.NoError(t, db.Merge([]byte("k"), []byte(x), NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	requireContents(t, m, db)
 	before, read := blobsOnDisk(t, fsys, "db"), db.Metrics().Blobs.Read
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, read, db.Metrics().Blobs.Read)
 	require.Equal(t, before, blobsOnDisk(t, fsys, "db"))
 	require.Zero(t, db.Metrics().MergeFailures)

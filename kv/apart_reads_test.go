@@ -53,9 +53,9 @@ func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 			}
 			m[k] = v
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if round == 0 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	db.settle() // a collection reads blob files too
@@ -115,7 +115,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 16<<10), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for _, delay := range []time.Duration{0, 2 * deviceWait} {
 		fsys.delay.Store(int64(delay))
 		for _, back := range []bool{false, true} {
@@ -205,7 +205,7 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 1000), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	name := ""
 	for b := range db.current.Blobs() {
 		name = filepath.Join("db", b.Name())
@@ -327,7 +327,7 @@ func TestOpenBlobFilesAreBounded(t *testing.T) {
 		keys = append(keys, []byte(k))
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Greater(t, requireBlobs(t, db), 15)
 	for range 2 {
 		requireContents(t, want, db)
@@ -339,7 +339,7 @@ func TestOpenBlobFilesAreBounded(t *testing.T) {
 		}
 		require.LessOrEqual(t, db.Metrics().OpenFiles, 4)
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	require.Zero(t, db.openFiles.Used())
 }
@@ -355,7 +355,7 @@ func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
 		value[i] ^= byte(rand.Uint32())
 	}
 	require.NoError(t, db.Set(key, value, NoSync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	dst := make([]byte, 0, len(value))
 	appendGet := func() {
 		got, err := db.AppendGet(dst, key)

@@ -94,9 +94,9 @@ func apartStore(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 				m[k] = v
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if round == 0 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	require.Greater(t, requireBlobs(t, db), 3)
@@ -139,7 +139,7 @@ func TestValuesApartAreRead(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, clock, m := apartStore(t, fsys)
 	requireReads(t, db, m)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.Close())
@@ -152,11 +152,11 @@ func TestValuesApartAreRead(t *testing.T) {
 	require.NoError(t, db.DeleteRange(nil, []byte("key058"), nil))
 	m = model{"key058": m["key058"], "key059": m["key059"]}
 	requireReads(t, db, m)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Less(t, requireBlobs(t, db), files, "files whose values are gone are gone")
 	requireReads(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
@@ -181,7 +181,7 @@ func TestValuesApartExpire(t *testing.T) {
 		}
 	}
 	requireReads(t, db, m)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.Close())
@@ -191,7 +191,7 @@ func TestValuesApartExpire(t *testing.T) {
 func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, _, m := apartStore(t, fsys)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	names, err := fsys.List("db")
 	require.NoError(t, err)
 	for _, name := range names {
@@ -256,10 +256,10 @@ func TestCompactionsPassHandlesOn(t *testing.T) {
 	for i := range 50 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), value, NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Equal(t, 1, requireBlobs(t, db))
 	before := db.current.BlobTotals()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, before, db.current.BlobTotals())
 	require.EqualValues(t, 50, before.LiveRecords)
 	require.EqualValues(t, before.RecordBytes, before.LiveBytes)
@@ -274,9 +274,9 @@ func TestCompactionsPassHandlesOn(t *testing.T) {
 func TestACheckpointHasItsBlobFiles(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, clock, m := apartStore(t, fsys)
-	require.NoError(t, db.Checkpoint("copy"))
+	require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 	db, err := Open("copy", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
@@ -354,7 +354,7 @@ func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
 	db, clock, m := apartStore(t, fsys)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var names []string
 	for b := range db.current.Blobs() {
 		names = append(names, filepath.Join("db", b.Name()))

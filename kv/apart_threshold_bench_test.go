@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -54,7 +55,7 @@ func openThreshold(b *testing.B, size, separateFrom int) *thresholdStore {
 
 // rest flushes, and waits until nothing is left to do, so that bytes are the same in each run.
 func (s *thresholdStore) rest() {
-	require.NoError(s.b, s.Flush())
+	require.NoError(s.b, s.Flush(context.Background()))
 	s.waitForBackground()
 }
 
@@ -129,7 +130,7 @@ func BenchmarkSeparateFrom(b *testing.B) {
 					}
 				}
 				for _, s := range stores {
-					require.NoError(b, s.Compact(nil, nil))
+					require.NoError(b, s.Compact(b.Context(), nil, nil))
 				}
 			}
 			for name, s := range stores {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -92,7 +93,7 @@ func (r *commitFaults) write(db *DB, i int, o *WriteOptions) error {
 	v := r.value(i)
 	if r.streamed(i) {
 		v += strings.Repeat("s", 300)
-		return db.SetReader([]byte("count"), int64(len(v)), strings.NewReader(v), o)
+		return db.SetReader(context.Background(), []byte("count"), int64(len(v)), strings.NewReader(v), o)
 	}
 	b := db.NewBatch()
 	require.NoError(r.t, b.Set([]byte("small"), []byte("x")))
@@ -160,7 +161,7 @@ func (r *commitFaults) run() *DB {
 			r.synced = i
 		}
 		if i == 10 {
-			if db.Flush() == nil {
+			if db.Flush(context.Background()) == nil {
 				r.handed, r.synced = i, i
 			}
 			r.heal(db)

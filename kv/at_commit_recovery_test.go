@@ -113,9 +113,9 @@ func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
 	})
 	for range 10 {
 		require.NoError(t, db.Set([]byte("k"), make([]byte, 1000), NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
-	require.NoError(t, db.Sync()) // which closes logs that are in tables
+	require.NoError(t, db.Sync(t.Context())) // which closes logs that are in tables
 	db.settle()
 	require.Zero(t, open, "the log in use took the place of the first")
 	f.set(nil)
@@ -134,7 +134,7 @@ func TestBlobMetricsCountCommits(t *testing.T) {
 	require.Equal(t, b.Committed, b.Written)
 	require.InDelta(t, 10_500, b.Written, 400)
 	setReader(t, db, "streamed", strings.Repeat("s", 20_000), NoSync)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	m := db.Metrics()
 	require.EqualValues(t, m.Blobs.Bytes, m.Blobs.Written)
 	require.Equal(t, m.Blobs.Committed, m.Blobs.Written)
@@ -182,7 +182,7 @@ func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
 			}
 		}
 		if round%5 == 0 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		requireContents(t, m, db)
 		requireBlobs(t, db)

@@ -46,7 +46,7 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 			value[i%size]++
 			require.NoError(t, db.Set(fmt.Appendf(nil, "key%06d", rng.IntN(1e6)), value, NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		f.set(nil)
 		ratio := float64(*written) / (n * size)
@@ -125,9 +125,9 @@ func TestSeparateAtCommit(t *testing.T) {
 		}
 	}
 	check()
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 	clock.advance(2 * time.Hour)
 	check()
@@ -227,7 +227,7 @@ func TestFollowersOfLogsWithHandles(t *testing.T) {
 			requireStreamed(t, view, m)
 		}
 	}
-	require.NoError(t, db.Checkpoint(filepath.Join(dir, "copy")))
+	require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "copy")))
 	copied, err := Open(filepath.Join(dir, "copy"), nil)
 	require.NoError(t, err)
 	requireStreamed(t, copied, m)
@@ -256,7 +256,7 @@ func TestSeparateAtCommitBesideOthers(t *testing.T) {
 				err = fmt.Errorf("writer %d reads %d bytes for its %d", w, len(got), len(v))
 			}
 			if err == nil && i%40 == 0 {
-				err = db.Flush()
+				err = db.Flush(t.Context())
 			}
 			if err != nil {
 				return err
@@ -300,9 +300,9 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 					db.untilResumed()
 				}
 			}
-			if db.Flush() != nil {
+			if db.Flush(t.Context()) != nil {
 				db.untilResumed()
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			f.set(nil)
 			for range 2 {

@@ -75,13 +75,10 @@ func (m BackupMark) String() string {
 // tells what w has been given whole. A further backup since that mark goes on there,
 // with the store as it is by then. Restore then takes what there is of the first
 // stream, and the second.
-func (d *DB) Backup(w io.Writer, since BackupMark) (BackupMark, error) {
-	return d.BackupContext(context.Background(), w, since)
-}
-
-// BackupContext is Backup that ends when ctx does. The error then matches ctx.Err().
-// A write to w that has begun is waited for.
-func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
+//
+// When ctx ends, Backup waits for a write to w that has begun, and returns an error that matches
+// ctx.Err().
+func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
 	if w == nil {
 		return since, errNilWriter
 	}
@@ -93,7 +90,7 @@ func (d *DB) BackupContext(ctx context.Context, w io.Writer, since BackupMark) (
 	if d.opts.ReadOnly {
 		return d.backUpView(&b, w)
 	}
-	if err := d.FlushContext(ctx); err != nil {
+	if err := d.Flush(ctx); err != nil {
 		return since, err
 	}
 	v, e := d.pinVersion()

@@ -38,13 +38,13 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 			m[k] = string(randomBytes(rng, 10_000))
 			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	write(0, 100)
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
 	restore := func(stream []byte) {
-		require.NoError(t, Restore(bytes.NewReader(stream), "restored", o))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", o))
 		requireRestored(t, disk, "restored", m)
 		view, err := Open("restored", &Options{fs: disk, ReadOnly: true})
 		require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 	restore(full)
 
 	write(100, 102)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	compacted, mark := backUp(t, db, mark)
 	t.Logf("two values more, and compacted: %d bytes", len(compacted))
 	require.Less(t, len(compacted), 60_000, "two new values, and tables of 40 bytes for each")
@@ -67,7 +67,7 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 	for i := range 100 {
 		delete(m, fmt.Sprintf("key%03d", i))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, 1, db.current.BlobTotals().Files)
 	deleted, mark := backUp(t, db, mark)
 	require.Less(t, len(deleted), 10_000)
@@ -90,7 +90,7 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 		t.Helper()
 		db, err := Open("db", o)
 		if err == nil {
-			_, err = db.Backup(io.Discard, BackupMark{})
+			_, err = db.Backup(t.Context(), io.Discard, BackupMark{})
 			require.NoError(t, db.Close())
 		}
 		require.ErrorIs(t, err, ErrCorruption)
@@ -115,7 +115,7 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 	stream, _ := backUp(t, db, BackupMark{})
 	require.NoError(t, db.Close())
 	disk := vfs.NewMem()
-	require.NoError(t, Restore(bytes.NewReader(stream), "dir", &Options{fs: disk}))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk}))
 	o.fs = disk
 	db, err = Open("dir", o)
 	require.NoError(t, err)
@@ -170,10 +170,10 @@ func forged(t *testing.T, db *DB, forge func(f *forgery)) []byte {
 // Streams whose checksums are right and whose files and description do not fit each other become no store.
 func TestStreamsThatDoNotMeanWhatTheySay(t *testing.T) {
 	db, _, _ := apartStore(t, vfs.NewMem())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	restore := func(stream []byte) (restored, verified error) {
 		disk := vfs.NewMem()
-		restored = Restore(bytes.NewReader(stream), "dir", &Options{fs: disk})
+		restored = Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk})
 		_, verified = VerifyBackup(bytes.NewReader(stream))
 		view, opened := Open("dir", &Options{fs: disk, ReadOnly: true, Merger: Append(",")})
 		if opened == nil {
@@ -240,8 +240,8 @@ func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
 	stream, err := os.ReadFile(goldenBackupApart)
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, Restore(bytes.NewReader(stream), dir, nil))
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	later := &fakeClock{}
 	later.advance(1e9)
 	requireRestoredAt(t, vfs.OS, dir, goldenApartContents(), later)

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ func backUpUntilKilled(dir string) error {
 		}
 		step()
 	}
-	_, err = db.Backup(writerFunc(func(b []byte) (int, error) {
+	_, err = db.Backup(context.Background(), writerFunc(func(b []byte) (int, error) {
 		step()
 		return out.Write(b)
 	}), BackupMark{})
@@ -50,7 +51,7 @@ func restoreDirUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	return Restore(readerFunc(func(p []byte) (int, error) {
+	return Restore(context.Background(), readerFunc(func(p []byte) (int, error) {
 		step()
 		return f.Read(p)
 	}), filepath.Join(dir, "restored"), nil)
@@ -125,7 +126,7 @@ func TestBackupAndRestoreAreKilled(t *testing.T) {
 			broken++
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			disk := vfs.NewMem()
-			require.Error(t, Restore(bytes.NewReader(part), "dir", &Options{fs: disk}))
+			require.Error(t, Restore(t.Context(), bytes.NewReader(part), "dir", &Options{fs: disk}))
 			_, err = Open("dir", &Options{fs: disk, ReadOnly: true})
 			require.Error(t, err)
 		}
@@ -146,9 +147,9 @@ func TestBackupAndRestoreAreKilled(t *testing.T) {
 		default:
 			require.ErrorIs(t, err, ErrNotExist)
 		}
-		require.NoError(t, Restore(bytes.NewReader(stream), at("restored"), nil))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), at("restored"), nil))
 		requireRestored(t, vfs.OS, at("restored"), m)
-		require.NoError(t, Verify(at("restored"), io.Discard))
+		require.NoError(t, Verify(t.Context(), at("restored"), io.Discard))
 		if !killed {
 			break
 		}

@@ -15,11 +15,11 @@ func TestBackupsOfStreamedValues(t *testing.T) {
 	require.NoError(t, err)
 	m := model{"first": string(bytes.Repeat([]byte("1"), 5000)), "short": "value"}
 	set(t, db, "short", "value")
-	require.NoError(t, db.SetReader([]byte("first"), 5000, bytes.NewReader([]byte(m["first"])), Sync))
+	require.NoError(t, db.SetReader(t.Context(), []byte("first"), 5000, bytes.NewReader([]byte(m["first"])), Sync))
 	requireBacked := func(db *DB, mark BackupMark, o *Options) BackupMark {
 		t.Helper()
 		stream, next := backUp(t, db, mark)
-		require.NoError(t, Restore(bytes.NewReader(stream), "dir", o))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", o))
 		requireRestored(t, o.fs, "dir", m)
 		return next
 	}
@@ -31,7 +31,7 @@ func TestBackupsOfStreamedValues(t *testing.T) {
 	require.NoError(t, view.Close())
 	requireBacked(db, BackupMark{}, &Options{fs: vfs.NewMem()})
 	m["second"] = string(bytes.Repeat([]byte("2"), 9000))
-	require.NoError(t, db.SetReader([]byte("second"), 9000, bytes.NewReader([]byte(m["second"])), Sync))
+	require.NoError(t, db.SetReader(t.Context(), []byte("second"), 9000, bytes.NewReader([]byte(m["second"])), Sync))
 	requireBacked(db, mark, chain)
 	require.NoError(t, db.Close())
 }

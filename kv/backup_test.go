@@ -28,7 +28,7 @@ import (
 func backUp(t *testing.T, db *DB, since BackupMark) ([]byte, BackupMark) {
 	t.Helper()
 	var b bytes.Buffer
-	m, err := db.Backup(&b, since)
+	m, err := db.Backup(t.Context(), &b, since)
 	require.NoError(t, err)
 	verified, err := VerifyBackup(bytes.NewReader(b.Bytes()))
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestModelBackup(t *testing.T) {
 		}
 		disk := vfs.NewMem()
 		for _, m := range models { // one after the other, out of one reader
-			require.NoError(t, Restore(&streams, "restored", &Options{fs: disk}), "seed %d", seed)
+			require.NoError(t, Restore(t.Context(), &streams, "restored", &Options{fs: disk}), "seed %d", seed)
 			requireRestoredAt(t, disk, "restored", m.at(r.clock.now()), r.clock)
 		}
 		require.Zero(t, streams.Len())
@@ -144,7 +144,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 				[]*WriteOptions{Sync, NoSync, Async}[i%3]))
 			if i%10 == 0 {
 				path := ingestFile(t, vfs.OS, filepath.Join(from, n), nil, "b="+n)
-				require.NoError(t, db.Ingest([]string{path}))
+				require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 				require.NoError(t, os.Remove(path))
 			} else {
 				require.NoError(t, db.Set([]byte("b"), []byte(n), Async))
@@ -159,12 +159,12 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	})
 	others.Go(func() {
 		for !done.Load() {
-			require.NoError(t, db.Compact(nil, nil))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	})
 	check := func(dir string, least int64) {
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 		copied := openDir(t, dir, nil)
 		n := map[string]int64{}
 		for _, k := range []string{"a", "b", "c", "d"} {
@@ -189,7 +189,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	for range max(scale.Count(3, 7), 2) {
 		least := acknowledged.Load()
 		copied := filepath.Join(t.TempDir(), "checkpoint")
-		require.NoError(t, db.Checkpoint(copied))
+		require.NoError(t, db.Checkpoint(t.Context(), copied))
 		check(copied, least)
 
 		least = acknowledged.Load()
@@ -197,7 +197,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 		chain, mark = append(chain, stream), m
 		restored := filepath.Join(t.TempDir(), "restored")
 		for _, s := range chain {
-			require.NoError(t, Restore(bytes.NewReader(s), restored, nil))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(s), restored, nil))
 		}
 		check(restored, least)
 	}
@@ -238,7 +238,7 @@ func addTables(t *testing.T, db *DB, m model, name string, n int) model {
 		}
 		require.NoError(t, db.Delete([]byte("first/1"), nil))
 		delete(m, "first/1")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	return m
 }
@@ -272,13 +272,13 @@ func testABackupGoesOn(t *testing.T, from int) {
 	for cut := 0; cut <= len(whole); cut += 97 {
 		db, m := backupStoreFrom(t, from)
 		first := &brokenPipe{left: cut}
-		mark, err := db.Backup(first, BackupMark{})
+		mark, err := db.Backup(t.Context(), first, BackupMark{})
 		if err != nil {
 			require.ErrorIs(t, err, errPipe)
 		}
 		m = addTables(t, db, m, "second", 1)
 		second := &brokenPipe{left: cut / 3}
-		mark2, err := db.Backup(second, mark)
+		mark2, err := db.Backup(t.Context(), second, mark)
 		if err != nil {
 			require.ErrorIs(t, err, errPipe)
 		}
@@ -288,7 +288,7 @@ func testABackupGoesOn(t *testing.T, from int) {
 		o := &Options{fs: disk}
 		restored := false
 		if !mark.IsZero() {
-			err := Restore(&first.Buffer, "dir", o)
+			err := Restore(t.Context(), &first.Buffer, "dir", o)
 			restored = err == nil || errors.Is(err, ErrRestoreUnfinished)
 			require.True(t, restored, "%v", err)
 			if len(third) < len(whole) {
@@ -296,10 +296,10 @@ func testABackupGoesOn(t *testing.T, from int) {
 			}
 		}
 		if mark2.IsZero() != mark.IsZero() || restored && mark2.m != mark.m {
-			err := Restore(&second.Buffer, "dir", o)
+			err := Restore(t.Context(), &second.Buffer, "dir", o)
 			require.True(t, err == nil || errors.Is(err, ErrRestoreUnfinished), "%v", err)
 		}
-		require.NoError(t, Restore(bytes.NewReader(third), "dir", o), "cut at %d", cut)
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(third), "dir", o), "cut at %d", cut)
 		requireRestored(t, disk, "dir", m)
 	}
 	require.NotZero(t, skipped, "no backup was spared the files of the one before")
@@ -314,7 +314,7 @@ func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
 	db, _ := backupStoreFrom(t, from)
 	ctx, cancel := context.WithCancel(context.Background())
 	var b bytes.Buffer
-	_, err := db.BackupContext(ctx, writerFunc(func(p []byte) (int, error) {
+	_, err := db.Backup(ctx, writerFunc(func(p []byte) (int, error) {
 		if b.Len() > 200 {
 			cancel()
 		}
@@ -323,7 +323,7 @@ func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
 	require.ErrorIs(t, err, context.Canceled)
 	full, _ := backUp(t, db, BackupMark{})
 	disk := vfs.NewMem()
-	err = RestoreContext(ctx, bytes.NewReader(full), "dir", &Options{fs: disk})
+	err = Restore(ctx, bytes.NewReader(full), "dir", &Options{fs: disk})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, ErrRestoreUnfinished)
 
@@ -331,10 +331,10 @@ func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
 	table := only(t, dir, manifest.FileTable)
 	rewrite(t, table, flip(700))
 	damaged := openDir(t, dir, nil)
-	_, err = damaged.Backup(io.Discard, BackupMark{})
+	_, err = damaged.Backup(t.Context(), io.Discard, BackupMark{})
 	requireDamage(t, err, table, -1)
 	require.NoError(t, damaged.Close())
-	_, err = damaged.Backup(io.Discard, BackupMark{})
+	_, err = damaged.Backup(t.Context(), io.Discard, BackupMark{})
 	require.ErrorIs(t, err, ErrClosed)
 }
 

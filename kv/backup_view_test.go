@@ -47,7 +47,7 @@ func TestModelBackupOfViews(t *testing.T) {
 			require.NoError(t, err)
 			want := everything(t, db)
 			var stream bytes.Buffer
-			mark, err := db.Backup(&stream, BackupMark{})
+			mark, err := db.Backup(t.Context(), &stream, BackupMark{})
 			require.NoError(t, err)
 			if db.state.Load().imms == nil {
 				flushed++
@@ -60,7 +60,7 @@ func TestModelBackupOfViews(t *testing.T) {
 			require.Equal(t, want, everything(t, db), "the view is as it was")
 			require.NoError(t, db.Close())
 			disk := vfs.NewMem()
-			require.NoError(t, Restore(&stream, "restored", &Options{fs: disk}), "seed %d", seed)
+			require.NoError(t, Restore(t.Context(), &stream, "restored", &Options{fs: disk}), "seed %d", seed)
 			requireRestoredAt(t, disk, "restored", want, r.clock)
 			again, err := Open("restored", &Options{fs: disk, Clock: r.clock.time})
 			require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestModelBackupOfViews(t *testing.T) {
 			}
 			check(OpenReadOnly(r.db.dir, &o))
 			if rng.IntN(2) == 0 {
-				require.NoError(t, r.db.Flush())
+				require.NoError(t, r.db.Flush(t.Context()))
 				check(OpenReadOnly(r.db.dir, &o))
 			}
 		}
@@ -105,7 +105,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 		want[k] = string(bytes.Repeat([]byte{byte(i)}, 200))
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
 		if i%500 == 400 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
@@ -115,10 +115,10 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	require.NoError(t, err)
 	r, w := io.Pipe()
 	go func() {
-		_, err := view.Backup(w, BackupMark{})
+		_, err := view.Backup(t.Context(), w, BackupMark{})
 		_ = w.CloseWithError(err)
 	}()
-	require.NoError(t, Restore(r, "", &Options{Objects: &Objects{Store: copied}}))
+	require.NoError(t, Restore(t.Context(), r, "", &Options{Objects: &Objects{Store: copied}}))
 	require.NoError(t, view.Close())
 	require.Equal(t, before, objects(t, s))
 	requireInObjects(t, copied, want)
@@ -139,7 +139,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 		want[k] = string(bytes.Repeat([]byte{byte(i)}, 5000))
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	for _, always := range []bool{false, true} {
 		faults := objstoretest.NewFaults(s, 1)
@@ -153,7 +153,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: faults}})
 		require.NoError(t, err)
 		var stream bytes.Buffer
-		_, err = view.Backup(&stream, BackupMark{})
+		_, err = view.Backup(t.Context(), &stream, BackupMark{})
 		require.Positive(t, damaged.Load())
 		if always {
 			require.ErrorIs(t, err, ErrCorruption)
@@ -161,7 +161,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 		} else {
 			require.NoError(t, err)
 			disk := vfs.NewMem()
-			require.NoError(t, Restore(&stream, "dir", &Options{fs: disk}))
+			require.NoError(t, Restore(t.Context(), &stream, "dir", &Options{fs: disk}))
 			requireRestored(t, disk, "dir", want)
 		}
 		require.NoError(t, view.Close())
@@ -184,7 +184,7 @@ func testBackupsOfViewsInAChain(t *testing.T, from int) {
 		view, err := OpenReadOnly("db", &Options{fs: db.fs})
 		require.NoError(t, err)
 		stream, next := backUp(t, view, mark)
-		_, err = view.Backup(io.Discard, next)
+		_, err = view.Backup(t.Context(), io.Discard, next)
 		require.ErrorIs(t, err, ErrBackupMismatch)
 		require.NoError(t, view.Close())
 		models, streams, mark = append(models, m), append(streams, stream), next
@@ -192,9 +192,9 @@ func testBackupsOfViewsInAChain(t *testing.T, from int) {
 	last, _ := backUp(t, db, mark)
 	models, streams = append(models, m), append(streams, last)
 	disk := vfs.NewMem()
-	require.ErrorIs(t, Restore(bytes.NewReader(streams[1]), "dir", &Options{fs: disk}), ErrBackupMismatch)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(streams[1]), "dir", &Options{fs: disk}), ErrBackupMismatch)
 	for i, stream := range streams {
-		require.NoError(t, Restore(bytes.NewReader(stream), "dir", &Options{fs: disk}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk}))
 		requireRestored(t, disk, "dir", models[i])
 	}
 }

@@ -287,7 +287,7 @@ func TestSetUntil(t *testing.T) {
 	want := model{"never": "v", "soon": "v", "last": "v"}
 	for range 2 {
 		requireContents(t, want, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	clock.advance(time.Second - time.Microsecond)
 	requireContents(t, want, db)

@@ -80,7 +80,7 @@ func TestLaterWritesOfABatchWin(t *testing.T) {
 	require.NoError(t, b.Commit(nil))
 	want := model{"a": "2", "bb": "after", "d": "after"}
 	requireContents(t, want, db)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	requireContents(t, want, db)
 	require.EqualValues(t, 8, db.Metrics().Writes)
 }
@@ -120,7 +120,7 @@ func TestErrorsOfABatchStick(t *testing.T) {
 	require.ErrorIs(t, db.Delete(long, nil), ErrTooLarge)
 	require.ErrorIs(t, db.DeleteRange(nil, long, nil), ErrTooLarge)
 	require.NoError(t, db.Set(long[1:], []byte("longest"), nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	got, err := db.Get(long[1:])
 	require.NoError(t, err)
 	require.Equal(t, "longest", string(got))
@@ -138,7 +138,7 @@ func TestABatchLargerThanAMemtable(t *testing.T) {
 	set(t, db, "after", "2")
 	want := model{"large": string(value), "after": "2"}
 	requireContents(t, want, db)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	requireContents(t, want, db)
 }
 
@@ -199,14 +199,14 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	t.Parallel()
 	db := openMem(t, nil)
 	for _, size := range []int64{0, 1, 1 << 20} {
-		require.ErrorIs(t, db.SetReader([]byte("k"), size, nil, nil), errNilReader)
+		require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), size, nil, nil), errNilReader)
 	}
-	_, err := db.Backup(nil, BackupMark{})
+	_, err := db.Backup(t.Context(), nil, BackupMark{})
 	require.ErrorIs(t, err, errNilWriter)
 	_, err = VerifyBackup(nil)
 	require.ErrorIs(t, err, errNilReader)
 	dir := filepath.Join(t.TempDir(), "restored")
-	require.ErrorIs(t, Restore(nil, dir, nil), errNilReader)
+	require.ErrorIs(t, Restore(t.Context(), nil, dir, nil), errNilReader)
 	require.NoDirExists(t, dir)
 	_, err = NewLookupTracer(nil, nil)
 	require.ErrorIs(t, err, errNilWriter)

@@ -240,7 +240,7 @@ func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 			require.ErrorIs(t, err, errDisk)
 			db.untilResumed()
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
@@ -299,8 +299,8 @@ func TestATransactionConflictsWithAWriteThatIsNotVisible(t *testing.T) {
 // Functions that run alone, and Close, wait for the sync that is under way.
 func TestExclusiveFunctionsWaitForASync(t *testing.T) {
 	for name, do := range map[string]func(db *DB) error{
-		"Flush":      (*DB).Flush,
-		"Checkpoint": func(db *DB) error { return db.Checkpoint("copy") },
+		"Flush":      func(db *DB) error { return db.Flush(t.Context()) },
+		"Checkpoint": func(db *DB) error { return db.Checkpoint(t.Context(), "copy") },
 		"Close":      (*DB).Close,
 	} {
 		db, fs := openHeld(t, nil)

@@ -41,13 +41,13 @@ func newFlipRun(t *testing.T, closed bool) *flipRun {
 	for i := range 20 {
 		put(fmt.Sprintf("a/%02d", i), fmt.Sprintf("the value of number %02d", i))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := range 10 {
 		put(fmt.Sprintf("a/%02d", 2*i), "another value")
 	}
 	require.NoError(t, db.DeleteRange([]byte("a/05"), []byte("a/08"), Sync))
 	f.want.deleteRange([]byte("a/05"), []byte("a/08"))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for i := range 6 {
 		put(fmt.Sprintf("b/%02d", i), "in the log")
 	}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -50,7 +51,7 @@ func openMixed(t *testing.T, kind CompactionStyle, ttl time.Duration) *mixedStor
 			}
 		}
 	}
-	require.NoError(t, s.Compact(nil, nil))
+	require.NoError(t, s.Compact(t.Context(), nil, nil))
 	s.settle()
 	require.GreaterOrEqual(t, s.held(), uint64(mixedLarge*100<<10))
 	return s
@@ -74,7 +75,7 @@ func (s *mixedStore) held() uint64 {
 
 // rest flushes, and waits until nothing is left to do.
 func (s *mixedStore) rest() {
-	require.NoError(s.t, s.Flush())
+	require.NoError(s.t, s.Flush(context.Background()))
 	s.scheduleCompactions()
 	s.settle()
 }

@@ -31,9 +31,9 @@ func TestEmptyKeysAndValues(t *testing.T) {
 	require.NoError(t, db.Set(nil, nil, nil))
 	require.NoError(t, db.Set([]byte("empty"), []byte{}, nil))
 	check()
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 	require.NoError(t, db.Delete([]byte{}, nil))
 	requireContents(t, model{"empty": ""}, db)
@@ -96,6 +96,6 @@ func TestSlicesAreCopied(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "the value", string(dst))
 		clear(dst)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 }

@@ -121,7 +121,7 @@ func TestBudgetMemtableSizeIsABound(t *testing.T) {
 	value, err := db.Get([]byte("large"))
 	require.NoError(t, err)
 	require.Len(t, value, 1<<20)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.LessOrEqual(t, db.Metrics().MemtableSize, int64(128<<10))
 }
 
@@ -197,7 +197,7 @@ func TestBudgetBesideAStoreThatHangs(t *testing.T) {
 	<-stuck
 	for _, w := range sharers(t, b, 3) {
 		w.write(5000)
-		require.NoError(t, w.db.Compact(nil, nil))
+		require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 		w.check()
 	}
 	close(release)

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -89,9 +90,9 @@ func (s *budgetModel) step(db *DB) error {
 		}
 		return nil
 	case n < 990:
-		return ignoreFull(db.Flush())
+		return ignoreFull(db.Flush(context.Background()))
 	case n < 995:
-		return ignoreFull(db.Compact(nil, nil))
+		return ignoreFull(db.Compact(context.Background(), nil, nil))
 	}
 	s.fs.set(quota(s.rng.IntN(20_000)))
 	return nil

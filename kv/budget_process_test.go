@@ -6,6 +6,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -67,7 +68,10 @@ func useStoresWithin(dir string, limit int64, keys int) error {
 		}
 		return err
 	}
-	err := side(func(db *DB) error { return errors.Join(loadKeys(db, each), db.Compact(nil, nil)) })
+	err := side(func(db *DB) error {
+		return errors.Join(loadKeys(db, each),
+			db.Compact(context.Background(), nil, nil))
+	})
 	if err == nil {
 		err = side(func(db *DB) error { return lookAround(db, each) })
 	}

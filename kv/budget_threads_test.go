@@ -37,10 +37,10 @@ func holdThreads(t *testing.T, b *MemoryBudget, n int) (letGo func()) {
 		g := openGated(t, Options{MemoryBudget: b})
 		stores = append(stores, g)
 		set(t, g.DB, "key", "value")
-		require.NoError(t, g.Flush())
+		require.NoError(t, g.Flush(t.Context()))
 		g.held.Store(true)
 		wg.Go(func() {
-			if err := g.Compact(nil, nil); err != nil {
+			if err := g.Compact(t.Context(), nil, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -72,13 +72,13 @@ func TestBudgetCompactTakesTurns(t *testing.T) {
 	require.NoError(t, loadShare(db, 0, 1000))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
-	go func() { failed <- db.CompactContext(ctx, nil, nil) }()
+	go func() { failed <- db.Compact(ctx, nil, nil) }()
 	until(func() bool { return b.waiting() == 1 })
 	require.NoError(t, checkShare(db, 0, 1000, 1000))
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	require.Zero(t, b.waiting())
-	go func() { failed <- db.Compact(nil, nil) }()
+	go func() { failed <- db.Compact(t.Context(), nil, nil) }()
 	until(func() bool { return b.waiting() == 1 })
 	letGo()
 	require.NoError(t, <-failed)
@@ -97,11 +97,11 @@ func TestBudgetCloseWhileWaitingForAThread(t *testing.T) {
 			L0CompactionThreshold: 2, Compaction: Tiered})
 		for i := range 4 {
 			require.NoError(t, loadShare(db, i, 100))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		until(func() bool { return b.waiting() == 1 })
 		failed := make(chan error)
-		go func() { failed <- db.Compact(nil, nil) }()
+		go func() { failed <- db.Compact(t.Context(), nil, nil) }()
 		until(func() bool { return b.waiting() == 2 })
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, <-failed, ErrClosed)

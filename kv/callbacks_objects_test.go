@@ -74,7 +74,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 		"Delete": func(t *testing.T, db *DB, r *rudeness) {
 			compacted(t, db, r)
 			_ = db.Set([]byte("flushed"), []byte("2"), nil)
-			_ = db.Compact(nil, nil)
+			_ = db.Compact(t.Context(), nil, nil)
 			until(r.called.Load)
 		},
 	} {
@@ -88,7 +88,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 				db, err := Open("", &o)
 				require.NoError(t, err)
 				want := acknowledge(t, db)
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 				require.NoError(t, db.Close())
 				db, err = Open("", &o) // and nothing has been read
 				require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 					until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil })
 				})
 				want["after"] = "1"
-				soon(t, "Flush", func() { until(func() bool { return db.Flush() == nil }) })
+				soon(t, "Flush", func() { until(func() bool { return db.Flush(t.Context()) == nil }) })
 				soon(t, "Close", func() { require.NoError(t, db.Close()) })
 				db = openObjects(t, mem, nil)
 				want.acknowledgedIn(t, db)

@@ -35,7 +35,7 @@ func TestAMergerEndsTheGoroutineOfSetReader(t *testing.T) {
 		all.Go(func() {
 			const size = 300 << 10
 			value := strings.NewReader(strings.Repeat("x", size))
-			_ = db.SetReader(fmt.Appendf(nil, "stream%d", i), size, value, NoSync)
+			_ = db.SetReader(t.Context(), fmt.Appendf(nil, "stream%d", i), size, value, NoSync)
 		})
 		queued(1)
 		all.Go(func() { _ = db.Merge([]byte("counter"), AppendInt64(nil, 1), NoSync) })

@@ -75,12 +75,12 @@ type callbackTest struct {
 // flushed writes one more key and flushes.
 func flushed(_ *testing.T, db *DB, _ *rudeness) {
 	_ = db.Set([]byte("flushed"), []byte("1"), nil)
-	_ = db.Flush()
+	_ = db.Flush(context.Background())
 }
 
 func compacted(t *testing.T, db *DB, r *rudeness) {
 	flushed(t, db, r)
-	_ = db.Compact(nil, nil)
+	_ = db.Compact(t.Context(), nil, nil)
 }
 
 // merged merges until operands in memory are combined, which is of one in eight.
@@ -203,13 +203,13 @@ var callbackTests = []callbackTest{
 	{name: "Prefix in a flush", set: rudePrefix, act: flushed},
 
 	{name: "io.Reader of SetReader", act: func(_ *testing.T, db *DB, r *rudeness) {
-		_ = db.SetReader([]byte("stream"), 1<<20, rudeIO{r}, nil)
+		_ = db.SetReader(context.Background(), []byte("stream"), 1<<20, rudeIO{r}, nil)
 	}},
 	{name: "io.Reader of a short value", act: func(_ *testing.T, db *DB, r *rudeness) {
-		_ = db.SetReader([]byte("stream"), 100, rudeIO{r}, nil)
+		_ = db.SetReader(context.Background(), []byte("stream"), 100, rudeIO{r}, nil)
 	}},
 	{name: "io.Writer of Backup", act: func(_ *testing.T, db *DB, r *rudeness) {
-		_, _ = db.Backup(rudeIO{r}, BackupMark{})
+		_, _ = db.Backup(context.Background(), rudeIO{r}, BackupMark{})
 	}},
 	{name: "io.Writer of a lookup trace", act: func(t *testing.T, db *DB, r *rudeness) {
 		r.armed.Store(false)
@@ -290,7 +290,7 @@ func validated(t *testing.T, db *DB, r *rudeness) {
 	_ = tx.Set([]byte("k1"), []byte("1"))
 	require.NoError(t, db.Set([]byte("k1w"), nil, nil))
 	require.NoError(t, db.Set([]byte("k1z"), nil, nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	r.armed.Store(true)
 	_ = tx.Commit(nil)
 }
@@ -299,7 +299,7 @@ func validated(t *testing.T, db *DB, r *rudeness) {
 func tombstonesFlushed(_ *testing.T, db *DB, _ *rudeness) {
 	_ = db.DeleteRange([]byte("l"), []byte("m"), nil)
 	_ = db.Set([]byte("l"), nil, nil)
-	_ = db.Flush()
+	_ = db.Flush(context.Background())
 }
 
 // askedBeside has goroutines of a MultiGet ask filters: of a key whose versions go on in the block after that which
@@ -315,7 +315,7 @@ func askedBeside(t *testing.T, db *DB, _ *rudeness) {
 	for _, k := range keys {
 		require.NoError(t, db.Set(k, make([]byte, 100), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.opts.fs.(*faultFS).set(func(c ioCall) (int, error) {
 		if c.op == "read" {
 			time.Sleep(time.Millisecond) // as a device does: others read at the same time
@@ -472,7 +472,7 @@ func acknowledge(t *testing.T, db *DB) model {
 		require.NoError(t, db.Set([]byte(k), []byte(k), nil))
 		want[k] = k
 		if i == 10 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	require.NoError(t, db.SetTTL([]byte("ttl"), []byte("1"), 24*time.Hour, nil))
@@ -535,12 +535,12 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	soon(t, "a read", func() { want.acknowledgedIn(t, db) })
 	if lasting {
 		soon(t, "Set", func() { require.ErrorIs(t, db.Set([]byte("after"), []byte("1"), nil), ErrReadOnly) })
-		soon(t, "Flush", func() { require.ErrorIs(t, db.Flush(), ErrReadOnly) })
+		soon(t, "Flush", func() { require.ErrorIs(t, db.Flush(t.Context()), ErrReadOnly) })
 	} else {
 		soon(t, "Set", func() { until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil }) })
 		want["after"] = "1"
-		soon(t, "Flush", func() { until(func() bool { return db.Flush() == nil }) })
-		soon(t, "Compact", func() { until(func() bool { return db.Compact(nil, nil) == nil }) })
+		soon(t, "Flush", func() { until(func() bool { return db.Flush(t.Context()) == nil }) })
+		soon(t, "Compact", func() { until(func() bool { return db.Compact(t.Context(), nil, nil) == nil }) })
 		want.acknowledgedIn(t, db)
 	}
 	soon(t, "Close", func() {

@@ -18,12 +18,10 @@ import (
 // so that it is quick and takes little space; they are copied otherwise. Dir must
 // not exist, or be empty; after an error it is so again. Reads and writes go on
 // meanwhile.
-func (d *DB) Checkpoint(dir string) error { return d.CheckpointContext(context.Background(), dir) }
-
-// CheckpointContext is Checkpoint that ends when ctx does. The error then matches
-// ctx.Err(), and what was copied is removed.
-func (d *DB) CheckpointContext(ctx context.Context, dir string) error {
-	if err := d.FlushContext(ctx); err != nil {
+//
+// When ctx ends, Checkpoint removes what it has copied, and returns an error that matches ctx.Err().
+func (d *DB) Checkpoint(ctx context.Context, dir string) error {
+	if err := d.Flush(ctx); err != nil {
 		return err
 	}
 	local := d.localFS()

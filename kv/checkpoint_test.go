@@ -21,9 +21,9 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10})
 			require.NoError(t, err)
 			set(t, db, "a", "1")
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			set(t, db, "b", "2")
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			done := false
 			for at := 1; !done; at++ {
 				if !made {
@@ -41,7 +41,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 					}
 					return 0, nil
 				})
-				err := db.Checkpoint("copy")
+				err := db.Checkpoint(t.Context(), "copy")
 				f.set(nil)
 				require.Empty(t, db.Metrics().Failure, "the store itself is well")
 				if err == nil {
@@ -54,7 +54,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 				require.Equal(t, made, err != nil, "call %d: %v", at, err)
 				require.Empty(t, names, "call %d", at)
 			}
-			require.NoError(t, db.Checkpoint("copy"))
+			require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 			require.NoError(t, db.Close())
 			db, err = Open("copy", &Options{fs: f})
 			require.NoError(t, err)
@@ -78,13 +78,13 @@ func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 		}
 	}
 	write(2000)
-	require.NoError(t, db.Checkpoint(copied))
+	require.NoError(t, db.Checkpoint(t.Context(), copied))
 	then := maps.Clone(m)
-	require.Error(t, db.Checkpoint(copied), "it is not empty")
+	require.Error(t, db.Checkpoint(t.Context(), copied), "it is not empty")
 	write(2000)
 	require.NoError(t, db.DeleteRange(nil, []byte("1000"), nil))
 	m.deleteRange(nil, []byte("1000"))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, m, db)
 
 	c := openDir(t, copied, &Options{ReadOnly: true}) // while the store is open
@@ -93,10 +93,10 @@ func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 	c = openDir(t, copied, nil)
 	set(t, c, "only here", "")
 	require.NoError(t, c.DeleteRange([]byte("1000"), nil, nil))
-	require.NoError(t, c.Compact(nil, nil))
+	require.NoError(t, c.Compact(t.Context(), nil, nil))
 	require.NoError(t, c.Close())
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(dir, &bytes.Buffer{}))
-	require.NoError(t, Verify(copied, &bytes.Buffer{}))
+	require.NoError(t, Verify(t.Context(), dir, &bytes.Buffer{}))
+	require.NoError(t, Verify(t.Context(), copied, &bytes.Buffer{}))
 }

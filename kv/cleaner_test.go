@@ -13,7 +13,7 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 	db, err := Open("", &Options{InMemory: true})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), nil, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	ok, err := db.Has([]byte("k"))
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -31,7 +31,7 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	db := openMem(t, &Options{SeparateFrom: -1})
 	set(t, db, "k", "v")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	v, err := (&version.Version{}).Apply(&manifest.Edit{Added: []manifest.AddedTable{
 		{Table: db.current.Level0()[0].Table}}})
 	require.NoError(t, err)

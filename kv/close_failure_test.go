@@ -84,7 +84,7 @@ func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 			return 0, nil
 		})
 		if op == "create" {
-			require.ErrorIs(t, db.Flush(), ErrReadOnly, op)
+			require.ErrorIs(t, db.Flush(t.Context()), ErrReadOnly, op)
 		} else {
 			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), ErrReadOnly, op)
 		}
@@ -104,7 +104,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		db, err := Open("db", &Options{fs: f, CacheSize: -1, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		file := "new.sst"
 		writeIngestible(t, crash, file, "b")
 		// The write fails while the ingest waits in the queue after it.
@@ -167,7 +167,7 @@ func TestFlushBesideClose(t *testing.T) {
 		for i := range 4 {
 			done.Go(func() {
 				for db.Set([]byte{byte(i)}, nil, Async) == nil {
-					if err := db.Flush(); err != nil {
+					if err := db.Flush(t.Context()); err != nil {
 						require.ErrorIs(t, err, ErrClosed)
 					}
 				}
@@ -200,7 +200,7 @@ func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 		return 0, err
 	})
 	flushed := make(chan error)
-	go func() { flushed <- db.Flush() }()
+	go func() { flushed <- db.Flush(t.Context()) }()
 	<-closing
 	require.NoError(t, db.Close())
 	if err := <-flushed; err != nil { // Close may have made it good before it was looked at

@@ -116,7 +116,7 @@ func TestAManifestCutBackIsFoundOut(t *testing.T) {
 	for i := range 3 {
 		ends = append(ends, db.manifest.Size())
 		require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	name := db.path(manifest.FileManifest, db.manifest.Num())
 	db.settle()
@@ -138,10 +138,10 @@ func TestAStoreThatGotEmptyOpens(t *testing.T) {
 		before := db.seq()
 		require.NoError(t, db.Set([]byte("k"), nil, Sync))
 		require.Greater(t, db.seq(), before)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Delete([]byte("k"), Sync))
-		require.NoError(t, db.Flush())
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Flush(t.Context()))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.current.All(func(int, *version.Table) { require.Fail(t, "a table is left") })
 		last := db.seq()
 		require.NoError(t, db.Close())
@@ -183,8 +183,9 @@ func TestAfterCloseEveryMethodSaysSo(t *testing.T) {
 		"View": db.View(func(*Tx) error { return nil }), "Update": db.Update(func(*Tx) error { return nil }),
 		"Set": db.Set(k, nil, nil), "Delete": db.Delete(k, nil), "DeleteRange": db.DeleteRange(nil, nil, Async),
 		"Commit": filled.Commit(nil), "Commit of nothing": db.NewBatch().Commit(nil),
-		"Flush": db.Flush(), "Compact": db.Compact(nil, nil), "Compact of nothing": db.Compact([]byte("b"), k),
-		"Checkpoint": db.Checkpoint("elsewhere"), "verify": db.verify(io.Discard), "Refresh": db.Refresh(t.Context()),
+		"Flush": db.Flush(t.Context()), "Compact": db.Compact(t.Context(), nil, nil),
+		"Compact of nothing": db.Compact(t.Context(), []byte("b"), k), "Refresh": db.Refresh(t.Context()),
+		"Checkpoint": db.Checkpoint(t.Context(), "elsewhere"), "verify": db.verify(io.Discard),
 	} {
 		require.ErrorIs(t, err, ErrClosed, name)
 	}
@@ -210,13 +211,13 @@ func TestCloseDuringFlush(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	set(t, db, "a", "1")
-	go func() { _ = db.Flush() }() // returns when the store closes, at the latest
+	go func() { _ = db.Flush(t.Context()) }() // returns when the store closes, at the latest
 	<-inEvent
 	for db.Metrics().Memtables < 2 { // the next memtable is full, and waits
 		set(t, db, "b", strings.Repeat("x", 20<<10))
 	}
 	flushed, closed := make(chan error), make(chan error)
-	go func() { flushed <- db.Flush() }()
+	go func() { flushed <- db.Flush(t.Context()) }()
 	until(func() bool {
 		leading, _ := db.commits.Queue()
 		return leading // it holds up the pipeline, and waits
@@ -245,7 +246,7 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 		require.NoError(t, err)
 		snapshot := db.NewSnapshot()
 		set(t, db, "a", "1")
-		go func() { _ = db.Flush() }()
+		go func() { _ = db.Flush(t.Context()) }()
 		<-inEvent
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
 		closed := make(chan error, 2)

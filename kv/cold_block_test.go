@@ -365,7 +365,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 			}
 			held = append(held, db.NewSnapshot())
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		chill(db)
 		fsys.reset()
 		s, _ := db.acquireNow(0)

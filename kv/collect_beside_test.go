@@ -102,7 +102,7 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 		s.mu.Unlock()
 		require.Greater(t, space.Garbage, space.Needed/8, "there is much to copy")
 		before := disk.measure()
-		require.NoError(t, s.Compact(nil, nil))
+		require.NoError(t, s.Compact(t.Context(), nil, nil))
 		batch := int64(max(space.Batch, float64(tables)))
 		require.LessOrEqual(t, disk.most()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
 		s.settle()

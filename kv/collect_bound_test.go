@@ -2,6 +2,7 @@ package kv
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -75,7 +76,7 @@ func (s *largeStore) put(i, size int, ttl time.Duration) {
 
 // rest flushes, and waits until nothing is left to do.
 func (s *largeStore) rest() {
-	require.NoError(s.t, s.Flush())
+	require.NoError(s.t, s.Flush(context.Background()))
 	s.settle()
 }
 

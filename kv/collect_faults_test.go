@@ -23,7 +23,7 @@ func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB
 	rng := rand.New(rand.NewPCG(11, seed))
 	m := model{}
 	overwrite(t, db, m, rng, 300, 150)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.settle()
 	db.holdCompactions(true)
 	for range 3 {

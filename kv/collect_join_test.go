@@ -36,11 +36,11 @@ func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large str
 		}
 		m[k] = strings.Repeat(k, 50)
 		require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	m["large"] = strings.Repeat("l", 5000)
 	setReader(t, db, "large", m["large"], NoSync)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	return db, m, slices.Max(blobsOnDisk(t, o.fs, "db"))
 }
 
@@ -52,14 +52,14 @@ func TestCompactJoinsSmallBlobFiles(t *testing.T) {
 		const n = manySmall - 4 // too few for the background
 		db, m, large := openSmallBlobs(t, n, o)
 		require.Greater(t, db.Metrics().Blobs.Files, n)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, m, db)
 		require.LessOrEqual(t, requireBlobs(t, db), 5, "24,000 bytes in files of 8,000, and the large one")
 		require.Contains(t, blobsOnDisk(t, o.fs, "db"), large, "it is not small")
 		files, relocated := blobsOnDisk(t, o.fs, "db"), db.Metrics().Blobs.Relocated
 		require.NotZero(t, relocated)
 		for range 3 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.Equal(t, files, blobsOnDisk(t, o.fs, "db"))
 			require.Equal(t, relocated, db.Metrics().Blobs.Relocated)
 		}
@@ -127,12 +127,12 @@ func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
 			m[k] = strings.Repeat("v", 90)
 			set(t, db, k, m[k])
 		}
-		require.NoError(t, db.Compact(nil, nil)) // the oldest run, without blob files
+		require.NoError(t, db.Compact(t.Context(), nil, nil)) // the oldest run, without blob files
 		for i := range n {
 			k := fmt.Sprintf("key%05d", i*2000/n)
 			m[k] = strings.Repeat(k, 40)
 			set(t, db, k, m[k])
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		require.LessOrEqual(t, requireBlobs(t, db), 5, "%v: 21,760 bytes in files of 8,000", kind)
 		db.mu.Lock()

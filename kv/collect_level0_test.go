@@ -29,7 +29,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 				m[k] = string(value)
 				set(t, db, k, m[k])
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.settle()
 			requireBlobs(t, db)
 			over, _ := db.waste()
@@ -51,7 +51,7 @@ func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
 		rng := rand.New(rand.NewPCG(4, 4))
 		m := model{}
 		overwrite(t, db, m, rng, 2000, 500)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
 		db.mu.Lock()
 		for _, tab := range db.current.Levels[lastLevel].Tables() {

@@ -40,10 +40,10 @@ func TestCompactReturnsWhatKeepsItFromCollecting(t *testing.T) {
 			overwrite(t, db, m, rng, 60, 100)
 		}
 		disk.left.Store(100)
-		require.ErrorIs(t, db.Compact(nil, nil), syscall.EMFILE)
+		require.ErrorIs(t, db.Compact(t.Context(), nil, nil), syscall.EMFILE)
 		require.Less(t, disk.refused.Load(), int64(20))
 		disk.left.Store(0)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		_, space := db.waste()
 		require.Less(t, space, 1.06)
 		requireContents(t, m, db)

@@ -17,7 +17,7 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 		rng := rand.New(rand.NewPCG(31, uint64(kind)))
 		m := model{}
 		overwrite(t, db, m, rng, 3000, 500)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
 		for i := range 500 {
 			if i%10 > 0 {
@@ -26,7 +26,7 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 				m[k] = "short"
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		require.False(t, db.due())
 		require.Zero(t, db.Metrics().CompactionDebt)
@@ -56,7 +56,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 			ttl := time.Duration(100+rng.IntN(800)) * time.Second
 			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "key%05d", i), randomBytes(rng, 500), ttl, NoSync))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
 		woken := 0
 		for {
@@ -102,7 +102,7 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 			}
 			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "short%05d", i), []byte("a"), ttl, NoSync))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
 		clock.advance(2 * time.Minute)
 		db.scheduleCompactions()
@@ -130,7 +130,7 @@ func TestValuesThatExpireInLevel0(t *testing.T) {
 			}
 			require.NoError(t, db.SetTTL(fmt.Appendf(nil, "key%05d", i), randomBytes(rng, 500), ttl, NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Equal(t, 1, db.Metrics().Levels[0].Runs)
 		clock.advance(2 * time.Minute)
 		db.scheduleCompactions()
@@ -153,13 +153,13 @@ func TestOverwrittenValuesUnderANewerSnapshot(t *testing.T) {
 		for i := range keys {
 			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, size)))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		needed := float64(db.Metrics().Blobs.LiveBytes)
 		first := db.NewSnapshot()
 		for i := 0; i < keys; i += 4 {
 			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, size)))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		require.Greater(t, float64(db.Metrics().Blobs.LiveBytes), 1.2*needed, "the snapshot keeps them")
 		second := db.NewSnapshot()

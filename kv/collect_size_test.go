@@ -44,7 +44,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 		}
 		for range 3 {
 			asked.Store(true)
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			db.settle()
 			asked.Store(false)
 			for i := range 20_000 / 50 {
@@ -52,7 +52,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 					put(i * 50)
 				}
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.settle()
 		}
 		db.mu.Lock()

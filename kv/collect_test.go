@@ -38,7 +38,7 @@ func overwrite(t *testing.T, db *DB, m model, rng *rand.Rand, n, keys int) {
 		set(t, db, k, v)
 		m[k] = v
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 }
 
 // waste returns what is over the limit of a store, and what its blob files have for each byte that is live.
@@ -93,7 +93,7 @@ func TestOneValueOfEachFileIsCollected(t *testing.T) {
 			set(t, db, k, v)
 			m[k] = v
 			if i%100 == 99 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		db.settle()
@@ -105,7 +105,7 @@ func TestOneValueOfEachFileIsCollected(t *testing.T) {
 				delete(m, k)
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		require.Less(t, requireBlobs(t, db), files/5)
 		over, space := db.waste()
@@ -161,7 +161,7 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 			m[k] = strings.Repeat(k, 40)
 			set(t, db, k, m[k])
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		var victim *manifest.BlobFile
 		for b := range db.current.Blobs() {
@@ -183,7 +183,7 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 					m[k] = v
 				}
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.settle()
 			requireBlobs(t, db)
 		}
@@ -217,20 +217,20 @@ func TestCompactLeavesNoGarbage(t *testing.T) {
 		for range 10 {
 			overwrite(t, db, m, rng, 60, 400)
 		}
-		require.NoError(t, db.Compact([]byte("key00100"), []byte("key00200")))
+		require.NoError(t, db.Compact(t.Context(), []byte("key00100"), []byte("key00200")))
 		requireBlobs(t, db)
 		requireContents(t, m, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		_, space := db.waste()
 		require.Less(t, space, 1.06)
 		requireBlobs(t, db)
 		requireContents(t, m, db)
 		n := db.counters.blobRelocated.Load()
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, n, db.counters.blobRelocated.Load(), "nothing is left to do")
 		require.NoError(t, db.DeleteRange([]byte("key00100"), []byte("key00200"), nil))
 		m.deleteRange([]byte("key00100"), []byte("key00200"))
-		require.NoError(t, db.Compact([]byte("key00090"), []byte("key00210")))
+		require.NoError(t, db.Compact(t.Context(), []byte("key00090"), []byte("key00210")))
 		_, space = db.waste()
 		require.Less(t, space, 1.1)
 		requireContents(t, m, db)
@@ -254,7 +254,7 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 		break
 	}
 	overwrite(t, db, m, rng, 600, 400)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Len(t, db.compactions.GC.Excluded, 1)
 	_, space := db.waste()
 	require.Less(t, space, 1.06)
@@ -282,7 +282,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 				set(t, db, k, v)
 				m[k] = v
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.settle()
 			requireRecount(t, db)
 			if db.current.Levels[lastLevel-1].Len() > 0 {

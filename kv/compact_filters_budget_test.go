@@ -53,7 +53,7 @@ func TestDeclinedSharesOfABudgetAreNotRewritten(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("key-1"), nil, nil))
 	require.NoError(t, db.Set([]byte("key-2"), nil, nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	settleStore(t, db)
 	stale, err := db.StaleFilters()
 	require.NoError(t, err)

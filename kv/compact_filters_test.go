@@ -62,7 +62,7 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 				delete(want, fmt.Sprintf("key-%05d", i))
 			}
 		}
-		fine(t, db.Flush())
+		fine(t, db.Flush(t.Context()))
 		if round == 2 {
 			settleStore(t, db)
 		}
@@ -73,7 +73,7 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 		fine(t, db.Set([]byte(key), []byte(value), NoSync))
 		want[key] = value
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	settleStore(t, db)
 	return want
 }
@@ -154,7 +154,7 @@ func TestFiltersAreRewrittenInPlace(t *testing.T) {
 			require.NoError(t, err)
 			requireHolds(t, db, want)
 			require.NoError(t, db.Close())
-			require.NoError(t, Verify(dir, io.Discard))
+			require.NoError(t, Verify(t.Context(), dir, io.Discard))
 		})
 	}
 }
@@ -227,13 +227,13 @@ func TestCompactCarriesAnotherFilterOut(t *testing.T) {
 		if len(places(db)) == 0 {
 			fillRuns(t, db)
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Positive(t, db.Metrics().CompactionWrittenBytes, "since it was opened, in the background too")
 		stale, err := db.StaleFilters()
 		require.NoError(t, err)
 		require.Equal(t, FilterCompaction{}, stale, "%v", filtersOf(t, db))
 		written := db.Metrics().CompactionWrittenBytes
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, written, db.Metrics().CompactionWrittenBytes)
 		require.NoError(t, db.Close())
 	}

@@ -18,16 +18,14 @@ import (
 // that is done; reads and writes go on meanwhile, and so do compactions in the background,
 // where they have nothing to do with what is merged: they keep level 0 short. After an
 // error the merge, or the batch, that it had begun has changed nothing.
-func (d *DB) Compact(lo, hi []byte) error { return d.CompactContext(context.Background(), lo, hi) }
-
-// CompactContext is Compact for a caller who waits no longer than ctx lasts. The
-// error then matches ctx.Err(), the merge or the batch that runs is broken off, and what it had written is
-// removed: the store holds what it held.
-func (d *DB) CompactContext(ctx context.Context, lo, hi []byte) error {
+//
+// When ctx ends, Compact stops the merge or the batch that runs, removes what that has written,
+// and returns an error that matches ctx.Err(). The store holds what it held.
+func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 	if lo != nil && hi != nil && bytes.Compare(lo, hi) > 0 {
 		return d.writable()
 	}
-	if err := d.FlushContext(ctx); err != nil {
+	if err := d.Flush(ctx); err != nil {
 		return err
 	}
 	finished, err := d.finishedTables(lo, hi)

@@ -26,10 +26,10 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	set(t, db, "k", "1")
 	s := db.NewSnapshot()
 	require.NoError(t, db.Delete([]byte("k"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	gate.table = func() { created <- struct{}{}; <-goOn }
 	done := make(chan error, 2)
-	compact := func() { done <- db.Compact(nil, nil) }
+	compact := func() { done <- db.Compact(t.Context(), nil, nil) }
 	go compact()
 	<-created
 	gate.table = func() {}
@@ -79,13 +79,13 @@ func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		}
 		write("a")
 		write("z")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.waitForBackground()
 		write("a")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		fsys.armed.Store(true)
 		done := make(chan error)
-		go func() { done <- db.Compact(nil, nil) }()
+		go func() { done <- db.Compact(t.Context(), nil, nil) }()
 		<-fsys.held
 		for i := range 50 {
 			write(fmt.Sprintf("%02d", i%7))
@@ -116,11 +116,11 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		for i := range 14 {
 			write(i)
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.waitForBackground()
 		fsys.armed.Store(true)
 		done := make(chan error)
-		go func() { done <- db.Compact(nil, nil) }()
+		go func() { done <- db.Compact(t.Context(), nil, nil) }()
 		<-fsys.held
 		for i := range 100 {
 			write(i)
@@ -129,7 +129,7 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		close(fsys.released)
 		require.NoError(t, <-done)
 		requireContents(t, want, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireBlobs(t, db)
 		require.NoError(t, db.Close())
 	}
@@ -141,13 +141,13 @@ func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
 	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
 	for _, k := range []string{"a", "b", "y", "z"} {
 		set(t, db, k, "1")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	fsys.armed.Store(true)
 	done := make(chan error)
-	go func() { done <- db.Compact([]byte("a"), []byte("b")) }()
+	go func() { done <- db.Compact(t.Context(), []byte("a"), []byte("b")) }()
 	<-fsys.held
-	require.NoError(t, db.Compact([]byte("y"), []byte("z")))
+	require.NoError(t, db.Compact(t.Context(), []byte("y"), []byte("z")))
 	close(fsys.released)
 	require.NoError(t, <-done)
 	require.Zero(t, db.Metrics().Levels[0].Files)
@@ -176,12 +176,12 @@ func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
 				require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), value, Async))
 			}
 			if i%50 == 0 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		armed.Store(true)
-		require.ErrorIs(t, db.CompactContext(ctx, nil, nil), context.Canceled)
+		require.ErrorIs(t, db.Compact(ctx, nil, nil), context.Canceled)
 		require.NoError(t, db.Close())
 		cancel()
 	}
@@ -193,12 +193,12 @@ func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
 	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
 	for _, k := range []string{"a", "b"} {
 		set(t, db, k, "1")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	inputs := db.Metrics().Levels[0].Files
 	fsys.armed.Store(true)
 	done := make(chan error)
-	go func() { done <- db.Compact(nil, nil) }()
+	go func() { done <- db.Compact(t.Context(), nil, nil) }()
 	<-fsys.held
 	names, err := fsys.List("db")
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		flush := func(files int) {
 			for range files {
 				set(t, db, "k", "v")
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		flush(2)
@@ -230,7 +230,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		merge := db.begin(mergeOf(db.current.Level0(), 0)) // it takes long
 		db.mu.Unlock()
 		done := make(chan error)
-		go func() { done <- db.Compact(nil, nil) }()
+		go func() { done <- db.Compact(t.Context(), nil, nil) }()
 		until(func() bool {
 			db.mu.Lock()
 			defer db.mu.Unlock()
@@ -268,7 +268,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 		want[k] = strconv.Itoa(i)
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 
 	for cutAt := 1; cutAt <= 5; cutAt += 2 {
 		before := db.Metrics().Levels
@@ -279,7 +279,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 				cancel()
 			}
 		}
-		err := db.CompactContext(ctx, nil, nil)
+		err := db.Compact(ctx, nil, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotErrorIs(t, err, ErrReadOnly)
 		require.Equal(t, before, db.Metrics().Levels)
@@ -295,7 +295,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- db.CompactContext(ctx, nil, nil) }()
+	go func() { done <- db.Compact(ctx, nil, nil) }()
 	until(func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -305,11 +305,11 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	require.ErrorIs(t, <-done, context.Canceled)
 	d.reschedule(func() { d.end(other) })
 
-	require.ErrorIs(t, db.CheckpointContext(ctx, "copy"), context.Canceled)
+	require.ErrorIs(t, db.Checkpoint(ctx, "copy"), context.Canceled)
 	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})
 	require.ErrorIs(t, err, ErrNotExist)
 
-	require.NoError(t, db.CompactContext(t.Context(), nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
 	noneLeft()
@@ -321,7 +321,7 @@ func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 	require.NoError(t, err)
 	for range 10 {
 		set(t, db, "k", "v")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, db.Close())
 	before, err := fsys.List("db")
@@ -344,7 +344,7 @@ func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
 	for i := range 1000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), value, Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 
 	db = openDir(t, "db", o)
@@ -358,11 +358,11 @@ func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
 	}
 	require.Greater(t, db.current.Levels[lastLevel].Len(), 30)
 	before := opened()
-	require.NoError(t, db.Compact([]byte("0500"), []byte("0500")))
+	require.NoError(t, db.Compact(t.Context(), []byte("0500"), []byte("0500")))
 	require.LessOrEqual(t, opened(), before+1)
 	require.Zero(t, db.Metrics().Compactions, "its file has nothing to lose")
 	require.NoError(t, db.Delete([]byte("0500"), Async))
-	require.NoError(t, db.Compact([]byte("0500"), []byte("0500")))
+	require.NoError(t, db.Compact(t.Context(), []byte("0500"), []byte("0500")))
 	require.EqualValues(t, 1, db.Metrics().Compactions)
 	require.EqualValues(t, 999, db.Metrics().Levels[lastLevel].Entries)
 	require.Less(t, opened(), before+4)

@@ -69,7 +69,7 @@ func overlapping(t *testing.T, db *DB, want model, files int) {
 			want[k] = fmt.Sprint(file, string(randomBytes(rng, 100)))
 			require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 }
 
@@ -114,13 +114,13 @@ func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 				want[k] = fmt.Sprint(round, k)
 				require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	m.of(0, len(spans))
 	done := make(chan error)
 	for _, s := range spans {
-		go func() { done <- db.Compact([]byte(s), []byte(s+"9999")) }()
+		go func() { done <- db.Compact(t.Context(), []byte(s), []byte(s+"9999")) }()
 	}
 	for range spans {
 		require.NoError(t, <-done)
@@ -144,7 +144,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 			want[k] += "+"
 			set(t, db, k, want[k])
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	flush("a", "c")
 	flush("b", "d")
@@ -209,9 +209,9 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 func TestAFailureInOneRangeEndsAll(t *testing.T) {
 	rangesThatFail(t, 4, func(db *DB, _ model, failing func(func() error)) {
 		before := db.Metrics().Levels
-		failing(func() error { return db.Compact(nil, nil) })
+		failing(func() error { return db.Compact(t.Context(), nil, nil) })
 		require.Equal(t, before, db.Metrics().Levels)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	})
 }
 

@@ -43,7 +43,7 @@ func TestCompactionRate(t *testing.T) {
 	fill(t, db, want, rng, 5, 1000)
 	require.Zero(t, db.Metrics().CompactionRateTime, "flushes do not wait")
 	require.False(t, db.pressed())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	// The file is one write. However long the test may have taken, no more than the
 	// burst was saved up for it.
 	m := db.Metrics()

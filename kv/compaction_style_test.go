@@ -16,7 +16,7 @@ import (
 // settleStore returns when there is nothing left to flush or compact.
 func settleStore(tb testing.TB, db *DB) {
 	tb.Helper()
-	require.NoError(tb, db.Flush())
+	require.NoError(tb, db.Flush(tb.Context()))
 	db.settle()
 }
 
@@ -37,7 +37,7 @@ func fill(t *testing.T, db *DB, want model, rng *rand.Rand, n, keys int) {
 			want[k] = string(randomBytes(rng, 30))
 			fine(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
-		fine(t, db.Flush())
+		fine(t, db.Flush(t.Context()))
 	}
 }
 
@@ -80,7 +80,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 			require.Equal(t, v, string(got))
 		}
 		checkIdentities(t, db.Metrics())
-		require.NoError(t, db.Checkpoint("copy"))
+		require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 		require.NoError(t, db.Close())
 		for _, dir := range []string{"db", "copy"} {
 			o.ReadOnly = true
@@ -95,7 +95,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 		o.ReadOnly = false
 		db = openDir(t, "db", o)
 		defer func() { require.NoError(t, db.Close()) }()
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		l := db.Metrics().Levels[lastLevel]
 		require.Equal(t, 1, l.Runs)
 		require.EqualValues(t, len(want), l.Entries)
@@ -178,7 +178,7 @@ func TestExplainAsksRunsNewestFirst(t *testing.T) {
 		for _, k := range []string{"a", fmt.Sprintf("k%d", i), "z"} {
 			set(t, db, k, strconv.Itoa(i))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		settleStore(t, db)
 	}
 	require.Equal(t, 2, db.Metrics().Levels[1].Runs)
@@ -243,7 +243,7 @@ func TestRunsOfTombstonesAreCompacted(t *testing.T) {
 		snap := db.NewSnapshot()
 		for range 3 {
 			require.NoError(t, db.DeleteRange([]byte("key"), []byte("kez"), Async))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		settleStore(t, db)
 		requireContents(t, want, snap)
@@ -273,10 +273,10 @@ func TestLevelCompression(t *testing.T) {
 	}
 	value := string(bytes.Repeat([]byte("x"), 2000))
 	set(t, db, "a", value)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Equal(t, map[int]sstable.Compression{0: sstable.NoCompression}, compressions())
 	set(t, db, "b", value)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	set(t, db, "c", value)
 	settleStore(t, db)
 	require.Equal(t, map[int]sstable.Compression{lastLevel: sstable.Zstd}, compressions())

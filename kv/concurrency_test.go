@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -116,9 +117,9 @@ func (r *stressRun) disturb() {
 		lo, hi := r.keys(i % stressKeys)
 		switch i % 4 {
 		case 0:
-			require.NoError(r.t, r.db.Flush())
+			require.NoError(r.t, r.db.Flush(context.Background()))
 		case 1:
-			require.NoError(r.t, r.db.Compact(lo, hi))
+			require.NoError(r.t, r.db.Compact(context.Background(), lo, hi))
 		case 2:
 			checkRunningIdentities(r.t, r.db.Metrics())
 		default:

@@ -195,14 +195,14 @@ func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-func TestFlushContext(t *testing.T) {
+func TestFlushEndsWithItsContext(t *testing.T) {
 	s := newStalledStore(t)
 	leader := s.commit(t.Context(), "leader")
 	s.queued(0)
 	flush := func() (context.CancelFunc, chan error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- s.db.FlushContext(ctx) }()
+		go func() { done <- s.db.Flush(ctx) }()
 		return cancel, done
 	}
 	cancel, queued := flush() // behind a write that waits
@@ -216,7 +216,7 @@ func TestFlushContext(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-stalled, context.Canceled)
 	close(s.gate)
-	require.NoError(t, s.db.FlushContext(t.Context()))
+	require.NoError(t, s.db.Flush(t.Context()))
 	s.finish("leader")
 }
 
@@ -229,7 +229,7 @@ func TestCloseEndsWaits(t *testing.T) {
 	behind := s.commit(ctx, "behind")
 	s.queued(1)
 	compacted := make(chan error, 1)
-	go func() { compacted <- s.db.CompactContext(ctx, nil, nil) }()
+	go func() { compacted <- s.db.Compact(ctx, nil, nil) }()
 	s.queued(2)
 	closed := make(chan error, 1)
 	go func() { closed <- s.db.Close() }()
@@ -250,13 +250,13 @@ func TestABackupAndAnIngestAreGivenUpWhileTheyWait(t *testing.T) {
 	path := ingestFile(t, s.fs, "file", nil, "never=ingested")
 	for name, call := range map[string]func(context.Context) error{
 		"backup": func(ctx context.Context) error {
-			_, err := s.db.BackupContext(ctx, io.Discard, BackupMark{})
+			_, err := s.db.Backup(ctx, io.Discard, BackupMark{})
 			return err
 		},
 		"ingest": func(ctx context.Context) error { // a copy would wait at the gate
-			return s.db.IngestContext(ctx, []string{path}, &IngestOptions{Link: true})
+			return s.db.Ingest(ctx, []string{path}, &IngestOptions{Link: true})
 		},
-		"checkpoint": func(ctx context.Context) error { return s.db.CheckpointContext(ctx, "copy") },
+		"checkpoint": func(ctx context.Context) error { return s.db.Checkpoint(ctx, "copy") },
 	} {
 		cause := errors.New(name)
 		ctx, cancel := context.WithCancelCause(t.Context())

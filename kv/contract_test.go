@@ -54,6 +54,10 @@ var contracts = map[string]map[string][]string{
 			"TestWritesGoOnBesideACompactionThatTakesLong"},
 		"After an error the merge, or the batch, that it had begun has changed nothing.": {
 			"TestACompactionThatIsBrokenOffLeavesNothingBehind", "TestFaults"},
+		"When ctx ends, Compact stops the merge or the batch that runs, removes what that has written, and returns " +
+			"an error that matches ctx.Err().": {
+			"TestACompactionThatIsBrokenOffLeavesNothingBehind"},
+		"The store holds what it held.": {"TestACompactionThatIsBrokenOffLeavesNothingBehind"},
 	},
 	"Ingest": {
 		"Ingest takes sorted files into the store.": {"TestIngest"},
@@ -82,6 +86,9 @@ var contracts = map[string]map[string][]string{
 			"TestIngestRefusesAStoreThatHasFailed"},
 		"An ingest flushes memtables first, and holds up writes while it flushes what was written meanwhile.": {
 			"TestWritesJustBeforeAnIngest", "TestABackupAndAnIngestAreGivenUpWhileTheyWait"},
+		"The options may be nil.": {"TestIngest"},
+		"When ctx ends, Ingest takes nothing in and returns an error that matches ctx.Err().": {
+			"TestABackupAndAnIngestAreGivenUpWhileTheyWait"},
 	},
 }
 

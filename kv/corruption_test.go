@@ -35,7 +35,7 @@ func damageStore(t *testing.T) (dir string, m model) {
 		}
 	}
 	write("table/")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	write("log/")
 	db.abandonLikeACrash(t)
 	return dir, m
@@ -122,7 +122,7 @@ func TestDamagedTablesAreNamedAtOpen(t *testing.T) {
 			_, err := Open(dir, o)
 			requireDamage(t, err, table, offset)
 		}
-		requireDamage(t, Verify(dir, io.Discard), table, offset)
+		requireDamage(t, Verify(t.Context(), dir, io.Discard), table, offset)
 		after := readDir(t, dir)
 		require.Equal(t, before, after, "%s: the evidence was touched", what)
 	}
@@ -165,7 +165,7 @@ func TestADamagedBlockIsNamedAndTheRestIsRead(t *testing.T) {
 	require.NoError(t, it.Close())
 	require.NoError(t, db.Close())
 	var out bytes.Buffer
-	requireDamage(t, Verify(dir, &out), table, -1)
+	requireDamage(t, Verify(t.Context(), dir, &out), table, -1)
 	require.Contains(t, out.String(), "DAMAGED")
 }
 
@@ -191,7 +191,7 @@ func TestADamagedFilterCostsReadsAndNoAnswer(t *testing.T) {
 	require.EqualValues(t, 1, metrics.UnusableFilters)
 	require.NotZero(t, metrics.Lookup().Unfiltered)
 	require.NoError(t, db.Close())
-	require.ErrorIs(t, Verify(dir, io.Discard), ErrCorruption)
+	require.ErrorIs(t, Verify(t.Context(), dir, io.Discard), ErrCorruption)
 }
 
 func TestADamagedLogIsNamedAndATornOneIsNot(t *testing.T) {

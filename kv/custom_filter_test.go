@@ -37,7 +37,7 @@ func TestFiltersOfAnApplication(t *testing.T) {
 		db := openDir(t, dir, &Options{Filter: filter})
 		file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), &sstable.WriterOptions{Filter: own}, "a=1",
 			"c=3")
-		require.NoError(t, db.Ingest([]string{file}))
+		require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 		requireContents(t, model{"a": "1", "c": "3"}, db)
 		_, err := db.Get([]byte("b"))
 		require.ErrorIs(t, err, ErrNotFound)

@@ -25,7 +25,7 @@ func restoreBelow(t *testing.T, db *DB, dir string) (away string, restored map[s
 	t.Helper()
 	backup := dir + ".backup"
 	away = dir + ".old"
-	require.NoError(t, db.Checkpoint(backup))
+	require.NoError(t, db.Checkpoint(t.Context(), backup))
 	require.NoError(t, os.Rename(dir, away))
 	require.NoError(t, os.Rename(backup, dir))
 	return away, readDir(t, dir)
@@ -63,17 +63,17 @@ func TestABackupIsRestoredBelowAStore(t *testing.T) {
 			require.ErrorIs(t, err, ErrDirectoryMoved)
 			require.NotErrorIs(t, err, fs.ErrNotExist)
 			require.ErrorContains(t, err, dir+" is another one now; move the store's directory back to "+dir)
-			require.ErrorIs(t, db.Flush(), ErrDirectoryMoved)
+			require.ErrorIs(t, db.Flush(t.Context()), ErrDirectoryMoved)
 			require.ErrorIs(t, db.resume(true), ErrDirectoryMoved)
 			requireContents(t, m, db)
 			require.Equal(t, restored, readDir(t, dir))
 			require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
 			require.Equal(t, restored, readDir(t, dir))
 
-			require.NoError(t, Verify(dir, io.Discard))
+			require.NoError(t, Verify(t.Context(), dir, io.Discard))
 			require.NoError(t, os.RemoveAll(dir))
 			require.NoError(t, os.Rename(away, dir))
-			require.NoError(t, Verify(dir, io.Discard))
+			require.NoError(t, Verify(t.Context(), dir, io.Discard))
 			db = openDir(t, dir, o)
 			requireContents(t, m, db)
 			require.NoError(t, db.Close())
@@ -91,10 +91,10 @@ func TestACompactionOfAMovedDirectory(t *testing.T) {
 	for i := range 5 {
 		m.set("k", strconv.Itoa(i))
 		set(t, db, "k", strconv.Itoa(i))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	away, restored := restoreBelow(t, db, dir)
-	require.ErrorIs(t, db.Compact(nil, nil), ErrDirectoryMoved)
+	require.ErrorIs(t, db.Compact(t.Context(), nil, nil), ErrDirectoryMoved)
 	requireContents(t, m, db)
 	require.Equal(t, restored, readDir(t, dir))
 
@@ -102,10 +102,10 @@ func TestACompactionOfAMovedDirectory(t *testing.T) {
 	require.ErrorIs(t, db.resume(true), fs.ErrNotExist)
 	require.NoError(t, os.Rename(away, dir))
 	db.untilResumed()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 }
 
 // A store that is closed before it notices has written everything to its own directory, and says where that is.
@@ -140,12 +140,12 @@ func TestALinkToAStoreIsChanged(t *testing.T) {
 	require.NoError(t, os.Symlink("1", link))
 	db := openDir(t, link, nil)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
-	require.NoError(t, db.Checkpoint(second))
+	require.NoError(t, db.Checkpoint(t.Context(), second))
 	before := readDir(t, second)
 	require.NoError(t, os.Symlink("2", link+".new"))
 	require.NoError(t, os.Rename(link+".new", link))
 	require.NoError(t, db.Set([]byte("b"), []byte("2"), nil))
-	require.ErrorIs(t, db.Flush(), ErrDirectoryMoved)
+	require.ErrorIs(t, db.Flush(t.Context()), ErrDirectoryMoved)
 	require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
 	require.Equal(t, before, readDir(t, second))
 	db = openDir(t, first, nil)
@@ -162,7 +162,7 @@ func TestAViewOfAMovedDirectory(t *testing.T) {
 	for i := range 8 { // more tables than the view may have open
 		m.set(strconv.Itoa(i), "1")
 		set(t, db, strconv.Itoa(i), "1")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	// The cleaner takes a registration that is not locked yet for that of a dead reader, and cannot remove it from a
 	// directory that was moved meanwhile.
@@ -207,7 +207,7 @@ func TestOpenContextWaitsForADirectoryThatIsMoved(t *testing.T) {
 			require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
 		}
 		require.Equal(t, restored, readDir(t, dir))
-		require.NoError(t, Verify(away, io.Discard))
+		require.NoError(t, Verify(t.Context(), away, io.Discard))
 	}
 }
 
@@ -230,10 +230,10 @@ func TestTheDirectoryOfACheckpointIsReplaced(t *testing.T) {
 	db := openDir(t, filepath.Join(parent, "data"), nil)
 	for range 3 {
 		set(t, db, "k", "v")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	other, dir, away := filepath.Join(parent, "other"), filepath.Join(parent, "copy"), filepath.Join(parent, "away")
-	require.NoError(t, db.Checkpoint(other))
+	require.NoError(t, db.Checkpoint(t.Context(), other))
 	var before map[string]string
 	ctx := interposedContext{t.Context(), func() {
 		if names, err := os.ReadDir(dir); before == nil && err == nil && len(names) == 2 {
@@ -242,13 +242,13 @@ func TestTheDirectoryOfACheckpointIsReplaced(t *testing.T) {
 			before = readDir(t, dir)
 		}
 	}}
-	require.ErrorIs(t, db.CheckpointContext(ctx, dir), ErrDirectoryMoved)
+	require.ErrorIs(t, db.Checkpoint(ctx, dir), ErrDirectoryMoved)
 	require.NotNil(t, before)
 	require.Equal(t, before, readDir(t, dir))
 	require.Empty(t, readDir(t, away))
 
 	// What is there when it begins is found by a look at the directory that was opened.
-	require.ErrorContains(t, db.Checkpoint(dir), "is not empty")
+	require.ErrorContains(t, db.Checkpoint(t.Context(), dir), "is not empty")
 	require.NoError(t, db.Set([]byte("k"), nil, nil))
 	require.NoError(t, db.Close())
 }
@@ -262,12 +262,12 @@ func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
 	for i := range 3 {
 		m.set(strconv.Itoa(i), strings.Repeat("v", 1000))
 		set(t, db, strconv.Itoa(i), strings.Repeat("v", 1000))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	other, dir, away := filepath.Join(parent, "other"), filepath.Join(parent, "copy"), filepath.Join(parent, "away")
-	require.NoError(t, db.Checkpoint(other))
+	require.NoError(t, db.Checkpoint(t.Context(), other))
 	var stream bytes.Buffer
-	_, err := db.Backup(&stream, BackupMark{})
+	_, err := db.Backup(t.Context(), &stream, BackupMark{})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 
@@ -279,14 +279,14 @@ func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
 			before = readDir(t, dir)
 		}
 	}}
-	err = RestoreContext(ctx, bytes.NewReader(stream.Bytes()), dir, nil)
+	err = Restore(ctx, bytes.NewReader(stream.Bytes()), dir, nil)
 	require.ErrorIs(t, err, ErrDirectoryMoved)
 	require.ErrorIs(t, err, ErrRestoreUnfinished)
 	require.NotNil(t, before)
 	require.Equal(t, before, readDir(t, dir))
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.Rename(away, dir))
-	require.NoError(t, Restore(bytes.NewReader(stream.Bytes()), dir, nil))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream.Bytes()), dir, nil))
 	db = openDir(t, dir, nil)
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
@@ -339,9 +339,9 @@ func TestTheDirectoryOfAVerificationIsReplaced(t *testing.T) {
 	db := openDir(t, dir, nil)
 	for range 3 {
 		set(t, db, "k", "v")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
-	require.NoError(t, db.Checkpoint(other))
+	require.NoError(t, db.Checkpoint(t.Context(), other))
 	require.NoError(t, db.Close())
 	tables, err := filepath.Glob(filepath.Join(other, "*.sst"))
 	require.NoError(t, err)
@@ -357,7 +357,7 @@ func TestTheDirectoryOfAVerificationIsReplaced(t *testing.T) {
 				before = readDir(t, dir)
 			}
 		}}
-		err := VerifyContext(ctx, dir, io.Discard)
+		err := Verify(ctx, dir, io.Discard)
 		require.NotErrorIs(t, err, ErrCorruption)
 		if before == nil {
 			require.NoError(t, err)

@@ -81,9 +81,9 @@
 //
 // # Waiting
 //
-// Most methods and functions that may wait long have a variant with a context, such as
-// [Batch.CommitContext], [DB.FlushContext], [DB.CompactContext] and [OpenContext]. If the error
-// of a commit matches that of the context, nothing was written, and nothing will be.
+// Methods and functions that may wait long take a context. Open, Update, Commit and Close have a
+// variant that does, such as [Batch.CommitContext]. If the error of a commit matches that of the
+// context, nothing was written, and nothing will be.
 //
 // # Errors
 //

@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -90,9 +91,9 @@ func (r *doctorRun) run(steps int) {
 func (r *doctorRun) pick() (step func(), name string) {
 	switch n := r.rng.IntN(40); {
 	case n < 3:
-		return func() { require.NoError(r.t, r.db.Flush()) }, "flush"
+		return func() { require.NoError(r.t, r.db.Flush(context.Background())) }, "flush"
 	case n < 5:
-		return func() { require.NoError(r.t, r.db.Compact(nil, nil)) }, "compact"
+		return func() { require.NoError(r.t, r.db.Compact(context.Background(), nil, nil)) }, "compact"
 	case n < 7:
 		return func() { require.NoError(r.t, r.db.Close()); r.open() }, "reopen"
 	case n < 11:
@@ -150,7 +151,7 @@ func (r *doctorRun) ingest() {
 		require.NoError(r.t, errors.Join(err, f.Sync(), f.Close()))
 		paths = append(paths, path)
 	}
-	require.NoError(r.t, r.db.Ingest(paths))
+	require.NoError(r.t, r.db.Ingest(context.Background(), paths, nil))
 }
 
 // fail has the disk refuse some changes in the middle of writes, until the store has
@@ -168,7 +169,7 @@ func (r *doctorRun) fail() {
 		require.ErrorIs(r.t, err, kv.ErrReadOnly)
 	}
 	for {
-		if err := r.db.Flush(); err == nil {
+		if err := r.db.Flush(context.Background()); err == nil {
 			break
 		}
 	}

@@ -20,7 +20,7 @@ func restingStore(t *testing.T, o *Options, values int) *DB {
 	o.Compression = sstable.NoCompression
 	db := openDir(t, "db", o)
 	setEach(t, db, 0, values, make([]byte, 8<<10))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.settle()
 	return db
 }
@@ -72,7 +72,8 @@ func TestReplacedStreamsComeBackFromAStoreAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := restingStore(t, &Options{leastStreamed: 1 << 10}, 1)
 		for range 40 {
-			require.NoError(t, db.SetReader([]byte("k"), 16<<10, bytes.NewReader(make([]byte, 16<<10)), nil))
+			require.NoError(t, db.SetReader(t.Context(), []byte("k"), 16<<10,
+				bytes.NewReader(make([]byte, 16<<10)), nil))
 		}
 		require.Len(t, db.held.all(), 40)
 		rest(db, time.Minute)
@@ -128,7 +129,7 @@ func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
 	t.Parallel()
 	db := openMem(t, nil)
 	setEach(t, db, 0, 20_000, []byte("value"))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	pause := func(paused bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()

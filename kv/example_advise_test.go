@@ -26,7 +26,7 @@ func ExampleDB_Advise() {
 			log.Fatal(err)
 		}
 	}
-	if err := db.Compact(nil, nil); err != nil {
+	if err := db.Compact(context.Background(), nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	_, err = db.Advise(context.Background(), nil)

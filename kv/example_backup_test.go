@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +21,14 @@ func ExampleDB_Backup() {
 	if err := db.Set([]byte("monday"), []byte("written"), nil); err != nil {
 		log.Fatal(err)
 	}
-	mark, err := db.Backup(&full, kv.BackupMark{}) // everything
+	mark, err := db.Backup(context.Background(), &full, kv.BackupMark{}) // everything
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := db.Set([]byte("tuesday"), []byte("written too"), nil); err != nil {
 		log.Fatal(err)
 	}
-	if _, err = db.Backup(&more, mark); err != nil { // what came since
+	if _, err = db.Backup(context.Background(), &more, mark); err != nil { // what came since
 		log.Fatal(err)
 	}
 
@@ -37,7 +38,7 @@ func ExampleDB_Backup() {
 	}
 	defer os.RemoveAll(dir)
 	for _, stream := range []io.Reader{&full, &more} {
-		if err := kv.Restore(stream, dir, nil); err != nil {
+		if err := kv.Restore(context.Background(), stream, dir, nil); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -58,7 +59,7 @@ func ExampleRestore() {
 		log.Fatal(err)
 	}
 	var stream bytes.Buffer
-	if _, err := db.Backup(&stream, kv.BackupMark{}); err != nil {
+	if _, err := db.Backup(context.Background(), &stream, kv.BackupMark{}); err != nil {
 		log.Fatal(err)
 	}
 	dir, err := os.MkdirTemp("", "siftkv")
@@ -69,12 +70,12 @@ func ExampleRestore() {
 
 	// The connection breaks, and we go on where it did.
 	whole := stream.Bytes()
-	err = kv.Restore(bytes.NewReader(whole[:len(whole)-1]), dir, nil)
+	err = kv.Restore(context.Background(), bytes.NewReader(whole[:len(whole)-1]), dir, nil)
 	var unfinished *kv.RestoreError
 	if !errors.As(err, &unfinished) {
 		log.Fatal(err)
 	}
-	fmt.Println(kv.Restore(bytes.NewReader(whole[unfinished.Offset:]), dir, nil))
+	fmt.Println(kv.Restore(context.Background(), bytes.NewReader(whole[unfinished.Offset:]), dir, nil))
 	// Output: <nil>
 }
 
@@ -104,7 +105,7 @@ func ExampleDB_Ingest() {
 	if err := f.Close(); err != nil {
 		log.Fatal(err)
 	}
-	if err := db.Ingest([]string{path}); err != nil {
+	if err := db.Ingest(context.Background(), []string{path}, nil); err != nil {
 		log.Fatal(err)
 	}
 	value, err := db.Get([]byte("key0500"))

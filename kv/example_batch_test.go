@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -57,7 +58,7 @@ func ExampleDB_Sync() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println(db.Sync()) // with nil, all rows survive a loss of power
+	fmt.Println(db.Sync(context.Background())) // with nil, all rows survive a loss of power
 	// Output: <nil>
 }
 

@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -19,7 +20,7 @@ func ExampleMetrics_Sub() {
 			log.Fatal(err)
 		}
 	}
-	if err := db.Compact(nil, nil); err != nil {
+	if err := db.Compact(context.Background(), nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	for i := range 1600 {

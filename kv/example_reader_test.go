@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log"
@@ -23,7 +24,7 @@ func ExampleDB_SetReader() {
 	}
 	defer db.Close()
 	image := strings.NewReader(strings.Repeat("pixels ", 1<<20))
-	if err := db.SetReader([]byte("image"), image.Size(), image, nil); err != nil {
+	if err := db.SetReader(context.Background(), []byte("image"), image.Size(), image, nil); err != nil {
 		log.Fatal(err)
 	}
 	size, err := db.GetSize([]byte("image"))

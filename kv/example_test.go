@@ -1,6 +1,7 @@
 package kv_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -162,7 +163,7 @@ func ExampleDB_Explain() {
 			log.Fatal(err)
 		}
 	}
-	if err := db.Compact(nil, nil); err != nil {
+	if err := db.Compact(context.Background(), nil, nil); err != nil {
 		log.Fatal(err)
 	}
 	e, err := db.Explain([]byte("key0500x")) // absent, between two keys that exist

@@ -59,7 +59,7 @@ func TestAValueEndsOnTime(t *testing.T) {
 		clock.advance(-time.Microsecond)
 	})
 	clock.advance(time.Microsecond)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, len(others), db.Metrics().Levels[lastLevel].Entries, "not even what was hidden is left")
 	require.NotZero(t, db.Metrics().ExpiredDropped)
 }
@@ -126,14 +126,14 @@ func TestMergeOntoAValueThatExpires(t *testing.T) {
 	mergeAll(t, db, "k", "b", "c")
 	for range 2 {
 		requireContents(t, model{"k": "a,b,c"}, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	l := db.Metrics().Levels[lastLevel]
 	require.Equal(t, []uint64{2, 1, 1}, []uint64{l.Entries, l.Merges, l.Expiring})
 	clock.advance(time.Second)
 	for range 2 {
 		requireContents(t, model{"k": "b,c"}, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	l = db.Metrics().Levels[lastLevel]
 	require.Equal(t, []uint64{1, 0, 0}, []uint64{l.Entries, l.Merges, l.Expiring})
@@ -146,7 +146,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 	for i := range 1000 {
 		require.NoError(t, db.SetTTL(fmt.Appendf(nil, "k%04d", i), []byte("v"), time.Minute, Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1000, db.Metrics().Levels[lastLevel].Expiring)
 	clock.advance(time.Minute)
 	db.scheduleCompactions()

@@ -16,7 +16,7 @@ func TestExplainTellsEveryStep(t *testing.T) {
 		for _, k := range keys {
 			set(t, db, k, value)
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		s := db.acquire(0)
 		defer db.release(s, 0)
 		return s.version.Level0()[0].Name()
@@ -24,7 +24,7 @@ func TestExplainTellsEveryStep(t *testing.T) {
 	for i := range 1000 {
 		set(t, db, fmt.Sprintf("k%03d", i), "bottom")
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	s := db.acquire(0)
 	bottom := s.version.Levels[lastLevel].Tables()[0].Name()
 	db.release(s, 0)
@@ -76,9 +76,9 @@ func TestExplainTellsEveryStep(t *testing.T) {
 func TestExplainTellsOfOperands(t *testing.T) {
 	db := openMem(t, &Options{Merger: modelMerger, L0CompactionThreshold: 10})
 	set(t, db, "k", "a")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	mergeAll(t, db, "k", "b", "c")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	mergeAll(t, db, "k", "d")
 	e, err := db.Explain([]byte("k"))
 	require.NoError(t, err)

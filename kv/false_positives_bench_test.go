@@ -24,7 +24,7 @@ func youngStoreIn(tb testing.TB, keys, young int, o Options) *DB {
 		key = youngKey(key, 2*i)
 		require.NoError(tb, db.Set(key, key, Async))
 	}
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range young {
 		for _, i := range []int{0, keys - 1} {
@@ -34,7 +34,7 @@ func youngStoreIn(tb testing.TB, keys, young int, o Options) *DB {
 			key = youngKey(key, 2*rng.IntN(keys))
 			require.NoError(tb, db.Set(key, key, Async))
 		}
-		require.NoError(tb, db.Flush())
+		require.NoError(tb, db.Flush(tb.Context()))
 	}
 	require.Equal(tb, young, db.Metrics().Levels[0].Runs)
 	return db

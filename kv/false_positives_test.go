@@ -131,7 +131,7 @@ func TestFalsePositivesInAnObjectStore(t *testing.T) {
 	for _, k := range []string{"a", "z"} {
 		set(t, db, k, "1")
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	keys := [][]byte{[]byte("k"), []byte("a"), []byte("m")}
 	for i := range 3 {
 		c := readsOf(db, func() {
@@ -179,7 +179,7 @@ func TestVersionsThatAreNotVisible(t *testing.T) {
 	require.NoError(t, db.Delete([]byte("deleted"), Async))
 	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), time.Second, Async))
 	require.NoError(t, db.Merge([]byte("merged"), AppendInt64(nil, 1), Async))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	clock.advance(time.Minute)
 	for range 3 {
 		for _, k := range []string{"new", "deleted", "expired", "merged"} {
@@ -243,7 +243,7 @@ func TestMadeCollisions(t *testing.T) {
 		}
 	}
 	require.NoError(t, db.Set([]byte{255, 255}, nil, Async))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check := func() {
 		values, err := db.MultiGet(keys)
 		require.NoError(t, err)
@@ -272,9 +272,9 @@ func TestMadeCollisions(t *testing.T) {
 			require.NoError(t, db.Set(key, []byte(strconv.Itoa(i)), Async))
 		}
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 }
 
@@ -285,13 +285,15 @@ func TestFilesOfOneID(t *testing.T) {
 	db := openDir(t, dir, &Options{Filter: maybe})
 	o := &sstable.WriterOptions{Filter: maybe, ID: 4711}
 	from := t.TempDir()
-	require.NoError(t, db.Ingest([]string{ingestFile(t, vfs.OS, filepath.Join(from, "1"), o, "a=1", "z=1")}))
+	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, vfs.OS, filepath.Join(from, "1"), o, "a=1",
+		"z=1")}, nil))
 	for range 2 {
 		_, err := db.Get([]byte("k"))
 		require.ErrorIs(t, err, ErrNotFound)
 	}
 	require.EqualValues(t, 1, db.Metrics().Lookup().FilterRemembered)
-	require.NoError(t, db.Ingest([]string{ingestFile(t, vfs.OS, filepath.Join(from, "2"), o, "a=2", "k=2", "z=2")}))
+	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, vfs.OS, filepath.Join(from, "2"), o, "a=2",
+		"k=2", "z=2")}, nil))
 	requireContents(t, model{"a": "2", "k": "2", "z": "2"}, db)
 	require.NoError(t, db.Close())
 	db = openDir(t, dir, &Options{Filter: maybe})
@@ -308,7 +310,7 @@ func TestRememberingWhileKeysAreWritten(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(settledKey(2*i), make([]byte, 100), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var mu sync.Mutex // guards written
 	written := map[int]bool{}
 	var wg sync.WaitGroup
@@ -334,11 +336,11 @@ func TestRememberingWhileKeysAreWritten(t *testing.T) {
 		written[i] = true
 		mu.Unlock()
 		if i%50 == 0 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	wg.Wait()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := range 2 * n {
 		ok, err := db.Has(settledKey(i))
 		require.True(t, ok && err == nil)
@@ -387,7 +389,7 @@ func TestStoresOfABudgetRemember(t *testing.T) {
 		if i == 1 {
 			set(t, db, "k", "1")
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	for range 3 {
 		_, err := dbs[0].Get(key)

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -108,9 +109,9 @@ func (r *faultRun) reopen() bool {
 func (r *faultRun) faultStep() bool {
 	switch n := r.rng.IntN(40); {
 	case n < 3:
-		return r.attempt(r.db.Flush)
+		return r.attempt(func() error { return r.db.Flush(context.Background()) })
 	case n < 4:
-		return r.attempt(func() error { return r.db.Compact(nil, nil) })
+		return r.attempt(func() error { return r.db.Compact(context.Background(), nil, nil) })
 	case n < 5:
 		return r.attempt(r.checkpoint)
 	case n < 6:
@@ -188,7 +189,8 @@ func (r *faultRun) refuses() {
 		return // a checkpoint, or a compaction that somebody asked for
 	}
 	k := []byte("k")
-	for _, err := range []error{r.db.Set(k, k, nil), r.db.Flush(), r.db.Compact(nil, nil)} {
+	for _, err := range []error{r.db.Set(k, k, nil), r.db.Flush(context.Background()),
+		r.db.Compact(context.Background(), nil, nil)} {
 		require.ErrorIs(r.t, err, ErrReadOnly, r.what)
 		require.ErrorIs(r.t, err, errDisk, "%s: the cause is told", r.what)
 	}
@@ -196,7 +198,7 @@ func (r *faultRun) refuses() {
 
 // checkpoint makes a copy and looks into it. One that fails leaves nothing behind.
 func (r *faultRun) checkpoint() error {
-	err := r.db.Checkpoint("copy")
+	err := r.db.Checkpoint(context.Background(), "copy")
 	if err != nil && !r.mode.resumes {
 		return err
 	}

@@ -68,12 +68,13 @@ func TestFileMode(t *testing.T) {
 				changeAtRandom(t, db, want, rng, round)
 				require.NoError(t, view.Refresh(t.Context()))
 			}
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), nil, "zz=1")
-			require.NoError(t, db.Ingest([]string{file}))
-			require.NoError(t, db.Checkpoint(filepath.Join(dir, "new", "copies", "checkpoint")))
+			require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
+			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "new", "copies", "checkpoint")))
 			stream, _ := backUp(t, db, BackupMark{})
-			require.NoError(t, Restore(strings.NewReader(string(stream)), filepath.Join(dir, "new", "restored"), o))
+			require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)),
+				filepath.Join(dir, "new", "restored"), o))
 			db.settle() // no file is removed during the walk
 			kinds := requireModes(t, filepath.Join(dir, "new"), c.file, c.dir)
 			for _, kind := range []manifest.FileKind{manifest.FileTable, manifest.FileWAL, manifest.FileManifest,
@@ -100,9 +101,9 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 			for round := range 5 {
 				changeAtRandom(t, db, want, rand.New(rand.NewPCG(1, 1)), round)
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			requireContents(t, want, db)
-			require.NoError(t, db.Checkpoint(filepath.Join(dir, "checkpoint")))
+			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "checkpoint")))
 			cached, ok := db.opts.fs.(interface{ FlushCache() })
 			require.True(t, ok)
 			cached.FlushCache()
@@ -130,9 +131,9 @@ func TestFilesKeepTheirModes(t *testing.T) {
 	old := info.Mode().Perm()
 	db := openWriter(t, dir, nil)
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	file := ingestFile(t, vfs.OSWithMode(0o604), filepath.Join(t.TempDir(), "f"), nil, "b=1")
-	require.NoError(t, db.IngestContext(t.Context(), []string{file}, &IngestOptions{Link: true}))
+	require.NoError(t, db.Ingest(t.Context(), []string{file}, &IngestOptions{Link: true}))
 	db.settle()
 	entries, err = os.ReadDir(dir)
 	require.NoError(t, err)

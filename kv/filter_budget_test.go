@@ -46,10 +46,10 @@ func absentKeys(t *testing.T, old, young int, o *Options) *Metrics {
 	for n, i := range keys {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%08d", i*2), nil, Async))
 		if n == old-1 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for i := range keys {
 		ok, err := db.Has(fmt.Appendf(nil, "key%08d", i*2+1))
 		require.NoError(t, err)
@@ -67,8 +67,8 @@ func TestCompactMovesEverythingToTheNewPolicy(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("k"), []byte(spec), nil))
 		require.NoError(t, db.Set([]byte(spec), nil, nil))
-		require.NoError(t, db.Compact(nil, nil))
-		require.NoError(t, db.Compact(nil, nil), "nothing is left to do")
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil), "nothing is left to do")
 		db.current.All(func(_ int, tb *version.Table) {
 			r, err := tb.Open(&db.tables)
 			require.NoError(t, err)

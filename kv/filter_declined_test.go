@@ -33,7 +33,7 @@ func TestAFilterThatCannotBeBuiltIsTold(t *testing.T) {
 		db, err := Open(t.TempDir(), &Options{Filter: c.policy, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("k"), []byte("value"), NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Equal(t, c.want, db.Metrics().Levels[0].Unfiltered)
 		value, err := db.Get([]byte("k"))
 		require.NoError(t, err)

@@ -14,11 +14,9 @@ import (
 
 // Flush writes all writes that came before to sorted files. It returns when they
 // are there.
-func (d *DB) Flush() error { return d.FlushContext(context.Background()) }
-
-// FlushContext is Flush that ends when ctx does. The error then matches ctx.Err(),
-// and a flush that has begun goes on.
-func (d *DB) FlushContext(ctx context.Context) error {
+//
+// When ctx ends, Flush returns an error that matches ctx.Err(). A flush that has begun goes on.
+func (d *DB) Flush(ctx context.Context) error {
 	if err := d.writable(); err != nil {
 		return err
 	}

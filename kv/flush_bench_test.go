@@ -30,7 +30,7 @@ func BenchmarkFlush(b *testing.B) {
 					require.NoError(b, batch.Commit(NoSync))
 				}
 				b.StartTimer()
-				require.NoError(b, db.Flush())
+				require.NoError(b, db.Flush(b.Context()))
 			}
 			b.ReportMetric(float64(db.Metrics().Levels[0].Files)/float64(b.N), "files/op")
 			require.NoError(b, db.Close())
@@ -49,7 +49,7 @@ func BenchmarkGetOverLevel0(b *testing.B) {
 		for i := flush; i < n; i += 6 {
 			require.NoError(b, db.Set(key(2*i), make([]byte, 100), NoSync))
 		}
-		require.NoError(b, db.Flush())
+		require.NoError(b, db.Flush(b.Context()))
 	}
 	for absent, name := range []string{"present", "absent"} {
 		rng := rand.New(rand.NewPCG(2, 2))

@@ -59,7 +59,7 @@ func TestAFlushIsCutWhereThreadsAreIdle(t *testing.T) {
 				db.mu.Unlock()
 			}
 			busy(c.busy)
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.waitForBackground()
 			busy(-c.busy)
 			require.Equal(t, c.n, flushed.Files)
@@ -125,7 +125,7 @@ func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
 			_, err := db.writeLevel0(v, job)
 			return err
 		})
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Greater(t, db.Metrics().Levels[0].Files, before+1)
 	})
 }
@@ -156,7 +156,7 @@ func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
 		require.NoError(t, db.Set(key(i), []byte("last"), NoSync))
 	}
 	remove(450, 490)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	v := db.current
 	require.Len(t, v.Levels[0].Runs, 2)
 	with := v.Levels[0].Runs[0].WithTombstones
@@ -170,7 +170,7 @@ func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
 	require.NoError(t, db.Close())
 	db = openDir(t, "db", o)
 	requireContents(t, want, db)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, want, db)
 	require.Zero(t, version.SizeOf(db.current.Level0()))
 	require.NoError(t, db.Close())

@@ -43,7 +43,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			w, err := Open("db", o)
 			require.NoError(t, err)
 			set(t, w, "first", "1")
-			require.NoError(t, w.Flush()) // the memtable is empty: an ingest needs no new log
+			require.NoError(t, w.Flush(t.Context())) // the memtable is empty: an ingest needs no new log
 			files := []string{filepath.Join(t.TempDir(), "a")}
 			ingestFile(t, vfs.OS, files[0], nil, "ingested=1")
 			log, num := w.commits.Log().ID(), w.manifest.Num()
@@ -51,7 +51,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			ingested := func() {
 				for i := range 10 {
 					path := ingestFile(t, o.fs, fmt.Sprintf("file%d", i), nil, "ingested=1")
-					require.NoError(t, w.Ingest([]string{path}))
+					require.NoError(t, w.Ingest(t.Context(), []string{path}, nil))
 					w.settle() // a store of many files has a manifest too large to be worth rotating
 				}
 				require.Equal(t, log, w.commits.Log().ID(), "or there is nothing to see here")
@@ -65,7 +65,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			require.NoError(t, err)
 			if refresh {
 				set(t, w, "first", "2")
-				require.NoError(t, w.Flush())
+				require.NoError(t, w.Flush(t.Context()))
 				log = w.commits.Log().ID()
 				hook.opening = ingested
 				require.NoError(t, view.Refresh(t.Context()))
@@ -108,7 +108,7 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 			view, err := OpenReadOnly("db", &Options{fs: hook, Merger: mine})
 			if refresh {
 				require.NoError(t, err)
-				require.NoError(t, w.Flush())
+				require.NoError(t, w.Flush(t.Context()))
 				hook.opening = merged // the next log
 				err = view.Refresh(t.Context())
 			}
@@ -190,13 +190,13 @@ func countOn(t *testing.T, w *DB, files string, n int, rng *rand.Rand) error {
 			return errors.Join(err, tx.Set(key, value))
 		})
 	case 1:
-		if err := w.Flush(); err != nil {
+		if err := w.Flush(t.Context()); err != nil {
 			return err
 		}
 		return w.SetTTL(key, value, time.Hour, NoSync)
 	case 2, 3:
 		path := ingestFile(t, vfs.OS, filepath.Join(files, strconv.Itoa(n)), nil, string(key)+"=ingested")
-		return w.Ingest([]string{path})
+		return w.Ingest(t.Context(), []string{path}, nil)
 	}
 	return w.Set(key, value, NoSync)
 }
@@ -216,7 +216,7 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 		for i := range 3 {
 			set(t, w, "k", strconv.Itoa(i+2))
 			set(t, w, strconv.Itoa(i), "new")
-			require.NoError(t, w.Compact(nil, nil))
+			require.NoError(t, w.Compact(t.Context(), nil, nil))
 			require.NoError(t, view.Refresh(t.Context()))
 			requireGet(t, view, "k", strconv.Itoa(i+2))
 			requireContents(t, model{"k": "1"}, tx)
@@ -260,7 +260,7 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 	for i := range int64(6) {
 		require.NoError(t, w.Merge(k, AppendInt64(nil, i), nil))
 		if i%2 == 1 {
-			require.NoError(t, w.Flush())
+			require.NoError(t, w.Flush(t.Context()))
 		}
 	}
 	for _, v := range []*DB{view, mine} {
@@ -278,7 +278,7 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 
 	// The store forgets its operands, and gets others. An old view still has its own.
 	old := view.NewSnapshot()
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	require.NoError(t, w.Close())
 	w = openWriter(t, dir, &Options{Clock: clock.time, Merger: Append(",")})
 	require.NoError(t, w.Set(k, []byte("a"), nil))
@@ -328,9 +328,9 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 				case "a commit":
 					err = w.Set([]byte("failed"), nil, Sync)
 				case "a flush":
-					err = w.Flush()
+					err = w.Flush(t.Context())
 				case "an ingest":
-					if err = w.Ingest([]string{path}); err == nil {
+					if err = w.Ingest(t.Context(), []string{path}, nil); err == nil {
 						want[k+"in"] = "ingested"
 					}
 				}
@@ -345,7 +345,7 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 					requireGet(t, view, k, v)
 				}
 				w.untilResumed()
-				require.NoError(t, w.Flush())
+				require.NoError(t, w.Flush(t.Context()))
 				require.NoError(t, view.Refresh(t.Context()))
 				requireContents(t, want, view)
 				requireContents(t, want, w)

@@ -96,7 +96,7 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 		require.ErrorIs(t, err, ErrClosed)
 	}
 	k := []byte("k")
-	for _, err := range []error{view.Set(k, k, nil), view.Flush(), view.Compact(nil, nil),
+	for _, err := range []error{view.Set(k, k, nil), view.Flush(t.Context()), view.Compact(t.Context(), nil, nil),
 		view.DeleteRange(nil, nil, nil)} {
 		require.ErrorIs(t, err, ErrReadOnly)
 	}
@@ -125,9 +125,9 @@ func changeAtRandom(t *testing.T, w *DB, want model, rng *rand.Rand, round int) 
 	}
 	switch rng.IntN(4) {
 	case 0:
-		require.NoError(t, w.Flush())
+		require.NoError(t, w.Flush(t.Context()))
 	case 1:
-		require.NoError(t, w.Compact(nil, nil))
+		require.NoError(t, w.Compact(t.Context(), nil, nil))
 	}
 }
 
@@ -153,12 +153,12 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	for round := range 5 {
 		changeAtRandom(t, w, want, rng, round)
 	}
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	view := openView(t, dir, nil) // its tables are not opened yet
 	before := maps.Clone(want)
 	for round := range 10 {
 		changeAtRandom(t, w, want, rng, round)
-		require.NoError(t, w.Compact(nil, nil))
+		require.NoError(t, w.Compact(t.Context(), nil, nil))
 	}
 	w.settle()
 	require.NotZero(t, w.Metrics().HeldFiles)
@@ -181,7 +181,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NoError(t, w.Set([]byte("k"), []byte("v"), nil))
 	require.NoError(t, view.Refresh(t.Context()))
 	want["k"] = "v"
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	require.NoError(t, w.Close())
 	w = openWriter(t, dir, tinyOptions())
 	w.settle()
@@ -225,13 +225,13 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	w := openWriter(t, dir, tinyOptions())
 	set(t, w, "k", "1")
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	view := openView(t, dir, nil)
 	for _, name := range registeredReaders(t, dir) {
 		require.NoError(t, os.Remove(filepath.Join(dir, name))) // somebody cleans up
 	}
 	set(t, w, "k", "2")
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	w.settle()
 
 	_, err := view.Get([]byte("k"))
@@ -261,7 +261,7 @@ func TestAViewThatCannotOpenAFileAgainIsStale(t *testing.T) {
 		for i := range 2000 {
 			set(t, w, fmt.Sprintf("%04d", i), strings.Repeat("v", 100))
 		}
-		require.NoError(t, w.Compact(nil, nil))
+		require.NoError(t, w.Compact(t.Context(), nil, nil))
 		require.Greater(t, w.Metrics().Levels[lastLevel].Files, 5)
 		view := openView(t, dir, &Options{MaxOpenFiles: 4, CacheSize: -1, MemoryMap: mapped})
 		read := func() (failed int) {
@@ -280,7 +280,7 @@ func TestAViewThatCannotOpenAFileAgainIsStale(t *testing.T) {
 		for i := range 2000 {
 			set(t, w, fmt.Sprintf("%04d", i), "2")
 		}
-		require.NoError(t, w.Compact(nil, nil))
+		require.NoError(t, w.Compact(t.Context(), nil, nil))
 		w.settle()
 		require.Equal(t, mapped, read() == 0, "what is mapped is still there")
 		require.NoError(t, view.Refresh(t.Context()))
@@ -295,7 +295,7 @@ func TestRegistrationsOfTheDeadAreRemoved(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("READER-99999-%d", i)), []byte(content), 0o600))
 	}
 	set(t, w, "k", "1")
-	require.NoError(t, w.Flush())
+	require.NoError(t, w.Flush(t.Context()))
 	w.settle()
 	require.Empty(t, registeredReaders(t, dir))
 	require.Zero(t, w.Metrics().HeldFiles)
@@ -365,7 +365,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	for round := range 10 {
 		before := maps.Clone(want)
 		changeAtRandom(t, w, want, rng, round)
-		require.NoError(t, w.Compact(nil, nil))
+		require.NoError(t, w.Compact(t.Context(), nil, nil))
 		w.settle()
 		requireContents(t, before, view)
 		require.NoError(t, view.Refresh(t.Context()))
@@ -480,7 +480,7 @@ func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 		}
 		return 0, nil
 	})
-	require.ErrorContains(t, w.Flush(), "writing the manifest failed")
+	require.ErrorContains(t, w.Flush(t.Context()), "writing the manifest failed")
 	requireRefreshed := func() {
 		t.Helper()
 		require.NoError(t, view.Refresh(t.Context()))

@@ -43,7 +43,7 @@ func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedSto
 	for i := range crowdedKeys {
 		require.NoError(t, s.put(i))
 	}
-	require.NoError(t, s.Flush())
+	require.NoError(t, s.Flush(t.Context()))
 	s.settle()
 	return s
 }
@@ -115,7 +115,7 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 	for _, atCommit := range []bool{false, true} {
 		s := openCrowded(t, atCommit, nil)
 		s.overwrite(crowdedKeys)
-		require.NoError(t, s.Flush())
+		require.NoError(t, s.Flush(t.Context()))
 		s.settle()
 		it, err := s.NewIter(nil)
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		s.disk.bound(s.disk.measure() + wanted)
 		before := s.counters.collections.Load()
 		s.overwrite(8)
-		require.NoError(t, s.Flush())
+		require.NoError(t, s.Flush(t.Context()))
 		s.settle()
 		require.Zero(t, s.disk.full, "%d collections", s.counters.collections.Load()-before)
 		require.Greater(t, s.history.Obsolete(), int64(0))
@@ -145,7 +145,7 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 			s := openCrowded(t, atCommit, func(o *Options) { o.BlobSpace = 3 })
 			s.disk.silent = silent
 			s.overwrite(crowdedKeys)
-			require.NoError(t, s.Flush())
+			require.NoError(t, s.Flush(t.Context()))
 			s.settle()
 			for i := range 7 { // more than the ballast
 				require.NoError(t, s.put(i))
@@ -208,7 +208,7 @@ func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 	name := manifest.FileName(manifest.FileManifest, s.position().Manifest)
 	s.disk.deny(name)
 	require.NoError(t, s.put(0))
-	require.NoError(t, s.Flush())
+	require.NoError(t, s.Flush(t.Context()))
 	s.settle()
 	require.NotZero(t, s.disk.full)
 	require.Zero(t, s.Metrics().Failures)
@@ -238,7 +238,7 @@ func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	before := named()
 	require.NoError(t, s.put(0))
 	s.disk.deny("MANIFEST")
-	require.ErrorIs(t, s.Flush(), syscall.ENOSPC)
+	require.ErrorIs(t, s.Flush(t.Context()), syscall.ENOSPC)
 	require.Equal(t, before, named())
 	require.ErrorIs(t, s.Close(), syscall.ENOSPC) // after another attempt
 	require.Equal(t, before, named())

@@ -77,9 +77,9 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 		work  func(db *DB) error
 		apart int
 	}{
-		{work: (*DB).Flush},
-		{work: (*DB).Flush, apart: 15},
-		{work: func(db *DB) error { return db.Compact(nil, nil) }},
+		{work: func(db *DB) error { return db.Flush(t.Context()) }},
+		{work: func(db *DB) error { return db.Flush(t.Context()) }, apart: 15},
+		{work: func(db *DB) error { return db.Compact(t.Context(), nil, nil) }},
 	} {
 		work, fits, files := c.work, false, 6
 		if c.apart > 0 {
@@ -195,7 +195,7 @@ func TestAFullFileSystem(t *testing.T) {
 			require.NoError(t, write())
 		}
 		for round := range 3 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.waitForBackground()
 			disk.fill()
 			var err error
@@ -203,7 +203,7 @@ func TestAFullFileSystem(t *testing.T) {
 				err = write()
 			}
 			requireFull(t, err, disk.dir)
-			requireFull(t, db.Flush(), disk.dir)
+			requireFull(t, db.Flush(t.Context()), disk.dir)
 			require.Contains(t, db.Metrics().Failure, "free space")
 			requireContents(t, want, db)
 			disk.free()

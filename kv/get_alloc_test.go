@@ -23,8 +23,8 @@ func TestReadsDoNotAllocate(t *testing.T) {
 		key = readBenchKey(key, i)
 		require.NoError(t, db.Set(key, append(key, key...), NoSync))
 	}
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	i := 0
 	read := func() {
 		i = (i + 7919) % n
@@ -76,7 +76,7 @@ func TestGetSizeDoesNotAllocate(t *testing.T) {
 	set(t, db, "long", strings.Repeat("x", 100_000))
 	require.NoError(t, db.SetTTL([]byte("ends"), []byte(strings.Repeat("x", 5000)), time.Hour, NoSync))
 	keys := [][]byte{[]byte("short"), []byte("long"), []byte("ends"), []byte("absent")}
-	for _, place := range []func() error{func() error { return nil }, db.Flush} {
+	for _, place := range []func() error{func() error { return nil }, func() error { return db.Flush(t.Context()) }} {
 		require.NoError(t, place())
 		s := db.NewSnapshot()
 		tx := beginTx(t, db, true)

@@ -97,15 +97,15 @@ func TestReadersBesideRemovalAndClose(t *testing.T) {
 		for i := range scale.Count(60, 400) {
 			v := valueOf(i)
 			if i%3 == 0 {
-				require.NoError(t, db.SetReader(key(i), int64(len(v)), bytes.NewReader(v), NoSync))
+				require.NoError(t, db.SetReader(t.Context(), key(i), int64(len(v)), bytes.NewReader(v), NoSync))
 			} else {
 				require.NoError(t, db.Set(key(i), v, NoSync))
 			}
 			if i%100 == 50 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			if i%100 == 99 {
-				require.NoError(t, db.Compact(nil, nil))
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
 			}
 		}
 		if err := db.Close(); err != nil { // others may still have what they read from

@@ -116,7 +116,8 @@ func TestGetSizeEverywhere(t *testing.T) {
 				require.NoError(t, errors.Join(s.Close(), tx.Discard(), viewed.Discard(), past.Close(), view.Close()))
 			}
 			for _, place := range []func() error{
-				func() error { return nil }, db.Flush, func() error { return db.Compact(nil, nil) },
+				func() error { return nil }, func() error { return db.Flush(t.Context()) },
+				func() error { return db.Compact(t.Context(), nil, nil) },
 			} {
 				require.NoError(t, db.DeleteRange(nil, nil, NoSync))
 				writeSizes(t, db)
@@ -228,7 +229,7 @@ func TestGetSizeOfOperandsThatCannotBeCombined(t *testing.T) {
 		expiry, err := db.Expiry([]byte("k"))
 		require.NoError(t, err)
 		require.Zero(t, expiry)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, db.Close())
 	db = openDir(t, "db", &Options{fs: fs})
@@ -265,7 +266,7 @@ func TestGetSizeIsCounted(t *testing.T) {
 	for i := range 100 {
 		set(t, db, strconv.Itoa(i), "value")
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	before := db.Metrics()
 	for i := range 100 {
 		requireSize(t, db, strconv.Itoa(i), 5, time.Time{})

@@ -16,7 +16,7 @@ func settledStore(tb testing.TB, n int, o *Options) *DB {
 	for i := range n {
 		fine(tb, db.Set(settledKey(i), bytes.Repeat([]byte{byte(i)}, 50), Async))
 	}
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	for i := range n {
 		ok, err := db.Has(settledKey(i))
 		fine(tb, err)

@@ -35,15 +35,15 @@ func writeGoldenApart(t *testing.T, dir string) {
 			set(t, db, "operands", string(bytes.Repeat([]byte("under "), 100)))
 			require.NoError(t, db.SetTTL([]byte("expired"), []byte(m["apart"]), 1000, Sync))
 			require.NoError(t, db.SetTTL([]byte("lives long"), []byte(m["lives long"]), MaxTTL, Sync))
-			require.NoError(t, db.Flush())
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Flush(t.Context()))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		case 1:
 			set(t, db, "apart", m["apart"])
 			mergeAll(t, db, "operands", "an operand")
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		case 2:
 			set(t, db, "packed", m["packed"])
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			set(t, db, "in the log", m["in the log"])
 		}
 		require.NoError(t, db.Close())
@@ -60,15 +60,15 @@ func TestTheGoldenStoreOfValuesApartOpens(t *testing.T) {
 	want := goldenApartContents()
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	for range 3 {
 		db := openDir(t, dir, &Options{Clock: later.time})
 		requireContents(t, want, db)
 		requireBlobs(t, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, want, db)
 		require.Positive(t, requireBlobs(t, db))
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	}
 }

@@ -55,14 +55,14 @@ func writeGoldenStore(t *testing.T, dir string) {
 		}
 		if n == 0 {
 			set(t, db, "", "the empty key")
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		require.NoError(t, db.Delete(fmt.Appendf(nil, "%s/003", part.filter), Sync))
 		require.NoError(t, db.DeleteRange(fmt.Appendf(nil, "%s/007", part.filter),
 			fmt.Appendf(nil, "%s/008", part.filter), Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if n == 0 {
-			require.NoError(t, db.Compact([]byte("none"), []byte("none/999")))
+			require.NoError(t, db.Compact(t.Context(), []byte("none"), []byte("none/999")))
 		}
 		if n == len(goldenParts)-1 {
 			b := db.NewBatch()
@@ -89,7 +89,7 @@ func TestTheGoldenStoreOpens(t *testing.T) {
 	want := goldenContents()
 
 	dir := copyGolden(t)
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	db := openDir(t, dir, &Options{ReadOnly: true})
 	requireContents(t, want, db)
 	m := db.Metrics()
@@ -110,7 +110,7 @@ func TestTheGoldenStoreOpens(t *testing.T) {
 	dir = copyGolden(t)
 	db = openDir(t, dir, nil)
 	requireContents(t, want, db)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, want, db)
 	set(t, db, "new", "write")
 	want["new"] = "write"
@@ -118,7 +118,7 @@ func TestTheGoldenStoreOpens(t *testing.T) {
 	db = openDir(t, dir, nil)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 }
 
 func mustParse(spec string) filterpolicy.Policy {
@@ -139,13 +139,13 @@ func writeGoldenKinds(t *testing.T, dir string) {
 	set(t, db, "over a value", "a")
 	set(t, db, "expired", "hidden")
 	mergeAll(t, db, "alone", "a", "b")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	mergeAll(t, db, "over a value", "b", "c")
 	require.NoError(t, db.SetTTL([]byte("lives long"), []byte("v"), MaxTTL, Sync))
 	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), 1000, Sync))
 	require.NoError(t, db.SetTTL([]byte("over a value that expires"), []byte("v"), 1000, Sync))
 	mergeAll(t, db, "over a value that expires", "w")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	mergeAll(t, db, "over a value", "in the log")
 	require.NoError(t, db.SetTTL([]byte("in the log"), []byte("v"), MaxTTL, Sync))
 	require.NoError(t, db.Close())
@@ -162,13 +162,13 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 		"over a value that expires": "w"}
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenKinds)))
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	for range 3 {
 		db := openDir(t, dir, &Options{Clock: later.time})
 		requireContents(t, want, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	}
 }

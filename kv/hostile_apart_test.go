@@ -78,8 +78,8 @@ func TestLogBombsOfValuesApart(t *testing.T) {
 func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 	dir, from := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "forged")
 	db := openDir(t, dir, &Options{leastStreamed: 1})
-	require.NoError(t, db.SetReader([]byte("a"), 5000, strings.NewReader(strings.Repeat("v", 5000)), Sync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.SetReader(t.Context(), []byte("a"), 5000, strings.NewReader(strings.Repeat("v", 5000)), Sync))
+	require.NoError(t, db.Flush(t.Context()))
 	names := blobNames(db)
 	require.Len(t, names, 1)
 	_, num := manifest.ParseFileName(filepath.Base(names[0]))

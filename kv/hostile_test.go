@@ -30,17 +30,17 @@ func TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn(t *testing.T) {
 	info, err := os.Stat(denseFile)
 	require.NoError(t, err)
 	hostile.Bound{PerByte: 256, Fixed: 2 << 20}.Require(t, int(info.Size()), func() {
-		err = db.Ingest([]string{denseFile})
+		err = db.Ingest(t.Context(), []string{denseFile}, nil)
 	})
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, "ingest it with SkipVerify",
 		"the error says what to do about a file that is old and good")
 
-	require.NoError(t, db.IngestContext(context.Background(), []string{denseFile}, &IngestOptions{SkipVerify: true}))
+	require.NoError(t, db.Ingest(context.Background(), []string{denseFile}, &IngestOptions{SkipVerify: true}))
 	value, err := db.Get([]byte("zeros"))
 	require.NoError(t, err)
 	require.Equal(t, make([]byte, 4<<20), value)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 }
 
@@ -68,13 +68,13 @@ func TestIngestRefusesHostileFiltersOfPrefixes(t *testing.T) {
 	for _, only := range []bool{true, false} {
 		o := &sstable.WriterOptions{Filter: lyingPolicy{honest}, Prefix: shortPrefix{}, PrefixOnly: only}
 		path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "lying"), o, "user/1=one", "user/2=two")
-		err := db.Ingest([]string{path})
+		err := db.Ingest(t.Context(), []string{path}, nil)
 		require.ErrorIs(t, err, ErrCorruption)
 		require.ErrorContains(t, err, "the filter denies")
 	}
 	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "honest"),
 		&sstable.WriterOptions{Filter: honest, Prefix: shortPrefix{}, PrefixOnly: true}, "user/1=one")
-	require.NoError(t, db.Ingest([]string{path}))
+	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	value, err := db.Get([]byte("user/1"))
 	require.NoError(t, err)
 	require.Equal(t, "one", string(value))

@@ -12,7 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// IngestOptions are the choices of IngestContext. The zero value is the safe one.
+// IngestOptions are the choices of Ingest. The zero value is the safe one.
 type IngestOptions struct {
 	// Link links the files into the store's directory where the file system can, in place of copying them. A linked
 	// file must never be written to again, not even under a new content: the store's file and the one at its path
@@ -40,13 +40,10 @@ type IngestOptions struct {
 //
 // An ingest flushes memtables first, and holds up writes while it flushes what was
 // written meanwhile.
-func (d *DB) Ingest(paths []string) error {
-	return d.IngestContext(context.Background(), paths, nil)
-}
-
-// IngestContext is Ingest with options, which may be nil. It ends when ctx does:
-// the error then matches ctx.Err(), and nothing was taken in.
-func (d *DB) IngestContext(ctx context.Context, paths []string, o *IngestOptions) error {
+//
+// The options may be nil. When ctx ends, Ingest takes nothing in and returns an error that matches
+// ctx.Err().
+func (d *DB) Ingest(ctx context.Context, paths []string, o *IngestOptions) error {
 	if err := d.writable(); err != nil {
 		return err
 	}
@@ -132,7 +129,7 @@ func (in *ingestJob) run(paths []string) error {
 		return err
 	}
 	// Most of what is in memory goes to disk while writes go on.
-	if err := in.d.FlushContext(in.ctx); err != nil {
+	if err := in.d.Flush(in.ctx); err != nil {
 		return err
 	}
 	if err := in.interrupted(); err != nil {

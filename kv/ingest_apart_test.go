@@ -31,23 +31,23 @@ func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
 			writes = append(writes, k+"="+m[k])
 		}
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	before := requireBlobMetrics(t, db)
 	require.EqualValues(t, 20, before.LiveRecords)
 	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, writes...)
-	require.NoError(t, db.Ingest([]string{path}))
+	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	requireContents(t, m, db)
 	after := requireBlobMetrics(t, db)
 	require.Equal(t, before.Written, after.Written)
 	require.EqualValues(t, 20, after.Records)
 
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, m, db)
 	after = requireBlobMetrics(t, db)
 	require.EqualValues(t, len(m), after.LiveRecords, "all values lie apart")
 	require.Greater(t, after.Written, before.Written)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 }
 
 // A store's own table with handles is refused, by that store too, whether or not it is read.
@@ -55,14 +55,14 @@ func TestTablesWithHandlesAreNotIngested(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, &Options{SeparateFrom: 10})
 	set(t, db, "key", "a value that lies apart")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.cleaner.Wait()
 	table := filepath.Join(t.TempDir(), "table")
 	data, err := os.ReadFile(only(t, dir, manifest.FileTable))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(table, data, 0o600))
 	for _, skip := range []bool{false, true} {
-		err := db.IngestContext(context.Background(), []string{table}, &IngestOptions{SkipVerify: skip})
+		err := db.Ingest(context.Background(), []string{table}, &IngestOptions{SkipVerify: skip})
 		require.ErrorIs(t, err, ErrNotIngestible)
 	}
 	requireContents(t, model{"key": "a value that lies apart"}, db)

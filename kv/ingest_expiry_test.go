@@ -36,7 +36,7 @@ func TestIngestOfExpiringValues(t *testing.T) {
 		set(t, db, k, "old")
 	}
 	require.Zero(t, db.features)
-	require.NoError(t, db.Ingest([]string{path}))
+	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	for range 2 {
 		require.Equal(t, manifest.FeatureTTL, db.features)
 		requireContents(t, model{"b": "1", "c": "", "d": "stays"}, db)
@@ -48,7 +48,7 @@ func TestIngestOfExpiringValues(t *testing.T) {
 	}
 	clock.advance(time.Hour)
 	requireContents(t, model{"d": "stays"}, db)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
 	require.NoError(t, db.Close())
 }

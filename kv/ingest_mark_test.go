@@ -103,7 +103,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 			}
 			return 0, nil
 		})
-		err = db.Ingest(append(paths, empty))
+		err = db.Ingest(t.Context(), append(paths, empty), nil)
 		if err != nil { // the marks are watched until the store has resumed
 			db.untilResumed()
 			db.cleaner.Wait()
@@ -146,8 +146,8 @@ func TestAnIngestThatIsGivenUpLeavesNoMark(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, db.IngestContext(ctx, []string{path}, nil), context.Canceled)
-	require.ErrorIs(t, db.Ingest([]string{path, path}), ErrNotIngestible)
+	require.ErrorIs(t, db.Ingest(ctx, []string{path}, nil), context.Canceled)
+	require.ErrorIs(t, db.Ingest(t.Context(), []string{path, path}, nil), ErrNotIngestible)
 	after, err := mem.List("db")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -162,7 +162,7 @@ func TestAnIngestThatEndedLeavesNoMarkBehindAPowerCut(t *testing.T) {
 		fsys := newCrashFS(disk, nothing)
 		db, err := Open("db", &Options{fs: fsys, CacheSize: -1})
 		require.NoError(t, err)
-		require.NoError(t, db.Ingest([]string{ingestFile(t, fsys, "file", nil, "k=v")}))
+		require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, fsys, "file", nil, "k=v")}, nil))
 		require.Empty(t, ingestMarks(t, newCrashFS(crashClone(disk, rand.New(rand.NewPCG(seed, 1))), nothing)))
 		require.NoError(t, db.Close())
 	}

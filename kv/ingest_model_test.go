@@ -76,7 +76,7 @@ func (r *modelRun) ingest(n int) {
 		paths, keys = append(paths, path), keys[take:]
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
-	require.NoError(r.t, r.db.IngestContext(r.t.Context(), paths,
+	require.NoError(r.t, r.db.Ingest(r.t.Context(), paths,
 		&IngestOptions{Link: r.rng.IntN(3) == 0, SkipVerify: r.rng.IntN(3) == 0}))
 	r.m = next
 }
@@ -144,7 +144,7 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 	others.Go(func() { look(2) })
 	others.Go(func() {
 		for !done.Load() {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	})
 	others.Go(func() { // so that there is something to flush in the ingest's turn
@@ -159,7 +159,7 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 			ingestFile(t, sift.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
 			ingestFile(t, sift.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
 		}
-		require.NoError(t, db.Ingest(paths))
+		require.NoError(t, db.Ingest(t.Context(), paths, nil))
 		for _, p := range paths {
 			require.NoError(t, os.Remove(p))
 		}
@@ -209,7 +209,7 @@ func (r *cutRun) ingest() error {
 	}
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
-	return r.db.IngestContext(r.t.Context(), paths, &IngestOptions{Link: r.rng.IntN(2) == 0})
+	return r.db.Ingest(r.t.Context(), paths, &IngestOptions{Link: r.rng.IntN(2) == 0})
 }
 
 // TestPowerCutDuringIngest cuts the power while files are taken in, between writes
@@ -270,7 +270,7 @@ func TestCloseWaitsForAnIngest(t *testing.T) {
 	db, err := Open("db", &Options{fs: fsys})
 	require.NoError(t, err)
 	closing.Store(true)
-	require.ErrorIs(t, db.Ingest([]string{path}), ErrClosed)
+	require.ErrorIs(t, db.Ingest(t.Context(), []string{path}, nil), ErrClosed)
 	require.NoError(t, <-closed)
 	names, err := fsys.List("db")
 	require.NoError(t, err)

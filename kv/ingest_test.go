@@ -55,7 +55,7 @@ func TestIngest(t *testing.T) {
 	for _, k := range []string{"a", "b", "c", "d", "e", "z"} {
 		set(t, db, k, "old")
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	set(t, db, "c", "in the memtable")
 	before := db.NewSnapshot()
 	it, err := db.NewIter(nil)
@@ -66,7 +66,7 @@ func TestIngest(t *testing.T) {
 	second := ingestFile(t, vfs.OS, filepath.Join(from, "second"), nil, "d..f", "dd=new")
 	third := ingestFile(t, vfs.OS, filepath.Join(from, "third"), nil, "zz=new")
 	empty := ingestFile(t, vfs.OS, filepath.Join(from, "empty"), nil)
-	require.NoError(t, db.Ingest([]string{third, second, empty, first}))
+	require.NoError(t, db.Ingest(t.Context(), []string{third, second, empty, first}, nil))
 
 	then := model{"a": "old", "b": "old", "c": "in the memtable", "d": "old", "e": "old", "z": "old"}
 	now := model{"a": "new", "c": "new", "cc": "new", "dd": "new", "z": "old", "zz": "new"}
@@ -95,14 +95,14 @@ func TestIngest(t *testing.T) {
 	set(t, db, "a", "newer")
 	now["a"] = "newer"
 	check()
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 	requireContents(t, then, before)
 	require.NoError(t, before.Close())
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	db = openDir(t, dir, nil)
 	check()
 	require.NoError(t, db.Close())
@@ -125,7 +125,7 @@ func TestIngestedFilesAreReopened(t *testing.T) {
 	set(t, db, "k", "0")
 	for i := range 5 {
 		path := ingestFile(t, mem, fmt.Sprint("file", i), nil, fmt.Sprintf("k=%d", 2*i+1), fmt.Sprintf("only/%d=", i))
-		require.NoError(t, db.Ingest([]string{path}))
+		require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 		requireGet(t, db, "k", strconv.Itoa(2*i+1))
 		require.NoError(t, db.Close())
 		db = open()
@@ -214,19 +214,19 @@ func TestIngestRefuses(t *testing.T) {
 			if ctx == nil {
 				ctx = context.Background()
 			}
-			err := db.IngestContext(ctx, c.paths, &IngestOptions{Link: !copies})
+			err := db.Ingest(ctx, c.paths, &IngestOptions{Link: !copies})
 			require.ErrorIs(t, err, c.want, name)
 			require.ErrorContains(t, err, c.text, name)
 			requireContents(t, model{"k": "v"}, db)
 			names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 			require.NoError(t, err)
 			require.Empty(t, names, "%s: files are left behind", name)
-			require.NoError(t, db.Ingest([]string{whole}), "the store goes on")
+			require.NoError(t, db.Ingest(t.Context(), []string{whole}, nil), "the store goes on")
 			requireContents(t, model{"k": "v", "a": "1", "m": "2"}, db)
 			require.NoError(t, db.Close())
-			require.ErrorIs(t, db.Ingest([]string{whole}), ErrClosed)
+			require.ErrorIs(t, db.Ingest(t.Context(), []string{whole}, nil), ErrClosed)
 			ro := openDir(t, dir, &Options{ReadOnly: true})
-			require.ErrorIs(t, ro.Ingest([]string{whole}), ErrReadOnly)
+			require.ErrorIs(t, ro.Ingest(t.Context(), []string{whole}, nil), ErrReadOnly)
 			require.NoError(t, ro.Close())
 		}
 	}
@@ -238,10 +238,10 @@ func TestIngestWithoutVerification(t *testing.T) {
 		&sstable.WriterOptions{Compression: sstable.NoCompression}, "x=1")
 	rewrite(t, damaged, flip(5))
 	db := openMem(t, nil)
-	require.NoError(t, db.IngestContext(context.Background(), []string{damaged}, &IngestOptions{SkipVerify: true}))
+	require.NoError(t, db.Ingest(context.Background(), []string{damaged}, &IngestOptions{SkipVerify: true}))
 	_, err := db.Get([]byte("x"))
 	require.ErrorIs(t, err, ErrCorruption, "it was taken on trust, and is still checked when read")
-	require.NoError(t, db.Ingest(nil))
+	require.NoError(t, db.Ingest(t.Context(), nil, nil))
 }
 
 // A file is linked where that is possible, through symbolic links to itself, and a
@@ -258,7 +258,7 @@ func TestIngestLinksOrCopies(t *testing.T) {
 	}{{path, true}, {link, true}, {path, false}} {
 		dir := t.TempDir()
 		db := openDir(t, dir, nil)
-		require.NoError(t, db.IngestContext(context.Background(), []string{c.path}, &IngestOptions{Link: c.same}))
+		require.NoError(t, db.Ingest(context.Background(), []string{c.path}, &IngestOptions{Link: c.same}))
 		a, err := os.Stat(path)
 		require.NoError(t, err)
 		b, err := os.Lstat(only(t, dir, manifest.FileTable))
@@ -268,7 +268,7 @@ func TestIngestLinksOrCopies(t *testing.T) {
 		if !c.same { // the next file of the same name is the program's own
 			require.NoError(t, os.WriteFile(path, []byte("next"), 0o600))
 			requireGet(t, db, "x", "1")
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		require.NoError(t, db.Close())
 	}
@@ -299,7 +299,7 @@ func TestWritesJustBeforeAnIngest(t *testing.T) {
 	require.Empty(t, db.imms)
 	require.True(t, db.mem.Empty(), "tables would hold a history with a hole")
 	db.mu.Unlock()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireGet(t, db, "k", "ingested")
 	require.NoError(t, db.Close())
 }
@@ -310,7 +310,7 @@ func TestAStateBeforeAnIngestIsInThePast(t *testing.T) {
 	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "k=v")
 	s := db.acquire(0)
 	defer db.release(s, 0)
-	require.NoError(t, db.Ingest([]string{path}))
+	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	set(t, db, "later", "v")
 	for _, k := range []string{"k", "later"} {
 		l := lookup{d: db, key: []byte(k), hash: filterpolicy.Hash([]byte(k)), at: db.seq()}
@@ -333,7 +333,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 		return n
 	}
 	ingest := func(name string, writes ...string) {
-		require.NoError(t, db.Ingest([]string{ingestFile(t, mem, name, nil, writes...)}))
+		require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, mem, name, nil, writes...)}, nil))
 	}
 	ingest("f1", "b=", "d=")
 	require.Equal(t, []int{0, 0, 0, 0, 0, 0, 1}, files())
@@ -359,7 +359,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	require.Zero(t, db.compactions.running)
 	db.compactions.Release(other)
 	db.mu.Unlock()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, model{"b": "", "y": "", "zz": ""}, db)
 	require.NoError(t, db.verify(io.Discard))
 	require.NoError(t, db.Close())

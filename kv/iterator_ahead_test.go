@@ -27,7 +27,7 @@ func TestOperandsOverWhatExpiresAfterItWasReadOn(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(value), NoSync))
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		for n := 0; n < 60; n += 2 {
 			k := fmt.Sprintf("key%03d", n)
 			want[k] += ",more"

@@ -20,7 +20,7 @@ func loopStore(t *testing.T) *DB {
 	for i, k := range []string{"a", "b", "c", "d", "e"} {
 		set(t, db, k, "value of "+k)
 		if i == 2 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	return db

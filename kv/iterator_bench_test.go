@@ -84,15 +84,15 @@ func BenchmarkScanUnsettled(b *testing.B) {
 			key = readBenchKey(key, i)
 			require.NoError(b, db.Set(key, value, Async))
 		}
-		require.NoError(b, db.Flush())
-		require.NoError(b, db.Compact(nil, nil))
+		require.NoError(b, db.Flush(b.Context()))
+		require.NoError(b, db.Compact(b.Context(), nil, nil))
 		rng := rand.New(rand.NewPCG(1, 2))
 		zipf := rand.NewZipf(rng, 1.2, 4, n-1)
 		for i := range c.updates {
 			key = readBenchKey(key, int(zipf.Uint64()))
 			require.NoError(b, db.Set(key, value, Async))
 			if c.flushes > 0 && i%(c.updates/c.flushes) == c.updates/c.flushes-1 {
-				require.NoError(b, db.Flush())
+				require.NoError(b, db.Flush(b.Context()))
 			}
 		}
 		b.Run(c.name, func(b *testing.B) {

@@ -57,7 +57,7 @@ func TestAllWithinAPrefix(t *testing.T) {
 		set(t, db, k, k)
 		m.set(k, k)
 		if i%40 == 0 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	bounds := append([][]byte{nil}, []byte(""), []byte("a"), []byte("a\xff"), []byte("\xff"), []byte("\xff\xff"))
@@ -116,7 +116,7 @@ func TestAllWithinAPrefixPassesOverFiles(t *testing.T) {
 		for u := f; u < users; u += files {
 			set(t, db, fmt.Sprintf("user%03d/item", u), "")
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	var err error
 	for u := range users {

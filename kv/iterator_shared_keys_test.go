@@ -40,7 +40,7 @@ var olderVersions = []olderVersion{
 			s := db.NewSnapshot()
 			defer func() { require.NoError(t, s.Close()) }()
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}},
 }
 
@@ -62,12 +62,12 @@ func writeShared(t *testing.T, o *Options, shape string, older olderVersion, inM
 	for i := 0; i < sharedKeys; i += 2 {
 		require.NoError(t, db.Set(sharedKey(shape, i), []byte("bottom"), NoSync))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := 1; i < sharedKeys; i += 3 {
 		older.write(t, db, sharedKey(shape, i))
 	}
 	if !inMemory { // else the versions below are in the memtable, of which a step knows no more
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	return db
 }
@@ -114,12 +114,12 @@ func TestIteratorsShowAKeyOfSeveralPlacesOnce(t *testing.T) {
 					s := db.NewSnapshot()
 					switch place {
 					case "table":
-						require.NoError(t, db.Flush())
+						require.NoError(t, db.Flush(t.Context()))
 					case "run":
-						require.NoError(t, db.Compact(nil, nil))
+						require.NoError(t, db.Compact(t.Context(), nil, nil))
 					}
 					older.write(t, db, sharedKey(shape, 3)) // what the snapshot does not see
-					require.NoError(t, db.Flush())
+					require.NoError(t, db.Flush(t.Context()))
 					for range 2 { // of blocks that are not in the cache, and of those that are
 						walkShared(t, name, s, shape, keys, values)
 						walkShared(t, name+" past", before, shape, past, pastValues)
@@ -201,7 +201,7 @@ func TestHandlesOfClosedIteratorsSeeNothingOfOthers(t *testing.T) {
 	for i := range 200 {
 		require.NoError(t, db.Set(sharedKey("%03d", i), []byte(strings.Repeat("v", i)), NoSync))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var done atomic.Bool
 	var wg sync.WaitGroup
 	for range 2 {

@@ -74,9 +74,9 @@ func writeTable(t *rapid.T, db *DB, m model, shape string) {
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "then") {
 	case 0, 1:
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	case 2:
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 }
 

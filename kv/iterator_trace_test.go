@@ -54,10 +54,10 @@ func TestScansAreTraced(t *testing.T) {
 	for i := range 100 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), NoSync))
 		if i == 50 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
-	require.NoError(t, db.Compact(nil, []byte("k20"))) // of which the table has most
+	require.NoError(t, db.Compact(t.Context(), nil, []byte("k20"))) // of which the table has most
 	var out bytes.Buffer
 	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
 	require.NoError(t, err)

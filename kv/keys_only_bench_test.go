@@ -25,7 +25,7 @@ func bigValues(b *testing.B, o Options) (db *DB, keys int) {
 		}
 		require.NoError(b, db.Set(key, value, Async))
 	}
-	require.NoError(b, db.Compact(nil, nil))
+	require.NoError(b, db.Compact(b.Context(), nil, nil))
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return db, n
 }

@@ -48,7 +48,8 @@ func TestKeysOnlySaysTheSame(t *testing.T) {
 			ends := clock.time().Add(time.Hour)
 			writeKeys(t, db, n)
 			for _, place := range []func() error{
-				func() error { return nil }, db.Flush, func() error { return db.Compact(nil, nil) },
+				func() error { return nil }, func() error { return db.Flush(t.Context()) },
+				func() error { return db.Compact(t.Context(), nil, nil) },
 				func() error { // other iterators have left their buffers
 					return db.DeleteRange([]byte("0050"), []byte("0055"), NoSync)
 				},
@@ -109,7 +110,7 @@ func TestKeysOnlyDoesNotCombine(t *testing.T) {
 	db := openMem(t, &Options{Merger: merger, L0CompactionThreshold: 50})
 	set(t, db, "a", "value")
 	set(t, db, "b", "value")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for _, key := range []string{"b", "c"} {
 		for range 3 { // too few for a fold
 			require.NoError(t, db.Merge([]byte(key), []byte("+"), NoSync))
@@ -142,7 +143,7 @@ func TestKeysOnlyDoesNotCombine(t *testing.T) {
 	require.NoError(t, failed)
 	require.Equal(t, 3, n)
 	combined = 0
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	n = 0
 	it, err = db.NewIter(&IterOptions{KeysOnly: true})
 	require.NoError(t, err)
@@ -177,6 +178,6 @@ func TestKeysOnlyPassesOverWhatHasEnded(t *testing.T) {
 		require.False(t, it.Prev())
 		require.NoError(t, it.Close())
 		clock.advance(-time.Second)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 }

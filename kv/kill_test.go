@@ -3,6 +3,7 @@ package kv
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -250,9 +251,9 @@ func disturb(db *DB) error {
 		var err error
 		switch i % 3 {
 		case 0:
-			err = db.Flush()
+			err = db.Flush(context.Background())
 		case 1:
-			err = db.Compact(nil, nil)
+			err = db.Compact(context.Background(), nil, nil)
 		}
 		if err != nil {
 			return err
@@ -313,7 +314,7 @@ type killRun struct {
 // what is left.
 func (k *killRun) round(n int) {
 	reports := k.killed(n)
-	require.NoError(k.t, Verify(k.dir, io.Discard), "round %d", n)
+	require.NoError(k.t, Verify(context.Background(), k.dir, io.Discard), "round %d", n)
 	o := killOptions(k.rng, n)
 	o.ReadOnly = n%3 == 0 // the next child recovers from the same files then
 	db, err := Open(k.dir, o)
@@ -489,7 +490,7 @@ func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
 		require.ErrorContains(t, err, filepath.Join(dir, "LOCK"))
 		require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))
 	}
-	require.ErrorIs(t, Verify(dir, io.Discard), ErrLocked)
+	require.ErrorIs(t, Verify(t.Context(), dir, io.Discard), ErrLocked)
 
 	require.NoError(t, stdin.Close())
 	require.NoError(t, cmd.Wait())

@@ -28,7 +28,7 @@ func TestALargeBatchThatFails(t *testing.T) {
 			before := model{}
 			before.set("00001", "before")
 			require.NoError(t, db.Set([]byte("00001"), []byte("before"), Async))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.settle() // nothing else fails
 			b, want := largeBatch(t, db)
 			failed, left := false, c.after
@@ -100,7 +100,7 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 		require.NoError(t, err)
 		set(t, db, "00001", "before")
 		require.NoError(t, db.Merge([]byte("before"), []byte("1"), Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		b, want := largeBatch(t, db)
 		maps.Copy(want, model{"before": before["before"]})

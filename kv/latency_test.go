@@ -144,7 +144,7 @@ func TestSlowedWritesAreTimed(t *testing.T) {
 		db.holdCompactions(true)
 		for i := range 4 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), make([]byte, 400_000), NoSync))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		m := db.Metrics()
 		require.Positive(t, m.Slowdowns)
@@ -164,7 +164,7 @@ func TestSlowedWritesGoOnWhenThePressureIsOver(t *testing.T) {
 		db.holdCompactions(true)
 		for i := range 2 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), []byte("v"), NoSync))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		start := time.Now()
 		require.NoError(t, db.Set([]byte("k"), make([]byte, 400_000), NoSync))

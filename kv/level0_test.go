@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -60,7 +61,7 @@ func (r *level0Run) flush() {
 			r.m.set(k, v)
 		}
 	}
-	require.NoError(r.t, r.db.Flush())
+	require.NoError(r.t, r.db.Flush(context.Background()))
 }
 
 // ingest takes in a few files together, in any order.
@@ -74,7 +75,7 @@ func (r *level0Run) ingest() {
 		paths, keys = append(paths, path), keys[n:]
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
-	require.NoError(r.t, r.db.Ingest(paths))
+	require.NoError(r.t, r.db.Ingest(context.Background(), paths, nil))
 }
 
 // merge merges some neighbours of level 0.
@@ -127,7 +128,7 @@ func TestMergesWithinLevel0KeepTheOrderOfIngestedFiles(t *testing.T) {
 		r.merge()
 		requireGets(t, past, s, r.keys)
 		require.NoError(t, s.Close())
-		require.NoError(t, r.db.Compact(nil, nil))
+		require.NoError(t, r.db.Compact(t.Context(), nil, nil))
 		requireGets(t, r.m, r.db, r.keys)
 		require.NoError(t, r.db.Close())
 	}
@@ -146,12 +147,12 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 				m.set(k, "old")
 				set(t, db, k, "old")
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		write("a", "z")
 		fsys.armed.Store(true)
 		done := make(chan error)
-		go func() { done <- db.Compact(nil, nil) }()
+		go func() { done <- db.Compact(t.Context(), nil, nil) }()
 		<-fsys.held
 		write("a", "b", "y", "z")
 		write("b", "z")
@@ -163,7 +164,7 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 			ingestFile(t, fsys, "first", o, "y="+large),
 			ingestFile(t, fsys, "second", o, "-a", "b=new"),
 		}
-		require.NoError(t, db.Ingest(paths))
+		require.NoError(t, db.Ingest(t.Context(), paths, nil))
 		m.set("y", large)
 		m.delete("a")
 		m.set("b", "new")
@@ -186,14 +187,14 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	db := openDir(t, "db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 100})
 	set(t, db, "a", "1")
 	set(t, db, "z", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.mu.Lock()
 	j := mergeOf(slices.Clone(db.current.Level0()), 0)
 	j.Asked = true
 	c := db.begin(j)
 	running := slices.Clone(db.compactions.Reserved)
 	db.mu.Unlock()
-	require.NoError(t, db.Ingest([]string{ingestFile(t, mem, "file", nil, "a=2")}))
+	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, mem, "file", nil, "a=2")}, nil))
 	require.Equal(t, running, db.compactions.Reserved)
 	require.NoError(t, db.compact(t.Context(), c))
 	db.reschedule(func() { db.end(c) })

@@ -68,7 +68,7 @@ func TestLimitsOfKeysAndValues(t *testing.T) {
 	db, err = Open("db", o)
 	require.NoError(t, err)
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	db, err = Open("db", o)
 	require.NoError(t, err)

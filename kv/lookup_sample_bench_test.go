@@ -21,7 +21,7 @@ func BenchmarkLookupSample(b *testing.B) {
 			require.NoError(b, db.Set(readBenchKey(nil, 2*i), make([]byte, 100), Async))
 		}
 		if where != "memtable" {
-			require.NoError(b, db.Compact(nil, nil))
+			require.NoError(b, db.Compact(b.Context(), nil, nil))
 		}
 		rng := rand.New(rand.NewPCG(1, 1))
 		zipf := rand.NewZipf(rng, 1.1, 1, n-1)

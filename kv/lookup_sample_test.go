@@ -27,7 +27,7 @@ func TestLookupsAreSampled(t *testing.T) {
 	for _, key := range []string{"a", "c", "e", "g"} {
 		require.NoError(t, db.Set([]byte(key), []byte("1"), nil))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	look := func(r Reader, key string) {
 		t.Helper()
 		_, _ = r.Get([]byte(key))
@@ -122,7 +122,7 @@ func TestNoFileHasTheSample(t *testing.T) {
 		_, err := db.Has([]byte("nobody-has-this"))
 		require.NoError(t, err)
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	files := readDir(t, dir)
 	require.NotEmpty(t, files)

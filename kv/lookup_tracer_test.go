@@ -39,7 +39,7 @@ func TestLookupsAreTraced(t *testing.T) {
 	db, err := Open(dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	var out bytes.Buffer
 	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
 	require.NoError(t, err)

@@ -22,9 +22,9 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 		k := fmt.Sprintf("key%02d", i)
 		require.NoError(t, db.Set([]byte(k), []byte(k), nil))
 		want[k] = k
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if i == 7 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		db.waitForBackground()
 		old := db.manifest.Num()
@@ -60,7 +60,7 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 		require.GreaterOrEqual(t, db.seq(), last)
 		for i := range 20 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), NoSync))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		require.Zero(t, db.current.LargestSeq, "an entry kept its number")
 		last = db.seq()

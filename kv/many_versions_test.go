@@ -91,7 +91,7 @@ func TestManyVersionsOfAKey(t *testing.T) {
 			case n < 4:
 				snaps, models = append(snaps, db.NewSnapshot()), append(models, maps.Clone(m))
 			case n < 6:
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		walkBoth(t, db, m)

@@ -146,7 +146,7 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 	}
 	wg.Wait()
 	for i, db := range dbs {
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, checkShare(db, i, keys, keys))
 	}
 	check()
@@ -181,14 +181,14 @@ func TestBudgetCacheTellsStoresApart(t *testing.T) {
 	o := &Options{MemoryBudget: b, BlockSize: 512}
 	first := openDir(t, filepath.Join(dir, "0"), o)
 	require.NoError(t, loadShare(first, 0, 3000))
-	require.NoError(t, first.Compact(nil, nil))
+	require.NoError(t, first.Compact(t.Context(), nil, nil))
 	copied := filepath.Join(dir, "1")
-	require.NoError(t, first.Checkpoint(copied))
+	require.NoError(t, first.Checkpoint(t.Context(), copied))
 	other := openDir(t, copied, o)
 	for i := range 3000 {
 		require.NoError(t, other.Set(shareKey(0, i), shareKey(1, i), Async))
 	}
-	require.NoError(t, other.Compact(nil, nil))
+	require.NoError(t, other.Compact(t.Context(), nil, nil))
 	for i := range 3000 {
 		was, err := first.Get(shareKey(0, i))
 		require.NoError(t, err)
@@ -216,7 +216,7 @@ func TestBudgetCacheGoesToTheStoreThatIsRead(t *testing.T) {
 	for i := range 2 {
 		db := openMem(t, &Options{MemoryBudget: b, BlockSize: 512})
 		require.NoError(t, loadShare(db, i, keys))
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, checkShare(db, i, keys, keys))
 		dbs = append(dbs, db)
 	}
@@ -264,7 +264,7 @@ func TestBudgetOfStoresOfAllKinds(t *testing.T) {
 	for i, db := range writers {
 		require.NoError(t, loadShare(db, i, keys))
 	}
-	require.NoError(t, objects.Flush())
+	require.NoError(t, objects.Flush(t.Context()))
 	follower, err := OpenReadOnly(filepath.Join(dir, "writer"), &Options{MemoryBudget: b})
 	require.NoError(t, err)
 	require.NoError(t, writer.Set(shareKey(0, keys), nil, nil))

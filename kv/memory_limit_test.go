@@ -7,6 +7,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func useWithin(dir string, limit int64, keys int) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(loadKeys(db, keys), db.Compact(nil, nil)); err != nil {
+	if err := errors.Join(loadKeys(db, keys), db.Compact(context.Background(), nil, nil)); err != nil {
 		return err
 	}
 	if err := errors.Join(lookAround(db, keys), db.Close()); err != nil {
@@ -159,7 +160,7 @@ func TestAbandonedStoresLeaveNoMemory(t *testing.T) {
 	for range stores {
 		db := openDir(t, t.TempDir(), &Options{CacheSize: cacheSize})
 		require.NoError(t, db.Set([]byte("key"), []byte("value"), NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		_, err := db.Get([]byte("key"))
 		require.NoError(t, err)
 		require.Positive(t, db.Metrics().CacheBytes)

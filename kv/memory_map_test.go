@@ -63,8 +63,8 @@ func TestMemoryMapUnderCompactions(t *testing.T) {
 		}
 		for round := range 4 {
 			write(round)
-			require.NoError(t, db.Flush())
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Flush(t.Context()))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		stop.Store(true)
 		wg.Wait()

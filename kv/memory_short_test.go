@@ -29,7 +29,7 @@ func shortStore(t *testing.T) (dir string, filters int64) {
 	for i := range 16_000 {
 		fine(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for _, tb := range db.current.Levels[lastLevel].Tables() {
 		filters += int64(tb.FilterBytes)
 	}

@@ -38,7 +38,7 @@ func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 				check()
 			}
 		}
-		require.NoError(t, db.Compact(nil, nil)) // nothing comes and goes any more
+		require.NoError(t, db.Compact(t.Context(), nil, nil)) // nothing comes and goes any more
 		it, err := db.NewIter(nil)
 		require.NoError(t, err)
 		for ok := it.First(); ok; ok = it.Next() {
@@ -59,7 +59,7 @@ func TestFiltersThatWouldTakeTooMuchStayOnDisk(t *testing.T) {
 	for i := range 100_000 {
 		require.NoError(t, db.Set(settledKey(i), nil, Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := range 100_000 {
 		ok, err := db.Has(settledKey(i))
 		require.NoError(t, err)

@@ -34,7 +34,7 @@ func BenchmarkGetBesideMemtable(b *testing.B) {
 		}
 	}
 	load(0, settled)
-	require.NoError(b, db.Compact(nil, nil))
+	require.NoError(b, db.Compact(b.Context(), nil, nil))
 	load(settled, settled+recent)
 
 	for _, c := range []struct {

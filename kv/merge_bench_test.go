@@ -22,7 +22,7 @@ func BenchmarkCounter(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		if err := db.Compact(nil, nil); err != nil {
+		if err := db.Compact(b.Context(), nil, nil); err != nil {
 			b.Fatal(err)
 		}
 		return db
@@ -90,7 +90,7 @@ func BenchmarkGetOperands(b *testing.B) {
 		b.Run(strconv.Itoa(operands), func(b *testing.B) {
 			db := openMem(b, &Options{Merger: Int64Add})
 			set(b, db, "n", string(int64Value(1)))
-			if err := db.Compact(nil, nil); err != nil {
+			if err := db.Compact(b.Context(), nil, nil); err != nil {
 				b.Fatal(err)
 			}
 			for range operands {

@@ -39,13 +39,13 @@ func onEveryStage(tb testing.TB, db *DB, write, check func(stage string)) {
 	tb.Helper()
 	write("memtable")
 	check("memtable")
-	require.NoError(tb, db.Flush())
+	require.NoError(tb, db.Flush(tb.Context()))
 	check("a table")
 	write("over a table")
 	check("over a table")
-	require.NoError(tb, db.Flush())
+	require.NoError(tb, db.Flush(tb.Context()))
 	check("two tables")
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	check("the last level")
 	require.Zero(tb, db.Metrics().Levels[lastLevel].Merges, "values are left, no operands")
 }
@@ -131,7 +131,7 @@ func TestTheMergerStaysTheSame(t *testing.T) {
 			set(t, db, "plain", "1")
 			mergeAll(t, db, "k", "a", "b")
 			if flush {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			require.NoError(t, db.Close())
 
@@ -168,15 +168,15 @@ func TestTheMergerStaysTheSame(t *testing.T) {
 				if !o.ReadOnly {
 					require.ErrorIs(t, db.Merge([]byte("k"), []byte("c"), nil), ErrNoMerger)
 					set(t, db, "plain", "1")
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				}
 				require.NoError(t, db.Close())
 			}
-			require.NoError(t, Verify(dir, io.Discard))
+			require.NoError(t, Verify(t.Context(), dir, io.Discard))
 
 			db = openDir(t, dir, &Options{Merger: mine})
 			requireValue(t, db, "k", "a,b")
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.NoError(t, db.Close())
 			// No operand is left, so any merger will do.
 			db = openDir(t, dir, &Options{Merger: Append(";")})
@@ -226,7 +226,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
 	require.Equal(t, modelMerger.Name(), name)
 
-	require.NoError(t, db.Checkpoint("copy"))
+	require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 	f, name = manifestFeatures(t, fs, "copy")
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
 	require.Equal(t, modelMerger.Name(), name)
@@ -239,7 +239,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	require.Equal(t, modelMerger.Name(), e.Merger)
 
 	clock.advance(1e9)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	db = open()
 	f, name = manifestFeatures(t, fs, "db")
@@ -322,16 +322,16 @@ func TestAMergerThatFails(t *testing.T) {
 		mergeAll(t, db, key, "1", "2", "3")
 	}
 	check("memtable")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check("table")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check("last level")
 	set(t, db, "a", "the store still takes writes")
 	require.NoError(t, db.Delete([]byte("a"), nil))
 	require.NotZero(t, db.Metrics().MergeFailures)
 	require.NotZero(t, db.Metrics().Levels[lastLevel].Merges)
 	broken = false
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, model{"fails": "0,1,2,3", "panics": "1,2,3", "works": "1,2,3"}, db)
 	require.Zero(t, db.Metrics().Levels[lastLevel].Merges)
 }
@@ -356,7 +356,7 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 		require.True(t, it.Last())
 		require.Equal(t, "\x0c", string(it.Value()))
 		require.NoError(t, it.Close())
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 }
 
@@ -386,7 +386,7 @@ func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {
 				require.Zero(t, allocs, key)
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 }
 
@@ -400,7 +400,7 @@ func TestSnapshotsOfACounter(t *testing.T) {
 			snapshots = append(snapshots, db.NewSnapshot())
 		}
 		if i%17 == 0 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	closed := 0
@@ -411,12 +411,12 @@ func TestSnapshotsOfACounter(t *testing.T) {
 		requireValue(t, db, "n", string(int64Value(50)))
 	}
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 	for ; closed < len(snapshots); check() {
 		require.NoError(t, snapshots[closed].Close())
 		closed++
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 }
 
@@ -529,7 +529,7 @@ func TestARangeTombstoneAmongOperands(t *testing.T) {
 	_, err := deleted.Get(key)
 	require.ErrorIs(t, err, ErrNotFound)
 	after := db.NewSnapshot()
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for _, s := range []struct {
 		r    Reader
 		want int64

@@ -85,7 +85,7 @@ func TestBlobMetricsAddUp(t *testing.T) {
 		}
 		if round%4 == 3 {
 			require.NoError(t, db.DeleteRange([]byte("key1"), []byte("key3"), NoSync))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		settleStore(t, db)
 		b := requireBlobMetrics(t, db)

@@ -41,7 +41,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	for i := range 1000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%06d", i), make([]byte, 100), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Zero(t, db.Metrics().Objects.EntriesSinceList)
 	read := func() {
 		for i := range 1000 {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -193,7 +194,8 @@ func (r *modelRun) step() {
 	case n < 13:
 		k, v := r.key(), r.value()
 		if n%3 == 0 {
-			require.NoError(r.t, r.db.SetReader(k, int64(len(v)), bytes.NewReader(v), r.durability()))
+			require.NoError(r.t, r.db.SetReader(context.Background(), k, int64(len(v)), bytes.NewReader(v),
+				r.durability()))
 		} else {
 			require.NoError(r.t, r.db.Set(k, v, r.durability()))
 		}
@@ -252,12 +254,12 @@ func (r *modelRun) step() {
 			r.iters[r.rng.IntN(len(r.iters))].move(r)
 		}
 	case n < 96:
-		require.NoError(r.t, r.db.Flush())
+		require.NoError(r.t, r.db.Flush(context.Background()))
 	case n < 97:
-		require.NoError(r.t, r.db.Sync())
+		require.NoError(r.t, r.db.Sync(context.Background()))
 	case n < 98:
 		lo, hi := r.bound(), r.bound()
-		require.NoError(r.t, r.db.Compact(lo, hi))
+		require.NoError(r.t, r.db.Compact(context.Background(), lo, hi))
 	case n < 99:
 		r.reopen()
 	}
@@ -440,7 +442,7 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 			r.checkAll()
 			r.reopen()
 			r.checkAll()
-			require.NoError(t, r.db.Compact(nil, nil))
+			require.NoError(t, r.db.Compact(t.Context(), nil, nil))
 			r.checkAll()
 		}) {
 			return

@@ -113,8 +113,8 @@ func multiStore(tb testing.TB, dir string, n int, o Options) *DB {
 		key = readBenchKey(key, i)
 		fine(tb, db.Set(key, fmt.Appendf(nil, "value %d", i), Async))
 	}
-	require.NoError(tb, db.Flush())
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Flush(tb.Context()))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	return db
 }
 

@@ -18,14 +18,14 @@ func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	require.NoError(t, err)
 	want := model{}
 	fillBranch(t, db, want, 0, 100, "old")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	before := blobsIn(t, s)
 	require.NotEmpty(t, before)
 	view, err := OpenReadOnly("", &Options{CacheSize: -1, Objects: &Objects{Store: s}})
 	require.NoError(t, err)
 	requireContents(t, want, view)
 	fillBranch(t, db, want, 0, 100, "new")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	flushUntil(t, db, func() bool { return !bucketHas(t, s, before) })
 	want["more"] = ""
 	_, err = view.Get([]byte("00007"))
@@ -59,7 +59,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	}
 	db, want := open(""), model{}
 	fillBranch(t, db, want, 0, 200, "old")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	old, shared := maps.Clone(want), blobsIn(t, s)
 	require.NotEmpty(t, shared)
 	_, err := db.PinCheckpoint(ctx, "c")
@@ -76,7 +76,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	overwrite := func() {
 		for n := range 3 {
 			fillBranch(t, db, want, 0, 200, fmt.Sprint("new ", n))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			db.settle()
 		}
 	}
@@ -92,7 +92,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	// When the clone has tables of its own, its values are still the parent's.
 	child := open("child")
 	require.NoError(t, child.Set([]byte("z"), nil, NoSync))
-	require.NoError(t, child.Compact(nil, nil))
+	require.NoError(t, child.Compact(t.Context(), nil, nil))
 	requireBlobs(t, child)
 	require.NoError(t, child.Close())
 	overwrite()
@@ -106,7 +106,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 		afterCollection(t, s, "child", func(child *DB) {
 			fillBranch(t, child, own, 0, 200, "the clone's")
 			require.NoError(t, child.Set([]byte("more"), nil, NoSync))
-			require.NoError(t, child.Compact(nil, nil))
+			require.NoError(t, child.Compact(t.Context(), nil, nil))
 		})
 	}
 	own["more"] = ""

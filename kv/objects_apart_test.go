@@ -62,10 +62,10 @@ func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model
 		want[k] = apartValue(i)
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 		if i == apartKeys/2 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	return db, want
 }
 
@@ -116,7 +116,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 	}
 	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 2, objstore.PutIfAbsent: 1}, s.requests(func() {
 		require.NoError(t, db.Set([]byte("one more"), make([]byte, 1000), Async))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}), "a flush puts a blob file, a table, and the list of both")
 	require.NoError(t, db.Close())
 }
@@ -169,7 +169,7 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 			return f
 		})
 		require.NoError(t, db.Set([]byte("k"), []byte("value"), Async))
-		require.ErrorIs(t, db.Flush(), errDisk)
+		require.ErrorIs(t, db.Flush(t.Context()), errDisk)
 		mu.Lock()
 		require.NotContains(t, order, "list", "nothing is to be listed")
 		mu.Unlock()
@@ -182,7 +182,7 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		refused, order = false, nil
 		mu.Unlock()
 		require.NoError(t, db.resume(true))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		mu.Lock()
 		require.GreaterOrEqual(t, len(order), 3)
 		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
@@ -279,7 +279,7 @@ func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := apartObjects(t, s, Options{})
 	dir := filepath.Join(t.TempDir(), "checkpoint")
-	require.NoError(t, db.Checkpoint(dir))
+	require.NoError(t, db.Checkpoint(t.Context(), dir))
 	require.NoError(t, db.Close())
 	local := openDir(t, dir, nil)
 	require.Positive(t, requireBlobs(t, local))
@@ -299,7 +299,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 		want[k] = string(randomBytes(rng, size))
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	dir := t.TempDir()
 	reads := func() int64 {
@@ -338,7 +338,7 @@ func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 	for i := range values {
 		put(i)
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := range values {
 		if i%3 > 0 {
 			put(i)
@@ -351,7 +351,7 @@ func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 		}
 		return f
 	})
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.settle()
 	require.GreaterOrEqual(t, db.Metrics().Blobs.Relocated, uint64(values/3*16<<10))
 	require.Positive(t, gets.Load())

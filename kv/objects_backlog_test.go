@@ -120,7 +120,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	pause(true)
 	for i := range 2 {
 		addCounters(t, db, i)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	addCounters(t, db, 2)
 	log, _ := db.measureMemtable()
@@ -129,7 +129,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	db.waitForBackground()
 	require.Equal(t, flushes, db.Metrics().Flushes)
 	pause(false)
-	require.NoError(t, db.CompactContext(context.Background(), nil, nil))
+	require.NoError(t, db.Compact(context.Background(), nil, nil))
 	addCounters(t, db, 3)
 	log, _ = db.measureMemtable()
 	flushes = db.Metrics().Flushes

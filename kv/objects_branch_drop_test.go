@@ -44,7 +44,7 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 				require.NoError(t, branchOf(store, "").DropCheckpoint(ctx, "c"))
 				afterCollection(t, store, "", func(db *DB) {
 					fillBranch(t, db, model{}, 0, 500, "new")
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				})
 				if again {
 					_, err := branchOf(store, "").PinCheckpoint(ctx, "c")
@@ -79,7 +79,7 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
 	fillBranch(t, db, model{}, 0, 500, "old")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, branchOf(s, "").Clone(ctx, "b"))
 	require.NoError(t, db.Close())
 	for n, came := int64(1), true; came; n++ {

@@ -58,9 +58,9 @@ func (r *branchRun) step() {
 		from := r.rng.IntN(500)
 		fillBranch(t, r.db(branch), want, from, from+r.rng.IntN(300), strconv.Itoa(r.rng.Int()))
 	case n < 10:
-		require.NoError(t, r.db(branch).Flush())
+		require.NoError(t, r.db(branch).Flush(context.Background()))
 	case n < 12:
-		require.NoError(t, r.db(branch).Compact(nil, nil))
+		require.NoError(t, r.db(branch).Compact(context.Background(), nil, nil))
 	case n < 13:
 		r.close(branch)
 	case n < 14:
@@ -85,7 +85,7 @@ func (r *branchRun) step() {
 		}
 		state := r.checkpoints[branch][from]
 		if from == "" {
-			require.NoError(t, r.db(branch).Flush())
+			require.NoError(t, r.db(branch).Flush(context.Background()))
 			state = want
 		}
 		require.NoError(t, checkpointOf(o, from).Clone(ctx, name))

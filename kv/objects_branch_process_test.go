@@ -32,7 +32,7 @@ func writeToBranch(dir string) error {
 				return err
 			}
 		}
-		if err := db.Compact(nil, nil); err != nil {
+		if err := db.Compact(context.Background(), nil, nil); err != nil {
 			return err
 		}
 		if _, err := db.PinCheckpoint(context.Background(), fmt.Sprintf("c%d", round)); err != nil {
@@ -51,14 +51,14 @@ func TestABranchAndItsParentAreWrittenByTwoProcesses(t *testing.T) {
 	db := openBranch(t, main)
 	want := model{}
 	fillBranch(t, db, want, 0, 1000, "old")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, main.Clone(ctx, "child"))
 	own := maps.Clone(want)
 	cmd := child(t, "branch", dir, 0)
 	require.NoError(t, cmd.Start())
 	for round := range branchRounds {
 		fillBranch(t, db, want, 0, 1000, fmt.Sprint("parent", round))
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, want, db)
 	}
 	require.NoError(t, cmd.Wait())

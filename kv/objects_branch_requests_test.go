@@ -22,8 +22,8 @@ func TestRequestsOfCheckpointsAndClones(t *testing.T) {
 		db := openBranch(t, main)
 		want := model{}
 		fillBranch(t, db, want, 0, keys, "x")
-		require.NoError(t, db.Compact(nil, nil))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
+		require.NoError(t, db.Flush(t.Context()))
 		requests := func(gets, lists, puts, deletes int64, f func() error) {
 			t.Helper()
 			needed := s.requests(func() { require.NoError(t, f()) })

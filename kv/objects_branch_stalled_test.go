@@ -19,7 +19,7 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 	db := openBranch(t, branchOf(s, ""))
 	old := model{}
 	fillBranch(t, db, old, 0, 500, "old")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Set([]byte("more"), nil, Sync))
 	old["more"] = ""
 	require.NoError(t, db.Close())
@@ -41,7 +41,7 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 				stalled = true
 				afterCollection(t, store, "", func(db *DB) {
 					fillBranch(t, db, want, 0, 500, "new")
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				})
 				afterCollection(t, store, "", func(*DB) {}) // what the one before had no time to delete
 				return f

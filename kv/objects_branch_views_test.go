@@ -25,14 +25,14 @@ func twoBranches(t *testing.T, s objstore.Store) (main, clone *Objects, inMain, 
 	main, clone, inMain = branchOf(s, ""), branchOf(s, "clone"), model{}
 	db := openBranch(t, main)
 	fillBranch(t, db, inMain, 0, 3000, "shared")
-	require.NoError(t, db.Compact(nil, nil)) // otherwise each may compact all of it for itself
+	require.NoError(t, db.Compact(t.Context(), nil, nil)) // otherwise each may compact all of it for itself
 	require.NoError(t, main.Clone(t.Context(), "clone"))
 	inClone = maps.Clone(inMain)
 	fillBranch(t, db, inMain, 1000, 1500, "main")
 	require.NoError(t, db.Close())
 	db = openBranch(t, clone)
 	fillBranch(t, db, inClone, 2000, 3500, "clone")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	fillBranch(t, db, inClone, 0, 10, "log of the clone")
 	require.NoError(t, db.Close())
 	return main, clone, inMain, inClone
@@ -53,7 +53,7 @@ func TestBackupsOfABranch(t *testing.T) {
 		stream, _ := backUp(t, view, BackupMark{})
 		require.NoError(t, view.Close())
 		fsys := vfs.NewMem()
-		require.NoError(t, Restore(bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", &Options{fs: fsys}))
 		requireRestored(t, fsys, "restored", want)
 	}
 	require.Equal(t, before, objects(t, s), "a backup of a view puts nothing there")
@@ -62,18 +62,19 @@ func TestBackupsOfABranch(t *testing.T) {
 	full, mark := backUp(t, db, BackupMark{})
 	old := maps.Clone(want)
 	fillBranch(t, db, want, 500, 600, "later")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	increment, _ := backUp(t, db, mark)
 	require.NoError(t, db.Close())
 	fsys := vfs.NewMem()
 	copied := branchOf(objstore.NewMem(), "")
-	require.NoError(t, Restore(bytes.NewReader(full), "", &Options{Objects: copied}))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "", &Options{Objects: copied}))
 	require.NoError(t, copied.Clone(t.Context(), "b"))
 	for i, stream := range [][]byte{full, increment} {
 		state := []model{old, want}[i]
-		require.NoError(t, Restore(bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", &Options{fs: fsys}))
 		requireRestored(t, fsys, "restored", state)
-		require.NoError(t, Restore(bytes.NewReader(stream), "", &Options{Objects: branchOf(copied.Store, "b")}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "",
+			&Options{Objects: branchOf(copied.Store, "b")}))
 		requireView(t, branchOf(copied.Store, "b"), state)
 	}
 	requireView(t, copied, old)
@@ -149,11 +150,11 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 		fillBranch(t, v, inMain, round*200, round*200+50, "main "+strconv.Itoa(round))
 		switch round % 3 {
 		case 0:
-			require.NoError(t, w.Compact(nil, nil))
-			require.NoError(t, v.Flush())
+			require.NoError(t, w.Compact(t.Context(), nil, nil))
+			require.NoError(t, v.Flush(t.Context()))
 		case 1:
-			require.NoError(t, v.Compact(nil, nil))
-			require.NoError(t, w.Flush())
+			require.NoError(t, v.Compact(t.Context(), nil, nil))
+			require.NoError(t, w.Flush(t.Context()))
 		}
 		require.NoError(t, v.Set([]byte("main"), fmt.Append(nil, round), Sync))
 		inMain["main"] = strconv.Itoa(round)
@@ -229,7 +230,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	db := m.open("a", m.options())
 	want := model{}
 	fillBranch(t, db, want, 0, 100, "flushed")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	inClone := maps.Clone(want)
 	putDurably(t, db, "late", "in the log")
 	want["late"] = "in the log"

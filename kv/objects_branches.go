@@ -154,7 +154,7 @@ func (d *DB) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, er
 		return CheckpointInfo{}, err
 	}
 	if !d.opts.ReadOnly {
-		if err := d.FlushContext(ctx); err != nil {
+		if err := d.Flush(ctx); err != nil {
 			return CheckpointInfo{}, err
 		}
 	}

@@ -95,7 +95,7 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 		require.ErrorIs(t, err, ErrExists)
 	}
 	fillBranch(t, db, want, 0, 3000, "later")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	found, err := db.Checkpoints(ctx)
 	require.NoError(t, err)
 	require.Len(t, found, 3)
@@ -116,19 +116,19 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 	ctx := context.Background()
 	s, main, db, want := filledStore(t, 2000)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	before := tablesOfVersion(t, s, db)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	old := maps.Clone(want)
 	fillBranch(t, db, want, 0, 2000, "new")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Subset(t, tablesOf(t, s), before)
 	require.NoError(t, db.Close())
 	requireBranch(t, main, want) // its collector finds what its predecessor had to leave
 	db = openBranch(t, main)
 	fillBranch(t, db, want, 0, 1, "newest")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	requireBranch(t, checkpointOf(main, "c"), old)
 	require.NoError(t, db.DropCheckpoint(ctx, "c"))
 	require.ErrorIs(t, db.DropCheckpoint(ctx, "c"), ErrNotExist)
@@ -195,7 +195,7 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 		for o, db := range dbs {
 			requireContents(t, models[o], db)
 			fillBranch(t, db, models[o], round*500, round*500+1000, fmt.Sprint(o.Branch, round))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	for o, db := range dbs {
@@ -239,7 +239,7 @@ func TestAClonesFilesStay(t *testing.T) {
 	grandchild := branchOf(s, "grandchild")
 	for range 3 {
 		fillBranch(t, db, want, 0, 2000, "new")
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	requireView(t, child, was)
 	require.ErrorIs(t, main.DropBranch(ctx, "child"), ErrInUse)
@@ -249,9 +249,9 @@ func TestAClonesFilesStay(t *testing.T) {
 	for i, o := range []*Objects{grandchild, child} {
 		db := openBranch(t, o)
 		fillBranch(t, db, was, 0, 2000, "own")
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		fillBranch(t, db, was, 0, 1, "own")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		until(func() bool { return len(checkpointsIn(t, s)) == []int{2, 0}[i] })
 		require.NoError(t, db.Close())
 		requireBranch(t, o, was)

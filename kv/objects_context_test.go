@@ -119,7 +119,7 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 		view := openObjectsReader(t, s)
 		for range 6 {
 			require.NoError(t, db.Set([]byte("b"), nil, Sync))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		s.left.Store(answered)
 		silenced, err := s.untilAsked(view.Refresh)
@@ -157,7 +157,7 @@ func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
 			if there {
 				var db *DB
 				db, want = objectsWith(t, mem, 100)
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 				require.NoError(t, db.Set([]byte("more"), nil, Sync))
 				want["more"] = ""
 				t.Cleanup(func() { _ = db.Close() })

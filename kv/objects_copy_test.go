@@ -34,7 +34,7 @@ func copyObjects(t testing.TB, from objstore.Store) objstore.Store {
 func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 	first := objstore.NewMem()
 	db, before := objectsWith(t, first, 1000)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	common := tablesOf(t, first)
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -53,7 +53,7 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
 				want[i][k] = v
 			}
-			require.NoError(t, db.Compact(nil, nil)) // nothing of what they have in common is left
+			require.NoError(t, db.Compact(t.Context(), nil, nil)) // nothing of what they have in common is left
 			requireContents(t, want[i], db)
 		})
 	}
@@ -95,7 +95,7 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 		for i := range 20 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), randomBytes(rng, 1000), Async))
 			if i%10 == 9 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		require.NoError(t, db.Close())
@@ -113,8 +113,8 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 			require.NoError(t, s.Put(context.Background(), keys[i], bytes.NewReader(b), int64(len(b))))
 		}
 		db = openObjects(t, s, &o)
-		require.ErrorIs(t, db.Checkpoint(filepath.Join(t.TempDir(), "to")), ErrCorruption, what)
-		_, err := db.Backup(io.Discard, BackupMark{})
+		require.ErrorIs(t, db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "to")), ErrCorruption, what)
+		_, err := db.Backup(t.Context(), io.Discard, BackupMark{})
 		require.ErrorIs(t, err, ErrCorruption, what)
 		require.NoError(t, db.Close())
 	}

@@ -48,7 +48,7 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 		w := &objectsWriter{t: t, rng: first.rng, db: db, n: first.n, synced: first.n}
 		for i := 0; i < 12 && err == nil; i++ {
 			if err = w.try(); i == 6 {
-				err = errors.Join(err, db.Flush(), db.Compact(nil, nil))
+				err = errors.Join(err, db.Flush(t.Context()), db.Compact(t.Context(), nil, nil))
 			}
 		}
 		_ = db.Close()

@@ -22,28 +22,28 @@ func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 	for name, do := range map[string]func(t *testing.T, db *DB, want model){
 		"Checkpoint": func(t *testing.T, db *DB, want model) {
 			dir := filepath.Join(t.TempDir(), "checkpoint")
-			require.NoError(t, db.Checkpoint(dir))
+			require.NoError(t, db.Checkpoint(t.Context(), dir))
 			requireWholeCopy(t, dir, want)
 		},
 		"Backup": func(t *testing.T, db *DB, want model) {
 			var stream bytes.Buffer
-			_, err := db.Backup(&stream, BackupMark{})
+			_, err := db.Backup(t.Context(), &stream, BackupMark{})
 			require.NoError(t, err)
 			dir := filepath.Join(t.TempDir(), "restored")
-			require.NoError(t, Restore(&stream, dir, nil))
+			require.NoError(t, Restore(t.Context(), &stream, dir, nil))
 			requireWholeCopy(t, dir, want)
 		},
 		"Ingest": func(t *testing.T, db *DB, want model) {
 			file := filepath.Join(t.TempDir(), "new.sst")
 			writeIngestible(t, vfs.OS, file, "zz")
-			require.NoError(t, db.Ingest([]string{file}))
+			require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 			_, err := db.Get([]byte("zz"))
 			require.NoError(t, err)
 			require.NoError(t, db.DeleteRange([]byte("z"), nil, NoSync))
 			requireContents(t, want, db)
 		},
 		"Compact": func(t *testing.T, db *DB, want model) {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			requireContents(t, want, db)
 		},
 	} {
@@ -64,7 +64,7 @@ func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want model)) bool {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 700)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(s, uint64(nth))
 	db = openObjects(t, faults, &Options{CacheSize: -1, BlockSize: 16 << 10})
@@ -80,7 +80,7 @@ func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want mo
 // requireWholeCopy requires that a store in a directory is undamaged and has everything.
 func requireWholeCopy(t *testing.T, dir string, want model) {
 	t.Helper()
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	db := openDir(t, dir, nil)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())

@@ -43,7 +43,7 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 	require.Error(w.t, err)
 	w.db.settle() // it may have tried to resume
 	require.ErrorIs(w.t, commitKillWrite(w.db, 0, w.n, Sync), ErrFenced)
-	require.ErrorIs(w.t, w.db.Flush(), ErrFenced)
+	require.ErrorIs(w.t, w.db.Flush(context.Background()), ErrFenced)
 	w.db.settle()
 	require.ErrorIs(w.t, w.db.Close(), ErrFenced)
 	after := bucket(w.t, s)
@@ -71,7 +71,7 @@ func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
 		w := takeOver(t, s, seed+50, old.synced, old.n)
 		for range 4 {
 			w.write(10)
-			require.NoError(t, w.db.Compact(nil, nil))
+			require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 		}
 		requireOnlyLiveObjects(t, s, w)
 		if seed%2 == 0 {
@@ -112,7 +112,7 @@ func TestAWriterThatStallsInARequest(t *testing.T) {
 			ended := make(chan error)
 			go func() {
 				err := commitKillWrite(old.db, 0, old.n+1, Sync)
-				ended <- errors.Join(err, old.db.Flush())
+				ended <- errors.Join(err, old.db.Flush(t.Context()))
 			}()
 			<-reached
 			n, w := old.n, old
@@ -180,9 +180,9 @@ func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
 	old.write(10)
 	w := takeOver(t, s, 2, old.synced, old.n)
 	w.write(10)
-	require.NoError(t, w.db.Compact(nil, nil))
+	require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 	requireOnlyLiveObjects(t, s, w)
-	require.Error(t, old.db.Compact(nil, nil))
+	require.Error(t, old.db.Compact(t.Context(), nil, nil))
 	require.ErrorIs(t, commitKillWrite(old.db, 0, old.n, NoSync), ErrFenced)
 	require.ErrorIs(t, old.db.Close(), ErrFenced)
 	require.NoError(t, w.db.Close())

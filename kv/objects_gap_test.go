@@ -29,9 +29,9 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 		}
 		return keys
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.settle() // the list of the ingest needs no entry before it
-	require.NoError(t, db.Ingest([]string{file}))
+	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 	until(func() bool { return len(lists()) <= 1 }) // the collector comes
 	require.NoError(t, db.Set([]byte("later"), []byte("1"), Sync))
 	for range 64 {

@@ -38,7 +38,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
 				want[k] = v
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			require.NoError(t, db.Close())
 			sizes = append(sizes, bytesIn(t, s))
 			time.Sleep(each)
@@ -56,7 +56,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		db := openObjects(t, s, nil)
 		requireContents(t, want, db)
 		require.NoError(t, db.Set([]byte("more"), nil, Sync))
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		synctest.Wait() // files are given up a moment later
 		require.Positive(t, db.Metrics().Objects.GarbageBytes)
 		require.Positive(t, db.Metrics().Objects.GarbageFiles)

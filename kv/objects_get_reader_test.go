@@ -27,7 +27,7 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 		want = append(want, string(randomBytes(rng, n)))
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), []byte(want[i]), Async))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	db = openObjects(t, s, &Options{SeparateFrom: 100, CacheSize: -1})
 	var gets, bytes atomic.Int64
@@ -67,7 +67,7 @@ func TestWhatReadersReadIsCounted(t *testing.T) {
 	require.NoError(t, err)
 	value := randomBytes(rand.New(rand.NewPCG(8, 9)), 1<<20)
 	require.NoError(t, db.Set([]byte("k"), value, NoSync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.settle()
 	was := db.Metrics().Blobs
 	r, err := db.GetReader([]byte("k"))

@@ -269,7 +269,7 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		faults.Inject(noFault)
 		if bound > 0 {
 			until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), ErrFenced) })
-			require.ErrorIs(t, r.first.Sync(), ErrFenced)
+			require.ErrorIs(t, r.first.Sync(t.Context()), ErrFenced)
 			r.requireSilence()
 		}
 		require.Error(t, r.first.Set(linearKey(0), nil, Sync))

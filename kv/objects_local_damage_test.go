@@ -45,7 +45,7 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 	o.MaxMemtables = 8
 	db := m.open("a", o)
 	putDurably(t, db, "flushed", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.settle()
 	db.mu.Lock()
 	db.flushing = true // no flush takes the logs away
@@ -262,7 +262,7 @@ func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 	db := m.open("a", m.options())
 	putDurably(t, db, "k", "v")
 	m.change(filepath.Join("a", homeFile), gone)
-	require.Error(t, db.Flush())
+	require.Error(t, db.Flush(t.Context()))
 	require.ErrorIs(t, db.Set([]byte("k"), nil, Sync), ErrReadOnly)
 	require.Error(t, db.Close())
 	m.refused("a", m.options(), ErrLogElsewhere)
@@ -306,7 +306,7 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 				break
 			}
 			want[k] = k
-			if i == 3 && db.Flush() != nil {
+			if i == 3 && db.Flush(t.Context()) != nil {
 				break
 			}
 		}

@@ -105,7 +105,7 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 	m := on(bucket, disk, nothing)
 	db := m.open("a", m.options())
 	putDurably(t, db, "flushed", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	putDurably(t, db, "logged", "2")
 	crash(t, db)
 	var logs []string // what they hold

@@ -113,7 +113,7 @@ func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 		}
 	}))
 	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, counted.requests(func() {
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}))
 	require.NoError(t, db.Close())
 }
@@ -129,7 +129,7 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 		putDurably(t, db, k, "value")
 		want[k] = "value"
 		if i%2 == 1 { // the newest list of files is an edit
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			putDurably(t, db, k, "value")
 		}
 		for _, o := range []*Options{m.options(), m.remote()} {
@@ -139,7 +139,7 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 		}
 		_, err := Open("", &Options{Objects: &Objects{Store: m.objects}})
 		require.ErrorIs(t, err, ErrLogElsewhere)
-		require.NoError(t, db.Flush(), "the writer was left in peace")
+		require.NoError(t, db.Flush(t.Context()), "the writer was left in peace")
 		putDurably(t, db, k+"+", "more")
 		want[k+"+"] = "more"
 		require.NoError(t, db.Set([]byte("count"), fmt.Append(nil, i), NoSync))
@@ -177,7 +177,7 @@ func TestAbandonLog(t *testing.T) {
 	m := newMachines(t)
 	old := m.open("a", m.options())
 	putDurably(t, old, "flushed", "1")
-	require.NoError(t, old.Flush())
+	require.NoError(t, old.Flush(t.Context()))
 	putDurably(t, old, "logged", "2")
 
 	o := m.abandoning()
@@ -193,7 +193,7 @@ func TestAbandonLog(t *testing.T) {
 	want["b"] = "3"
 
 	putDurably(t, old, "lost", "4") // its own disk has it
-	require.ErrorIs(t, old.Flush(), ErrFenced)
+	require.ErrorIs(t, old.Flush(t.Context()), ErrFenced)
 	require.ErrorIs(t, old.Set([]byte("late"), nil, Sync), ErrFenced)
 	require.ErrorIs(t, old.Close(), ErrFenced)
 	m.refused("a", m.options(), ErrLogElsewhere) // where b has it
@@ -230,7 +230,7 @@ func TestAbandonLog(t *testing.T) {
 func TestALogIsAbandonedForGood(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	crash(t, db)
 	o := m.remote()
 	o.Objects.AbandonLog = true
@@ -274,7 +274,7 @@ func TestTheLogMoves(t *testing.T) {
 				putDurably(t, db, "synced", strconv.Itoa(round))
 				want["synced"] = strconv.Itoa(round)
 			} else {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			if rng.IntN(3) == 0 {
 				require.NoError(t, db.Close())
@@ -298,7 +298,7 @@ func TestALocalLogIsLocked(t *testing.T) {
 		err := m.refused("a", o, ErrLocked)
 		require.ErrorContains(t, err, filepath.Join("a", "LOG-LOCK"))
 	}
-	require.NoError(t, db.Flush(), "nobody has taken over")
+	require.NoError(t, db.Flush(t.Context()), "nobody has taken over")
 	putDurably(t, db, "k", "w")
 
 	type opened struct {
@@ -354,7 +354,7 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 			want[k] = "value"
 		}
 		refresh()
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		want[k] = "value"
 		refresh()
 		switch round {
@@ -378,7 +378,7 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 	woken := make(chan error)
 	go func() { woken <- views[0].WaitForChange(t.Context()) }()
 	putDurably(t, db, "last", "value")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, <-woken)
 	want["last"] = "value"
 	refresh()

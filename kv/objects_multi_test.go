@@ -84,7 +84,7 @@ func (s *farStore) fill(t *testing.T, o *Options, young int) (db *DB, newest map
 		key = readBenchKey(key, i)
 		require.NoError(t, db.Set(key, farValue(i, 0), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	rng := rand.New(rand.NewPCG(7, 8))
 	for file := 1; file <= young; file++ {
 		for range farKeys / 100 {
@@ -93,7 +93,7 @@ func (s *farStore) fill(t *testing.T, o *Options, young int) (db *DB, newest map
 			require.NoError(t, db.Set(key, farValue(i, file), Async))
 			newest[i] = file
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.Equal(t, young, db.Metrics().Levels[0].Runs)
 	return db, newest
@@ -185,7 +185,7 @@ func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 					require.NoError(t, db.Set(key, fmt.Append(nil, file), Async))
 				}
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		for i, key := range keys {
 			gets, trips := s.costs(func() {
@@ -224,7 +224,7 @@ func TestOperandsOfManyKeysAreFetchedSideBySide(t *testing.T) {
 				}
 				require.NoError(t, db.Set(key, make([]byte, 400), Async))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		_, trips := s.costs(func() {
 			got, err := db.MultiGet(keys)
@@ -251,7 +251,7 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 			for _, key := range append([]string{"!", "~"}, strings.Split(keys, "")...) {
 				require.NoError(t, db.Set([]byte(key), []byte(keys), Async))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		runs := db.state.Load().version.Runs
 		var bad string // begins the name of the file that cannot be read

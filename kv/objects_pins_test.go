@@ -39,7 +39,7 @@ func flushUntil(t *testing.T, db *DB, done func() bool) {
 	t.Helper()
 	until(func() bool {
 		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		return done()
 	})
 }
@@ -49,7 +49,7 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, main, db, want := filledStore(t, 1000)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, main.Clone(ctx, "child"))
 	child := branchOf(s, "child")
 	own := maps.Clone(want)
@@ -58,7 +58,7 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 	require.Len(t, pin, 1)
 	overwrite := func() {
 		fillBranch(t, db, want, 0, 1000, "new")
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	compact := func(db *DB) {
 		require.NoError(t, db.Set([]byte("z"), nil, NoSync))
@@ -67,7 +67,7 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
 			}
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	afterCollection(t, s, "child", func(*DB) {})
 	require.Subset(t, checkpointsIn(t, s), pin, "the branch needs it")
@@ -130,7 +130,7 @@ func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
 		require.NoError(t, err)
 		before := tablesOf(t, s)
 		fillBranch(t, db, want, 0, 1000, what)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		want["more"] = ""
 		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
 		flushUntil(t, db, func() bool { return warnings.has("a checkpoint cannot be read") })

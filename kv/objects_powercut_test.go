@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -47,7 +48,7 @@ func (r *cacheRun) write(stride int) {
 			r.want[k] = v
 		}
 		if life < 3 { // then it only reads
-			require.NoError(r.t, db.Compact(nil, nil))
+			require.NoError(r.t, db.Compact(context.Background(), nil, nil))
 		}
 		requireContents(r.t, r.want, db)
 		for k := range r.want { // scans pass the cache by

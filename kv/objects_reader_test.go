@@ -42,9 +42,9 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 		requireContents(t, before, reader)
 		switch round % 4 {
 		case 0:
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		case 1:
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
 		want["round"] = strconv.Itoa(round)

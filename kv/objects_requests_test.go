@@ -45,14 +45,14 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	for i := range keys {
 		require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i*i), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
 		require.NoError(t, db.Set(key(0), nil, Sync))
 	}))
 	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, s.requests(func() {
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}), "a flush of a file")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	files := int64(0)
 	for _, l := range db.Metrics().Levels {
 		files += int64(l.Files)
@@ -105,7 +105,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 func TestRequestsOfWhoDoesNothing(t *testing.T) {
 	s := newCountedStore()
 	db, _ := objectsWith(t, s, 100)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
 		require.NoError(t, db.Close())
 	}), "the end of the log is in the list of files")

@@ -89,7 +89,7 @@ func wideStore(t *testing.T, s *farStore, part int) (db *DB, size int64) {
 	for i := range farKeys {
 		require.NoError(t, db.Set(readBenchKey(nil, i), make([]byte, 200), Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for _, l := range db.Metrics().Levels {
 		size += l.Bytes
 	}

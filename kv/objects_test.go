@@ -52,7 +52,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 		requireContents(t, want, db)
 		require.NoError(t, db.Set([]byte("more"), nil, Sync))
 		want["more"] = ""
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Close())
 	}
 }
@@ -68,7 +68,7 @@ func TestTakeOver(t *testing.T) {
 		db := openObjects(t, s, nil)
 		if before != nil {
 			require.ErrorIs(t, before.Set([]byte("late"), nil, Sync), ErrFenced)
-			require.ErrorIs(t, before.Flush(), ErrFenced)
+			require.ErrorIs(t, before.Flush(t.Context()), ErrFenced)
 			require.ErrorIs(t, before.Close(), ErrFenced)
 		}
 		requireContents(t, want, db)

@@ -23,7 +23,7 @@ func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 		for i := range 1000 {
 			require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i), NoSync))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		db.opts.fs.(*remote.FS).FlushCache()
 		gets := s.requests(func() {
 			for i := range 1000 {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"hash/crc32"
 	"math/rand/v2"
@@ -76,9 +77,9 @@ func (w *objectsWriter) try() error {
 	}
 	switch w.rng.IntN(30) {
 	case 0:
-		return w.db.Flush()
+		return w.db.Flush(context.Background())
 	case 1:
-		return w.db.Compact(nil, nil)
+		return w.db.Compact(context.Background(), nil, nil)
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func (w *objectsWriter) write(n int) {
 	for range n {
 		require.NoError(w.t, w.try())
 	}
-	require.NoError(w.t, w.db.Flush())
+	require.NoError(w.t, w.db.Flush(context.Background()))
 	w.synced = w.n
 }
 

@@ -18,7 +18,7 @@ func TestNewDirectoriesOutliveAPowerCut(t *testing.T) {
 	}
 	db := open(mem, "a/b/store")
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), Sync))
-	require.NoError(t, db.Checkpoint("c/d/copy"))
+	require.NoError(t, db.Checkpoint(t.Context(), "c/d/copy"))
 	disk := mem.CrashClone(vfs.CrashCloneCfg{})
 	require.NoError(t, db.Close())
 	for _, dir := range []string{"a/b/store", "c/d/copy"} {

@@ -35,8 +35,8 @@ func TestAStoreStaysWhereItIsWhenTheProcessGoesElsewhere(t *testing.T) {
 			for i := range 2000 {
 				set(t, db, strconv.Itoa(i), "of the first store, long enough to fill some memtables")
 			}
-			require.NoError(t, db.Flush())
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Flush(t.Context()))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.NoError(t, db.Close())
 			require.True(t, maps.Equal(before, readDir(t, there)), "nothing was written elsewhere")
 			t.Chdir(here)

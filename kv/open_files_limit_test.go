@@ -3,6 +3,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
 		db := openDir(t, dir, nil)
 		require.Zero(t, db.Metrics().QuarantinedTables)
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	}
 }
 
@@ -68,7 +69,8 @@ func useManyFiles(dir string, most int) error {
 				return err
 			}
 		}
-		if err := errors.Join(db.Flush(), db.Compact(nil, nil), readManyFiles(db, round)); err != nil {
+		if err := errors.Join(db.Flush(context.Background()), db.Compact(context.Background(), nil, nil),
+			readManyFiles(db, round)); err != nil {
 			return err
 		}
 	}
@@ -77,10 +79,10 @@ func useManyFiles(dir string, most int) error {
 		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[lastLevel].Files,
 			m.OpenFiles, m.Failures, m.FailedCompactions)
 	}
-	if err := errors.Join(db.Checkpoint(filepath.Join(dir, "copy")), db.Close()); err != nil {
+	if err := errors.Join(db.Checkpoint(context.Background(), filepath.Join(dir, "copy")), db.Close()); err != nil {
 		return err
 	}
-	return Verify(filepath.Join(dir, "copy"), io.Discard)
+	return Verify(context.Background(), filepath.Join(dir, "copy"), io.Discard)
 }
 
 func readManyFiles(db *DB, round int) error {

@@ -3,6 +3,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func TestOpenFilesOfAStoreOfManyTables(t *testing.T) {
 	out, err := child(t, "tables", dir, 0).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, name := range []string{"store", "copy1000", "copy64"} {
-		require.NoError(t, Verify(filepath.Join(dir, name), io.Discard), name)
+		require.NoError(t, Verify(t.Context(), filepath.Join(dir, name), io.Discard), name)
 	}
 }
 
@@ -175,7 +176,8 @@ func (u *manyTablesUse) ingest() error {
 		}
 		paths = append(paths, path)
 	}
-	if err := errors.Join(u.db.Ingest(paths), u.count(), os.RemoveAll(from), u.db.Close(), u.open()); err != nil {
+	if err := errors.Join(u.db.Ingest(context.Background(), paths, nil), u.count(), os.RemoveAll(from),
+		u.db.Close(), u.open()); err != nil {
 		return err
 	}
 	if n := u.db.Metrics().Levels[lastLevel].Files; n != manyTables {
@@ -296,7 +298,7 @@ func (u *manyTablesUse) multiGet() error {
 }
 
 func (u *manyTablesUse) checkpoint() error {
-	return u.db.Checkpoint(filepath.Join(u.dir, fmt.Sprint("copy", u.most)))
+	return u.db.Checkpoint(context.Background(), filepath.Join(u.dir, fmt.Sprint("copy", u.most)))
 }
 
 // exhaust leaves a store that has no table open not one file, and then gives all back: what cannot be
@@ -320,7 +322,7 @@ func (u *manyTablesUse) exhaust() error {
 		return fmt.Errorf("the iterator does not go on: %w", it.Error())
 	}
 	u.db.untilResumed()
-	return errors.Join(it.Close(), u.get(), u.db.Flush())
+	return errors.Join(it.Close(), u.get(), u.db.Flush(context.Background()))
 }
 
 func (u *manyTablesUse) withoutFiles(it *Iterator) (taken []*os.File, err error) {
@@ -335,8 +337,10 @@ func (u *manyTablesUse) withoutFiles(it *Iterator) (taken []*os.File, err error)
 		},
 		func() error { it.SeekGE(tableKey(1000)); return it.Error() },
 		func() error { it.Last(); return it.Error() },
-		func() error { return u.db.Checkpoint(filepath.Join(u.dir, "none")) },
-		func() error { return errors.Join(u.db.Set(tableKey(7), tableValue(7), Sync), u.db.Flush()) },
+		func() error { return u.db.Checkpoint(context.Background(), filepath.Join(u.dir, "none")) },
+		func() error {
+			return errors.Join(u.db.Set(tableKey(7), tableValue(7), Sync), u.db.Flush(context.Background()))
+		},
 	} {
 		u.db.cleaner.Wait() // it has a directory open while it removes what opening left over
 		for {               // what is left, or was closed by what has failed before
@@ -365,7 +369,7 @@ func (u *manyTablesUse) compact() error {
 	if err != nil || !it.First() {
 		return fmt.Errorf("no key, %w", err)
 	}
-	if err := errors.Join(u.db.Compact(nil, nil), u.scan(), u.get()); err != nil {
+	if err := errors.Join(u.db.Compact(context.Background(), nil, nil), u.scan(), u.get()); err != nil {
 		return err
 	}
 	n := 1

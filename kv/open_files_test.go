@@ -23,7 +23,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 			want[k] = fmt.Sprintf("%0200d", i)
 			require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Greater(t, db.Metrics().Levels[lastLevel].Files, 15)
 		for range 2 {
 			requireContents(t, want, db)
@@ -34,7 +34,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 				require.LessOrEqual(t, db.Metrics().OpenFiles, 4)
 			}
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Close())
 		require.Zero(t, db.openFiles.Used())
 	}

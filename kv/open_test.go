@@ -81,7 +81,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, nil)
 	set(t, db, "in a table", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	set(t, db, "in the log", "2")
 	require.NoError(t, db.Close())
 	before := readDir(t, dir)
@@ -97,8 +97,9 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 		require.NoError(t, batch.Set(k, nil))
 		for name, err := range map[string]error{
 			"Set": db.Set(k, k, nil), "Delete": db.Delete(k, Async), "DeleteRange": db.DeleteRange(nil, nil, nil),
-			"Commit": batch.Commit(NoSync), "Flush": db.Flush(), "Compact": db.Compact(nil, nil),
-			"Compact of nothing": db.Compact([]byte("b"), []byte("a")),
+			"Commit": batch.Commit(NoSync), "Flush": db.Flush(t.Context()), "Compact": db.Compact(t.Context(),
+				nil, nil),
+			"Compact of nothing": db.Compact(t.Context(), []byte("b"), []byte("a")),
 		} {
 			require.ErrorIs(t, err, ErrReadOnly, name)
 		}

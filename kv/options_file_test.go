@@ -217,7 +217,7 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 		}
 		db, err := Open("db", o)
 		require.NoError(t, err, op)
-		require.NoError(t, db.Checkpoint("copy"), op)
+		require.NoError(t, db.Checkpoint(t.Context(), "copy"), op)
 		require.NoError(t, db.Close())
 		require.Positive(t, fsys.calls[op])
 		for _, dir := range []string{"db", "copy"} {
@@ -241,7 +241,7 @@ func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		changeAtRandom(t, db, model{}, rand.New(rand.NewPCG(1, 1)), 1)
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 	}
 	require.Equal(t, map[string]int{"open": 5, "create": 1, "write": 1, "sync": 1, "rename": 1}, fsys.calls)
@@ -254,13 +254,13 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	dir := t.TempDir()
 	db := openWriter(t, filepath.Join(dir, "db"), tinyOptions())
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
-	require.NoError(t, db.Checkpoint(filepath.Join(dir, "checkpoint")))
+	require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "checkpoint")))
 	require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, filepath.Join(dir, "checkpoint")))
 	reopen(t, filepath.Join(dir, "checkpoint"), nil)
 
 	stream, _ := backUp(t, db, BackupMark{})
 	restored := filepath.Join(dir, "restored")
-	require.NoError(t, Restore(strings.NewReader(string(stream)), restored, nil))
+	require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)), restored, nil))
 	_, err := manifest.Options(vfs.OS, restored)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
@@ -269,7 +269,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	far, err := Open(filepath.Join(dir, "local"), o)
 	require.NoError(t, err)
 	require.NoError(t, far.Set([]byte("a"), nil, nil))
-	require.NoError(t, far.Checkpoint(filepath.Join(dir, "near")))
+	require.NoError(t, far.Checkpoint(t.Context(), filepath.Join(dir, "near")))
 	require.NoError(t, far.Close())
 	_, err = os.Stat(filepath.Join(dir, "local", manifest.OptionsName))
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -286,7 +286,7 @@ func TestNoFileIsNamedLikeOneOfPebble(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, nil)
 	set(t, db, "k", "1")
-	require.NoError(t, errors.Join(db.Flush(), db.Close()))
+	require.NoError(t, errors.Join(db.Flush(t.Context()), db.Close()))
 	require.FileExists(t, filepath.Join(dir, "SIFTKV-OPTIONS"))
 	for _, pattern := range []string{"OPTIONS*", "marker.*", "IDENTITY", "*.log", "*.ldb"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern))

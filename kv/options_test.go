@@ -56,7 +56,8 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		_, err = mem.List("db")
 		require.Error(t, err, "nothing was made")
 	}
-	require.NoError(t, openMem(t, &Options{CacheSize: -1, Compression: sstable.Zstd, MemoryLimit: 4 << 20}).Flush())
+	require.NoError(t, openMem(t, &Options{CacheSize: -1, Compression: sstable.Zstd,
+		MemoryLimit: 4 << 20}).Flush(t.Context()))
 }
 
 // The largest blocks that Open accepts for a cache are kept by it.
@@ -75,7 +76,7 @@ func TestBlocksThatAreAcceptedAreCached(t *testing.T) {
 		for i := range 6 {
 			require.NoError(t, db.Set(settledKey(i), entry, Async))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		for range 5 {
 			_, err := db.Get(settledKey(0))
 			require.NoError(t, err)

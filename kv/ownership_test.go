@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -47,7 +48,7 @@ func readErrors(db *DB) map[string]error {
 	_, errs["ExplainScan"] = db.ExplainScan(nil)
 	errs["View"] = db.View(func(*Tx) error { return nil })
 	errs["Update"] = db.Update(func(*Tx) error { return nil })
-	errs["Sync"] = db.Sync()
+	errs["Sync"] = db.Sync(context.Background())
 	return errs
 }
 

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -151,11 +152,11 @@ func (r *pebbleRun) step() {
 			r.move(i)
 		}
 	case n < 95:
-		require.NoError(r.t, r.ours.Flush())
+		require.NoError(r.t, r.ours.Flush(context.Background()))
 		require.NoError(r.t, r.peer.Flush())
 	case n < 97:
 		lo, hi := r.span()
-		require.NoError(r.t, r.ours.Compact(lo, hi))
+		require.NoError(r.t, r.ours.Compact(context.Background(), lo, hi))
 		if !bytes.Equal(lo, hi) { // Pebble refuses an empty span
 			require.NoError(r.t, r.peer.Compact(r.t.Context(), lo, hi, false))
 		}

@@ -54,7 +54,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 			o := &Options{fs: fsys, Compaction: kind, MemtableSize: 64 << 20}
 			db := openDir(t, "db", o)
 			setEach(t, db, 0, 3*n, []byte("value"))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			if reopen {
 				db.mu.Lock()
 				db.compactions.paused = true
@@ -62,7 +62,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 			}
 			db.early.tombstones.Store(math.MaxInt64) // all are in one file
 			deleteKeys(t, db, n, 2*n)
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			if reopen { // what the manifest says is enough
 				require.Greater(t, stepsToFirst(t, db, tombKey(n)), n)
 				require.NoError(t, db.Close())
@@ -87,13 +87,13 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 		for _, most := range []int{9, 11} {
 			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20})
 			setEach(t, db, 0, most*n-n, []byte("value"))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			written := db.Metrics().CompactionWrittenBytes
 			db.early.tombstones.Store(math.MaxInt64) // all are in one file
 			deleteKeys(t, db, n, 2*n)
 			require.NoError(t, db.Delete(tombKey(0), Async)) // the file spans all keys
 			require.NoError(t, db.Delete(tombKey(most*n), Async))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.waitForBackground()
 			require.Equal(t, most < 10, db.Metrics().CompactionWrittenBytes > written, "%v, %d", kind, most)
 			require.Equal(t, most > 10, db.Metrics().Levels[0].Files == 1, "%v, %d", kind, most)
@@ -111,11 +111,11 @@ func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
 		for _, held := range []bool{false, true} {
 			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20, TargetFileSize: 64 << 20})
 			setEach(t, db, 0, 4*n, []byte("value"))
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			s := db.NewSnapshot()
 			deleteKeys(t, db, n, 2*n)
 			setEach(t, db, 2*n, 4*n, []byte("newer")) // beside them in the file, more than half of it
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Files)
 			require.GreaterOrEqual(t, stepsToFirst(t, db, tombKey(n)), n)
 			if held {
@@ -155,7 +155,7 @@ func TestAQueueStaysBounded(t *testing.T) {
 			BaseLevelSize: 2 * memtable, Compression: sstable.NoCompression, MaxConcurrentCompactions: 1})
 		value := make([]byte, 20)
 		setEach(t, db, 0, length, value)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		loaded := totalWritten(db)
 		user, worst, sum, scans := 0, 0, 0, 0
 		for front := 0; front < min(scale.Count(2, 4), 4)*length; front += batch {
@@ -204,7 +204,7 @@ func benchDeletedScan(b *testing.B) {
 			setEach(b, db, 0, deleted, make([]byte, 20))
 		}
 		setEach(b, db, deleted, 2*deleted, make([]byte, 20))
-		require.NoError(b, db.Compact(nil, nil))
+		require.NoError(b, db.Compact(b.Context(), nil, nil))
 		pause := func(paused bool) {
 			db.mu.Lock()
 			db.compactions.paused = paused
@@ -225,7 +225,7 @@ func benchDeletedScan(b *testing.B) {
 			}
 		}
 		b.Run("memtable-over-"+over, scan)
-		require.NoError(b, db.Flush())
+		require.NoError(b, db.Flush(b.Context()))
 		b.Run("flushed-over-"+over, scan)
 		pause(false)
 		db.scheduleCompactions()

@@ -27,7 +27,7 @@ func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
 			fill("old")
 			s := db.NewSnapshot()
 			fill("new")
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			db.waitForBackground()
 			require.EqualValues(t, 4000, db.Metrics().Levels[lastLevel].Entries)
 			compactions := db.Metrics().Compactions
@@ -41,12 +41,12 @@ func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
 			}
 			require.NoError(t, s.Close())
 			if asked {
-				require.NoError(t, db.Compact(nil, nil))
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
 			}
 			db.waitForBackground()
 			require.EqualValues(t, 2000, db.Metrics().Levels[lastLevel].Entries, "%v, asked for: %v", kind, asked)
 			compactions = db.Metrics().Compactions
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.Equal(t, compactions, db.Metrics().Compactions, "nothing is left to do")
 			require.NoError(t, db.Close())
 		}
@@ -63,7 +63,7 @@ func TestOperandsOverAValueAreNoWaste(t *testing.T) {
 		require.NoError(t, db.SetTTL([]byte(k), []byte("a"), time.Second, nil))
 		mergeAll(t, db, k, "b", "c")
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.waitForBackground()
 	compactions := db.Metrics().Compactions
 	db.scheduleCompactions()
@@ -85,7 +85,7 @@ func TestTombstonesUnderOperandsAreNoWaste(t *testing.T) {
 		}
 		require.NoError(t, db.Close())
 		db = openDir(t, "db", &Options{fs: disk, Compaction: kind})
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.mu.Lock()
 		for n := 0; db.compactions.running > 0 && n < 20; n++ {
 			db.progress.Wait()
@@ -114,9 +114,9 @@ func TestAnIdleStoreDropsWhatHasExpired(t *testing.T) {
 				}
 				require.NoError(t, db.SetTTL([]byte("long"), []byte("v"), 90*365*24*time.Hour, Async))
 				if level == 0 {
-					require.NoError(t, db.Flush())
+					require.NoError(t, db.Flush(t.Context()))
 				} else {
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				}
 				synctest.Wait()
 				require.EqualValues(t, 1001, db.Metrics().Levels[level].Entries)
@@ -153,7 +153,7 @@ func TestAnIdleStoreDropsWhatHasExpiredInARun(t *testing.T) {
 				expiring++
 				require.NoError(t, db.SetTTL(k, value, ttl, Async))
 			}
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			synctest.Wait()
 			files := db.Metrics().Levels[lastLevel].Files
 			time.Sleep(3 * time.Minute)
@@ -175,7 +175,7 @@ func TestTombstonesInLevel0WaitForItsThreshold(t *testing.T) {
 				require.NoError(t, db.Delete([]byte(strconv.Itoa(i)), nil))
 			}
 			require.NoError(t, db.SetTTL([]byte("a"), []byte("v"), time.Hour, nil))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			db.waitForBackground()
 		}
 		require.Equal(t, 3, db.Metrics().Levels[0].Files, "%v", kind)
@@ -190,7 +190,7 @@ func TestFewValuesThatExpiredGo(t *testing.T) {
 		require.NoError(t, db.SetTTL([]byte(strconv.Itoa(i)), []byte("v"), time.Second, nil))
 	}
 	require.NoError(t, db.SetTTL([]byte("a"), []byte("v"), time.Hour, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	clock.advance(time.Minute)
 	db.scheduleCompactions()
 	db.waitForBackground()
@@ -206,14 +206,14 @@ func TestAFewExpiredValuesAreNotWorthRewritingTheStore(t *testing.T) {
 		for i := range 5000 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), nil, Async))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		size := db.Metrics().Levels[lastLevel].Bytes
 		written := db.Metrics().CompactionWrittenBytes
 		for range 5 {
 			for i := range 10 {
 				require.NoError(t, db.SetTTL(fmt.Appendf(nil, "%04d", i*500), nil, time.Second, Async))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			clock.advance(time.Minute)
 			db.scheduleCompactions()
 			db.waitForBackground()

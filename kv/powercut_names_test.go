@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -117,12 +118,12 @@ func (r *nameRun) run(stride int) {
 		r.write(func(key string) error {
 			name := "in" + key
 			ingestFile(r.t, r.fs, name, nil, fmt.Sprintf("%s=%s", key, randomValue(key)))
-			return r.db.Ingest([]string{name})
+			return r.db.Ingest(context.Background(), []string{name}, nil)
 		})
-		_ = r.db.Compact(nil, nil)
+		_ = r.db.Compact(context.Background(), nil, nil)
 		r.db.untilResumed()
 		name := "copies/" + strconv.Itoa(int(r.begun.Load()))
-		if err := r.db.Checkpoint(name); err == nil {
+		if err := r.db.Checkpoint(context.Background(), name); err == nil {
 			r.checkCopy(mem, name)
 		}
 		r.db.untilResumed()

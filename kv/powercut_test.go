@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -250,10 +251,10 @@ func (r *cutRun) durable() { r.synced.Store(int64(len(r.states) - 1)) }
 func (r *cutRun) step() {
 	switch n := r.rng.IntN(100); {
 	case n < 3:
-		require.NoError(r.t, r.db.Flush())
+		require.NoError(r.t, r.db.Flush(context.Background()))
 		r.durable()
 	case n < 4:
-		require.NoError(r.t, r.db.Compact(nil, nil))
+		require.NoError(r.t, r.db.Compact(context.Background(), nil, nil))
 		r.durable()
 	case n < 6:
 		require.NoError(r.t, r.db.Close())
@@ -262,11 +263,11 @@ func (r *cutRun) step() {
 	case n < 8:
 		name := fmt.Sprintf("copy%d", len(r.copies))
 		r.copies = append(r.copies, len(r.states)-1)
-		require.NoError(r.t, r.db.Checkpoint(name))
+		require.NoError(r.t, r.db.Checkpoint(context.Background(), name))
 		r.durable()
 		r.copied.Add(1)
 	case n < 11:
-		require.NoError(r.t, r.db.Sync())
+		require.NoError(r.t, r.db.Sync(context.Background()))
 		r.durable()
 	case n < 20:
 		require.NoError(r.t, r.stream())
@@ -321,7 +322,8 @@ func (r *cutRun) stream() error {
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
 	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
-	err := r.db.SetReader([]byte("count"), int64(len(m["count"])), strings.NewReader(m["count"]), o)
+	err := r.db.SetReader(context.Background(), []byte("count"), int64(len(m["count"])),
+		strings.NewReader(m["count"]), o)
 	if err == nil && o == Sync {
 		r.durable()
 	}

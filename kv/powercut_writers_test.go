@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 		w.visible.Store(i)
 	}
 	if visible := w.visible.Load(); err == nil && rng.IntN(8) == 0 {
-		if err = c.db.Sync(); err == nil {
+		if err = c.db.Sync(context.Background()); err == nil {
 			w.durable.Store(visible)
 		}
 	}

@@ -22,8 +22,8 @@ func TestAScanOfAPrefixAsksNoFileBehindItsBounds(t *testing.T) {
 		for i := range 4000 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%04d-", 2*i), randomBytes(rng, 200), NoSync))
 		}
-		if require.NoError(t, db.Flush()); level > 0 {
-			require.NoError(t, db.Compact(nil, nil))
+		if require.NoError(t, db.Flush(t.Context())); level > 0 {
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		m := db.Metrics().Levels[level]
 		require.Greater(t, m.Files, 12)

@@ -47,10 +47,10 @@ func TestScansWithinAPrefixPassOverFiles(t *testing.T) {
 						require.NoError(t, db.Set(fmt.Appendf(nil, "user%04d/%d", 2*u, item), nil, Async))
 					}
 				}
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			if compact {
-				require.NoError(t, db.Compact(nil, nil))
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
 			}
 			for u := range users {
 				lo := fmt.Sprintf("user%04d/", 2*u)
@@ -111,7 +111,7 @@ func TestAnotherExtractorCostsReadsNotAnswers(t *testing.T) {
 				require.NoError(t, err)
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.Equal(t, want, scan(t, db, "user/a/", "user/a/\xff"))
 		require.Contains(t, want, "user/a/"+step.prefix)
 		ok, err := db.Has([]byte("u"))

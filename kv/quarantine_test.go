@@ -49,9 +49,9 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		for i := range 40 {
 			write(db, fmt.Sprintf("%03d", i))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if level == lastLevel {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 		require.NoError(t, db.Close())
 		table := only(t, dir, manifest.FileTable)
@@ -77,7 +77,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 				require.NoError(t, db.DeleteRange([]byte("150"), []byte("160"), NoSync))
 				want.deleteRange([]byte("150"), []byte("160"))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		db.waitForBackground()
 		mu.Lock()
@@ -90,10 +90,10 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		require.NotZero(t, m.FailedCompactions)
 		require.Less(t, m.Levels[0].Files, 20, "level 0 is kept small")
 		requireAllButDamaged(t, db, want, table)
-		require.ErrorIs(t, db.Compact(nil, nil), ErrCorruption, "who asks for it is told")
+		require.ErrorIs(t, db.Compact(t.Context(), nil, nil), ErrCorruption, "who asks for it is told")
 		require.Empty(t, db.Metrics().Failure)
 		require.NoError(t, db.Close())
-		require.ErrorIs(t, Verify(dir, io.Discard), ErrCorruption)
+		require.ErrorIs(t, Verify(t.Context(), dir, io.Discard), ErrCorruption)
 
 		o = quarantineOptions()
 		o.MaxConcurrentCompactions = 1
@@ -129,11 +129,11 @@ func TestDamagedRangeTombstonesConcernTheirFileAlone(t *testing.T) {
 	db := openDir(t, dir, nil)
 	set(t, db, "a", "1")
 	set(t, db, "m", "2")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.settle() // for the input of the compaction
 	below := only(t, dir, manifest.FileTable)
 	require.NoError(t, db.DeleteRange([]byte("k"), []byte("p"), NoSync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 				want[k] = k
 				set(t, db, k, k)
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		fill(db, 0)
 		require.NoError(t, db.Close())
@@ -216,7 +216,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	set(t, db, "a", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	f.set(func(c ioCall) (int, error) {
 		if c.op == "open" {
 			return 0, errDisk
@@ -224,7 +224,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 		return 0, nil
 	})
 	set(t, db, "a", "2")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	m := <-told
 	require.Equal(t, 1, m.RunningCompactions)
 	require.EqualValues(t, maxReadFailures, m.FailedCompactions)
@@ -247,7 +247,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	}
 	put("bottom", "0")
 	put("gone", "0")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.mu.Lock()
 	db.current.Level0()[0].Quarantined = true
 	db.mu.Unlock()
@@ -267,7 +267,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 			require.NoError(t, db.DeleteRange([]byte("1"), []byte("2"), NoSync))
 			want.deleteRange([]byte("1"), []byte("2"))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		if i%9 == 0 {
 			pasts = append(pasts, past{db.NewSnapshot(), maps.Clone(want)})
 		}
@@ -297,7 +297,7 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 		for i := range 6 {
 			want[strconv.Itoa(i)] = string(make([]byte, size))
 			set(t, db, strconv.Itoa(i), want[strconv.Itoa(i)])
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			size /= growth
 		}
 		db.mu.Lock()
@@ -330,11 +330,11 @@ func testLevel0IsStuck(t *testing.T, below bool) {
 	require.NoError(t, err)
 	if below {
 		set(t, db, "a", "below")
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	for i := range 8 {
 		set(t, db, "a", strconv.Itoa(i)) // files that shared no keys could go down
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	db.mu.Lock()
 	var damaged []string
@@ -372,7 +372,7 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		set(t, db, "a", "1")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 		compacted := make(chan struct{}, 10)
 		o.backoff, o.L0CompactionThreshold = quickBackoff, 2
@@ -389,7 +389,7 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 			return 0, nil
 		})
 		set(t, db, "a", "2")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		<-compacted
 		require.Zero(t, db.Metrics().QuarantinedTables, cause)
 		requireContents(t, model{"a": "2"}, db)

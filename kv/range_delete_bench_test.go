@@ -46,15 +46,15 @@ func openManyTombstones(tb testing.TB, n int) (*DB, *Snapshot) {
 	db := openDir(tb, tb.TempDir(), &Options{TargetFileSize: 1 << 20, MemtableSize: 256 << 20,
 		L0CompactionThreshold: 900, L0SlowdownThreshold: 950})
 	setEach(tb, db, 0, 2*n, make([]byte, 20))
-	require.NoError(tb, db.Flush())
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Flush(tb.Context()))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	snapshot := db.NewSnapshot()
 	deleteEach(tb, db, 0, n, 2)
-	require.NoError(tb, db.Flush())
-	require.NoError(tb, db.Compact(nil, nil))
+	require.NoError(tb, db.Flush(tb.Context()))
+	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	for part := range 4 {
 		deleteEach(tb, db, n+part*n/4, n+(part+1)*n/4, 2)
-		require.NoError(tb, db.Flush())
+		require.NoError(tb, db.Flush(tb.Context()))
 	}
 	return db, snapshot
 }
@@ -125,7 +125,7 @@ func benchFirstGet(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		require.NoError(b, db.Set([]byte("other"), nil, Async))
-		require.NoError(b, db.Flush())
+		require.NoError(b, db.Flush(b.Context()))
 		took = append(took, timeGet(b, db))
 	}
 	reportFirst(b, took)
@@ -139,10 +139,10 @@ func benchFirstGetOfTheirs(b *testing.B) {
 		db, err := Open("", &Options{InMemory: true, MemtableSize: 256 << 20})
 		require.NoError(b, err)
 		setEach(b, db, 0, manyTombstones, nil)
-		require.NoError(b, db.Flush())
+		require.NoError(b, db.Flush(b.Context()))
 		snapshot := db.NewSnapshot()
 		deleteEach(b, db, 0, manyTombstones, 1)
-		require.NoError(b, db.Flush())
+		require.NoError(b, db.Flush(b.Context()))
 		took = append(took, timeGet(b, db))
 		require.NoError(b, snapshot.Close())
 		require.NoError(b, db.Close())

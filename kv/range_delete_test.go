@@ -30,9 +30,9 @@ func TestDeleteRangeOfOneKeyEach(t *testing.T) {
 	require.Zero(t, m.Flushes)
 	require.Zero(t, m.Stalls)
 	require.Zero(t, m.Slowdowns)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Empty(t, contents(t, db, nil))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Empty(t, contents(t, db, nil))
 	require.Zero(t, db.Metrics().Levels[lastLevel].Files)
 }
@@ -46,7 +46,7 @@ func TestDeleteRangeFillsMemory(t *testing.T) {
 		require.NoError(t, db.DeleteRange(tombKey(2*i), tombKey(2*i+1), Async))
 		require.LessOrEqual(t, db.Metrics().MemtableBytes, int64(4<<20))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.Greater(t, db.Metrics().Flushes, uint64(1))
 }
 
@@ -90,7 +90,7 @@ func TestDeleteRangeManyThenReadAfterFlush(t *testing.T) {
 			require.NoError(t, db.DeleteRange(tombKey(2*n), tombKey(2*n+1), Async))
 		}
 		require.NoError(t, db.Set([]byte("other"), nil, Async))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		const bound = 512 << 10 // 400 lookups, with their values and what require makes
 		require.Less(t, allocated(func() { get(db); get(snapshot) }), uint64(bound))
 		require.Less(t, allocated(func() {
@@ -128,12 +128,12 @@ func TestNestedRangeDeletesStaySmall(t *testing.T) {
 	ok, err := db.Has(fmt.Appendf(nil, "k%05d", n-1))
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.waitForBackground()
 	var fragments uint64
 	db.current.All(func(_ int, tb *version.Table) { fragments += tb.RangeDeletes })
 	require.Less(t, fragments, uint64(3*n))
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
 }
 
@@ -163,15 +163,15 @@ func TestDeleteRangeBounds(t *testing.T) {
 				set(t, db, k, v)
 			}
 			if where >= 1 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			snapshot := db.NewSnapshot()
 			require.NoError(t, db.DeleteRange(c.lo, c.hi, nil))
 			if where >= 2 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 			if where >= 3 {
-				require.NoError(t, db.Compact(nil, nil))
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
 			}
 			requireContents(t, want, db)
 			requireContents(t, all, snapshot)

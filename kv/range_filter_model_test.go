@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -70,10 +71,10 @@ func (r *rangeRun) write() {
 	}
 	switch r.rng.IntN(6) {
 	case 0:
-		require.NoError(r.t, r.db.Compact(nil, nil))
+		require.NoError(r.t, r.db.Compact(context.Background(), nil, nil))
 	case 1:
 	default:
-		require.NoError(r.t, r.db.Flush())
+		require.NoError(r.t, r.db.Flush(context.Background()))
 	}
 }
 

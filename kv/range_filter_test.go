@@ -36,7 +36,7 @@ func youngFiles(tb testing.TB, o *Options, n, keys int) (*DB, [][]string) {
 			require.NoError(tb, db.Set(k, k, NoSync))
 			files[f] = append(files[f], string(k))
 		}
-		require.NoError(tb, db.Flush())
+		require.NoError(tb, db.Flush(tb.Context()))
 		slices.Sort(files[f])
 	}
 	return db, files
@@ -166,7 +166,7 @@ func TestRangeFiltersAreForYoungLevels(t *testing.T) {
 			for i := range 100 {
 				set(t, db, fmt.Sprintf("k%03d", i), "v")
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		have := func() (levels []int) {
 			s := db.acquire(0)
@@ -184,7 +184,7 @@ func TestRangeFiltersAreForYoungLevels(t *testing.T) {
 		}
 		fill()
 		require.Equal(t, []int{0}, have())
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		fill()
 		want := []int{0}
 		if all {
@@ -193,11 +193,11 @@ func TestRangeFiltersAreForYoungLevels(t *testing.T) {
 		require.Equal(t, want, have())
 		require.Positive(t, db.Metrics().Levels[0].RangeFilterBytes)
 		require.Equal(t, all, db.Metrics().Levels[lastLevel].RangeFilterBytes > 0)
-		require.NoError(t, db.Compact(nil, nil))
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		compactions := db.Metrics().Compactions
 		db.opts.RangeFilterLastLevel = !all
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, compactions+1, db.Metrics().Compactions, "the files have other filters than new ones")
 		require.Equal(t, all, len(have()) == 0)
 	}
@@ -212,18 +212,18 @@ func TestRangeFiltersStayWithTheirFiles(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"),
 		&sstable.WriterOptions{RangeFilter: exactranges.Policy{}}, "a=1", "m=2", "z=3")
-	require.NoError(t, db.Ingest([]string{file}))
+	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 	denied := func(db *DB) uint64 {
 		_, c := scanned(t, db, []byte("b"), []byte("c"), false)
 		return c.DeniedByRange
 	}
 	require.EqualValues(t, 1, denied(db))
 	var backup bytes.Buffer
-	_, err := db.Backup(&backup, BackupMark{})
+	_, err := db.Backup(t.Context(), &backup, BackupMark{})
 	require.NoError(t, err)
 	copied, restored := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, db.Checkpoint(copied))
-	require.NoError(t, Restore(&backup, restored, nil))
+	require.NoError(t, db.Checkpoint(t.Context(), copied))
+	require.NoError(t, Restore(t.Context(), &backup, restored, nil))
 	for _, dir := range []string{copied, restored} {
 		other := openDir(t, dir, o)
 		require.EqualValues(t, 1, denied(other), dir)
@@ -240,7 +240,7 @@ func TestUnusableRangeFiltersCostReads(t *testing.T) {
 		for _, k := range []string{"a", "m", "z"} {
 			set(t, db, k, "v")
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 		if policy != nil {
 			for name, data := range readDir(t, dir) {
@@ -319,10 +319,10 @@ func TestExplainScanTellsEveryStep(t *testing.T) {
 		for _, k := range keys {
 			set(t, db, k, "v")
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	fill("aa1", "bb5", "cc9")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	fill("aa1", "bb1", "bb9", "zz1") // nothing between
 	fill("aa1", "zz1")               // nothing with the prefix
 	fill("bb4", "bb5")

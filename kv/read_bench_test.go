@@ -38,8 +38,8 @@ func readBenchStore(b *testing.B, o Options) *DB {
 			batch.Reset()
 		}
 	}
-	require.NoError(b, db.Flush())
-	require.NoError(b, db.Compact(nil, nil))
+	require.NoError(b, db.Flush(b.Context()))
+	require.NoError(b, db.Compact(b.Context(), nil, nil))
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return db
 }

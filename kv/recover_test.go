@@ -63,7 +63,7 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%02d", i), make([]byte, 100+round), Sync))
 		}
 		if round == 0 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	require.NoError(t, db.Close()) // which flushes nothing

@@ -38,13 +38,10 @@ import (
 // the whole stream; the files that it had put there are deleted by the next writer, after
 // Objects.Grace. A store that is there and is not the backup before is refused with
 // ErrBackupMismatch, and its writer is not fenced.
-func Restore(r io.Reader, dir string, o *Options) error {
-	return RestoreContext(context.Background(), r, dir, o)
-}
-
-// RestoreContext is Restore that ends when ctx does. The error then is a *RestoreError
-// that matches ctx.Err(). A read from r that has begun is waited for.
-func RestoreContext(ctx context.Context, r io.Reader, dir string, o *Options) error {
+//
+// When ctx ends, Restore waits for a read from r that has begun, and returns a *RestoreError that
+// matches ctx.Err().
+func Restore(ctx context.Context, r io.Reader, dir string, o *Options) error {
 	if r == nil {
 		return errNilReader
 	}

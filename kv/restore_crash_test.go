@@ -22,7 +22,7 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 3)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	second, _ := backUp(t, db, mark)
 	cuts, unfinished := 0, 0
 	for round := range scale.Count(1, 5) {
@@ -33,9 +33,9 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 			disks = append(disks, crashClone(mem, rng))
 			return nil
 		})}
-		require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 		ofFull := len(disks)
-		require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(second), "dir", o))
 		for i, disk := range disks {
 			cuts++
 			o := &Options{fs: newCrashFS(disk, nothing)}
@@ -61,7 +61,8 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 			default:
 				require.ErrorIs(t, err, ErrNotExist, "cut %d of %d", i, len(disks))
 			}
-			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "cut %d of %d, the full backup has %d", i,
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", o),
+				"cut %d of %d, the full backup has %d", i,
 				len(disks), ofFull)
 			requireRestored(t, o.fs, "dir", want)
 		}
@@ -90,7 +91,7 @@ func testRestoreWhenTheDiskFails(t *testing.T, from int) {
 			return nil
 		})}
 		for _, stream := range [][]byte{full, second} {
-			err := Restore(bytes.NewReader(stream), "dir", o)
+			err := Restore(t.Context(), bytes.NewReader(stream), "dir", o)
 			if err == nil {
 				continue
 			}
@@ -99,7 +100,7 @@ func testRestoreWhenTheDiskFails(t *testing.T, from int) {
 			if unfinished, ok := errors.AsType[*RestoreError](err); ok {
 				stream = stream[unfinished.Offset:]
 			}
-			require.NoError(t, Restore(bytes.NewReader(stream), "dir", o), "call %d", failAt)
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", o), "call %d", failAt)
 		}
 		requireRestored(t, newCrashFS(mem, nothing), "dir", m1)
 		if calls < failAt {

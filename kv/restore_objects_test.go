@@ -21,7 +21,8 @@ import (
 
 // restoreTo restores a stream into an object store that never waits between tries.
 func restoreTo(s objstore.Store, stream []byte) error {
-	return Restore(bytes.NewReader(stream), "", &Options{Objects: &Objects{Store: s, Patience: time.Nanosecond}})
+	return Restore(context.Background(), bytes.NewReader(stream), "",
+		&Options{Objects: &Objects{Store: s, Patience: time.Nanosecond}})
 }
 
 // requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
@@ -46,7 +47,7 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
-	require.NoError(t, db.Flush()) // with a list of files, collecting begins
+	require.NoError(t, db.Flush(t.Context())) // with a list of files, collecting begins
 	until(func() bool {
 		live := db.current.BlobTotals().Files
 		db.current.All(func(int, *version.Table) { live++ })
@@ -69,7 +70,7 @@ func backupChain(t *testing.T, from int) (streams [3][]byte, models [3]model) {
 		streams[i], mark = backUp(t, db, mark)
 		models[i] = m
 		m = addTables(t, db, m, fmt.Sprint("more", i), 2)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	return streams, models
 }
@@ -242,7 +243,7 @@ func testRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T, from int) {
 		cancel()
 		return 0, context.Cause(ctx)
 	}))
-	err := RestoreContext(ctx, half, "", &Options{Objects: &Objects{Store: s}})
+	err := Restore(ctx, half, "", &Options{Objects: &Objects{Store: s}})
 	require.ErrorIs(t, err, context.Canceled)
 	requireInObjects(t, s, nil)
 	require.NoError(t, restoreTo(s, streams[0]))
@@ -263,7 +264,7 @@ func restoreUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	return Restore(readerFunc(func(p []byte) (int, error) {
+	return Restore(context.Background(), readerFunc(func(p []byte) (int, error) {
 		step()
 		return f.Read(p)
 	}), "", &Options{Objects: &Objects{Store: s}})

@@ -32,12 +32,12 @@ func testRestoreRefusesWhatDoesNotFit(t *testing.T, from int) {
 	other, _ := backupStoreFrom(t, from)
 	otherFull, otherMark := backUp(t, other, BackupMark{})
 	otherSecond, _ := backUp(t, other, otherMark)
-	_, err := db.Backup(io.Discard, otherMark)
+	_, err := db.Backup(t.Context(), io.Discard, otherMark)
 	require.ErrorIs(t, err, ErrBackupMismatch)
 
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
-	restore := func(stream []byte) error { return Restore(bytes.NewReader(stream), "dir", o) }
+	restore := func(stream []byte) error { return Restore(t.Context(), bytes.NewReader(stream), "dir", o) }
 	refuse := func(want error, streams ...[]byte) {
 		t.Helper()
 		before, _ := manifest.Restore(disk, "dir")
@@ -60,12 +60,12 @@ func testRestoreRefusesWhatDoesNotFit(t *testing.T, from int) {
 	refuse(ErrBackupMismatch, second, full)
 	requireRestored(t, disk, "dir", m2)
 
-	require.NoError(t, Restore(bytes.NewReader(full), "written", o))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "written", o))
 	w, err := Open("written", o)
 	require.NoError(t, err)
-	require.ErrorIs(t, Restore(bytes.NewReader(second), "written", o), vfs.ErrLocked)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(second), "written", o), vfs.ErrLocked)
 	require.NoError(t, w.Close())
-	err = Restore(bytes.NewReader(second), "written", o)
+	err = Restore(t.Context(), bytes.NewReader(second), "written", o)
 	require.ErrorIs(t, err, ErrBackupMismatch, "the store has been opened for writing")
 	requireRestored(t, disk, "written", m0)
 
@@ -73,9 +73,9 @@ func testRestoreRefusesWhatDoesNotFit(t *testing.T, from int) {
 	f, err := disk.Create("foreign/notes.txt")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
-	require.ErrorIs(t, Restore(bytes.NewReader(full), "foreign", o), ErrForeignDirectory)
-	require.ErrorIs(t, Restore(bytes.NewReader(full), "", o), ErrInvalidOptions)
-	require.ErrorIs(t, Restore(bytes.NewReader(full), "x", &Options{InMemory: true}), ErrInvalidOptions)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(full), "foreign", o), ErrForeignDirectory)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(full), "", o), ErrInvalidOptions)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(full), "x", &Options{InMemory: true}), ErrInvalidOptions)
 }
 
 // A store that goes on to be restored keeps the files of its readers, which go on to
@@ -88,20 +88,20 @@ func testReadersOfAStoreThatIsRestored(t *testing.T, from int) {
 	db, m0 := backupStoreFrom(t, from)
 	full, mark := backUp(t, db, BackupMark{})
 	m1 := addTables(t, db, m0, "second", 2)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	second, _ := backUp(t, db, mark)
 
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
-	require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 	view, err := OpenReadOnly("dir", o)
 	require.NoError(t, err)
-	require.Error(t, Restore(bytes.NewReader(second[:len(second)/2]), "dir", o))
+	require.Error(t, Restore(t.Context(), bytes.NewReader(second[:len(second)/2]), "dir", o))
 	require.NoError(t, view.Refresh(t.Context()))
 	requireContents(t, m0, view)
 	_, err = OpenReadOnly("dir", o)
 	require.ErrorIs(t, err, ErrRestoreUnfinished)
-	require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(second), "dir", o))
 	requireContents(t, m0, view) // its tables are opened now
 	require.NoError(t, view.Refresh(t.Context()))
 	requireContents(t, m1, view)
@@ -127,12 +127,12 @@ func testRestoreGoesOn(t *testing.T, from int) {
 	for n := 0; n < len(full); n += scale.Stride(7, 1) {
 		disk := vfs.NewMem()
 		o := &Options{fs: disk}
-		err := Restore(bytes.NewReader(full[:n]), "dir", o)
+		err := Restore(t.Context(), bytes.NewReader(full[:n]), "dir", o)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "cut at %d", n)
 		unfinished, ok := errors.AsType[*RestoreError](err)
 		if !ok { // there was nothing yet
 			require.Less(t, n, 100)
-			require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 			continue
 		}
 		require.ErrorIs(t, err, ErrRestoreUnfinished)
@@ -148,20 +148,21 @@ func testRestoreGoesOn(t *testing.T, from int) {
 		if n%2 == 0 {
 			rest = full
 		}
-		require.ErrorIs(t, Restore(bytes.NewReader(second), "dir", o), ErrBackupMismatch)
-		require.NoError(t, Restore(bytes.NewReader(rest), "dir", o), "cut at %d, rest from %d", n, unfinished.Offset)
+		require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(second), "dir", o), ErrBackupMismatch)
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(rest), "dir", o), "cut at %d, rest from %d", n,
+			unfinished.Offset)
 		requireRestored(t, disk, "dir", m0)
 		if n%20 > 0 {
 			continue
 		}
 		cut := n % len(second)
-		err = Restore(bytes.NewReader(second[:cut]), "dir", o)
+		err = Restore(t.Context(), bytes.NewReader(second[:cut]), "dir", o)
 		if unfinished, ok = errors.AsType[*RestoreError](err); ok {
 			_, err = Open("dir", o)
 			require.ErrorIs(t, err, ErrRestoreUnfinished)
-			require.NoError(t, Restore(bytes.NewReader(second[unfinished.Offset:]), "dir", o))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(second[unfinished.Offset:]), "dir", o))
 		} else {
-			require.NoError(t, Restore(bytes.NewReader(second), "dir", o))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(second), "dir", o))
 		}
 		requireRestored(t, disk, "dir", m1)
 	}
@@ -178,8 +179,8 @@ func testARestoreIsGivenUp(t *testing.T, from int) {
 	second, _ := backUp(t, db, mark)
 	disk := vfs.NewMem()
 	o := &Options{fs: disk}
-	require.NoError(t, Restore(bytes.NewReader(full), "dir", o))
-	require.ErrorIs(t, Restore(bytes.NewReader(second[:len(second)-1]), "dir", o), ErrRestoreUnfinished)
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(second[:len(second)-1]), "dir", o), ErrRestoreUnfinished)
 	_, err := Open("dir", o)
 	require.ErrorContains(t, err, "remove the file RESTORE")
 	require.NoError(t, disk.Remove("dir/RESTORE"))
@@ -203,7 +204,7 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 		bad := bytes.Clone(full)
 		bad[n] ^= 1 << (n % 8)
 		dir := strconv.Itoa(n)
-		err := Restore(bytes.NewReader(bad), dir, o)
+		err := Restore(t.Context(), bytes.NewReader(bad), dir, o)
 		if n >= 28 && n < 32 { // spare bytes of the preamble
 			require.NoError(t, err)
 			continue
@@ -217,7 +218,7 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) ||
 			errors.Is(err, fs.ErrNotExist), "%v", err)
 		if n%10 == 0 {
-			require.NoError(t, Restore(bytes.NewReader(full), dir, o))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(full), dir, o))
 			requireRestored(t, disk, dir, m)
 		}
 	}
@@ -234,7 +235,7 @@ func TestTheGoldenBackupIsRestored(t *testing.T) {
 	if golden.Absent(goldenBackup) {
 		db := openDir(t, copyGolden(t), nil)
 		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
-		require.NoError(t, db.Ingest([]string{ingested}))
+		require.NoError(t, db.Ingest(t.Context(), []string{ingested}, nil))
 		stream, _ := backUp(t, db, BackupMark{})
 		golden.Write(t, goldenBackup, stream)
 		require.NoError(t, db.Close())
@@ -242,11 +243,11 @@ func TestTheGoldenBackupIsRestored(t *testing.T) {
 	stream, err := os.ReadFile(goldenBackup)
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, Restore(bytes.NewReader(stream), dir, nil))
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
 	want := goldenContents()
 	want["ingested"] = "yes"
 	delete(want, "none/001")
-	require.NoError(t, Verify(dir, io.Discard))
+	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	requireRestored(t, vfs.OS, dir, want)
 }
 
@@ -269,7 +270,7 @@ func testRestoreLooksAtTheTablesThatAreThere(t *testing.T, from int) {
 	} {
 		for _, kind := range []string{"*.sst", "*.blob"} {
 			dir := filepath.Join(t.TempDir(), "dir")
-			require.NoError(t, Restore(bytes.NewReader(full), dir, nil))
+			require.NoError(t, Restore(t.Context(), bytes.NewReader(full), dir, nil))
 			files, err := filepath.Glob(filepath.Join(dir, kind))
 			require.NoError(t, err)
 			if kind == "*.blob" && from == 0 {
@@ -277,7 +278,7 @@ func testRestoreLooksAtTheTablesThatAreThere(t *testing.T, from int) {
 				continue
 			}
 			hurt(files[0])
-			err = Restore(bytes.NewReader(second), dir, nil)
+			err = Restore(t.Context(), bytes.NewReader(second), dir, nil)
 			require.ErrorIs(t, err, ErrRestoreUnfinished, what)
 			require.ErrorContains(t, err, files[0], what)
 			_, err = Open(dir, nil)
@@ -320,11 +321,11 @@ func testTheRestOfAStreamThatIsAwaited(t *testing.T, from int) {
 	var broken *RestoreError
 	rest := &lateReader{}
 	rest.wait = func() {
-		err := Restore(bytes.NewReader(stream[:len(stream)-50]), "dir", o)
+		err := Restore(t.Context(), bytes.NewReader(stream[:len(stream)-50]), "dir", o)
 		require.ErrorAs(t, err, &broken)
 		require.Positive(t, broken.Offset)
 		rest.Reader = bytes.NewReader(stream[broken.Offset:])
 	}
-	require.NoError(t, Restore(rest, "dir", o))
+	require.NoError(t, Restore(t.Context(), rest, "dir", o))
 	requireRestored(t, o.fs, "dir", m)
 }

@@ -214,11 +214,11 @@ func TestARemovedDirectory(t *testing.T) {
 	withoutLeaks(func() {
 		db := openDir(t, dir, o)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
 		requireContents(t, model{"a": "1", "b": "2"}, db) // the table is open from now on
 		require.NoError(t, os.Rename(dir, away))
-		err := db.Flush()
+		err := db.Flush(t.Context())
 		require.ErrorIs(t, err, ErrReadOnly)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		require.ErrorIs(t, err, ErrDirectoryMoved)
@@ -240,7 +240,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
 		requireContents(t, model{"a": "1", "b": "2", "c": "3"}, db)
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	})
 }
 
@@ -309,7 +309,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 		if i++; db.Set([]byte(k), []byte(k), nil) == nil {
 			want[k] = k
 		}
-		err = db.Flush()
+		err = db.Flush(t.Context())
 		if err == nil && db.Metrics().Levels[0].Files >= o.L0StopThreshold {
 			err = db.makeRoomForTest()
 		}

@@ -81,7 +81,7 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 	db, want := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
 	retryThenCut(t, vfs.NewCrashableMem, func(fs sift.FS) error {
-		return Restore(bytes.NewReader(stream), "a/b", &Options{fs: fs})
+		return Restore(t.Context(), bytes.NewReader(stream), "a/b", &Options{fs: fs})
 	}, func(fs sift.FS, what string) {
 		got, err := Open("a/b", &Options{fs: fs, ReadOnly: true})
 		require.NoError(t, err, what)
@@ -111,7 +111,7 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 		if dir = "a/b"; !isEmpty(fs, dir) {
 			dir = "a/c"
 		}
-		return errors.Join(db.Checkpoint(dir), db.Close())
+		return errors.Join(db.Checkpoint(t.Context(), dir), db.Close())
 	}, func(fs sift.FS, what string) {
 		got, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
 		require.NoError(t, err, what)
@@ -145,7 +145,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			err = db.IngestContext(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
+			err = db.Ingest(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
 			return errors.Join(err, db.Close())
 		}, func(fs sift.FS, what string) {
 			got, err := Open("db", &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})

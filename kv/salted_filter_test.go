@@ -63,7 +63,7 @@ func TestSaltedFiltersOfPrefixes(t *testing.T) {
 		set(t, db, k, "v")
 		want[k] = "v"
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	db = openDir(t, dir, o)
 	requireContents(t, want, db)
@@ -76,7 +76,7 @@ func TestSaltedFiltersOfPrefixes(t *testing.T) {
 	require.EqualValues(t, 1, db.Metrics().PrefixNegatives)
 	require.NoError(t, db.Close())
 	var report bytes.Buffer
-	require.NoError(t, Verify(dir, &report), report.String())
+	require.NoError(t, Verify(t.Context(), dir, &report), report.String())
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)

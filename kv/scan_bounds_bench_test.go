@@ -48,7 +48,7 @@ func benchmarkYoung(b *testing.B, spec string) {
 		for i := range perFile {
 			require.NoError(b, young.Set(at(key, f*perFile+i), make([]byte, 100), Async))
 		}
-		require.NoError(b, young.Flush())
+		require.NoError(b, young.Flush(b.Context()))
 	}
 	for _, c := range []struct {
 		name  string

@@ -33,13 +33,10 @@ const leastStreamed = 256 << 10
 // blocks for good, SetReader does not return, but Close does; after that SetReader returns ErrClosed once r does. In
 // an object store the value is as one of Set: SetReader takes values up to MaxValueSize there, and holds them in
 // memory.
-func (d *DB) SetReader(key []byte, size int64, r io.Reader, o *WriteOptions) error {
-	return d.SetReaderContext(context.Background(), key, size, r, o)
-}
-
-// SetReaderContext is SetReader that ends when ctx does: it checks ctx between two reads of r, and then does what
-// Batch.CommitContext does. An error that matches ctx.Err() always means that nothing was written.
-func (d *DB) SetReaderContext(ctx context.Context, key []byte, size int64, r io.Reader, o *WriteOptions) error {
+//
+// SetReader checks ctx between two reads of r, and then does what Batch.CommitContext does. An error that matches
+// ctx.Err() always means that nothing was written.
+func (d *DB) SetReader(ctx context.Context, key []byte, size int64, r io.Reader, o *WriteOptions) error {
 	if err := errors.Join(d.writable(), checkKey(key), d.checkStreamed(size)); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package kv
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -35,12 +36,13 @@ func streamUntilKilled(dir string) error {
 	for {
 		n++
 		v := streamedValue(n)
-		if err := db.SetReader([]byte("k"), int64(len(v)), strings.NewReader(v), NoSync); err != nil {
+		if err := db.SetReader(context.Background(), []byte("k"), int64(len(v)), strings.NewReader(v),
+			NoSync); err != nil {
 			return err
 		}
 		fmt.Println(n)
 		if n%20 == 0 {
-			if err := db.Flush(); err != nil {
+			if err := db.Flush(context.Background()); err != nil {
 				return err
 			}
 		}
@@ -70,7 +72,7 @@ func TestKillWhileValuesAreRead(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Error(t, cmd.Wait())
-		require.NoError(t, Verify(dir, io.Discard))
+		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 		db, err := Open(dir, nil)
 		require.NoError(t, err)
 		v, err := db.Get([]byte("k"))
@@ -80,7 +82,7 @@ func TestKillWhileValuesAreRead(t *testing.T) {
 		require.True(t, streamedValue(n) == string(v), "write %d is whole", n)
 		require.GreaterOrEqual(t, n, said)
 		requireBlobs(t, db)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, 1, requireBlobs(t, db))
 		require.NoError(t, db.Close())
 	}
@@ -100,7 +102,7 @@ func TestStreamsTakeLittleMemory(t *testing.T) {
 	})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	require.NoError(t, db.SetReader([]byte("k"), size, src, nil))
+	require.NoError(t, db.SetReader(t.Context(), []byte("k"), size, src, nil))
 	for range 2 {
 		r, err := db.GetReader([]byte("k"))
 		require.NoError(t, err)
@@ -108,7 +110,7 @@ func TestStreamsTakeLittleMemory(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, size, n)
 		require.NoError(t, r.Close())
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))

@@ -36,7 +36,7 @@ func blobsOnDisk(t *testing.T, fsys vfs.FS, dir string) (found []string) {
 // setReader stores a value by SetReader.
 func setReader(t *testing.T, db *DB, k, v string, o *WriteOptions) {
 	t.Helper()
-	require.NoError(t, db.SetReader([]byte(k), int64(len(v)), strings.NewReader(v), o))
+	require.NoError(t, db.SetReader(t.Context(), []byte(k), int64(len(v)), strings.NewReader(v), o))
 }
 
 // requireStreamed requires that a store has what a model has, however it is asked.
@@ -132,11 +132,11 @@ func TestSetReader(t *testing.T) {
 		setReader(t, db, k, m[k], NoSync)
 	}
 	check()
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	db, err = Open("db", o)
 	require.NoError(t, err)
@@ -156,22 +156,23 @@ func TestSetReaderIsRefused(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	for _, short := range []int64{5, 9, 10, 300 << 10, size} { // in memory too
 		at := short / 2
-		require.ErrorIs(t, db.SetReader([]byte("k"), short, bytes.NewReader(value[:at]), nil), io.ErrUnexpectedEOF)
+		require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), short, bytes.NewReader(value[:at]), nil),
+			io.ErrUnexpectedEOF)
 		failing := io.MultiReader(bytes.NewReader(value[:at]), iotest.ErrReader(broken))
-		err := db.SetReader([]byte("k"), short, failing, nil)
+		err := db.SetReader(t.Context(), []byte("k"), short, failing, nil)
 		require.ErrorIs(t, err, broken)
 		require.ErrorContains(t, err, fmt.Sprintf("%d bytes of %d", at, short))
 	}
-	require.ErrorIs(t, db.SetReader([]byte("k"), MaxReaderSize+1, nil, nil), ErrTooLarge)
-	require.ErrorIs(t, db.SetReader(make([]byte, MaxKeySize+1), 100, nil, nil), ErrTooLarge)
-	require.Error(t, db.SetReader([]byte("k"), -1, nil, nil))
+	require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), MaxReaderSize+1, nil, nil), ErrTooLarge)
+	require.ErrorIs(t, db.SetReader(t.Context(), make([]byte, MaxKeySize+1), 100, nil, nil), ErrTooLarge)
+	require.Error(t, db.SetReader(t.Context(), []byte("k"), -1, nil, nil))
 	for _, short := range []int64{0, 10, size} {
-		require.ErrorContains(t, db.SetReader([]byte("k"), short, nil, nil), "nil")
+		require.ErrorContains(t, db.SetReader(t.Context(), []byte("k"), short, nil, nil), "nil")
 	}
 	for _, short := range []int64{10, size} {
 		for _, wrong := range []int{-1, 1} {
 			lying := readerFunc(func(b []byte) (int, error) { return max(wrong*(len(b)+1), -1), nil })
-			require.ErrorContains(t, db.SetReader([]byte("k"), short, lying, nil), "the reader returned")
+			require.ErrorContains(t, db.SetReader(t.Context(), []byte("k"), short, lying, nil), "the reader returned")
 		}
 	}
 
@@ -182,12 +183,12 @@ func TestSetReaderIsRefused(t *testing.T) {
 		}
 		return len(b), nil
 	})
-	require.ErrorIs(t, db.SetReaderContext(ended, []byte("k"), size, ending, nil), context.Canceled)
+	require.ErrorIs(t, db.SetReader(ended, []byte("k"), size, ending, nil), context.Canceled)
 	require.Equal(t, 3, n)
 
 	for room := range 30 {
 		f.set(quota(room * 40_000))
-		err := db.SetReader([]byte("k"), size, bytes.NewReader(value), nil)
+		err := db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil)
 		f.set(nil)
 		if err == nil {
 			require.Equal(t, 27, room, "the value, and the log's record")
@@ -202,16 +203,16 @@ func TestSetReaderIsRefused(t *testing.T) {
 	require.Equal(t, 1, requireBlobs(t, db))
 	for _, op := range []string{"sync", "create", "syncdir"} {
 		failOnce(f, op)
-		require.ErrorIs(t, db.SetReader([]byte("k"), size, bytes.NewReader(value), nil), errDisk, op)
+		require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), errDisk, op)
 		f.set(nil)
 		require.NoError(t, db.writable(), "the store goes on")
 	}
 	require.Equal(t, 1, requireBlobs(t, db))
 	require.NoError(t, db.Close())
-	require.ErrorIs(t, db.SetReader([]byte("k"), size, bytes.NewReader(value), nil), ErrClosed)
+	require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), ErrClosed)
 	read, err := Open("db", &Options{fs: f, ReadOnly: true})
 	require.NoError(t, err)
-	require.ErrorIs(t, read.SetReader([]byte("k"), size, bytes.NewReader(value), nil), ErrReadOnly)
+	require.ErrorIs(t, read.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), ErrReadOnly)
 	require.NoError(t, read.Close())
 }
 
@@ -230,13 +231,13 @@ func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 		}
 		return min(len(b), 1000), nil
 	})
-	go func() { done <- db.SetReader([]byte("k"), 1<<20, slow, Sync) }()
+	go func() { done <- db.SetReader(t.Context(), []byte("k"), 1<<20, slow, Sync) }()
 	<-reading
 	for i := range 100 {
 		require.NoError(t, db.Set([]byte("k"), []byte{byte(i)}, Sync))
 	}
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	goOn <- true
 	require.NoError(t, <-done)
 	size, err := db.GetSize([]byte("k"))
@@ -244,7 +245,7 @@ func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 	require.Equal(t, 1<<20, size)
 
 	n = 0
-	go func() { done <- db.SetReader([]byte("other"), 1<<20, slow, Sync) }()
+	go func() { done <- db.SetReader(t.Context(), []byte("other"), 1<<20, slow, Sync) }()
 	<-reading
 	require.NoError(t, db.Close())
 	require.Len(t, blobsOnDisk(t, fsys, "db"), 1, "that of k")
@@ -269,12 +270,12 @@ func TestSetReaderBesideOthers(t *testing.T) {
 		k := fmt.Appendf(nil, "key%d", w)
 		for i := range 60 {
 			v := randomBytes(rng, 10+rng.IntN(5000))
-			if err := db.SetReader(k, int64(len(v)), bytes.NewReader(v), NoSync); err != nil {
+			if err := db.SetReader(t.Context(), k, int64(len(v)), bytes.NewReader(v), NoSync); err != nil {
 				return err
 			}
 			r, err := db.GetReader(k)
 			if err == nil && i%10 == 0 {
-				err = db.Flush()
+				err = db.Flush(t.Context())
 			}
 			if err == nil {
 				_ = db.Set(k, nil, NoSync)
@@ -290,8 +291,8 @@ func TestSetReaderBesideOthers(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db), "all was overwritten")
 	require.NoError(t, db.Close())
 }
@@ -326,8 +327,8 @@ func TestFollowersReadStreamedValues(t *testing.T) {
 	requireStreamed(t, view, m)
 	require.NoError(t, db.DeleteRange(nil, nil, NoSync))
 	setReader(t, db, "key007", "the one that is left", NoSync)
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.cleaner.Wait()
 	requireStreamed(t, view, m)
 	require.NoError(t, view.Refresh(t.Context()))
@@ -390,10 +391,10 @@ func TestSnapshotsKeepStreamedValues(t *testing.T) {
 		r, err := s.GetReader([]byte("k"))
 		require.Equal(t, "the first of the two", readValue(t, r, err))
 		require.Equal(t, 2, requireBlobs(t, db))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, s.Close())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, 1, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
@@ -407,15 +408,15 @@ func TestVerifyKnowsStreamedValues(t *testing.T) {
 	require.NoError(t, db.Close())
 	name := blobsOnDisk(t, vfs.OS, dir)[0]
 	var said bytes.Buffer
-	require.NoError(t, Verify(dir, &said))
+	require.NoError(t, Verify(t.Context(), dir, &said))
 	require.Regexp(t, name+" .* 1 entries  ok", said.String())
 	require.NotContains(t, said.String(), "does not use")
 	rewrite(t, filepath.Join(dir, name), flip(60))
-	err = Verify(dir, io.Discard)
+	err = Verify(t.Context(), dir, io.Discard)
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, name)
 	require.NoError(t, vfs.OS.Remove(filepath.Join(dir, name)))
-	err = Verify(dir, io.Discard)
+	err = Verify(t.Context(), dir, io.Discard)
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorContains(t, err, name)
 }
@@ -441,11 +442,11 @@ func TestSetReaderWhereEachCallFails(t *testing.T) {
 			acked := -1
 			for i := range 4 {
 				v := fmt.Sprintf("value %d %s", i, strings.Repeat("x", 100))
-				if db.SetReader([]byte("k"), int64(len(v)), strings.NewReader(v), Sync) == nil {
+				if db.SetReader(t.Context(), []byte("k"), int64(len(v)), strings.NewReader(v), Sync) == nil {
 					acked = i
 				}
 				if i%2 == 1 {
-					_ = db.Flush() // it may fail
+					_ = db.Flush(t.Context()) // it may fail
 				}
 			}
 			_ = db.Close()

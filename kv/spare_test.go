@@ -87,7 +87,7 @@ func TestAMemtableThatWasMadeAheadInVainGivesItsMemoryBack(t *testing.T) {
 	db.makeSpare(true)
 	require.NotNil(t, db.spare.mem)
 	require.NoError(t, db.Set([]byte("large"), make([]byte, 3<<20), nil)) // takes the log alone
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	db.makeSpare(true)
 	require.NotNil(t, db.spare.mem)
 	require.NoError(t, db.Close())

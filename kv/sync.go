@@ -18,12 +18,11 @@ import (
 // writes, and the error matches ErrReadOnly. Acknowledged writes stay visible, and are durable
 // once the store takes writes again. They are lost if the process or the machine ends before.
 // A store that is read-only returns ErrReadOnly, one that is closed ErrClosed.
-func (d *DB) Sync() error { return d.SyncContext(context.Background()) }
-
-// SyncContext is Sync that waits for other writers no longer than ctx lasts. Once its turn
-// has come, it waits for the disk alone, and returns the outcome. An error that matches
-// ctx.Err() says nothing about what is durable.
-func (d *DB) SyncContext(ctx context.Context) error {
+//
+// Sync waits for other writers no longer than ctx lasts. Once its turn has come, it waits for the
+// disk alone, and returns the outcome. An error that matches ctx.Err() says nothing about what is
+// durable.
+func (d *DB) Sync(ctx context.Context) error {
 	if err := cmp.Or(d.writable(), d.readable()); err != nil {
 		return err
 	}

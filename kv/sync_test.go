@@ -68,7 +68,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				}
 				if i%4 == 3 {
 					check(false)
-					require.NoError(t, db.Sync())
+					require.NoError(t, db.Sync(t.Context()))
 					check(true)
 				}
 			}
@@ -94,7 +94,7 @@ func TestSyncWithNothingToDo(t *testing.T) {
 		})
 		syncs := db.Metrics().WALSyncs
 		for range 3 {
-			require.NoError(t, db.Sync())
+			require.NoError(t, db.Sync(t.Context()))
 		}
 		require.Zero(t, changes, what)
 		require.Equal(t, syncs, db.Metrics().WALSyncs, what)
@@ -104,14 +104,14 @@ func TestSyncWithNothingToDo(t *testing.T) {
 	require.NoError(t, db.Set([]byte("a"), nil, Sync))
 	idle("after a commit with Sync")
 	set(t, db, "b", "1")
-	require.NoError(t, db.Sync())
+	require.NoError(t, db.Sync(t.Context()))
 	idle("after Sync")
 	require.NoError(t, db.NewBatch().Commit(Sync))
 	idle("after an empty batch")
 	set(t, db, "c", "1")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	idle("after a flush")
-	require.NoError(t, db.Ingest([]string{ingestFile(t, calls, "file", nil, "d=1")}))
+	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, calls, "file", nil, "d=1")}, nil))
 	idle("after an ingest")
 	require.NoError(t, db.Close())
 	db = openDir(t, "db", &Options{fs: calls})
@@ -123,7 +123,7 @@ func TestSyncWithNothingToDo(t *testing.T) {
 func TestConcurrentSyncsShareOne(t *testing.T) {
 	db, fs := openHeld(t, nil)
 	set(t, db, "a", "")
-	outcome := fs.hold(db.Sync)
+	outcome := fs.hold(func() error { return db.Sync(t.Context()) })
 	set(t, db, "b", "beside it")
 	require.True(t, has(t, db, "b"))
 	before := fs.logs.Load()
@@ -134,7 +134,7 @@ func TestConcurrentSyncsShareOne(t *testing.T) {
 			if n%5 == 4 {
 				err = db.Set([]byte{byte(n)}, nil, Sync)
 			} else {
-				err = db.Sync()
+				err = db.Sync(t.Context())
 			}
 			if err != nil {
 				t.Error(err)
@@ -156,7 +156,7 @@ func TestSyncBesideACommitWithSync(t *testing.T) {
 	outcome := fs.hold(setSync(db, "a"))
 	set(t, db, "b", "makes a visible")
 	synced := make(chan error, 1)
-	go func() { synced <- db.Sync() }()
+	go func() { synced <- db.Sync(t.Context()) }()
 	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
 	require.Empty(t, synced)
 	fs.release(nil)
@@ -187,9 +187,9 @@ func TestAFailedSync(t *testing.T) {
 			}
 			return 0, nil
 		})
-		err := db.Sync()
+		err := db.Sync(t.Context())
 		require.Equal(t, op == "sync", errors.Is(err, ErrNotDurable))
-		for _, err := range []error{err, db.Sync(), db.Set([]byte("c"), nil, NoSync)} {
+		for _, err := range []error{err, db.Sync(t.Context()), db.Set([]byte("c"), nil, NoSync)} {
 			require.ErrorIs(t, err, ErrReadOnly, op)
 			require.ErrorIs(t, err, errDisk, op)
 		}
@@ -198,9 +198,9 @@ func TestAFailedSync(t *testing.T) {
 		f.set(nil)
 		require.Equal(t, 1, failures)
 		db.untilResumed()
-		require.NoError(t, db.Sync())
+		require.NoError(t, db.Sync(t.Context()))
 		set(t, db, "d", "3")
-		require.NoError(t, db.Sync())
+		require.NoError(t, db.Sync(t.Context()))
 		want["d"] = "3"
 		db.abandonLikeACrash(t)
 		db = openDir(t, "db", &Options{fs: f})
@@ -219,7 +219,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 		},
 		"an ingest": func(db *DB, f *faultFS) error {
 			file := ingestFile(t, f, "file", nil, "b=2")
-			if err := db.Flush(); err != nil {
+			if err := db.Flush(t.Context()); err != nil {
 				return err
 			}
 			writes := 0
@@ -232,7 +232,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 				}
 				return 0, nil
 			})
-			return db.Ingest([]string{file})
+			return db.Ingest(t.Context(), []string{file}, nil)
 		},
 	}
 	for name, fail := range fails {
@@ -244,7 +244,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 			db.untilResumed()
 			visible := db.visible.Load()
 			require.Less(t, visible, uint64(db.commits.LastSeq()))
-			require.NoError(t, db.Sync())
+			require.NoError(t, db.Sync(t.Context()))
 			require.Equal(t, visible, db.visible.Load())
 			require.NoError(t, db.Close())
 			db = openDir(t, "db", &Options{fs: f})
@@ -259,42 +259,42 @@ func TestSyncOfAStoreThatTakesNoWrites(t *testing.T) {
 	db := openDir(t, "db", &Options{fs: fs})
 	set(t, db, "a", "")
 	require.NoError(t, db.Close())
-	require.ErrorIs(t, db.Sync(), ErrClosed)
-	require.ErrorIs(t, db.SyncContext(t.Context()), ErrClosed)
+	require.ErrorIs(t, db.Sync(t.Context()), ErrClosed)
+	require.ErrorIs(t, db.Sync(t.Context()), ErrClosed)
 	db = openDir(t, "db", &Options{fs: fs, ReadOnly: true})
-	require.ErrorIs(t, db.Sync(), ErrReadOnly)
+	require.ErrorIs(t, db.Sync(t.Context()), ErrReadOnly)
 	require.NoError(t, db.Close())
 }
 
 // Who waits for a sync that does not end goes when the context does. So does a Sync that waits
 // behind a stalled writer.
-func TestSyncContext(t *testing.T) {
+func TestSyncEndsWithItsContext(t *testing.T) {
 	db, fs := openHeld(t, nil)
 	set(t, db, "a", "")
-	outcome := fs.hold(db.Sync)
+	outcome := fs.hold(func() error { return db.Sync(t.Context()) })
 	set(t, db, "b", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	given := make(chan error, 1)
-	go func() { given <- db.SyncContext(ctx) }()
+	go func() { given <- db.Sync(ctx) }()
 	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
 	cancel()
 	require.ErrorIs(t, <-given, context.Canceled)
 	fs.release(nil)
 	require.NoError(t, <-outcome)
 	require.EqualValues(t, 1, fs.logs.Load())
-	require.NoError(t, db.SyncContext(t.Context()))
+	require.NoError(t, db.Sync(t.Context()))
 	require.EqualValues(t, 2, fs.logs.Load())
-	require.NoError(t, db.SyncContext(ctx), "there is nothing to wait for")
+	require.NoError(t, db.Sync(ctx), "there is nothing to wait for")
 	require.NoError(t, db.Close())
 
 	s := newStalledStore(t)
 	leader := s.commit(t.Context(), "leader")
 	s.queued(0)
 	ctx, cancel = context.WithCancel(t.Context())
-	go func() { given <- s.db.SyncContext(ctx) }()
+	go func() { given <- s.db.Sync(ctx) }()
 	s.queued(1)
 	kept := make(chan error, 1)
-	go func() { kept <- s.db.SyncContext(t.Context()) }()
+	go func() { kept <- s.db.Sync(t.Context()) }()
 	s.queued(2)
 	cancel()
 	require.ErrorIs(t, <-given, context.Canceled)
@@ -314,11 +314,11 @@ func TestSyncsBesideWriters(t *testing.T) {
 				var err error
 				switch (w + i) % 3 {
 				case 0:
-					err = db.Sync()
+					err = db.Sync(t.Context())
 				case 1:
 					ctx, cancel := context.WithCancel(t.Context())
 					go cancel()
-					if err = db.SyncContext(ctx); errors.Is(err, context.Canceled) {
+					if err = db.Sync(ctx); errors.Is(err, context.Canceled) {
 						err = nil
 					}
 				default:
@@ -332,6 +332,6 @@ func TestSyncsBesideWriters(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.NoError(t, db.Sync())
+	require.NoError(t, db.Sync(t.Context()))
 	require.EqualValues(t, db.visible.Load(), db.commits.LastSeq())
 }

@@ -24,7 +24,7 @@ func TestAStoreInABubbleSharesNoChannels(t *testing.T) {
 			writers.Go(func() { require.NoError(t, db.Set([]byte("k"), []byte("v"), o)) })
 		}
 		writers.Wait()
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		requireContents(t, model{"k": "v"}, db)
 		require.NoError(t, db.Close())
 	})

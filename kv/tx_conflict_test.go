@@ -200,12 +200,12 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 	},
 	"level 0": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		require.NoError(t, write.Commit(NoSync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		return tx.Commit(NoSync)
 	},
 	"last level": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		require.NoError(t, write.Commit(NoSync))
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		return tx.Commit(NoSync)
 	},
 	"the same group": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
@@ -229,7 +229,7 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 	"a memtable being flushed": func(t *testing.T, db *DB, write *Batch, tx *Tx) error {
 		release := hold(t, db)
 		first := queue(db, 1, func() error { return write.Commit(NoSync) })
-		between := queue(db, 2, db.Flush)
+		between := queue(db, 2, func() error { return db.Flush(t.Context()) })
 		second := queue(db, 3, func() error { return tx.Commit(NoSync) })
 		db.manifestMu.Lock() // the flush does not end before the commit
 		release()
@@ -252,7 +252,7 @@ func TestTxConflicts(t *testing.T) {
 						set(t, db, k, "old")
 					}
 					if len(c.name)%2 == 0 {
-						require.NoError(t, db.Compact(nil, nil))
+						require.NoError(t, db.Compact(t.Context(), nil, nil))
 					}
 					tx := beginTx(t, db, true)
 					c.read(t, tx)

@@ -16,7 +16,7 @@ func TestTxConflictsWithEveryWayToWrite(t *testing.T) {
 	ingest := func(writes ...string) func(*testing.T, *DB) {
 		return func(t *testing.T, db *DB) {
 			path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, writes...)
-			require.NoError(t, db.Ingest([]string{path}))
+			require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 		}
 	}
 	for what, c := range map[string]struct {
@@ -42,7 +42,7 @@ func TestTxConflictsWithEveryWayToWrite(t *testing.T) {
 				reads(t, tx)
 				c.write(t, db)
 				if settled {
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				}
 				require.NoError(t, tx.Set([]byte("mine"), nil))
 				if conflicts := i == 0; conflicts {

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -136,7 +137,7 @@ func (r *linearRun) client(id int, rng *rand.Rand, ops int) {
 }
 
 func (r *linearRun) compact() {
-	require.NoError(r.t, errors.Join(r.db.Flush(), r.db.Compact(nil, nil)))
+	require.NoError(r.t, errors.Join(r.db.Flush(context.Background()), r.db.Compact(context.Background(), nil, nil)))
 }
 
 func durabilityOf(rng *rand.Rand) *WriteOptions {

@@ -283,8 +283,8 @@ func TestTxSerializable(t *testing.T) {
 		}
 		group.Go(func() {
 			for range 8 {
-				require.NoError(t, db.Flush())
-				require.NoError(t, db.Compact([]byte("c"), nil))
+				require.NoError(t, db.Flush(t.Context()))
+				require.NoError(t, db.Compact(t.Context(), []byte("c"), nil))
 			}
 		})
 		group.Wait()

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -184,7 +185,7 @@ func TestTxErrors(t *testing.T) {
 	tx.reads.limit = limit
 	require.NoError(t, fill(tx), "who only reads need not remember")
 	require.NoError(t, tx.Discard())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Empty(t, contents(t, db, nil))
 }
 
@@ -326,7 +327,7 @@ func (r *modelRun) transaction() {
 		case n == 18 && disturbed:
 			r.batch() // of others
 		case n == 19 && r.rng.IntN(5) == 0:
-			require.NoError(r.t, r.db.Flush())
+			require.NoError(r.t, r.db.Flush(context.Background()))
 		}
 		if w != nil {
 			w(view)

@@ -17,11 +17,10 @@ import (
 // what a crash explains, such as a log that breaks off. It returns all faults that it found, joined: a
 // *CorruptionError for each damaged place, and an error for each file that cannot be read. If the directory is moved
 // meanwhile, the errors are about what it was, and one of them matches ErrDirectoryMoved.
-func Verify(dir string, w io.Writer) error { return VerifyContext(context.Background(), dir, w) }
-
-// VerifyContext is Verify that ends when ctx does: after the file that it is in, it
-// returns what it found so far with an error that matches ctx.Err().
-func VerifyContext(ctx context.Context, dir string, w io.Writer) error {
+//
+// When ctx ends, Verify returns after the file that it is in: what it found so far, with an error
+// that matches ctx.Err().
+func Verify(ctx context.Context, dir string, w io.Writer) error {
 	return verifyFS(ctx, vfs.OS, dir, w)
 }
 

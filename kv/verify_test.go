@@ -32,23 +32,23 @@ func TestVerifyMentionsALogThatBreaksOff(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Truncate(log, size.Size()-10))
 	var out strings.Builder
-	require.NoError(t, Verify(crashed, &out))
+	require.NoError(t, Verify(t.Context(), crashed, &out))
 	require.Contains(t, out.String(), "breaks off")
 }
 
-func TestVerifyContext(t *testing.T) {
+func TestVerifyEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir() + "/store"
 	db := openDir(t, dir, nil)
 	set(t, db, "k", "v")
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	var w strings.Builder
-	require.NoError(t, VerifyContext(ctx, dir, &w))
+	require.NoError(t, Verify(ctx, dir, &w))
 	require.Contains(t, w.String(), "ok")
 	cancel()
 	w.Reset()
-	require.ErrorIs(t, VerifyContext(ctx, dir, &w), context.Canceled)
+	require.ErrorIs(t, Verify(ctx, dir, &w), context.Canceled)
 	require.Empty(t, w.String())
 }
 
@@ -108,7 +108,7 @@ func TestVerifyThatIsBrokenOffReturnsWhatItFound(t *testing.T) {
 	db, err := Open("dir", &Options{fs: disk})
 	require.NoError(t, err)
 	set(t, db, "k", "v")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	ctx, cancel := context.WithCancel(t.Context())
 	err = verifyFS(ctx, unreadableFS{disk, cancel}, "dir", io.Discard)

@@ -28,8 +28,8 @@ func TestWaitForChangeInADirectory(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strconv.Itoa(i), string(got))
 	}
-	require.NoError(t, w.Flush(), "that is no write")
-	require.NoError(t, w.Compact(nil, nil))
+	require.NoError(t, w.Flush(t.Context()), "that is no write")
+	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	ctx, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer end()
 	require.ErrorIs(t, view.WaitForChange(ctx), context.DeadlineExceeded)

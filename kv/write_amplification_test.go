@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -94,7 +95,7 @@ func (s overwrittenSift) write(key, value []byte) error { return s.Set(key, valu
 
 func (s overwrittenSift) wait() {
 	if s.flush {
-		require.NoError(s.t, s.Flush())
+		require.NoError(s.t, s.Flush(context.Background()))
 	}
 	s.waitForBackground()
 }

@@ -55,7 +55,9 @@ func (d *Database) Put(key, value []byte) error {
 func (d *Database) Delete(key []byte) error { return translate(d.db.Delete(key, d.durability)) }
 
 // Compact brings all that is in [start, limit) into the last level; a nil bound is none.
-func (d *Database) Compact(start, limit []byte) error { return translate(d.db.Compact(start, limit)) }
+func (d *Database) Compact(start, limit []byte) error {
+	return translate(d.db.Compact(context.Background(), start, limit))
+}
 
 // HealthCheck returns the metrics of the store, kv.Metrics, and an error while it takes no writes.
 func (d *Database) HealthCheck(context.Context) (any, error) {

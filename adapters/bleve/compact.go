@@ -2,6 +2,7 @@ package bleve
 
 import (
 	"bytes"
+	"context"
 
 	"github.com/siftkv/siftkv/kv"
 )
@@ -32,7 +33,7 @@ func (s *Store) Compact() error {
 		}
 		from = next
 	}
-	return s.db.Compact(nil, nil)
+	return s.db.Compact(context.Background(), nil, nil)
 }
 
 // dropUnused looks at the rows of the dictionary from a key on, and returns where it left off; nil at the end.

@@ -75,9 +75,9 @@ func TestMergesModel(t *testing.T) {
 			db := s.(*Store).DB()
 			switch r.IntN(12) {
 			case 0:
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			case 1:
-				require.NoError(t, db.Compact(nil, nil))
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
 			case 2:
 				require.NoError(t, s.Close())
 				s, err = New(list{"list"}, config)
@@ -131,7 +131,7 @@ func TestAnOperatorThatFails(t *testing.T) {
 	require.ErrorIs(t, it.Close(), errOperator)
 	require.NoError(t, r.Close())
 
-	require.NoError(t, s.DB().Compact(nil, nil))
+	require.NoError(t, s.DB().Compact(t.Context(), nil, nil))
 	r = read(t, s)
 	_, err = r.Get([]byte("k"))
 	require.ErrorIs(t, err, errOperator)
@@ -181,7 +181,7 @@ func TestManyOperandsThatDoNotCombine(t *testing.T) {
 		}
 	})
 	require.Equal(t, string(bytes.Repeat([]byte("ab"), n/2)), get(t, s, "k"))
-	require.NoError(t, s.DB().Compact(nil, nil))
+	require.NoError(t, s.DB().Compact(t.Context(), nil, nil))
 	require.Equal(t, string(bytes.Repeat([]byte("ab"), n/2)), get(t, s, "k"))
 }
 

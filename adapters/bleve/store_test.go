@@ -235,7 +235,7 @@ func TestConcurrentBatchesAndReaders(t *testing.T) {
 func TestStats(t *testing.T) {
 	s := open(t, nil, map[string]any{"in_memory": true})
 	write(t, s, func(b batchOf) { b.Set([]byte("k"), []byte("v")) })
-	require.NoError(t, s.DB().Flush())
+	require.NoError(t, s.DB().Flush(t.Context()))
 	require.Equal(t, "v", get(t, s, "k"))
 	m := s.StatsMap()
 	require.EqualValues(t, 1, m["files"])

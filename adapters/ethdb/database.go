@@ -1,6 +1,7 @@
 package ethdb
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/ethereum/go-ethereum/ethdb"
@@ -44,10 +45,12 @@ func (d *Database) DeleteRange(start, end []byte) error {
 }
 
 // SyncKeyValue returns when all writes before it are on stable storage.
-func (d *Database) SyncKeyValue() error { return d.db.Sync() }
+func (d *Database) SyncKeyValue() error { return d.db.Sync(context.Background()) }
 
 // Compact brings all that is in [start, limit) into the last level; a nil bound is none.
-func (d *Database) Compact(start, limit []byte) error { return d.db.Compact(start, limit) }
+func (d *Database) Compact(start, limit []byte) error {
+	return d.db.Compact(context.Background(), start, limit)
+}
 
 // Stat returns the metrics of the store, kv.Metrics, as JSON.
 func (d *Database) Stat() (string, error) {

@@ -73,11 +73,11 @@ func (d *Datastore) SetTTL(ctx context.Context, key ds.Key, ttl time.Duration) e
 }
 
 // Sync returns when all writes before it are on stable storage, whatever the prefix.
-func (d *Datastore) Sync(ctx context.Context, _ ds.Key) error { return d.db.SyncContext(ctx) }
+func (d *Datastore) Sync(ctx context.Context, _ ds.Key) error { return d.db.Sync(ctx) }
 
 // Check verifies every byte of every sorted file.
 func (d *Datastore) Check(ctx context.Context) error {
-	_, err := d.db.BackupContext(ctx, io.Discard, kv.BackupMark{}) // verifies each file before it copies it
+	_, err := d.db.Backup(ctx, io.Discard, kv.BackupMark{}) // verifies each file before it copies it
 	return err
 }
 
@@ -97,7 +97,7 @@ func (d *Datastore) DiskUsage(ctx context.Context) (uint64, error) {
 // CollectGarbage compacts the whole store, which gives the space of deleted, overwritten and expired
 // values back. The store does most of that by itself.
 func (d *Datastore) CollectGarbage(ctx context.Context) error {
-	return d.db.CompactContext(ctx, nil, nil)
+	return d.db.Compact(ctx, nil, nil)
 }
 
 // Close makes all writes durable and closes the store.

@@ -38,7 +38,7 @@ func openStore(t *testing.T, o kv.Options) *kv.DB {
 	for i := range 2000 {
 		require.NoError(t, db.Set(key(i), []byte("value"), nil))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for i := range 4000 {
 		_, err := db.Has(key(i / 2 * 3)) // some are not there
 		require.NoError(t, err)
@@ -174,10 +174,10 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 		for i := range 50 {
 			require.NoError(t, db.Set(key(i), bytes.Repeat([]byte{byte(i)}, 2000), kv.NoSync))
 		}
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Set(key(1000), make([]byte, 2000), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	_, err = db.Get(key(7))
 	require.NoError(t, err)
 	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))

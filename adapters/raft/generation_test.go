@@ -21,8 +21,8 @@ func TestWhatAKilledProcessLeavesIsRemoved(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "snapshot-7"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "snapshot-7", "000001.sst"), []byte("half"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "CURRENT.tmp"), []byte("stor"), 0o600))
-	require.NoError(t, kv.Restore(stream(s), filepath.Join(dir, "store-9"), nil))
-	require.Error(t, kv.Restore(stream(s[:len(s)/2]), filepath.Join(dir, "store-10"), nil))
+	require.NoError(t, kv.Restore(t.Context(), stream(s), filepath.Join(dir, "store-9"), nil))
+	require.Error(t, kv.Restore(t.Context(), stream(s[:len(s)/2]), filepath.Join(dir, "store-10"), nil))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes"), []byte("not the FSM's"), 0o600))
 
 	again := openFSM(t, dir, nil)

@@ -213,7 +213,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 	s, err := Open("store", o)
 	require.NoError(t, err)
 	require.NoError(t, s.StoreLogs(entries(1, 10, 1)))
-	require.NoError(t, s.db.Flush())
+	require.NoError(t, s.db.Flush(t.Context()))
 	for n, failed := 0, 1; failed > 0; n++ {
 		failed = 0
 		var reads atomic.Int64

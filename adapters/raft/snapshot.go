@@ -1,6 +1,7 @@
 package siftraft
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	defer f.release(g)
 	dir := f.newName(snapshotPrefix)
-	if err := g.db.Checkpoint(dir); err != nil {
+	if err := g.db.Checkpoint(context.Background(), dir); err != nil {
 		return nil, err
 	}
 	o := f.kv
@@ -55,7 +56,7 @@ func (s *snapshot) write(w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	_, err = db.Backup(w, kv.BackupMark{})
+	_, err = db.Backup(context.Background(), w, kv.BackupMark{})
 	return err
 }
 
@@ -95,7 +96,7 @@ func (f *FSM) restore(stream io.Reader, at *Position) error {
 
 // receive makes a store of a snapshot, and opens it.
 func (f *FSM) receive(stream io.Reader, dir string, at *Position) (*kv.DB, Position, error) {
-	if err := kv.Restore(stream, dir, &f.kv); err != nil {
+	if err := kv.Restore(context.Background(), stream, dir, &f.kv); err != nil {
 		return nil, Position{}, err
 	}
 	db, err := kv.Open(dir, &f.kv)

@@ -65,7 +65,7 @@ func TestDeletedBucketsLeaveNothing(t *testing.T) {
 			}
 		})
 		if round%2 == 0 {
-			require.NoError(t, d.store.Flush())
+			require.NoError(t, d.store.Flush(t.Context()))
 		}
 		update(t, d, func(tx walletdb.ReadWriteTx) {
 			require.NoError(t, tx.DeleteTopLevelBucket([]byte("gone")))

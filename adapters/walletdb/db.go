@@ -1,6 +1,7 @@
 package walletdb
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -131,7 +132,7 @@ func (d *db) Copy(w io.Writer) error {
 		return err
 	}
 	defer t.end()
-	_, err = d.store.Backup(w, kv.BackupMark{})
+	_, err = d.store.Backup(context.Background(), w, kv.BackupMark{})
 	return err
 }
 

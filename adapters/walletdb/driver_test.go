@@ -175,7 +175,7 @@ func TestCopy(t *testing.T) {
 	update(t, d, func(tx walletdb.ReadWriteTx) { require.NoError(t, tx.DeleteTopLevelBucket([]byte("b"))) })
 
 	restored := filepath.Join(dir, "restored")
-	require.NoError(t, kv.Restore(&stream, restored, nil))
+	require.NoError(t, kv.Restore(t.Context(), &stream, restored, nil))
 	again, err := Open(restored, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"b/", "b/child/", "b/child/#7", "b/child/k=v"}, dump(t, again))
@@ -191,7 +191,7 @@ func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 func TestPrintStats(t *testing.T) {
 	d := inMemory(t)
 	update(t, d, func(tx walletdb.ReadWriteTx) { bucketOf(t, tx, "b") })
-	require.NoError(t, d.store.Flush())
+	require.NoError(t, d.store.Flush(t.Context()))
 	s := d.PrintStats()
 	require.Contains(t, s, "level 0: 1 files")
 	require.Contains(t, s, "transactions: 1 committed, 0 open")

@@ -247,9 +247,9 @@ func TestModel(t *testing.T) {
 			store := ours.(*db).store
 			switch r.IntN(8) {
 			case 0:
-				require.NoError(t, store.Flush())
+				require.NoError(t, store.Flush(t.Context()))
 			case 1:
-				require.NoError(t, store.Compact(nil, nil))
+				require.NoError(t, store.Compact(t.Context(), nil, nil))
 			case 2:
 				require.NoError(t, ours.Close())
 				ours, err = Open(filepath.Join(dir, "ours"), o)

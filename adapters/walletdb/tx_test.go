@@ -242,7 +242,7 @@ func TestFailedReads(t *testing.T) {
 	d, err := Create(dir, nil)
 	require.NoError(t, err)
 	filled(t, d.(*db))
-	require.NoError(t, d.(*db).store.Flush())
+	require.NoError(t, d.(*db).store.Flush(t.Context()))
 	require.NoError(t, d.Close())
 	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)

@@ -352,7 +352,7 @@ func TestVerifyWalksEveryFile(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		require.NoError(t, db.Set([]byte(key), bytes.Repeat([]byte(key), 1000), nil))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 
 	status, stdout, stderr := kvbench(t, &program{}, "verify", dir)

@@ -46,7 +46,7 @@ func smallStore(t *testing.T) string {
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("key"), []byte("value"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	return dir
 }

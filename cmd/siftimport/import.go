@@ -282,7 +282,7 @@ func (im *importer) ingest(ctx context.Context, db *kv.DB) error {
 		return im.dir.Reach(work.Ingested) // the run before was ended just then
 	}
 	// What was written is read and compared afterwards.
-	if err := db.IngestContext(ctx, im.dir.Paths(), &kv.IngestOptions{Link: true, SkipVerify: im.Verify}); err != nil {
+	if err := db.Ingest(ctx, im.dir.Paths(), &kv.IngestOptions{Link: true, SkipVerify: im.Verify}); err != nil {
 		return err
 	}
 	im.result.Ingesting = time.Since(start).Seconds()

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -71,7 +72,7 @@ func save(db *kv.DB, path string, since kv.BackupMark) (mark kv.BackupMark, err 
 	if err != nil {
 		return mark, err
 	}
-	mark, err = db.Backup(f, since)
+	mark, err = db.Backup(context.Background(), f, since)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -91,5 +92,5 @@ func load(path, dir string) error {
 	if _, err := f.Seek(0, 0); err != nil {
 		return err
 	}
-	return kv.Restore(f, dir, nil)
+	return kv.Restore(context.Background(), f, dir, nil)
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func run(dir string) (err error) {
 	for n := range uint64(keys) {
 		_ = b.Set(key(2*n), nil)
 	}
-	if err := errors.Join(b.Commit(nil), db.Compact(nil, nil)); err != nil {
+	if err := errors.Join(b.Commit(nil), db.Compact(context.Background(), nil, nil)); err != nil {
 		return err
 	}
 	for n := range uint64(keys - 1) { // the one past the last key is ruled out by the file's bounds

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
@@ -120,7 +121,7 @@ func run(dir string) (err error) {
 	for next := []byte{}; next != nil && err == nil; {
 		next, err = u.copyChunk(next, 100)
 	}
-	if err := errors.Join(err, <-served, newer.Sync()); err != nil {
+	if err := errors.Join(err, <-served, newer.Sync(context.Background())); err != nil {
 		return err
 	}
 	n, err := u.same()

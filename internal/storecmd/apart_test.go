@@ -31,7 +31,7 @@ func apartStore(t *testing.T) (dir string) {
 			kv.NoSync))
 		require.NoError(t, db.Set(fmt.Appendf(nil, "short%03d", i), []byte("short"), kv.NoSync))
 		if i%34 == 33 || i == 99 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	require.NoError(t, db.Close())

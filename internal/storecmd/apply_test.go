@@ -33,11 +33,11 @@ func tracedStore(t *testing.T) string {
 			rng.Uint64())
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%06d", 2*i), value, kv.NoSync))
 	}
-	require.NoError(t, db.Compact(nil, nil)) // so that no compaction is due when it is opened
+	require.NoError(t, db.Compact(t.Context(), nil, nil)) // so that no compaction is due when it is opened
 	for i := range 100 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%06d", 200*i), []byte("newer"), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	writeTrace(t, db, dir+traceSuffix, 3000, func(i int) string { return fmt.Sprintf("key/%06d", i*7919%(2*n)) })
 	require.NoError(t, db.Close())
 	return dir

@@ -62,7 +62,7 @@ func (c *backupCommand) backUp(ctx context.Context, p *program, db *kv.DB, since
 		total = 0 // it is not known yet what came since
 	}
 	m := p.meter("backup", total)
-	mark, err := db.BackupContext(ctx, io.MultiWriter(out, m), since)
+	mark, err := db.Backup(ctx, io.MultiWriter(out, m), since)
 	m.end()
 	return c.settle(p, out, since, mark, m.bytes, err)
 }

@@ -25,7 +25,7 @@ func TestReadsBesideAWriter(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	set := func(key, value string) { require.NoError(t, db.Set([]byte(key), []byte(value), nil)) }
 	set("apple", "red")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	set("pear", "green")
 
 	require.Equal(t, "green\n", ok(t, "get", dir, "pear"))
@@ -43,7 +43,7 @@ func TestReadsBesideAWriter(t *testing.T) {
 	status, _, stderr := siftkv(t, "backup", dir, at("2.bak"), "--since", at("1.bak.mark"))
 	require.Equal(t, statusError, status)
 	require.Contains(t, stderr, "the writer has not flushed")
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	set("plum", "blue")
 	ok(t, "backup", dir, at("2.bak"), "--since", at("1.bak.mark"))
 	ok(t, "restore", at("restored"), at("1.bak"), at("2.bak"))
@@ -134,9 +134,9 @@ func TestStatsAndVerifyBesideAWriter(t *testing.T) {
 				write(n, i)
 				switch {
 				case i%500 == 499:
-					require.NoError(t, db.Compact(nil, nil))
+					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				case i%100 == 99:
-					require.NoError(t, db.Flush())
+					require.NoError(t, db.Flush(t.Context()))
 				}
 			}
 		})
@@ -156,8 +156,8 @@ func TestStatsAndVerifyBesideAWriter(t *testing.T) {
 	}
 	require.Contains(t, ok(t, "verify", dir), "a program writes to the store")
 	end()
-	require.NoError(t, db.Flush())
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 
 	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	require.NoError(t, err)

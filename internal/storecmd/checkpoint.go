@@ -37,7 +37,7 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	if err := out.Validate(); err != nil {
 		return usagef("%w", err)
 	}
-	err := c.writeOrRead(ctx, p, func(db *kv.DB) error { return db.CheckpointContext(ctx, c.Out) },
+	err := c.writeOrRead(ctx, p, func(db *kv.DB) error { return db.Checkpoint(ctx, c.Out) },
 		func(db *kv.DB) error {
 			_, err := (&copyCommand{From: c.Dir.Dir, To: out}).copy(ctx, p, db)
 			return err

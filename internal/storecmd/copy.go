@@ -85,11 +85,11 @@ func (c *copyCommand) copy(ctx context.Context, p *program, db *kv.DB) (sent *co
 		summed <- err
 	}()
 	go func() {
-		_, err := db.BackupContext(ctx, io.MultiWriter(out, look, m), kv.BackupMark{})
+		_, err := db.Backup(ctx, io.MultiWriter(out, look, m), kv.BackupMark{})
 		_, _ = out.CloseWithError(err), look.CloseWithError(err)
 		backedUp <- err
 	}()
-	err = kv.RestoreContext(ctx, stream, to, o)
+	err = kv.Restore(ctx, stream, to, o)
 	cancel() // what is left to do is not needed
 	_ = stream.CloseWithError(errNotWanted)
 	backup, sum := <-backedUp, <-summed

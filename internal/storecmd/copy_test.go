@@ -73,7 +73,7 @@ func TestACopyBesideTheWriter(t *testing.T) {
 	for i := range 1000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), []byte("value"), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Merge([]byte("merged"), []byte("1"), kv.NoSync))
 	require.NoError(t, db.Merge([]byte("merged"), []byte("2"), kv.NoSync))
 	url := "dir://" + filepath.Join(t.TempDir(), "objects")

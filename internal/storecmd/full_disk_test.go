@@ -79,7 +79,7 @@ func fullStore(t *testing.T, dir string) {
 	for i := range 40 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), make([]byte, 5000), nil))
 		if i%10 == 9 && i < 39 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	require.NoError(t, db.Close())

@@ -94,7 +94,7 @@ func (c *putCommand) Run(ctx context.Context, p *program) error {
 		if long == nil {
 			return db.Set(key, value, kv.Sync)
 		}
-		return db.SetReaderContext(ctx, key, size, long, kv.Sync)
+		return db.SetReader(ctx, key, size, long, kv.Sync)
 	})
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestCommandsOnBlobFilesInAnObjectStore(t *testing.T) {
 	for i := range 50 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), bytes.Repeat([]byte{byte('a' + i%26)}, 50*i), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	require.NoError(t, store.Close())
 

@@ -35,12 +35,12 @@ func objectsStore(t *testing.T) string {
 	for i := range 2000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%04d", i), fmt.Appendf(nil, "%0100d", i), kv.Async))
 		if i%500 == 0 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Set([]byte("young"), []byte("in a file"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Set([]byte("younger"), []byte("in the log"), nil))
 	require.NoError(t, db.Close())
 	return url

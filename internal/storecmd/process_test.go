@@ -39,7 +39,7 @@ func publicStore(t *testing.T) string {
 	for i := range 200 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%03d", i), []byte(strings.Repeat("v", 100+i)), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Set([]byte("young"), []byte("in the log"), nil))
 	require.NoError(t, db.Close())
 	return dir

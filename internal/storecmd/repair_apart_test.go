@@ -23,10 +23,10 @@ func TestARepairNamesTheValuesOfALostBlobFile(t *testing.T) {
 	for i := range 40 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i%30), make([]byte, 1000+i), kv.NoSync))
 		if i == 29 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	names, err := filepath.Glob(filepath.Join(dir, "*.blob"))
 	require.NoError(t, err)

@@ -171,7 +171,7 @@ func (r *restoring) stream(in *streams) error {
 	if r.into != nil {
 		to = ""
 	}
-	err := kv.RestoreContext(r.ctx, in, to, r.into)
+	err := kv.Restore(r.ctx, in, to, r.into)
 	var unfinished *kv.RestoreError
 	switch {
 	case errors.As(err, &unfinished):

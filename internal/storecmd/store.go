@@ -181,7 +181,7 @@ type ingestCommand struct {
 func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 	var files, bytes uint64
 	err := c.writeOrCreate(ctx, p, c.Create, func(db *kv.DB) error {
-		err := db.IngestContext(ctx, c.Files, &kv.IngestOptions{Link: c.Link, SkipVerify: c.SkipVerify})
+		err := db.Ingest(ctx, c.Files, &kv.IngestOptions{Link: c.Link, SkipVerify: c.SkipVerify})
 		m := db.Metrics()
 		files, bytes = m.IngestedFiles, m.IngestedBytes
 		return err
@@ -227,7 +227,7 @@ func (c *compactCommand) Run(ctx context.Context, p *program) error {
 	}
 	return c.writeWith(ctx, p, o, func(db *kv.DB) error {
 		filesBefore, bytesBefore := size(db)
-		if err := db.CompactContext(ctx, lower, upper); err != nil {
+		if err := db.Compact(ctx, lower, upper); err != nil {
 			return err
 		}
 		files, bytes := size(db)

@@ -2,6 +2,7 @@ package stress
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -73,7 +74,7 @@ func (r *round) lookForSpace() *Finding {
 func (r *round) rests() bool {
 	before := r.db.Metrics()
 	if before.FailedCompactions > 0 || before.QuarantinedTables > 0 || harness.StuckBlobs(r.db) > 0 ||
-		r.db.Flush() != nil {
+		r.db.Flush(context.Background()) != nil {
 		return false
 	}
 	for still, n := 0, 0; still < 20; n++ {

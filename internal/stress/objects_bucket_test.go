@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -204,7 +205,7 @@ func (b *bucket) afterFence(r *round) *Finding {
 	if err := r.db.Set([]byte("late"), nil, kv.Sync); !errors.Is(err, kv.ErrFenced) {
 		return found("fence", "a store that was taken over takes a write: %v", err)
 	}
-	if err := r.db.Flush(); !errors.Is(err, kv.ErrFenced) {
+	if err := r.db.Flush(context.Background()); !errors.Is(err, kv.ErrFenced) {
 		return found("fence", "a store that was taken over flushes: %v", err)
 	}
 	b.journal.write(record{Kind: recordFenced})

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,7 +59,7 @@ func (r *round) waitUntilResumed() (resumed bool, f *Finding) {
 	for {
 		m := r.db.Metrics()
 		switch {
-		case m.Failure == "" && !errors.Is(r.db.Sync(), kv.ErrReadOnly):
+		case m.Failure == "" && !errors.Is(r.db.Sync(context.Background()), kv.ErrReadOnly):
 			return true, nil // what failed last in the log has come out by the Sync
 		case !r.setup.resumes() || r.bucket != nil && r.bucket.expect.Load():
 			return false, nil
@@ -118,7 +119,7 @@ func (r *round) lookForGarbage() *Finding {
 		return f
 	}
 	for range 2 {
-		if err := r.db.Compact(nil, nil); r.overtaken(err) {
+		if err := r.db.Compact(context.Background(), nil, nil); r.overtaken(err) {
 			_ = s.Close()
 			return nil
 		} else if err != nil {

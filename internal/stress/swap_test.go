@@ -29,7 +29,7 @@ func (r *round) swap(dir string, want content) *Finding {
 	other, away := dir+".other", dir+".away"
 	db, err := kv.Open(dir, r.onDisk())
 	if err == nil {
-		err = db.Checkpoint(other)
+		err = db.Checkpoint(context.Background(), other)
 	}
 	if err != nil {
 		return found("swap", "the store that is to be moved: %v", err)
@@ -105,7 +105,7 @@ func (m *swapModel) write(db *kv.DB, n int) {
 			return
 		}
 		if n == 0 && i%20 == 19 {
-			_ = db.Flush() // the next write says what is wrong
+			_ = db.Flush(context.Background()) // the next write says what is wrong
 		}
 	}
 	m.mu.Lock()

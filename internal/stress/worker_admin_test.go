@@ -26,7 +26,9 @@ func (w *worker) makeDurable(do func() error) error {
 	return err
 }
 
-func (w *worker) flush() *Finding { return w.allow(w.makeDurable(w.db.Flush)) }
+func (w *worker) flush() *Finding {
+	return w.allow(w.makeDurable(func() error { return w.db.Flush(context.Background()) }))
+}
 
 // sync makes what was acknowledged durable, sometimes for a caller who does not wait.
 func (w *worker) sync() *Finding {
@@ -36,7 +38,7 @@ func (w *worker) sync() *Finding {
 		defer cancel()
 		ctx = c
 	}
-	return w.allow(w.makeDurable(func() error { return w.db.SyncContext(ctx) }))
+	return w.allow(w.makeDurable(func() error { return w.db.Sync(ctx) }))
 }
 
 // compact compacts everything, or a range, sometimes for a caller who does not wait.
@@ -54,7 +56,7 @@ func (w *worker) compact() *Finding {
 		defer cancel()
 		ctx = c
 	}
-	return w.allow(w.makeDurable(func() error { return w.db.CompactContext(ctx, lo, hi) }))
+	return w.allow(w.makeDurable(func() error { return w.db.Compact(ctx, lo, hi) }))
 }
 
 // ingest takes in one or two files of the worker's keys.
@@ -89,7 +91,7 @@ func (w *worker) ingest() *Finding {
 		slices.Reverse(paths)
 	}
 	return w.attempt(op, func() error {
-		return w.db.IngestContext(context.Background(), paths, &kv.IngestOptions{Link: w.rng.IntN(3) == 0})
+		return w.db.Ingest(context.Background(), paths, &kv.IngestOptions{Link: w.rng.IntN(3) == 0})
 	})
 }
 
@@ -135,7 +137,7 @@ func (w *worker) writeTable(path string, keys []string, op *operation) (err erro
 func (w *worker) checkpoint() *Finding {
 	dir := fmt.Sprintf("copy%d", w.id)
 	defer w.r.disk.RemoveAll(dir)
-	if err := w.makeDurable(func() error { return w.db.Checkpoint(dir) }); err != nil {
+	if err := w.makeDurable(func() error { return w.db.Checkpoint(context.Background(), dir) }); err != nil {
 		return w.allow(err)
 	}
 	return w.checkCopy("a checkpoint", dir, w.r.plain)
@@ -181,7 +183,7 @@ func (w *worker) backup() *Finding {
 	if len(w.backups) == 3 {
 		w.backups, w.mark = nil, kv.BackupMark{}
 	}
-	mark, err := w.db.Backup(&out, w.mark)
+	mark, err := w.db.Backup(context.Background(), &out, w.mark)
 	if err != nil {
 		w.backups, w.mark = nil, kv.BackupMark{}
 		return w.allow(err)
@@ -195,7 +197,7 @@ func (w *worker) backup() *Finding {
 	o := &kv.Options{}
 	harness.Apply(o, harness.Harness{FS: mem})
 	for n, stream := range w.backups {
-		if err := kv.Restore(bytes.NewReader(stream), "restored", o); err != nil {
+		if err := kv.Restore(context.Background(), bytes.NewReader(stream), "restored", o); err != nil {
 			return found("backup", "backup %d of %d cannot be restored: %v", n+1, len(w.backups), err)
 		}
 	}

@@ -51,7 +51,7 @@ func (w *worker) setReader() *Finding {
 		ctx = c
 	}
 	set := func() error {
-		return w.db.SetReaderContext(ctx, []byte(m.key), int64(len(m.value)), src, writeOptions(op.level))
+		return w.db.SetReader(ctx, []byte(m.key), int64(len(m.value)), src, writeOptions(op.level))
 	}
 	if !broken {
 		return w.attempt(op, set)

@@ -34,7 +34,7 @@ func apartStore(t *testing.T) (dir string, blobs []string) {
 				require.NoError(t, db.Set(key, value, kv.NoSync))
 			}
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, db.Close())
 	blobs, err = filepath.Glob(filepath.Join(dir, "*.blob"))
@@ -106,7 +106,7 @@ func TestShapeSumsBlobFilesUp(t *testing.T) {
 	for i := range 30 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), bytes.Repeat([]byte("new"), 20), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	db, err = kv.Open(dir, &kv.Options{ReadOnly: true})
 	require.NoError(t, err)

@@ -124,10 +124,10 @@ func TestARestoredStoreIsWhole(t *testing.T) {
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
 	var stream bytes.Buffer
-	_, err = db.Backup(&stream, kv.BackupMark{})
+	_, err = db.Backup(t.Context(), &stream, kv.BackupMark{})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	require.NoError(t, kv.Restore(&stream, restored, nil))
+	require.NoError(t, kv.Restore(t.Context(), &stream, restored, nil))
 	s, err := doctor.Verify(t.Context(), restored, survey.Options{})
 	require.NoError(t, err)
 	require.Empty(t, s.Damage, "it needs no log")
@@ -166,7 +166,7 @@ func TestAFilterOfAnUnknownFamilyIsNoDamage(t *testing.T) {
 	db, err := kv.Open(dir, &kv.Options{Filter: filterOfOnesOwn{policy}})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	for _, deep := range []bool{false, true} {
 		s, err := survey.Take(t.Context(), dir, survey.Options{Deep: deep})
@@ -195,7 +195,7 @@ func TestDamageInAFilterOfPrefixesIsFound(t *testing.T) {
 	for i := range 100 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%04d/x", i), []byte("v"), nil))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	whole, err := survey.Take(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestAClosedStoreThatLostPowerIsWhole(t *testing.T) {
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)

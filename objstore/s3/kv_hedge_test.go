@@ -28,7 +28,7 @@ func TestLookupsInABucketAreHedged(t *testing.T) {
 	for i := range lookups {
 		require.NoError(t, db.Set(key(i), make([]byte, 3000), kv.Async))
 	}
-	require.NoError(t, errors.Join(db.Flush(), db.Compact(nil, nil)))
+	require.NoError(t, errors.Join(db.Flush(t.Context()), db.Compact(t.Context(), nil, nil)))
 	goroutines := runtime.NumGoroutine()
 	before := counters.Snapshot()
 	p.makes(some(2, hang, objstore.Get)) // who is overtaken is the one before

@@ -68,7 +68,7 @@ func TestNothingOfAStoreHoldsCredentials(t *testing.T) {
 	for i := range 200 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), make([]byte, 500), kv.Async))
 	}
-	require.NoError(t, errors.Join(db.Flush(), db.Compact(nil, nil)))
+	require.NoError(t, errors.Join(db.Flush(t.Context()), db.Compact(t.Context(), nil, nil)))
 
 	hidden.Store(true)
 	answers := map[string]trouble{
@@ -95,11 +95,11 @@ func TestNothingOfAStoreHoldsCredentials(t *testing.T) {
 		reveals(t, err, name+": MultiGet")
 		_, _, err = readBucket(db)
 		reveals(t, err, name+": a scan")
-		reveals(t, db.Flush(), name+": Flush")
-		reveals(t, db.Compact(nil, nil), name+": Compact")
-		reveals(t, db.Checkpoint(t.TempDir()), name+": Checkpoint")
+		reveals(t, db.Flush(t.Context()), name+": Flush")
+		reveals(t, db.Compact(t.Context(), nil, nil), name+": Compact")
+		reveals(t, db.Checkpoint(t.Context(), t.TempDir()), name+": Checkpoint")
 		var stream bytes.Buffer
-		_, err = db.Backup(&stream, kv.BackupMark{})
+		_, err = db.Backup(t.Context(), &stream, kv.BackupMark{})
 		reveals(t, err, name+": Backup")
 		explained, err := db.Explain([]byte("100"))
 		shown := fmt.Sprintf("%+v %v %+v", explained, err, db.Metrics())

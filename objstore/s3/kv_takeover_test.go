@@ -95,7 +95,7 @@ func TestAWriterInABucketThatStalls(t *testing.T) {
 			w := openBucket(t, s, 30, 1000)
 			for range 3 {
 				w.write(10)
-				require.NoError(t, w.db.Compact(nil, nil))
+				require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 			}
 			lists := objects(t, s, "entry/")
 			let()
@@ -129,7 +129,7 @@ func TestAPartitionOfABucketsWriterHeals(t *testing.T) {
 	s := old.bucket(t).by(t, plain)
 	w := openBucket(t, s, 20, 20)
 	w.write(20)
-	require.NoError(t, w.db.Compact(nil, nil))
+	require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 	p.makes(nil)
 	old.requireFenced()
 	checkBucket(t, w.db, w.n, w.n)

@@ -57,7 +57,7 @@ func TestAStoreInABucket(t *testing.T) {
 		check(reader)
 		before = db
 	}
-	require.NoError(t, before.Compact(nil, nil))
+	require.NoError(t, before.Compact(t.Context(), nil, nil))
 	require.NoError(t, before.Close())
 	require.NoError(t, reader.Refresh(context.Background()))
 	check(reader)

@@ -89,7 +89,7 @@ func TestAStoreBehindASlowUplink(t *testing.T) {
 				require.NoError(t, db.Set(strconv.AppendInt(nil, int64(i), 10), value, kv.Sync))
 				longest = max(longest, time.Since(begun))
 			}
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			require.NoError(t, db.Set([]byte("last"), nil, kv.Sync))
 			require.NoError(t, db.Close())
 			t.Logf("the longest write of 1 MiB took %v", longest)

@@ -123,9 +123,9 @@ func (w *bucketWriter) try() error {
 	}
 	switch w.n % 20 {
 	case 7:
-		return w.db.Flush()
+		return w.db.Flush(context.Background())
 	case 17:
-		return w.db.Compact(nil, nil)
+		return w.db.Compact(context.Background(), nil, nil)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (w *bucketWriter) write(n int) {
 	for range n {
 		require.NoError(w.t, w.try())
 	}
-	require.NoError(w.t, w.db.Flush())
+	require.NoError(w.t, w.db.Flush(context.Background()))
 	w.synced = w.n
 }
 
@@ -152,7 +152,7 @@ func (w *bucketWriter) requireFenced() {
 		err = w.db.Set([]byte("late"), nil, kv.Sync)
 		require.Error(w.t, err)
 	}
-	require.ErrorIs(w.t, w.db.Flush(), kv.ErrFenced)
+	require.ErrorIs(w.t, w.db.Flush(context.Background()), kv.ErrFenced)
 	require.ErrorIs(w.t, w.db.Close(), kv.ErrFenced)
 }
 
@@ -195,7 +195,7 @@ func runWriter(text string) error {
 			fmt.Println(w.synced)
 		}
 		if job.Big && w.n%20 == 5 {
-			err = errors.Join(err, db.Set([]byte("big"), big, kv.NoSync), db.Flush())
+			err = errors.Join(err, db.Set([]byte("big"), big, kv.NoSync), db.Flush(context.Background()))
 		}
 	}
 	return err

@@ -42,7 +42,7 @@ func makeStoreApart(t *testing.T, n, from int) string {
 	for i := range n {
 		require.NoError(t, db.Set(key(2*i), value, kv.Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for run := range 5 {
 		for range n / 50 {
 			require.NoError(t, db.Set(key(2*random.IntN(n)), value, kv.Async))
@@ -51,7 +51,7 @@ func makeStoreApart(t *testing.T, n, from int) string {
 		require.NoError(t, db.DeleteRange(key(2*(n/3+10*run)), key(2*(n/3+10*run+5)), kv.Async))
 		require.NoError(t, db.Merge(fmt.Appendf(nil, "z-counter/%d", run%2), []byte("12345678"), kv.Async))
 		require.NoError(t, db.SetTTL(key(2*(n/4+run)), value, 100*time.Hour, kv.Async))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	for i := range 20 {
 		require.NoError(t, db.Set(key(2*i), []byte("in the log"), kv.Sync))
@@ -103,7 +103,7 @@ func lookups(n, times int) func(look func(key []byte)) {
 // contents reads everything that a store has.
 func contents(t *testing.T, dir string) (all []string, runs []kv.RunMetrics) {
 	t.Helper()
-	require.NoError(t, kv.Verify(dir, io.Discard))
+	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, Merger: kv.Int64Add})
 	require.NoError(t, err)
 	it, err := db.NewIter(nil)
@@ -324,12 +324,12 @@ func TestOperandsOfAnUnknownMerger(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(key(2*i), make([]byte, 200), kv.Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for range 3 {
 		for i := range n / 3 {
 			require.NoError(t, db.Merge(key(6*i), []byte("more"), kv.Async))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	path := filepath.Join(t.TempDir(), "lookups.trace")
 	f, err := os.Create(path)

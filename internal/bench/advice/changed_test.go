@@ -21,7 +21,7 @@ func TestAStoreThatIsFilledOnAMiss(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(key(4*i), make([]byte, 60), kv.Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	path := filepath.Join(t.TempDir(), "lookups.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestAStoreThatIsFilledOnAMiss(t *testing.T) {
 	}
 	require.NoError(t, tracer.Close())
 	require.NoError(t, f.Close())
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for i := range gone {
 		require.NoError(t, db.Delete(key(4*(n-2-2*i)), kv.Async)) // looked up twice, and there until now
 	}

@@ -125,13 +125,13 @@ func (s *SiftKV) Settle(ctx context.Context) error {
 	if err := s.commit(); err != nil {
 		return err
 	}
-	if err := s.db.Flush(); err != nil {
+	if err := s.db.Flush(ctx); err != nil {
 		return fmt.Errorf("siftkv: flush: %w", err)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return failed("siftkv: compact", s.db.Compact(nil, nil))
+	return failed("siftkv: compact", s.db.Compact(ctx, nil, nil))
 }
 
 // restPause leaves the processor to the compactions that Rest waits for.
@@ -148,7 +148,7 @@ func (s *SiftKV) Rest(ctx context.Context) error {
 	for ctx.Err() == nil {
 		// A range without keys: Compact flushes, waits for running compactions, finds
 		// nothing to merge, and lets the store start what has become due.
-		if err := s.db.Compact([]byte{}, []byte{}); err != nil {
+		if err := s.db.Compact(ctx, []byte{}, []byte{}); err != nil {
 			return fmt.Errorf("siftkv: rest: %w", err)
 		}
 		if s.db.Metrics().RunningCompactions == 0 {

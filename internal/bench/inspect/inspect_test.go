@@ -24,9 +24,9 @@ func store(t *testing.T) string {
 	for i := range 3000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key-%05d", i), make([]byte, 50), kv.Async))
 	}
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Set([]byte("key-00007"), []byte("young"), kv.Async))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	return dir
 }
@@ -93,7 +93,7 @@ func TestRunOfAStoreWithBlobFiles(t *testing.T) {
 	for i := range 300 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key-%05d", i%200), make([]byte, 50+3000*(i%2)), kv.Async))
 		if i%100 == 99 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
 	require.NoError(t, db.Close())

@@ -70,7 +70,7 @@ func (s *store) loadAll(ctx context.Context) error {
 			}
 			phase.Add(to - from)
 		}
-		return db.CompactContext(ctx, nil, nil)
+		return db.Compact(ctx, nil, nil)
 	})
 }
 
@@ -99,7 +99,7 @@ func (s *store) addYoung(ctx context.Context, say bool) error {
 				return err
 			}
 			from = to
-			return db.FlushContext(ctx)
+			return db.Flush(ctx)
 		})
 		if err != nil {
 			return err

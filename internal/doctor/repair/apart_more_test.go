@@ -28,7 +28,7 @@ func TestTheReportSaysWhatKeysShow(t *testing.T) {
 	for _, k := range []string{"alone", "deleted", "merged", "ranged", "twice"} {
 		require.NoError(t, db.Set([]byte(k), []byte("a value that lies apart"), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Merge([]byte("merged"), []byte("operand"), kv.NoSync))
 	require.NoError(t, db.Set([]byte("twice"), []byte("short"), kv.NoSync))
 	require.NoError(t, db.Delete([]byte("deleted"), kv.NoSync))
@@ -67,7 +67,7 @@ func TestTheListOfLostValuesIsBounded(t *testing.T) {
 	for i := range n {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%05d", i), []byte("value"), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Remove(filesOf(t, dir, manifest.FileBlob)[0]))
 	told := 0
@@ -96,7 +96,7 @@ func TestALostValueIsTakenFromALogThatHasIt(t *testing.T) {
 	log := filesOf(t, from, manifest.FileWAL)[0]
 	data, err := os.ReadFile(log)
 	require.NoError(t, err)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	require.NoError(t, os.WriteFile(log, data, 0o600))
 	for _, kind := range []manifest.FileKind{manifest.FileBlob, manifest.FileManifest, manifest.FileCurrent} {

@@ -64,14 +64,14 @@ func apartStore(t *testing.T, dir string, seed uint64) *history {
 		snap = db.NewSnapshot() // keeps sequence numbers from being zeroed
 	}
 	round(200)
-	require.NoError(t, db.Compact(nil, nil))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	round(150)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	if seed%3 == 0 {
-		require.NoError(t, db.Compact([]byte("key100"), []byte("key120")))
+		require.NoError(t, db.Compact(t.Context(), []byte("key100"), []byte("key120")))
 	}
 	round(150)
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	round(60)
 	if snap != nil {
 		require.NoError(t, snap.Close())

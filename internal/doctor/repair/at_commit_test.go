@@ -36,7 +36,7 @@ func TestValuesThatWereSetApartByCommits(t *testing.T) {
 			}
 			write(1)
 			write(2)
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			flushed := filesOf(t, from, manifest.FileBlob)
 			require.Len(t, flushed, 1)
 			if logged {

@@ -32,7 +32,7 @@ func crashedApart(t *testing.T) (dir string, now map[string]string) {
 		require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 		now[k] = v
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	dir = filepath.Join(t.TempDir(), "store")
 	copyOpen(t, from, dir)
 	require.NoError(t, db.Close())
@@ -126,7 +126,7 @@ func TestAManifestCutOffBeforeABlobFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("value"), nil))
 	require.NoError(t, db.Set([]byte("b"), []byte("value"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	whole, err := os.ReadFile(filesOf(t, origin, manifest.FileManifest)[0])
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func TestOneFileOfAFlushDoesNotStandForAll(t *testing.T) {
 			halves := [2]map[string][]version{{}, {}}
 			dir, now := crashed(t, func(set func(k, v string), db *kv.DB) {
 				set("key900", "in a table")
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 				for i := range 40 {
 					k := fmt.Sprintf("key%03d", i*17%40)
 					set(k, "in the log")

@@ -32,9 +32,9 @@ func TestIngestedFilesKeepTheirPlaceInHistory(t *testing.T) {
 		_, err = w.Finish()
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		require.NoError(t, db.Ingest([]string{path}))
+		require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 		require.NoError(t, db.Set([]byte("b"), []byte("new"), nil))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 		require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT")))
 		if damaged { // the footer alone: every block can be salvaged

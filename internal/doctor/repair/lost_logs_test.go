@@ -21,7 +21,7 @@ func closedWithLog(t *testing.T, dir string) (log string) {
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("in a table"), nil))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	for i := range 3 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%d", i), make([]byte, 100), nil))
 	}
@@ -86,7 +86,7 @@ func TestADamagedRecordIsLostOnce(t *testing.T) {
 	for first, at := range map[uint64]int{2: 80, 3: 230} {
 		dir, now := crashed(t, func(set func(k, v string), db *kv.DB) {
 			set("a", "in a table")
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 			for i := range 3 {
 				set(fmt.Sprintf("key%d", i), string(make([]byte, 100)))
 			}

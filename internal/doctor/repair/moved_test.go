@@ -53,7 +53,7 @@ func newSwap(t *testing.T, top, dir string) *swap {
 	db, err := kv.Open(s.other+".origin", nil)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("other"), []byte("value"), nil))
-	require.NoError(t, db.Checkpoint(s.other)) // it has names that the damaged store has
+	require.NoError(t, db.Checkpoint(t.Context(), s.other)) // it has names that the damaged store has
 	require.NoError(t, db.Close())
 	s.before = snapshotDir(t, s.other)
 	return s
@@ -128,7 +128,7 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 				continue
 			}
 			done++
-			require.NoError(t, kv.Verify(target, t.Output()), what)
+			require.NoError(t, kv.Verify(t.Context(), target, t.Output()), what)
 		}
 		require.Positive(t, failed, "apart: %v", apart)
 		require.Positive(t, done, "apart: %v", apart)
@@ -159,7 +159,7 @@ func TestADirectoryIsReplacedAfterARepair(t *testing.T) {
 		require.ErrorIs(t, err, vfs.ErrMoved)
 		require.ErrorContains(t, err, target)
 		s.undo("")
-		require.NoError(t, kv.Verify(target, t.Output()))
+		require.NoError(t, kv.Verify(t.Context(), target, t.Output()))
 	}
 }
 

@@ -31,7 +31,7 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 2 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%d", i), []byte("value"), kv.Sync))
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, db.Close())
 	tables := filesOf(t, dir, manifest.FileTable)
@@ -49,7 +49,7 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 		require.ErrorContains(t, err, filepath.Base(tables[0]))
 	}
 	var told strings.Builder
-	err = kv.Verify(dir, &told)
+	err = kv.Verify(t.Context(), dir, &told)
 	refused(err)
 	require.NotErrorIs(t, err, kv.ErrCorruption)
 	require.NotContains(t, told.String(), "DAMAGED")
@@ -62,7 +62,7 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 	refused(err)
 
 	require.NoError(t, os.Truncate(tables[1], 100))
-	err = kv.Verify(dir, &told)
+	err = kv.Verify(t.Context(), dir, &told)
 	refused(err)
 	require.ErrorIs(t, err, kv.ErrCorruption, "of the other")
 	before := snapshotDir(t, dir)

@@ -146,7 +146,7 @@ func TestARepairDoesNotWriteBesideOtherFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(out, markName), []byte(text), 0o600))
 		_, err := Run(t.Context(), dir, Options{Out: out})
 		require.NoError(t, err, "a repair was killed when it had just begun")
-		require.NoError(t, kv.Verify(out, t.Output()))
+		require.NoError(t, kv.Verify(t.Context(), out, t.Output()))
 	}
 }
 

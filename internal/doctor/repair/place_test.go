@@ -115,7 +115,7 @@ func TestTablesAloneGiveTheNewestVersions(t *testing.T) {
 		require.Equal(t, want, contents(t, dir), "seed %d: %+v", seed, r)
 		db, err := kv.Open(dir, nil)
 		require.NoError(t, err)
-		require.NoError(t, db.Compact(nil, nil))
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Close())
 		require.Equal(t, want, contents(t, dir), "seed %d, compacted: %+v", seed, r)
 	}

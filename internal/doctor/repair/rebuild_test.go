@@ -79,10 +79,10 @@ func largeStore(t *testing.T, dir string) *history {
 		}
 		h.ever[k][v] = true
 		if n%500 == 499 {
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		if n == 1999 {
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	require.NoError(t, db.Close())
@@ -129,7 +129,7 @@ func TestTablesOfLargeValuesAloneAreRebuiltWhole(t *testing.T) {
 			}
 			require.Greater(t, expiring, 10)
 			require.NoError(t, it.Close())
-			require.NoError(t, db.Compact(nil, nil))
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			require.NoError(t, db.Close())
 			require.Equal(t, h.now, contents(t, dir), what)
 		}
@@ -162,11 +162,11 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 			}
 			require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 			if now[k] = v; n%1000 == 999 {
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		// All tables go to the last level, and no blob file is collected, since each has keys of others.
-		require.NoError(t, db.Compact(nil, []byte("key0100")))
+		require.NoError(t, db.Compact(t.Context(), nil, []byte("key0100")))
 		require.NoError(t, db.Close())
 		for i := range filesOf(t, origin, manifest.FileTable) {
 			dir := filepath.Join(t.TempDir(), "store")

@@ -89,7 +89,7 @@ func threeTables(t *testing.T, dir string, closed bool) (now map[string]string) 
 			now[key] = "value of " + key + " at " + string(rune(len(now)+'0'))
 			require.NoError(t, db.Set([]byte(key), []byte(now[key]), nil))
 		}
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}
 	if closed {
 		require.NoError(t, db.Close())

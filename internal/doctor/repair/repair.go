@@ -80,7 +80,7 @@ func (r *repairer) verify() error {
 	if err := r.checkTarget(); err != nil {
 		return err
 	}
-	if err := kv.VerifyContext(r.ctx, r.target, io.Discard); err != nil {
+	if err := kv.Verify(r.ctx, r.target, io.Discard); err != nil {
 		return fmt.Errorf("the repaired store in %s does not verify: %w", r.target, err)
 	}
 	return r.checkTarget()

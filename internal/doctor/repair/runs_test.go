@@ -32,7 +32,7 @@ func TestRunsKeepTheirOrder(t *testing.T) {
 			set("key000", fmt.Sprint("all ", i))
 			set(fmt.Sprintf("key%03d", 1+i%200), fmt.Sprint("some ", i))
 			set("key299", fmt.Sprint("all ", i))
-			require.NoError(t, db.Flush())
+			require.NoError(t, db.Flush(t.Context()))
 		}
 		require.NoError(t, db.Close())
 		switch c.lost {

@@ -22,7 +22,7 @@ func TestValuesOfALogThatLieApart(t *testing.T) {
 		db, err := kv.Open(from, nil)
 		require.NoError(t, err)
 		value := strings.Repeat("value", 20_000)
-		require.NoError(t, db.SetReader([]byte("a"), int64(len(value)), strings.NewReader(value), kv.Sync))
+		require.NoError(t, db.SetReader(t.Context(), []byte("a"), int64(len(value)), strings.NewReader(value), kv.Sync))
 		dir := filepath.Join(t.TempDir(), "store")
 		copyOpen(t, from, dir)
 		require.NoError(t, db.Close())
@@ -63,7 +63,7 @@ func TestTablesOfValuesThatWereWrittenAtCommitAreRebuilt(t *testing.T) {
 		want[k] = strings.Repeat(k, 1+n)
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	for _, name := range filesOf(t, dir, manifest.FileTable) {
 		require.NoError(t, os.Remove(name))
@@ -97,10 +97,10 @@ func TestATableOfAStreamThatTookLongIsRebuilt(t *testing.T) {
 			require.NoError(t, db.Set([]byte(k), []byte("meanwhile"), kv.NoSync))
 		}
 		want["before"] = "meanwhile"
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 	}}
-	require.NoError(t, db.SetReader([]byte("stream"), int64(len(want["stream"])), r, kv.Sync))
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.SetReader(t.Context(), []byte("stream"), int64(len(want["stream"])), r, kv.Sync))
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	require.True(t, maps.Equal(want, contents(t, dir)))
 	tables := filesOf(t, dir, manifest.FileTable)

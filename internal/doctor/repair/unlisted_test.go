@@ -79,7 +79,7 @@ func TestHalfOfAnIngestIsLeftOut(t *testing.T) {
 			dir, now := crashed(t, func(set func(k, v string), db *kv.DB) {
 				set("key004", "in a table")
 				set("key060", "in another")
-				require.NoError(t, db.Flush())
+				require.NoError(t, db.Flush(t.Context()))
 				if inLog {
 					set("key000", "in the log")
 				}
@@ -127,7 +127,7 @@ func TestAnIngestThatTheManifestListsCounts(t *testing.T) {
 		_, err = w.Finish()
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
-		require.NoError(t, db.Ingest([]string{path}))
+		require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	})
 	now["key002"] = "ingested"
 	for _, file := range filesOf(t, dir, manifest.FileIngest) {
@@ -148,7 +148,7 @@ func TestAFlushThatIsNotListedMakesUpForADamagedLog(t *testing.T) {
 	keys := map[string][]version{}
 	dir, now := crashed(t, func(set func(k, v string), db *kv.DB) {
 		set("key900", "in a table")
-		require.NoError(t, db.Flush())
+		require.NoError(t, db.Flush(t.Context()))
 		for i := range 20 {
 			k := fmt.Sprintf("key%03d", i)
 			set(k, "in the log")

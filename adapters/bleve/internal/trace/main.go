@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -70,7 +71,7 @@ func run(s settings) (err error) {
 			return err
 		}
 		// Terms are counted by Merge, and who opens the store without bleve cannot read such counts.
-		if err := db.Compact([]byte{'d'}, []byte{'e'}); err != nil {
+		if err := db.Compact(context.Background(), []byte{'d'}, []byte{'e'}); err != nil {
 			return err
 		}
 		return search(index, docs, s.ops, s.seed)

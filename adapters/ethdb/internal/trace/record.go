@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func record(db *kv.DB, path string, load func() error) (err error) {
 // settle writes out what is in memory and waits until compactions have nothing to do, so that the tree depends less
 // on how fast the machine is.
 func settle(db *kv.DB) error {
-	if err := db.Flush(); err != nil {
+	if err := db.Flush(context.Background()); err != nil {
 		return err
 	}
 	for {

@@ -39,7 +39,7 @@ func TestAStoreInABucket(t *testing.T) {
 	for i := range 3000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key/%04d", i), fmt.Appendf(nil, "%0100d", i), kv.NoSync))
 	}
-	require.NoError(t, db.Flush())
+	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Set([]byte("young"), []byte("in the log"), nil))
 	require.Contains(t, works(t, "copy", dir, at("first")), "s3://tests/first: copy of store ")
 	require.NoError(t, db.Close())
