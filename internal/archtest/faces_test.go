@@ -30,12 +30,7 @@ func TestOutsidersCanNameWhatTheySee(t *testing.T) {
 func publicPackages(t *testing.T) (packages []*types.Package) {
 	t.Helper()
 	public := slices.DeleteFunc(goList(t, "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./..."), isInternal)
-	files := goList(t, append([]string{"-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}"},
-		public...)...)
-	exports := map[string]string{}
-	for pair := range slices.Chunk(files, 2) {
-		exports[pair[0]] = pair[1]
-	}
+	exports := exportsOf(t, public...)
 	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(exports[path])
 	})
@@ -45,6 +40,18 @@ func publicPackages(t *testing.T) (packages []*types.Package) {
 		packages = append(packages, p)
 	}
 	return packages
+}
+
+// exportsOf returns the files in which the compiler described packages and what they import.
+func exportsOf(t *testing.T, packages ...string) map[string]string {
+	t.Helper()
+	files := goList(t, append([]string{"-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}"},
+		packages...)...)
+	exports := map[string]string{}
+	for pair := range slices.Chunk(files, 2) {
+		exports[pair[0]] = pair[1]
+	}
+	return exports
 }
 
 func isInternal(path string) bool { return slices.Contains(strings.Split(path, "/"), "internal") }
