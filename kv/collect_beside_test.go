@@ -21,7 +21,7 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		db.settle()
 		ctx := context.Background()
 		c, err := db.beginManual(ctx, func() *compaction.Job {
-			return compaction.MergeRangeOf(db.current, nil, nil, nil)
+			return db.compactionInput(db.current).MergeRange(nil, nil, nil)
 		})
 		require.NoError(t, err)
 		require.NotNil(t, c)
@@ -72,7 +72,7 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	require.True(t, db.room.Load() != nil, "nothing runs that writers could wait for")
 	ctx := context.Background()
 	c, err := db.beginManual(ctx, func() *compaction.Job {
-		return compaction.MergeRangeOf(db.current, nil, nil, nil)
+		return db.compactionInput(db.current).MergeRange(nil, nil, nil)
 	})
 	require.NoError(t, err)
 	require.True(t, db.room.Load() == nil)

@@ -191,7 +191,7 @@ func specFamily(spec string) string {
 // known to be damaged.
 func (d *DB) compactInPlace(ctx context.Context, u rewriteUnit) (done bool, err error) {
 	c, err := d.beginManual(ctx, func() *compaction.Job {
-		return compaction.RewriteFiltersOf(d.current, u.run, u.tables)
+		return d.compactionInput(d.current).RewriteFilters(u.run, u.tables)
 	})
 	err = d.runManual(ctx, c, err)
 	return c != nil && err == nil, err

@@ -1,10 +1,8 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -21,10 +19,8 @@ import (
 // A runningCompaction is a job that has begun.
 type runningCompaction struct {
 	*compaction.Job
-	version   *version.Version        // at the start; referred to
+	pinned    bool                    // the job's version is referred to
 	reserved  *compaction.Reservation // of the output
-	span      version.Span            // of all inputs
-	older     []*version.Run          // what is older than the inputs, where they have keys
 	snapshots []base.SeqNum
 }
 
@@ -32,7 +28,7 @@ type runningCompaction struct {
 // store closes meanwhile, and base.ErrContextEnded if ctx ends.
 func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 	start := time.Now()
-	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.movable(d)}
+	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.Kind == compaction.Move}
 	e := &manifest.Edit{}
 	var out written
 	for level, inputs := range c.Inputs {
@@ -86,100 +82,6 @@ func (d *DB) countCompaction(info CompactionInfo) {
 	tell(d, "Compacted", d.opts.Events.Compacted, info)
 }
 
-// maxGrandparents bounds, in files of the output level, what a table may overlap
-// two levels down: more would make its next compaction large.
-const maxGrandparents = 10
-
-func (c *runningCompaction) mostGrandparents(d *DB) int64 {
-	return maxGrandparents * d.opts.compaction().TargetSize(c.version, c.Output)
-}
-
-// movable reports whether the input can change its level as it is. Nothing in the output level shares keys with it, and
-// it would not overlap too much further down. There are no tombstones that rewriting would drop, and blocks are
-// compressed alike.
-func (c *runningCompaction) movable(d *DB) bool {
-	tables := c.Tables()
-	if c.Level == c.Output || !c.Kind.Rules().MayMove ||
-		d.opts.LevelCompression[c.Level] != d.opts.LevelCompression[c.Output] {
-		return false
-	}
-	if c.Kind.Rules().WholeRuns {
-		return c.oneRun(tables)
-	}
-	if len(tables) != 1 {
-		return false
-	}
-	t := tables[0]
-	if t.RangeDeletes > 0 && c.bottomSpan(t.Smallest, t.UpperBound()) {
-		return false
-	}
-	if c.Output == lastLevel {
-		return t.Deletes == 0 && t.Merges == 0
-	}
-	below := c.version.Levels[c.Output+1].Overlapping(t.Smallest, t.UpperBound())
-	return version.SizeOf(below) <= c.mostGrandparents(d)
-}
-
-// oneRun reports whether whole runs are one run together as they are: they share no keys
-// (as when keys come in order), and have nothing that rewriting would drop.
-func (c *runningCompaction) oneRun(tables []*version.Table) bool {
-	tables = slices.Clone(tables)
-	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
-	for i, t := range tables {
-		if i > 0 && !tables[i-1].Before(t.Smallest) {
-			return false
-		}
-		if t.Deletes+t.Merges+t.RangeDeletes > 0 && c.bottomSpan(t.Smallest, t.UpperBound()) {
-			return false
-		}
-	}
-	return true
-}
-
-// An overlapBelow adds up the tables of the level below the output that the open
-// output table of a span has passed.
-type overlapBelow struct {
-	gaps   [][]byte         // keys at which a table has to end, ahead
-	tables []*version.Table // those ahead
-	bytes  int64            // of those passed since the last cut
-	most   int64
-}
-
-func (c *runningCompaction) overlapBelow(d *DB, span version.Span) *overlapBelow {
-	o := &overlapBelow{most: c.mostGrandparents(d), gaps: c.Gaps}
-	if c.Output > 0 && c.Output < lastLevel && !c.Kind.Rules().WholeRuns {
-		lo, hi := span.Lo, span.Hi
-		if lo == nil {
-			lo = c.span.Lo
-		}
-		if hi == nil {
-			hi = c.span.Hi
-		}
-		o.tables = c.version.Levels[c.Output+1].Overlapping(lo, hi)
-	}
-	return o
-}
-
-// tooMuch reports whether a table that goes on to key would overlap too much.
-func (o *overlapBelow) tooMuch(key []byte) bool {
-	for len(o.tables) > 0 && o.tables[0].Before(key) {
-		o.bytes += o.tables[0].Size
-		o.tables = o.tables[1:]
-	}
-	return o.bytes > o.most
-}
-
-// cutGaps cuts at the gaps up to a key (nil: at all that are left): no table reaches over tables of its run.
-func (o *overlapBelow) cutGaps(out *tablemeta.Writer, key []byte) error {
-	for ; len(o.gaps) > 0 && (key == nil || bytes.Compare(o.gaps[0], key) <= 0); o.gaps = o.gaps[1:] {
-		if err := out.Cut(o.gaps[0]); err != nil {
-			return err
-		}
-		o.bytes = 0
-	}
-	return nil
-}
-
 // rewrite merges the inputs into new tables.
 func (d *DB) rewrite(ctx context.Context, c *runningCompaction) (written, error) {
 	in, err := d.openInputs(c)
@@ -190,18 +92,18 @@ func (d *DB) rewrite(ctx context.Context, c *runningCompaction) (written, error)
 	if err != nil {
 		return written{}, inputError{err}
 	}
-	plan, made := d.opts.filterPlan(), filterbudget.Tables{Version: c.version, Inputs: c.Tables()}
+	plan, made := d.opts.filterPlan(), filterbudget.Tables{Version: c.Version, Inputs: c.Tables()}
 	made.To, made.Entries = version.RunID{Level: c.Output, Run: c.Run}, version.EntriesOf(made.Inputs)
 	filters := plan.For(made)
 	if c.Kind.Rules().FairFilters {
 		filters = plan.Fair(made)
 	}
-	size := d.opts.compaction().TargetSize(c.version, c.Output)
+	size := d.opts.compaction().TargetSize(c.Version, c.Output)
 	return d.mergeRanges(ctx, d.mostThreads(c), ranges, func(ctx context.Context, r *mergedRange) (err error) {
 		it := d.pass(ctx, c, in, r.span)
 		r.out = d.tableWriter(it, c.Output, size, filters)
-		r.out.Apart, r.out.Hidden = d.separationOf(c), d.hiddenIn(c.version, c.older)
-		r.tables, err = d.writeTables(it, r.out, c.overlapBelow(d, r.span))
+		r.out.Apart, r.out.Hidden = d.separationOf(c), d.hiddenIn(c.Version, c.Older)
+		r.tables, err = d.writeTables(it, r.out, d.opts.compaction().CutsOf(c.Job, r.span))
 		return err
 	})
 }
@@ -221,14 +123,14 @@ func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 			return in, err
 		}
 		tombs = r.Tombstones().Clip(tombs, nil, nil)
-		id, ok := c.version.RunOf(t)
+		id, ok := c.Version.RunOf(t)
 		if !ok { // its entries would be lost with it
 			return in, fmt.Errorf("table %d is not in the version that is compacted", t.Num)
 		}
 		runs[id] = append(runs[id], t)
 	}
 	in.tombs = rangedel.NewSet(tombs)
-	for _, r := range c.version.Runs {
+	for _, r := range c.Version.Runs {
 		if len(runs[r.ID()]) == 0 {
 			continue
 		}
@@ -243,8 +145,8 @@ func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 
 // separationOf says which values of a compaction go into blob files, and which come from others.
 func (d *DB) separationOf(c *runningCompaction) tablemeta.Separation {
-	s := d.separation(c.version, c.Output)
-	s.Victims, s.Open = c.Candidates, d.openApart(c.version, len(c.Candidates))
+	s := d.separation(c.Version, c.Output)
+	s.Victims, s.Open = c.Candidates, d.openApart(c.Version, len(c.Candidates))
 	return s
 }
 
@@ -256,31 +158,10 @@ func (d *DB) pass(ctx context.Context, c *runningCompaction, in mergeInputs, spa
 		iters = append(iters, iterator.NewRun(r, &d.tables, sequential))
 	}
 	return iterator.NewCompaction(iters, in.tombs.Clip(nil, span.Lo, span.Hi), iterator.CompactionOptions{
-		Snapshots: c.snapshots, Keys: span, Bottom: c.bottom, BottomSpan: c.bottomSpan,
+		Snapshots: c.snapshots, Keys: span, Bottom: c.Bottom, BottomSpan: c.BottomSpan,
 		Stop: d.stopBackground(ctx), MergeOperands: d.operands.combiner(), Now: d.now(),
-		ReadApart: d.readForOperands(c.version),
+		ReadApart: d.readForOperands(c.Version),
 	})
-}
-
-// bottom reports whether nothing older than the inputs can hold key. Within level 0
-// there may always be something.
-func (c *runningCompaction) bottom(key []byte) bool {
-	for _, r := range c.older {
-		if r.MayContain(key) {
-			return false
-		}
-	}
-	return c.Output > 0
-}
-
-// bottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
-func (c *runningCompaction) bottomSpan(lo, hi []byte) bool {
-	for _, r := range c.older {
-		if r.Overlaps(lo, hi) {
-			return false
-		}
-	}
-	return c.Output > 0
 }
 
 // NumLevels is the number of levels: level 0, whose files may overlap, and

@@ -25,6 +25,8 @@ func (o *Options) compaction() *compaction.Options {
 		TargetFileSize:           o.TargetFileSize,
 		BlobSpaceLimit:           o.BlobSpace,
 		BlobFileSize:             o.blobSize,
+		RangeSize:                o.rangeSize,
+		Compression:              o.LevelCompression,
 	}
 }
 

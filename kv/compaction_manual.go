@@ -33,7 +33,7 @@ func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 		return err
 	}
 	c, err := d.beginManual(ctx, func() *compaction.Job {
-		return compaction.MergeRangeOf(d.current, lo, endAfter(hi), finished)
+		return d.compactionInput(d.current).MergeRange(lo, endAfter(hi), finished)
 	})
 	if err := d.runManual(ctx, c, err); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -227,7 +226,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		}
 		flush(2)
 		db.mu.Lock()
-		merge := db.begin(mergeOf(db.current.Level0(), 0)) // it takes long
+		merge := db.begin(db.mergeOf(db.current.Level0(), 0)) // it takes long
 		db.mu.Unlock()
 		done := make(chan error)
 		go func() { done <- db.Compact(t.Context(), nil, nil) }()
@@ -291,7 +290,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	// It also waits for others.
 	d := db
 	d.mu.Lock()
-	other := d.begin(compaction.MergeRangeOf(d.current, nil, nil, nil))
+	other := d.begin(d.compactionInput(d.current).MergeRange(nil, nil, nil))
 	d.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

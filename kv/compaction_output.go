@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -12,22 +13,22 @@ import (
 )
 
 // writeTables writes what a pass leaves into tables of a level. A table is cut at the writer's
-// target size, and where it would overlap too much below; a flush, with below nil, makes one
+// target size, and where it would overlap too much below; a flush, without cuts, makes one
 // table.
 func (d *DB) writeTables(it *iterator.Compaction, out *tablemeta.Writer,
-	below *overlapBelow) ([]manifest.Table, error) {
+	cuts *compaction.Cuts) ([]manifest.Table, error) {
 	defer d.countPass(it)
 	var last []byte
 	for ok := it.First(); ok; ok = it.Next() {
-		if below != nil {
-			if err := below.cutGaps(out, it.Key.User); err != nil {
+		if cuts != nil {
+			if err := cutGaps(out, cuts, it.Key.User); err != nil {
 				return nil, err
 			}
-			if (below.tooMuch(it.Key.User) || out.Full()) && !bytes.Equal(last, it.Key.User) {
+			if (cuts.TooMuch(it.Key.User) || out.Full()) && !bytes.Equal(last, it.Key.User) {
 				if err := out.Cut(it.Key.User); err != nil {
 					return nil, err
 				}
-				below.bytes = 0
+				cuts.Begin()
 			}
 			last = append(last[:0], it.Key.User...)
 		}
@@ -38,12 +39,22 @@ func (d *DB) writeTables(it *iterator.Compaction, out *tablemeta.Writer,
 	if err := it.Err(); err != nil {
 		return nil, inputError{err}
 	}
-	if below != nil {
-		if err := below.cutGaps(out, nil); err != nil {
+	if cuts != nil {
+		if err := cutGaps(out, cuts, nil); err != nil {
 			return nil, err
 		}
 	}
 	return out.Finish()
+}
+
+// cutGaps cuts at the gaps up to a key (nil: at all that are left).
+func cutGaps(out *tablemeta.Writer, cuts *compaction.Cuts, key []byte) error {
+	for gap := cuts.Gap(key); gap != nil; gap = cuts.Gap(key) {
+		if err := out.Cut(gap); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncNames makes the names of new tables durable.

@@ -1,13 +1,12 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/callback"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
@@ -17,15 +16,6 @@ import (
 // takes one after the other, and threads that have nothing else to do help: each with one range,
 // so that compactions which become due do not wait for long. The first failure ends all of them,
 // and one edit of the manifest installs what all have written.
-
-// Ranges have at least leastRange files of the output level's size, so that few files are
-// smaller because a range ends, and at most mostRange where there are threads to help.
-const (
-	leastRange      = 2
-	mostRange       = 8
-	rangesPerThread = 4
-	partsPerRange   = 16 // how finely the inputs are looked at
-)
 
 // A mergedRange is one range of a merge, and what has been written of it.
 type mergedRange struct {
@@ -61,63 +51,30 @@ func (w *written) blobBytes() (n int64) {
 // threads returns how many threads may compact in the background at most.
 func (d *DB) threads() int { return min(d.opts.MaxConcurrentCompactions, runtime.GOMAXPROCS(0)) }
 
-// rangesOf returns how many ranges there are in a merge of size bytes into files of a size.
-func (d *DB) rangesOf(size, file int64) int {
-	threads := int64(d.threads())
-	switch {
-	case d.opts.rangeSize > 0:
-		return int(size / d.opts.rangeSize)
-	case threads < 2 || file == 0:
-		return 1
-	}
-	return int(min(size/(leastRange*file), max(rangesPerThread*threads, size/(mostRange*file))))
-}
-
 // cut returns the ranges of a compaction's merge, in order. They cover all keys.
 func (d *DB) cut(c *runningCompaction) ([]mergedRange, error) {
-	inputs, size := c.Tables(), int64(0)
-	for _, t := range inputs {
-		size += t.Size
-	}
-	n := d.rangesOf(size, d.opts.compaction().TargetSize(c.version, c.Output))
-	if n < 2 || c.Output == 0 || c.Kind.Rules().OneRange {
+	n := d.opts.compaction().NumRanges(c.Job, d.threads())
+	if n < 2 {
 		return make([]mergedRange, 1), nil
 	}
-	parts, err := d.partsOf(inputs, size/int64(n*partsPerRange))
+	parts, err := d.partsOf(c.Tables(), c.PartSize(n))
 	if err != nil {
 		return nil, err
 	}
-	return evenRanges(parts, n), nil
+	return rangesOf(compaction.EvenRanges(parts, n)), nil
 }
 
-// evenRanges returns at most n ranges of about the same size.
-func evenRanges(parts []inputPart, n int) []mergedRange {
-	slices.SortFunc(parts, func(a, b inputPart) int { return bytes.Compare(a.end, b.end) })
-	size, passed := int64(0), int64(0)
-	for _, p := range parts {
-		size += p.size
-	}
-	ranges := make([]mergedRange, 1, n)
-	for _, p := range parts {
-		last := &ranges[len(ranges)-1].span
-		passed += p.size
-		due := size / int64(n) * int64(len(ranges))
-		if len(ranges) < n && passed >= due && !bytes.Equal(p.end, last.Lo) {
-			last.Hi = p.end
-			ranges = append(ranges, mergedRange{span: version.Span{Lo: p.end}})
-		}
+// rangesOf returns ranges of spans.
+func rangesOf(spans []version.Span) []mergedRange {
+	ranges := make([]mergedRange, len(spans))
+	for i, s := range spans {
+		ranges[i].span = s
 	}
 	return ranges
 }
 
-// An inputPart is some of a merge's bytes, which lie before end.
-type inputPart struct {
-	end  []byte
-	size int64
-}
-
-// partsOf cuts tables into parts of about size bytes.
-func (d *DB) partsOf(tables []*version.Table, size int64) (parts []inputPart, err error) {
+// partsOf divides tables into parts of about size bytes.
+func (d *DB) partsOf(tables []*version.Table, size int64) (parts []compaction.Part, err error) {
 	for _, t := range tables {
 		n := t.Size/max(size, 1) + 1
 		r, err := t.Open(&d.tables)
@@ -132,7 +89,7 @@ func (d *DB) partsOf(tables []*version.Table, size int64) (parts []inputPart, er
 			cuts = append(cuts, t.Largest)
 		}
 		for _, end := range cuts {
-			parts = append(parts, inputPart{end, t.Size / n})
+			parts = append(parts, compaction.Part{End: end, Size: t.Size / n})
 		}
 	}
 	return parts, nil

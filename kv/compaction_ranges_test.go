@@ -130,9 +130,11 @@ func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// mergeOf returns a job that merges tables of level 0 into a level.
-func mergeOf(tables []*version.Table, output int) *compaction.Job {
-	return &compaction.Job{Inputs: [NumLevels][]*version.Table{tables}, Output: output}
+// mergeOf returns a job that merges tables of level 0 into a level. The caller holds
+// d.mu.
+func (d *DB) mergeOf(tables []*version.Table, output int) *compaction.Job {
+	j := &compaction.Job{Kind: compaction.Merge, Inputs: [NumLevels][]*version.Table{tables}, Output: output}
+	return d.compactionInput(d.current).Prepare(j)
 }
 
 // While one part of level 0 goes down, another that shares no keys with it does too.
@@ -149,7 +151,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	flush("a", "c")
 	flush("b", "d")
 	db.mu.Lock()
-	c := db.begin(mergeOf(db.current.Level0(), lastLevel)) // it takes long
+	c := db.begin(db.mergeOf(db.current.Level0(), lastLevel)) // it takes long
 	db.mu.Unlock()
 	files := func() int { return db.Metrics().Levels[0].Files }
 	flush("x", "z")
@@ -213,32 +215,4 @@ func TestAFailureInOneRangeEndsAll(t *testing.T) {
 		require.Equal(t, before, db.Metrics().Levels)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	})
-}
-
-// Ranges cover all keys, in order and without gaps, and each has about as much as the others.
-func TestRangesAreEven(t *testing.T) {
-	db := openMem(t, &Options{L0CompactionThreshold: 50, BlockSize: 256, rangeSize: 10 << 10})
-	want := model{}
-	overlapping(t, db, want, 4)
-	db.mu.Lock()
-	c := db.begin(compaction.MergeRangeOf(db.current, nil, nil, nil))
-	db.mu.Unlock()
-	defer db.reschedule(func() { db.end(c) })
-	ranges, err := db.cut(c)
-	require.NoError(t, err)
-	require.Len(t, ranges, int(version.SizeOf(c.Tables()))/(10<<10))
-	require.Nil(t, ranges[0].span.Lo)
-	require.Nil(t, ranges[len(ranges)-1].span.Hi)
-	for i, r := range ranges {
-		if i > 0 {
-			require.Equal(t, ranges[i-1].span.Hi, r.span.Lo)
-		}
-		keys := 0
-		for k := range want {
-			if k >= string(r.span.Lo) && (r.span.Hi == nil || k < string(r.span.Hi)) {
-				keys++
-			}
-		}
-		require.InDelta(t, len(want)/len(ranges), keys, 10, "range %d of %d", i, len(ranges))
-	}
 }

@@ -100,28 +100,18 @@ func (d *DB) reschedule(change func()) {
 	d.progress.Broadcast()
 }
 
-// begin marks the inputs of a job. From now on writers may be slowed down until it ends. The caller holds d.mu.
+// begin marks the inputs of a job of the current version. From now on writers may be slowed down until it ends. The
+// caller holds d.mu.
 func (d *DB) begin(j *compaction.Job) *runningCompaction {
-	c := &runningCompaction{Job: j, version: d.current, span: version.SpanOf(j.Tables()), snapshots: d.snapshots.seqs()}
-	c.version.Ref()
-	c.joinRun()
-	c.older = d.current.OlderThan(c.Output, c.Run, c.span)
+	c := &runningCompaction{Job: j, pinned: true, snapshots: d.snapshots.seqs()}
+	c.Version.Ref()
 	for _, t := range c.Tables() {
 		t.Compacting = true
 	}
 	d.compactions.count(c, 1)
-	c.reserved = d.compactions.Reserve(c.Output, c.span)
+	c.reserved = d.compactions.Reserve(c.Output, c.Span)
 	d.noteRoom()
 	return c
-}
-
-// joinRun makes the output part of the output level's run, if that has only one of which
-// something stays: its number need not be 0 in a store that was tiered before.
-func (c *runningCompaction) joinRun() {
-	runs := c.version.Levels[c.Output].Runs
-	if c.Output > 0 && !c.Kind.Rules().WholeRuns && len(runs) == 1 && len(c.Inputs[c.Output]) < runs[0].Len() {
-		c.Run = runs[0].Num
-	}
 }
 
 // end takes the marks back. The caller holds d.mu.
@@ -137,9 +127,9 @@ func (d *DB) end(c *runningCompaction) {
 
 // unpin lets files go that a compaction has replaced. The caller holds d.mu.
 func (d *DB) unpin(c *runningCompaction) {
-	if c.version != nil {
-		d.unrefVersion(c.version)
-		c.version = nil
+	if c.pinned {
+		d.unrefVersion(c.Version)
+		c.pinned = false
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -49,19 +50,19 @@ func (d *DB) cutFlush(mems []*memTable) []mergedRange {
 	if n = min(n, mostFlushed); n < 2 {
 		return make([]mergedRange, 1)
 	}
-	var parts []inputPart
+	var parts []compaction.Part
 	for _, m := range mems {
 		first, sum := len(parts), int64(0)
 		m.Sample(int(n)*samplesPerRange, func(user []byte, size int64) {
-			parts = append(parts, inputPart{user, size})
+			parts = append(parts, compaction.Part{End: user, Size: size})
 			sum += size
 		})
 		weight := float64(m.Size()) / float64(sum) // however many samples it has
 		for i := range parts[first:] {
-			parts[first+i].size = int64(float64(parts[first+i].size) * weight)
+			parts[first+i].Size = int64(float64(parts[first+i].Size) * weight)
 		}
 	}
-	return evenRanges(parts, int(n))
+	return rangesOf(compaction.EvenRanges(parts, int(n)))
 }
 
 // writeLevel0 writes memtables to the tables of one run, without what no snapshot sees. They

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -83,11 +84,12 @@ func (r *level0Run) merge() {
 	r.db.mu.Lock()
 	runs := r.db.current.Levels[0].Runs
 	from := r.rng.IntN(len(runs))
-	j := mergeOf(nil, 0)
-	j.Asked = true
+	var tables []*version.Table
 	for _, run := range runs[from:min(from+1+r.rng.IntN(5), len(runs))] {
-		j.Inputs[0] = append(j.Inputs[0], run.Tables()...)
+		tables = append(tables, run.Tables()...)
 	}
+	j := r.db.mergeOf(tables, 0)
+	j.Asked = true
 	c := r.db.begin(j)
 	r.db.mu.Unlock()
 	require.NoError(r.t, r.db.compact(r.t.Context(), c))
@@ -189,7 +191,7 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	set(t, db, "z", "1")
 	require.NoError(t, db.Flush(t.Context()))
 	db.mu.Lock()
-	j := mergeOf(slices.Clone(db.current.Level0()), 0)
+	j := db.mergeOf(slices.Clone(db.current.Level0()), 0)
 	j.Asked = true
 	c := db.begin(j)
 	running := slices.Clone(db.compactions.Reserved)

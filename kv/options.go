@@ -308,7 +308,7 @@ type Options struct {
 	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
 	blobSize        int64 // bytes of a blob file at which the next is begun; 0: it depends on what they hold
 	ownTableFrom    int   // bytes of a batch in a memtable at which it gets one of its own; 0: see ownTable
-	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: see cut and cutFlush
+	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: as large as it should be
 }
 
 func init() {

@@ -130,7 +130,7 @@ func (s *pickSim) begin() bool {
 func (s *pickSim) beginManual() {
 	lo := s.rng.IntN(simKeys)
 	end := endAfter([]byte{byte(lo + s.rng.IntN(simKeys-lo))})
-	j := compaction.MergeRangeOf(s.d.current, []byte{byte(lo)}, end, nil)
+	j := s.d.compactionInput(s.d.current).MergeRange([]byte{byte(lo)}, end, nil)
 	if j == nil || s.d.compactionInput(s.d.current).Busy(j) {
 		return
 	}
@@ -161,7 +161,7 @@ func (s *pickSim) end(i int) {
 		part := map[byte]int{}
 		for _, k := range keys[:n] {
 			part[k] = merged[k]
-			require.False(s.t, c.bottom([]byte{k}) && s.belowInputs(c, k), "key %d has older versions below", k)
+			require.False(s.t, c.Bottom([]byte{k}) && s.belowInputs(c, k), "key %d has older versions below", k)
 		}
 		e.Added = append(e.Added, manifest.AddedTable{Level: c.Output, Run: c.Run, Table: s.table(part)})
 	}

@@ -9,10 +9,11 @@ import (
 // Jobs that callers ask for. A caller waits for running jobs that are in the way (see Input.Busy), and calls again:
 // the version may be another one then.
 
-// MergeRangeOf returns a job that merges all tables which may hold keys of [lo, end) into the last level. It returns
+// MergeRange returns a job that merges all tables which may hold keys of [lo, end) into the last level. It returns
 // nil if that would change nothing: all are in one run of the last level already, and among the finished ones. What a
 // job wrote while the caller waited is not known to be finished.
-func MergeRangeOf(v *version.Version, lo, end []byte, finished map[*version.Table]bool) *Job {
+func (in *Input) MergeRange(lo, end []byte, finished map[*version.Table]bool) *Job {
+	v := in.Version
 	j := &Job{Kind: MergeRange, Asked: true, Reason: "asked for", Level: lastLevel, Output: lastLevel}
 	// The tables reach over the range, and others overlap them there: widen until nothing comes in any more.
 	for n := -1; n != len(j.Tables()); {
@@ -35,14 +36,14 @@ func MergeRangeOf(v *version.Version, lo, end []byte, finished map[*version.Tabl
 		!slices.ContainsFunc(j.Tables(), func(t *version.Table) bool { return !finished[t] }) {
 		return nil
 	}
-	return j
+	return in.Prepare(j)
 }
 
-// RewriteFiltersOf returns a job that rewrites tables of a run with the filters of the options: one table, or a run of
+// RewriteFilters returns a job that rewrites tables of a run with the filters of the options: one table, or a run of
 // level 0. It returns nil if the tables are not there any more, or are known to be damaged.
-func RewriteFiltersOf(v *version.Version, run version.RunID, tables []*version.Table) *Job {
+func (in *Input) RewriteFilters(run version.RunID, tables []*version.Table) *Job {
 	for _, t := range tables {
-		if id, ok := v.RunOf(t); !ok || id != run || t.Quarantined {
+		if id, ok := in.Version.RunOf(t); !ok || id != run || t.Quarantined {
 			return nil
 		}
 	}
@@ -51,7 +52,7 @@ func RewriteFiltersOf(v *version.Version, run version.RunID, tables []*version.T
 		j.Run = run.Run
 	}
 	j.Inputs[run.Level] = tables
-	return j
+	return in.Prepare(j)
 }
 
 // minGarbage is the smallest garbage for which CollectRange takes a blob file: one part in minGarbage of its records.
@@ -84,7 +85,7 @@ func (in *Input) CollectRange(lo, end []byte, next uint64) *Job {
 	}
 	j := rewrite(v, CollectBlobs, ReasonGarbage, some)
 	j.Asked, j.Candidates = true, candidates
-	return j
+	return in.Prepare(j)
 }
 
 // garbageFiles returns the blob files with more than a little garbage, with numbers below next, of which only some
@@ -113,8 +114,9 @@ func (in *Input) JoinRange(lo, end []byte, next uint64) *Job {
 		return nil
 	}
 	j := in.join(last.Overlapping(lo, end), minJoined, next)
-	if j != nil {
-		j.Asked = true
+	if j == nil {
+		return nil
 	}
-	return j
+	j.Asked = true
+	return in.Prepare(j)
 }

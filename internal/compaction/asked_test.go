@@ -27,7 +27,7 @@ func TestMergeRange(t *testing.T) {
 		{"a", "b", nil},
 		{"o", "p", nil},
 	} {
-		j := MergeRangeOf(v, []byte(c.lo), []byte(c.end), finished)
+		j := input(v).MergeRange([]byte(c.lo), []byte(c.end), finished)
 		if c.want == nil {
 			require.Nil(t, j, c.lo)
 			continue
@@ -36,21 +36,21 @@ func TestMergeRange(t *testing.T) {
 		require.True(t, j.Asked)
 		require.Equal(t, Rules{}, j.Kind.Rules(), "it merges even what could be moved")
 	}
-	require.NotNil(t, MergeRangeOf(v, []byte("a"), []byte("b"), nil), "not known to be finished")
+	require.NotNil(t, input(v).MergeRange([]byte("a"), []byte("b"), nil), "not known to be finished")
 }
 
 func TestRewriteFilters(t *testing.T) {
 	t.Parallel()
 	v := versionOf(t, inRun(3, table(5, "a", "b", mib)), table(lastLevel, "a", "b", mib))
 	one := v.Levels[5].Tables()
-	j := RewriteFiltersOf(v, version.RunID{Level: 5, Run: 3}, one)
+	j := input(v).RewriteFilters(version.RunID{Level: 5, Run: 3}, one)
 	require.Equal(t, picked{RewriteFilters, "filters are rewritten", 5, map[int][]int{5: {0}}},
 		picked{j.Kind, j.Reason, j.Output, numbers(j)})
 	require.EqualValues(t, 3, j.Run)
-	require.Nil(t, RewriteFiltersOf(v, version.RunID{Level: 5, Run: 4}, one), "in another run")
+	require.Nil(t, input(v).RewriteFilters(version.RunID{Level: 5, Run: 4}, one), "in another run")
 	next, err := v.Apply(&manifest.Edit{Deleted: []manifest.DeletedTable{{Level: 5, Num: one[0].Num}}})
 	require.NoError(t, err)
-	require.Nil(t, RewriteFiltersOf(next, version.RunID{Level: 5, Run: 3}, one), "gone")
+	require.Nil(t, input(next).RewriteFilters(version.RunID{Level: 5, Run: 3}, one), "gone")
 	one[0].Quarantined = true
-	require.Nil(t, RewriteFiltersOf(v, version.RunID{Level: 5, Run: 3}, one))
+	require.Nil(t, input(v).RewriteFilters(version.RunID{Level: 5, Run: 3}, one))
 }

@@ -20,17 +20,64 @@ type Job struct {
 	Inputs     [NumLevels][]*version.Table // by level
 	Gaps       [][]byte                    // where new tables must end: tables of their run are between inputs
 	Candidates map[uint64]bool             // blob files whose records are copied
+
+	// What Prepare fills in.
+	Version *version.Version // which has the inputs
+	Span    version.Span     // of all inputs
+	Older   []*version.Run   // those that are older than the inputs, and have keys in the span
 }
 
 // Tables returns all inputs.
 func (j *Job) Tables() []*version.Table { return slices.Concat(j.Inputs[:]...) }
+
+// Prepare fills in what follows from the inputs, and returns the job: a merge becomes a Move if its inputs may become
+// the output as they are. All functions of this package that return jobs to callers have called it.
+func (in *Input) Prepare(j *Job) *Job {
+	j.Version, j.Span = in.Version, version.SpanOf(j.Tables())
+	j.joinRun()
+	j.Older = in.Version.OlderThan(j.Output, j.Run, j.Span)
+	if in.movable(j) {
+		j.Kind = Move
+	}
+	return j
+}
+
+// joinRun makes the output part of the output level's run, if that has only one of which something stays: its number
+// need not be 0 in a store that was tiered before.
+func (j *Job) joinRun() {
+	runs := j.Version.Levels[j.Output].Runs
+	if j.Output > 0 && !j.Kind.Rules().WholeRuns && len(runs) == 1 && len(j.Inputs[j.Output]) < runs[0].Len() {
+		j.Run = runs[0].Num
+	}
+}
+
+// Bottom reports whether nothing older than the inputs can hold key. Within level 0 there may always be something.
+func (j *Job) Bottom(key []byte) bool {
+	for _, r := range j.Older {
+		if r.MayContain(key) {
+			return false
+		}
+	}
+	return j.Output > 0
+}
+
+// BottomSpan reports whether nothing older than the inputs can hold keys of [lo, hi).
+func (j *Job) BottomSpan(lo, hi []byte) bool {
+	for _, r := range j.Older {
+		if r.Overlaps(lo, hi) {
+			return false
+		}
+	}
+	return j.Output > 0
+}
 
 // A Kind says what a job does.
 type Kind uint8
 
 // The kinds of jobs.
 const (
-	Merge          Kind = iota // takes tables to the next level, or merges some of level 0
+	Move           Kind = iota // makes the inputs the output, as they are
+	Merge                      // takes tables to the next level, or merges some of level 0
 	MergeRuns                  // merges whole runs
 	MergeRange                 // merges all that has keys of a range into the last level
 	Rewrite                    // rewrites tables in their run, without droppable entries
@@ -41,7 +88,7 @@ const (
 
 // Rules are what a kind implies.
 type Rules struct {
-	MayMove       bool // the inputs may become the output as they are
+	MayMove       bool // Prepare may make it a Move
 	WholeRuns     bool // the inputs are whole runs
 	CollectsBlobs bool // the job is for blob files, and takes few tables
 	OneRange      bool // one thread writes one blob file after the other
@@ -49,6 +96,7 @@ type Rules struct {
 }
 
 var rules = [...]Rules{
+	Move:           {},
 	Merge:          {MayMove: true},
 	MergeRuns:      {MayMove: true, WholeRuns: true},
 	MergeRange:     {},

@@ -3,7 +3,10 @@
 // opens no file: a store makes the Input under its lock, and runs what is decided.
 package compaction
 
-import "github.com/siftkv/siftkv/internal/manifest"
+import (
+	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/manifest"
+)
 
 // NumLevels is the number of levels.
 const NumLevels = manifest.NumLevels
@@ -34,6 +37,8 @@ type Options struct {
 	TargetFileSize           int64
 	BlobSpaceLimit           float64 // kv.Options.BlobSpace
 	BlobFileSize             int64   // of new blob files; 0: it depends on what they hold
+	RangeSize                int64   // of the ranges of a merge, in bytes; 0: it depends on the threads
+	Compression              [NumLevels]compression.Kind
 }
 
 // RunsAllowed returns the number of sorted runs at which a level needs a compaction.

@@ -7,12 +7,12 @@ import (
 
 // Why jobs are picked: the texts of events and logs.
 const (
-	ReasonHidden     = "values may be hidden that lie apart"
-	ReasonGarbage    = "blob files have much garbage"
-	ReasonDead       = "values that lie apart have expired or were overwritten"
-	ReasonTombstones = "tombstones lie close together"
+	ReasonHidden     = "separated values may be hidden"
+	ReasonGarbage    = "blob GC: blob files have much garbage"
+	ReasonDead       = "separated values have expired or were overwritten"
+	ReasonTombstones = "there are tombstone clusters"
 
-	reasonSmall  = "blob files are small"
+	reasonSmall  = "blob GC: blob files are small"
 	reasonLevel0 = "level 0 has many files"
 	reasonFull   = "the level has all its runs"
 )
@@ -21,10 +21,13 @@ const (
 // were weighed.
 func Pick(in *Input) *Job {
 	j := in.pick()
-	if j != nil && j.Candidates == nil {
+	if j == nil {
+		return nil
+	}
+	if j.Candidates == nil {
 		j.Candidates = in.State.GC.candidates
 	}
-	return j
+	return in.Prepare(j)
 }
 
 func (in *Input) pick() *Job {
