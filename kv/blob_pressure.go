@@ -34,7 +34,7 @@ func (d *DB) blobPressure() float64 {
 // to wait does not free what tables that are left alone hide. The caller holds d.mu.
 func (d *DB) slowsForBlobs() float64 {
 	s := &d.compactions
-	if s.running == 0 && len(d.imms) == 0 && !d.background().waits() {
+	if s.running == 0 && len(d.imms) == 0 && !d.share.Background().Pending() {
 		return 0
 	}
 	return min(d.blobPressure(), 1)
@@ -47,5 +47,5 @@ func (d *DB) makesBlobSpace() bool {
 		return false
 	}
 	d.scheduleCompactionsLocked()
-	return s.running > 0 || d.background().waits() || len(d.imms) > 0
+	return s.running > 0 || d.share.Background().Pending() || len(d.imms) > 0
 }

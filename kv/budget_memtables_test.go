@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A shareWriter writes to a store of a budget as long as a test likes.
@@ -63,15 +65,15 @@ func TestBudgetMemtablesFollowTheWriter(t *testing.T) {
 	b := NewMemoryBudget(8 << 20)
 	writers := sharers(t, b, 4)
 	for _, w := range writers {
-		require.Less(t, w.size(), b.memtablesPart()/10, "a store that has written nothing has little")
+		require.Less(t, w.size(), b.memory.Memtables()/10, "a store that has written nothing has little")
 	}
 	for range 2 {
 		for _, w := range writers {
-			for w.size() < b.memtablesPart()/5 {
+			for w.size() < b.memory.Memtables()/5 {
 				w.write(100)
 				require.Less(t, w.n, 300_000, "the store does not get what it should have: %+v", b.Usage())
 			}
-			require.LessOrEqual(t, b.Usage().Memtables, b.memtablesPart()*5/4)
+			require.LessOrEqual(t, b.Usage().Memtables, b.memory.Memtables()*5/4)
 		}
 	}
 	for _, w := range writers {
@@ -87,7 +89,7 @@ func TestBudgetMemtablesOfManyWriters(t *testing.T) {
 	for n := range 8 {
 		writers = append(writers, sharers(t, b, 1)...)
 		writers[n].name = n
-		even := b.memtablesPart() / int64(3*len(writers))
+		even := b.memory.Memtables() / int64(3*len(writers))
 		fair := func() bool {
 			for _, w := range writers {
 				if size := w.size(); size < even*3/4 || size > even*5/4 {
@@ -133,7 +135,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	f := &faultFS{fs: vfs.NewMem()}
 	sick := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, fs: f, backoff: quickBackoff}),
 		rng: rand.New(rand.NewPCG(1, 1))}
-	for sick.size() < b.memtablesPart()/5 {
+	for sick.size() < b.memory.Memtables()/5 {
 		sick.write(100)
 	}
 	f.set(quota(0))
@@ -146,13 +148,13 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	requireFull(t, err, "db")
 	held := sick.db.Metrics().BudgetBytes
 	healthy := sharers(t, b, 4)
-	floor := b.memtablesPart() / floorPart / int64(3*(len(healthy)+1))
+	floor := b.memory.Memtables() / budget.FloorPart / int64(3*(len(healthy)+1))
 	for range 100 {
 		for _, w := range healthy {
 			w.write(50)
 			require.GreaterOrEqual(t, w.size(), floor*9/10)
 		}
-		require.LessOrEqual(t, b.Usage().Memtables, b.memtablesPart()*5/4)
+		require.LessOrEqual(t, b.Usage().Memtables, b.memory.Memtables()*5/4)
 	}
 	require.LessOrEqual(t, sick.db.Metrics().BudgetBytes, held)
 	require.NotEmpty(t, sick.db.Metrics().Failure)
@@ -164,7 +166,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	w := healthy[0]
 	until(func() bool {
 		w.write(100)
-		return w.size() > b.memtablesPart()/5
+		return w.size() > b.memory.Memtables()/5
 	})
 	sick.check()
 	require.NoError(t, sick.db.Close())

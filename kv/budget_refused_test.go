@@ -102,7 +102,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	require.NoError(t, err)
 	shown := func() (bytes int64) {
 		for _, m := range view.imms {
-			bytes += m.Capacity() + m.IndexSize()
+			bytes += m.Bytes()
 		}
 		return bytes
 	}

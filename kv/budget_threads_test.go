@@ -57,29 +57,22 @@ func holdThreads(t *testing.T, b *MemoryBudget, n int) (letGo func()) {
 	}
 }
 
-// waiting returns how many wait for a thread.
-func (b *MemoryBudget) waiting() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.queue)
-}
-
 // Compact waits for a thread of the budget, no longer than its context lasts, and in turn.
 func TestBudgetCompactTakesTurns(t *testing.T) {
 	b := NewMemoryBudget(16 << 20)
-	letGo := holdThreads(t, b, b.threads)
+	letGo := holdThreads(t, b, b.Usage().MaxCompaction)
 	db := openDir(t, "db", &Options{MemoryBudget: b, InMemory: true})
 	require.NoError(t, loadShare(db, 0, 1000))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() { failed <- db.Compact(ctx, nil, nil) }()
-	until(func() bool { return b.waiting() == 1 })
+	until(func() bool { return b.Usage().Waiting == 1 })
 	require.NoError(t, checkShare(db, 0, 1000, 1000))
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
-	require.Zero(t, b.waiting())
+	require.Zero(t, b.Usage().Waiting)
 	go func() { failed <- db.Compact(t.Context(), nil, nil) }()
-	until(func() bool { return b.waiting() == 1 })
+	until(func() bool { return b.Usage().Waiting == 1 })
 	letGo()
 	require.NoError(t, <-failed)
 	require.Equal(t, 1, len(db.Metrics().Runs))
@@ -92,20 +85,20 @@ func TestBudgetCompactTakesTurns(t *testing.T) {
 func TestBudgetCloseWhileWaitingForAThread(t *testing.T) {
 	withoutLeaks(func() {
 		b := NewMemoryBudget(16 << 20)
-		letGo := holdThreads(t, b, b.threads)
+		letGo := holdThreads(t, b, b.Usage().MaxCompaction)
 		db := openDir(t, "db", &Options{MemoryBudget: b, InMemory: true, MemtableSize: 64 << 10,
 			L0CompactionThreshold: 2, Compaction: Tiered})
 		for i := range 4 {
 			require.NoError(t, loadShare(db, i, 100))
 			require.NoError(t, db.Flush(t.Context()))
 		}
-		until(func() bool { return b.waiting() == 1 })
+		until(func() bool { return b.Usage().Waiting == 1 })
 		failed := make(chan error)
 		go func() { failed <- db.Compact(t.Context(), nil, nil) }()
-		until(func() bool { return b.waiting() == 2 })
+		until(func() bool { return b.Usage().Waiting == 2 })
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, <-failed, ErrClosed)
-		require.Zero(t, b.waiting())
+		require.Zero(t, b.Usage().Waiting)
 		letGo()
 		requireNothingCharged(t, b)
 	})
@@ -115,7 +108,7 @@ func TestBudgetCloseWhileWaitingForAThread(t *testing.T) {
 // damaged.
 func TestBudgetWritersWaitForAThread(t *testing.T) {
 	b := NewMemoryBudget(16 << 20)
-	letGo := holdThreads(t, b, b.threads)
+	letGo := holdThreads(t, b, b.Usage().MaxCompaction)
 	o := &Options{MemoryBudget: b, InMemory: true, MemtableSize: 64 << 10, MaxMemtables: 2,
 		L0CompactionThreshold: 1, L0SlowdownThreshold: 1, L0StopThreshold: 2}
 	db := openDir(t, "db", o)
@@ -123,7 +116,7 @@ func TestBudgetWritersWaitForAThread(t *testing.T) {
 	go func() { failed <- loadShare(db, 0, 3000) }()
 	until(func() bool {
 		m := db.Metrics()
-		return b.waiting() == 1 && m.Levels[0].Runs >= 2
+		return b.Usage().Waiting == 1 && m.Levels[0].Runs >= 2
 	})
 	db.mu.Lock()
 	require.Zero(t, db.compactions.running)
@@ -167,13 +160,13 @@ func TestBudgetBoundsThreads(t *testing.T) {
 		default:
 		}
 		u, n := b.Usage(), 0
-		require.LessOrEqual(t, u.Compactions, b.threads)
+		require.LessOrEqual(t, u.Compactions, b.Usage().MaxCompaction)
 		for _, db := range dbs {
 			n = max(n, db.Metrics().RunningCompactions)
 		}
-		require.LessOrEqual(t, n, b.threads)
+		require.LessOrEqual(t, n, b.Usage().MaxCompaction)
 	}
-	until(func() bool { return b.waiting() == 0 && b.Usage().Compactions == 0 })
+	until(func() bool { return b.Usage().Waiting == 0 && b.Usage().Compactions == 0 })
 	for i, db := range dbs {
 		require.NoError(t, checkShare(db, i, keys, keys))
 		require.NoError(t, db.Close())

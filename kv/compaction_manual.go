@@ -46,8 +46,8 @@ func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 // meanwhile, the error is base.ErrContextEnded.
 func (d *DB) beginManual(ctx context.Context, pick func() *compaction.Job) (*runningCompaction, error) {
 	defer d.broadcastAt(ctx)()
-	thread := d.newThreadWait()
-	defer thread.cancel()
+	thread := d.share.NewRequest()
+	defer thread.Cancel()
 	d.askClock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +65,7 @@ func (d *DB) beginManual(ctx context.Context, pick func() *compaction.Job) (*run
 			return nil, nil
 		}
 		busy := d.compactionInput(d.current).Busy(j)
-		if !busy && thread.take() {
+		if !busy && thread.Acquire() {
 			return d.begin(j), nil
 		}
 		if !busy {

@@ -193,14 +193,14 @@ func (d *DB) mostThreads(c *runningCompaction) int {
 // dismissHelper gives a thread back. The caller holds d.mu.
 func (d *DB) dismissHelper() {
 	d.compactions.helpers--
-	d.share.returnThread()
+	d.share.ReleaseThread()
 }
 
 // hireHelper takes a thread for a range, if less than most are busy.
 func (d *DB) hireHelper(most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.compactions.busyThreads() >= most || !d.share.tryThread() {
+	if d.compactions.busyThreads() >= most || !d.share.TryThread() {
 		return false
 	}
 	d.compactions.helpers++

@@ -48,7 +48,7 @@ func (d *DB) scheduleCompactions() {
 // scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
 func (d *DB) scheduleCompactionsLocked() {
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !d.compactions.paused &&
-		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.background().queues() {
+		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.share.Background().Queued() {
 		j := compaction.Pick(d.compactionInput(d.current))
 		if j == nil {
 			if len(d.compactions.Reserved) == 0 {
@@ -57,7 +57,7 @@ func (d *DB) scheduleCompactionsLocked() {
 			d.wakeAtExpiry()
 			return
 		}
-		if !d.background().take() {
+		if !d.share.Background().Acquire() {
 			return
 		}
 		go d.runCompaction(d.begin(j))
@@ -122,7 +122,7 @@ func (d *DB) end(c *runningCompaction) {
 	d.compactions.count(c, -1)
 	d.compactions.Release(c.reserved)
 	d.unpin(c)
-	d.share.returnThread()
+	d.share.ReleaseThread()
 }
 
 // unpin lets files go that a compaction has replaced. The caller holds d.mu.
@@ -146,7 +146,7 @@ func (d *DB) level0Stuck() error {
 		return s.cause
 	}
 	d.scheduleCompactionsLocked()
-	if s.running > 0 || len(s.Wanted) > 0 || s.paused || d.background().waits() {
+	if s.running > 0 || len(s.Wanted) > 0 || s.paused || d.share.Background().Pending() {
 		return nil
 	}
 	var damaged []string // in any level: those that overlap level 0 keep it from going down

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/falsepositives"
@@ -114,7 +115,7 @@ type DB struct {
 
 	readers        *version.Memory        // bounds filters and indexes; nil: nothing does
 	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget
-	share          *budgetShare           // of Options.MemoryBudget; nil: there is none
+	share          *budget.Share          // of Options.MemoryBudget; nil: there is none
 
 	iterators     handles.List[*Iterator]
 	openSnapshots handles.List[*Snapshot]
@@ -263,6 +264,6 @@ func (d *DB) close() error {
 		err = errors.Join(err, d.lock.Close())
 	}
 	err = errors.Join(err, d.reportMoved(), d.directory.Close(), d.closeObjects())
-	d.share.leave()
+	d.share.Leave()
 	return errors.Join(err, leaked)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -42,7 +43,7 @@ var (
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 	// ErrMemoryBudget is returned by Open when Options.MemoryBudget is too small for another
 	// store in addition to those that are open. The error says how much each needs.
-	ErrMemoryBudget = errors.New("siftkv: the memory budget is too small for one more store")
+	ErrMemoryBudget = budget.ErrTooSmall
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory

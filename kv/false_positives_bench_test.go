@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // youngStoreIn makes, on o.fs, a store of a settled level under young files, each of which has keys all over the
@@ -94,7 +96,7 @@ func shareGone(c LookupCounters) float64 {
 func TestRepeatedFalsePositivesAreGone(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000
-	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: defaultFalsePositiveMemory / 16, fs: vfs.NewMem()})
+	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: budget.DefaultFalsePositives / 16, fs: vfs.NewMem()})
 	defer func() { require.NoError(t, db.Close()) }()
 	a := newAbsentByZipf(keys, 1)
 	a.ask(t, db, keys)
@@ -113,7 +115,7 @@ func BenchmarkFalsePositivesGone(b *testing.B) {
 	o := Options{fs: vfs.NewMem()}
 	require.NoError(b, youngStoreIn(b, million, 16, o).Close())
 	for _, times := range []int64{1, 4, 256} {
-		size := times * defaultFalsePositiveMemory
+		size := times * budget.DefaultFalsePositives
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			for b.Loop() {
 				var second, fifth LookupCounters

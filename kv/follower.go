@@ -230,9 +230,9 @@ func (f *follower) install(v *version.Version) error {
 func (d *DB) chargeView() {
 	bytes := int64(0)
 	for _, m := range d.imms {
-		bytes += m.Capacity() + m.IndexSize()
+		bytes += m.Bytes()
 	}
-	d.share.replaysOnly(bytes)
+	d.share.SetReplayed(bytes)
 }
 
 // publishPosition tells the writer which files are still needed: those of the oldest view

@@ -6,6 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/version"
+
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // readersLimit returns how many bytes of MemoryLimit are for blocks, filters and indexes; 0
@@ -14,7 +16,7 @@ func (o *Options) readersLimit() int64 {
 	if o.MemoryLimit <= 0 {
 		return 0
 	}
-	shared := int64(o.MaxMemtables)*o.MemtableSize + buffersLimit(o.MemoryLimit)
+	shared := int64(o.MaxMemtables)*o.MemtableSize + budget.Buffers(o.MemoryLimit)
 	if o.Objects != nil {
 		shared += o.partsLimit()
 	}
@@ -33,12 +35,12 @@ func (d *DB) shareMemory() error {
 	}
 	switch b := o.MemoryBudget; {
 	case b != nil:
-		if err := b.join(d, o); err != nil {
+		if err := d.join(b.memory); err != nil {
 			return err
 		}
-		d.readers, d.memtables.Taken = b.readers, d.share.taken
+		d.readers, d.memtables.Taken = d.share.Readers, d.share.Taken
 		if d.falsePositives != nil {
-			d.falsePositives = b.falsePositives
+			d.falsePositives = d.share.FalsePositives
 		}
 		if o.CacheSize >= 0 {
 			d.cache = d.readers.Cache.Retain()
@@ -55,20 +57,12 @@ func (d *DB) shareMemory() error {
 	return nil
 }
 
-// cacheOwner returns the owner that the store's blocks are counted for; nil if no other store has blocks in its cache.
-func (d *DB) cacheOwner() *cache.Owner {
-	if d.share == nil {
-		return nil
-	}
-	return &d.share.blocks
-}
-
 // cached returns what the store has in the cache.
 func (d *DB) cached() (bytes int64, blocks int) {
-	if d.share == nil {
-		return d.cache.Used()
+	if owner := d.share.Owner(); owner != nil {
+		return owner.Used()
 	}
-	return d.share.blocks.Used()
+	return d.cache.Used()
 }
 
 // partsLimit returns how many bytes of sorted files iterators on an object store may prefetch, all together: 64 MiB,
@@ -76,27 +70,21 @@ func (d *DB) cached() (bytes int64, blocks int) {
 func (o *Options) partsLimit() int64 {
 	switch {
 	case o.MemoryBudget != nil:
-		return o.MemoryBudget.parts.Limit
+		return o.MemoryBudget.memory.Parts().Limit
 	case o.MemoryLimit <= 0:
-		return maxParts
+		return budget.MaxParts
 	}
-	return min(o.MemoryLimit/8, maxParts)
+	return min(o.MemoryLimit/8, budget.MaxParts)
 }
-
-const maxParts = 64 << 20
-
-// buffersLimit returns how many bytes of a MemoryLimit are for what flushes and compactions
-// hold. That is above all the hashes of a new file's keys, of which its filter is made.
-func buffersLimit(limit int64) int64 { return min(limit/8, 16<<20) }
 
 // maxFolded returns the size of the largest value with which a flush or compaction combines operands: it has the value
 // and the result in memory.
 func (o *Options) maxFolded() int64 {
 	switch {
 	case o.MemoryBudget != nil:
-		return buffersLimit(o.MemoryBudget.limit) / 2
+		return budget.Buffers(o.MemoryBudget.memory.Limit()) / 2
 	case o.MemoryLimit > 0:
-		return buffersLimit(o.MemoryLimit) / 2
+		return budget.Buffers(o.MemoryLimit) / 2
 	}
 	return MaxValueSize
 }
@@ -140,4 +128,12 @@ func (o *Options) checkBlocksFit() error {
 			ErrInvalidOptions, o.CacheSize, o.BlockSize, minCache)
 	}
 	return nil
+}
+
+// replayArena returns the arena of a memtable that is filled from a log.
+func (d *DB) replayArena() int64 {
+	if d.share == nil {
+		return d.opts.memtableArena()
+	}
+	return d.share.EvenArena()
 }

@@ -1,15 +1,10 @@
 package kv
 
 import (
-	"fmt"
+	"context"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
-	"github.com/siftkv/siftkv/internal/falsepositives"
-	"github.com/siftkv/siftkv/internal/sstable"
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A MemoryBudget is a bound of memory that several stores of a process share: those that are opened with it in
@@ -32,59 +27,20 @@ import (
 //
 // A store whose disk fails keeps its memtables until it can write them, but no more than it had; the others share the
 // rest. A disk that neither works nor fails keeps the threads that wait for it.
-type MemoryBudget struct {
-	limit   int64
-	threads int // that compact at the same time
-
-	mu             sync.Mutex // taken after a store's mutex; no store's is taken under it
-	shares         []*budgetShare
-	readers        *version.Memory        // of the stores that are open; nil: there is none
-	falsePositives *falsepositives.Memory // of the same
-	gone           []*atomic.Int64        // memtables of stores that were closed before their last iterator
-	given          int64                  // bytes of memtables that stores were given so far: a clock
-	busy           int                    // threads that compact
-	queue          []*threadWait          // for a thread
-
-	parts sstable.Budget // of what iterators prefetch
-}
+type MemoryBudget struct{ memory *budget.Memory }
 
 // NewMemoryBudget returns a budget of the given bytes, at least 4 MiB: with less, Open fails. A store of default
 // settings needs half a MiB of it at the least (see ErrMemoryBudget), and works well with 16 MiB or more.
-func NewMemoryBudget(bytes int64) *MemoryBudget {
-	threads := min(int64(runtime.GOMAXPROCS(0)/2), bytes/threadMemory)
-	b := &MemoryBudget{limit: bytes, threads: int(max(threads, 2))}
-	b.parts.Limit = min(bytes/8, maxParts)
-	return b
-}
-
-// memtablesPart returns the bytes for the memtables of all stores.
-func (b *MemoryBudget) memtablesPart() int64 { return b.limit / 8 * 3 }
-
-// falsePositiveMemory returns the bytes of the memory of false positives, keys aside.
-func (b *MemoryBudget) falsePositiveMemory() int64 { return falsePositivesOf(b.limit) }
-
-// readersPart returns the bytes for blocks, filters and indexes of all stores.
-func (b *MemoryBudget) readersPart(objects bool) int64 {
-	rest := b.limit - b.memtablesPart() - buffersLimit(b.limit) - falsepositives.Most(b.falsePositiveMemory())
-	if objects {
-		rest -= b.parts.Limit
-	}
-	return rest
-}
-
-// minMemtable is the smallest MemtableSize, in bytes.
-const minMemtable = 64 << 10
-
-// leastBudget returns what a store with the given number of memtables needs of a budget, in bytes.
-func leastBudget(memtables int64) int64 { return (memtables*minMemtable*8 + 2) / 3 }
+func NewMemoryBudget(bytes int64) *MemoryBudget { return &MemoryBudget{budget.New(bytes)} }
 
 // check refuses options that do not go together with a budget.
 func (b *MemoryBudget) check(o *Options) error {
 	switch {
 	case b == nil:
 		return nil
-	case b.limit < minMemoryLimit:
-		return invalidf("MemoryBudget is of %d bytes: want %d to %d", b.limit, minMemoryLimit, int64(math.MaxInt64))
+	case b.memory.Limit() < budget.MinMemory:
+		return invalidf("MemoryBudget is of %d bytes: want %d to %d", b.memory.Limit(), budget.MinMemory,
+			int64(math.MaxInt64))
 	case o.MemoryLimit != 0:
 		return invalidf("MemoryLimit and MemoryBudget are both set: want one of them")
 	case o.CacheSize > 0:
@@ -95,45 +51,6 @@ func (b *MemoryBudget) check(o *Options) error {
 			"want 0, or a negative FalsePositiveMemory for none", o.FalsePositiveMemory)
 	}
 	return nil
-}
-
-// join gives a store its share.
-func (b *MemoryBudget) join(d *DB, o *Options) error {
-	s := &budgetShare{b: b, d: d, weight: int64(o.MaxMemtables), most: o.MemtableSize, objects: o.Objects != nil,
-		taken: new(atomic.Int64)}
-	if o.ReadOnly {
-		s.weight = 1
-	}
-	s.background = &threadWait{share: s}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	others := int64(0)
-	for _, other := range b.shares {
-		others += leastBudget(other.weight)
-	}
-	if need := leastBudget(s.weight); others+need > b.limit {
-		return fmt.Errorf("%w: it has %d bytes; %d stores are open and need %d, and this one needs %d: "+
-			"want a budget of %d or more, or fewer stores at a time",
-			ErrMemoryBudget, b.limit, len(b.shares), others, need, others+need)
-	}
-	if b.readers == nil {
-		b.readers = version.NewMemory(b.readersPart(false), b.readersPart(false))
-		b.falsePositives = falsepositives.New(b.falsePositiveMemory())
-	}
-	b.shares = append(b.shares, s)
-	b.readers.SetLimit(b.readersPart(b.hasObjects()))
-	d.share = s
-	return nil
-}
-
-// hasObjects reports whether a store in an object store is open. The caller holds b.mu.
-func (b *MemoryBudget) hasObjects() bool {
-	for _, s := range b.shares {
-		if s.objects {
-			return true
-		}
-	}
-	return false
 }
 
 // MemoryUsage says what a MemoryBudget is used for, in bytes.
@@ -148,6 +65,8 @@ type MemoryUsage struct {
 	ReadAhead     int64 // by iterators, of stores in object stores
 	Compactions   int   // threads that compact, now
 	MaxCompaction int   // such threads at the most
+	Waiting       int   // stores, and calls of Compact, that wait for a thread
+	Asked         int   // stores that were asked to give memory back, and have not yet
 }
 
 // Bytes returns the sum of all parts.
@@ -157,18 +76,39 @@ func (u MemoryUsage) Bytes() int64 {
 
 // Usage returns what the budget is used for now. Buffers of flushes and compactions are not in it: they
 // come and go, and their number is bounded.
-func (b *MemoryBudget) Usage() MemoryUsage {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	u := MemoryUsage{Limit: b.limit, Stores: len(b.shares), Memtables: b.leftBehind(), ReadAhead: b.parts.Used(),
-		Compactions: b.busy, MaxCompaction: b.threads}
-	for _, s := range b.shares {
-		u.Memtables += s.taken.Load() + s.replayed.Load()
+func (b *MemoryBudget) Usage() MemoryUsage { return MemoryUsage(b.memory.Usage()) }
+
+// join gives the store its share of a budget.
+func (d *DB) join(b *budget.Memory) (err error) {
+	memtables := int64(d.opts.MaxMemtables)
+	if d.opts.ReadOnly {
+		memtables = 1
 	}
-	if b.readers != nil {
-		u.Blocks, _ = b.readers.Cache.Used()
-		u.Filters, u.Indexes = b.readers.Pinned()
-		u.Remembered = b.falsePositives.Bytes()
-	}
-	return u
+	d.share, err = b.Join(budget.Store{
+		Memtables: memtables, MemtableSize: d.opts.MemtableSize, Objects: d.opts.Objects != nil,
+		Writes: &d.commits.Writes, Failed: &d.resumer.failed, Kept: d.memtables.Kept,
+		GiveUp: d.giveUpMemtable, Wake: d.wakeCompactions,
+	})
+	return err
+}
+
+// wakeCompactions uses a thread that the store was granted. If nothing is left to do, no other store waits for it.
+func (d *DB) wakeCompactions() {
+	d.scheduleCompactions()
+	d.share.Background().Decline()
+	d.progress.Broadcast()
+}
+
+// giveUpMemtable flushes the store's memtable if it is larger than its share allows.
+func (d *DB) giveUpMemtable() {
+	d.memtables.SetKeep(0)
+	_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.failure != nil || d.closing || d.mem == nil || len(d.imms)+1 >= d.opts.MaxMemtables ||
+			!d.share.TooLarge(d.mem.Bytes()) {
+			return nil
+		}
+		return d.rotate()
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -22,10 +21,7 @@ func requireNothingCharged(t *testing.T, b *MemoryBudget) {
 	require.Zero(t, u.Bytes(), "%+v", u)
 	require.Zero(t, u.Stores)
 	require.Zero(t, u.Compactions)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	require.Empty(t, b.queue)
-	require.Nil(t, b.readers)
+	require.Zero(t, u.Waiting)
 }
 
 func TestBudgetRefusesOptions(t *testing.T) {
@@ -127,8 +123,8 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 	}
 	check := func() {
 		u := b.Usage()
-		require.LessOrEqual(t, u.Memtables, b.memtablesPart()*5/4, "%+v", u)
-		require.LessOrEqual(t, u.Blocks+u.Filters+u.Indexes, b.readersPart(false)*17/16, "%+v", u)
+		require.LessOrEqual(t, u.Memtables, b.memory.Memtables()*5/4, "%+v", u)
+		require.LessOrEqual(t, u.Blocks+u.Filters+u.Indexes, b.memory.ReadersLimit(false)*17/16, "%+v", u)
 		require.LessOrEqual(t, u.Compactions, u.MaxCompaction)
 		require.Equal(t, stores, u.Stores)
 	}
@@ -150,11 +146,7 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 		require.NoError(t, checkShare(db, i, keys, keys))
 	}
 	check()
-	until(func() bool { // stores that others asked for memory have given it
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return !slices.ContainsFunc(b.shares, func(s *budgetShare) bool { return s.asked })
-	})
+	until(func() bool { return b.Usage().Asked == 0 }) // stores that others asked for memory have given it
 	for _, db := range dbs {
 		db.settle()
 	}
@@ -166,7 +158,7 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 		sum += m.BudgetBytes
 	}
 	require.Equal(t, u.Bytes(), sum+u.Remembered, "all stores remember false positives together")
-	require.Greater(t, u.Blocks, b.readersPart(false)/3, "memory that is allowed is used")
+	require.Greater(t, u.Blocks, b.memory.ReadersLimit(false)/3, "memory that is allowed is used")
 	for _, db := range dbs {
 		require.NoError(t, db.Close())
 	}
@@ -258,8 +250,8 @@ func TestBudgetOfStoresOfAllKinds(t *testing.T) {
 	writer := openDir(t, filepath.Join(dir, "writer"), &Options{MemoryBudget: b})
 	memory := openDir(t, "db", &Options{MemoryBudget: b, InMemory: true, CacheSize: -1})
 	objects := openDir(t, "", &Options{MemoryBudget: b, Objects: &Objects{Store: bucket}})
-	local := b.readersPart(false)
-	require.Less(t, b.readersPart(true), local)
+	local := b.memory.ReadersLimit(false)
+	require.Less(t, b.memory.ReadersLimit(true), local)
 	writers := []*DB{writer, memory, objects}
 	for i, db := range writers {
 		require.NoError(t, loadShare(db, i, keys))
@@ -280,9 +272,9 @@ func TestBudgetOfStoresOfAllKinds(t *testing.T) {
 	require.Equal(t, keys, n)
 	require.NoError(t, it.Close())
 	require.Equal(t, 4, b.Usage().Stores)
-	require.Equal(t, b.readersPart(true), b.readers.Limit())
+	require.Equal(t, b.memory.ReadersLimit(true), objects.share.Readers.Limit())
 	require.NoError(t, objects.Close())
-	require.Equal(t, local, b.readers.Limit())
+	require.Equal(t, local, objects.share.Readers.Limit())
 	require.Zero(t, memory.Metrics().CacheBytes)
 	require.NoError(t, memory.Close())
 	require.NoError(t, writer.Close())

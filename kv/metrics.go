@@ -223,7 +223,9 @@ func (d *DB) Metrics() *Metrics {
 	m.FiltersSkipped = d.tables.Skipped.Load()
 	m.FilterLoads, m.ClosedTables = d.tables.Loads.Load(), d.tables.Left.Load()
 	m.CacheBytes, m.CacheBlocks = d.cached()
-	m.BudgetBytes = d.share.bytes(d)
+	if d.share != nil {
+		m.BudgetBytes = d.share.Bytes() + m.FilterMemory + m.IndexMemory + d.tables.Parts.Used()
+	}
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
 	m.TxCommits, m.TxConflicts = c.txCommits.Load(), c.txConflicts.Load()
@@ -270,7 +272,7 @@ func (d *DB) shapeLocked(m *Metrics) *version.Version {
 		m.Failure = d.failure.Error()
 	}
 	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
-	m.MemtableSize = d.mem.Capacity() + d.mem.IndexSize()
+	m.MemtableSize = d.mem.Bytes()
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++
 		m.MemtableBytes += mem.Size() + mem.IndexSize()

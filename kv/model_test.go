@@ -21,6 +21,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A model is what a store should be: a sorted map.
@@ -94,7 +96,7 @@ func randomOptions(rng *rand.Rand) *Options {
 	if rng.IntN(2) == 0 {
 		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
 	}
-	o.FalsePositiveMemory = []int64{0, -1, minFalsePositiveMemory}[rng.IntN(3)]
+	o.FalsePositiveMemory = []int64{0, -1, budget.MinFalsePositives}[rng.IntN(3)]
 	o.ownTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
 	return o
 }

@@ -66,7 +66,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		return nil, errors.Join(err, d.closeObjects())
 	}
 	if d.directory, err = d.opts.openDirectory(dir); err != nil {
-		d.share.leave()
+		d.share.Leave()
 		return nil, errors.Join(err, d.closeObjects())
 	}
 	d.fs = d.openFiles.Relieve(d.opts.fs)
@@ -79,13 +79,13 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.space.free.Store(math.MaxInt64)
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
-		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.cacheOwner(), Filter: opts.Filter,
+		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.share.Owner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
 	d.blobs = version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint(),
-		Values: blob.Cache{Blocks: d.cache, Owner: d.cacheOwner(), AtOnce: opts.Objects != nil}}
+		Values: blob.Cache{Blocks: d.cache, Owner: d.share.Owner(), AtOnce: opts.Objects != nil}}
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
-		d.tables.Parts.Of = &d.share.b.parts
+		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
 	d.latencies = newLatencies(&d.opts)
 	d.watch.begin(d)
@@ -110,7 +110,9 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, errors.Join(err, d.abandon())
 	}
-	d.share.begin()
+	if !d.opts.ReadOnly {
+		d.share.Begin()
+	}
 	return d, nil
 }
 
@@ -176,7 +178,7 @@ func (d *DB) abandon() error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	d.share.leave()
+	d.share.Leave()
 	return errors.Join(err, d.directory.Close(), d.closeObjects())
 }
 

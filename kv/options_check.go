@@ -10,6 +10,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/lookupsample"
+
+	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A bound is what a number among the options may be.
@@ -43,11 +45,11 @@ func (o *Options) check() error {
 			" bytes, or 0 for none"})
 	}
 	if o.FalsePositiveMemory >= 0 {
-		bounds = append(bounds, bound{"FalsePositiveMemory", o.FalsePositiveMemory, minFalsePositiveMemory, 1 << 30,
+		bounds = append(bounds, bound{"FalsePositiveMemory", o.FalsePositiveMemory, budget.MinFalsePositives, 1 << 30,
 			" bytes, or a negative number for none"})
 	}
 	if o.MemoryLimit != 0 {
-		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, minMemoryLimit, math.MaxInt64, " bytes"},
+		bounds = append(bounds, bound{"MemoryLimit", o.MemoryLimit, budget.MinMemory, math.MaxInt64, " bytes"},
 			bound{"MemoryLimit", o.MemoryLimit, int64(o.MaxMemtables+1) * o.MemtableSize, math.MaxInt64,
 				" bytes (MaxMemtables of MemtableSize, and one more)"})
 	}

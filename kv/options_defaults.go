@@ -11,11 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-)
 
-// threadMemory is how much of a MemoryLimit there must be for each thread that compacts, in
-// bytes. The buffers of a merge of many files, and of its output, take some MiB.
-const threadMemory = 16 << 20
+	"github.com/siftkv/siftkv/internal/budget"
+)
 
 // The defaults of PollInterval. A look at a directory where nothing has changed takes 25
 // microseconds.
@@ -26,9 +24,6 @@ const (
 
 // maxMergerName bounds the name of a merger, in bytes.
 const maxMergerName = 255
-
-// minMemoryLimit leaves room for three small memtables, a cache and a few files.
-const minMemoryLimit = 4 << 20
 
 // withDefaults returns the options with every field set, or an error that names the
 // wrong field.
@@ -85,18 +80,20 @@ func (o *Options) withDefaults() (Options, error) {
 func (o *Options) setMemory() {
 	o.MaxMemtables = cmp.Or(o.MaxMemtables, 3)
 	if limit := o.MemoryLimit; limit > 0 {
-		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, falsePositivesOf(limit))
-		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(limit/int64(max(8, 2*o.MaxMemtables)), minMemtable), 64<<20))
+		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, budget.FalsePositives(limit))
+		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(limit/int64(max(8, 2*o.MaxMemtables)),
+			budget.MinMemtable), 64<<20))
 		o.CacheSize = cmp.Or(o.CacheSize, max(o.readersLimit(), 1))
 		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(limit/4, 4<<20), 32<<20))
 	}
 	if b := o.MemoryBudget; b != nil {
-		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, b.falsePositiveMemory())
-		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(b.memtablesPart()/int64(o.MaxMemtables), minMemtable), 64<<20))
-		o.CacheSize = cmp.Or(o.CacheSize, b.readersPart(true))
-		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(b.limit/4, 4<<20), 32<<20))
+		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, budget.FalsePositives(b.memory.Limit()))
+		o.MemtableSize = cmp.Or(o.MemtableSize,
+			min(max(b.memory.Memtables()/int64(o.MaxMemtables), budget.MinMemtable), 64<<20))
+		o.CacheSize = cmp.Or(o.CacheSize, b.memory.ReadersLimit(true))
+		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(b.memory.Limit()/4, 4<<20), 32<<20))
 	}
-	o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, defaultFalsePositiveMemory)
+	o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, budget.DefaultFalsePositives)
 	o.CacheSize = cmp.Or(o.CacheSize, 64<<20)
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
@@ -149,10 +146,10 @@ func (o *Options) setCompactions() {
 	}
 	threads := runtime.GOMAXPROCS(0) / 2
 	if o.MemoryLimit > 0 {
-		threads = int(min(int64(threads), o.MemoryLimit/threadMemory))
+		threads = int(min(int64(threads), o.MemoryLimit/budget.ThreadMemory))
 	}
 	if o.MemoryBudget != nil {
-		threads = o.MemoryBudget.threads
+		threads = o.MemoryBudget.memory.Threads()
 	}
 	o.MaxConcurrentCompactions = cmp.Or(o.MaxConcurrentCompactions, max(threads, leastThreads))
 }

@@ -70,7 +70,7 @@ func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.Seq
 	if err != nil {
 		return d.explainFull(err, v, mems)
 	}
-	d.share.replaysOnly(0)
+	d.share.SetReplayed(0)
 	if err := d.start(flushed, lastSeq, d.newFileNum()); err != nil {
 		return d.explainFull(err, v, mems)
 	}

@@ -378,7 +378,7 @@ func (p *replayer) memtable(record []byte, arena int) (m *memTable, own *memtabl
 			return nil, nil, memtable.ErrFull
 		}
 	}
-	p.d.share.replay(m.Capacity() + m.IndexSize())
+	p.d.share.AddReplayed(m.Bytes())
 	p.mems = append(p.mems, m)
 	return m, own, nil
 }

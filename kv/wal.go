@@ -25,7 +25,7 @@ func newMemTable(arena int64, log uint64) *memTable {
 func (d *DB) nextMemTable(least int64, log uint64) *memTable {
 	arena := d.opts.memtableArena()
 	if d.share != nil {
-		size, taken := d.share.promise()
+		size, taken := d.share.Promise()
 		defer taken()
 		arena = int64(memtable.CapacityWithin(int(size)))
 		d.memtables.SetKeep(int(arena))
@@ -64,7 +64,7 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	d.mu.Unlock()
 	log, err := d.rotateLog(s.log)
 	next := s.mem
-	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.share.tooLarge(next)) {
+	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.share.TooLarge(next.Bytes())) {
 		next.Drop()
 		next = nil
 	}

@@ -282,6 +282,9 @@ func (m *Memtable) IndexSize() int64 { return int64(m.index.size()) }
 // Capacity returns the bytes of the arena, and of the record that values are in.
 func (m *Memtable) Capacity() int64 { return int64(len(m.bytes) + m.beside) }
 
+// Bytes returns the memory that the memtable takes, in use or not: its capacity and its index.
+func (m *Memtable) Bytes() int64 { return m.Capacity() + m.IndexSize() }
+
 // Size returns the bytes of the arena that are in use, those of range tombstones, and those of the record that values
 // are in.
 func (m *Memtable) Size() int64 { return m.inUse() + int64(m.beside) }

@@ -1,4 +1,4 @@
-package kv
+package budget
 
 import "slices"
 
@@ -6,16 +6,16 @@ import "slices"
 // gives its thread to the first in the queue. So a store with much to compact keeps the others waiting no longer than
 // its running compactions take. No compaction needs a second thread to end.
 
-// A threadWait is a place in the queue: that of a store's automatic compactions, or of a call of Compact.
-type threadWait struct {
-	share   *budgetShare
+// A Request asks for a thread: that of a store's automatic compactions, or of a call of Compact.
+type Request struct {
+	share   *Share
 	queued  bool // guarded by the budget's mutex, as granted is
 	granted bool // a thread is set aside
 }
 
-// take takes a thread. If none is free, it queues up and reports false; the store is woken when there is one. A
-// nil threadWait is that of a store without a budget.
-func (w *threadWait) take() bool {
+// Acquire takes a thread. If none is free, it queues up and reports false; the store is woken when there is one. A
+// nil Request is that of a store without a budget.
+func (w *Request) Acquire() bool {
 	if w == nil {
 		return true
 	}
@@ -37,8 +37,8 @@ func (w *threadWait) take() bool {
 	return false
 }
 
-// waits reports whether w is in the queue.
-func (w *threadWait) waits() bool {
+// Pending reports whether w is in the queue, or was granted a thread.
+func (w *Request) Pending() bool {
 	if w == nil {
 		return false
 	}
@@ -48,8 +48,8 @@ func (w *threadWait) waits() bool {
 	return w.queued || w.granted
 }
 
-// queues reports whether w is in the queue, and there is nothing for it yet.
-func (w *threadWait) queues() bool {
+// Queued reports whether w is in the queue, and there is nothing for it yet.
+func (w *Request) Queued() bool {
 	if w == nil {
 		return false
 	}
@@ -59,8 +59,8 @@ func (w *threadWait) queues() bool {
 	return w.queued
 }
 
-// cancel leaves the queue, and gives a thread that was set aside to the next.
-func (w *threadWait) cancel() {
+// Cancel leaves the queue, and gives a thread that was set aside to the next.
+func (w *Request) Cancel() {
 	if w == nil {
 		return
 	}
@@ -69,28 +69,28 @@ func (w *threadWait) cancel() {
 	defer b.mu.Unlock()
 	if w.queued {
 		w.queued = false
-		b.queue = slices.DeleteFunc(b.queue, func(other *threadWait) bool { return other == w })
+		b.queue = slices.DeleteFunc(b.queue, func(other *Request) bool { return other == w })
 	}
 	w.pass()
 }
 
-// giveBack gives a thread that was set aside to the next.
-func (w *threadWait) giveBack() {
+// Decline gives a thread that was set aside to the next.
+func (w *Request) Decline() {
 	w.share.b.mu.Lock()
 	defer w.share.b.mu.Unlock()
 	w.pass()
 }
 
-// pass is giveBack for a caller that holds the budget's mutex.
-func (w *threadWait) pass() {
+// pass is Decline for a caller that holds the budget's mutex.
+func (w *Request) pass() {
 	if w.granted {
 		w.granted = false
 		w.share.b.passThread()
 	}
 }
 
-// tryThread takes a thread if one is free and the queue is empty.
-func (s *budgetShare) tryThread() bool {
+// TryThread takes a thread if one is free and the queue is empty.
+func (s *Share) TryThread() bool {
 	if s == nil {
 		return true
 	}
@@ -103,8 +103,8 @@ func (s *budgetShare) tryThread() bool {
 	return true
 }
 
-// returnThread gives a thread back.
-func (s *budgetShare) returnThread() {
+// ReleaseThread gives a thread back.
+func (s *Share) ReleaseThread() {
 	if s != nil {
 		s.b.mu.Lock()
 		s.b.passThread()
@@ -113,7 +113,7 @@ func (s *budgetShare) returnThread() {
 }
 
 // passThread gives a thread to the first in the queue. The caller holds b.mu.
-func (b *MemoryBudget) passThread() {
+func (b *Memory) passThread() {
 	if len(b.queue) == 0 {
 		b.busy--
 		return
@@ -121,21 +121,13 @@ func (b *MemoryBudget) passThread() {
 	w := b.queue[0]
 	b.queue = slices.Delete(b.queue, 0, 1)
 	w.queued, w.granted = false, true
-	go w.share.wake() // the caller may hold the mutex of a store
+	go w.share.Wake() // the caller may hold the mutex of a store
 }
 
-// background returns the place in the queue of automatic compactions; nil without a budget.
-func (d *DB) background() *threadWait {
-	if d.share == nil {
+// NewRequest returns a place in the queue for a call of Compact; nil without a budget.
+func (s *Share) NewRequest() *Request {
+	if s == nil {
 		return nil
 	}
-	return d.share.background
-}
-
-// newThreadWait returns a place in the queue for a call of Compact; nil without a budget.
-func (d *DB) newThreadWait() *threadWait {
-	if d.share == nil {
-		return nil
-	}
-	return &threadWait{share: d.share}
+	return &Request{share: s}
 }
