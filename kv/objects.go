@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -110,7 +111,7 @@ type Objects struct {
 // Nothing that was acknowledged is lost: it is in the store as the other one has it. Writes
 // whose fate is not known were not acknowledged. The DB takes no writes any more. Reads go on, of what it has, unless
 // Objects.MaxStaleness is set: then they fail too. DB.Fenced tells without a write.
-var ErrFenced = remote.ErrFenced
+var ErrFenced = sequence.ErrFenced
 
 // Errors of Open that say where the log of a store in an object store is: see Objects.LocalLog. The message names the
 // machine and the directory, and what to do.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // branchCalls are what can be broken off, each in a store that has a checkpoint "c" and a branch "b" made from it.

@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A branchRun is a random history of branches and checkpoints, held against maps.

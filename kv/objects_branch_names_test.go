@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // Names that differ in case, are as long as they may be, begin like others, or look like parts of keys are those of

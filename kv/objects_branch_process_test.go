@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 func init() { children["branch"] = writeToBranch }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // Who has a branch or a checkpoint open that is dropped finds that files are gone. A view of the branch that is

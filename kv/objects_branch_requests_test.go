@@ -4,8 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // logEntries is how many entries a log may have that is not in sorted files yet: each is a GET more.

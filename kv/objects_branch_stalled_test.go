@@ -6,9 +6,10 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // Whoever makes a checkpoint or a clone stalls before one of its requests, and others take the store over meanwhile,

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 // twoBranches returns the settings of a main branch and of a clone of it, with a model of each: they share files, and

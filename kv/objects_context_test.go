@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A silent store gives no answer to requests, from one on, until their contexts end. It deletes what it is told to.

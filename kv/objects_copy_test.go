@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // copyObjects copies all objects to a store of its own.

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // An unconditional store overwrites what it should leave alone.

@@ -8,9 +8,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/stretchr/testify/require"
 )
 
 const homeFile = "LOG-HOME"

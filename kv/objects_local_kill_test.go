@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 func init() {

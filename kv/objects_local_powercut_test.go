@@ -12,10 +12,11 @@ import (
 	"time"
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 // A frozenStore is an object store in memory of which copies can be taken while nothing in it changes. Nil is none.

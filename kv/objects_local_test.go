@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // Machines have an object store in common, and each has a directory of one file system.

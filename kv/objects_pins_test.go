@@ -7,9 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // afterCollection opens a branch, does something, and returns when its collector has looked at the checkpoints and gone

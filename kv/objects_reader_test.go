@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 func openObjectsReader(t testing.TB, s objstore.Store) *DB {

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A countedStore is a store in an object store that counts requests.

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 func init() {

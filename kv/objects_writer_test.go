@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 // An objectsWriter writes killWrite 1, 2, 3... to a store in an object store, and knows what was acknowledged.

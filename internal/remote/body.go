@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // The body of an entry is
@@ -93,7 +95,7 @@ func appendPart(dst []byte, kind uint32, length int) []byte {
 func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
 	u64 := binary.LittleEndian.Uint64
 	fail := func(at int, format string, args ...any) (body, error) {
-		return body{}, base.Corruptf(key, int64(headerSize+at), format, args...)
+		return body{}, base.Corruptf(key, int64(sequence.HeaderSize+at), format, args...)
 	}
 	if len(b) < bodyHeader {
 		return fail(0, "a body of %d bytes", len(b))
@@ -116,7 +118,7 @@ func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
 		case kind == partChunk && len(part) >= chunkHeader:
 			got.chunks = append(got.chunks, chunk{log: u64(part), offset: u64(part[8:]), data: part[chunkHeader:]})
 		case kind > partEdit && kind>>32 == 0:
-			return body{}, fmt.Errorf("%s: %w: a part of kind %d", key, ErrNewerFormat, kind)
+			return body{}, fmt.Errorf("%s: %w: a part of kind %d", key, manifest.ErrNewerFormat, kind)
 		default:
 			return fail(at, "a part of kind %d that cannot be here", kind)
 		}

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // The state of a branch is the newest entry of a sequence with the branch's name. So concurrent changes happen one
@@ -84,20 +85,20 @@ func appendBytes(dst []byte, s string) []byte {
 func decodeBranch(b []byte, key string) (got branch, err error) {
 	d := listDecoder{b: b}
 	if version := d.uvarint(); version != branchVersion && !d.bad {
-		return got, fmt.Errorf("%s: %w: a branch has version %d", key, ErrNewerFormat, version)
+		return got, fmt.Errorf("%s: %w: a branch has version %d", key, manifest.ErrNewerFormat, version)
 	}
 	got.state, got.site = branchState(d.uvarint()), site(d.bytes())
 	got.created = time.UnixMicro(int64(d.uvarint()))
 	got.parent, got.from = string(d.bytes()), string(d.bytes())
 	if d.bad || len(d.b) > 0 || got.state == 0 || got.state > branchGone || got.site == "" || !got.site.check() {
-		return got, base.Corruptf(key, headerSize, "what became of a branch is malformed")
+		return got, base.Corruptf(key, sequence.HeaderSize, "what became of a branch is malformed")
 	}
 	return got, nil
 }
 
 // branchSequence returns the sequence of a name.
-func (f *family) branchSequence(name string) *Sequence {
-	return New(f.store, "branch/"+name+"@", Options{Patience: f.patience})
+func (f *family) branchSequence(name string) *sequence.Sequence {
+	return sequence.New(f.store, "branch/"+name+"@", sequence.Options{Patience: f.patience})
 }
 
 // branch returns the newest state of the branch with a name, also if listings lag. It is a LIST and two GET.
@@ -109,7 +110,7 @@ func (f *family) branch(ctx context.Context, name string) (b branch, err error) 
 	}
 	for newest.Slot = max(newest.Slot, 1); ; {
 		e, err := s.Get(ctx, newest.Slot+1)
-		if isMissing(err) {
+		if sequence.IsMissing(err) {
 			break
 		}
 		if err != nil {
@@ -123,21 +124,17 @@ func (f *family) branch(ctx context.Context, name string) (b branch, err error) 
 	return f.decodeBranch(s, newest)
 }
 
-func (f *family) decodeBranch(s *Sequence, e Entry) (branch, error) {
-	b, err := decodeBranch(e.Body, s.key(e.Slot))
-	b.slot, b.store = e.Slot, e.store
+func (f *family) decodeBranch(s *sequence.Sequence, e sequence.Entry) (branch, error) {
+	b, err := decodeBranch(e.Body, s.Key(e.Slot))
+	b.slot, b.store = e.Slot, e.Store
 	return b, err
 }
 
 // change puts b as the state after found; won is false if another change came first. It is a PUT.
 func (f *family) change(ctx context.Context, name string, found, b branch) (now branch, won bool, err error) {
 	// Slot 1 stays free: the epoch of an entry that is no fence is less than its slot.
-	e := Entry{Slot: max(found.slot, 1) + 1, store: b.store, Body: b.encode()}
-	e.Epoch = e.Slot - 1
-	_, _ = rand.Read(e.nonce[:]) // never fails
-	s := f.branchSequence(name)
-	_, won, err = s.create(ctx, e.Slot, e.encode(s.tag))
-	b.slot = e.Slot
+	b.slot = max(found.slot, 1) + 1
+	won, err = f.branchSequence(name).CreateData(ctx, b.slot, b.store, b.encode())
 	return b, won, err
 }
 
@@ -183,7 +180,7 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			continue
 		}
 		s := f.branchSequence(name)
-		slot, ok := s.slotOf(o.Key) // the newest comes first
+		slot, ok := s.SlotOf(o.Key) // the newest comes first
 		if !ok {
 			continue
 		}
@@ -197,11 +194,11 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			return nil, err
 		}
 		if b.state == branchThere || b.state == branchDropping {
-			l, err := f.sequence(b.site, b.store).Look(ctx)
+			v, err := f.sequence(b.site, b.store).Tail(ctx)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, BranchInfo{name, b.parent, b.from, b.created, l.Data == 0})
+			all = append(all, BranchInfo{name, b.parent, b.from, b.created, v.Data == 0})
 		}
 	}
 	// The keys have another order: a suffix follows each name.

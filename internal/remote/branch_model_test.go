@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -25,14 +26,15 @@ import (
 // grace is more than twice as long as listings lag.
 func branchOptions(s objstore.Store, branch string) FSOptions {
 	return FSOptions{Objects: s, Branch: branch, Root: "root", Local: vfs.NewMem(), Log: slog.New(slog.DiscardHandler),
-		Grace: 2*lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1, Edits: shortEdits},
+		Grace: 2*sequencetest.Lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1,
+			Edits: shortEdits},
 		Tables: TableOptions{ReadTimeout: 10 * time.Hour}}
 }
 
 // A branchModel is what must be there.
 type branchModel struct {
 	t  *testing.T
-	sc *schedule
+	sc *sequencetest.Schedule
 
 	mu    sync.Mutex
 	kept  map[string][]string // keys of sorted files and blob files, by checkpoints and branches
@@ -66,7 +68,7 @@ func (m *branchModel) did(what string) {
 // check requires that all is there.
 func (m *branchModel) check() {
 	there := map[string]bool{}
-	for o, err := range m.sc.mem.List(context.Background(), "", "") {
+	for o, err := range m.sc.Mem.List(context.Background(), "", "") {
 		require.NoError(m.t, err)
 		there[o.Key] = true
 	}
@@ -80,7 +82,7 @@ func (m *branchModel) check() {
 }
 
 // write takes a branch over and replaces its files one after the other: every other one is a blob file.
-func (m *branchModel) write(c *client, branch string) (err error) {
+func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 	f := NewFS(branchOptions(c, branch))
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	if err != nil {
@@ -108,7 +110,7 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	for range 1 + c.rng.IntN(6) {
+	for range 1 + c.Rng.IntN(6) {
 		num++
 		if err := writeModelFile(f, modelKind(num), num); err != nil {
 			return err
@@ -116,7 +118,7 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 		e := &manifest.Edit{}
 		addModelFile(e, num)
 		var gone []uint64
-		for len(files) > 0 && (len(files) > 3 || c.rng.IntN(2) == 0) {
+		for len(files) > 0 && (len(files) > 3 || c.Rng.IntN(2) == 0) {
 			gone = append(gone, files[0])
 			if modelKind(files[0]) == manifest.FileBlob {
 				e.DeletedBlobs = append(e.DeletedBlobs, files[0])
@@ -136,7 +138,7 @@ func (m *branchModel) write(c *client, branch string) (err error) {
 		for _, n := range gone {
 			require.NoError(m.t, f.Remove(f.path(modelKind(n), n)))
 		}
-		time.Sleep(time.Duration(c.rng.IntN(60)) * time.Second)
+		time.Sleep(time.Duration(c.Rng.IntN(60)) * time.Second)
 	}
 	return nil
 }
@@ -174,13 +176,13 @@ func writeModelFile(f *FS, kind manifest.FileKind, num uint64) error {
 }
 
 // save makes a checkpoint of a branch, and drops it after a while or leaves it.
-func (m *branchModel) save(ctx context.Context, c *client, branch, name string) {
+func (m *branchModel) save(ctx context.Context, c *sequencetest.Client, branch, name string) {
 	o := branchOptions(c, branch)
 	if _, err := CreateCheckpoint(ctx, o, name); err != nil {
 		return
 	}
 	m.did("saved")
-	f := newFamily(branchOptions(m.sc.mem, branch))
+	f := newFamily(branchOptions(m.sc.Mem, branch))
 	at, _, err := f.locate(ctx, branch)
 	require.NoError(m.t, err)
 	found, err := f.checkpoint(ctx, at, name)
@@ -188,11 +190,11 @@ func (m *branchModel) save(ctx context.Context, c *client, branch, name string) 
 	s, _, err := f.readCheckpoint(ctx, found)
 	require.NoError(m.t, err)
 	m.keep(branch+"/"+name, s)
-	time.Sleep(time.Duration(c.rng.IntN(200)) * time.Second)
-	if c.rng.IntN(2) == 0 {
+	time.Sleep(time.Duration(c.Rng.IntN(200)) * time.Second)
+	if c.Rng.IntN(2) == 0 {
 		m.clone(ctx, c, branch, name, "of-"+name)
 	}
-	if c.rng.IntN(2) == 0 {
+	if c.Rng.IntN(2) == 0 {
 		m.forget(branch + "/" + name)
 		if DropCheckpoint(ctx, o, name) == nil {
 			m.did("dropped")
@@ -201,7 +203,7 @@ func (m *branchModel) save(ctx context.Context, c *client, branch, name string) 
 }
 
 // clone makes a branch, and writes to it.
-func (m *branchModel) clone(ctx context.Context, c *client, branch, checkpoint, name string) {
+func (m *branchModel) clone(ctx context.Context, c *sequencetest.Client, branch, checkpoint, name string) {
 	o := branchOptions(c, branch)
 	o.Checkpoint = checkpoint
 	if err := Clone(ctx, o, name); err != nil {
@@ -211,18 +213,18 @@ func (m *branchModel) clone(ctx context.Context, c *client, branch, checkpoint, 
 	now, err := m.state(name)
 	require.NoError(m.t, err)
 	m.keep(name, now)
-	time.Sleep(time.Duration(c.rng.IntN(200)) * time.Second)
+	time.Sleep(time.Duration(c.Rng.IntN(200)) * time.Second)
 	m.check()
 	m.forget(name)
-	for range c.rng.IntN(3) {
+	for range c.Rng.IntN(3) {
 		_ = m.write(c, name)
 		now, err := m.state(name)
 		require.NoError(m.t, err)
 		m.keep(name, now) // nobody else writes to it
-		if c.rng.IntN(2) == 0 {
+		if c.Rng.IntN(2) == 0 {
 			m.save(ctx, c, name, "deep")
 		}
-		time.Sleep(time.Duration(c.rng.IntN(300)) * time.Second)
+		time.Sleep(time.Duration(c.Rng.IntN(300)) * time.Second)
 		m.check()
 		m.forget(name)
 	}
@@ -230,12 +232,12 @@ func (m *branchModel) clone(ctx context.Context, c *client, branch, checkpoint, 
 
 // state returns the state of a branch.
 func (m *branchModel) state(name string) (*saved, error) {
-	f := newFamily(branchOptions(m.sc.mem, name))
+	f := newFamily(branchOptions(m.sc.Mem, name))
 	at, store, err := f.locate(context.Background(), name)
 	if err != nil {
 		return nil, err
 	}
-	return f.sequence(at, store).now(context.Background())
+	return readSaved(context.Background(), f.sequence(at, store))
 }
 
 // TestModelOfBranches lets writers take a store over from each other, with collectors that stall and requests that come
@@ -246,28 +248,28 @@ func TestModelOfBranches(t *testing.T) {
 	seeds := scale.Count(20, 60)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
-			sc := newSchedule(t, seed)
+			sc := sequencetest.New(t, seed)
 			m := &branchModel{t: t, sc: sc, kept: map[string][]string{}, count: count}
 			for range 2 {
-				sc.start(func(_ context.Context, c *client) {
+				sc.Start(func(_ context.Context, c *sequencetest.Client) {
 					for range 5 {
 						_ = m.write(c, "")
 					}
 				})
 			}
 			for n := range 2 {
-				sc.start(func(ctx context.Context, c *client) {
+				sc.Start(func(ctx context.Context, c *sequencetest.Client) {
 					for i := range 5 {
 						m.save(ctx, c, "", fmt.Sprintf("c%d-%d", n, i))
 					}
 				})
 			}
-			sc.start(func(ctx context.Context, c *client) {
+			sc.Start(func(ctx context.Context, c *sequencetest.Client) {
 				for i := range 3 {
 					m.clone(ctx, c, "", "", fmt.Sprintf("b%d", i))
 				}
 			})
-			sc.run()
+			sc.Run()
 			m.check()
 			m.requireWhole()
 		})
@@ -283,7 +285,7 @@ func TestModelOfBranches(t *testing.T) {
 
 // requireWhole requires of all that can be opened in the end that it has its sorted files.
 func (m *branchModel) requireWhole() {
-	ctx, o := context.Background(), branchOptions(m.sc.mem, "")
+	ctx, o := context.Background(), branchOptions(m.sc.Mem, "")
 	names := []string{""}
 	all, err := Branches(ctx, o)
 	require.NoError(m.t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -86,10 +87,10 @@ func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 // A saving is a state that is being saved.
 type saving struct {
 	f       *family
-	from    *Sequence // of the branch
-	site    site      // where the branch is
-	to      site      // that the checkpoint belongs to
-	name    string    // empty: a pin, which has no logs
+	from    *sequence.Sequence // of the branch
+	site    site               // where the branch is
+	to      site               // that the checkpoint belongs to
+	name    string             // empty: a pin, which has no logs
 	created time.Time
 	now     *saved // the state, if it was read already
 }
@@ -99,14 +100,14 @@ type saving struct {
 func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
 	for range saveTries {
 		if now, s.now = s.now, nil; now == nil {
-			if now, err = s.from.now(ctx); err != nil {
+			if now, err = readSaved(ctx, s.from); err != nil {
 				return "", nil, err
 			}
 		}
 		if key, err = s.put(ctx, now, random()); err != nil {
 			return "", nil, err
 		}
-		live, err := s.from.needs(ctx, now)
+		live, err := needsAll(ctx, s.from, now)
 		if err == nil && live {
 			return key, now, nil
 		}
@@ -144,10 +145,13 @@ func (f *family) checkpoint(ctx context.Context, at site, name string) (savedChe
 	return savedCheckpoint{}, missing("no checkpoint is called %q", name)
 }
 
+// maxRead is how many bytes of a checkpoint one request reads at most.
+const maxRead = 64 << 20
+
 // readCheckpoint reads a checkpoint. It is a GET.
 func (f *family) readCheckpoint(ctx context.Context, c savedCheckpoint) (s *saved, h savedHead, err error) {
 	err = twice(func() error {
-		b, err := f.get(ctx, c.key, int(min(c.size, maxSize)))
+		b, err := f.get(ctx, c.key, int(min(c.size, maxRead)))
 		if errors.Is(err, objstore.ErrNotExist) {
 			return missing("the checkpoint %q was dropped: %w", c.name, err)
 		}

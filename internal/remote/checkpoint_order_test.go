@@ -25,7 +25,7 @@ func TestACheckpointThatIsGivenUpStaysForItsPin(t *testing.T) {
 				of := o
 				of.Checkpoint = "c"
 				require.NoError(t, Clone(t.Context(), of, "b"))
-				now, err := f.sequence("", 0).now(t.Context())
+				now, err := readSaved(t.Context(), f.sequence("", 0))
 				require.NoError(t, err)
 				key := site("").stateKey("c", 1)
 				require.NoError(t, f.put(t.Context(), key, now.encode(key, savedHead{store: 1, number: 1})))

@@ -2,10 +2,11 @@ package remote
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // firstSlot is that of a branch's first entry, which has all that the branch begins with. It has the epoch 1, as if a
@@ -44,7 +45,7 @@ type cloning struct {
 	from   string // a checkpoint of the parent; empty: the parent as it is now
 	name   string
 
-	source     *Sequence // the parent's entries
+	source     *sequence.Sequence // the parent's entries
 	sourceSite site
 	checkpoint savedCheckpoint // if there is one
 	branch     branch          // the new one
@@ -59,7 +60,7 @@ func (c *cloning) find(ctx context.Context) error {
 	}
 	c.sourceSite, c.source = at, c.f.sequence(at, store)
 	if c.from == "" {
-		if c.state, err = c.source.now(ctx); err != nil {
+		if c.state, err = readSaved(ctx, c.source); err != nil {
 			return err
 		}
 	} else {
@@ -70,7 +71,7 @@ func (c *cloning) find(ctx context.Context) error {
 		if c.state, h, err = c.f.readCheckpoint(ctx, c.checkpoint); err != nil {
 			return err
 		}
-		c.source.id.CompareAndSwap(0, h.store)
+		c.source.Adopt(h.store)
 	}
 	c.branch = branch{state: branchThere, site: newSite(c.name, random()), created: time.Now(), parent: c.parent,
 		from: c.from, store: c.source.Store()}
@@ -105,12 +106,12 @@ func (c *cloning) register(ctx context.Context) error {
 // the branch was finished after all.
 func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error) {
 	s := f.sequence(b.site, b.store)
-	l, err := s.Look(ctx)
-	if err != nil || l.Data > 0 {
+	v, err := s.Tail(ctx)
+	if err != nil || v.Data > 0 {
 		return err == nil, err
 	}
 	// A Clone that is still at work finds a fence where the first entry should be.
-	if _, err = fenceOff(ctx, s, l); err != nil || l.Data > 0 {
+	if _, err = s.FenceOff(ctx, v, firstSlot); err != nil || v.Data > 0 {
 		return err == nil, err
 	}
 	return false, f.sweepSaved(ctx, b) // there are no entries and no sorted files
@@ -151,9 +152,7 @@ func (c *cloning) stillThere(ctx context.Context) error {
 // begin puts the first entry.
 func (c *cloning) begin(ctx context.Context) error {
 	s := c.f.sequence(c.branch.site, c.branch.store)
-	e := Entry{Slot: firstSlot, Epoch: firstSlot - 1, store: c.branch.store, Body: c.state.first(firstSlot)}
-	_, _ = rand.Read(e.nonce[:]) // never fails
-	_, own, err := s.create(ctx, firstSlot, e.encode(s.tag))
+	own, err := s.CreateData(ctx, firstSlot, c.branch.store, c.state.first(firstSlot))
 	if err == nil && !own {
 		err = fmt.Errorf("%w: somebody else has begun to make the branch %q since", ErrExists, c.name)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // errMainBranch says why the main branch stays.
@@ -126,44 +128,24 @@ func (u *users) none(ctx context.Context, b branch) error {
 
 // clear deletes all objects of a branch that cannot be opened, after it has fenced its writer and any Clone that makes
 // it. Fences stay: 80 bytes for each time that it was opened.
-//
-// A writer that was opening it when it was dropped may put a fence after this one. It is the writer only if it then
-// sees the newest data. So its fence is there before the last of the data is gone, and clear sees it afterwards.
 func (f *family) clear(ctx context.Context, b branch) error {
 	s := f.sequence(b.site, b.store)
-	for {
-		l, err := s.Look(ctx)
-		if isMissing(err) { // a thousand fences follow data that is deleted already
-			l, err = s.end(ctx)
-		}
-		if err != nil {
-			return err
-		}
-		fence, err := fenceOff(ctx, s, l)
-		if err == nil {
-			err = f.removeBefore(ctx, b, s, fence)
-		}
-		if err == nil {
-			err = s.verify(ctx, Entry{Slot: fence, Epoch: fence})
-		}
-		switch {
-		case err == nil:
-			return f.sweepSaved(ctx, b)
-		case !errors.Is(err, ErrMoved) && !errors.Is(err, ErrFenced):
-			return err
-		}
+	err := s.Retire(ctx, firstSlot, func(fence uint64) error { return f.removeBefore(ctx, b, s, fence) })
+	if err != nil {
+		return err
 	}
+	return f.sweepSaved(ctx, b)
 }
 
 // removeBefore deletes the sorted files of a branch, and the data before a fence. It keeps fences, which stop earlier
 // writers. It keeps later entries too, because their writer is not fenced yet: a fence in one of their slots would not
 // stop it.
-func (f *family) removeBefore(ctx context.Context, b branch, s *Sequence, fence uint64) error {
+func (f *family) removeBefore(ctx context.Context, b branch, s *sequence.Sequence, fence uint64) error {
 	for o, err := range f.store.List(ctx, b.site.prefix(), "") {
 		if err != nil {
 			return err
 		}
-		if slot, ok := s.slotOf(o.Key); o.Size == fenceSize || ok && slot > fence {
+		if slot, ok := s.SlotOf(o.Key); o.Size == sequence.FenceSize || ok && slot > fence {
 			continue
 		}
 		if err := f.remove(ctx, o.Key); err != nil {
@@ -171,17 +153,6 @@ func (f *family) removeBefore(ctx context.Context, b branch, s *Sequence, fence 
 		}
 	}
 	return nil
-}
-
-// fenceOff puts a fence after what l shows of a branch, in the slot of its first entry if there is none. It returns the
-// fence's slot.
-func fenceOff(ctx context.Context, s *Sequence, l *Look) (slot uint64, err error) {
-	l.Last = max(l.Last, firstSlot-1)
-	w, err := s.Fence(ctx, l, func(context.Context) error { return nil })
-	if err != nil {
-		return 0, err
-	}
-	return w.Epoch(), nil
 }
 
 // sweepSaved deletes the checkpoints and the pins of a branch, what keeps others' files last.

@@ -62,12 +62,12 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 	f := newFamily(o)
 	b, err := f.branch(t.Context(), "b")
 	require.NoError(t, err)
-	l, err := f.sequence(b.site, b.store).Look(t.Context())
+	v, err := f.sequence(b.site, b.store).Tail(t.Context())
 	require.NoError(t, err)
-	for range pageSize + 1 {
-		_, err := fenceOff(t.Context(), f.sequence(b.site, b.store), l)
+	for range 1001 { // more than a page of a listing
+		_, err := f.sequence(b.site, b.store).FenceOff(t.Context(), v, firstSlot)
 		require.NoError(t, err)
-		l.Last++
+		v.Last++
 	}
 	faults := objstoretest.NewFaults(mem, 1)
 	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -24,13 +25,13 @@ type family struct {
 
 func newFamily(o FSOptions) *family {
 	patience := cmp.Or(o.Patience, o.Logs.withDefaults().Patience)
-	return &family{store: o.Objects, patience: patience, wait: Options{Patience: patience}.pause}
+	return &family{store: o.Objects, patience: patience, wait: sequence.Options{Patience: patience}.Pause}
 }
 
 // sequence returns the entries of a branch. The number of the store may be 0, if it is not known.
-func (f *family) sequence(at site, store uint64) *Sequence {
-	s := New(f.store, at.prefix()+"entry/", Options{Patience: f.patience})
-	s.id.Store(store)
+func (f *family) sequence(at site, store uint64) *sequence.Sequence {
+	s := sequence.New(f.store, at.prefix()+"entry/", sequence.Options{Patience: f.patience})
+	s.Adopt(store)
 	return s
 }
 
@@ -77,7 +78,7 @@ func (f *family) put(ctx context.Context, key string, object []byte) error {
 func (f *family) get(ctx context.Context, key string, hint int) ([]byte, error) {
 	for tries := 0; ; tries++ {
 		b, err := objstore.ReadAll(ctx, f.store, key, hint)
-		if err == nil || !passing(err) || tries == readTries-1 || !f.wait(ctx, tries) {
+		if err == nil || !sequence.Transient(err) || tries == sequence.ReadTries-1 || !f.wait(ctx, tries) {
 			return b, err
 		}
 	}
@@ -91,7 +92,7 @@ func (f *family) getStart(ctx context.Context, key string, n int) ([]byte, error
 		if err == nil || errors.Is(err, io.EOF) && got > 0 {
 			return b[:got], nil
 		}
-		if !passing(err) || tries == readTries-1 || !f.wait(ctx, tries) {
+		if !sequence.Transient(err) || tries == sequence.ReadTries-1 || !f.wait(ctx, tries) {
 			return nil, err
 		}
 	}
@@ -102,7 +103,7 @@ func (f *family) remove(ctx context.Context, key string) error {
 	for tries := 0; ; tries++ {
 		err := f.store.Delete(ctx, key)
 		again := errors.Is(err, objstore.ErrUnknown) || errors.Is(err, objstore.ErrThrottled)
-		if err == nil || !again || tries == readTries-1 || !f.wait(ctx, tries) {
+		if err == nil || !again || tries == sequence.ReadTries-1 || !f.wait(ctx, tries) {
 			return err
 		}
 	}

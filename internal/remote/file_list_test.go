@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -66,7 +67,7 @@ func TestAListOfANewerVersionIsNamedSo(t *testing.T) {
 		b := l.encode()
 		b[0] = listVersionBlob + 1
 		_, _, err := decodeFileList(b)
-		require.ErrorIs(t, err, ErrNewerFormat)
+		require.ErrorIs(t, err, manifest.ErrNewerFormat)
 	}
 }
 

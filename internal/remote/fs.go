@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -79,15 +80,15 @@ type FS struct {
 	lost   atomic.Bool      // the next refresh looks by a listing
 	span   atomic.Pointer[span]
 
-	refreshing sync.Mutex // held to read what is new; it is locked before mu
-	look       *Look      // of an FS that will be the writer
+	refreshing sync.Mutex         // held to read what is new; it is locked before mu
+	tail       *sequence.TailView // of an FS that will be the writer
 	at         mark
 	saved      uint64 // the number of the checkpoint that was read
 	growing    map[string]*growing
 	abandoned  []AbandonedLog
 
 	mu     sync.Mutex
-	seq    *Sequence // nil: it is not known where the branch is; set while refreshing is held
+	seq    *sequence.Sequence // nil: it is not known where the branch is; set while refreshing is held
 	site   site
 	list   fileList
 	tables *Tables   // nil: nothing is known of the store

@@ -56,7 +56,7 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.seq.id.CompareAndSwap(0, h.store)
+	f.seq.Adopt(h.store)
 	logs := slotBody{slot: 1, body: body{chunks: s.chunks()}}
 	return f.take(&state{list: s.list, num: s.num, slot: 1, data: bodies(logs)})
 }

@@ -147,7 +147,7 @@ func (c *collector) collectInherited() {
 	}
 	defer func() { c.turn <- struct{}{} }()
 	f := c.w.f
-	got, err := f.seq.collect(c.ctx, c.pins, time.Time{}, c.grace, f.storedFiles().Remove)
+	got, err := c.pins.collect(c.ctx, f.seq, time.Time{}, c.grace, f.storedFiles().Remove)
 	c.warn(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -46,7 +46,7 @@ func (f *FS) find() (names []string, only bool, err error) {
 	if err = f.locate(f.ctx); err != nil {
 		return nil, true, err
 	}
-	if f.look, err = f.seq.Look(f.ctx); err == nil && f.look.Data > 0 {
+	if f.tail, err = f.seq.Tail(f.ctx); err == nil && f.tail.Data > 0 {
 		return []string{manifest.CurrentName}, true, nil
 	}
 	if err == nil {

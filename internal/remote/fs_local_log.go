@@ -8,64 +8,65 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // examineLogs returns an error if w's directory lacks logs that the newest list of files needs, or has logs that a
 // later writer abandoned, unless AbandonLog is set. It runs before w puts its fence, so that it does not stop a writer
-// that has the logs. The look may be an earlier one, or nil; the verdict is of the returned one.
+// that has the logs. The view may be an earlier one, or nil; the verdict is of the returned one.
 //
 // It sends no extra requests: it sends those of the fence earlier.
-func (w *fsWriter) examineLogs(l *Look) (*Look, error) {
-	for earlier := l != nil; ; earlier = false {
-		home, err := w.newestHome(&l)
+func (w *fsWriter) examineLogs(v *sequence.TailView) (*sequence.TailView, error) {
+	for earlier := v != nil; ; earlier = false {
+		home, err := w.newestHome(&v)
 		if err == nil {
 			_, err = w.findLogs(home, w.f.logStore())
 		}
 		refused := errors.Is(err, ErrLogElsewhere) || errors.Is(err, ErrLogAbandoned)
 		if !refused || !earlier {
-			return l, err
+			return v, err
 		}
-		l = nil // it may have been before the directory could be locked
+		v = nil // it may have been before the directory could be locked
 	}
 }
 
-// newestHome returns where the logs are, by the newest list of files in a look; there is a new look if need be.
-func (w *fsWriter) newestHome(l **Look) (home logHome, err error) {
+// newestHome returns where the logs are, by the newest list of files in a view; there is a new view if need be.
+func (w *fsWriter) newestHome(v **sequence.TailView) (home logHome, err error) {
 	f := w.f
-	err = f.seq.again(func() (err error) {
-		if *l == nil {
-			if *l, err = f.seq.Look(f.ctx); err != nil {
+	err = f.seq.Retry(func() (err error) {
+		if *v == nil {
+			if *v, err = f.seq.Tail(f.ctx); err != nil {
 				return err
 			}
 		}
-		if home, err = f.seq.home(f.ctx, *l); isMissing(err) {
-			*l = nil
+		if home, err = readHome(f.ctx, f.seq, *v); sequence.IsMissing(err) {
+			*v = nil
 		}
 		return err
 	})
-	if isMissing(err) {
-		err = asCorruption(err)
+	if sequence.IsMissing(err) {
+		err = sequence.AsCorruption(err)
 	}
 	return home, err
 }
 
-// home returns where the logs are, by the newest list of files in a look.
-func (s *Sequence) home(ctx context.Context, l *Look) (home logHome, err error) {
-	if l.Data == 0 {
+// readHome returns where the logs are, by the newest list of files in a view.
+func readHome(ctx context.Context, s *sequence.Sequence, v *sequence.TailView) (home logHome, err error) {
+	if v.Data == 0 {
 		return home, nil
 	}
-	b, err := s.body(ctx, l, l.Data)
+	b, err := readBody(ctx, s, v, v.Data)
 	if err == nil && b.list == nil && b.edit == nil && b.lists > 0 {
-		b, err = s.body(ctx, l, b.lists)
+		b, err = readBody(ctx, s, v, b.lists)
 	}
 	switch {
 	case err != nil:
 		return home, err
 	case b.edit != nil:
-		e, err := s.edit(b)
+		e, err := decodeEdit(s, b)
 		return e.list.home, err
 	case b.list != nil:
-		list, err := s.fileList(b)
+		list, err := decodeList(s, b)
 		if err != nil {
 			return home, err
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // A poll lists the end instead of reading the next slot if pollsPerList polls in a row have found nothing, or the last
@@ -28,8 +29,8 @@ type mark struct {
 	last  time.Time // of a poll
 }
 
-// load reads what there is, unless that was done: see Look and state for the requests. If there is no store, the next
-// call looks again. A writer's files are its own.
+// load reads what there is, unless that was done: see Tail and readState for the requests. If there is no store, the
+// next call looks again. A writer's files are its own.
 func (f *FS) load() error {
 	if f.at.next > 0 || f.asWriter() != nil {
 		return nil
@@ -119,11 +120,11 @@ func (f *FS) LookAgain() { f.lost.Store(true) }
 // step reads the next slot, and reports whether there was anything.
 func (f *FS) step(ctx context.Context) (found bool, err error) {
 	e, err := f.seq.Get(ctx, f.at.next)
-	if isMissing(err) {
+	if sequence.IsMissing(err) {
 		return false, nil
 	}
 	if err == nil {
-		err = f.seq.follows(e, f.at.epoch)
+		err = f.seq.CheckOrder(e, f.at.epoch)
 	}
 	if err != nil {
 		return false, err
@@ -139,8 +140,8 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 }
 
 // addEntry makes the files those of an entry that comes next.
-func (f *FS) addEntry(ctx context.Context, e Entry) error {
-	key := f.seq.key(e.Slot)
+func (f *FS) addEntry(ctx context.Context, e sequence.Entry) error {
+	key := f.seq.Key(e.Slot)
 	b, err := decodeBody(e.Body, e.Slot, key)
 	if err != nil {
 		return err
@@ -149,51 +150,51 @@ func (f *FS) addEntry(ctx context.Context, e Entry) error {
 	st := &state{slot: b.lists, data: bodies(now)}
 	switch {
 	case b.list != nil || b.edit != nil: // an edit of the list that is there, unless listings hid one between
-		if err = f.seq.readList(ctx, &Look{}, st, now, f.at); isMissing(err) {
-			err = asCorruption(err)
+		if err = readList(ctx, f.seq, &sequence.TailView{}, st, now, f.at); sequence.IsMissing(err) {
+			err = sequence.AsCorruption(err)
 		}
 		if err != nil {
 			return err
 		}
 	case b.lists != f.at.list:
-		return base.Corruptf(key, headerSize, "the list of files is in slot %d, and was found in slot %d", b.lists,
-			f.at.list)
+		return base.Corruptf(key, sequence.HeaderSize, "the list of files is in slot %d, and was found in slot %d",
+			b.lists, f.at.list)
 	}
 	return f.take(st)
 }
 
 // jump goes to where a listing shows the end, and reports whether that is further on.
 func (f *FS) jump(ctx context.Context) (newer bool, err error) {
-	err = f.seq.again(func() error {
-		l, err := f.seq.Look(ctx)
-		if err == nil && l.Data == 0 && f.at.next > 0 {
+	err = f.seq.Retry(func() error {
+		v, err := f.seq.Tail(ctx)
+		if err == nil && v.Data == 0 && f.at.next > 0 {
 			return f.checkThere(ctx)
 		}
-		if err != nil || l.Last < f.at.next || l.Data == 0 {
+		if err != nil || v.Last < f.at.next || v.Data == 0 {
 			return err
 		}
 		newer = true
-		if l.Data >= f.at.next {
-			if err := f.catchUp(ctx, l); err != nil {
+		if v.Data >= f.at.next {
+			if err := f.catchUp(ctx, v); err != nil {
 				return err
 			}
 		}
-		f.at.next = l.Last + 1
+		f.at.next = v.Last + 1
 		return nil
 	})
-	if isMissing(err) {
-		err = asCorruption(err)
+	if sequence.IsMissing(err) {
+		err = sequence.AsCorruption(err)
 	}
 	return newer, err
 }
 
-// catchUp reads what a look shows. The files stay as they are unless all of it is there; but a first reading, which
-// has no files to lose, puts each body where it belongs at once.
-func (f *FS) catchUp(ctx context.Context, l *Look) error {
+// catchUp reads what a view of the tail shows. The files stay as they are unless all of it is there; but a first
+// reading, which has no files to lose, puts each body where it belongs at once.
+func (f *FS) catchUp(ctx context.Context, v *sequence.TailView) error {
 	if f.at.next == 0 {
 		f.at = mark{}
 	}
-	st, err := f.seq.state(ctx, l, f.at)
+	st, err := readState(ctx, f.seq, v, f.at)
 	if err == nil && f.at.next > 0 {
 		err = st.gather()
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -29,7 +31,7 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 	view.f.now = func() time.Time { return now }
 	requireRead := func(cost string, want ...uint64) {
 		t.Helper()
-		requireCost(t, &c, cost, func() {
+		sequencetest.RequireCost(t, &c, cost, func() {
 			records, err := view.read()
 			require.NoError(t, err)
 			require.Equal(t, want, records)
@@ -48,7 +50,7 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 	requireRead("get 3", 1, 2)
 	put(3)
 	require.NoError(t, w.flush(t.Context()))
-	_, err = w.seq.Trim(t.Context(), w.logs.lists, w.logs.lists, always)
+	_, err = w.seq.Trim(t.Context(), w.logs.lists, w.logs.lists, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	for range pollsPerList - 1 {
 		requireRead("get 1", 1, 2)
@@ -66,7 +68,7 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 
 	// An object that is damaged is passed by as soon as there is a list behind it.
 	put(20)
-	key := w.seq.key(view.f.at.next)
+	key := w.seq.Key(view.f.at.next)
 	require.NoError(t, mem.Delete(t.Context(), key))
 	require.NoError(t, mem.PutIfAbsent(t.Context(), key, make([]byte, 100)))
 	_, err = view.read()
@@ -112,7 +114,7 @@ func TestAPollThatStallsFindsWhatIsNewer(t *testing.T) {
 // goOn has a node publish a list, and delete what nobody needs any more.
 func goOn(t *testing.T, n *node) {
 	require.NoError(t, n.flush(t.Context()))
-	_, err := n.seq.Trim(t.Context(), n.logs.lists, n.logs.lists, always)
+	_, err := n.seq.Trim(t.Context(), n.logs.lists, n.logs.lists, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 }
 
@@ -151,7 +153,7 @@ func TestAWriterThatStallsBeforeItsFenceFindsAll(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.write(1))
 	require.NoError(t, w.log.Sync())
-	next, err := openNode(t.Context(), t, before(mem, 1, func() {
+	next, err := openNode(t.Context(), t, sequencetest.BeforePut(mem, 1, func() {
 		for n := range uint64(3) {
 			require.NoError(t, w.write(n+2))
 			goOn(t, w)
@@ -161,7 +163,7 @@ func TestAWriterThatStallsBeforeItsFenceFindsAll(t *testing.T) {
 	}), LogOptions{Interval: -1}, false)
 	require.NoError(t, err)
 	require.Equal(t, []uint64{1, 2, 3, 4, 5}, next.records)
-	require.ErrorIs(t, w.flush(t.Context()), ErrFenced)
+	require.ErrorIs(t, w.flush(t.Context()), sequence.ErrFenced)
 	require.NoError(t, errors.Join(next.logs.Close(), w.logs.Close()))
 }
 
@@ -183,10 +185,10 @@ func TestAViewPassesTheFenceOfOneWhoStalled(t *testing.T) {
 	require.NoError(t, w.log.Sync())
 	requireRead()
 	requireRead()
-	stalled := Entry{Fence: true, Slot: view.f.at.next, Epoch: view.f.at.next, newest: view.f.at.next - 1}
+	stalled := sequence.Entry{Fence: true, Slot: view.f.at.next, Epoch: view.f.at.next}
 	require.NoError(t, w.write(2))
 	goOn(t, w)
-	require.NoError(t, mem.PutIfAbsent(t.Context(), w.seq.key(stalled.Slot), stalled.encode(w.seq.tag)))
+	require.NoError(t, mem.PutIfAbsent(t.Context(), w.seq.Key(stalled.Slot), w.seq.Encode(stalled)))
 	requireRead()
 	view.f.LookAgain()
 	requireRead()
@@ -247,7 +249,7 @@ func TestAWriterWhoIsAlwaysFasterIsNoDamage(t *testing.T) {
 	eager(next.seq)
 	lock, err := next.Lock(next.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	require.ErrorIs(t, w.flush(t.Context()), ErrFenced)
+	require.ErrorIs(t, w.flush(t.Context()), sequence.ErrFenced)
 	require.NoError(t, errors.Join(lock.Close(), next.Close(), view.f.Close(), w.logs.Close()))
 
 	// What is lost stays an error.
@@ -256,9 +258,57 @@ func TestAWriterWhoIsAlwaysFasterIsNoDamage(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.write(1))
 	require.NoError(t, w.log.Sync())
-	require.NoError(t, mem.Delete(t.Context(), w.seq.key(w.logs.lists)))
+	require.NoError(t, mem.Delete(t.Context(), w.seq.Key(w.logs.lists)))
 	view = newViewer(t, mem)
 	_, err = view.read()
 	require.ErrorIs(t, err, base.ErrCorruption)
+	require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
+}
+
+// A first reading that breaks off is taken up again. What a view has stays as it is when a later one breaks off.
+func TestAReadingThatBreaksOff(t *testing.T) {
+	mem := objstore.NewMem()
+	w, err := openNode(t.Context(), t, mem, LogOptions{Interval: -1}, false)
+	require.NoError(t, err)
+	faults := objstoretest.NewFaults(mem, 1)
+	broken := errors.New("refused")
+	refuse := func(slot uint64) {
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+			if c.Kind == objstore.Get && c.Key == w.seq.Key(slot) {
+				f = objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: broken}
+			}
+			return f
+		})
+	}
+	view := newViewer(t, faults)
+	grow := func() (before []uint64) {
+		before = w.records
+		require.NoError(t, w.flush(t.Context()))
+		for i := range uint64(2 * few) {
+			require.NoError(t, w.write(i))
+			require.NoError(t, w.log.Sync())
+		}
+		return before
+	}
+	grow()
+	refuse(w.logs.Writer().Next() - 2)
+	for range 2 {
+		_, err = view.read()
+		require.ErrorIs(t, err, broken)
+	}
+	refuse(0)
+	records, err := view.read()
+	require.NoError(t, err)
+	require.Equal(t, w.records, records)
+	before := grow()
+	refuse(w.logs.Writer().Next() - 2)
+	view.f.LookAgain()
+	records, err = view.read()
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, before, records)
+	refuse(0)
+	records, err = view.read()
+	require.NoError(t, err)
+	require.Equal(t, w.records, records)
 	require.NoError(t, errors.Join(view.f.Close(), w.logs.Close()))
 }

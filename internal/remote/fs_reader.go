@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -34,7 +35,7 @@ func (f *FS) take(st *state) error {
 				continue
 			}
 			if err := f.growSmall(manifest.FileName(manifest.FileWAL, c.log), c.data, int64(c.offset)); err != nil {
-				return &base.CorruptionError{File: f.seq.key(b.slot), Offset: headerSize, Cause: err,
+				return &base.CorruptionError{File: f.seq.Key(b.slot), Offset: sequence.HeaderSize, Cause: err,
 					What: "bytes of a log"}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -62,20 +63,20 @@ func (f *FS) takeOver() (io.Closer, error) {
 // takeOver makes w the store's writer.
 func (w *fsWriter) takeOver() error {
 	f := w.f
-	l := f.look
-	f.look = nil
+	v := f.tail
+	f.tail = nil
 	if err := f.small.MkdirAll(f.o.Root); err != nil {
 		return err
 	}
-	l, err := w.examineLogs(l)
+	v, err := w.examineLogs(v)
 	if err != nil {
 		return err
 	}
-	logs, found, err := openLogs(f.ctx, f.seq, l, f.o.Logs, f.take)
+	logs, found, err := openLogs(f.ctx, f.seq, v, f.o.Logs, f.take)
 	if err != nil {
 		return err
 	}
-	w.logs, w.author = logs, logs.Writer().author(f.site)
+	w.logs, w.author = logs, author{f.site, logs.Writer().Epoch(), logs.Writer().Nonce()}
 	logs.published = func(c listChain) {
 		w.left.Store(c.list.home.id == 0)
 		w.collector.published(c.slots, c.list.logStart)
@@ -275,7 +276,7 @@ func (f *FS) Confirm(ctx context.Context) error {
 func (f *FS) Overtaken() error {
 	ctx, cancel := context.WithTimeout(f.ctx, f.o.Logs.Patience)
 	defer cancel()
-	if err := f.Confirm(ctx); errors.Is(err, ErrFenced) {
+	if err := f.Confirm(ctx); errors.Is(err, sequence.ErrFenced) {
 		return err
 	}
 	return nil

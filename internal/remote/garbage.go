@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -34,36 +35,24 @@ type noticedList struct {
 // noticed returns the newest list of files that was published a grace before now, by the store's clock; nil: there is
 // none, or a writer is deleting it. If now is zero, it is the time of the newest entry. It is a LIST of the entries
 // since then, a GET, and what readList needs.
-func (s *Sequence) noticed(ctx context.Context, now time.Time, grace time.Duration) (*noticedList, error) {
-	l := &Look{sizes: map[uint64]int{}, read: map[uint64]Entry{}}
-	for o, err := range s.store.List(ctx, s.prefix, "") {
-		if err != nil {
-			return nil, fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
-		}
-		slot, ok := s.slotOf(o.Key)
-		if !ok {
-			continue
-		}
-		if now.IsZero() {
-			now = o.ModTime
-		}
-		if o.Size != fenceSize && !o.ModTime.After(now.Add(-grace)) {
-			l.Data, l.sizes[slot] = slot, int(min(o.Size, maxSize))
-			break
-		}
+func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace time.Duration) (*noticedList, error) {
+	v, before, err := s.TailBefore(ctx, now, grace)
+	if err != nil || v.Data == 0 {
+		return nil, err
 	}
-	if l.Data == 0 {
-		return nil, nil
-	}
-	newest, err := s.body(ctx, l, l.Data)
+	newest, err := readBody(ctx, s, v, v.Data)
 	st := &state{slot: newest.lists}
+	var writer sequence.Entry
 	if err == nil && st.slot > 0 {
-		err = s.readList(ctx, l, st, newest, mark{})
+		err = readList(ctx, s, v, st, newest, mark{})
 	}
-	if isMissing(err) || err == nil && st.list == nil {
+	if err == nil && st.slot > 0 {
+		writer, err = s.Data(ctx, v, st.slot) // readList has read it
+	}
+	if sequence.IsMissing(err) || err == nil && st.list == nil {
 		return nil, nil
 	}
-	return &noticedList{st, l.read[st.slot].Epoch, now.Add(-grace)}, err
+	return &noticedList{st, writer.Epoch, before}, err
 }
 
 // leftBehind returns the files of a site that writers before that of the list have left behind. It is a LIST for a
@@ -89,13 +78,13 @@ func (n *noticedList) leftBehind(ctx context.Context, store objstore.Store, at s
 // collect deletes what earlier writers of the branch at a site have left behind: sorted files and blob files, except
 // those that a checkpoint names, and entries. The caller owns the pins. See noticed for now. It is what noticed needs
 // and a LIST of the files; if there are any to delete, a LIST of the checkpoints, and a DELETE for each; and a Trim.
-func (s *Sequence) collect(ctx context.Context, p *pins, now time.Time, grace time.Duration,
+func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time, grace time.Duration,
 	remove func(ctx context.Context, key string) error) (c Collected, err error) {
-	n, err := s.noticed(ctx, now, grace)
+	n, err := noticed(ctx, s, now, grace)
 	if n == nil || err != nil {
 		return c, err
 	}
-	due, err := n.leftBehind(ctx, s.store, p.site)
+	due, err := n.leftBehind(ctx, p.f.store, p.site)
 	if err == nil && len(due) > 0 {
 		err = p.look(ctx)
 	}
@@ -145,7 +134,7 @@ func Collect(ctx context.Context, o FSOptions) (Collected, error) {
 	if err != nil {
 		return Collected{}, err
 	}
-	return f.sequence(at, store).collect(ctx, newPins(f, at), now, o.Grace, f.remove)
+	return newPins(f, at).collect(ctx, f.sequence(at, store), now, o.Grace, f.remove)
 }
 
 // time returns the time by the store's clock.

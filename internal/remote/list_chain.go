@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // EditLimits say when a writer puts a list of files as an edit of the one before. The zero value has the defaults.
@@ -74,18 +75,19 @@ func (f *FS) PublishWhole() {
 // list, with its files.
 //
 // If the list is an edit, it is a GET more for each entry of the chain behind the known list, side by side.
-func (s *Sequence) readList(ctx context.Context, l *Look, st *state, newest slotBody, known mark) (err error) {
+func readList(ctx context.Context, s *sequence.Sequence, v *sequence.TailView, st *state, newest slotBody,
+	known mark) (err error) {
 	last := newest
 	if st.slot != newest.slot {
-		if last, err = s.body(ctx, l, st.slot); err != nil {
+		if last, err = readBody(ctx, s, v, st.slot); err != nil {
 			return err
 		}
 		if last.list == nil && last.edit == nil {
-			return base.Corruptf(s.key(newest.slot), headerSize, "slot %d has no list of files", st.slot)
+			return base.Corruptf(s.Key(newest.slot), sequence.HeaderSize, "slot %d has no list of files", st.slot)
 		}
 	}
 	if last.edit != nil {
-		e, err := s.edit(last)
+		e, err := decodeEdit(s, last)
 		if err != nil {
 			return err
 		}
@@ -95,11 +97,11 @@ func (s *Sequence) readList(ctx context.Context, l *Look, st *state, newest slot
 			list.files = maps.Clone(list.files)
 			st.list, st.chain, slots = &list, slots[:at+1:at+1], slots[at+1:]
 		}
-		if err := s.readChain(ctx, l, st, slots); err != nil {
+		if err := readChain(ctx, s, v, st, slots); err != nil {
 			return err
 		}
 	}
-	if err := s.addList(st, last); err != nil {
+	if err := addList(s, st, last); err != nil {
 		return err
 	}
 	st.num, err = manifest.ParseCurrent(st.list.current)
@@ -107,50 +109,43 @@ func (s *Sequence) readList(ctx context.Context, l *Look, st *state, newest slot
 }
 
 // readChain reads the lists in some slots, each an edit of the one before, and brings a state from one to the next.
-func (s *Sequence) readChain(ctx context.Context, l *Look, st *state, slots []uint64) error {
-	next := 0
-	for e, err := range s.entriesIn(ctx, l, uint64(len(slots)), func(i uint64) uint64 { return slots[i] }) {
+func readChain(ctx context.Context, s *sequence.Sequence, v *sequence.TailView, st *state, slots []uint64) error {
+	for e, err := range s.DataIn(ctx, v, slots) {
 		if err != nil {
 			return err
-		}
-		if e.Fence || e.Slot != slots[next] {
-			break
 		}
 		b := slotBody{slot: e.Slot}
-		if b.body, err = decodeBody(e.Body, e.Slot, s.key(e.Slot)); err == nil {
-			err = s.addList(st, b)
+		if b.body, err = decodeBody(e.Body, e.Slot, s.Key(e.Slot)); err == nil {
+			err = addList(s, st, b)
 		}
 		if err != nil {
 			return err
 		}
-		next++
-	}
-	if next < len(slots) {
-		return s.fenced(slots[next])
 	}
 	return nil
 }
 
 // addList brings a state to the list in an entry: that of the state is the one before.
-func (s *Sequence) addList(st *state, b slotBody) error {
-	key := s.key(b.slot)
+func addList(s *sequence.Sequence, st *state, b slotBody) error {
+	key := s.Key(b.slot)
 	switch {
 	case b.list != nil && len(st.chain) == 0:
-		list, err := s.fileList(b)
+		list, err := decodeList(s, b)
 		if err != nil {
 			return err
 		}
 		st.list, st.chain = list, []uint64{b.slot}
 		return nil
 	case b.edit == nil:
-		return base.Corruptf(key, headerSize, "no edit of the list of files, which others need")
+		return base.Corruptf(key, sequence.HeaderSize, "no edit of the list of files, which others need")
 	}
-	e, err := s.edit(b)
+	e, err := decodeEdit(s, b)
 	if err != nil {
 		return err
 	}
 	if !slices.Equal(e.chain, st.chain) {
-		return base.Corruptf(key, headerSize, "an edit of the list of files in slots %d, not %d", e.chain, st.chain)
+		return base.Corruptf(key, sequence.HeaderSize, "an edit of the list of files in slots %d, not %d", e.chain,
+			st.chain)
 	}
 	if err := e.apply(st.list); err != nil {
 		return asListError(key, err)

@@ -14,6 +14,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/sequence"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -57,7 +59,7 @@ func (w *chainWriter) slots() []uint64 {
 func (w *chainWriter) trim() {
 	slots := w.slots()
 	last := slots[len(slots)-1]
-	_, err := w.seq.Trim(w.t.Context(), last, last, always, slots...)
+	_, err := w.seq.Trim(w.t.Context(), last, last, time.Now().Add(time.Hour), slots...)
 	require.NoError(w.t, err)
 }
 
@@ -127,7 +129,7 @@ func TestAListIsReadFromItsChain(t *testing.T) {
 	w := newChainWriter(t, 100)
 	requireView := func(cost string, v *viewer) {
 		t.Helper()
-		requireCost(t, &c, cost, func() {
+		sequencetest.RequireCost(t, &c, cost, func() {
 			records, err := v.read()
 			require.NoError(t, err)
 			require.Equal(t, w.records, records)
@@ -156,8 +158,8 @@ func TestAListIsReadFromItsChain(t *testing.T) {
 	requireView("get 13, list 1", open())
 	require.Equal(t, 1+13, count(t, w.mem, "entry/"))
 
-	s := eager(New(objstore.WithCounters(w.mem, &c), "entry/", Options{}))
-	requireCost(t, &c, "get 13, put-if-absent 2, list 2", func() {
+	s := eager(sequence.New(objstore.WithCounters(w.mem, &c), "entry/", sequence.Options{}))
+	sequencetest.RequireCost(t, &c, "get 13, put-if-absent 2, list 2", func() {
 		logs, st, found, err := openAll(t.Context(), s, LogOptions{})
 		require.NoError(t, err)
 		require.NoError(t, logs.Close())
@@ -179,21 +181,18 @@ func TestABrokenChainIsNamed(t *testing.T) {
 			return b[:n]
 		},
 		"a fence": func(w *chainWriter, slot uint64, _ string) []byte {
-			e := Entry{Slot: slot, Epoch: slot, Fence: true}
-			return e.encode(w.seq.tag)
+			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: slot, Fence: true})
 		},
 		"without a list": func(w *chainWriter, slot uint64, _ string) []byte {
 			b := body{lists: 1}
-			e := Entry{Slot: slot, Epoch: 1, store: w.seq.Store(), Body: b.encode()}
-			return e.encode(w.seq.tag)
+			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.encode()})
 		},
 		"of another chain": func(w *chainWriter, slot uint64, _ string) []byte {
 			e, ok := newListEdit(sampleList(t), sampleList(t))
 			require.True(t, ok)
 			e.chain, e.list.logStart = []uint64{1}, 0
 			b := body{lists: slot, edit: e.encode()}
-			entry := Entry{Slot: slot, Epoch: 1, store: w.seq.Store(), Body: b.encode()}
-			return entry.encode(w.seq.tag)
+			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.encode()})
 		},
 	} {
 		for link := range 4 {
@@ -203,7 +202,7 @@ func TestABrokenChainIsNamed(t *testing.T) {
 			w := newChainWriter(t, 3)
 			w.publish(3)
 			slot := w.slots()[link]
-			key := w.seq.key(slot)
+			key := w.seq.Key(slot)
 			object := put(w, slot, key)
 			require.NoError(t, w.mem.Delete(t.Context(), key))
 			if object != nil {
@@ -215,7 +214,7 @@ func TestABrokenChainIsNamed(t *testing.T) {
 			require.ErrorIs(t, err, base.ErrCorruption, what)
 			require.ErrorContains(t, err, key, what)
 			require.NoError(t, view.f.Close())
-			_, _, _, err = openAll(t.Context(), eager(New(w.mem, "entry/", Options{})), LogOptions{})
+			_, _, _, err = openAll(t.Context(), eager(sequence.New(w.mem, "entry/", sequence.Options{})), LogOptions{})
 			require.ErrorIs(t, err, base.ErrCorruption, what)
 			require.ErrorContains(t, err, key, what)
 		}
@@ -241,7 +240,7 @@ func TestACollectionKeepsTheChain(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, got)
 		require.Equal(t, 1+4, count(t, store, "entry/"), "a fence, and the chain")
-		now, err := newFamily(o).sequence("", 0).now(t.Context())
+		now, err := readSaved(t.Context(), newFamily(o).sequence("", 0))
 		require.NoError(t, err)
 		require.Len(t, now.list.files, 3)
 		require.NoError(t, l.Close())
@@ -269,7 +268,7 @@ func TestAViewKeepsItsFilesWhereAChainIsBroken(t *testing.T) {
 	add(11)
 	add(12)
 	slots := j.f.asWriter().logs.chain.slots
-	key := view.seq.key(slots[len(slots)-1])
+	key := view.seq.Key(slots[len(slots)-1])
 	add(13)
 	require.NoError(t, store.Delete(t.Context(), key))
 	view.LookAgain()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // A listEdit is what has changed between one list of files and the next. Its encoding is
@@ -93,14 +95,14 @@ func (e *listEdit) apply(l *fileList) error {
 	return nil
 }
 
-// edit decodes the edit of an entry.
-func (s *Sequence) edit(b slotBody) (e listEdit, err error) {
+// decodeEdit decodes the edit of an entry.
+func decodeEdit(s *sequence.Sequence, b slotBody) (e listEdit, err error) {
 	e, err = decodeListEdit(b.edit)
 	if err == nil && (e.chain[len(e.chain)-1] >= b.slot || e.list.logStart > b.slot) {
 		err = fmt.Errorf("%w: it needs slots that come later", errList)
 	}
 	if err != nil {
-		return e, asListError(s.key(b.slot), err)
+		return e, asListError(s.Key(b.slot), err)
 	}
 	return e, nil
 }

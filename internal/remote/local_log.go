@@ -107,7 +107,7 @@ func (l *localLog) readHome() (h homeFile, err error) {
 		}
 	}
 	h, err = decodeHome(text)
-	if errors.Is(err, ErrNewerFormat) {
+	if errors.Is(err, manifest.ErrNewerFormat) {
 		return h, fmt.Errorf("%s: %w", name, err)
 	}
 	if err != nil {

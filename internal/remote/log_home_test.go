@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -39,7 +40,7 @@ func TestHostileHomeFiles(t *testing.T) {
 		require.ErrorIs(t, err, errHome)
 	}
 	_, err := decodeHome(base.SealLine("siftkv-log format=2 and more"))
-	require.ErrorIs(t, err, ErrNewerFormat)
+	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 }
 
 func FuzzHomeFile(f *testing.F) {

@@ -19,6 +19,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/sequence"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -27,7 +29,7 @@ import (
 // are in no log are in the manifest.
 type node struct {
 	t       *testing.T
-	seq     *Sequence
+	seq     *sequence.Sequence
 	logs    *Logs
 	log     vfs.WriteFile
 	number  uint64
@@ -37,7 +39,7 @@ type node struct {
 
 // openNode opens the store as a writer does. What is in the log goes into a manifest, at once or with the next put.
 func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogOptions, later bool) (*node, error) {
-	n := &node{t: t, seq: eager(New(store, "entry/", Options{}))}
+	n := &node{t: t, seq: eager(sequence.New(store, "entry/", sequence.Options{}))}
 	logs, st, found, err := openAll(ctx, n.seq, opts)
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (n *node) flush(ctx context.Context) (err error) {
 		return err
 	}
 	slot, err := n.logs.Publish(n.list())
-	if err != nil && !errors.Is(err, ErrFenced) {
+	if err != nil && !errors.Is(err, sequence.ErrFenced) {
 		slot, err = n.logs.Publish(n.list())
 	}
 	if err != nil {
@@ -108,7 +110,7 @@ func (n *node) flush(ctx context.Context) (err error) {
 	start, chain := n.logs.start(n.number), n.logs.chain.slots
 	n.logs.mu.Unlock()
 	n.edits = max(n.edits, len(chain)-1)
-	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-grace), chain...)
+	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-sequencetest.Grace), chain...)
 	return nil
 }
 
@@ -129,22 +131,22 @@ type ack struct {
 }
 
 // work is a node's life. It notes what it found, and what was acknowledged, in the order of epochs.
-func work(ctx context.Context, c *client, opts LogOptions, note func(ack), edits *int) {
-	ctx, c.stop = context.WithCancel(ctx)
-	defer c.stop()
-	n, err := openNode(ctx, c.sc.t, c, opts, c.rng.IntN(2) == 0)
+func work(ctx context.Context, c *sequencetest.Client, opts LogOptions, note func(ack), edits *int) {
+	ctx, c.Stop = context.WithCancel(ctx)
+	defer c.Stop()
+	n, err := openNode(ctx, c.Schedule.T, c, opts, c.Rng.IntN(2) == 0)
 	if n != nil && n.logs != nil {
 		defer n.logs.Close()
 		defer func() { *edits = max(*edits, n.edits) }()
 	}
-	require.NotErrorIs(c.sc.t, err, base.ErrCorruption)
+	require.NotErrorIs(c.Schedule.T, err, base.ErrCorruption)
 	if err != nil {
 		return
 	}
 	epoch := n.logs.Writer().Epoch()
 	note(ack{epoch, slices.Clone(n.records)})
-	for i := range uint64(2 + c.rng.IntN(10)) {
-		switch c.rng.IntN(8) {
+	for i := range uint64(2 + c.Rng.IntN(10)) {
+		switch c.Rng.IntN(8) {
 		case 0:
 			if n.flush(ctx) != nil {
 				return
@@ -178,27 +180,27 @@ func TestModelOfLogs(t *testing.T) {
 	total, longest, seen, edits, seeds := 0, 0, 0, 0, scale.Count(80, 400)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
-			sc := newSchedule(t, seed)
+			sc := sequencetest.New(t, seed)
 			var acks []ack
-			opts := LogOptions{Interval: []time.Duration{-1, 5 * time.Second}[sc.rng.IntN(2)]}
-			if sc.rng.IntN(4) > 0 {
+			opts := LogOptions{Interval: []time.Duration{-1, 5 * time.Second}[sc.Rng.IntN(2)]}
+			if sc.Rng.IntN(4) > 0 {
 				opts.Edits = shortEdits
 			}
-			if sc.rng.IntN(3) == 0 {
-				opts.MaxBuffered = 1 + sc.rng.IntN(30)
+			if sc.Rng.IntN(3) == 0 {
+				opts.MaxBuffered = 1 + sc.Rng.IntN(30)
 			}
-			for range 2 + sc.rng.IntN(2) {
-				sc.start(func(ctx context.Context, c *client) {
+			for range 2 + sc.Rng.IntN(2) {
+				sc.Start(func(ctx context.Context, c *sequencetest.Client) {
 					for range 4 {
 						work(ctx, c, opts, func(a ack) { acks = append(acks, a) }, &edits)
 					}
 				})
 			}
 			var views [][]uint64
-			sc.start(func(_ context.Context, c *client) {
+			sc.Start(func(_ context.Context, c *sequencetest.Client) {
 				for range 2 {
 					view := newViewer(t, c)
-					for range 5 + c.rng.IntN(100) {
+					for range 5 + c.Rng.IntN(100) {
 						if records, err := view.read(); err == nil {
 							views = append(views, records)
 						}
@@ -207,8 +209,8 @@ func TestModelOfLogs(t *testing.T) {
 					require.NoError(t, view.f.Close())
 				}
 			})
-			sc.run()
-			last, err := openNode(t.Context(), t, sc.mem, LogOptions{}, false)
+			sc.Run()
+			last, err := openNode(t.Context(), t, sc.Mem, LogOptions{}, false)
 			require.NoError(t, err)
 			defer last.logs.Close()
 			acks = append(acks, ack{last.logs.Writer().Epoch(), last.records})
@@ -249,7 +251,7 @@ type viewer struct {
 
 func newViewer(t *testing.T, store objstore.Store) *viewer {
 	f := testFS(store)
-	f.o.Grace = grace
+	f.o.Grace = sequencetest.Grace
 	eager(f.seq)
 	return &viewer{t, f}
 }

@@ -3,6 +3,9 @@ package remote
 import (
 	"context"
 	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // A listMaker makes the list of files as it is now. start returns the first slot that is needed if logs below oldest
@@ -22,7 +25,7 @@ func (l *Logs) Publish(list listMaker) (slot uint64, err error) {
 	l.inLine--
 	if l.closed {
 		l.changed.Broadcast()
-		return 0, ErrClosed
+		return 0, base.ErrClosed
 	}
 	return l.put(list)
 }
@@ -81,7 +84,7 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 		}
 	case len(chunks) > 0:
 		l.fail(err)
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, sequence.ErrFenced):
 		l.failure = err
 	}
 	l.schedule()

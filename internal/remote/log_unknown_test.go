@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -16,6 +17,7 @@ type brokenLine struct {
 	t      *testing.T
 	mem    objstore.Store
 	faults *objstoretest.Faults
+	seq    *sequence.Sequence
 	logs   *Logs
 	five   vfs.WriteFile
 }
@@ -23,7 +25,8 @@ type brokenLine struct {
 func newBrokenLine(t *testing.T) *brokenLine {
 	b := &brokenLine{t: t, mem: objstore.NewMem()}
 	b.faults = objstoretest.NewFaults(b.mem, 1)
-	b.logs, _ = recoverLogs(t, b.faults)
+	b.seq = eager(sequence.New(b.faults, "entry/", sequence.Options{}))
+	b.logs, _ = recoverLogsOf(t, b.seq)
 	publish(t, b.logs, 5)
 	var err error
 	b.five, err = b.logs.Create(5)
@@ -43,16 +46,16 @@ func (b *brokenLine) write(f vfs.WriteFile, text string) {
 func (b *brokenLine) breaks(outcome objstoretest.Outcome, put func() error) {
 	b.t.Helper()
 	b.faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{Outcome: outcome} })
-	b.logs.w.s.wait = func(context.Context, int) bool { return false } // nobody tries again
+	b.seq.Wait = func(context.Context, int) bool { return false } // no second try
 	require.ErrorIs(b.t, put(), objstore.ErrUnknown)
-	eager(b.logs.w.s)
+	eager(b.seq)
 	b.faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
 }
 
 // requireLogs requires what whoever takes over finds: a list that needs the logs from one on, and the logs.
 func (b *brokenLine) requireLogs(oldest uint64, want ...Log) {
 	b.t.Helper()
-	s := eager(New(b.mem, "entry/", Options{}))
+	s := eager(sequence.New(b.mem, "entry/", sequence.Options{}))
 	logs, st, found, err := openAll(b.t.Context(), s, LogOptions{Interval: -1})
 	require.NoError(b.t, err)
 	require.NoError(b.t, logs.Close())
@@ -60,7 +63,7 @@ func (b *brokenLine) requireLogs(oldest uint64, want ...Log) {
 	require.Equal(b.t, want, found)
 	b.faults.Deliver()
 	_, err = b.logs.Publish(needing(b.t, 5))
-	require.ErrorIs(b.t, err, ErrFenced)
+	require.ErrorIs(b.t, err, sequence.ErrFenced)
 }
 
 var brokenOutcomes = []objstoretest.Outcome{objstoretest.NotPerformed, objstoretest.LostReply, objstoretest.Late}

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -53,7 +55,7 @@ const stopWriting = 4
 //
 // A put is one PUT (see [Writer.Put]). Up to eight times MaxBuffered bytes are in memory, and those encoded.
 type Logs struct {
-	w         *Writer
+	w         *sequence.Writer
 	opts      LogOptions
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -85,7 +87,7 @@ type Logs struct {
 }
 
 // newLogs returns the logs that w writes, after those that were recovered. All puts end with ctx.
-func newLogs(ctx context.Context, w *Writer, st *state, opts LogOptions) *Logs {
+func newLogs(ctx context.Context, w *sequence.Writer, st *state, opts LogOptions) *Logs {
 	l := &Logs{w: w, opts: opts.withDefaults(), first: st.first, lists: st.slot, files: map[*logFile]struct{}{},
 		published: func(listChain) {}, long: func(uint64) {}}
 	l.changed = sync.NewCond(&l.mu)
@@ -107,11 +109,11 @@ func (l *Logs) Create(number uint64) (vfs.WriteFile, error) {
 	}
 	err := l.untold
 	l.untold = nil
-	if errors.Is(l.failure, ErrFenced) {
+	if errors.Is(l.failure, sequence.ErrFenced) {
 		err = l.failure
 	}
 	if l.closed {
-		err = ErrClosed
+		err = base.ErrClosed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: create log %d: %w", number, err)
@@ -122,7 +124,7 @@ func (l *Logs) Create(number uint64) (vfs.WriteFile, error) {
 }
 
 // Writer returns the writer of the entries.
-func (l *Logs) Writer() *Writer { return l.w }
+func (l *Logs) Writer() *sequence.Writer { return l.w }
 
 // Flush waits until all that was written before is put. Its error says that a put has failed.
 func (l *Logs) Flush() error {
@@ -151,7 +153,7 @@ func (l *Logs) Close() error {
 		if l.timer != nil {
 			l.timer.Stop() // it holds what the store had in memory
 		}
-		l.fail(ErrClosed)
+		l.fail(base.ErrClosed)
 		l.changed.Broadcast()
 	}
 	return nil

@@ -13,15 +13,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/sequence"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
+// eager makes a sequence that does not wait between tries: a call passes when the schedule lets it.
+func eager(s *sequence.Sequence) *sequence.Sequence {
+	s.Wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
+	return s
+}
+
+func requireOvertaken(t *testing.T, err error, epoch uint64) {
+	t.Helper()
+	require.ErrorIs(t, err, sequence.ErrFenced)
+	var fenced *sequence.FencedError
+	require.ErrorAs(t, err, &fenced)
+	require.Equal(t, epoch, fenced.Epoch)
+}
+
 // recoverLogs opens a store whose list of files needs the logs from one on.
 func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []Log) {
 	t.Helper()
-	s := eager(New(store, "entry/", Options{}))
+	return recoverLogsOf(t, eager(sequence.New(store, "entry/", sequence.Options{})))
+}
+
+func recoverLogsOf(t *testing.T, s *sequence.Sequence) (*Logs, []Log) {
+	t.Helper()
 	logs, _, found, err := openAll(t.Context(), s, LogOptions{Interval: -1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, logs.Close()) })
@@ -29,9 +49,9 @@ func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []Log) {
 }
 
 // openAll is openLogs for who wants whole logs.
-func openAll(ctx context.Context, s *Sequence, o LogOptions) (logs *Logs, st *state, found []Log, err error) {
+func openAll(ctx context.Context, s *sequence.Sequence, o LogOptions) (logs *Logs, st *state, found []Log, err error) {
 	logs, st, err = openLogs(ctx, s, nil, o, func(st *state) (err error) {
-		found, err = s.logs(st)
+		found, err = st.logs(s)
 		return err
 	})
 	return logs, st, found, err
@@ -88,14 +108,14 @@ func TestLogsShareAPutInTheOrderOfWrites(t *testing.T) {
 	require.Equal(t, []Log{{6, []byte("123456")}}, found)
 	_, err = six.Write([]byte("late"))
 	require.NoError(t, err)
-	requireFenced(t, six.Sync(), 5)
+	requireOvertaken(t, six.Sync(), 5)
 	_, err = logs.Create(7)
-	requireFenced(t, err, 5)
+	requireOvertaken(t, err, 5)
 }
 
 // A timer that runs on would hold all that the store had in memory.
 func TestTheTimerOfLogsEndsWithThem(t *testing.T) {
-	logs, _, _, err := openAll(t.Context(), eager(New(objstore.NewMem(), "entry/", Options{})),
+	logs, _, _, err := openAll(t.Context(), eager(sequence.New(objstore.NewMem(), "entry/", sequence.Options{})),
 		LogOptions{Interval: time.Hour})
 	require.NoError(t, err)
 	f, err := logs.Create(1)
@@ -119,13 +139,13 @@ func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.Sync())
 	}
-	s := eager(New(mem, "entry/", Options{}))
-	require.NoError(t, mem.Delete(t.Context(), s.key(4)))
+	s := eager(sequence.New(mem, "entry/", sequence.Options{}))
+	require.NoError(t, mem.Delete(t.Context(), s.Key(4)))
 	_, _, _, err = openAll(t.Context(), s, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
-	require.ErrorContains(t, err, s.key(4))
-	fence := Entry{Slot: 4, Epoch: 4, Fence: true}
-	require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(4), fence.encode(s.tag)))
+	require.ErrorContains(t, err, s.Key(4))
+	fence := s.Encode(sequence.Entry{Slot: 4, Epoch: 4, Fence: true})
+	require.NoError(t, mem.PutIfAbsent(t.Context(), s.Key(4), fence))
 	_, _, _, err = openAll(t.Context(), s, LogOptions{})
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "goes on at byte 6")
@@ -135,7 +155,7 @@ func TestAMissingObjectOfTheLogIsCorruption(t *testing.T) {
 func TestWhatIsWrittenDuringAPutIsInTheNext(t *testing.T) {
 	mem := objstore.NewMem()
 	var f vfs.WriteFile
-	logs, _ := recoverLogs(t, before(mem, 4, func() {
+	logs, _ := recoverLogs(t, sequencetest.BeforePut(mem, 4, func() {
 		_, err := f.Write([]byte("during"))
 		require.NoError(t, err)
 	}))
@@ -213,4 +233,29 @@ func TestWritersWhoSyncDoNotHoldUpAList(t *testing.T) {
 		close(stop)
 		writers.Wait()
 	})
+}
+
+// A log is reported when it has many entries, not before, and not each time after that.
+func TestALogWithManyEntriesIsReported(t *testing.T) {
+	var long []uint64
+	logs, _ := recoverLogs(t, objstore.NewMem())
+	logs.long = func(log uint64) { long = append(long, log) }
+	publish(t, logs, 5)
+	write := func(number uint64, n int) {
+		f, err := logs.Create(number)
+		require.NoError(t, err)
+		for range n {
+			_, err := f.Write([]byte("x"))
+			require.NoError(t, err)
+			require.NoError(t, f.Sync())
+		}
+		require.NoError(t, f.Close())
+		require.Equal(t, n, logs.Entries(number))
+	}
+	write(5, maxEntries-1)
+	require.Empty(t, long)
+	write(6, maxEntries+2*reportEvery)
+	require.Equal(t, []uint64{6, 6, 6}, long)
+	publish(t, logs, 7)
+	require.Zero(t, logs.Entries(6))
 }

@@ -116,10 +116,13 @@ func (p *pins) release(ctx context.Context) error {
 	return nil
 }
 
+// listGuess is how many bytes of a checkpoint are read first: most have their list of files in that.
+const listGuess = 64 << 10
+
 // readList reads the list of files of a checkpoint: one GET if it has at most 64 KiB, else two.
 func (f *family) readList(ctx context.Context, c savedCheckpoint) (s *saved, h savedHead, err error) {
 	err = twice(func() error {
-		b, err := f.getStart(ctx, c.key, guess)
+		b, err := f.getStart(ctx, c.key, listGuess)
 		if err == nil {
 			h, err = decodeSavedHead(b, c.key)
 		}

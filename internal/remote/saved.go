@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -21,46 +22,46 @@ type saved struct {
 	data uint64 // of the newest data there
 }
 
-// now reads the state of the sequence's branch, which must exist. It is a Look, and what state needs.
-func (s *Sequence) now(ctx context.Context) (now *saved, err error) {
-	err = s.again(func() error {
-		l, err := s.Look(ctx)
+// readSaved reads the state that a branch has now; it must exist. It is a Tail, and what readState needs.
+func readSaved(ctx context.Context, s *sequence.Sequence) (now *saved, err error) {
+	err = s.Retry(func() error {
+		v, err := s.Tail(ctx)
 		if err != nil {
 			return err
 		}
-		st, err := s.state(ctx, l, mark{})
+		st, err := readState(ctx, s, v, mark{})
 		if err != nil {
 			return err
 		}
 		if st.list == nil {
-			return fmt.Errorf("%w in %q", base.ErrNotExist, s.prefix)
+			return fmt.Errorf("%w in %q", base.ErrNotExist, s.Prefix())
 		}
-		logs, err := s.logs(st)
+		logs, err := st.logs(s)
 		if err != nil {
 			return err
 		}
-		now = &saved{list: st.list, num: st.num, logs: logs, slot: st.slot, data: l.Data}
+		now = &saved{list: st.list, num: st.num, logs: logs, slot: st.slot, data: v.Data}
 		return now.trim()
 	})
-	if isMissing(err) {
-		err = asCorruption(err)
+	if sequence.IsMissing(err) {
+		err = sequence.AsCorruption(err)
 	}
 	return now, err
 }
 
-// needs reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
-// before. It is a Look, and if there is something new, a GET for that and what readList needs.
-func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err error) {
-	err = s.again(func() error {
+// needsAll reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
+// before. It is a Tail, and if there is something new, a GET for that and what readList needs.
+func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all bool, err error) {
+	err = s.Retry(func() error {
 		all = false
-		l, err := s.Look(ctx)
-		if err != nil || l.Data == 0 {
+		v, err := s.Tail(ctx)
+		if err != nil || v.Data == 0 {
 			return err
 		}
-		if all = l.Data == before.data; all {
+		if all = v.Data == before.data; all {
 			return nil
 		}
-		newest, err := s.body(ctx, l, l.Data)
+		newest, err := readBody(ctx, s, v, v.Data)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (s *Sequence) needs(ctx context.Context, before *saved) (all bool, err erro
 			return nil
 		}
 		st := &state{slot: newest.lists}
-		if err := s.readList(ctx, l, st, newest, mark{}); err != nil {
+		if err := readList(ctx, s, v, st, newest, mark{}); err != nil {
 			return err
 		}
 		now := &saved{list: st.list, num: st.num}

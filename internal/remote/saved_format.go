@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // A state that was saved is an object. All numbers are little-endian.
@@ -34,6 +35,7 @@ const (
 	savedMagic   = "SIFTCHK\x00"
 	savedVersion = 1
 	savedHeader  = 80
+	savedSum     = 4
 )
 
 // A savedHead is the header of a state that was saved.
@@ -48,10 +50,10 @@ type savedHead struct {
 }
 
 // listEnd returns where the list and its checksum end.
-func (h *savedHead) listEnd() uint64 { return savedHeader + h.list + sumSize }
+func (h *savedHead) listEnd() uint64 { return savedHeader + h.list + savedSum }
 
 // end returns the size of the object.
-func (h *savedHead) end() uint64 { return h.listEnd() + h.logs + sumSize }
+func (h *savedHead) end() uint64 { return h.listEnd() + h.logs + savedSum }
 
 // encode returns the object with a key. Sizes and lengths of h do not matter.
 func (s *saved) encode(key string, h savedHead) []byte {
@@ -59,7 +61,7 @@ func (s *saved) encode(key string, h savedHead) []byte {
 	b := body{chunks: s.chunks()}
 	logs := b.encode()
 	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
-	dst := make([]byte, 0, savedHeader+len(list)+len(logs)+2*sumSize)
+	dst := make([]byte, 0, savedHeader+len(list)+len(logs)+2*savedSum)
 	dst = append(dst, savedMagic...)
 	dst = u32(dst, savedVersion)
 	dst = u32(dst, base.Checksum(0, 0, []byte(key)))
@@ -85,7 +87,7 @@ func decodeSavedHead(b []byte, key string) (h savedHead, err error) {
 		return h, base.Corruptf(key, 0, "checkpoint header: bad checksum")
 	case version > savedVersion:
 		return h, fmt.Errorf("%s: %w: version %d, and this release reads up to %d; use a newer release", key,
-			ErrNewerFormat, version, savedVersion)
+			manifest.ErrNewerFormat, version, savedVersion)
 	case u32(b[12:]) != base.Checksum(0, 0, []byte(key)):
 		return h, base.Corruptf(key, 12, "a checkpoint of another name; the object was renamed or copied")
 	}
@@ -126,8 +128,8 @@ func decodeSaved(b []byte, key string) (*saved, savedHead, error) {
 	if uint64(len(b)) != h.end() {
 		return nil, h, base.Corruptf(key, 0, "%d bytes, where there should be %d", len(b), h.end())
 	}
-	logs := b[h.listEnd() : h.end()-sumSize]
-	if binary.LittleEndian.Uint32(b[h.end()-sumSize:]) != base.Checksum(h.store, h.number+1, logs) {
+	logs := b[h.listEnd() : h.end()-savedSum]
+	if binary.LittleEndian.Uint32(b[h.end()-savedSum:]) != base.Checksum(h.store, h.number+1, logs) {
 		return nil, h, base.Corruptf(key, int64(h.listEnd()), "bad checksum of the logs")
 	}
 	body, err := decodeBody(logs, 1, key)

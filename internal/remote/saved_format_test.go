@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 const savedKey = "checkpoint/main/nightly@0123456789abcdef"
@@ -98,7 +99,7 @@ func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
 	newer := b.encode()
 	newer[0]++
 	_, err = decodeBranch(newer, "key")
-	require.ErrorIs(t, err, ErrNewerFormat)
+	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 	for n := range b.encode() {
 		_, err := decodeBranch(b.encode()[:n], "key")
 		require.ErrorIs(t, err, base.ErrCorruption, n)

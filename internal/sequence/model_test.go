@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -60,9 +61,9 @@ func (r *record) check() {
 }
 
 // live is a writer's life: it opens the sequence, puts, trims.
-func (r *record) live(ctx context.Context, c *client, s *Sequence) {
-	ctx, c.stop = context.WithCancel(ctx)
-	defer c.stop()
+func (r *record) live(ctx context.Context, c *sequencetest.Client, s *Sequence) {
+	ctx, c.Stop = context.WithCancel(ctx)
+	defer c.Stop()
 	w, newest, err := s.Open(ctx)
 	if err != nil {
 		return
@@ -70,11 +71,11 @@ func (r *record) live(ctx context.Context, c *client, s *Sequence) {
 	r.saw(newest.Slot, string(newest.Body))
 	l := &life{epoch: w.Epoch(), fence: w.Next() - 1, newest: newest.Slot}
 	r.lives = append(r.lives, l)
-	for i := range 1 + c.rng.IntN(8) {
+	for i := range 1 + c.Rng.IntN(8) {
 		body := fmt.Sprintf("%d of epoch %d", i, l.epoch)
 		slot, err := w.Put(ctx, raw(body))
 		if err != nil {
-			ctx, c.stop = context.WithCancel(c.sc.t.Context())
+			ctx, c.Stop = context.WithCancel(c.Schedule.T.Context())
 			if slot, err = w.Put(ctx, raw(body+", again")); err != nil {
 				return
 			}
@@ -85,25 +86,19 @@ func (r *record) live(ctx context.Context, c *client, s *Sequence) {
 			require.Greater(r.t, slot, l.acked[len(l.acked)-1])
 		}
 		l.acked = append(l.acked, slot)
-		if c.rng.IntN(3) == 0 {
-			_, _ = s.Trim(ctx, slot, slot, time.Now().Add(-grace))
+		if c.Rng.IntN(3) == 0 {
+			_, _ = s.Trim(ctx, slot, slot, time.Now().Add(-sequencetest.Grace))
 		}
 	}
 }
 
 // follow reads what is newest, again and again.
-func (r *record) follow(ctx context.Context, c *client, s *Sequence) {
-	for range 5 + c.rng.IntN(40) {
+func (r *record) follow(ctx context.Context, c *sequencetest.Client, s *Sequence) {
+	for range 5 + c.Rng.IntN(40) {
 		if e, err := s.Newest(ctx); err == nil {
 			r.saw(e.Slot, string(e.Body))
 		}
 	}
-}
-
-// eager makes a sequence that does not wait between tries: a call passes when the schedule lets it.
-func eager(s *Sequence) *Sequence {
-	s.wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
-	return s
 }
 
 // TestModelOfWriters lets writers open a sequence again and again, beside a reader.
@@ -111,28 +106,28 @@ func TestModelOfWriters(t *testing.T) {
 	fenced, acked, seeds := 0, 0, scale.Count(120, 600)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
-			sc := newSchedule(t, seed)
+			sc := sequencetest.New(t, seed)
 			r := &record{t: t, bodies: map[uint64]string{}}
-			for range 2 + sc.rng.IntN(3) {
-				sc.start(func(ctx context.Context, c *client) {
+			for range 2 + sc.Rng.IntN(3) {
+				sc.Start(func(ctx context.Context, c *sequencetest.Client) {
 					for range 4 {
-						r.live(ctx, c, eager(New(c, "entry/", Options{})))
+						r.live(ctx, c, newTestSequence(c))
 					}
 				})
 			}
-			sc.start(func(ctx context.Context, c *client) {
+			sc.Start(func(ctx context.Context, c *sequencetest.Client) {
 				for range 2 {
-					r.follow(ctx, c, eager(New(c, "entry/", Options{})))
+					r.follow(ctx, c, newTestSequence(c))
 				}
 			})
-			sc.run()
+			sc.Run()
 			last := &life{}
-			w, newest := open(t, newTestSequence(sc.mem))
+			w, newest := open(t, newTestSequence(sc.Mem))
 			r.saw(newest.Slot, string(newest.Body))
 			last.epoch, last.fence, last.newest = w.Epoch(), w.Next()-1, newest.Slot
 			r.lives = append(r.lives, last)
 			r.check()
-			requireTrimmable(t, newTestSequence(sc.mem), newest)
+			requireTrimmable(t, newTestSequence(sc.Mem), newest)
 			for _, l := range r.lives {
 				acked += len(l.acked)
 			}
@@ -154,11 +149,11 @@ func requireTrimmable(t *testing.T, s *Sequence, newest Entry) {
 	require.NoError(t, err)
 	for o, err := range s.store.List(t.Context(), "", "") {
 		require.NoError(t, err)
-		slot, ok := s.slotOf(o.Key)
+		slot, ok := s.SlotOf(o.Key)
 		require.True(t, ok)
-		require.True(t, slot == newest.Slot || o.Size == fenceSize, o.Key)
+		require.True(t, slot == newest.Slot || o.Size == FenceSize, o.Key)
 	}
-	l, err := s.Look(t.Context())
+	l, err := s.Tail(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, newest.Slot, l.Data)
 	_, err = s.Get(t.Context(), l.Last+1)

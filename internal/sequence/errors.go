@@ -1,11 +1,8 @@
-package remote
+package sequence
 
 import (
 	"errors"
 	"fmt"
-
-	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // Errors of calls, in addition to those of package objstore and base.ErrCorruption; match them with errors.Is.
@@ -13,14 +10,8 @@ var (
 	// ErrFenced says that another writer has opened the sequence since. The error is a *FencedError.
 	ErrFenced = errors.New("siftkv: another writer has taken over")
 
-	// ErrMoved says that the sequence has grown, and was trimmed, since its end was looked up: look it up again.
+	// ErrMoved says that the sequence has grown, and was trimmed, since its tail was read: read it again.
 	ErrMoved = errors.New("siftkv: the sequence has moved on since its end was looked up")
-
-	// ErrNewerFormat says that a later release wrote an entry.
-	ErrNewerFormat = manifest.ErrNewerFormat
-
-	// ErrClosed says that the logs were closed.
-	ErrClosed = base.ErrClosed
 )
 
 // A FencedError names the writer that has taken over. It matches ErrFenced.

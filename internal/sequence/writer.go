@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -24,7 +25,7 @@ type Writer struct {
 }
 
 func newWriter(s *Sequence, fence Entry) *Writer {
-	w := &Writer{s: s, header: Entry{Epoch: fence.Epoch, store: s.id.Load(), nonce: fence.nonce}}
+	w := &Writer{s: s, header: Entry{Epoch: fence.Epoch, Store: s.id.Load(), nonce: fence.nonce}}
 	w.next.Store(fence.Slot + 1)
 	return w
 }
@@ -32,10 +33,8 @@ func newWriter(s *Sequence, fence Entry) *Writer {
 // Epoch returns the writer's epoch.
 func (w *Writer) Epoch() uint64 { return w.header.Epoch }
 
-// author returns the author of the writer's sorted files; at is its site.
-func (w *Writer) author(at site) author {
-	return author{site: at, epoch: w.header.Epoch, nonce: binary.LittleEndian.Uint64(w.header.nonce[:])}
-}
+// Nonce returns a random number of the writer.
+func (w *Writer) Nonce() uint64 { return binary.LittleEndian.Uint64(w.header.nonce[:]) }
 
 // Next returns the slot of the next entry, or of the one that is being put.
 func (w *Writer) Next() uint64 { return w.next.Load() }
@@ -66,7 +65,7 @@ func (w *Writer) Put(ctx context.Context, body func(slot uint64) []byte) (slot u
 	e := w.header
 	e.Slot = w.next.Load()
 	e.Body = body(e.Slot)
-	return e.Slot, w.put(ctx, e.encode(w.s.tag))
+	return e.Slot, w.put(ctx, w.s.Encode(e))
 }
 
 // put puts an object into the next slot. The lock is held.
@@ -79,12 +78,12 @@ func (w *Writer) put(ctx context.Context, object []byte) error {
 		w.next.Add(1)
 		return nil
 	case err == nil:
-		w.broken = &FencedError{Key: w.s.key(slot), Own: w.header.Epoch, Epoch: other.Epoch}
+		w.broken = &FencedError{Key: w.s.Key(slot), Own: w.header.Epoch, Epoch: other.Epoch}
 		w.pending = nil
 		return w.broken
 	case errors.Is(err, objstore.ErrUnknown):
 		w.pending = object
-	case errors.Is(err, base.ErrCorruption) || errors.Is(err, ErrNewerFormat):
+	case errors.Is(err, base.ErrCorruption) || errors.Is(err, manifest.ErrNewerFormat):
 		w.broken = err // of what another writer has put there
 	}
 	return err
@@ -106,13 +105,13 @@ func (w *Writer) Confirm(ctx context.Context) error {
 		w.mu.Unlock()
 	}
 	for slot := first; slot <= last; slot++ {
-		e, _, err := w.s.get(ctx, slot, headerSize)
+		e, _, err := w.s.get(ctx, slot, HeaderSize)
 		switch {
-		case isMissing(err):
+		case IsMissing(err):
 		case err != nil:
 			return err
 		case e.Epoch > w.header.Epoch:
-			return &FencedError{Key: w.s.key(slot), Own: w.header.Epoch, Epoch: e.Epoch}
+			return &FencedError{Key: w.s.Key(slot), Own: w.header.Epoch, Epoch: e.Epoch}
 		}
 	}
 	return nil

@@ -1,4 +1,6 @@
-package remote
+// Package sequencetest helps tests of what several clients do in one object store: schedules of their calls, and the
+// requests that they send.
+package sequencetest
 
 import (
 	"cmp"
@@ -18,59 +20,59 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// A schedule decides, by a seed, in which order the calls of several clients reach a store, and what becomes of each.
+// A Schedule decides, by a seed, in which order the calls of several clients reach a store, and what becomes of each.
 // It runs in a bubble: every call waits until all clients wait, and then one is let through. A second passes
 // with each.
-type schedule struct {
-	t    *testing.T
-	rng  *rand.Rand
-	mem  objstore.Store
+type Schedule struct {
+	T    *testing.T
+	Rng  *rand.Rand
+	Mem  objstore.Store
 	mood mood
 
 	mu      sync.Mutex
 	waiting []*heldCall
-	clients []*client
+	clients []*Client
 	running int
 }
 
 // A mood is how often things go wrong, in percent.
 type mood struct{ lost, late, throttled, lag, cancel, sleep int }
 
-// lag is for how long a listing may not show an object, and grace how long entries are kept: longer.
+// Lag is for how long a listing may not show an object, and grace how long entries are kept: longer.
 const (
-	lag   = 20 * time.Second
-	grace = 25 * time.Second
+	Lag   = 20 * time.Second
+	Grace = 25 * time.Second
 )
 
-func newSchedule(t *testing.T, seed uint64) *schedule {
+func New(t *testing.T, seed uint64) *Schedule {
 	rng := rand.New(rand.NewPCG(seed, racebuild.Slowdown)) // other schedules under the race detector
 	pick := func() int { return rng.IntN(3) * rng.IntN(15) }
-	return &schedule{t: t, rng: rng, mem: objstore.NewMem(), mood: mood{pick(), pick(), pick(), 3 * pick(), pick() / 5,
+	return &Schedule{T: t, Rng: rng, Mem: objstore.NewMem(), mood: mood{pick(), pick(), pick(), 3 * pick(), pick() / 5,
 		pick() / 3}}
 }
 
-// A client is a process with a connection to the store.
-type client struct {
+// A Client is a process with a connection to the store.
+type Client struct {
 	objstore.Store // what the client calls; it comes out at faults
-	sc             *schedule
+	Schedule       *Schedule
 	n              int
-	rng            *rand.Rand // for what it does
+	Rng            *rand.Rand // for what it does
 	faults         *objstoretest.Faults
 	asleep         int // so many steps
-	stop           context.CancelFunc
+	Stop           context.CancelFunc
 }
 
 // A heldCall waits to be let through.
 type heldCall struct {
-	client *client
+	client *Client
 	name   string
 	pass   chan struct{}
 }
 
-// start adds a client that does something until the schedule ends, again and again.
-func (sc *schedule) start(work func(ctx context.Context, c *client)) {
-	c := &client{sc: sc, n: len(sc.clients), rng: rand.New(rand.NewPCG(sc.rng.Uint64(), 2))}
-	c.faults = objstoretest.NewFaults(sc.mem, uint64(c.n))
+// Start adds a client that does something until the schedule ends, again and again.
+func (sc *Schedule) Start(work func(ctx context.Context, c *Client)) {
+	c := &Client{Schedule: sc, n: len(sc.clients), Rng: rand.New(rand.NewPCG(sc.Rng.Uint64(), 2))}
+	c.faults = objstoretest.NewFaults(sc.Mem, uint64(c.n))
 	c.faults.Inject(sc.rule)
 	c.Store = held{c}
 	sc.clients = append(sc.clients, c)
@@ -81,15 +83,15 @@ func (sc *schedule) start(work func(ctx context.Context, c *client)) {
 			defer sc.mu.Unlock()
 			sc.running--
 		}()
-		work(sc.t.Context(), c)
+		work(sc.T.Context(), c)
 	}()
 }
 
 // rule decides about a call when it is let through.
-func (sc *schedule) rule(call objstoretest.Call) (f objstoretest.Fault) {
+func (sc *Schedule) rule(call objstoretest.Call) (f objstoretest.Fault) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	chance := func(percent int) bool { return sc.rng.IntN(100) < percent }
+	chance := func(percent int) bool { return sc.Rng.IntN(100) < percent }
 	switch {
 	case call.Kind == objstore.List:
 		if chance(sc.mood.lag) {
@@ -109,9 +111,9 @@ func (sc *schedule) rule(call objstoretest.Call) (f objstoretest.Fault) {
 }
 
 // hidden returns how many objects a listing does not show.
-func (sc *schedule) hidden() (n int) {
-	since := time.Now().Add(-time.Duration(sc.rng.Int64N(int64(lag))))
-	for o, err := range sc.mem.List(context.Background(), "", "") {
+func (sc *Schedule) hidden() (n int) {
+	since := time.Now().Add(-time.Duration(sc.Rng.Int64N(int64(Lag))))
+	for o, err := range sc.Mem.List(context.Background(), "", "") {
 		if err == nil && o.ModTime.After(since) {
 			n++
 		}
@@ -120,7 +122,7 @@ func (sc *schedule) hidden() (n int) {
 }
 
 // step lets one call through, and reports whether there was any client left.
-func (sc *schedule) step() bool {
+func (sc *Schedule) step() bool {
 	synctest.Wait()
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -131,8 +133,8 @@ func (sc *schedule) step() bool {
 	}
 	for _, c := range sc.clients {
 		c.asleep = max(c.asleep-1, 0)
-		if sc.rng.IntN(400) < sc.mood.sleep {
-			c.asleep = sc.rng.IntN(300)
+		if sc.Rng.IntN(400) < sc.mood.sleep {
+			c.asleep = sc.Rng.IntN(300)
 		}
 	}
 	awake := slices.DeleteFunc(slices.Clone(sc.waiting), func(h *heldCall) bool { return h.client.asleep > 0 })
@@ -143,13 +145,13 @@ func (sc *schedule) step() bool {
 	slices.SortFunc(awake, func(a, b *heldCall) int {
 		return cmp.Or(cmp.Compare(a.client.n, b.client.n), cmp.Compare(a.name, b.name))
 	})
-	next := awake[sc.rng.IntN(len(awake))]
+	next := awake[sc.Rng.IntN(len(awake))]
 	sc.waiting = slices.DeleteFunc(sc.waiting, func(h *heldCall) bool { return h == next })
-	cancel := sc.rng.IntN(100) < sc.mood.cancel && next.client.stop != nil
-	deliver := sc.rng.IntN(20) == 0
+	cancel := sc.Rng.IntN(100) < sc.mood.cancel && next.client.Stop != nil
+	deliver := sc.Rng.IntN(20) == 0
 	sc.mu.Unlock()
 	if cancel {
-		next.client.stop()
+		next.client.Stop()
 	}
 	if deliver {
 		next.client.faults.Deliver() // of a client that may be another's predecessor
@@ -158,8 +160,8 @@ func (sc *schedule) step() bool {
 	return true
 }
 
-// run goes on until all clients have ended.
-func (sc *schedule) run() {
+// Run goes on until all clients have ended.
+func (sc *Schedule) Run() {
 	for sc.step() {
 		continue
 	}
@@ -169,13 +171,13 @@ func (sc *schedule) run() {
 }
 
 // held is a store that holds calls up.
-type held struct{ c *client }
+type held struct{ c *Client }
 
 func (s held) hold(kind objstore.Kind, key string) {
 	h := &heldCall{client: s.c, name: fmt.Sprint(kind, " ", key), pass: make(chan struct{})}
-	s.c.sc.mu.Lock()
-	s.c.sc.waiting = append(s.c.sc.waiting, h)
-	s.c.sc.mu.Unlock()
+	s.c.Schedule.mu.Lock()
+	s.c.Schedule.waiting = append(s.c.Schedule.waiting, h)
+	s.c.Schedule.mu.Unlock()
 	<-h.pass
 }
 

@@ -1,6 +1,7 @@
-package remote
+package sequence
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -20,7 +23,7 @@ var (
 // newTestSequence returns a client's view of the sequence in a store. It does not wait between tries.
 func newTestSequence(store objstore.Store) *Sequence {
 	s := New(store, "entry/", Options{})
-	s.wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
+	s.Wait = func(ctx context.Context, _ int) bool { return ctx.Err() == nil }
 	return s
 }
 
@@ -80,7 +83,7 @@ func TestTheSuccessorHasAllAndThePredecessorIsFenced(t *testing.T) {
 	}
 	require.Equal(t, uint64(5), put(t, b, "b1"))
 	var all []string
-	for e, err := range second.entries(t.Context(), &Look{}, 1, 5) {
+	for e, err := range second.Entries(t.Context(), &TailView{}, 1, 5) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(len(all)+1), e.Slot)
 		all = append(all, fmt.Sprintf("%d:%t:%s", e.Epoch, e.Fence, e.Body))
@@ -135,4 +138,63 @@ func TestAStalledWriterIsFencedForEver(t *testing.T) {
 	}
 	_, err := stalled.Put(t.Context(), raw("late"))
 	requireFenced(t, err, 3)
+}
+
+func TestRequestsAreAsDocumented(t *testing.T) {
+	var c objstore.Counters
+	ctx := t.Context()
+	s := newTestSequence(objstore.WithCounters(objstore.NewMem(), &c))
+	var w *Writer
+	sequencetest.RequireCost(t, &c, "put-if-absent 2, list 2", func() { w, _ = open(t, s) })
+	sequencetest.RequireCost(t, &c, "put-if-absent 1", func() { put(t, w, "a") })
+	sequencetest.RequireCost(t, &c, "get 1, list 1", func() { _, err := s.Newest(ctx); require.NoError(t, err) })
+	sequencetest.RequireCost(t, &c, "get 1, put-if-absent 2, list 2", func() { w, _ = open(t, s) })
+	sequencetest.RequireCost(t, &c, "get 1, list 1", func() { _, err := s.Newest(ctx); require.NoError(t, err) })
+	sequencetest.RequireCost(t, &c, "get 1, list 1", func() {
+		l, err := s.Tail(ctx)
+		require.NoError(t, err)
+		for _, err := range s.Entries(ctx, l, 1, l.Last) {
+			require.NoError(t, err)
+		}
+	})
+	put(t, w, "b")
+	sequencetest.RequireCost(t, &c, "list 1, delete 1", func() {
+		_, err := s.Trim(ctx, 4, 4,
+			always)
+		require.NoError(t, err)
+	})
+	for size, gets := range map[int]int{guess - 84: 1, guess: 2, fetchGrowth * guess: 2, 17*fetchGrowth*guess - 84: 3} {
+		slot := put(t, w, string(bytes.Repeat([]byte("x"), size)))
+		sequencetest.RequireCost(t, &c, fmt.Sprint("get ", gets), func() {
+			e, err := s.Get(ctx, slot)
+			require.NoError(t, err)
+			require.Len(t, e.Body, size)
+		})
+	}
+}
+
+// TestAThousandFencesCostTwoReads opens a store again and again that nothing is written to.
+func TestAThousandFencesCostTwoReads(t *testing.T) {
+	var c objstore.Counters
+	mem := objstore.NewMem()
+	w, _ := open(t, newTestSequence(mem))
+	put(t, w, "state")
+	fences := uint64(1100)
+	if scale.Long() {
+		fences = 2500
+	}
+	for i := range fences {
+		s := newTestSequence(mem)
+		open(t, s)
+		if i == 900 {
+			s = newTestSequence(objstore.WithCounters(mem, &c))
+			sequencetest.RequireCost(t, &c, "get 1, put-if-absent 2, list 2", func() { open(t, s) })
+		}
+	}
+	s := newTestSequence(objstore.WithCounters(mem, &c))
+	sequencetest.RequireCost(t, &c, "get 3, put-if-absent 2, list 2", func() {
+		w, newest := open(t, s)
+		require.Equal(t, "state", string(newest.Body))
+		require.Equal(t, fences+4, w.Epoch())
+	})
 }

@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -7,24 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
-
-// before returns a client of a store that does something before its n-th put.
-func before(store objstore.Store, n int, do func()) *objstoretest.Faults {
-	faults := objstoretest.NewFaults(store, 1)
-	var puts atomic.Int64
-	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
-		if c.Kind == objstore.PutIfAbsent {
-			if puts.Add(1) == int64(n) {
-				do()
-			}
-		}
-		return objstoretest.Fault{}
-	})
-	return faults
-}
 
 // TestWhoOpensAndStallsFindsTheEndAgain stalls an opening between its look at the end and its fence. The slot after
 // that end is free again, as the writer has gone on and trimmed.
@@ -33,7 +19,7 @@ func TestWhoOpensAndStallsFindsTheEndAgain(t *testing.T) {
 	s := newTestSequence(mem)
 	w, _ := open(t, s)
 	put(t, w, "old")
-	stalled := newTestSequence(before(mem, 1, func() {
+	stalled := newTestSequence(sequencetest.BeforePut(mem, 1, func() {
 		for range 3 {
 			put(t, w, "newer")
 		}
@@ -73,7 +59,7 @@ func TestWhatIsInTheWayOfAFenceIsDeleted(t *testing.T) {
 		return objstoretest.Fault{}
 	})
 	hasty := newTestSequence(faults)
-	hasty.wait = func(context.Context, int) bool { return false }
+	hasty.Wait = func(context.Context, int) bool { return false }
 	_, newest := open(t, hasty)
 	require.Equal(t, "newest", string(newest.Body))
 	_, err := w.Put(t.Context(), raw("late"))
@@ -90,7 +76,7 @@ func TestAnOpeningEndsWhereNothingMoves(t *testing.T) {
 		return f
 	})
 	s := newTestSequence(faults)
-	s.wait = func(_ context.Context, tries int) bool { return tries < 3 }
+	s.Wait = func(_ context.Context, tries int) bool { return tries < 3 }
 	_, _, err := s.Open(t.Context())
 	require.ErrorIs(t, err, ErrMoved)
 	require.ErrorIs(t, err, objstore.ErrNotExist)
@@ -99,7 +85,7 @@ func TestAnOpeningEndsWhereNothingMoves(t *testing.T) {
 // TestAStalledRequestIsFenced stalls a writer in the very request.
 func TestAStalledRequestIsFenced(t *testing.T) {
 	mem := objstore.NewMem()
-	stalled, _ := open(t, newTestSequence(before(mem, 4, func() {
+	stalled, _ := open(t, newTestSequence(sequencetest.BeforePut(mem, 4, func() {
 		s := newTestSequence(mem)
 		for range 2 {
 			w, _ := open(t, s)
@@ -185,7 +171,7 @@ func TestADelayedDeletionOfAStalledFence(t *testing.T) {
 			_, err := s.Trim(t.Context(), w.Next(), w.Next(), always)
 			require.NoError(t, err)
 		case 2:
-			require.NoError(t, mem.Delete(t.Context(), s.key(3)))
+			require.NoError(t, mem.Delete(t.Context(), s.Key(3)))
 		}
 		return objstoretest.Fault{}
 	})

@@ -1,10 +1,11 @@
-package remote
+package sequence
 
 import (
 	"encoding/binary"
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // An entry is an object. All numbers are little-endian. It begins with a header:
@@ -38,28 +39,28 @@ const (
 	kindData  = 1
 	kindFence = 2
 
-	headerSize = 80
+	HeaderSize = 80
 	sumSize    = 4
-	fenceSize  = headerSize
+	FenceSize  = HeaderSize
 )
 
 // An Entry is what a slot holds.
 type Entry struct {
+	Store uint64 // random number of the store; of a fence: 0
 	Slot  uint64
 	Epoch uint64 // the slot of the writer's fence
 	Fence bool
 	Body  []byte // of data; the caller's to keep
 
 	nonce  [16]byte
-	store  uint64
 	newest uint64 // of a fence: the slot of the newest data before it, 0 if there is none
 }
 
 // encode returns the entry as an object of the sequence with a tag.
 func (e *Entry) encode(tag uint32) []byte {
-	kind, value, size := uint32(kindData), uint64(len(e.Body)), headerSize+len(e.Body)+sumSize
+	kind, value, size := uint32(kindData), uint64(len(e.Body)), HeaderSize+len(e.Body)+sumSize
 	if e.Fence {
-		kind, value, size = kindFence, e.newest, fenceSize
+		kind, value, size = kindFence, e.newest, FenceSize
 	}
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
@@ -67,7 +68,7 @@ func (e *Entry) encode(tag uint32) []byte {
 	b = binary.LittleEndian.AppendUint32(b, kind)
 	b = binary.LittleEndian.AppendUint32(b, tag)
 	b = binary.LittleEndian.AppendUint32(b, 0)
-	for _, n := range []uint64{e.store, e.Slot, e.Epoch} {
+	for _, n := range []uint64{e.Store, e.Slot, e.Epoch} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	b = append(b, e.nonce[:]...)
@@ -78,7 +79,7 @@ func (e *Entry) encode(tag uint32) []byte {
 		return b
 	}
 	b = append(b, e.Body...)
-	return binary.LittleEndian.AppendUint32(b, base.Checksum(e.store, e.Slot, e.Body))
+	return binary.LittleEndian.AppendUint32(b, base.Checksum(e.Store, e.Slot, e.Body))
 }
 
 // decodeEntry returns what an object holds that should be a slot's in the sequence with a tag. The body aliases b.
@@ -88,7 +89,7 @@ func decodeEntry(b []byte, key string, tag uint32, slot uint64) (Entry, error) {
 		return Entry{}, err
 	}
 	u64 := binary.LittleEndian.Uint64
-	e := Entry{Slot: u64(b[32:]), Epoch: u64(b[40:]), Fence: kind == kindFence, store: u64(b[24:])}
+	e := Entry{Slot: u64(b[32:]), Epoch: u64(b[40:]), Fence: kind == kindFence, Store: u64(b[24:])}
 	copy(e.nonce[:], b[48:])
 	switch {
 	case binary.LittleEndian.Uint32(b[16:]) != tag:
@@ -96,28 +97,28 @@ func decodeEntry(b []byte, key string, tag uint32, slot uint64) (Entry, error) {
 	case e.Slot != slot:
 		return Entry{}, base.Corruptf(key, 32, "this is slot %d, not %d; the object was renamed or copied", e.Slot,
 			slot)
-	case e.Epoch == 0 || e.Epoch > slot || e.Fence != (e.Epoch == slot) || e.Fence != (e.store == 0):
+	case e.Epoch == 0 || e.Epoch > slot || e.Fence != (e.Epoch == slot) || e.Fence != (e.Store == 0):
 		return Entry{}, base.Corruptf(key, 24, "entry header: impossible field")
-	case e.Fence && (value >= slot || len(b) != fenceSize):
+	case e.Fence && (value >= slot || len(b) != FenceSize):
 		return Entry{}, base.Corruptf(key, 64, "slot %d: a fence of %d bytes, after data in slot %d", slot, len(b),
 			value)
 	case e.Fence:
 		e.newest = value
 		return e, nil
-	case len(b) < headerSize+sumSize || value != uint64(len(b)-headerSize-sumSize):
+	case len(b) < HeaderSize+sumSize || value != uint64(len(b)-HeaderSize-sumSize):
 		return Entry{}, base.Corruptf(key, 64, "an object of %d bytes for a body of %d", len(b), value)
 	}
 	end := len(b) - sumSize
-	e.Body = b[headerSize:end:end]
-	if binary.LittleEndian.Uint32(b[end:]) != base.Checksum(e.store, e.Slot, e.Body) {
-		return Entry{}, base.Corruptf(key, headerSize, "bad checksum of a body of %d bytes", len(e.Body))
+	e.Body = b[HeaderSize:end:end]
+	if binary.LittleEndian.Uint32(b[end:]) != base.Checksum(e.Store, e.Slot, e.Body) {
+		return Entry{}, base.Corruptf(key, HeaderSize, "bad checksum of a body of %d bytes", len(e.Body))
 	}
 	return e, nil
 }
 
 // decodeHeader checks what the header says by itself.
 func decodeHeader(b []byte, key string) (kind uint32, value uint64, err error) {
-	if len(b) < headerSize {
+	if len(b) < HeaderSize {
 		return 0, 0, base.Corruptf(key, 0, "an object of %d bytes: no room for an entry", len(b))
 	}
 	u32 := binary.LittleEndian.Uint32
@@ -129,7 +130,7 @@ func decodeHeader(b []byte, key string) (kind uint32, value uint64, err error) {
 		return 0, 0, base.Corruptf(key, 0, "entry header: bad checksum")
 	case version > formatVersion:
 		return 0, 0, fmt.Errorf("%s: %w: version %d, and this release reads up to %d; open it with a newer release",
-			key, ErrNewerFormat, version, formatVersion)
+			key, manifest.ErrNewerFormat, version, formatVersion)
 	case version == 0 || u32(b[20:]) != 0 || u32(b[76:]) != 0 || kind != kindData && kind != kindFence:
 		return 0, 0, base.Corruptf(key, 0, "entry header: impossible field")
 	}
@@ -142,5 +143,5 @@ func sizeOf(b []byte) (uint64, bool) {
 	if err != nil || kind == kindFence || value > 1<<62 {
 		return 0, false
 	}
-	return headerSize + value + sumSize, true
+	return HeaderSize + value + sumSize, true
 }

@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// One call of Trim in fullTrims looks at all slots again, for data that a delayed request has put back.
+// One call of Trim in fullTrims lists all slots again, for data that a delayed request has put back.
 const fullTrims = 64
 
 // Trim deletes data in slots below a slot, and returns the number of objects. It deletes an entry only if the next
@@ -53,12 +53,12 @@ func (s *Sequence) Trim(ctx context.Context, below, top uint64, olderThan time.T
 func (s *Sequence) obsolete(ctx context.Context, since, below, top uint64,
 	olderThan time.Time, keep []uint64) (keys []string, kept uint64, err error) {
 	var newer objstore.Object // the next data
-	for o, err := range s.store.List(ctx, s.prefix, s.key(top+1)) {
+	for o, err := range s.store.List(ctx, s.prefix, s.Key(top+1)) {
 		if err != nil {
 			return nil, 0, err
 		}
-		slot, ok := s.slotOf(o.Key)
-		if !ok || o.Size == fenceSize {
+		slot, ok := s.SlotOf(o.Key)
+		if !ok || o.Size == FenceSize {
 			continue
 		}
 		if slot < since {

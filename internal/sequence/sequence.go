@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -22,12 +22,12 @@ type Options struct {
 
 // A Sequence is a store's sequence of entries. It is safe for concurrent use.
 type Sequence struct {
-	store  objstore.Store
-	prefix string
-	tag    uint32
-	id     atomic.Uint64                             // of the store, from the first data; 0 if not known yet
-	wait   func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
-	looked atomic.Uint64                             // the newest data that the last Look has shown
+	store    objstore.Store
+	prefix   string
+	tag      uint32
+	id       atomic.Uint64                             // of the store, from the first data; 0 if not known yet
+	Wait     func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
+	tailData atomic.Uint64                             // the newest data that the last Tail has shown
 
 	mu      sync.Mutex
 	trims   int    // calls of Trim
@@ -36,8 +36,14 @@ type Sequence struct {
 
 // New returns the sequence of the objects with a key prefix, such as "entry/". It sends no requests.
 func New(store objstore.Store, prefix string, opts Options) *Sequence {
-	return &Sequence{store: store, prefix: prefix, tag: base.Checksum(0, 0, []byte(prefix)), wait: opts.pause}
+	return &Sequence{store: store, prefix: prefix, tag: base.Checksum(0, 0, []byte(prefix)), Wait: opts.Pause}
 }
+
+// Prefix returns the key prefix.
+func (s *Sequence) Prefix() string { return s.prefix }
+
+// Adopt says which store the entries belong to, unless that is known.
+func (s *Sequence) Adopt(store uint64) { s.id.CompareAndSwap(0, store) }
 
 // Store returns the number of the store that the entries belong to; 0 before data was read or written.
 func (s *Sequence) Store() uint64 { return s.id.Load() }
@@ -49,8 +55,8 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// pause waits before the next try, unless ctx or the patience has ended.
-func (o Options) pause(ctx context.Context, tries int) bool {
+// Pause waits before the next try, unless ctx or the patience has ended.
+func (o Options) Pause(ctx context.Context, tries int) bool {
 	spent := time.Duration(0)
 	for i := 0; i < tries && o.Patience > spent; i++ {
 		spent += longest(i)
@@ -72,18 +78,30 @@ func backOff(ctx context.Context, tries int) bool {
 	}
 }
 
+// Encode returns an entry as the object of its slot.
+func (s *Sequence) Encode(e Entry) []byte { return e.encode(s.tag) }
+
 // decode checks an object, and that it is of this store.
 func (s *Sequence) decode(b []byte, slot uint64) (Entry, error) {
-	key := s.key(slot)
+	key := s.Key(slot)
 	e, err := decodeEntry(b, key, s.tag, slot)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !e.Fence && !s.id.CompareAndSwap(0, e.store) && s.id.Load() != e.store {
-		return Entry{}, base.Corruptf(key, 24, "an entry of store %016x, not %016x; the object was copied", e.store,
+	if !e.Fence && !s.id.CompareAndSwap(0, e.Store) && s.id.Load() != e.Store {
+		return Entry{}, base.Corruptf(key, 24, "an entry of store %016x, not %016x; the object was copied", e.Store,
 			s.id.Load())
 	}
 	return e, nil
+}
+
+// CheckOrder checks that an entry may come after one of an epoch.
+func (s *Sequence) CheckOrder(e Entry, epoch uint64) error {
+	if e.Epoch < epoch {
+		return base.Corruptf(s.Key(e.Slot), 40, "an entry of epoch %d after one of epoch %d: the store has let both "+
+			"writers put", e.Epoch, epoch)
+	}
+	return nil
 }
 
 func randomStore() uint64 {

@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestAWriterFindsItsSuccessor(t *testing.T) {
 			put(t, w, "acknowledged")
 			require.NoError(t, w.Confirm(t.Context()))
 			faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{Outcome: outcome} })
-			w.s.wait = func(context.Context, int) bool { return false }
+			w.s.Wait = func(context.Context, int) bool { return false }
 			_, err := w.Put(t.Context(), raw("unknown"))
 			require.ErrorIs(t, err, objstore.ErrUnknown, name)
 			require.Error(t, w.Confirm(t.Context()), name)

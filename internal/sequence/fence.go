@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 // Open makes the caller the sequence's writer, with an epoch higher than all before. It returns the newest data; its
 // Slot is 0 if there is none. Nothing follows that data, because earlier writers can put nothing any more.
 //
-// It is Look and Fence, again if need be, and a GET parallel to the last requests of Fence.
+// It is Tail and Fence, again if need be, and a GET parallel to the last requests of Fence.
 func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
-	err = s.again(func() error {
-		l, err := s.Look(ctx)
+	err = s.Retry(func() error {
+		v, err := s.Tail(ctx)
 		if err != nil {
 			return err
 		}
-		w, err = s.Fence(ctx, l, func(ctx context.Context) (err error) {
+		w, err = s.Fence(ctx, v, func(ctx context.Context) (err error) {
 			newest = Entry{}
-			if l.Data > 0 {
-				newest, err = s.data(ctx, l, l.Data)
+			if v.Data > 0 {
+				newest, err = s.Data(ctx, v, v.Data)
 			}
 			return err
 		})
@@ -37,36 +37,36 @@ func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error
 	return w, newest, nil
 }
 
-// Fence puts a fence into the first free slot after the end in l, so that earlier writers can put nothing any more, and
-// returns the new writer. It adds the entries that it finds to l. Of several concurrent callers, the last is the
+// Fence puts a fence into the first free slot after the end in v, so that earlier writers can put nothing any more, and
+// returns the new writer. It adds the entries that it finds to v. Of several concurrent callers, the last is the
 // writer. Parallel to its last requests it calls read, which must read the newest data at least: that tells which store
 // it is.
 //
-// The error matches ErrMoved if entries after the end had been trimmed meanwhile: the caller looks again. It matches
-// objstore.ErrUnconditional if the store ignores conditions. After other errors the fence may be there or not, or
-// appear later, which does no harm.
+// The error matches ErrMoved if entries after the end had been trimmed meanwhile: the caller reads the tail again. It
+// matches objstore.ErrUnconditional if the store ignores conditions. After other errors the fence may be there or not,
+// or appear later, which does no harm.
 //
 // It is a PUT, and a PUT and a GET more for each entry found. Then, in parallel: a LIST, to see that the slot had not
 // been trimmed; a PUT, to see that the store honours conditions; and a GET if a thousand fences follow the newest data.
-func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Context) error) (*Writer, error) {
+func (s *Sequence) Fence(ctx context.Context, v *TailView, read func(ctx context.Context) error) (*Writer, error) {
 	fence := Entry{Fence: true}
 	_, _ = rand.Read(fence.nonce[:]) // never fails
 	for {
-		fence.Slot, fence.newest = l.Last+1, l.Data
+		fence.Slot, fence.newest = v.Last+1, v.Data
 		fence.Epoch = fence.Slot
 		if fence.Slot >= endOfSlots {
-			return nil, fmt.Errorf("siftkv: %s has no free slot after %d", s.prefix, l.Last)
+			return nil, fmt.Errorf("siftkv: %s has no free slot after %d", s.prefix, v.Last)
 		}
-		other, own, err := s.create(ctx, fence.Slot, fence.encode(s.tag))
+		other, own, err := s.create(ctx, fence.Slot, s.Encode(fence))
 		if err != nil {
 			return nil, err
 		}
 		if own {
 			break
 		}
-		l.found(other)
+		v.add(other)
 	}
-	if err := s.settle(ctx, fence, read); err != nil {
+	if err := s.finish(ctx, fence, read); err != nil {
 		return nil, err
 	}
 	if s.id.Load() == 0 {
@@ -75,11 +75,11 @@ func (s *Sequence) Fence(ctx context.Context, l *Look, read func(ctx context.Con
 	return newWriter(s, fence), nil
 }
 
-// settle verifies a fence that was put, checks conditions and calls read, in parallel.
+// finish verifies a fence that was put, checks conditions and calls read, in parallel.
 //
 // It returns ErrUnconditional only if the fence is at the end. In a slot that had been trimmed, a delayed request to
 // delete the data may have deleted the fence.
-func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx context.Context) error) error {
+func (s *Sequence) finish(outer context.Context, fence Entry, read func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
 	var all sync.WaitGroup
@@ -107,12 +107,12 @@ func (s *Sequence) settle(outer context.Context, fence Entry, read func(ctx cont
 		return moved
 	case ignored != nil:
 		return ignored
-	case isMissing(failed) || errors.Is(failed, base.ErrCorruption):
+	case IsMissing(failed) || errors.Is(failed, base.ErrCorruption):
 		// The newest data is complete, unless another writer has taken over since and continued.
 		if err := s.verify(outer, fence); err != nil {
 			return err
 		}
-		return asCorruption(failed)
+		return AsCorruption(failed)
 	}
 	return failed
 }
@@ -127,7 +127,7 @@ func (s *Sequence) verify(ctx context.Context, fence Entry) error {
 		if err != nil {
 			return fmt.Errorf("siftkv: list %s: %w", s.prefix, err)
 		}
-		slot, ok := s.slotOf(o.Key)
+		slot, ok := s.SlotOf(o.Key)
 		if ok && slot > fence.Slot {
 			return s.passed(ctx, fence, slot, int(min(o.Size, maxSize)))
 		}
@@ -140,7 +140,7 @@ func (s *Sequence) verify(ctx context.Context, fence Entry) error {
 		return nil
 	}
 	_, _, err := s.get(ctx, fence.newest, guess)
-	if isMissing(err) {
+	if IsMissing(err) {
 		err = ErrMoved
 	}
 	return err
@@ -150,9 +150,9 @@ func (s *Sequence) verify(ctx context.Context, fence Entry) error {
 func (s *Sequence) passed(ctx context.Context, fence Entry, last uint64, size int) error {
 	e, _, err := s.get(ctx, last, size)
 	if err == nil && e.Epoch > fence.Epoch {
-		return &FencedError{Key: s.key(last), Own: fence.Epoch, Epoch: e.Epoch}
+		return &FencedError{Key: s.Key(last), Own: fence.Epoch, Epoch: e.Epoch}
 	}
-	if err == nil || isMissing(err) {
+	if err == nil || IsMissing(err) {
 		err = ErrMoved
 	}
 	return err
@@ -162,23 +162,23 @@ func (s *Sequence) passed(ctx context.Context, fence Entry, last uint64, size in
 // repeats a request whose reply was lost, and finds what it has sent, may take that for its success.
 func (s *Sequence) checkConditions(ctx context.Context, fence Entry) error {
 	_, _ = rand.Read(fence.nonce[:]) // never fails
-	object := fence.encode(s.tag)
+	object := s.Encode(fence)
 	for tries := 0; ; tries++ {
-		err := s.store.PutIfAbsent(ctx, s.key(fence.Slot), object)
+		err := s.store.PutIfAbsent(ctx, s.Key(fence.Slot), object)
 		switch {
 		case err == nil:
 			return fmt.Errorf("siftkv: %w (%q was there, and was replaced)", objstore.ErrUnconditional,
-				s.key(fence.Slot))
+				s.Key(fence.Slot))
 		case errors.Is(err, objstore.ErrExists):
 			return nil
-		case !errors.Is(err, objstore.ErrUnknown) && !errors.Is(err, objstore.ErrThrottled), !s.wait(ctx, tries):
+		case !errors.Is(err, objstore.ErrUnknown) && !errors.Is(err, objstore.ErrThrottled), !s.Wait(ctx, tries):
 			return fmt.Errorf("siftkv: put slot %d again: %w", fence.Slot, err)
 		}
 	}
 }
 
-// asCorruption is the error of an object that is missing although it is needed.
-func asCorruption(err error) error {
+// AsCorruption is the error of an object that is missing although it is needed.
+func AsCorruption(err error) error {
 	if failed, ok := errors.AsType[*objstore.Error](err); ok {
 		return &base.CorruptionError{File: failed.Key, Offset: -1, Cause: err,
 			What: "the object is missing, and later ones need it"}

@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -24,10 +25,10 @@ const (
 )
 
 func sampleEntries() map[string]Entry {
-	e := Entry{Slot: testSlot, Epoch: 3, store: testStore, nonce: [16]byte([]byte("0123456789abcdef"))}
+	e := Entry{Slot: testSlot, Epoch: 3, Store: testStore, nonce: [16]byte([]byte("0123456789abcdef"))}
 	data, empty, fence := e, e, e
 	data.Body = []byte("the whole state of a store")
-	fence.Fence, fence.newest, fence.Epoch, fence.store = true, 5, testSlot, 0
+	fence.Fence, fence.newest, fence.Epoch, fence.Store = true, 5, testSlot, 0
 	return map[string]Entry{"data": data, "empty": empty, "fence": fence}
 }
 
@@ -40,7 +41,7 @@ func TestGoldenEntries(t *testing.T) {
 		require.Equal(t, string(e.Body), string(got.Body))
 		e.Body, got.Body = nil, nil
 		require.Equal(t, e, got)
-		require.Equal(t, name == "fence", len(b) == fenceSize, "a listing tells fences apart")
+		require.Equal(t, name == "fence", len(b) == FenceSize, "a listing tells fences apart")
 	}
 }
 
@@ -80,7 +81,7 @@ func TestEntriesInTheWrongPlaceAreRefused(t *testing.T) {
 		put(t, w, "b")
 	}
 	s := newTestSequence(other)
-	key := s.key(3)
+	key := s.Key(3)
 	b, err := objstore.ReadAll(ctx, mem, key, 0)
 	require.NoError(t, err)
 	require.NoError(t, other.Delete(ctx, key))
@@ -96,11 +97,11 @@ func TestEntriesInTheWrongPlaceAreRefused(t *testing.T) {
 // An epoch is the slot of a fence: no entry has one that is yet to come, and none is so high that it keeps others out.
 func TestHostileNumbersKeepNobodyOut(t *testing.T) {
 	for name, hostile := range map[string]Entry{
-		"epoch of data":           {Slot: 2, Epoch: math.MaxUint64, store: 1},
-		"epoch of data, later":    {Slot: 2, Epoch: 3, store: 1},
+		"epoch of data":           {Slot: 2, Epoch: math.MaxUint64, Store: 1},
+		"epoch of data, later":    {Slot: 2, Epoch: 3, Store: 1},
 		"epoch of a fence":        {Slot: 2, Epoch: math.MaxUint64, Fence: true},
 		"epoch of a fence, early": {Slot: 2, Epoch: 1, Fence: true},
-		"store of a fence":        {Slot: 2, Epoch: 2, Fence: true, store: 1},
+		"store of a fence":        {Slot: 2, Epoch: 2, Fence: true, Store: 1},
 		"data after a fence":      {Slot: 2, Epoch: 2, Fence: true, newest: 2},
 	} {
 		_, err := decodeEntry(hostile.encode(testTag), "k", testTag, 2)
@@ -112,13 +113,13 @@ func TestHostileNumbersKeepNobodyOut(t *testing.T) {
 	put(t, w, "a")
 	for _, slot := range []uint64{endOfSlots, 1 << 63, math.MaxUint64} {
 		fence := Entry{Slot: slot, Epoch: slot, Fence: true}
-		require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(slot), fence.encode(s.tag)))
+		require.NoError(t, mem.PutIfAbsent(t.Context(), s.Key(slot), fence.encode(s.tag)))
 	}
 	w, newest := open(t, newTestSequence(mem))
 	require.Equal(t, "a", string(newest.Body))
 	require.Equal(t, uint64(3), w.Epoch())
 	last := Entry{Slot: endOfSlots - 1, Epoch: endOfSlots - 1, Fence: true}
-	require.NoError(t, mem.PutIfAbsent(t.Context(), s.key(last.Slot), last.encode(s.tag)))
+	require.NoError(t, mem.PutIfAbsent(t.Context(), s.Key(last.Slot), last.encode(s.tag)))
 	_, _, err := newTestSequence(mem).Open(t.Context())
 	require.ErrorContains(t, err, "no free slot")
 }
@@ -128,7 +129,7 @@ func TestANewerFormatIsToldFromDamage(t *testing.T) {
 		b := e.encode(testTag)
 		binary.LittleEndian.PutUint32(b[8:], formatVersion+1)
 		_, err := decodeEntry(resealed(b), "k", testTag, testSlot)
-		require.ErrorIs(t, err, ErrNewerFormat)
+		require.ErrorIs(t, err, manifest.ErrNewerFormat)
 		require.NotErrorIs(t, err, base.ErrCorruption)
 	}
 }
@@ -136,7 +137,7 @@ func TestANewerFormatIsToldFromDamage(t *testing.T) {
 // resealed makes the header's checksum right.
 func resealed(b []byte) []byte {
 	b = slices.Clone(b)
-	if len(b) >= headerSize {
+	if len(b) >= HeaderSize {
 		binary.LittleEndian.PutUint32(b[72:], base.Checksum(0, 0, b[:72]))
 	}
 	return b
@@ -158,7 +159,7 @@ func requireReadBounded(tb testing.TB, b []byte) {
 	tb.Helper()
 	s := newTestSequence(objstore.NewMem())
 	s.tag = testTag
-	require.NoError(tb, s.store.PutIfAbsent(context.Background(), s.key(testSlot), b))
+	require.NoError(tb, s.store.PutIfAbsent(context.Background(), s.Key(testSlot), b))
 	readBound.Require(tb, len(b), func() { _, _ = s.Get(context.Background(), testSlot) })
 }
 

@@ -1,4 +1,4 @@
-package remote
+package sequence
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/objstore"
 )
+
+// ReadTries bounds the tries of a read.
+const ReadTries = 5
 
 // The first request for an object of unknown size asks for guess bytes. Each later one asks for at most fetchGrowth
 // times the bytes that were read, so that a false header cannot cause a large allocation.
@@ -34,7 +37,7 @@ func (s *Sequence) get(ctx context.Context, slot uint64, size int) (e Entry, b [
 	for tries := 0; ; tries++ {
 		b, err = s.fetch(ctx, slot, size)
 		if err != nil {
-			if passing(err) && tries < readTries-1 && s.wait(ctx, tries) {
+			if Transient(err) && tries < ReadTries-1 && s.Wait(ctx, tries) {
 				continue
 			}
 			return Entry{}, nil, err
@@ -46,15 +49,15 @@ func (s *Sequence) get(ctx context.Context, slot uint64, size int) (e Entry, b [
 	}
 }
 
-// passing reports whether a read may well succeed when it is tried again: the reply broke off, or there were too many
+// Transient reports whether a read may well succeed when it is tried again: the reply broke off, or there were too many
 // requests. The store's client has tried as often as it finds right; these are for stores that do not.
-func passing(err error) bool {
+func Transient(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, objstore.ErrThrottled)
 }
 
 func (s *Sequence) fetch(ctx context.Context, slot uint64, size int) ([]byte, error) {
-	key := s.key(slot)
-	b := make([]byte, max(size, headerSize))
+	key := s.Key(slot)
+	b := make([]byte, max(size, HeaderSize))
 	n, err := s.store.GetRange(ctx, key, 0, b)
 	for err == nil {
 		total, ok := sizeOf(b)
@@ -76,5 +79,5 @@ func (s *Sequence) fetch(ctx context.Context, slot uint64, size int) ([]byte, er
 	return b[:n:n], nil
 }
 
-// isMissing reports whether an object is not there.
-func isMissing(err error) bool { return errors.Is(err, objstore.ErrNotExist) }
+// IsMissing reports whether an object is not there.
+func IsMissing(err error) bool { return errors.Is(err, objstore.ErrNotExist) }
