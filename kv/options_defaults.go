@@ -81,8 +81,8 @@ func (o *Options) setMemory() {
 	o.MaxMemtables = cmp.Or(o.MaxMemtables, 3)
 	if limit := o.MemoryLimit; limit > 0 {
 		o.FalsePositiveMemory = cmp.Or(o.FalsePositiveMemory, budget.FalsePositives(limit))
-		o.MemtableSize = cmp.Or(o.MemtableSize, min(max(limit/int64(max(8, 2*o.MaxMemtables)),
-			budget.MinMemtable), 64<<20))
+		o.MemtableSize = cmp.Or(o.MemtableSize,
+			min(max(limit/int64(max(8, 2*o.MaxMemtables)), budget.MinMemtable), 64<<20))
 		o.CacheSize = cmp.Or(o.CacheSize, max(o.readersLimit(), 1))
 		o.TargetFileSize = cmp.Or(o.TargetFileSize, min(max(limit/4, 4<<20), 32<<20))
 	}
