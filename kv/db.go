@@ -70,7 +70,7 @@ type DB struct {
 	compactionRate rateLimiter
 	resumer        resumer
 	space          diskSpace
-	early          memtableWatch
+	early          memtable.Watch
 
 	operands operandMerger // of a store that follows a writer, guarded by mu
 

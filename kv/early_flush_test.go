@@ -3,12 +3,14 @@ package kv
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -52,7 +54,7 @@ func TestLargeValuesComeBackFromAStoreAtRest(t *testing.T) {
 				hide(t, db)
 				rest(db, time.Minute)
 				require.LessOrEqual(t, db.Metrics().Blobs.Bytes, int64(3*64<<10))
-				require.False(t, db.early.armed.Load(), "a store that is idle has no timer")
+				require.True(t, db.early.Idle(), "a store that is idle has no timer")
 				require.NoError(t, db.Close())
 			})
 		})
@@ -119,7 +121,7 @@ func TestALiveMemtableOfAStoreAtRestStays(t *testing.T) {
 		}
 		rest(db, time.Hour)
 		require.Equal(t, flushes, db.Metrics().Flushes)
-		require.False(t, db.early.armed.Load())
+		require.True(t, db.early.Idle())
 		require.NoError(t, db.Close())
 	})
 }
@@ -137,8 +139,8 @@ func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
 	}
 	pause(true)
 	flushes := db.Metrics().Flushes
-	deleteKeys(t, db, 0, minTombstones+100)
-	db.early.wait()
+	deleteKeys(t, db, 0, memtable.MinTombstones+100)
+	db.early.Wait()
 	require.Zero(t, db.examineMemtable())
 	require.NotZero(t, inMemtable(db))
 	pause(false)
@@ -146,4 +148,18 @@ func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
 	db.waitForBackground()
 	require.Equal(t, flushes+1, db.Metrics().Flushes)
 	require.NoError(t, db.Close())
+}
+
+// A write that replaces the memtable starts the timer, as all others do.
+func TestAWriteToANewMemtableArmsTheWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db := restingStore(t, &Options{MemtableSize: 64 << 10}, 0)
+		set(t, db, "k", strings.Repeat("x", 40<<10))
+		rest(db, time.Hour)
+		require.True(t, db.early.Idle())
+		set(t, db, "l", strings.Repeat("x", 40<<10))
+		require.False(t, db.early.Idle())
+		require.NoError(t, db.Close())
+	})
 }

@@ -174,7 +174,7 @@ func (d *DB) flush(job flushJob) error {
 		d.settleHeld(mems, unneeded)
 		if job.next != nil {
 			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
-			d.early.renew()
+			d.early.Renew()
 			return
 		}
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
@@ -202,7 +202,7 @@ func (d *DB) flush(job flushJob) error {
 // waitForBackground returns when no flush, no compaction and no ingest runs, no memtable is examined, and nothing is
 // being prepared.
 func (d *DB) waitForBackground() {
-	d.early.wait()
+	d.early.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for d.flushing || d.preparing || d.compactions.running > 0 || d.ingesting > 0 {

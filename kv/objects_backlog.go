@@ -5,12 +5,6 @@ import "github.com/siftkv/siftkv/internal/remote"
 // Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log
 // has many entries, however small it is, and earlier once the store is at rest.
 
-// manyAtRest is the number of entries of the log at which a memtable at rest is flushed. To open the store fetches
-// them in two round trips, and the flush adds two requests to 100.
-const manyAtRest = 100
-
-const reasonLongLog = "the log in the object store has many entries"
-
 // watchLongLogs has the active memtable flushed when its log has many entries in an object store.
 func (d *DB) watchLongLogs() {
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
@@ -21,10 +15,10 @@ func (d *DB) watchLongLogs() {
 // flushLongLog begins to flush the active memtable if it still has this log. It does not where level 0 would make
 // writers wait: the log is reported again.
 func (d *DB) flushLongLog(log uint64) {
-	if !d.early.begin() {
+	if !d.early.Begin() {
 		return
 	}
-	go d.early.run(func() {
+	go d.early.Run(func() {
 		d.mu.Lock()
 		crowded := d.current.NumRuns(0) >= d.opts.L0SlowdownThreshold
 		d.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -101,7 +102,7 @@ func TestALongLogOfAStoreAtRestIsFlushed(t *testing.T) {
 			return db.Metrics().Flushes - before
 		}
 		require.Zero(t, rest(20), "two requests would save less")
-		require.EqualValues(t, 1, rest(manyAtRest))
+		require.EqualValues(t, 1, rest(compaction.ManyAtRest))
 		require.Zero(t, rest(20))
 		require.NoError(t, db.Close())
 	})

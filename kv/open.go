@@ -90,7 +90,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.latencies = newLatencies(&d.opts)
 	d.watch.begin(d)
 	d.commits.Attach(d.commitStore())
-	d.early.attach(d.measureMemtable, d.examineMemtable)
+	d.early.Attach(d.measureMemtable, d.examineMemtable)
 	d.watchLongLogs()
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.blobs, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
 		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}

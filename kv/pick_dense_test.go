@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"math"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -60,7 +59,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 				db.compactions.paused = true
 				db.mu.Unlock()
 			}
-			db.early.tombstones.Store(math.MaxInt64) // all are in one file
+			db.early.Stop() // all are in one file
 			deleteKeys(t, db, n, 2*n)
 			require.NoError(t, db.Flush(t.Context()))
 			if reopen { // what the manifest says is enough
@@ -89,7 +88,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 			setEach(t, db, 0, most*n-n, []byte("value"))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			written := db.Metrics().CompactionWrittenBytes
-			db.early.tombstones.Store(math.MaxInt64) // all are in one file
+			db.early.Stop() // all are in one file
 			deleteKeys(t, db, n, 2*n)
 			require.NoError(t, db.Delete(tombKey(0), Async)) // the file spans all keys
 			require.NoError(t, db.Delete(tombKey(most*n), Async))

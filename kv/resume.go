@@ -103,7 +103,7 @@ func (d *DB) endBackground() {
 	d.compactions.stop()
 	d.mu.Unlock()
 	d.ownership.end()
-	d.early.stop()
+	d.early.Stop()
 	d.waitForBackground()
 }
 

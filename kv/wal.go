@@ -78,7 +78,7 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	d.mem.LastSeq.Store(uint64(d.commits.LastSeq()))
 	d.imms = append(d.imms, d.mem)
 	d.mem = next
-	d.early.renew()
+	d.early.Renew()
 	d.installState()
 	d.scheduleFlush()
 	return nil

@@ -18,7 +18,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
 			d.prepareSpare()
 		}
-		d.early.written(m)
+		d.early.Written(m)
 		return m, nil
 	}
 	d.askClock()
@@ -32,12 +32,12 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
 		case made:
-			d.early.written(d.mem)
+			d.early.Written(d.mem)
 			return d.mem, nil
 		case d.compactionInput(d.current).OnlyGC() && d.makesBlobSpace():
 			d.stall(ctx, "the disk is full, and blob files wait to be collected")
 		case own == nil && d.mem.Reserve(arena):
-			d.early.written(d.mem)
+			d.early.Written(d.mem)
 			return d.mem, nil
 		case d.closing:
 			return nil, ErrClosed

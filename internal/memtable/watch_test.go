@@ -1,8 +1,8 @@
-package kv
+package memtable
 
 import (
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,47 +34,47 @@ func TestWhenAMemtableIsExamined(t *testing.T) {
 	measured(11, 0, false, stepStop)
 }
 
-// A store may be closed at any moment of an examination.
-func TestCloseBesideAnExamination(t *testing.T) {
+// watched returns a watch of a memtable, and counts its examinations.
+func watched(m *Memtable) (w *Watch, examined *atomic.Int64) {
+	w, examined = new(Watch), new(atomic.Int64)
+	w.Attach(func() (uint64, int64) { return m.Log, m.Size() }, func() time.Duration { examined.Add(1); return 0 })
+	return w, examined
+}
+
+// A watch may be stopped at any moment of an examination, and examines nothing after that.
+func TestStopBesideAnExamination(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		db := openMem(t, nil)
-		deleteKeys(t, db, 0, minTombstones)
+		m := New(1 << 16)
+		w, examined := watched(m)
+		w.Written(m)
 		var group sync.WaitGroup
 		for range 3 {
-			group.Go(db.early.fire)
+			group.Go(w.fire)
 		}
-		require.NoError(t, db.Close())
+		w.Stop()
+		before := examined.Load()
 		group.Wait()
-		db.early.fire()
-		require.Zero(t, db.examineMemtable())
+		w.fire()
+		require.Equal(t, before, examined.Load())
 	}
 }
 
 // What is written while a timer ends is examined in its turn.
 func TestAWatchIsArmedAgain(t *testing.T) {
 	t.Parallel()
-	db := openMem(t, nil)
-	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
-	require.True(t, db.early.armed.Load())
+	m := New(1 << 16)
+	w, _ := watched(m)
+	w.Written(m)
+	require.False(t, w.Idle())
 	for range 3 {
-		db.early.fire()
+		w.fire()
 	}
-	require.False(t, db.early.armed.Load())
-	db.early.mu.Lock()
-	db.early.again = time.Now().Add(time.Hour)
-	db.early.mu.Unlock()
-	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
-	require.True(t, db.early.armed.Load(), "a write does not wait for what expires")
-}
-
-// A write that replaces the memtable starts the timer, as all others do.
-func TestAWriteToANewMemtableArmsTheWatch(t *testing.T) {
-	t.Parallel()
-	db := openMem(t, &Options{MemtableSize: 64 << 10})
-	set(t, db, "k", strings.Repeat("x", 40<<10))
-	db.early.armed.Store(false) // the timer has ended
-	set(t, db, "l", strings.Repeat("x", 40<<10))
-	require.True(t, db.early.armed.Load())
-	require.NoError(t, db.Close())
+	require.True(t, w.Idle())
+	w.mu.Lock()
+	w.again = time.Now().Add(time.Hour)
+	w.mu.Unlock()
+	w.Written(m)
+	require.False(t, w.Idle(), "a write does not wait for what expires")
+	w.Stop()
 }

@@ -1,4 +1,4 @@
-package kv
+package memtable
 
 import (
 	"sync"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A memtable is flushed when it is full, and some should be flushed before (see early_flush.go). The watch says when
+// A memtable is flushed when it is full, and some should be flushed before (see compaction.Pending). A watch says when
 // a memtable is examined for that: once it is at rest, when values in it expire, and when it has many tombstones.
 // Writers read two atomic words. A timer runs while writes come. It stops when the store has been idle for up to 40
 // seconds, unless values are about to expire.
@@ -17,14 +17,14 @@ const (
 	restInterval = 10 * time.Second
 	growthPart   = 4
 
-	// minTombstones is the number of point tombstones at which a memtable is examined first. It is examined again
+	// MinTombstones is the number of point tombstones at which a memtable is examined first. It is examined again
 	// when it has a quarter more: so examinations take O(1) for each entry and tombstone.
-	minTombstones  = 6000
+	MinTombstones  = 6000
 	tombstonesPart = 4
 )
 
-// A memtableWatch says when the active memtable is examined. All methods are safe for concurrent use.
-type memtableWatch struct {
+// A Watch says when the active memtable is examined. All methods are safe for concurrent use.
+type Watch struct {
 	measure func() (log uint64, size int64) // of the active memtable
 	examine func() (again time.Duration)    // returns when to examine it again; 0: when it has grown
 
@@ -79,17 +79,17 @@ func (g growth) next(log uint64, size int64, due bool) (growth, watchStep) {
 	return g, stepStop
 }
 
-// attach prepares the watch for its first use.
-func (w *memtableWatch) attach(measure func() (uint64, int64), examine func() time.Duration) {
+// Attach prepares the watch for its first use.
+func (w *Watch) Attach(measure func() (uint64, int64), examine func() time.Duration) {
 	w.measure, w.examine, w.idle.L = measure, examine, &w.mu
-	w.renew()
+	w.Renew()
 }
 
-// renew notes that the active memtable is a new one.
-func (w *memtableWatch) renew() { w.tombstones.Store(minTombstones) }
+// Renew notes that the active memtable is a new one.
+func (w *Watch) Renew() { w.tombstones.Store(MinTombstones) }
 
-// written notes a write to the active memtable. The caller leads the pipeline.
-func (w *memtableWatch) written(m *memTable) {
+// Written notes a write to the active memtable. The caller leads the pipeline.
+func (w *Watch) Written(m *Memtable) {
 	if !w.armed.Load() {
 		w.armed.Store(true)
 		w.mu.Lock()
@@ -98,21 +98,28 @@ func (w *memtableWatch) written(m *memTable) {
 	}
 	if n := int64(m.Deletes()); n >= w.tombstones.Load() {
 		w.tombstones.Store(n + n/tombstonesPart)
-		if w.begin() {
-			go w.run(func() { w.examine() })
+		if w.Begin() {
+			go w.Run(func() { w.examine() })
 		}
 	}
 }
 
+// Idle reports whether no timer measures growth: the next write starts one.
+func (w *Watch) Idle() bool { return !w.armed.Load() }
+
 // restart starts the timer, or sets it. The caller holds w.mu.
-func (w *memtableWatch) restart(wait time.Duration) {
-	if !w.stopped {
-		restart(&w.timer, wait, w.fire)
+func (w *Watch) restart(wait time.Duration) {
+	switch {
+	case w.stopped:
+	case w.timer == nil:
+		w.timer = time.AfterFunc(wait, w.fire)
+	default:
+		w.timer.Reset(wait)
 	}
 }
 
-// begin counts a goroutine of the watch. It reports false if the watch was stopped.
-func (w *memtableWatch) begin() bool {
+// Begin counts a goroutine of the watch. It reports false if the watch was stopped.
+func (w *Watch) Begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.stopped {
@@ -121,8 +128,8 @@ func (w *memtableWatch) begin() bool {
 	return !w.stopped
 }
 
-// run calls f in its turn, in a goroutine that was counted.
-func (w *memtableWatch) run(f func()) {
+// Run calls f in its turn, in a goroutine that was counted.
+func (w *Watch) Run(f func()) {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -136,14 +143,14 @@ func (w *memtableWatch) run(f func()) {
 }
 
 // fire is what the timer calls.
-func (w *memtableWatch) fire() {
-	if w.begin() {
-		w.run(w.step)
+func (w *Watch) fire() {
+	if w.Begin() {
+		w.Run(w.step)
 	}
 }
 
 // step measures the memtable and does what follows from it. The caller has the turn.
-func (w *memtableWatch) step() {
+func (w *Watch) step() {
 	log, size := w.measure()
 	w.mu.Lock()
 	if log != w.growth.log {
@@ -174,8 +181,8 @@ func (w *memtableWatch) step() {
 	}
 }
 
-// wait returns when the memtable is not being examined, and no examination is about to begin.
-func (w *memtableWatch) wait() {
+// Wait returns when the memtable is not being examined, and no examination is about to begin.
+func (w *Watch) Wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for w.pending > 0 {
@@ -183,13 +190,13 @@ func (w *memtableWatch) wait() {
 	}
 }
 
-// stop ends the watch for good.
-func (w *memtableWatch) stop() {
+// Stop ends the watch for good.
+func (w *Watch) Stop() {
 	w.mu.Lock()
 	w.stopped = true
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	w.mu.Unlock()
-	w.wait()
+	w.Wait()
 }
