@@ -70,7 +70,7 @@ func (d *DB) spansOf(spans []apartSpan, v *version.Version, sorted []*apartRead)
 			continue
 		}
 		s := apartSpan{reads: sorted[n : n+1]}
-		if reader, err := d.blobReader(v, r.handle.File); err == nil && reader.Admits(r.handle) {
+		if reader, err := d.values.Reader(v, r.handle.File); err == nil && reader.Admits(r.handle) {
 			s.reader, s.offset, s.length = reader, r.handle.Offset, r.handle.Length
 		}
 		spans = append(spans, s)

@@ -29,11 +29,9 @@ func requireBlobs(t *testing.T, db *DB) int {
 	for b := range s.version.Blobs() {
 		want = append(want, b.Name())
 	}
-	db.held.mu.RLock()
-	for _, b := range db.held.files {
+	for _, b := range db.values.Files() {
 		want = append(want, b.Name())
 	}
-	db.held.mu.RUnlock()
 	slices.Sort(want)
 	want = slices.Compact(want) // a version may list what a memtable still holds
 	names, err := db.fs.List(db.dir)

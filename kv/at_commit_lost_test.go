@@ -197,19 +197,8 @@ func TestFlushCopiesValuesThatWereDropped(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// What a log's values have in memory is synced when it is much, and one sync at a time does that.
-func TestAtCommitSyncsEarly(t *testing.T) {
-	t.Parallel()
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateAtCommit: true})
-	require.NoError(t, err)
-	v := make([]byte, 1<<20)
-	for i := range 3 * maxUnsynced >> 20 {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), v, NoSync))
-	}
-	out := db.logValues.current.out
-	require.Eventually(t, func() bool { return out.Unsynced() < 2*maxUnsynced }, time.Minute, time.Millisecond)
-	require.NoError(t, db.Close())
-}
+// maxUnsynced is how many bytes of a log's values are in memory before they are synced.
+const maxUnsynced = 8 << 20
 
 // An early sync that fails is a failure of the store: nothing more is handed to a file that is
 // given up, and what was is durable once the store has resumed.

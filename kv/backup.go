@@ -153,7 +153,7 @@ func sentBlob(b *manifest.BlobFile) backup.Sent {
 
 // verifyBlob reads a whole blob file of the store, and calls each for each record.
 func (d *DB) verifyBlob(b *version.Blob, each func() error) error {
-	r, err := b.Open(&d.blobs)
+	r, err := b.Open(&d.values.Blobs)
 	if err != nil {
 		return err
 	}

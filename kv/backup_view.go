@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -72,7 +73,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	}
 	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
 		w.FS, w.NewNum = memory, func() uint64 { return mems[len(mems)-1].Log }
-		w.Apart.ID = func(num uint64) uint64 { return d.blobID(s.version, num) }
+		w.Apart.ID = func(num uint64) uint64 { return d.values.ID(s.version, num) }
 	}}
 	out, err := d.writeLevel0(s.version, job)
 	for _, t := range out.tables {
@@ -85,7 +86,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 // addHeld adds the blob files of memtables to which the tables of a backup refer, and which no version lists.
 func (d *DB) addHeld(b *backup.Backup, mems []*memTable) {
 	listed := len(b.Store.AddedBlobs)
-	listHeld(b.Store, mems)
+	values.List(b.Store, mems)
 	for i := range b.Store.AddedBlobs[listed:] {
 		f := &version.Blob{BlobFile: b.Store.AddedBlobs[listed+i]}
 		b.Store.Features |= manifest.FeatureApart

@@ -198,12 +198,12 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 
 // commitStore returns what the commit pipeline needs of the store.
 func (d *DB) commitStore() commit.Store {
-	var values commit.Values
+	var large commit.Values
 	if d.opts.SeparateAtCommit {
-		values = &d.logValues
+		large = d.values.Commits()
 	}
 	return commit.Store{
-		Values: values, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), OwnTable: d.opts.ownTable(),
+		Values: large, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), OwnTable: d.opts.ownTable(),
 		Logger: d.log, MakeRoom: d.makeRoom, Filled: d.rotateFilled, Enable: d.enable,
 		Combine: func(key []byte, values [][]byte) ([]byte, error) {
 			return d.operands.mergeWithin(d.operands.limit(), key, values)

@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/siftkv/siftkv/internal/values"
+
 // Blob files may exceed their limit by what one batch of blob GC or two memtables take, whichever is more. Writers are
 // slowed down beyond half of that, and wait at all of it. Memtables that wait to be flushed count, and so do the blob
 // files that commits wrote for them: their bytes come in any case. Writers do not wait when nothing runs that could
@@ -21,11 +23,7 @@ func (d *DB) blobPressure() float64 {
 	for _, m := range d.imms {
 		over += float64(m.Size())
 	}
-	for _, b := range heldBy(d.imms) {
-		if b.log != nil {
-			over += float64(b.Size) // no more than a memtable's, while a stream may have any length
-		}
-	}
+	over += float64(values.LogBytes(d.imms)) // no more than a memtable's, while a stream may have any length
 	room := max(s.Batch, 2*float64(d.opts.MemtableSize))
 	return max(over-room/2, 0) / (room / 2)
 }

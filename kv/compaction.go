@@ -146,7 +146,7 @@ func (d *DB) openInputs(c *runningCompaction) (in mergeInputs, err error) {
 // separationOf says which values of a compaction go into blob files, and which come from others.
 func (d *DB) separationOf(c *runningCompaction) tablemeta.Separation {
 	s := d.separation(c.Version, c.Output)
-	s.Victims, s.Open = c.Candidates, d.openApart(c.Version, len(c.Candidates))
+	s.Victims, s.Open = c.Candidates, d.values.OpenPass(c.Version, len(c.Candidates))
 	return s
 }
 

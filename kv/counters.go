@@ -90,5 +90,4 @@ type dbCounters struct {
 	// Of blob files: bytes of those that were written with new values, bytes of records that were copied
 	// from one to another, and compactions that were picked to collect garbage.
 	blobWritten, blobRelocated, collections counter
-	blobCommitted                           counter // bytes
 }

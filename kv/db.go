@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -56,10 +57,7 @@ type DB struct {
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
 	tables    version.TableCache
-	blobs     version.BlobCache
-	held      heldBlobs
-	streams   valueStreams
-	logValues logValues
+	values    *values.Store
 	memtables memtable.Memory
 	counters  dbCounters
 	latencies *latencies      // nil: nothing is timed
@@ -238,15 +236,13 @@ func (d *DB) close() error {
 	d.interruptRefresh()
 	endless := func() bool { return d.failedError() != nil || d.inFiles() }
 	err := errors.Join(d.commits.Close(endless), d.follower.close())
-	d.logValues.early.Wait()
+	d.values.Commits().AwaitSyncs()
 	err = errors.Join(err, d.failedError())
 	if err == nil {
 		err = d.releaseLog()
 	}
 
-	d.closeStreams()
-	d.logValues.drop()
-	err = errors.Join(err, closeLogBlobs(d.held.all()))
+	err = errors.Join(err, d.values.Close())
 	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
 		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
 		d.transactions.Leaked(ErrTransactionsOpen, "transaction"),

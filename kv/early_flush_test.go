@@ -77,9 +77,9 @@ func TestReplacedStreamsComeBackFromAStoreAtRest(t *testing.T) {
 			require.NoError(t, db.SetReader(t.Context(), []byte("k"), 16<<10,
 				bytes.NewReader(make([]byte, 16<<10)), nil))
 		}
-		require.Len(t, db.held.all(), 40)
+		require.Len(t, db.values.Files(), 40)
 		rest(db, time.Minute)
-		require.Empty(t, db.held.all())
+		require.Empty(t, db.values.Files())
 		require.LessOrEqual(t, db.Metrics().Blobs.Bytes, int64(3*64<<10))
 		require.NoError(t, db.Close())
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -129,7 +130,7 @@ type flushJob struct {
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 	limit     base.SeqNum // what is newer is left out
 
-	copied map[uint64]bool // blob files whose values are copied, by number
+	values *values.Flush // nil: the tables are not the store's
 
 	elsewhere func(*tablemeta.Writer) // not nil: has one table written to another place
 }
@@ -143,8 +144,7 @@ func (d *DB) flush(job flushJob) error {
 	v.Ref()
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
-	held := heldBy(mems) // later they may have released it
-	job.copied = d.settleLogBlobs(held)
+	job.values = d.values.Flush(mems)
 	var out written
 	err := d.guard(func() (err error) {
 		out, err = d.writeLevel0(v, job)
@@ -157,7 +157,7 @@ func (d *DB) flush(job flushJob) error {
 		BlobBytes: out.blobBytes()}
 	e := &manifest.Edit{}
 	addLevel0(e, out)
-	unneeded := listHeld(e, mems)
+	job.values.List(e)
 	if len(out.tables) > 0 {
 		info.Table = out.tables[0].Num
 	}
@@ -171,7 +171,7 @@ func (d *DB) flush(job flushJob) error {
 		}
 		return e
 	}, func() {
-		d.settleHeld(mems, unneeded)
+		job.values.Installed(d.current)
 		if job.next != nil {
 			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
 			d.early.Renew()
@@ -184,9 +184,6 @@ func (d *DB) flush(job flushJob) error {
 	}
 	for _, m := range mems {
 		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
-	}
-	if err := closeLogBlobs(held); err != nil {
-		d.log.Warn("a log's blob file could not be closed", "error", err) // it was synced
 	}
 	info.Duration = time.Since(start)
 	d.counters.flushes.Add(1)

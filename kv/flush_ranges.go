@@ -87,7 +87,7 @@ func (d *DB) writeLevel0(v *version.Version, job flushJob) (written, error) {
 			if job.elsewhere != nil {
 				job.elsewhere(r.out)
 			} else {
-				r.out.Apart, r.out.Rewrite = d.separation(v, 0), d.copyApart(v, job.copied)
+				r.out.Apart, r.out.Rewrite = d.separation(v, 0), job.values.Inline(v)
 				r.out.Hidden = d.hiddenIn(v, v.Runs)
 			}
 			r.tables, err = d.writeTables(it, r.out, nil)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -125,8 +126,8 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	}
 	name := f.d.path(manifest.FileWAL, f.log.num)
 	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq,
-		combine: f.operandMerger.combiner()}
-	defer p.closeFiles()
+		combine: f.operandMerger.combiner(), values: values.Replay{Store: f.d.values}}
+	defer p.values.Close()
 	defer func() {
 		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
 		ahead = p.gap || p.used&^f.state.Features != 0

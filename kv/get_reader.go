@@ -127,7 +127,7 @@ func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*Va
 		}
 		return d.readerOf(value), nil
 	}
-	stream, err := d.openStream(s.version, key, h)
+	stream, err := d.values.OpenStream(s.version, key, h)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func bombedLog(t *testing.T, n int, kind compression.Kind) (dir string, size int
 	dir = filepath.Join(t.TempDir(), "store")
 	db := openDir(t, dir, &Options{SeparateFrom: 50, SeparateAtCommit: true})
 	set(t, db, "a", strings.Repeat("value", 100)) // so that the manifest has the features
-	num, log := db.held.all()[0].Num, db.logNum
+	num, log := db.values.Files()[0].Num, db.logNum
 	from := filepath.Join(t.TempDir(), "bombed")
 	db.settle()
 	require.NoError(t, os.CopyFS(from, os.DirFS(dir)))

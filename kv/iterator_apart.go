@@ -4,6 +4,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/values"
 )
 
 // An iterator reads a blob value before a move returns true, since Value cannot fail. Going forward it knows by then
@@ -12,7 +13,7 @@ import (
 
 // liveHandle returns the handle of an entry, and whether its value can still be seen.
 func (i *cursor) liveHandle(key, value []byte, kind base.Kind) (h blob.Handle, expiry uint64, live bool, err error) {
-	h, expiry, err = handleOf(key, value, kind)
+	h, expiry, err = values.HandleOf(key, value, kind)
 	return h, expiry, err == nil && (!kind.Expires() || i.db.now() < expiry), err
 }
 
@@ -64,7 +65,7 @@ func (i *cursor) sizedApart(t *sstable.Iter, kind base.Kind) bool {
 // fetch reads a value. It is valid until the next one is.
 func (i *cursor) fetch(key []byte, h blob.Handle) ([]byte, error) {
 	p := i.parts
-	value, err := i.db.appendApart(p.apart[:0], i.state.version, key, h)
+	value, err := i.db.values.Append(p.apart[:0], i.state.version, key, h)
 	if err == nil {
 		p.apart = value
 		i.db.counters.stripes[i.stripe].apart.count(h)

@@ -217,7 +217,7 @@ func (d *DB) Metrics() *Metrics {
 	m.Ingests, m.IngestedFiles, m.IngestedBytes = c.ingests.Load(), c.ingestedFiles.Load(), c.ingestedBytes.Load()
 	m.OperandsMerged, m.MergeFailures = c.operandsMerged.Load(), c.mergeFailures.Load()
 	m.ExpiredDropped = c.expiredDropped.Load()
-	m.Blobs.count(c)
+	m.Blobs.count(c, d.values)
 	m.FilterMemory, m.IndexMemory = d.tables.Filters.Load(), d.tables.Indexes.Load()
 	m.FalsePositiveMemory, m.FalsePositives = d.tables.FalsePositives.Bytes(), d.tables.FalsePositives.Len()
 	m.FiltersSkipped = d.tables.Skipped.Load()

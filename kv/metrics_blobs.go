@@ -2,6 +2,7 @@ package kv
 
 import (
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -41,8 +42,8 @@ const BlobOverhead = blob.MinSize
 func (b *BlobMetrics) SpaceAmplification() float64 { return ratio(uint64(b.Bytes), b.LiveBytes) }
 
 // count fills in the counters.
-func (b *BlobMetrics) count(c *dbCounters) {
-	b.Committed, b.Relocated = c.blobCommitted.Load(), c.blobRelocated.Load()
+func (b *BlobMetrics) count(c *dbCounters, v *values.Store) {
+	b.Committed, b.Relocated = v.Written.Load(), c.blobRelocated.Load()
 	b.Written = b.Committed + c.blobWritten.Load()
 	b.Reads, b.Read, b.CacheHits = c.apartReads()
 	b.Collections = c.collections.Load()

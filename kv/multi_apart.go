@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -16,7 +17,7 @@ import (
 
 // keepHandle is answerApart that leaves the value to readApart, unless there are operands over it.
 func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
-	h, expiry, err := handleOf(k.key, stored, trailer.Kind())
+	h, expiry, err := values.HandleOf(k.key, stored, trailer.Kind())
 	switch {
 	case err != nil:
 		return err
@@ -114,7 +115,7 @@ func (s *apartSpan) readNow() bool {
 
 // cachedApart copies the key's value from the cache, and reports whether it is there.
 func (k *multiKey) cachedApart() bool {
-	r, err := k.d.blobReader(k.version, k.apart.File)
+	r, err := k.d.values.Reader(k.version, k.apart.File)
 	if err != nil {
 		return false
 	}

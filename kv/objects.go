@@ -260,7 +260,7 @@ func (d *DB) openTables(v *version.Version) error {
 		if i < len(tables) {
 			_, errs[i] = tables[i].Open(&d.tables)
 		} else {
-			_, errs[i] = blobs[i-len(tables)].Open(&d.blobs)
+			_, errs[i] = blobs[i-len(tables)].Open(&d.values.Blobs)
 		}
 	})
 	return errors.Join(errs...)

@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -73,16 +74,13 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.progress.L = &d.mu
 	d.told.system = o == nil || o.Clock == nil
 	d.askClock()
-	d.streams.idle.L = &d.streams.mu
-	d.logValues.d = d
 	d.resumer.stop = make(chan struct{})
 	d.space.free.Store(math.MaxInt64)
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.share.Owner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
-	d.blobs = version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint(),
-		Values: blob.Cache{Blocks: d.cache, Owner: d.share.Owner(), AtOnce: opts.Objects != nil}}
+	d.values = values.New(d.valuesConfig())
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
@@ -92,8 +90,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
 	d.watchLongLogs()
-	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.blobs, History: &d.history, FS: d.fs, Dir: dir, Log: d.log,
-		ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
+	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: dir,
+		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
 	d.cleaner.Start()
 	opened := d.abortWith(ctx)
 	returned := false
@@ -115,6 +113,22 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	return d, nil
 }
+
+// valuesConfig returns what the store's blob values need of it.
+func (d *DB) valuesConfig() values.Config {
+	logFile := min(maxLogFile, d.opts.MemtableSize)
+	if d.opts.blobSize > 0 {
+		logFile = min(logFile, d.opts.blobSize)
+	}
+	return values.Config{FS: d.fs, Dir: d.dir, NewNum: d.newFileNum, Cleaner: &d.cleaner, Log: d.log,
+		Blobs: version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint(),
+			Values: blob.Cache{Blocks: d.cache, Owner: d.share.Owner(), AtOnce: d.opts.Objects != nil}},
+		SeparateFrom: d.opts.SeparateFrom, MaxLogFile: logFile, Fail: d.commits.Fail}
+}
+
+// maxLogFile bounds the size in bytes at which a log with large values is followed by the next: recovery copies what is
+// in the log's blob file.
+const maxLogFile = 64 << 20
 
 // A LockedError says who has a store open: the lock file, and the holder's process
 // id where it is known. It matches ErrLocked.
@@ -161,9 +175,7 @@ func (d *DB) abandon() error {
 	defer close(d.isClosed)
 	d.endBackground()
 	d.cleaner.Stop()
-	err := errors.Join(d.commits.Abandon(), d.follower.close())
-	d.logValues.early.Wait()
-	err = errors.Join(err, closeLogBlobs(d.held.all()))
+	err := errors.Join(d.commits.Abandon(), d.follower.close(), d.values.Close())
 	d.mu.Lock()
 	next := d.takeSpare() // its log stays for the next Open to remove
 	d.mu.Unlock()

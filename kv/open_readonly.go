@@ -47,7 +47,7 @@ func OpenReadOnly(dir string, o *Options) (*DB, error) {
 
 // register makes the store one that follows a writer.
 func (d *DB) register() error {
-	d.follower = newFollower(d)
+	d.follower, d.values.Follows = newFollower(d), true
 	if d.opts.Objects != nil { // the writer keeps files for Objects.Grace, and knows no readers
 		d.tables.KeepOpen = true
 		return nil

@@ -45,7 +45,7 @@ func (d *DB) recover() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.checkHeld(v), d.checkClosed(num, m, lastSeq)); err != nil {
+	if err := errors.Join(d.values.CheckListed(v), d.checkClosed(num, m, lastSeq)); err != nil {
 		return err
 	}
 	if err := d.settleMerger(v.Features() | used); err != nil {
@@ -201,12 +201,13 @@ func (d *DB) withHint(err error) error {
 func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
-		out, err := d.writeLevel0(v, flushJob{mems: mems, limit: base.MaxSeqNum})
+		job := flushJob{mems: mems, limit: base.MaxSeqNum, values: d.values.Flush(mems)}
+		out, err := d.writeLevel0(v, job)
 		if err != nil {
 			return nil, err
 		}
 		addLevel0(e, out)
-		listHeld(e, mems)
+		job.values.List(e)
 	}
 	return v.Apply(e)
 }

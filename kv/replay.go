@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -66,8 +67,8 @@ func (d *DB) reportDropped(l DroppedInfo) {
 // is which features the writes use. The memtables are the caller's, also after an error.
 func (d *DB) replay(logs []uint64, lastSeq, closed base.SeqNum) (mems []*memTable, used manifest.Features,
 	_ base.SeqNum, err error) {
-	p := replayer{d: d, lastSeq: lastSeq}
-	defer p.closeFiles()
+	p := replayer{d: d, lastSeq: lastSeq, values: values.Replay{Store: d.values}}
+	defer p.values.Close()
 	for i, num := range logs {
 		whole, err := p.replayLog(num)
 		if err != nil {
@@ -207,9 +208,7 @@ type replayer struct {
 	used    manifest.Features
 	lastSeq base.SeqNum
 	gap     bool // a write is not the one that follows the last
-	holding map[heldIn]bool
-	files   map[uint64]*logValuesFile // by number; nil: another blob file
-	values  batchrepr.Writer          // of inline
+	values  values.Replay
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
@@ -265,6 +264,23 @@ func (p *replayer) mayEndWith(r *wal.Reader, err error) bool {
 	return false
 }
 
+// mayEndAt reports whether the log may end before the record that was just read and could not be replayed. It may if
+// the record's values are not whole, it is not proved to have been synced, and the mode takes that for the trace of a
+// crash.
+func (p *replayer) mayEndAt(r *wal.Reader, log uint64, err error) bool {
+	if v, ok := errors.AsType[*values.ValueError](err); !ok || !v.Torn {
+		return false
+	}
+	if p.d.opts.RecoveryMode != PointInTime && p.d.opts.RecoveryMode != TolerateTornTail {
+		return false
+	}
+	c, err := p.d.examineLog(log)
+	if err != nil || r.Offset() < c.syncedTo {
+		return false
+	}
+	return p.d.opts.RecoveryMode == PointInTime || r.Offset() == c.lastRecord
+}
+
 // refuse makes the error for a log that ends in a way that the mode does not accept.
 func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 	if wal.Broken(err) && !errors.Is(err, ErrCorruption) { // a torn tail
@@ -278,11 +294,11 @@ func (p *replayer) refuse(name string, r *wal.Reader, err error) error {
 // values could not be read: no mode passes over them.
 func (p *replayer) replayRecord(r *wal.Reader, name string, record []byte) error {
 	err := p.record(record, r.Take)
-	b, values := errors.AsType[*blobError](err)
+	v, ofValue := errors.AsType[*values.ValueError](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrNewerFormat), values && !errors.Is(b, ErrCorruption):
+	case errors.Is(err, ErrNewerFormat), ofValue && !errors.Is(v, ErrCorruption):
 		return fmt.Errorf("%s: %w", name, err)
 	case p.d.opts.RecoveryMode == SkipCorrupt:
 		p.d.reportDropped(DroppedInfo{File: name, Offset: r.Offset(), Bytes: int64(len(record)), Reason: err.Error()})
@@ -326,7 +342,7 @@ func (p *replayer) record(record []byte, take func([]byte) []byte) error {
 	}
 	arena, used, err := memtable.Measure(record)
 	if err == nil && used&manifest.FeatureApartInLogs != 0 {
-		if record, err = p.inline(record, r.Seq()); err == nil {
+		if record, err = p.values.Inline(record, r.Seq()); err == nil {
 			arena, _, err = memtable.Measure(record)
 			take = func(record []byte) []byte { p.values.Give(); return record }
 		}
@@ -341,7 +357,7 @@ func (p *replayer) record(record []byte, take func([]byte) []byte) error {
 		return err
 	}
 	if used&manifest.FeatureApartInLogs != 0 {
-		err = p.holdBlobs(m, record)
+		err = p.values.Hold(m, record)
 	}
 	if err == nil {
 		p.lastSeq = r.Seq() + base.SeqNum(r.Len()) - 1
@@ -381,4 +397,11 @@ func (p *replayer) memtable(record []byte, arena int) (m *memTable, own *memtabl
 	p.d.share.AddReplayed(m.Bytes())
 	p.mems = append(p.mems, m)
 	return m, own, nil
+}
+
+// dropAll drops memtables that did not come into use.
+func dropAll(mems []*memTable) {
+	for _, m := range mems {
+		m.Drop()
+	}
 }

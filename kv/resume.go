@@ -253,7 +253,7 @@ func (d *DB) orphan(e *manifest.Edit, unnamed bool) {
 		}
 	}
 	for _, b := range e.AddedBlobs {
-		if d.held.get(b.Num) == nil { // else what refers to it is in memory still
+		if d.values.File(b.Num) == nil { // else what refers to it is in memory still
 			drop(d.blobPath(b.Num))
 		}
 	}
@@ -294,7 +294,7 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 		return nil
 	}
 	return d.commits.Exclusive(context.Background(), func() error {
-		d.logValues.drop()
+		d.values.Commits().Abandon()
 		d.commits.ReplaceLogs(h.next)
 		h.next = nil
 		d.clearError(brokenLog)

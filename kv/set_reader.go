@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/commit"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/values"
 )
 
 // MaxReaderSize is the largest value that SetReader takes, in bytes.
@@ -53,15 +51,37 @@ func (d *DB) SetReader(ctx context.Context, key []byte, size int64, r io.Reader,
 		_ = b.Set(key, value) // CommitContext says so too
 		return b.CommitContext(ctx, o)
 	}
-	s, err := d.beginStream()
+	f, err := d.values.Create()
 	if err != nil {
 		return err
 	}
-	defer s.end()
-	if err := s.read(key, size, src); err != nil {
+	defer f.End()
+	// The write gets its number when it is committed, and the record has to have one before. Any larger than
+	// those of all writes that came before the call will do: others are concurrent with it.
+	if err := f.Fill(key, d.seq()+1, size, src); err != nil {
+		return src.failed(key, src.read, size, err)
+	}
+	if err := f.Finish(); err != nil {
 		return err
 	}
-	return s.commit(ctx, key, o)
+	return d.commitStream(ctx, key, f, o)
+}
+
+// commitStream commits the handle of a value that is in a file of its own.
+func (d *DB) commitStream(ctx context.Context, key []byte, f *values.File, o *WriteOptions) error {
+	b := d.NewBatch()
+	return f.Commit(func(h blob.Handle) error {
+		value := h.Append(nil)
+		b.repr.Arena = memtable.EntrySize(len(key), len(value))
+		b.repr.Add(base.KindSetApart, key, value)
+		b.repr.Held = []commit.Held{{Held: f, Bytes: f.Size}}
+		defer func() {
+			if b.repr.Held == nil {
+				d.commits.Bytes.Add(uint64(h.Size)) // of the batch there was the handle
+			}
+		}()
+		return b.CommitContext(ctx, o)
+	}, func() bool { return len(b.repr.Held) == 0 })
 }
 
 // checkStreamed returns an error for a value that is too long for SetReader.
@@ -115,168 +135,4 @@ func (s *streamSource) failed(key []byte, n, size int64, err error) error {
 		err = io.ErrUnexpectedEOF
 	}
 	return fmt.Errorf("siftkv: the value of key %q, of which %d bytes of %d were read: %w", key, n, size, err)
-}
-
-// A valueStream is a value that is on its way into a blob file.
-type valueStream struct {
-	d      *DB
-	num    uint64
-	file   vfs.WriteFile
-	handle blob.Handle
-	held   *heldBlob // the file, for the handle's memtable to hold; nil: it is not finished
-	stays  bool      // a log may have the handle
-}
-
-// valueStreams are those of a store. They do nothing with files during the end of Close.
-type valueStreams struct {
-	mu     sync.Mutex
-	idle   sync.Cond
-	busy   int // streams that are at work on files
-	open   map[*valueStream]bool
-	closed bool
-}
-
-// enter reports whether a stream may work on files until leave. Otherwise the store is closed, and has removed them.
-func (l *valueStreams) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.busy++
-	}
-	return !l.closed
-}
-
-func (l *valueStreams) leave() {
-	l.mu.Lock()
-	l.busy--
-	l.mu.Unlock()
-	l.idle.Broadcast()
-}
-
-// close waits for streams that are at work on files, and returns the others, which find that the store is closed.
-func (l *valueStreams) close() (open []*valueStream) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	for l.busy > 0 {
-		l.idle.Wait()
-	}
-	for s := range l.open {
-		open = append(open, s)
-	}
-	return open
-}
-
-// keep notes, or no longer does, that a stream has a file.
-func (l *valueStreams) keep(s *valueStream, open bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[*valueStream]bool{}
-	}
-	if delete(l.open, s); open {
-		l.open[s] = true
-	}
-}
-
-// closeStreams removes the files of values that are still being read: the store closes.
-func (d *DB) closeStreams() {
-	for _, s := range d.streams.close() {
-		s.remove()
-	}
-}
-
-// beginStream creates a blob file.
-func (d *DB) beginStream() (*valueStream, error) {
-	if !d.streams.enter() {
-		return nil, ErrClosed
-	}
-	defer d.streams.leave()
-	s := &valueStream{d: d, num: d.newFileNum()}
-	var err error
-	if s.file, err = d.fs.Create(d.blobPath(s.num)); err != nil {
-		return nil, err
-	}
-	d.streams.keep(s, true)
-	return s, nil
-}
-
-// read reads the value into the file.
-func (s *valueStream) read(key []byte, size int64, src *streamSource) error {
-	// The write gets its number when it is committed, and the record has to have one before. Any larger than
-	// those of all writes that came before the call will do: others are concurrent with it.
-	seq := s.d.seq() + 1
-	w := blob.NewWriter(s.file, blob.WriterOptions{Num: s.num})
-	defer w.Abandon()
-	h, err := w.AddFrom(key, seq, 0, size, src)
-	if err != nil {
-		return src.failed(key, src.read, size, err)
-	}
-	info, err := w.Finish()
-	if err != nil {
-		return err
-	}
-	s.handle = h
-	if !s.d.streams.enter() {
-		return ErrClosed
-	}
-	defer s.d.streams.leave()
-	if err = s.file.Sync(); err == nil {
-		err = s.d.fs.SyncDir(s.d.dir)
-	}
-	if err != nil {
-		return err
-	}
-	s.held = s.d.holdBlob(manifest.BlobFile{Num: info.Num, ID: info.ID, Size: info.Size, Records: info.Records,
-		ValueBytes: info.ValueBytes})
-	return nil
-}
-
-// commit commits the handle of the value.
-func (s *valueStream) commit(ctx context.Context, key []byte, o *WriteOptions) error {
-	if !s.d.streams.enter() {
-		return ErrClosed
-	}
-	defer s.d.streams.leave()
-	b := s.d.NewBatch()
-	value := s.handle.Append(nil)
-	b.repr.Arena = memtable.EntrySize(len(key), len(value))
-	b.repr.Add(base.KindSetApart, key, value)
-	b.repr.Held = []commit.Held{{Held: s.held, Bytes: s.held.Size}}
-	defer func() { // also if a function of the application ends the goroutine: the log may have the handle
-		if s.stays = len(b.repr.Held) == 0; s.stays {
-			s.d.streams.keep(s, false) // before Close may look
-			s.d.counters.blobCommitted.Add(uint64(s.held.Size))
-			s.d.commits.Bytes.Add(uint64(s.handle.Size)) // of the batch there was the handle
-		}
-	}()
-	return b.CommitContext(ctx, o)
-}
-
-// end closes the file. Unless a memtable holds it, it is removed.
-func (s *valueStream) end() {
-	_ = s.file.Close() // what stays was synced
-	if !s.d.streams.enter() {
-		return
-	}
-	defer s.d.streams.leave()
-	s.d.streams.keep(s, false)
-	switch {
-	case s.stays:
-	case s.held != nil:
-		s.d.held.mu.Lock()
-		s.held.unneeded = true
-		s.d.held.mu.Unlock()
-		s.held.Release()
-	default:
-		s.remove()
-	}
-}
-
-// remove removes the file.
-func (s *valueStream) remove() {
-	name := s.d.blobPath(s.num)
-	if err := s.d.fs.Remove(name); err != nil {
-		s.d.log.Warn("an unfinished file could not be removed", "file", name, "error", err)
-	}
 }

@@ -66,7 +66,7 @@ func (d *DB) verify(w io.Writer) error {
 		errs = append(errs, err, printed)
 	})
 	for b := range s.version.Blobs() {
-		r, err := b.Open(&d.blobs)
+		r, err := b.Open(&d.values.Blobs)
 		if err == nil {
 			err = r.Verify(b.Num, nil)
 		}

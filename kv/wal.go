@@ -100,7 +100,7 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 		}
 	}
 	ended := d.commits.Log()
-	if err := errors.Join(d.logValues.finish(), ended.End()); err != nil {
+	if err := errors.Join(d.values.Commits().EndLog(), ended.End()); err != nil {
 		d.discardLog(next)
 		return nil, d.commits.Fail(what, err)
 	}

@@ -65,6 +65,7 @@ var layers = []struct {
 	{"internal/iterator", 5},
 	{"internal/commit", 5},
 	{"internal/survey", 5},
+	{"internal/values", 5},
 	{"kv", 6},
 	{"internal/bench", 7},
 	{"internal/doctor", 7},

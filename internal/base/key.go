@@ -62,6 +62,17 @@ func (k Kind) String() string {
 // Apart reports whether an entry of the kind has a handle in place of its value.
 func (k Kind) Apart() bool { return k == KindSetApart || k == KindSetTTLApart }
 
+// Inline returns the kind of an entry that has its value in place of a handle.
+func (k Kind) Inline() Kind {
+	switch k {
+	case KindSetApart:
+		return KindSet
+	case KindSetTTLApart:
+		return KindSetTTL
+	}
+	return k
+}
+
 // Expires reports whether an expiry stands before the value, or before its handle.
 func (k Kind) Expires() bool { return k == KindSetTTL || k == KindSetTTLApart }
 

@@ -67,7 +67,7 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 	values := false
 	for _, r := range group {
 		used |= r.batch.Features
-		if r.large = p.store.Values != nil && p.store.Values.Has(r.batch); r.large {
+		if r.large = p.store.Values != nil && p.store.Values.Has(&r.batch.Writer); r.large {
 			values = true
 			used |= manifest.FeatureApartInLogs
 		}
@@ -139,7 +139,7 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 			if r.apart == nil {
 				r.apart = &Batch{}
 			}
-			if err := p.store.Values.Put(r.batch, first, log, mem, r.apart); err != nil {
+			if err := p.store.Values.Put(&r.batch.Writer, first, log, mem, &r.apart.Writer); err != nil {
 				return 0, err
 			}
 			r.batch = r.apart

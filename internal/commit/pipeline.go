@@ -82,10 +82,11 @@ type Store struct {
 // writer calls Has.
 type Values interface {
 	// Has reports whether a batch has values that go there.
-	Has(b *Batch) bool
+	Has(b *batchrepr.Writer) bool
 	// Put writes the large values of a batch; first is the number of its first write. It fills into with the writes,
 	// with handles in place of the values. They are for a log, and for a memtable. After an error the log is broken.
-	Put(b *Batch, first base.SeqNum, log *wal.Writer, mem *memtable.Memtable, into *Batch) error
+	Put(b *batchrepr.Writer, first base.SeqNum, log *wal.Writer, mem *memtable.Memtable,
+		into *batchrepr.Writer) error
 	// Flush hands all that Put wrote to the operating system, before the log's records are.
 	Flush() error
 }
@@ -159,7 +160,7 @@ func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Leve
 	r := p.newRequest(ctx.Done())
 	r.batch, r.reads, r.level, r.err, r.syncs = b, reads, level, nil, false
 	r.size, r.arena, r.ctx = b.Size(), b.Arena, ctx
-	if n := p.store.OwnTable; n > 0 && b.Arena >= n && (p.store.Values == nil || !p.store.Values.Has(b)) {
+	if n := p.store.OwnTable; n > 0 && b.Arena >= n && (p.store.Values == nil || !p.store.Values.Has(&b.Writer)) {
 		r.own, _ = memtable.Sort(b.Seal(0)) // here, where no other writer waits for it
 	}
 	return p.submitAndReuse(r)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -359,11 +360,12 @@ func TestAdmit(t *testing.T) {
 // copyValues has no large values: batches go as they are.
 type copyValues struct{}
 
-func (copyValues) Has(*Batch) bool { return true }
+func (copyValues) Has(*batchrepr.Writer) bool { return true }
 
-func (copyValues) Put(b *Batch, _ base.SeqNum, _ *wal.Writer, _ *memtable.Memtable, into *Batch) error {
+func (copyValues) Put(b *batchrepr.Writer, _ base.SeqNum, _ *wal.Writer, _ *memtable.Memtable,
+	into *batchrepr.Writer) error {
 	into.Reset()
-	into.Append(&b.Writer)
+	into.Append(b)
 	return nil
 }
 
