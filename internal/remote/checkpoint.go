@@ -104,7 +104,7 @@ func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
 				return "", nil, err
 			}
 		}
-		if key, err = s.put(ctx, now, random()); err != nil {
+		if key, err = s.put(ctx, now, sequence.RandomID()); err != nil {
 			return "", nil, err
 		}
 		live, err := needsAll(ctx, s.from, now)

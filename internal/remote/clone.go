@@ -73,8 +73,9 @@ func (c *cloning) find(ctx context.Context) error {
 		}
 		c.source.Adopt(h.store)
 	}
-	c.branch = branch{state: branchThere, site: newSite(c.name, random()), created: time.Now(), parent: c.parent,
-		from: c.from, store: c.source.Store()}
+	c.branch = branch{state: branchThere, site: newSite(c.name, sequence.RandomID()), created: time.Now(),
+		parent: c.parent,
+		from:   c.from, store: c.source.Store()}
 	return nil
 }
 

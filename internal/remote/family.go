@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -33,13 +31,6 @@ func (f *family) sequence(at site, store uint64) *sequence.Sequence {
 	s := sequence.New(f.store, at.prefix()+"entry/", sequence.Options{Patience: f.patience})
 	s.Adopt(store)
 	return s
-}
-
-// random returns a unique number.
-func random() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:])
 }
 
 // put puts an object under a key that no other caller uses. An error matches objstore.ErrUnknown unless the object is

@@ -80,29 +80,20 @@ func (c *collector) recheck() {
 }
 
 // findOrphans returns the sorted files and blob files of earlier writers that are not in the list of files: output of
-// failed flushes and compactions, and files that were not deleted in time. It is a LIST for a thousand files.
-func (c *collector) findOrphans(due []removedFile) (found []removedFile, err error) {
+// failed flushes and compactions, and files that were not deleted in time.
+func (c *collector) findOrphans(due []removedFile) ([]removedFile, error) {
 	f, by := c.w.f, c.w.author
-	for o, err := range f.storedFiles().List(c.ctx, by.site.files()) {
-		if err != nil {
-			return nil, err
-		}
-		num, orphan, ok := by.site.parseFile(o.Key)
-		if !ok || orphan.epoch >= by.epoch {
-			continue
-		}
+	found, err := orphans(c.ctx, f.o.Objects, by.site, by.epoch, func(num uint64) file {
 		f.mu.Lock()
-		listed, there := f.list.files[num]
-		f.mu.Unlock()
-		is := func(f file) bool { return f.author == orphan.author && f.blob == orphan.blob }
-		same := func(f removedFile) bool { return f.num == num && is(f.file) }
-		if there && is(listed) || c.waits(same) || slices.ContainsFunc(due, same) {
-			continue
+		defer f.mu.Unlock()
+		return f.list.files[num]
+	})
+	return slices.DeleteFunc(found, func(orphan removedFile) bool {
+		same := func(f removedFile) bool {
+			return f.num == orphan.num && f.author == orphan.author && f.blob == orphan.blob
 		}
-		orphan.size = o.Size
-		found = append(found, removedFile{file: orphan, num: num})
-	}
-	return found, nil
+		return c.waits(same) || slices.ContainsFunc(due, same)
+	}), err
 }
 
 // waits reports whether a file was handed in and not deleted yet.

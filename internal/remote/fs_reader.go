@@ -99,7 +99,7 @@ func (f *FS) writeSmall(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	f.remember(name, &growing{w: w})
+	f.growing[name] = &growing{w: w}
 	return f.growSmall(name, data, 0)
 }
 
@@ -112,7 +112,7 @@ func (f *FS) growSmall(name string, data []byte, offset int64) error {
 			return err
 		}
 		g = &growing{w: w}
-		f.remember(name, g)
+		f.growing[name] = g
 	}
 	if offset < 0 || offset > g.size { // there is a gap: bytes between are missing
 		return fmt.Errorf("siftkv: %s has %d bytes, and goes on at %d: bytes between are missing", name, g.size,
@@ -125,11 +125,4 @@ func (f *FS) growSmall(name string, data []byte, offset int64) error {
 		g.size = offset + int64(len(data))
 	}
 	return nil
-}
-
-func (f *FS) remember(name string, g *growing) {
-	if f.growing == nil {
-		f.growing = map[string]*growing{}
-	}
-	f.growing[name] = g
 }

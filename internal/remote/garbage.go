@@ -55,22 +55,23 @@ func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace tim
 	return &noticedList{st, writer.Epoch, before}, err
 }
 
-// leftBehind returns the files of a site that writers before that of the list have left behind. It is a LIST for a
-// thousand files.
-func (n *noticedList) leftBehind(ctx context.Context, store objstore.Store, at site) (found []removedFile, err error) {
+// orphans returns the files of a site that writers of earlier epochs have put, and that no list has: listed returns the
+// file of a number that one has. It is a LIST for a thousand files.
+func orphans(ctx context.Context, store objstore.Store, at site, epoch uint64,
+	listed func(num uint64) file) (found []removedFile, err error) {
 	for o, err := range store.List(ctx, at.files(), "") {
 		if err != nil {
 			return nil, fmt.Errorf("siftkv: list %s: %w", at.files(), err)
 		}
 		num, f, ok := at.parseFile(o.Key)
-		if !ok || f.epoch >= n.epoch {
+		if !ok || f.epoch >= epoch {
 			continue
 		}
-		if listed, there := n.list.files[num]; there && listed.author == f.author && listed.blob == f.blob {
-			continue
+		was := listed(num)
+		if f.size = was.size; f != was {
+			f.size = o.Size
+			found = append(found, removedFile{file: f, num: num})
 		}
-		f.size = o.Size
-		found = append(found, removedFile{file: f, num: num})
 	}
 	return found, nil
 }
@@ -84,7 +85,7 @@ func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time,
 	if n == nil || err != nil {
 		return c, err
 	}
-	due, err := n.leftBehind(ctx, p.f.store, p.site)
+	due, err := orphans(ctx, p.f.store, p.site, n.epoch, func(num uint64) file { return n.list.files[num] })
 	if err == nil && len(due) > 0 {
 		err = p.look(ctx)
 	}
@@ -139,7 +140,7 @@ func Collect(ctx context.Context, o FSOptions) (Collected, error) {
 
 // time returns the time by the store's clock.
 func (f *family) time(ctx context.Context) (now time.Time, err error) {
-	key := fmt.Sprintf("check/time-%016x", random())
+	key := fmt.Sprintf("check/time-%016x", sequence.RandomID())
 	if err := f.put(ctx, key, nil); err != nil {
 		return now, err
 	}

@@ -1,8 +1,6 @@
 package remote
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -226,7 +225,7 @@ func (l *localLog) settle(here, keep bool, store, epoch uint64) error {
 		if err := l.clear(); err != nil {
 			return err
 		}
-		next.id = newHome()
+		next.id = sequence.RandomID()
 	}
 	if !here && !keep {
 		return l.leave()
@@ -236,12 +235,6 @@ func (l *localLog) settle(here, keep bool, store, epoch uint64) error {
 	}
 	l.home, l.bad = next, nil
 	return nil
-}
-
-func newHome() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return binary.LittleEndian.Uint64(b[:]) | 1
 }
 
 // leave removes what the directory has, because the last list of files needs none of it.

@@ -14,10 +14,8 @@ import (
 // memory until it was read once, as opening a table does.
 func (t *Tables) Open(name string, size int64) vfs.ReadFile { return t.open(name, size, false, nil) }
 
-// OpenBlob is Open of a blob file, of which the cache keeps long reads too, if they are shorter than a part.
-func (t *Tables) OpenBlob(name string, size int64) vfs.ReadFile { return t.open(name, size, true, nil) }
-
-// open is Open or OpenBlob; reads of the file end with a span.
+// open is Open, also of a blob file, of which the cache keeps long reads too, if they are shorter than a part. Reads of
+// the file end with a span.
 func (t *Tables) open(name string, size int64, blob bool, within *span) vfs.ReadFile {
 	f := &tableFile{t: t, name: name, size: size, blob: blob, within: within}
 	f.ctx, f.cancel = context.WithCancel(t.ctx)

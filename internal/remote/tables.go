@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"sync/atomic"
 	"time"
 
@@ -99,12 +98,6 @@ func (t *Tables) Remove(ctx context.Context, name string) error {
 	return asPathError(t.retry(ctx, t.o.ReadTimeout, func(ctx context.Context) error {
 		return t.store.Delete(ctx, name)
 	}))
-}
-
-// List yields the files whose names begin with prefix, in the order of their names, which are the keys. It needs a
-// request for each thousand or so. An error ends the list.
-func (t *Tables) List(ctx context.Context, prefix string) iter.Seq2[objstore.Object, error] {
-	return t.store.List(ctx, prefix, "")
 }
 
 // TableMetrics count what Tables did since they were made.

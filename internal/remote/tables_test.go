@@ -340,20 +340,3 @@ func TestWhoHasWrittenAFileOpensItWithoutARequest(t *testing.T) {
 	f, data = r.Open("large", 100000), noise(4, 100000)
 	require.EqualValues(t, 1, r.requests(objstore.Get, func() { read(0); read(95000) }), "its end is there")
 }
-
-func TestFilesAreListedWithSizesAndTimes(t *testing.T) {
-	r := newRig(t, TableOptions{})
-	before := time.Now()
-	for i, name := range []string{"2", "1", "3"} {
-		r.write(t, name, make([]byte, i))
-	}
-	require.NoError(t, r.Remove(t.Context(), "3"))
-	var names []string
-	for o, err := range r.List(t.Context(), "") {
-		require.NoError(t, err)
-		require.False(t, o.ModTime.Before(before))
-		require.EqualValues(t, map[string]int{"1": 1, "2": 0}[o.Key], o.Size)
-		names = append(names, o.Key)
-	}
-	require.Equal(t, []string{"1", "2"}, names)
-}

@@ -12,31 +12,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Open makes the caller the sequence's writer, with an epoch higher than all before. It returns the newest data; its
-// Slot is 0 if there is none. Nothing follows that data, because earlier writers can put nothing any more.
-//
-// It is Tail and Fence, again if need be, and a GET parallel to the last requests of Fence.
-func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
-	err = s.Retry(func() error {
-		v, err := s.Tail(ctx)
-		if err != nil {
-			return err
-		}
-		w, err = s.Fence(ctx, v, func(ctx context.Context) (err error) {
-			newest = Entry{}
-			if v.Data > 0 {
-				newest, err = s.Data(ctx, v, v.Data)
-			}
-			return err
-		})
-		return err
-	})
-	if err != nil {
-		return nil, Entry{}, err
-	}
-	return w, newest, nil
-}
-
 // Fence puts a fence into the first free slot after the end in v, so that earlier writers can put nothing any more, and
 // returns the new writer. It adds the entries that it finds to v. Of several concurrent callers, the last is the
 // writer. Parallel to its last requests it calls read, which must read the newest data at least: that tells which store
@@ -70,7 +45,7 @@ func (s *Sequence) Fence(ctx context.Context, v *TailView, read func(ctx context
 		return nil, err
 	}
 	if s.id.Load() == 0 {
-		s.id.CompareAndSwap(0, randomStore()) // there is no data, and this writer's will be the first
+		s.id.CompareAndSwap(0, RandomID()) // there is no data, and this writer's will be the first
 	}
 	return newWriter(s, fence), nil
 }

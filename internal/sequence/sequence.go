@@ -104,7 +104,8 @@ func (s *Sequence) CheckOrder(e Entry, epoch uint64) error {
 	return nil
 }
 
-func randomStore() uint64 {
+// RandomID returns a unique number, which is not 0.
+func RandomID() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:]) | 1

@@ -27,6 +27,31 @@ func newTestSequence(store objstore.Store) *Sequence {
 	return s
 }
 
+// Open makes the caller the sequence's writer, with an epoch higher than all before. It returns the newest data; its
+// Slot is 0 if there is none. Nothing follows that data, because earlier writers can put nothing any more.
+//
+// It is Tail and Fence, again if need be, and a GET parallel to the last requests of Fence.
+func (s *Sequence) Open(ctx context.Context) (w *Writer, newest Entry, err error) {
+	err = s.Retry(func() error {
+		v, err := s.Tail(ctx)
+		if err != nil {
+			return err
+		}
+		w, err = s.Fence(ctx, v, func(ctx context.Context) (err error) {
+			newest = Entry{}
+			if v.Data > 0 {
+				newest, err = s.Data(ctx, v, v.Data)
+			}
+			return err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	return w, newest, nil
+}
+
 func open(t *testing.T, s *Sequence) (*Writer, Entry) {
 	t.Helper()
 	w, newest, err := s.Open(t.Context())
