@@ -22,17 +22,8 @@ func (o *Options) storedText(all *Options) string {
 	if o == nil {
 		o = &Options{}
 	}
-	var b strings.Builder
-	b.WriteString("# What the store was last opened with. Fields that are commented out were not set.\n")
-	for _, f := range optionFields {
-		if o.appendField(&b, f) {
-			continue
-		}
-		if text, _ := f.text(all); text != "" {
-			b.WriteString("# " + f.name + " = " + quoted(text) + "\n")
-		}
-	}
-	return b.String()
+	return "# What the store was last opened with. Fields that are commented out were not set.\n" +
+		optionFields.Format(o, all)
 }
 
 // saveOptions writes the options file of a store into a directory, unless it is there.

@@ -22,9 +22,9 @@ import (
 // Every field of Options has a text, or is listed as one that has none.
 func TestEveryFieldOfOptionsHasAText(t *testing.T) {
 	var names []string
-	for _, f := range optionFields {
-		names = append(names, f.name)
-		require.NotContains(t, fieldsWithoutText, f.name)
+	for _, f := range optionFields.List {
+		names = append(names, f.Name)
+		require.NotContains(t, fieldsWithoutText, f.Name)
 	}
 	options := reflect.TypeFor[Options]()
 	at := -1
@@ -100,10 +100,10 @@ func TestOptionsAreReadBack(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		var o Options
 		set := 0
-		for _, f := range optionFields {
-			if rapid.Bool().Draw(t, "set "+f.name) {
-				drawValue(t, f.name, reflect.ValueOf(&o).Elem().FieldByName(f.name))
-				if text, _ := f.text(&o); text != "" {
+		for _, f := range optionFields.List {
+			if rapid.Bool().Draw(t, "set "+f.Name) {
+				drawValue(t, f.Name, reflect.ValueOf(&o).Elem().FieldByName(f.Name))
+				if text, _ := f.Text(&o); text != "" {
 					set++
 				}
 			}

@@ -37,6 +37,7 @@ var layers = []struct {
 	{"internal/cache", 1},
 	{"internal/falsepositives", 1},
 	{"internal/compaction", 5},
+	{"internal/fieldtext", 1},
 	{"internal/filterbudget", 5},
 	{"internal/budget", 5},
 	{"internal/handles", 0},
