@@ -3,6 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/values"
@@ -14,14 +15,15 @@ import (
 // handle. So do those that a tombstone, an expiry or a newer version answers.
 
 // appendCached appends to dst the value of key that a handle refers to, which may be in the cache.
-func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Handle, c *apartCounters) ([]byte, error) {
+func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Handle, c *counters.Blobs) ([]byte,
+	error) {
 	out, hit, err := d.values.AppendCached(dst, v, key, h)
 	switch {
 	case err != nil || c == nil:
 	case hit:
-		c.cacheHits.Add(1)
+		c.CacheHits.Add(1)
 	default:
-		c.count(h)
+		c.Count(h)
 	}
 	return out, err
 }
@@ -46,9 +48,9 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if l.explain != nil && l.explainApart(h) {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
 	}
-	var c *apartCounters
+	var c *counters.Blobs
 	if l.stripe != nil {
-		c = &l.stripe.apart
+		c = &l.stripe.Blobs
 	}
 	dst, err := l.d.appendCached(l.dst, l.version, l.key, h, c)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		}
 		_, err := db.Get([]byte("long"))
 		require.NoError(t, err)
-		_, _, hits := db.counters.apartReads()
+		_, _, hits := db.counters.BlobReads()
 		require.EqualValues(t, max(0, 3*(round-1)), hits)
 	}
 	fsys.reset()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -185,10 +186,10 @@ func (s *apartSpan) finish(plain []byte) []byte {
 }
 
 // count counts the records that were read.
-func (a *apartReads) count(c *apartCounters) {
+func (a *apartReads) count(c *counters.Blobs) {
 	for i := range a.list {
 		if a.list[i].done {
-			c.count(a.list[i].handle)
+			c.Count(a.list[i].handle)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 			require.NoError(t, it.Close())
 		}
 	}
-	reads, read, _ := db.counters.apartReads()
+	reads, read, _ := db.counters.BlobReads()
 	require.EqualValues(t, 4*n, reads)
 	require.EqualValues(t, 4*db.current.BlobTotals().LiveBytes, read)
 	fsys.reset()

@@ -93,7 +93,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.max {
 			h.wait = 0 // a new failure, not the last one again
 		}
-		d.counters.failures.Add(1)
+		d.counters.Failures.Add(1)
 		if !h.running && !d.closing && h.broken&fatal == 0 {
 			h.running = true
 			go d.resumeWhenPossible()

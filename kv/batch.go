@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
@@ -190,9 +191,9 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 	if b.Empty() {
 		return nil
 	}
-	began := d.latencies.begin(opCommit)
+	began := d.counters.Latencies.Begin(counters.Commit)
 	err := d.commits.Commit(ctx, &b.repr, reads, o.level())
-	d.latencies.end(opCommit, began)
+	d.counters.Latencies.End(counters.Commit, began)
 	return err
 }
 
@@ -208,7 +209,7 @@ func (d *DB) commitStore() commit.Store {
 		Combine: func(key []byte, values [][]byte) ([]byte, error) {
 			return d.operands.mergeWithin(d.operands.limit(), key, values)
 		},
-		SyncTook: d.latencies.syncTook(),
+		SyncTook: d.counters.Latencies.SyncTook(),
 		FlushedTo: func() uint64 {
 			d.mu.Lock()
 			defer d.mu.Unlock()

@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 const readDelay = 100 * time.Microsecond
@@ -370,7 +371,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 		fsys.reset()
 		s, _ := db.acquireNow(0)
 		m := newMultiGet()
-		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.stripes[0], base.MaxSeqNum-1, -1
+		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.Stripes[0], base.MaxSeqNum-1, -1
 		m.run(keys, 0, len(keys))
 		for i := range m.keys {
 			require.NoError(t, m.keys[i].err)

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // A largeStore is a small store with the proportions of one of large values: it has many memtables' worth of values,
@@ -240,7 +240,7 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 		s := openLarge(t, Leveled, space)
 		sum, n, batch := 0.0, 0, 0.0
 		total := func() float64 {
-			return float64(s.counters.blobRelocated.Load()) + float64(s.counters.flushBytes.Load())
+			return float64(s.counters.BlobRelocated.Load()) + float64(s.counters.FlushBytes.Load())
 		}
 		before := 0.0
 		for i := range 12 * s.keys {

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up
@@ -71,7 +72,7 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 			disk.mu.Lock()
 			watch = false
 			disk.mu.Unlock()
-			require.Positive(t, db.counters.collections.Load())
+			require.Positive(t, db.counters.BlobGCs.Load())
 			finished(t, db, m, "no cut")
 			require.Greater(t, len(cuts), 20/stride)
 			for n, cut := range cuts {

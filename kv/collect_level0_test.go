@@ -37,7 +37,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 			require.False(t, db.due())
 			require.Zero(t, db.Metrics().CompactionDebt)
 		}
-		require.Zero(t, db.counters.slowdowns.Load()+db.counters.stalls.Load())
+		require.Zero(t, db.counters.Slowdowns.Load()+db.counters.Stalls.Load())
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	})

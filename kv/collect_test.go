@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // collected is a store of values of some hundred bytes that lie apart, in files of 4 KiB, and flushes and tables to
@@ -73,7 +74,7 @@ func TestGarbageOfBlobFilesIsCollected(t *testing.T) {
 				snap, then = db.NewSnapshot(), maps.Clone(m)
 			}
 		}
-		require.Greater(t, db.counters.collections.Load(), uint64(5))
+		require.Greater(t, db.counters.BlobGCs.Load(), uint64(5))
 		requireContents(t, m, db)
 		requireContents(t, then, snap)
 		require.NoError(t, snap.Close())
@@ -129,12 +130,12 @@ func TestCollectionEnds(t *testing.T) {
 				overwrite(t, db, m, rng, 1+rng.IntN(120), 200)
 				db.settle()
 				require.False(t, db.due())
-				n := db.counters.collections.Load()
+				n := db.counters.BlobGCs.Load()
 				for range 3 {
 					db.scheduleCompactions()
 					db.settle()
 				}
-				require.Equal(t, n, db.counters.collections.Load())
+				require.Equal(t, n, db.counters.BlobGCs.Load())
 			}
 			requireContents(t, m, db)
 			require.NoError(t, db.Close())
@@ -188,7 +189,7 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 			requireBlobs(t, db)
 		}
 		require.EqualValues(t, 1, heard.Load())
-		require.Greater(t, db.counters.collections.Load(), uint64(5))
+		require.Greater(t, db.counters.BlobGCs.Load(), uint64(5))
 		over, _ := db.waste()
 		require.LessOrEqual(t, over, 0.0)
 		lost := 0
@@ -225,9 +226,9 @@ func TestCompactLeavesNoGarbage(t *testing.T) {
 		require.Less(t, space, 1.06)
 		requireBlobs(t, db)
 		requireContents(t, m, db)
-		n := db.counters.blobRelocated.Load()
+		n := db.counters.BlobRelocated.Load()
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		require.Equal(t, n, db.counters.blobRelocated.Load(), "nothing is left to do")
+		require.Equal(t, n, db.counters.BlobRelocated.Load(), "nothing is left to do")
 		require.NoError(t, db.DeleteRange([]byte("key00100"), []byte("key00200"), nil))
 		m.deleteRange([]byte("key00100"), []byte("key00200"))
 		require.NoError(t, db.Compact(t.Context(), []byte("key00090"), []byte("key00210")))
@@ -290,8 +291,8 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 			}
 		}
 		require.Greater(t, above, 20)
-		require.Greater(t, db.counters.collections.Load(), uint64(10))
-		require.Zero(t, db.counters.failedCompactions.Load())
+		require.Greater(t, db.counters.BlobGCs.Load(), uint64(10))
+		require.Zero(t, db.counters.FailedCompactions.Load())
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	}
@@ -326,10 +327,10 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 		requireBlobs(t, db)
 		over, _ := db.waste()
 		require.LessOrEqual(t, over, 0.0, "round %d", round)
-		failed = db.counters.failedCompactions.Load()
+		failed = db.counters.FailedCompactions.Load()
 	}
 	require.Positive(t, failed)
-	require.Greater(t, db.counters.collections.Load(), uint64(10))
+	require.Greater(t, db.counters.BlobGCs.Load(), uint64(10))
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
 	require.NoError(t, verifyOn(f))

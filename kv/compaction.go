@@ -60,20 +60,20 @@ func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
 	info.Duration = time.Since(start)
 	d.countCompaction(info)
 	if c.Kind.Rules().CollectsBlobs {
-		d.counters.collections.Add(1)
+		d.counters.BlobGCs.Add(1)
 	}
 	return nil
 }
 
 func (d *DB) countCompaction(info CompactionInfo) {
 	if info.Moved {
-		d.counters.moves.Add(1)
+		d.counters.Moves.Add(1)
 	} else {
-		d.counters.compactions.Add(1)
-		d.counters.compactionRead.Add(uint64(info.InputBytes))
-		d.counters.compactionWritten.Add(uint64(info.OutputBytes))
-		d.counters.blobWritten.Add(uint64(info.BlobBytes - info.RelocatedBytes))
-		d.counters.blobRelocated.Add(uint64(info.RelocatedBytes))
+		d.counters.Compactions.Add(1)
+		d.counters.CompactionRead.Add(uint64(info.InputBytes))
+		d.counters.CompactionWritten.Add(uint64(info.OutputBytes))
+		d.counters.BlobWritten.Add(uint64(info.BlobBytes - info.RelocatedBytes))
+		d.counters.BlobRelocated.Add(uint64(info.RelocatedBytes))
 	}
 	d.log.Debug("compacted", "reason", info.Reason, "from", info.Level, "to", info.OutputLevel, "moved", info.Moved,
 		"files in", info.InputFiles, "files out", info.OutputFiles, "bytes in", info.InputBytes, "bytes out",

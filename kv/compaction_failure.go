@@ -53,7 +53,7 @@ func (d *DB) afterCompaction(c *runningCompaction, err error, manual bool) {
 		// whoever asked knows why
 		return
 	}
-	d.counters.failedCompactions.Add(1) // before anybody hears of it
+	d.counters.FailedCompactions.Add(1) // before anybody hears of it
 	victim, ofVictim := errors.AsType[*tablemeta.VictimError](err)
 	switch {
 	case ofVictim && !vfs.IsDenied(err):

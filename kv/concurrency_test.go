@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // A stressRun has writers that count up, each in keys of its own, and readers
@@ -131,7 +132,7 @@ func (r *stressRun) disturb() {
 
 // checkRunningIdentities holds those figures together that are derived from one
 // reading of the counters.
-func checkRunningIdentities(t *testing.T, m *Metrics) {
+func checkRunningIdentities(t *testing.T, m *metrics.Store) {
 	t.Helper()
 	c := m.Lookup()
 	require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)

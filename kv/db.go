@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -59,8 +60,7 @@ type DB struct {
 	tables    version.TableCache
 	values    *values.Store
 	memtables memtable.Memory
-	counters  dbCounters
-	latencies *latencies      // nil: nothing is timed
+	counters  counters.Store
 	history   version.History // of the store's versions
 	cleaner   version.Cleaner
 	commits   commit.Pipeline

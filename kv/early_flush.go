@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/counters"
 )
 
 // measureMemtable returns the log of the active memtable, which names it, and its size.
 func (d *DB) measureMemtable() (log uint64, size int64) {
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s := d.acquire(n)
 	if s == nil {
 		return 0, 0
@@ -23,7 +24,7 @@ func (d *DB) measureMemtable() (log uint64, size int64) {
 func (d *DB) examineMemtable() (again time.Duration) {
 	d.askClock()
 	now := d.told.time()
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s := d.acquire(n)
 	if s == nil {
 		return 0

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/version"
@@ -41,7 +42,7 @@ func (d *DB) ExplainScan(o *IterOptions) (*ScanExplanation, error) {
 	for _, m := range s.imms {
 		e.memtable("memtable being flushed", m)
 	}
-	prefix := iterator.PrefixWithin(d.opts.Prefix, c.lower, c.upper, &iterator.PrefixStats{})
+	prefix := iterator.PrefixWithin(d.opts.Prefix, c.lower, c.upper, &counters.Prefix{})
 	e.WithinPrefix = prefix != nil
 	for _, r := range s.version.Runs {
 		tables := r.Overlapping(c.lower, c.upper)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/vfs"
-
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // youngStoreIn makes, on o.fs, a store of a settled level under young files, each of which has keys all over the
@@ -76,7 +76,7 @@ func newAbsentByZipf(keys int, seed uint64) *absentByZipf {
 }
 
 // ask makes so many lookups more, and returns what they did.
-func (a *absentByZipf) ask(tb testing.TB, db *DB, lookups int) LookupCounters {
+func (a *absentByZipf) ask(tb testing.TB, db *DB, lookups int) metrics.Lookups {
 	var key []byte
 	return readsOf(db, func() {
 		for range lookups {
@@ -89,7 +89,7 @@ func (a *absentByZipf) ask(tb testing.TB, db *DB, lookups int) LookupCounters {
 }
 
 // shareGone returns which share of false positives was remembered.
-func shareGone(c LookupCounters) float64 {
+func shareGone(c metrics.Lookups) float64 {
 	return float64(c.FilterRemembered) / float64(c.FilterRemembered+c.FilterFalsePositives)
 }
 
@@ -118,7 +118,7 @@ func BenchmarkFalsePositivesGone(b *testing.B) {
 		size := times * budget.DefaultFalsePositives
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			for b.Loop() {
-				var second, fifth LookupCounters
+				var second, fifth metrics.Lookups
 				for seed := range uint64(choices) {
 					o.FalsePositiveMemory, o.CacheSize, o.L0CompactionThreshold = size, 512<<20, 17
 					db := openDir(b, "db", &o)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -34,14 +35,14 @@ func (f maybeFilter) Decode(data []byte) (filterpolicy.Filter, error) { return f
 func (maybeFilter) MayContainHash(uint64) bool                        { return true }
 
 // readsOf returns what f cost.
-func readsOf(db *DB, f func()) LookupCounters {
+func readsOf(db *DB, f func()) metrics.Lookups {
 	before := db.Metrics()
 	f()
 	after := db.Metrics().Sub(before)
 	return after.Lookup()
 }
 
-func blocksOf(c LookupCounters) int { return int(c.BlocksFromCache + c.BlocksFromDisk) }
+func blocksOf(c metrics.Lookups) int { return int(c.BlocksFromCache + c.BlocksFromDisk) }
 
 // requireAbsentEverywhere fails the test unless there is nothing under key, in all that a store offers.
 func requireAbsentEverywhere(t *testing.T, db *DB, key []byte) {

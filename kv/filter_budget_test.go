@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // TestFilterBudget builds a large last level and a small young run, and checks
@@ -19,7 +21,7 @@ func TestFilterBudget(t *testing.T) {
 	const old, young = 100_000, 5_000
 	const budget = 6 * (old + young) / 8
 	spread := absentKeys(t, old, young, &Options{Filter: mustParse("bloom:10"), FilterBudget: budget})
-	bits := func(l LevelMetrics) float64 { return 8 * float64(l.FilterBytes) / float64(l.Entries) }
+	bits := func(l metrics.Level) float64 { return 8 * float64(l.FilterBytes) / float64(l.Entries) }
 	first, last := spread.Levels[0], spread.Levels[lastLevel]
 	require.EqualValues(t, young, first.Entries)
 	require.EqualValues(t, old, last.Entries)
@@ -36,7 +38,7 @@ func TestFilterBudget(t *testing.T) {
 
 // absentKeys makes a store with so many keys in the last level and in one file of
 // level 0, and looks for keys between those that are there.
-func absentKeys(t *testing.T, old, young int, o *Options) *Metrics {
+func absentKeys(t *testing.T, old, young int, o *Options) *metrics.Store {
 	t.Helper()
 	o.InMemory, o.L0CompactionThreshold = true, 100
 	db, err := Open("", o)

@@ -186,10 +186,10 @@ func (d *DB) flush(job flushJob) error {
 		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
 	}
 	info.Duration = time.Since(start)
-	d.counters.flushes.Add(1)
-	d.counters.flushBytes.Add(uint64(info.Bytes))
-	d.counters.blobWritten.Add(uint64(info.BlobBytes))
-	d.latencies.flushed(info.Duration)
+	d.counters.Flushes.Add(1)
+	d.counters.FlushBytes.Add(uint64(info.Bytes))
+	d.counters.BlobWritten.Add(uint64(info.BlobBytes))
+	d.counters.Latencies.Flushed(info.Duration)
 	d.log.Debug("flushed", "memtables", info.Memtables, "table", info.Table, "files", info.Files, "bytes",
 		info.Bytes, "blob files", info.BlobFiles, "of their bytes", info.BlobBytes, "duration", info.Duration)
 	tell(d, "Flushed", d.opts.Events.Flushed, info)

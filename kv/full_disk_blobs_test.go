@@ -9,10 +9,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // A crowdedStore is a store of 4 MiB in values of 16 KiB on a disk that is hardly larger.
@@ -98,7 +99,7 @@ func TestOverwritesOnADiskThatIsNearlyFullGoOn(t *testing.T) {
 						s.overwrite(crowdedKeys)
 					}
 					t.Logf("%d writes refused, %d found no room; %d collections", s.refused, s.disk.full,
-						s.counters.collections.Load())
+						s.counters.BlobGCs.Load())
 					if !silent { // a moment between two looks at the disk may be enough to fill it
 						require.LessOrEqual(t, s.refused, 1, "writers wait instead")
 					}
@@ -123,11 +124,11 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		wanted := s.opts.compaction().SpaceWanted(s.current)
 		s.mu.Unlock()
 		s.disk.bound(s.disk.measure() + wanted)
-		before := s.counters.collections.Load()
+		before := s.counters.BlobGCs.Load()
 		s.overwrite(8)
 		require.NoError(t, s.Flush(t.Context()))
 		s.settle()
-		require.Zero(t, s.disk.full, "%d collections", s.counters.collections.Load()-before)
+		require.Zero(t, s.disk.full, "%d collections", s.counters.BlobGCs.Load()-before)
 		require.Greater(t, s.history.Obsolete(), int64(0))
 		require.NoError(t, it.Close())
 		s.settle()
@@ -150,13 +151,13 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 			for i := range 7 { // more than the ballast
 				require.NoError(t, s.put(i))
 			}
-			before := s.counters.collections.Load()
+			before := s.counters.BlobGCs.Load()
 			s.settle()
 			s.disk.bound(s.disk.measure())
 			require.Error(t, s.put(7))
 			requireContents(t, s.m, s.DB)
 			s.untilResumed()
-			require.Greater(t, s.counters.collections.Load(), before)
+			require.Greater(t, s.counters.BlobGCs.Load(), before)
 			s.overwrite(crowdedKeys)
 			s.reopened()
 		}

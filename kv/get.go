@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -37,9 +38,9 @@ func (d *DB) Has(key []byte) (bool, error) {
 // get looks key up as of at, or of the present if at is MaxSeqNum, and appends
 // its value to dst if want is set. It reports whether there is a value.
 func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
-	began := d.latencies.begin(opGet)
+	began := d.counters.Latencies.Begin(counters.Get)
 	hash := filterpolicy.Hash(key)
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
 		return dst, false, d.unreadable()
@@ -48,7 +49,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if at == base.MaxSeqNum {
 		at = now
 	}
-	l := lookup{d: d, key: key, hash: hash, at: at, want: want, dst: dst, stripe: &d.counters.stripes[n]}
+	l := lookup{d: d, key: key, hash: hash, at: at, want: want, dst: dst, stripe: &d.counters.Stripes[n]}
 	l.count()
 	ok, err := l.run(s)
 	if ok && want {
@@ -57,7 +58,7 @@ func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, erro
 	if d.watch.wants(l.hash) {
 		d.watch.lookup(&l, ok, err)
 	}
-	d.latencies.end(opGet, began)
+	d.counters.Latencies.End(counters.Get, began)
 	return dst, ok, err
 }
 
@@ -68,10 +69,10 @@ type lookup struct {
 	key      []byte
 	hash     uint64
 	at       base.SeqNum
-	cover    base.SeqNum // the newest range tombstone over key that is visible; 0: none
-	want     bool        // the value itself, or what is asked of it: operands are combined
-	sizeOnly bool        // of the value, its size
-	stripe   *stripe     // nil: not counted
+	cover    base.SeqNum      // the newest range tombstone over key that is visible; 0: none
+	want     bool             // the value itself, or what is asked of it: operands are combined
+	sizeOnly bool             // of the value, its size
+	stripe   *counters.Stripe // nil: not counted
 	version  *version.Version
 	sampled  bool // the TableCache is told what tables said
 	explain  *Explanation
@@ -143,7 +144,7 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 		return false
 	}
 	if l.stripe != nil {
-		l.stripe.memtableHits.Add(1)
+		l.stripe.MemtableHits.Add(1)
 	}
 	l.explainMemtable(name, "", true)
 	return true
@@ -204,7 +205,7 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 		}
 	}
 	if l.stripe != nil {
-		l.stripe.levels[level].count(&p, ok)
+		l.stripe.Levels[level].Count(&p, ok)
 	}
 	if l.explain != nil {
 		l.explainTable(level, t, p, ok, operand)
@@ -219,19 +220,19 @@ const sampledOneIn = 16
 // count counts the lookup, and samples it if the store has a limit of memory. Without one the
 // count is not waited for: that took an eighth of the time of an absent key.
 func (l *lookup) count() {
-	l.stripe.gets.Add(1)
+	l.stripe.Gets.Add(1)
 	if l.d.tables.Memory != nil {
-		l.sampled = l.stripe.gets.Load()%sampledOneIn == 0
+		l.sampled = l.stripe.Gets.Load()%sampledOneIn == 0
 	}
 }
 
 // firstSampled returns which of many keys that were counted is the first to be sampled: -1 is none,
 // and the others follow it every sampledOneIn.
-func (d *DB) firstSampled(counters *stripe) int {
+func (d *DB) firstSampled(counters *counters.Stripe) int {
 	if d.tables.Memory == nil {
 		return -1
 	}
-	return int(-counters.gets.Load() % sampledOneIn)
+	return int(-counters.Gets.Load() % sampledOneIn)
 }
 
 // tellCache tells the TableCache what a table said, for the choice of what is kept in memory.
@@ -259,54 +260,9 @@ func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trai
 	return trailer, true, l.answer(value, trailer), nil
 }
 
-// count adds what a probe did.
-func (c *levelCounters) count(p *sstable.Probe, hit bool) {
-	if p.Filter == sstable.Negative {
-		c.negatives.Add(1)
-		return
-	}
-	if hit && p.Filter == sstable.Maybe && p.BlocksFromCache == 1 && p.BlocksFromDisk+p.IndexLeavesFromDisk == 0 {
-		c.plainHits.Add(1)
-		return
-	}
-	c.countSlow(p, hit)
-}
-
-func (c *levelCounters) countSlow(p *sstable.Probe, hit bool) {
-	switch {
-	case p.Filter == sstable.Remembered:
-		c.remembered.Add(1)
-		if p.IndexLeavesFromDisk == 0 {
-			return
-		}
-	case p.Filter == sstable.Unfiltered:
-		c.unfiltered.Add(1)
-	case p.KeyPresent:
-		c.truePositives.Add(1)
-	default:
-		c.falsePositives.Add(1)
-	}
-	add := func(c *counter, n int64) {
-		if n != 0 {
-			c.Add(uint64(n))
-		}
-	}
-	if p.RuledOutByIndex {
-		c.outOfIndex.Add(1)
-	}
-	if hit {
-		c.hits.Add(1)
-	}
-	add(&c.blocksFromCache, int64(p.BlocksFromCache))
-	add(&c.blocksFromDisk, int64(p.BlocksFromDisk))
-	add(&c.leavesFromDisk, int64(p.IndexLeavesFromDisk))
-	add(&c.bytesFromDisk, p.BytesFromDisk)
-	add(&c.bytesDecoded, p.BytesDecoded)
-}
-
 func (l *lookup) outOfBounds(level int, t *version.Table) {
 	if l.stripe != nil {
-		l.stripe.levels[level].outOfBounds.Add(1)
+		l.stripe.Levels[level].OutOfBounds.Add(1)
 	}
 	if l.explain != nil {
 		l.explainRuledOut(level, t, RuledOutByBounds)
@@ -315,7 +271,7 @@ func (l *lookup) outOfBounds(level int, t *version.Table) {
 
 func (l *lookup) underTombstone(level int, t *version.Table) {
 	if l.stripe != nil {
-		l.stripe.levels[level].underTombstone.Add(1)
+		l.stripe.Levels[level].UnderTombstone.Add(1)
 	}
 	if l.explain != nil {
 		l.explainRuledOut(level, t, RuledOutByRangeTombstone)

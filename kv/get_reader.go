@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 )
 
 // A ValueReader reads one value, as it was when the reader was made: later writes, flushes and compactions change
@@ -32,7 +33,7 @@ var _ io.ReadCloser = (*ValueReader)(nil)
 // GetReader returns a reader of the value of key, or ErrNotFound. It costs what Get costs, except that a blob value is
 // read as the reader is. The value of a key with operands is made at once.
 func (d *DB) GetReader(key []byte) (*ValueReader, error) {
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
 		return nil, d.unreadable()
@@ -51,7 +52,7 @@ func (s *Snapshot) GetReader(key []byte) (*ValueReader, error) {
 		}
 		return s.db.readerIn(s.pinned, s.stripe, key, s.seq)
 	}
-	n := ownStripe()
+	n := counters.OwnStripe()
 	state := s.db.acquire(n)
 	if state == nil {
 		return nil, s.db.unreadable()
@@ -94,7 +95,7 @@ func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
 	if t.pinned != nil {
 		return t.pinned.GetReader(key)
 	}
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s := t.db.acquire(n)
 	if s == nil {
 		return nil, t.db.unreadable()
@@ -133,7 +134,7 @@ func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*Va
 	}
 	keeps = true
 	r := &ValueReader{db: d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
-	d.counters.stripes[stripe].apart.reads.Add(1)
+	d.counters.Stripes[stripe].Blobs.Reads.Add(1)
 	r.count()
 	d.openReaders.Add(r, d.opts.TraceOpens, 2)
 	return r, nil
@@ -165,7 +166,7 @@ func (r *ValueReader) count() {
 		return
 	}
 	if taken := r.apart.Taken(); taken > r.taken {
-		r.db.counters.stripes[r.stripe].apart.bytes.Add(uint64(taken - r.taken))
+		r.db.counters.Stripes[r.stripe].Blobs.Bytes.Add(uint64(taken - r.taken))
 		r.taken = taken
 	}
 }

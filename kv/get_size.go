@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
@@ -102,7 +103,7 @@ func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done boo
 // look runs a lookup that is of the present if its at is MaxSeqNum. The caller must not use
 // its value, which is valid only while the state is.
 func (d *DB) look(l *lookup) (bool, error) {
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
 		return false, d.unreadable()
@@ -116,14 +117,14 @@ func (d *DB) look(l *lookup) (bool, error) {
 
 // lookIn runs a lookup in a state that the caller has acquired on a stripe.
 func (d *DB) lookIn(s *readState, stripe int, l *lookup) (bool, error) {
-	began := d.latencies.begin(opGet)
-	l.d, l.stripe, l.hash = d, &d.counters.stripes[stripe], filterpolicy.Hash(l.key)
+	began := d.counters.Latencies.Begin(counters.Get)
+	l.d, l.stripe, l.hash = d, &d.counters.Stripes[stripe], filterpolicy.Hash(l.key)
 	l.count()
 	ok, err := l.run(s)
 	if d.watch.wants(l.hash) {
 		d.watch.lookup(l, ok, err)
 	}
-	d.latencies.end(opGet, began)
+	d.counters.Latencies.End(counters.Get, began)
 	return ok, err
 }
 
@@ -194,7 +195,7 @@ func (t *Tx) answered(l *lookup) (bool, error) {
 	if t.pinned != nil {
 		return l.combine(t.pinned.pinned, nil)
 	}
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s := t.db.acquire(n)
 	if s == nil {
 		return false, t.db.unreadable()

@@ -201,9 +201,9 @@ func (in *ingestJob) count(seq base.SeqNum) {
 	for _, f := range in.files.Files {
 		bytes += f.Table.Size
 	}
-	c.ingests.Add(1)
-	c.ingestedFiles.Add(uint64(len(in.files.Files)))
-	c.ingestedBytes.Add(uint64(bytes))
+	c.Ingests.Add(1)
+	c.IngestedFiles.Add(uint64(len(in.files.Files)))
+	c.IngestedBytes.Add(uint64(bytes))
 	in.d.log.Debug("ingested", "files", len(in.files.Files), "bytes", bytes, "sequence", uint64(seq))
 }
 

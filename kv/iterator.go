@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
@@ -72,7 +73,7 @@ func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, ba
 // newIter returns an iterator as of at, or of the present if at is MaxSeqNum, and
 // of a transaction's own writes if own is not nil.
 func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, error) {
-	n := int(d.counters.iterators.Add(1)) & (numStripes - 1)
+	n := int(d.counters.Iterators.Add(1)) & (counters.NumStripes - 1)
 	s, now := d.acquireNow(n)
 	if s == nil {
 		return nil, d.unreadable()
@@ -116,7 +117,7 @@ func (i *cursor) init() {
 	for _, m := range s.imms {
 		i.memtable(m)
 	}
-	prefix := iterator.PrefixWithin(d.opts.Prefix, i.lower, i.upper, &d.counters.prefix)
+	prefix := iterator.PrefixWithin(d.opts.Prefix, i.lower, i.upper, &d.counters.Prefix)
 	p.Tables.KeysOnly = i.keysOnly
 	p.AddVersion(s.version, &d.tables, i.lower, i.upper, prefix)
 	i.plain = p.tombs.Empty() && i.own == nil
@@ -357,4 +358,14 @@ func (i *Iterator) Prev() bool {
 	}
 	c.turned = c.returned
 	return c.came(c.own.behind(c, c.back(c.input.SeekLT(base.SearchKey(c.key, base.MaxSeqNum)))))
+}
+
+// seeksPerCount is how many seeks of an iterator are counted together at the most.
+const seeksPerCount = 128
+
+// countScans adds what the iterator's inputs counted to the store's counters.
+func (i *cursor) countScans() {
+	i.seeks = 0
+	levels := &i.db.counters.Stripes[i.stripe].Levels
+	i.parts.Scans(func(level int, c *counters.Scan) { levels[level].Scans.Add(c) })
 }

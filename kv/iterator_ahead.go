@@ -105,7 +105,7 @@ func (i *cursor) readFrom(h blob.Handle) error {
 	i.apart, i.table, i.ahead, i.err = blob.Handle{}, nil, readAhead, nil
 	on.setKeys()
 	on.waited = on.apart.read(i.db, i.state.version)
-	on.apart.count(&i.db.counters.stripes[i.stripe].apart)
+	on.apart.count(&i.db.counters.Stripes[i.stripe].Blobs)
 	on.at = 1
 	return i.give(&on.entries[0])
 }

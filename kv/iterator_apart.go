@@ -68,7 +68,7 @@ func (i *cursor) fetch(key []byte, h blob.Handle) ([]byte, error) {
 	value, err := i.db.values.Append(p.apart[:0], i.state.version, key, h)
 	if err == nil {
 		p.apart = value
-		i.db.counters.stripes[i.stripe].apart.count(h)
+		i.db.counters.Stripes[i.stripe].Blobs.Count(h)
 	}
 	return value, err
 }

@@ -67,7 +67,8 @@ func benchmarkPairs(b *testing.B, n int, open func(*Options) *DB, turn func(*DB)
 			y, x = timed(on), timed(off)
 		}
 		offs, ons, more = append(offs, x), append(ons, y), append(more, y-x)
-		off.latencies, on.latencies = on.latencies, off.latencies // the other has its place in memory
+		without, with := &off.counters, &on.counters
+		without.Latencies, with.Latencies = with.Latencies, without.Latencies // the other has its place in memory
 		off, on = on, off
 	}
 	median := func(v []float64) float64 {

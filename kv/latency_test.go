@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 func TestNothingIsTimedByDefault(t *testing.T) {
@@ -22,13 +24,13 @@ func TestNothingIsTimedByDefault(t *testing.T) {
 
 // checkOneIn requires that one in OneIn of n operations was timed: of each stripe exactly, but for
 // those at its end.
-func checkOneIn(t *testing.T, h Histogram, n int) {
+func checkOneIn(t *testing.T, h metrics.Histogram, n int) {
 	t.Helper()
 	require.EqualValues(t, 16, h.OneIn)
-	require.LessOrEqual(t, h.Count, uint64(n)/h.OneIn+numStripes)
-	require.GreaterOrEqual(t, h.Count+numStripes, uint64(n)/h.OneIn)
+	require.LessOrEqual(t, h.Count, uint64(n)/h.OneIn+counters.NumStripes)
+	require.GreaterOrEqual(t, h.Count+counters.NumStripes, uint64(n)/h.OneIn)
 	buckets := uint64(0)
-	for _, b := range h.Buckets() {
+	for _, b := range h.Buckets {
 		buckets += b.Count
 	}
 	require.Equal(t, h.Count, buckets)
@@ -42,7 +44,7 @@ func TestTimedOperationsAreCounted(t *testing.T) {
 	value, done := bytes.Repeat([]byte("v"), 20), make(chan struct{})
 	var working, watching sync.WaitGroup
 	watching.Go(func() {
-		last := LatencyMetrics{}
+		last := metrics.Latency{}
 		for end := false; !end; {
 			select {
 			case <-done:
@@ -52,7 +54,7 @@ func TestTimedOperationsAreCounted(t *testing.T) {
 			m := db.Metrics().Latency
 			require.GreaterOrEqual(t, m.Get.Count, last.Get.Count)
 			require.GreaterOrEqual(t, m.Commit.Sum, last.Commit.Sum)
-			for _, b := range m.Sub(last).Get.Buckets() {
+			for _, b := range m.Sub(last).Get.Buckets {
 				require.Less(t, b.Count, uint64(workers*rounds*5), "a bucket has lost some")
 			}
 			last = m
@@ -91,20 +93,6 @@ func TestTimedOperationsAreCounted(t *testing.T) {
 	checkOneIn(t, m.Latency.Commit, workers*rounds*2)
 	require.Zero(t, m.Sub(m).Latency.Commit.Count)
 	require.NoError(t, db.Close())
-}
-
-// A program that does the same in turns of sixteen has all of it timed.
-func TestTimedOperationsAreNotAlwaysTheSameOfATurn(t *testing.T) {
-	l := newLatencies(&Options{LatencyHistograms: true})
-	var at [timedOneIn]int
-	for i := range 1 << 12 {
-		if l.begin(opGet) != notTimed {
-			at[i%timedOneIn]++
-		}
-	}
-	for i, n := range at {
-		require.Positive(t, n, "place %d of %v", i, at)
-	}
 }
 
 // Syncs, flushes and stalls are all timed, and for as long as they last.

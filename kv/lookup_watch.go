@@ -24,16 +24,8 @@ func (w *lookupWatch) begin(d *DB) {
 		return
 	}
 	blocks := max(d.opts.CacheSize, 0) / int64(d.opts.BlockSize)
-	w.sampler = lookupsample.New(d.opts.LookupSample, blocks, d.counters.allGets, func(uint64) { w.setMost() })
+	w.sampler = lookupsample.New(d.opts.LookupSample, blocks, d.counters.Gets, func(uint64) { w.setMost() })
 	w.setMost()
-}
-
-// allGets returns how many lookups there were.
-func (c *dbCounters) allGets() (sum uint64) {
-	for i := range c.stripes {
-		sum += c.stripes[i].gets.Load()
-	}
-	return sum
 }
 
 // setTracer takes a tracer in place of the one before; nil: none.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // A MemoryBudget is a bound of memory that several stores of a process share: those that are opened with it in
@@ -53,30 +54,9 @@ func (b *MemoryBudget) check(o *Options) error {
 	return nil
 }
 
-// MemoryUsage says what a MemoryBudget is used for, in bytes.
-type MemoryUsage struct {
-	Limit         int64
-	Stores        int   // that are open
-	Memtables     int64 // in memory that was taken for them, with what is kept for the next ones
-	Blocks        int64 // in the cache
-	Filters       int64
-	Indexes       int64
-	Remembered    int64 // for false positives
-	ReadAhead     int64 // by iterators, of stores in object stores
-	Compactions   int   // threads that compact, now
-	MaxCompaction int   // such threads at the most
-	Waiting       int   // stores, and calls of Compact, that wait for a thread
-	Asked         int   // stores that were asked to give memory back, and have not yet
-}
-
-// Bytes returns the sum of all parts.
-func (u MemoryUsage) Bytes() int64 {
-	return u.Memtables + u.Blocks + u.Filters + u.Indexes + u.Remembered + u.ReadAhead
-}
-
 // Usage returns what the budget is used for now. Buffers of flushes and compactions are not in it: they
 // come and go, and their number is bounded.
-func (b *MemoryBudget) Usage() MemoryUsage { return MemoryUsage(b.memory.Usage()) }
+func (b *MemoryBudget) Usage() metrics.Budget { return b.memory.Usage() }
 
 // join gives the store its share of a budget.
 func (d *DB) join(b *budget.Memory) (err error) {

@@ -152,9 +152,9 @@ func (m operandMerger) combiner() memtable.Combine {
 
 // countPass adds what a flush or compaction did to the counters.
 func (d *DB) countPass(c *iterator.Compaction) {
-	d.counters.operandsMerged.Add(c.Stats.OperandsMerged)
-	d.counters.mergeFailures.Add(c.Stats.MergeFailures)
-	d.counters.expiredDropped.Add(c.Stats.Expired)
+	d.counters.OperandsMerged.Add(c.Stats.OperandsMerged)
+	d.counters.MergeFailures.Add(c.Stats.MergeFailures)
+	d.counters.ExpiredDropped.Add(c.Stats.Expired)
 	if err := c.Stats.MergeError; err != nil {
 		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.Stats.MergeFailures, "error",
 			err)

@@ -5,21 +5,23 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // requireBlobMetrics requires that a store in which nothing happens has the figures that its tables and its
 // directory add up to, and returns them.
-func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
+func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 	t.Helper()
 	requireBlobs(t, db)
 	m := db.Metrics()
 	b := m.Blobs
-	want := BlobMetrics{Written: b.Written, Committed: b.Committed, Relocated: b.Relocated, Collections: b.Collections,
-		Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits}
+	want := metrics.Blobs{Written: b.Written, Committed: b.Committed, Relocated: b.Relocated,
+		GCs: b.GCs, Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits}
 	levels := [NumLevels]uint64{}
 	db.current.All(func(level int, table *version.Table) {
 		for _, r := range table.Blobs {
@@ -42,7 +44,7 @@ func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
 		want.Bytes += int64(len(readAll(t, db.fs, db.path(manifest.FileBlob, num))))
 		want.Records += db.current.Blob(num).Records
 	}
-	want.Garbage = uint64(want.Bytes) - want.LiveBytes - uint64(want.Files)*BlobOverhead
+	want.Garbage = uint64(want.Bytes) - want.LiveBytes - uint64(want.Files)*metrics.BlobOverhead
 	require.Equal(t, want, b)
 	for n := range levels {
 		require.Equal(t, levels[n], m.Levels[n].BlobBytes, "level %d", n)
@@ -55,7 +57,7 @@ func requireBlobMetrics(t *testing.T, db *DB) BlobMetrics {
 // what events said.
 func TestBlobMetricsAddUp(t *testing.T) {
 	clock := &fakeClock{}
-	var events BlobMetrics
+	var events metrics.Blobs
 	fsys := vfs.NewMem()
 	o := &Options{fs: fsys, SeparateFrom: 100, blobSize: 10 << 10, Clock: clock.time, L0CompactionThreshold: 3,
 		Events: Events{

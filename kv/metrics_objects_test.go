@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -25,7 +26,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 		return db
 	}
 	db := open()
-	since := func(do func()) ObjectMetrics {
+	since := func(do func()) metrics.Objects {
 		before := db.Metrics()
 		do()
 		return db.Metrics().Sub(before).Objects

@@ -14,15 +14,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A model is what a store should be: a sorted map.
@@ -399,7 +400,7 @@ func (r *modelRun) checkAll() {
 }
 
 // checkIdentities holds the counters of lookups against each other.
-func checkIdentities(t *testing.T, m *Metrics) {
+func checkIdentities(t *testing.T, m *metrics.Store) {
 	t.Helper()
 	var hits uint64
 	for n := range m.Levels {

@@ -96,7 +96,7 @@ func (s *apartSpan) readKeys() {
 		for _, r := range s.reads {
 			if k := r.of; r.done {
 				k.value, k.found, k.owned = append([]byte{}, r.value...), true, true
-				k.stripe.apart.count(r.handle)
+				k.stripe.Blobs.Count(r.handle)
 			}
 		}
 		windows.Put(window)
@@ -122,14 +122,14 @@ func (k *multiKey) cachedApart() bool {
 	value, ok := r.AppendIfCached([]byte{}, k.key, *k.apart)
 	if ok {
 		k.value, k.found, k.owned = value, true, true
-		k.stripe.apart.cacheHits.Add(1)
+		k.stripe.Blobs.CacheHits.Add(1)
 	}
 	return ok
 }
 
 // readApart reads the key's value.
 func (k *multiKey) readApart() {
-	k.value, k.err = k.d.appendCached(nil, k.version, k.key, *k.apart, &k.stripe.apart)
+	k.value, k.err = k.d.appendCached(nil, k.version, k.key, *k.apart, &k.stripe.Blobs)
 	if k.found, k.owned = k.err == nil, true; k.value == nil {
 		k.value = []byte{} // it is there
 	}

@@ -87,7 +87,7 @@ func (m *multiGet) plan(k *farKey) {
 		}
 		if f.filter = f.reader.AskFilter(k.key, k.hash); f.filter.RulesOut() {
 			p := sstable.Probe{Filter: f.filter}
-			m.stripe.levels[r.Level].count(&p, false)
+			m.stripe.Levels[r.Level].Count(&p, false)
 			if k.sampled {
 				k.tellCache(t, &p)
 			}
@@ -225,7 +225,7 @@ func (k *farKey) settleFiles() {
 				k.settle(f.level)
 			}
 		case f.err == nil && f.look.Err == nil:
-			k.stripe.levels[f.level].count(&f.look.Probe, false)
+			k.stripe.Levels[f.level].Count(&f.look.Probe, false)
 			if k.sampled {
 				k.tellCache(f.table, &f.look.Probe)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -53,7 +54,7 @@ func (s *Snapshot) multiGetPinned(keys [][]byte) ([][]byte, error) {
 
 // multiGet looks keys up as of at, or of the present if at is MaxSeqNum.
 func (d *DB) multiGet(keys [][]byte, at base.SeqNum) ([][]byte, error) {
-	n := ownStripe()
+	n := counters.OwnStripe()
 	s, now := d.acquireNow(n)
 	if s == nil {
 		return nil, d.unreadable()
@@ -68,8 +69,8 @@ func (d *DB) multiGet(keys [][]byte, at base.SeqNum) ([][]byte, error) {
 // multiGetIn looks keys up in a state that the caller has acquired.
 func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum) ([][]byte, error) {
 	values := make([][]byte, len(keys))
-	counters := &d.counters.stripes[stripe]
-	counters.gets.Add(uint64(len(keys)))
+	counters := &d.counters.Stripes[stripe]
+	counters.Gets.Add(uint64(len(keys)))
 	var err error
 	if len(keys) < minTogether && (!d.tables.Far || len(keys) < 2) {
 		err = d.getEach(s, counters, values, keys, at)
@@ -90,7 +91,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 const minTogether = 4
 
 // getEach looks one key up after the other.
-func (d *DB) getEach(s *readState, counters *stripe, values, keys [][]byte, at base.SeqNum) error {
+func (d *DB) getEach(s *readState, counters *counters.Stripe, values, keys [][]byte, at base.SeqNum) error {
 	first := d.firstSampled(counters)
 	for i, key := range keys {
 		l := lookup{d: d, key: key, hash: filterpolicy.Hash(key), at: at, want: true, stripe: counters}
@@ -108,7 +109,7 @@ func (d *DB) getEach(s *readState, counters *stripe, values, keys [][]byte, at b
 }
 
 // multiGetOf looks all keys up together, as far as they make one run.
-func (d *DB) multiGetOf(s *readState, counters *stripe, values, keys [][]byte, at base.SeqNum) error {
+func (d *DB) multiGetOf(s *readState, counters *counters.Stripe, values, keys [][]byte, at base.SeqNum) error {
 	m := multiGets.Get().(*multiGet)
 	defer m.giveBack(len(keys))
 	m.d, m.s, m.stripe, m.at, m.first = d, s, counters, at, d.firstSampled(counters)
@@ -141,7 +142,7 @@ const multiGetRun = 1024
 type multiGet struct {
 	d      *DB
 	s      *readState
-	stripe *stripe
+	stripe *counters.Stripe
 	at     base.SeqNum
 	first  int  // of the keys, the first that is sampled; those come every sampledOneIn
 	failed bool // a key in open has an error

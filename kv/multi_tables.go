@@ -69,10 +69,10 @@ func (m *multiGet) look(level int) {
 		}
 	}
 	if remembered > 0 {
-		m.stripe.levels[level].remembered.Add(uint64(remembered))
+		m.stripe.Levels[level].Remembered.Add(uint64(remembered))
 	}
 	if negatives := len(m.here) - len(admitted) - remembered; negatives > 0 {
-		m.stripe.levels[level].negatives.Add(uint64(negatives))
+		m.stripe.Levels[level].Negatives.Add(uint64(negatives))
 	}
 	if m.here = admitted; len(admitted) == 0 {
 		return
@@ -175,6 +175,6 @@ func (k *multiKey) settle(level int) {
 		}
 	}
 	if k.done = answered; k.err == nil {
-		k.stripe.levels[level].count(&w.Probe, answered)
+		k.stripe.Levels[level].Count(&w.Probe, answered)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -85,7 +86,9 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if d.share != nil {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
-	d.latencies = newLatencies(&d.opts)
+	if d.opts.LatencyHistograms {
+		d.counters.Latencies = counters.NewLatencies()
+	}
 	d.watch.begin(d)
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)

@@ -136,7 +136,7 @@ type Options struct {
 
 	// FalsePositiveMemory is the size in bytes of the memory of false positives: keys that a filter let pass and that
 	// their file did not have. While one is remembered, a lookup of it does not read that file again. So an absent key
-	// that is asked for often costs its blocks once, whatever filters say of it. LookupCounters.FilterRemembered
+	// that is asked for often costs its blocks once, whatever filters say of it. metrics.Lookups.FilterRemembered
 	// counts such lookups. There is a slot for every 16 bytes, and each key that is remembered takes 80 bytes more:
 	// six times this size in all, at the most. Nothing is taken before there is something to remember. If the slots of
 	// keys are taken, the keys that repeat stay. Keys above 64 bytes are not remembered, nor is anything beyond Close.
@@ -160,7 +160,7 @@ type Options struct {
 	// to 22 of names, and 35 of paths of 77 bytes. By default there are none. They pay where scans mostly find nothing
 	// in most files: with 16 young files such scans read a fraction of a block in place of 16 blocks. Otherwise they
 	// cost 0.2 to 0.4 µs per file and scan (3.4 µs for such paths), and half of a compaction's time again
-	// (docs/adr/0026). LevelMetrics.Scan tells which a store is. The last level's files have none unless
+	// (docs/adr/0026). metrics.Level.Scan tells which a store is. The last level's files have none unless
 	// RangeFilterLastLevel is set: most scans find something there, and it has most of the keys. An iterator asks at
 	// each seek, for the keys from where it seeks to its upper bound or, backward, down to its lower one. An iterator
 	// without that bound asks nothing. Files written under another policy keep their range filters. A policy of the
@@ -318,8 +318,25 @@ func init() {
 		o.rangeSize, o.blobSize, o.leastStreamed = h.RangeSize, h.BlobSize, h.LeastStreamed
 		o.ownTableFrom = h.OwnTableFrom
 	}
-	harness.CheckBlobs = func(db any) error { return db.(*DB).recountBlobs() }
-	harness.StuckBlobs = func(db any) int { return db.(*DB).countStuckBlobs() }
+	harness.CheckBlobs = func(db any) error { return checkBlobs(db.(*DB)) }
+	harness.StuckBlobs = func(db any) int { return countStuckBlobs(db.(*DB)) }
+}
+
+// checkBlobs compares what a version knows of blob files with what its tables refer to. It goes through all tables.
+func checkBlobs(d *DB) error {
+	s := d.acquire(0)
+	if s == nil {
+		return d.unreadable()
+	}
+	defer d.release(s, 0)
+	return s.version.RecountBlobs()
+}
+
+// countStuckBlobs returns the number of blob files of which blob GC frees nothing.
+func countStuckBlobs(d *DB) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.compactions.StuckBlobs(d.current))
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil

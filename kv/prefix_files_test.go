@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
 )
 
 // A scan of a prefix asks the files that may have keys between its bounds, and none behind them,
@@ -29,13 +30,13 @@ func TestAScanOfAPrefixAsksNoFileBehindItsBounds(t *testing.T) {
 		require.Greater(t, m.Files, 12)
 		require.Equal(t, 1, m.Runs)
 		asked := func(scan func(it *Iterator) bool, prefix int) uint64 {
-			before := db.counters.prefix.Checks.Load()
+			before := db.counters.Prefix.Checks.Load()
 			it, err := db.NewIter(&IterOptions{LowerBound: fmt.Appendf(nil, "%04d", prefix),
 				UpperBound: fmt.Appendf(nil, "%04d", prefix+1)})
 			require.NoError(t, err)
 			require.Equal(t, prefix%2 == 0, scan(it), prefix)
 			require.NoError(t, it.Close())
-			return db.counters.prefix.Checks.Load() - before
+			return db.counters.Prefix.Checks.Load() - before
 		}
 		key := func(prefix int) []byte { return fmt.Appendf(nil, "%04d", prefix) }
 		for prefix := range 8000 {

@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // quarantineOptions compact as soon as there are two files.
@@ -210,7 +212,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
 	o := quarantineOptions()
 	o.fs, o.backoff = f, quickBackoff
-	told := make(chan *Metrics, 1)
+	told := make(chan *metrics.Store, 1)
 	var db *DB
 	o.Events.Quarantined = func(error) { told <- db.Metrics() }
 	db, err := Open("db", o)

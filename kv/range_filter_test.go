@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -43,7 +44,7 @@ func youngFiles(tb testing.TB, o *Options, n, keys int) (*DB, [][]string) {
 }
 
 // scanned returns what a scan was counted as: First or Last within [lo, hi), and through all.
-func scanned(tb testing.TB, db *DB, lo, hi []byte, back bool) (entries int, c ScanCounters) {
+func scanned(tb testing.TB, db *DB, lo, hi []byte, back bool) (entries int, c metrics.Scans) {
 	tb.Helper()
 	before := db.Metrics()
 	it, err := db.NewIter(&IterOptions{LowerBound: lo, UpperBound: hi})
@@ -96,7 +97,7 @@ func TestScansAreCountedByFile(t *testing.T) {
 			if bytes.Compare(lo, hi) >= 0 {
 				continue
 			}
-			var want ScanCounters
+			var want metrics.Scans
 			for _, f := range files {
 				i, _ := slices.BinarySearch(f, string(lo))
 				j, _ := slices.BinarySearch(f, string(hi))
@@ -137,7 +138,7 @@ func TestEmptyScansReadFewBlocks(t *testing.T) {
 		all := slices.Sorted(slices.Values(slices.Concat(files...)))
 		rng := rand.New(rand.NewPCG(3, 3))
 		for _, part := range []float64{0.01, 0.1, 1} {
-			var a, b ScanCounters
+			var a, b metrics.Scans
 			for n := range 500 {
 				lo, hi := emptyRange(rng, all, part)
 				entries, c := scanned(t, without, lo, hi, n%2 == 0)
@@ -147,7 +148,7 @@ func TestEmptyScansReadFewBlocks(t *testing.T) {
 				require.Zero(t, entries)
 				b = b.Add(c)
 			}
-			blocks := func(c ScanCounters) float64 { return float64(c.BlocksFromCache + c.BlocksFromDisk) }
+			blocks := func(c metrics.Scans) float64 { return float64(c.BlocksFromCache + c.BlocksFromDisk) }
 			require.LessOrEqual(t, blocks(b), 0.2*blocks(a), "%s, %g of a gap", policy, part)
 			t.Logf("%s, %g of a gap: %.3f blocks, %.3f without", policy, part, blocks(b)/500, blocks(a)/500)
 		}

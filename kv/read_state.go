@@ -5,13 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/version"
 )
-
-// numStripes spreads what all readers write (reference counts and counters) over
-// cache lines of their own, so that readers on several cores do not wait for one
-// line. A lookup uses the stripe of its goroutine: see ownStripe.
-const numStripes = 16
 
 // A readState is all that a reader needs: memtables and tables as of one moment. It
 // is replaced, never changed. A reader takes a reference on one stripe, which costs
@@ -25,7 +21,7 @@ type readState struct {
 	limit   base.SeqNum // readers see no later write, although there may be some
 	operandMerger
 
-	refs     [numStripes]paddedCount
+	refs     [counters.NumStripes]paddedCount
 	replaced atomic.Bool
 	released atomic.Bool
 }

@@ -56,8 +56,8 @@ func (m RecoveryMode) String() string {
 
 // reportDropped reports writes that recovery drops.
 func (d *DB) reportDropped(l DroppedInfo) {
-	d.counters.recoveryDrops.Add(1)
-	d.counters.recoveryDroppedBytes.Add(uint64(l.Bytes))
+	d.counters.RecoveryDrops.Add(1)
+	d.counters.RecoveryDroppedBytes.Add(uint64(l.Bytes))
 	d.log.Warn("recovery drops writes", "log", l.File, "offset", l.Offset, "bytes", l.Bytes, "reason", l.Reason)
 	tell(d, "RecoveryDropped", d.opts.Events.RecoveryDropped, l)
 }

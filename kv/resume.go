@@ -68,7 +68,7 @@ func (d *DB) tryToResume() (resumed bool, err error) {
 	}
 	d.resumer.attempts++
 	d.mu.Unlock()
-	d.counters.resumeAttempts.Add(1)
+	d.counters.ResumeAttempts.Add(1)
 	if err := d.resume(true); err != nil {
 		return false, err
 	}
@@ -81,7 +81,7 @@ func (d *DB) tryToResume() (resumed bool, err error) {
 	info := ResumeInfo{Attempts: h.attempts, Duration: time.Since(h.failedAt)}
 	d.mu.Unlock()
 	d.progress.Broadcast()
-	d.counters.resumes.Add(1)
+	d.counters.Resumes.Add(1)
 	d.log.Info("the store takes writes again", "dir", d.dir, "attempts", info.Attempts, "duration", info.Duration)
 	tell(d, "Resumed", d.opts.Events.Resumed, info)
 	d.reschedule(d.scheduleFlush)
@@ -118,7 +118,7 @@ func (d *DB) resumeAtClose() {
 	failed := d.failure != nil && d.resumer.broken&fatal == 0
 	d.mu.Unlock()
 	if failed && d.resume(false) == nil {
-		d.counters.resumes.Add(1)
+		d.counters.Resumes.Add(1)
 		d.log.Info("what was in memory alone is safe", "dir", d.dir)
 	}
 	if next := d.resumer.next; next != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 )
 
 // A Snapshot is the store as it was at one moment. Nothing that it sees is
@@ -133,7 +134,7 @@ func (l *snapshotList) oldest() (base.SeqNum, bool) {
 
 // pin refers to the current state. It reports false if the store is closed.
 func (s *Snapshot) pin() bool {
-	s.stripe = int(s.db.counters.iterators.Add(1)) & (numStripes - 1)
+	s.stripe = int(s.db.counters.Iterators.Add(1)) & (counters.NumStripes - 1)
 	s.pinned = s.db.acquire(s.stripe)
 	if s.pinned == nil {
 		return false
@@ -168,9 +169,9 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 		return dst, false, ErrClosed
 	}
 	defer s.db.release(s.pinned, s.stripe)
-	began := s.db.latencies.begin(opGet)
+	began := s.db.counters.Latencies.Begin(counters.Get)
 	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want, dst: dst,
-		stripe: &s.db.counters.stripes[s.stripe]}
+		stripe: &s.db.counters.Stripes[s.stripe]}
 	l.count()
 	ok, err := l.run(s.pinned)
 	if ok && want {
@@ -179,7 +180,7 @@ func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
 	if s.db.watch.wants(l.hash) {
 		s.db.watch.lookup(&l, ok, err)
 	}
-	s.db.latencies.end(opGet, began)
+	s.db.counters.Latencies.End(counters.Get, began)
 	return dst, ok, err
 }
 

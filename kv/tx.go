@@ -149,9 +149,9 @@ func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	err := t.commit(ctx, b, o)
 	switch {
 	case err == nil:
-		t.db.counters.txCommits.Add(1)
+		t.db.counters.TxCommits.Add(1)
 	case errors.Is(err, ErrConflict):
-		t.db.counters.txConflicts.Add(1)
+		t.db.counters.TxConflicts.Add(1)
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 		return nil, d.commits.Fail(what, err)
 	}
 	next.TakeBuffer(ended)
-	d.counters.walBytes.Add(uint64(ended.Size()))
+	d.counters.WALBytes.Add(uint64(ended.Size()))
 	d.commits.SwitchLog(next)
 	return next, nil
 }

@@ -96,9 +96,9 @@ func (d *DB) stall(ctx context.Context, reason string) {
 	d.scheduleCompactionsLocked()
 	d.progress.Wait()
 	waited := time.Since(start)
-	d.counters.stalls.Add(1)
-	d.counters.stallNanos.Add(uint64(waited))
-	d.latencies.stalled(waited)
+	d.counters.Stalls.Add(1)
+	d.counters.StallNanos.Add(uint64(waited))
+	d.counters.Latencies.Stalled(waited)
 	d.mu.Unlock()
 	tell(d, "Stalled", d.opts.Events.Stalled, StallInfo{Reason: reason, Duration: waited})
 	d.mu.Lock()
@@ -151,9 +151,9 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	start := time.Now()
 	d.sleepUnderPressure(ctx, most)
 	slept := time.Since(start)
-	d.counters.slowdowns.Add(1)
-	d.counters.slowdownNanos.Add(uint64(slept))
-	d.latencies.stalled(slept)
+	d.counters.Slowdowns.Add(1)
+	d.counters.SlowdownNanos.Add(uint64(slept))
+	d.counters.Latencies.Stalled(slept)
 }
 
 // sleepUnderPressure waits until there is no pressure, and at most the given time. The pressure may be over in a tenth

@@ -59,7 +59,7 @@ func (d *Database) Compact(start, limit []byte) error {
 	return translate(d.db.Compact(context.Background(), start, limit))
 }
 
-// HealthCheck returns the metrics of the store, kv.Metrics, and an error while it takes no writes.
+// HealthCheck returns the metrics of the store, metrics.Store, and an error while it takes no writes.
 func (d *Database) HealthCheck(context.Context) (any, error) {
 	if d.closed.Load() {
 		return nil, database.ErrClosed

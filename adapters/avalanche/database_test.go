@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/adapters/avalanche"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 func open(tb testing.TB) *avalanche.Database {
@@ -80,7 +81,7 @@ func TestHealth(t *testing.T) {
 	db := open(t)
 	details, err := db.HealthCheck(t.Context())
 	require.NoError(t, err)
-	require.IsType(t, &kv.Metrics{}, details)
+	require.IsType(t, &metrics.Store{}, details)
 	require.NoError(t, db.Close())
 	_, err = db.HealthCheck(t.Context())
 	require.Equal(t, database.ErrClosed, err)

@@ -3,11 +3,11 @@ package bleve
 import (
 	"encoding/json"
 
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // Stats returns the figures of the store, which are read when they are marshaled: those of StatsMap, and all others of
-// kv.Metrics under "metrics".
+// metrics.Store under "metrics".
 func (s *Store) Stats() json.Marshaler { return stats{s} }
 
 type stats struct{ s *Store }
@@ -24,7 +24,7 @@ func (t stats) MarshalJSON() ([]byte, error) {
 // store was opened.
 func (s *Store) StatsMap() map[string]any { return figures(s.db.Metrics()) }
 
-func figures(m *kv.Metrics) map[string]any {
+func figures(m *metrics.Store) map[string]any {
 	var files, entries uint64
 	var size int64
 	for _, l := range m.Levels {

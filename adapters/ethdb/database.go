@@ -52,7 +52,7 @@ func (d *Database) Compact(start, limit []byte) error {
 	return d.db.Compact(context.Background(), start, limit)
 }
 
-// Stat returns the metrics of the store, kv.Metrics, as JSON.
+// Stat returns the metrics of the store, metrics.Store, as JSON.
 func (d *Database) Stat() (string, error) {
 	text, err := json.MarshalIndent(d.db.Metrics(), "", "  ")
 	return string(text), err

@@ -6,6 +6,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // A Collector collects the metrics of one store. It is safe for concurrent use, and may outlive the
@@ -82,7 +83,7 @@ func (c *Collector) Collect(to chan<- client.Metric) {
 	c.collect(c.db.Metrics(), to)
 }
 
-func (c *Collector) collect(m *kv.Metrics, to chan<- client.Metric) {
+func (c *Collector) collect(m *metrics.Store, to chan<- client.Metric) {
 	open := 1.0
 	if m.Closed {
 		open = 0

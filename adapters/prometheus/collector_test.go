@@ -24,6 +24,7 @@ import (
 
 	"github.com/siftkv/siftkv/adapters/prometheus"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -193,7 +194,7 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"written_bytes": b.Written, "committed_bytes": b.Committed, "relocated_bytes": b.Relocated,
 		"read_bytes":  b.Read,
-		"collections": b.Collections, "reads": b.Reads, "cache_hits": b.CacheHits,
+		"collections": b.GCs, "reads": b.Reads, "cache_hits": b.CacheHits,
 	} {
 		require.EqualValues(t, want, f.counter(t, "siftkv_blob_"+name+"_total"), name)
 	}
@@ -235,7 +236,7 @@ func TestHistograms(t *testing.T) {
 	db := openStore(t, timed())
 	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
 	l := db.Metrics().Latency
-	for name, want := range map[string]kv.Histogram{
+	for name, want := range map[string]metrics.Histogram{
 		"siftkv_get_duration_seconds":        l.Get,
 		"siftkv_commit_duration_seconds":     l.Commit,
 		"siftkv_wal_sync_duration_seconds":   l.Sync,
@@ -249,7 +250,7 @@ func TestHistograms(t *testing.T) {
 		require.Greater(t, len(h.Bucket), 20)
 		for _, b := range h.Bucket {
 			within := uint64(0)
-			for _, w := range want.Buckets() {
+			for _, w := range want.Buckets {
 				if w.Lower.Seconds() < b.GetUpperBound() {
 					require.LessOrEqual(t, w.Upper.Seconds(), b.GetUpperBound(), "a bound within a bucket")
 					within += w.Count

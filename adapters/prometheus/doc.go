@@ -3,7 +3,7 @@
 //	db, err := kv.Open(dir, &kv.Options{LatencyHistograms: true})
 //	client.MustRegister(prometheus.NewCollector(db, client.Labels{"store": "users"}))
 //
-// A [Collector] asks the store for [kv.Metrics] once in each scrape, and gives all figures of it that are of
+// A [Collector] asks the store for [metrics.Store] once in each scrape, and gives all figures of it that are of
 // the same moment. Several stores of a program are told apart by a label of the caller's, whose name must be
 // the same for all of them. Names begin with siftkv_; what counts up from the store's opening ends in _total,
 // sizes in _bytes and times in _seconds.

@@ -5,39 +5,39 @@ import (
 
 	client "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // A histogram is one of how long operations took.
 type histogram struct {
 	name, help string
-	value      func(l *kv.LatencyMetrics) kv.Histogram
+	value      func(l *metrics.Latency) metrics.Histogram
 }
 
 var histograms = []histogram{
 	{"get_duration_seconds", "Time of single lookups, of which one in sixteen is timed.",
-		func(l *kv.LatencyMetrics) kv.Histogram { return l.Get }},
+		func(l *metrics.Latency) metrics.Histogram { return l.Get }},
 	{"commit_duration_seconds", "Time of commits, of which one in sixteen is timed.",
-		func(l *kv.LatencyMetrics) kv.Histogram { return l.Commit }},
+		func(l *metrics.Latency) metrics.Histogram { return l.Commit }},
 	{"wal_sync_duration_seconds", "Time of syncs of the log.",
-		func(l *kv.LatencyMetrics) kv.Histogram { return l.Sync }},
+		func(l *metrics.Latency) metrics.Histogram { return l.Sync }},
 	{"flush_duration_seconds", "Time of flushes.",
-		func(l *kv.LatencyMetrics) kv.Histogram { return l.Flush }},
+		func(l *metrics.Latency) metrics.Histogram { return l.Flush }},
 	{"write_wait_duration_seconds", "Time that writes waited for flushes and compactions, or were delayed.",
-		func(l *kv.LatencyMetrics) kv.Histogram { return l.Stall }},
+		func(l *metrics.Latency) metrics.Histogram { return l.Stall }},
 }
 
 // The bounds of buckets are the powers of two from 128 ns to 17 s, on which the buckets of a
-// kv.Histogram meet.
+// metrics.Histogram meet.
 const (
 	firstBound = 7
 	lastBound  = 34
 )
 
 // constHistogram returns a histogram as of now.
-func constHistogram(desc *client.Desc, h kv.Histogram) client.Metric {
+func constHistogram(desc *client.Desc, h metrics.Histogram) client.Metric {
 	bounds := make(map[float64]uint64, lastBound-firstBound+1)
-	from, all, within := 0, h.Buckets(), uint64(0)
+	from, all, within := 0, h.Buckets, uint64(0)
 	for bit := firstBound; bit <= lastBound; bit++ {
 		bound := time.Duration(1) << bit
 		for ; from < len(all) && all[from].Upper <= bound; from++ {

@@ -3,7 +3,7 @@ package prometheus
 import (
 	client "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -34,7 +34,7 @@ var requestFigures = []requestFigure{
 }
 
 // collectRequests sends the figures of requests; none of a store that has sent none, as it is in a directory.
-func (c *Collector) collectRequests(m *kv.Metrics, to chan<- client.Metric) {
+func (c *Collector) collectRequests(m *metrics.Store, to chan<- client.Metric) {
 	counts := m.Objects.Requests
 	if counts.Total().Calls == 0 {
 		return

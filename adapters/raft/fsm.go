@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // AppliedKey is the key of an FSM's store under which the FSM keeps what it has applied: the index of the last entry
@@ -77,7 +78,7 @@ func (f *FSM) View(read func(s *kv.Snapshot) error) error {
 }
 
 // Metrics returns those of the store that has the state.
-func (f *FSM) Metrics() (*kv.Metrics, error) {
+func (f *FSM) Metrics() (*metrics.Store, error) {
 	g, err := f.acquire()
 	if err != nil {
 		return nil, err

@@ -58,6 +58,8 @@ var layers = []struct {
 	{"internal/batchrepr", 3},
 	{"sstable", 4},
 	{"internal/backup", 4},
+	{"kv/metrics", 3},
+	{"internal/counters", 4},
 	{"internal/memtable", 4},
 	{"internal/tablemeta", 4},
 	{"internal/version", 4},

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // A Memory is a bound of memory that several stores share. It is safe for concurrent use. Its mutex is
@@ -102,28 +103,12 @@ func (b *Memory) hasObjects() bool {
 	return false
 }
 
-// Usage says what a budget is used for, in bytes.
-type Usage struct {
-	Limit         int64
-	Stores        int   // that are open
-	Memtables     int64 // in memory that was taken for them, with what is kept for the next ones
-	Blocks        int64 // in the cache
-	Filters       int64
-	Indexes       int64
-	Remembered    int64 // for false positives
-	ReadAhead     int64 // by iterators, of stores in object stores
-	Compactions   int   // threads that compact, now
-	MaxCompaction int   // such threads at the most
-	Waiting       int   // stores, and calls of Compact, that wait for a thread
-	Asked         int   // stores that were asked to give memory back, and have not yet
-}
-
 // Usage returns what the budget is used for now. Buffers of flushes and compactions are not in it: they
 // come and go, and their number is bounded.
-func (b *Memory) Usage() Usage {
+func (b *Memory) Usage() metrics.Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	u := Usage{Limit: b.limit, Stores: len(b.shares), Memtables: b.leftBehind(), ReadAhead: b.parts.Used(),
+	u := metrics.Budget{Limit: b.limit, Stores: len(b.shares), Memtables: b.leftBehind(), ReadAhead: b.parts.Used(),
 		Compactions: b.busy, MaxCompaction: b.threads, Waiting: len(b.queue)}
 	for _, s := range b.shares {
 		u.Memtables += s.Taken.Load() + s.replayed.Load()

@@ -1,9 +1,8 @@
 package iterator
 
 import (
-	"sync/atomic"
-
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
@@ -11,15 +10,12 @@ import (
 // is none.
 type Prefix struct {
 	hash  uint64
-	stats *PrefixStats
+	stats *counters.Prefix
 }
-
-// PrefixStats count what the filters said about prefixes.
-type PrefixStats struct{ Checks, Negatives atomic.Uint64 }
 
 // PrefixWithin returns the prefix of the keys of [lo, hi), or nil if they have none in
 // common that the extractor knows, or there is no extractor.
-func PrefixWithin(p filterpolicy.Prefix, lo, hi []byte, s *PrefixStats) *Prefix {
+func PrefixWithin(p filterpolicy.Prefix, lo, hi []byte, s *counters.Prefix) *Prefix {
 	if p == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -24,7 +25,7 @@ type Run struct {
 	asked  bool // the table's range filter has said maybe
 	err    error
 	far    sstable.Far // of it, where reads of tables are requests
-	scans  ScanCounts
+	scans  counters.Scan
 }
 
 // NewRun returns an iterator over a run.
@@ -39,7 +40,7 @@ func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, o sstable.
 	if l.lo, l.hi = nil, nil; o.Bounds != nil {
 		l.lo, l.hi = o.Bounds.Lower, o.Bounds.Upper
 	}
-	l.reader, l.open, l.off, l.err, l.scans = nil, false, false, nil, ScanCounts{}
+	l.reader, l.open, l.off, l.err, l.scans = nil, false, false, nil, counters.Scan{}
 }
 
 // release makes l refer to nothing.

@@ -5,49 +5,10 @@ import (
 	"math/rand/v2"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
-
-// ScanCounts count the tables that an iterator visits, in one run or several. Every seek, First and Last into a table
-// is a visit, and so is moving into it from the table before. Each time the table is denied by a filter, or read. If it
-// is read, the first entry met is within the iterator's bounds, or there is none.
-type ScanCounts struct {
-	DeniedByPrefix uint64
-	DeniedByRange  uint64
-	Empty          uint64 // read, without a range filter that was asked
-	FalsePositives uint64 // the range filter said maybe
-	WithEntries    uint64 // read; tombstones and what is not visible are entries too
-	TruePositives  uint64 // of these, those of which the range filter said maybe
-
-	BlocksFromCache     uint64 // data blocks, those of steps too
-	BlocksFromDisk      uint64
-	IndexLeavesFromDisk uint64
-	BytesFromDisk       uint64 // as stored
-	BytesDecoded        uint64
-}
-
-// take adds what o counts, and makes o zero. Of most iterators it is little.
-func (c *ScanCounts) take(o *ScanCounts) {
-	if n := o.DeniedByPrefix | o.DeniedByRange | o.FalsePositives | o.TruePositives; n > 0 {
-		c.DeniedByPrefix += o.DeniedByPrefix
-		c.DeniedByRange += o.DeniedByRange
-		c.FalsePositives += o.FalsePositives
-		c.TruePositives += o.TruePositives
-		o.DeniedByPrefix, o.DeniedByRange, o.FalsePositives, o.TruePositives = 0, 0, 0, 0
-	}
-	c.Empty += o.Empty
-	c.WithEntries += o.WithEntries
-	c.BlocksFromCache += o.BlocksFromCache
-	o.Empty, o.WithEntries, o.BlocksFromCache = 0, 0, 0
-	if o.BytesFromDisk > 0 {
-		c.BlocksFromDisk += o.BlocksFromDisk
-		c.IndexLeavesFromDisk += o.IndexLeavesFromDisk
-		c.BytesFromDisk += o.BytesFromDisk
-		c.BytesDecoded += o.BytesDecoded
-		o.BlocksFromDisk, o.IndexLeavesFromDisk, o.BytesFromDisk, o.BytesDecoded = 0, 0, 0, 0
-	}
-}
 
 // found counts that the table was read: ok says that there is an entry, the first that was met going
 // forward or back. It reports whether that is within the bounds.
@@ -110,7 +71,7 @@ func (l *Run) countBlocks() {
 
 // Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what
 // it reads. Nil is no bound, and no prefix.
-func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n ScanCounts, read sstable.Probe,
+func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n counters.Scan, read sstable.Probe,
 	err error) {
 	r, err := version.NewRun(0, t.Num, []*version.Table{t})
 	if err != nil {
@@ -127,7 +88,7 @@ func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n 
 
 // Scans calls add with what was counted in the runs of a level since AddVersion, or the last Scans, for
 // one level after the other.
-func (s *Sources) Scans(add func(level int, c *ScanCounts)) {
+func (s *Sources) Scans(add func(level int, c *counters.Scan)) {
 	runs := s.runs[:s.usedRuns]
 	for len(runs) > 0 {
 		first := runs[0]
@@ -135,10 +96,10 @@ func (s *Sources) Scans(add func(level int, c *ScanCounts)) {
 		runs = runs[1:]
 		for len(runs) > 0 && runs[0].run.Level == first.run.Level {
 			runs[0].countBlocks()
-			first.scans.take(&runs[0].scans)
+			first.scans.Take(&runs[0].scans)
 			runs = runs[1:]
 		}
 		add(first.run.Level, &first.scans)
-		first.scans = ScanCounts{}
+		first.scans = counters.Scan{}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // calm ends all that goes wrong, for calls that are under way too.
@@ -170,7 +171,7 @@ func (r *round) countEntries() *Finding {
 		expired += k.now.expired(r.oracle.clock.now())
 		unfolded += k.now.unfolded()
 	}
-	var total kv.LevelMetrics
+	var total metrics.Level
 	for _, l := range r.db.Metrics().Levels {
 		total.Entries += l.Entries
 		total.Deletes += l.Deletes

@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 )
 
-// BlobSums are sums over the blob files of a store: what kv.BlobMetrics has of the moment.
+// BlobSums are sums over the blob files of a store: what metrics.Blobs has of the moment.
 type BlobSums struct {
 	Files       int    `json:"files"`
 	Bytes       int64  `json:"bytes"`

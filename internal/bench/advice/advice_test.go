@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 func quiet() *progress.Reporter { return progress.New(io.Discard, "none") }
@@ -101,7 +102,7 @@ func lookups(n, times int) func(look func(key []byte)) {
 }
 
 // contents reads everything that a store has.
-func contents(t *testing.T, dir string) (all []string, runs []kv.RunMetrics) {
+func contents(t *testing.T, dir string) (all []string, runs []metrics.Run) {
 	t.Helper()
 	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, Merger: kv.Int64Add})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // Measured is what the lookups of a trace read, each on average.
@@ -35,7 +36,7 @@ func (a *asked) measure(ctx context.Context, dir string, o *kv.Options, cache in
 	if warm < len(a.trace.Lookups) {
 		counted = a.trace.Lookups[warm].At
 	}
-	next, began := 0, kv.ScanCounters{}
+	next, began := 0, metrics.Scans{}
 	scans := func(until time.Duration) error { // those that came before a moment
 		for ; next < len(a.trace.Scans) && a.trace.Scans[next].At < until; next++ {
 			if a.trace.Scans[next].At >= counted {
@@ -116,7 +117,7 @@ func walkScan(db *kv.DB, s *advise.Scan) error {
 }
 
 // scanned sums up what scans have done so far.
-func scanned(db *kv.DB) (sum kv.ScanCounters) {
+func scanned(db *kv.DB) (sum metrics.Scans) {
 	m := db.Metrics()
 	for i := range m.Levels {
 		sum = sum.Add(m.Levels[i].Scan)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // siftkvReader looks keys up with AppendGet.
@@ -38,7 +39,7 @@ func (r siftkvReader) Counters() (Counters, error) {
 // siftkvTally translates the counters of one level. The number of filter checks
 // is what the store says it did with files that were neither ruled out before
 // nor without a filter, so that the outcomes can be held against it.
-func siftkvTally(l kv.LookupCounters) Tally {
+func siftkvTally(l metrics.Lookups) Tally {
 	probed := l.FilesConsidered - l.RuledOutByBounds - l.RuledOutByRangeTombstone
 	return Tally{
 		FilesConsidered: Count(l.FilesConsidered),
@@ -62,7 +63,7 @@ func siftkvTally(l kv.LookupCounters) Tally {
 }
 
 // ShapeOf translates the metrics of a store.
-func ShapeOf(m *kv.Metrics) Shape {
+func ShapeOf(m *metrics.Store) Shape {
 	var shape Shape
 	for i, l := range m.Levels {
 		if l.Files == 0 {

@@ -41,7 +41,7 @@ type Result struct {
 	Blocks Histogram    `json:"blocks"` // of the files that were walked
 }
 
-// Blobs are sums over the blob files of a store, as kv.BlobMetrics has them.
+// Blobs are sums over the blob files of a store, as metrics.Blobs has them.
 type Blobs struct {
 	Files       int    `json:"files"`
 	Bytes       int64  `json:"bytes"`

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // store makes a store with files in two levels.
@@ -110,7 +111,7 @@ func TestRunOfAStoreWithBlobFiles(t *testing.T) {
 	require.Equal(t, 3, r.Blobs.Files)
 	require.Equal(t, apart, r.Blobs.LiveRecords)
 	require.Equal(t, bytes, r.Blobs.LiveBytes)
-	require.EqualValues(t, r.Blobs.Bytes, r.Blobs.LiveBytes+r.Blobs.Garbage+3*kv.BlobOverhead)
+	require.EqualValues(t, r.Blobs.Bytes, r.Blobs.LiveBytes+r.Blobs.Garbage+3*metrics.BlobOverhead)
 	none, err := Run(t.Context(), Config{Path: store(t), Probes: 100})
 	require.NoError(t, err)
 	require.Nil(t, none.Blobs)

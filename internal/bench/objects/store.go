@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -113,7 +114,7 @@ func (s *store) addYoung(ctx context.Context, say bool) error {
 }
 
 // checkShape returns an error if the store has not the shape that it should have.
-func (s *store) checkShape(m *kv.Metrics) error {
+func (s *store) checkShape(m *metrics.Store) error {
 	young := m.Levels[0].Runs
 	if s.shape == Settled && len(m.Runs) == 1 || s.shape == Young && young == s.x.Young && len(m.Runs) == young+1 {
 		return nil
@@ -123,7 +124,7 @@ func (s *store) checkShape(m *kv.Metrics) error {
 }
 
 // files returns how many sorted files a store has.
-func files(m *kv.Metrics) (n int) {
+func files(m *metrics.Store) (n int) {
 	for _, l := range m.Levels {
 		n += l.Files
 	}
@@ -131,7 +132,7 @@ func files(m *kv.Metrics) (n int) {
 }
 
 // bitsPerKey returns the bits that filters have for each entry.
-func bitsPerKey(m *kv.Metrics) float64 {
+func bitsPerKey(m *metrics.Store) float64 {
 	var bytes, entries float64
 	for _, l := range m.Levels {
 		bytes, entries = bytes+float64(l.FilterBytes), entries+float64(l.Entries)

@@ -1,4 +1,4 @@
-package kv_test
+package metrics_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-func ExampleMetrics_Sub() {
+func ExampleStore_Sub() {
 	db, err := kv.Open("", &kv.Options{InMemory: true, LatencyHistograms: true})
 	if err != nil {
 		log.Fatal(err)

@@ -1,10 +1,10 @@
-package kv
+package metrics
 
-// LookupCounters say what point lookups did in one level. Every file that a lookup considers is ruled out by its
+// Lookups say what point lookups did in one level. Every file that a lookup considers is ruled out by its
 // bounds, ruled out by a range tombstone, or probed. A probe checks the filter if there is one. If the filter does not
 // rule the key out, nor is it remembered to have been wrong (Options.FalsePositiveMemory), the probe looks in the
 // index. If that does not rule the key out either, it reads a block.
-type LookupCounters struct {
+type Lookups struct {
 	FilesConsidered          uint64 // at most one per lookup and sorted run
 	RuledOutByBounds         uint64
 	RuledOutByRangeTombstone uint64
@@ -28,14 +28,14 @@ type LookupCounters struct {
 }
 
 // FilterChecks returns how many times a filter was checked.
-func (c LookupCounters) FilterChecks() uint64 {
+func (c Lookups) FilterChecks() uint64 {
 	return c.FilterNegatives + c.FilterRemembered + c.FilterTruePositives + c.FilterFalsePositives
 }
 
 // FalsePositiveRate returns the share of absent keys that filters did not rule out, whether that was paid for or
 // remembered. With wrong = FilterFalsePositives + FilterRemembered, it is wrong / (wrong + FilterNegatives), or 0 if
 // the sum is 0. It is the rate of the filters, which a memory of their errors does not change.
-func (c LookupCounters) FalsePositiveRate() float64 {
+func (c Lookups) FalsePositiveRate() float64 {
 	wrong := c.FilterFalsePositives + c.FilterRemembered
 	if n := wrong + c.FilterNegatives; n > 0 {
 		return float64(wrong) / float64(n)
@@ -44,7 +44,7 @@ func (c LookupCounters) FalsePositiveRate() float64 {
 }
 
 // fields lists the counters, for Add and Sub.
-func (c *LookupCounters) fields() []*uint64 {
+func (c *Lookups) fields() []*uint64 {
 	return []*uint64{
 		&c.FilesConsidered, &c.RuledOutByBounds, &c.RuledOutByRangeTombstone,
 		&c.FilterNegatives, &c.FilterTruePositives, &c.FilterFalsePositives, &c.FilterRemembered,
@@ -56,7 +56,7 @@ func (c *LookupCounters) fields() []*uint64 {
 }
 
 // Add returns the sums of two sets of counters.
-func (c LookupCounters) Add(o LookupCounters) LookupCounters {
+func (c Lookups) Add(o Lookups) Lookups {
 	fields := c.fields()
 	for i, f := range o.fields() {
 		*fields[i] += *f
@@ -65,35 +65,10 @@ func (c LookupCounters) Add(o LookupCounters) LookupCounters {
 }
 
 // Sub returns c - o: what was counted between the two.
-func (c LookupCounters) Sub(o LookupCounters) LookupCounters {
+func (c Lookups) Sub(o Lookups) Lookups {
 	fields := c.fields()
 	for i, f := range o.fields() {
 		*fields[i] -= *f
 	}
 	return c
-}
-
-// sum returns the counters with what is derived from them.
-func (c *levelCounters) sum() LookupCounters {
-	plain := c.plainHits.Load()
-	s := LookupCounters{
-		RuledOutByBounds:         c.outOfBounds.Load(),
-		RuledOutByRangeTombstone: c.underTombstone.Load(),
-		FilterNegatives:          c.negatives.Load(),
-		FilterTruePositives:      c.truePositives.Load() + plain,
-		FilterFalsePositives:     c.falsePositives.Load(),
-		FilterRemembered:         c.remembered.Load(),
-		Unfiltered:               c.unfiltered.Load(),
-		RuledOutByIndex:          c.outOfIndex.Load(),
-		BlocksFromCache:          c.blocksFromCache.Load() + plain,
-		BlocksFromDisk:           c.blocksFromDisk.Load(),
-		IndexLeavesFromDisk:      c.leavesFromDisk.Load(),
-		BytesFromDisk:            c.bytesFromDisk.Load(),
-		BytesDecoded:             c.bytesDecoded.Load(),
-		Hits:                     c.hits.Load() + plain,
-	}
-	s.IndexLookups = s.Unfiltered + s.FilterTruePositives + s.FilterFalsePositives
-	s.FilesConsidered = s.RuledOutByBounds + s.RuledOutByRangeTombstone + s.FilterNegatives + s.FilterRemembered +
-		s.IndexLookups
-	return s
 }

@@ -1,12 +1,9 @@
-package kv
+package metrics
 
-import (
-	"github.com/siftkv/siftkv/internal/remote"
-	"github.com/siftkv/siftkv/objstore"
-)
+import "github.com/siftkv/siftkv/objstore"
 
-// ObjectMetrics are the figures of a store in an object store, and of a view of one. A store in a directory has zeros.
-type ObjectMetrics struct {
+// Objects has the figures of a store in an object store, and of a view of one. A store in a directory has zeros.
+type Objects struct {
 	// Requests counts the calls of Objects.Store since Open, by kind: what each sent and moved, and how it ended.
 	// Bytes are received by objstore.Get and sent by objstore.Put and objstore.PutIfAbsent.
 	Requests objstore.Counts
@@ -35,25 +32,7 @@ type ObjectMetrics struct {
 }
 
 // counters lists what counts up from Open, except Requests.
-func (m *ObjectMetrics) counters() []*uint64 {
+func (m *Objects) counters() []*uint64 {
 	return []*uint64{&m.DiskCacheHits, &m.DiskCacheMisses, &m.DiskCacheHitBytes, &m.DiskCacheEvicted,
 		&m.DiskCacheDropped, &m.DiskCacheDamaged, &m.DiskCacheFailures, &m.FailedDeletes}
-}
-
-// read sets all figures.
-func (m *ObjectMetrics) read(d *DB) {
-	objects, ok := d.opts.fs.(*remote.FS)
-	if !ok {
-		return
-	}
-	if c := d.opts.Objects.counters; c != nil {
-		m.Requests = c.Snapshot()
-	}
-	c := objects.CacheMetrics()
-	m.DiskCacheHits, m.DiskCacheMisses, m.DiskCacheHitBytes = uint64(c.Hits), uint64(c.Misses), uint64(c.HitBytes)
-	m.DiskCacheEvicted, m.DiskCacheDropped = uint64(c.Evicted), uint64(c.Dropped)
-	m.DiskCacheDamaged, m.DiskCacheFailures = uint64(c.Damaged), uint64(c.Failed)
-	m.DiskCacheBytes = c.Bytes
-	m.GarbageFiles, m.GarbageBytes, m.FailedDeletes = objects.Garbage()
-	m.Epoch, m.EntriesSinceList = objects.Position()
 }

@@ -1,4 +1,4 @@
-package kv
+package counters
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/kv/metrics"
 )
 
 // The buckets follow each other without a gap, none is wider than a sixteenth of its times, and none lies on both
@@ -22,8 +24,8 @@ func TestBucketsOfAHistogram(t *testing.T) {
 		require.Equal(t, i, bucketOf(upper-1))
 		next = upper
 	}
-	require.Equal(t, time.Duration(1)<<mostBits, next)
-	for bit := range mostBits {
+	require.Equal(t, time.Duration(1)<<maxBits, next)
+	for bit := range maxBits {
 		lower, _ := bucketBounds(bucketOf(1 << bit))
 		require.Equal(t, time.Duration(1)<<bit, lower)
 	}
@@ -31,7 +33,7 @@ func TestBucketsOfAHistogram(t *testing.T) {
 	require.Equal(t, numBuckets-1, bucketOf(math.MaxInt64))
 }
 
-func timesOf(all ...time.Duration) Histogram {
+func timesOf(all ...time.Duration) metrics.Histogram {
 	var t timings
 	for _, d := range all {
 		t.add(d)
@@ -61,26 +63,26 @@ func TestQuantilesOfAHistogram(t *testing.T) {
 		require.Equal(t, h.Quantile(0), h.Quantile(-1))
 		require.Equal(t, h.Quantile(1), h.Quantile(2))
 		count, last := uint64(0), time.Duration(-1)
-		for _, b := range h.Buckets() {
+		for _, b := range h.Buckets {
 			require.Greater(t, b.Lower, last)
 			require.Positive(t, b.Count)
 			count, last = count+b.Count, b.Lower
 		}
 		require.Equal(t, h.Count, count)
 	}
-	require.Zero(t, Histogram{}.Quantile(0.5))
-	require.Zero(t, Histogram{}.Mean())
-	require.Empty(t, Histogram{}.Buckets())
+	require.Zero(t, metrics.Histogram{}.Quantile(0.5))
+	require.Zero(t, metrics.Histogram{}.Mean())
+	require.Empty(t, metrics.Histogram{}.Buckets)
 }
 
 // What was timed since another histogram is timed by itself; both stay as they were.
 func TestDifferenceOfHistograms(t *testing.T) {
 	before, after := timesOf(5, 100, 2000), timesOf(5, 100, 100, 2000, 70_000)
 	d := after.Sub(before)
-	require.Equal(t, timesOf(100, 70_000).Buckets(), d.Buckets())
+	require.Equal(t, timesOf(100, 70_000).Buckets, d.Buckets)
 	require.EqualValues(t, 2, d.Count)
 	require.Equal(t, 70_100*time.Nanosecond, d.Sum)
 	require.Equal(t, timesOf(5, 100, 100, 2000, 70_000), after)
-	require.Equal(t, after, after.Sub(Histogram{}))
-	require.Zero(t, Histogram{}.Sub(Histogram{}))
+	require.Equal(t, after, after.Sub(metrics.Histogram{}))
+	require.Zero(t, metrics.Histogram{}.Sub(metrics.Histogram{}))
 }
