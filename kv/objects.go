@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -117,9 +118,9 @@ var ErrFenced = sequence.ErrFenced
 // machine and the directory, and what to do.
 var (
 	// ErrLogElsewhere is matched when the log is on a disk, and not in the directory that Open was given.
-	ErrLogElsewhere = remote.ErrLogElsewhere
+	ErrLogElsewhere = locallog.ErrElsewhere
 	// ErrLogAbandoned is matched when the directory that Open was given has logs that another writer has given up.
-	ErrLogAbandoned = remote.ErrLogAbandoned
+	ErrLogAbandoned = locallog.ErrAbandoned
 )
 
 // objectsRoot is the directory that the files of a store seem to be in, in errors and logs.

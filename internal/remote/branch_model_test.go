@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -91,7 +92,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 	defer func() { err = errors.Join(err, lock.Close(), f.Close()) }()
 	files, num := []uint64{}, uint64(1)
 	if current, err := manifest.Current(f, f.o.Root); err == nil {
-		data, err := readAll(f.small, f.path(manifest.FileManifest, current))
+		data, err := vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, current), math.MaxInt64)
 		require.NoError(m.t, err)
 		live, _, err := readManifest(data, current)
 		require.NoError(m.t, err)

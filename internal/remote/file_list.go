@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 )
 
 // A fileList is what a store's directory has, except the contents of sorted files, blob files and logs. Its encoding is
@@ -37,7 +38,7 @@ type fileList struct {
 	logStart uint64
 	logs     []uint64        // in ascending order
 	files    map[uint64]file // by number
-	home     logHome
+	home     locallog.Location
 }
 
 // Versions of lists, without blob files and with them.
@@ -58,13 +59,13 @@ func (l *fileList) encode() []byte {
 	dst = binary.AppendUvarint(dst, l.logStart)
 	dst = appendNumbers(dst, l.logs)
 	dst = l.appendFiles(dst)
-	dst = binary.AppendUvarint(dst, l.home.id)
-	dst = binary.AppendUvarint(dst, l.home.epoch)
-	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.place))), l.home.place...)
-	dst = appendNumbers(dst, l.home.logs)
-	dst = binary.AppendUvarint(dst, uint64(len(l.home.ended)))
-	for _, e := range l.home.ended {
-		dst = binary.AppendUvarint(binary.AppendUvarint(dst, e.id), e.epoch)
+	dst = binary.AppendUvarint(dst, l.home.ID)
+	dst = binary.AppendUvarint(dst, l.home.Epoch)
+	dst = append(binary.AppendUvarint(dst, uint64(len(l.home.Place))), l.home.Place...)
+	dst = appendNumbers(dst, l.home.Logs)
+	dst = binary.AppendUvarint(dst, uint64(len(l.home.Ended)))
+	for _, e := range l.home.Ended {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, e.ID), e.Epoch)
 	}
 	return dst
 }
@@ -157,11 +158,11 @@ func decodeFiles(b []byte) (l fileList, err error) {
 	l.logStart = d.uvarint()
 	l.logs = d.numbers()
 	l.files = d.files(version == listVersionBlob)
-	l.home = logHome{id: d.uvarint(), epoch: d.uvarint()}
-	l.home.place = string(d.bytes())
-	l.home.logs = d.numbers()
+	l.home = locallog.Location{ID: d.uvarint(), Epoch: d.uvarint()}
+	l.home.Place = string(d.bytes())
+	l.home.Logs = d.numbers()
 	for n := d.count(2); n > 0 && !d.bad; n-- {
-		l.home.ended = append(l.home.ended, endedLog{id: d.uvarint(), epoch: d.uvarint()})
+		l.home.Ended = append(l.home.Ended, locallog.EndedLog{ID: d.uvarint(), Epoch: d.uvarint()})
 	}
 	if d.bad || len(d.b) > 0 {
 		return fileList{}, errList

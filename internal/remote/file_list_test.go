@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -31,8 +32,8 @@ func sampleList(t testing.TB) *fileList {
 		manifest: []byte("a manifest"), logStart: 300, logs: []uint64{8, 9, 12},
 		files: map[uint64]file{3: {main, 1000, false}, 4: {branch, 0, false}, 5: {main, 1, false},
 			math.MaxUint64: {last, math.MaxInt64, false}},
-		home: logHome{id: 1 << 63, epoch: 5, place: "host:/store", logs: []uint64{9, 12},
-			ended: []endedLog{{7, 3}, {1 << 62, 4}}},
+		home: locallog.Location{ID: 1 << 63, Epoch: 5, Place: "host:/store", Logs: []uint64{9, 12},
+			Ended: []locallog.EndedLog{{ID: 7, Epoch: 3}, {ID: 1 << 62, Epoch: 4}}},
 	}
 }
 

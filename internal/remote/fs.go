@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -85,7 +86,7 @@ type FS struct {
 	at         mark
 	saved      uint64 // the number of the checkpoint that was read
 	growing    map[string]*growing
-	abandoned  []AbandonedLog
+	abandoned  []locallog.AbandonedLog
 
 	mu     sync.Mutex
 	seq    *sequence.Sequence // nil: it is not known where the branch is; set while refreshing is held
@@ -216,7 +217,7 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		}
 	case manifest.FileWAL:
 		if l := f.localLog(num); l != nil {
-			return l.fs.Open(l.logPath(num))
+			return l.Open(num)
 		}
 	}
 	return f.small.Open(name)
@@ -235,8 +236,8 @@ func (f *FS) Remove(name string) error {
 	switch kind, num := manifest.ParseFileName(base); {
 	case kind == manifest.FileTable || kind == manifest.FileBlob:
 		return w.removeFile(name, num, kind == manifest.FileBlob)
-	case kind == manifest.FileWAL && w.local.has(num):
-		return w.local.remove(num)
+	case kind == manifest.FileWAL && w.local.Has(num):
+		return w.local.Remove(num)
 	}
 	return f.small.Remove(name)
 }
@@ -280,7 +281,7 @@ func (f *FS) Stat(name string) (int64, error) {
 	kind, num := manifest.ParseFileName(base)
 	if kind == manifest.FileWAL {
 		if l := f.localLog(num); l != nil {
-			return l.fs.Stat(l.logPath(num))
+			return l.Stat(num)
 		}
 	}
 	if kind == manifest.FileTable || kind == manifest.FileBlob {

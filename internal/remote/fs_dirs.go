@@ -27,7 +27,7 @@ func (f *FS) List(dir string) ([]string, error) {
 	}
 	f.mu.Unlock()
 	if w := f.asWriter(); w != nil {
-		for _, num := range w.local.numbers() {
+		for _, num := range w.local.Numbers() {
 			names = append(names, manifest.FileName(manifest.FileWAL, num))
 		}
 	}
@@ -70,7 +70,7 @@ func (f *FS) SyncDir(dir string) error {
 		if !f.o.LocalLog || w == nil {
 			return nil
 		}
-		return w.local.fs.SyncDir(w.local.dir)
+		return w.local.Sync()
 	}
 	return f.o.Local.SyncDir(dir)
 }

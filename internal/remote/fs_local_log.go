@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
@@ -18,11 +19,11 @@ import (
 // It sends no extra requests: it sends those of the fence earlier.
 func (w *fsWriter) examineLogs(v *sequence.TailView) (*sequence.TailView, error) {
 	for earlier := v != nil; ; earlier = false {
-		home, err := w.newestHome(&v)
+		at, err := w.newestLocation(&v)
 		if err == nil {
-			_, err = w.findLogs(home, w.f.logStore())
+			_, err = w.findLogs(at, w.f.logStore())
 		}
-		refused := errors.Is(err, ErrLogElsewhere) || errors.Is(err, ErrLogAbandoned)
+		refused := errors.Is(err, locallog.ErrElsewhere) || errors.Is(err, locallog.ErrAbandoned)
 		if !refused || !earlier {
 			return v, err
 		}
@@ -30,8 +31,8 @@ func (w *fsWriter) examineLogs(v *sequence.TailView) (*sequence.TailView, error)
 	}
 }
 
-// newestHome returns where the logs are, by the newest list of files in a view; there is a new view if need be.
-func (w *fsWriter) newestHome(v **sequence.TailView) (home logHome, err error) {
+// newestLocation returns where the logs are, by the newest list of files in a view; there is a new view if need be.
+func (w *fsWriter) newestLocation(v **sequence.TailView) (at locallog.Location, err error) {
 	f := w.f
 	err = f.seq.Retry(func() (err error) {
 		if *v == nil {
@@ -39,7 +40,7 @@ func (w *fsWriter) newestHome(v **sequence.TailView) (home logHome, err error) {
 				return err
 			}
 		}
-		if home, err = readHome(f.ctx, f.seq, *v); sequence.IsMissing(err) {
+		if at, err = readLocation(f.ctx, f.seq, *v); sequence.IsMissing(err) {
 			*v = nil
 		}
 		return err
@@ -47,13 +48,13 @@ func (w *fsWriter) newestHome(v **sequence.TailView) (home logHome, err error) {
 	if sequence.IsMissing(err) {
 		err = sequence.AsCorruption(err)
 	}
-	return home, err
+	return at, err
 }
 
-// readHome returns where the logs are, by the newest list of files in a view.
-func readHome(ctx context.Context, s *sequence.Sequence, v *sequence.TailView) (home logHome, err error) {
+// readLocation returns where the logs are, by the newest list of files in a view.
+func readLocation(ctx context.Context, s *sequence.Sequence, v *sequence.TailView) (at locallog.Location, err error) {
 	if v.Data == 0 {
-		return home, nil
+		return at, nil
 	}
 	b, err := readBody(ctx, s, v, v.Data)
 	if err == nil && b.list == nil && b.edit == nil && b.lists > 0 {
@@ -61,65 +62,61 @@ func readHome(ctx context.Context, s *sequence.Sequence, v *sequence.TailView) (
 	}
 	switch {
 	case err != nil:
-		return home, err
+		return at, err
 	case b.edit != nil:
 		e, err := decodeEdit(s, b)
 		return e.list.home, err
 	case b.list != nil:
 		list, err := decodeList(s, b)
 		if err != nil {
-			return home, err
+			return at, err
 		}
 		return list.home, nil
 	}
-	return home, nil // reading the rest tells what is wrong
+	return at, nil // reading the rest tells what is wrong
 }
 
 // findLogs returns what w's directory has of the logs that a list of files of a store needs, and an error unless these
 // are there or the caller gives them up. The store is 0 if there is no list yet.
-func (w *fsWriter) findLogs(home logHome, store uint64) (logVerdict, error) {
+func (w *fsWriter) findLogs(at locallog.Location, store uint64) (locallog.Verdict, error) {
 	f := w.f
-	foreign, err := w.local.isForeign(store)
+	foreign, err := w.local.IsForeign(store)
 	if err != nil {
-		return logVerdict{}, err
+		return locallog.Verdict{}, err
 	}
 	if foreign && f.o.LocalLog {
-		return logVerdict{}, fmt.Errorf("%w: %s has the log of another store; give this one another directory",
+		return locallog.Verdict{}, fmt.Errorf("%w: %s has the log of another store; give this one another directory",
 			base.ErrForeignDirectory, f.o.LogDir)
 	}
 	if foreign {
-		if err := w.local.close(false, f.o.Log); err != nil {
-			return logVerdict{}, err
+		if err := w.local.Close(false, f.o.Log); err != nil {
+			return locallog.Verdict{}, err
 		}
 		w.local = nil
 	}
-	v, err := w.local.judge(home, store)
-	if err == nil && !f.o.AbandonLog {
-		err = w.local.refusal(v, home)
-	}
-	return v, err
+	return w.local.Verify(at, store, f.o.AbandonLog)
 }
 
 // takeLogs makes the logs in w's directory those of the store if the newest list of files names that directory, and
-// otherwise renames or removes them. The home file has w's epoch afterwards.
+// otherwise renames or removes them. The directory has w's epoch afterwards.
 func (w *fsWriter) takeLogs() error {
 	f := w.f
-	home, store := f.list.home, f.logStore()
-	w.ended = home.ended
+	at, store := f.list.home, f.logStore()
+	w.ended = at.Ended
 	if f.list.current == "" {
 		store = 0 // that number was drawn just now
 	}
-	v, err := w.findLogs(home, store)
+	v, err := w.findLogs(at, store)
 	if err != nil {
 		return err
 	}
-	if v.lost {
-		f.abandoned = append(f.abandoned, AbandonedLog{File: home.place, Reason: fmt.Sprintf("the log of the writer "+
-			"with epoch %d is not here, and was given up (Objects.AbandonLog): writes since its last flush are not in "+
-			"the store, and can never come back", home.epoch)})
+	if v.Lost {
+		reason := fmt.Sprintf("the log of the writer with epoch %d is not here, and was given up "+
+			"(Objects.AbandonLog): writes since its last flush are not in the store, and can never come back", at.Epoch)
+		f.abandoned = append(f.abandoned, locallog.AbandonedLog{File: at.Place, Reason: reason})
 	}
-	if v.here {
-		w.missing = slices.DeleteFunc(slices.Clone(home.logs), w.local.has)
+	if v.Here {
+		w.missing = slices.DeleteFunc(slices.Clone(at.Logs), w.local.Has)
 		if err := f.dropMarkers(); err != nil {
 			return err
 		}
@@ -127,14 +124,9 @@ func (w *fsWriter) takeLogs() error {
 	if w.local == nil {
 		return nil
 	}
-	if len(v.stale) > 0 {
-		kept, err := w.local.setAside(v.stale)
-		f.abandoned = append(f.abandoned, kept...)
-		if err != nil {
-			return err
-		}
-	}
-	return w.local.settle(v.here, f.o.LocalLog, f.logStore(), w.author.epoch)
+	kept, err := w.local.Commit(v, f.o.LocalLog, f.logStore(), w.author.epoch)
+	f.abandoned = append(f.abandoned, kept...)
+	return err
 }
 
 // dropMarkers removes the empty files that stand for logs whose bytes are elsewhere, so that a missing log shows.
@@ -155,19 +147,6 @@ func (f *FS) dropMarkers() error {
 	return nil
 }
 
-// logHome is what the next list of files says of the logs.
-func (w *fsWriter) logHome() (home logHome, err error) {
-	home.epoch, home.ended = w.author.epoch, w.ended
-	switch {
-	case w.f.o.LocalLog && !w.released.Load():
-		home.id, home.place = w.local.home.id, w.f.o.Place
-		home.logs, err = w.local.withRecords()
-	case w.local != nil && w.local.home.id != 0:
-		home.end(endedLog{w.local.home.id, w.author.epoch})
-	}
-	return home, err
-}
-
 // ReleaseLog says that all writes are in sorted files. The next published list of files needs no log, so any machine
 // can open the store. No log can be created any more.
 func (f *FS) ReleaseLog() {
@@ -182,7 +161,7 @@ func (f *FS) MissingLogs(oldest uint64) (names []string) {
 	if w := f.asWriter(); w != nil {
 		for _, num := range w.missing {
 			if num >= oldest {
-				names = append(names, w.local.logPath(num))
+				names = append(names, w.local.LogPath(num))
 			}
 		}
 	}
@@ -190,11 +169,11 @@ func (f *FS) MissingLogs(oldest uint64) (names []string) {
 }
 
 // AbandonedLogs returns the logs that were abandoned when the store was taken over.
-func (f *FS) AbandonedLogs() []AbandonedLog { return f.abandoned }
+func (f *FS) AbandonedLogs() []locallog.AbandonedLog { return f.abandoned }
 
 // localLog returns the directory of a log that is there; nil if it is elsewhere.
-func (f *FS) localLog(num uint64) *localLog {
-	if w := f.asWriter(); w != nil && w.local.has(num) {
+func (f *FS) localLog(num uint64) *locallog.Dir {
+	if w := f.asWriter(); w != nil && w.local.Has(num) {
 		return w.local
 	}
 	return nil

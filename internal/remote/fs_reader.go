@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -87,7 +88,7 @@ func obsolete(logs []uint64, num uint64) bool {
 // file grow.
 func (f *FS) writeSmall(name string, data []byte) error {
 	if g := f.growing[name]; g != nil && g.size <= int64(len(data)) {
-		old, err := readAll(f.small, f.join(name))
+		old, err := vfs.ReadSmallFile(f.small, f.join(name), math.MaxInt64)
 		if err != nil {
 			return err
 		}

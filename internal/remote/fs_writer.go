@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -23,11 +24,11 @@ type fsWriter struct {
 	author    author
 	logs      *Logs
 	collector collector
-	local     *localLog   // nil: there is none
-	missing   []uint64    // logs that should be in the directory, and were not
-	ended     []endedLog  // that the list of files has which was there
-	released  atomic.Bool // the next list needs no log on the local disk
-	left      atomic.Bool // a list needs no log on the local disk, nor do later ones
+	local     *locallog.Dir       // nil: there is none
+	missing   []uint64            // logs that should be in the directory, and were not
+	ended     []locallog.EndedLog // that the list of files has which was there
+	released  atomic.Bool         // the next list needs no log on the local disk
+	left      atomic.Bool         // a list needs no log on the local disk, nor do later ones
 
 	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files and blob files. Under
 	// the lock of f.
@@ -45,13 +46,13 @@ func (f *FS) takeOver() (io.Closer, error) {
 	if err := f.locate(f.ctx); err != nil {
 		return nil, err
 	}
-	local, err := f.openLocalLog()
+	local, err := locallog.Claim(f.o.Local, f.o.LogDir, f.o.LocalLog)
 	if err != nil {
 		return nil, err
 	}
 	w := &fsWriter{f: f, local: local}
 	if err := w.takeOver(); err != nil {
-		return nil, errors.Join(err, w.local.close(false, f.o.Log))
+		return nil, errors.Join(err, w.local.Close(false, f.o.Log))
 	}
 	w.collector.start(w)
 	f.mu.Lock()
@@ -78,14 +79,14 @@ func (w *fsWriter) takeOver() error {
 	}
 	w.logs, w.author = logs, author{f.site, logs.Writer().Epoch(), logs.Writer().Nonce()}
 	logs.published = func(c listChain) {
-		w.left.Store(c.list.home.id == 0)
+		w.left.Store(c.list.home.ID == 0)
 		w.collector.published(c.slots, c.list.logStart)
 	}
 	logs.long = f.long
 	if found.list == nil {
 		err = f.checkBegun()
 	} else {
-		w.listed = !f.o.LocalLog && found.list.home.id == 0
+		w.listed = !f.o.LocalLog && found.list.home.ID == 0
 		w.collector.inherits = found.span >= f.o.Grace
 	}
 	if err == nil {
@@ -101,7 +102,7 @@ func (w *fsWriter) takeOver() error {
 func (w *fsWriter) Close() error {
 	err := errors.Join(w.logs.Flush(), w.logs.Close())
 	w.collector.stop()
-	return errors.Join(err, w.local.close(w.left.Load(), w.f.o.Log))
+	return errors.Join(err, w.local.Close(w.left.Load(), w.f.o.Log))
 }
 
 // createFile returns a sorted file or a blob file. Its Sync adds it to the list of files.
@@ -166,7 +167,7 @@ func (w *fsWriter) createLog(name string, num uint64) (vfs.WriteFile, error) {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrClosed}
 	}
 	if w.f.o.LocalLog {
-		return w.local.create(num)
+		return w.local.Create(num)
 	}
 	marker, err := w.f.small.Create(name)
 	if err != nil {
@@ -195,7 +196,7 @@ type manifestFile struct {
 
 func (m *manifestFile) Sync() error {
 	current := filepath.Join(m.w.f.o.Root, manifest.CurrentName)
-	text, err := readAll(m.w.f.small, current)
+	text, err := vfs.ReadSmallFile(m.w.f.small, current, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -298,7 +299,7 @@ func (w *fsWriter) lists(current string) listMaker {
 // nextList is the list of files as they are now.
 func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*fileList, error) {
 	f := w.f
-	text, err := readAll(f.small, current)
+	text, err := vfs.ReadSmallFile(f.small, current, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -306,11 +307,12 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	l := &fileList{current: string(text), logs: w.local.numbers()}
-	if l.home, err = w.logHome(); err != nil {
+	l := &fileList{current: string(text), logs: w.local.Numbers()}
+	l.home, err = w.local.Location(f.o.Place, f.o.LocalLog && !w.released.Load(), w.author.epoch, w.ended)
+	if err != nil {
 		return nil, err
 	}
-	if l.manifest, err = readAll(f.small, f.path(manifest.FileManifest, num)); err != nil {
+	if l.manifest, err = vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, num), math.MaxInt64); err != nil {
 		return nil, err
 	}
 	names, err := f.small.List(f.o.Root)
@@ -338,22 +340,4 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 // path returns the name of a numbered file.
 func (f *FS) path(kind manifest.FileKind, num uint64) string {
 	return filepath.Join(f.o.Root, manifest.FileName(kind, num))
-}
-
-// readAll returns what a file has.
-func readAll(fsys vfs.FS, name string) (data []byte, err error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	size, err := file.Size()
-	if err != nil {
-		return nil, err
-	}
-	data = make([]byte, size)
-	if _, err := file.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return data, nil
 }

@@ -21,7 +21,7 @@ func sampleEdit(t testing.TB) (from, to *fileList, e listEdit) {
 	delete(to.files, 4)
 	to.files[5] = file{author: to.files[5].author, size: 2} // another file under the number
 	to.manifest = append(slices.Clip(to.manifest), " goes on"...)
-	to.logStart, to.logs, to.home.logs = 301, []uint64{9, 12, 13}, []uint64{13}
+	to.logStart, to.logs, to.home.Logs = 301, []uint64{9, 12, 13}, []uint64{13}
 	e, ok := newListEdit(from, to)
 	require.True(t, ok)
 	e.chain = []uint64{7, 8, 300}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -268,7 +269,7 @@ func (v *viewer) read() (records []uint64, err error) {
 	if v.f.at.list == 0 {
 		return nil, err
 	}
-	text, failed := readAll(v.f.small, v.f.path(manifest.FileManifest, 7))
+	text, failed := vfs.ReadSmallFile(v.f.small, v.f.path(manifest.FileManifest, 7), math.MaxInt64)
 	require.NoError(v.t, failed)
 	records = decodeRecords(v.t, text)
 	names, failed := v.f.small.List("root")
@@ -278,7 +279,7 @@ func (v *viewer) read() (records []uint64, err error) {
 		if kind != manifest.FileWAL {
 			continue
 		}
-		log, failed := readAll(v.f.small, v.f.path(manifest.FileWAL, num))
+		log, failed := vfs.ReadSmallFile(v.f.small, v.f.path(manifest.FileWAL, num), math.MaxInt64)
 		require.NoError(v.t, failed)
 		for ; len(log) >= 8; log = log[8:] {
 			records = append(records, binary.LittleEndian.Uint64(log))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -103,7 +104,7 @@ func (s *saved) trim() error {
 		files[num] = t
 	}
 	s.list.files, s.list.logStart = files, 0
-	s.list.home = logHome{} // logs on some machine's disk stay there: what was flushed is what there is
+	s.list.home = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
 	var nums []uint64
 	for _, num := range s.list.logs {
 		if num >= oldest {

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 )
 
 const savedKey = "checkpoint/main/nightly@0123456789abcdef"
@@ -21,7 +22,7 @@ func sampleSaved(t testing.TB) (*saved, savedHead) {
 	t.Helper()
 	s := &saved{list: sampleList(t), num: 7, logs: []Log{{8, []byte("eight")}, {12, []byte("twelve")}}}
 	delete(s.list.files, math.MaxUint64)
-	s.list.logStart, s.list.home = 0, logHome{}
+	s.list.logStart, s.list.home = 0, locallog.Location{}
 	return s, savedHead{store: 0x1122334455667788, number: 0x0123456789abcdef, branch: 5,
 		created: time.UnixMicro(1700000000000000)}
 }

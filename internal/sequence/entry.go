@@ -39,8 +39,12 @@ const (
 	kindData  = 1
 	kindFence = 2
 
+	sumSize = 4
+)
+
+// Sizes of the header of an entry, behind which data has its body, and of a fence.
+const (
 	HeaderSize = 80
-	sumSize    = 4
 	FenceSize  = HeaderSize
 )
 

@@ -38,12 +38,13 @@ type Schedule struct {
 // A mood is how often things go wrong, in percent.
 type mood struct{ lost, late, throttled, lag, cancel, sleep int }
 
-// Lag is for how long a listing may not show an object, and grace how long entries are kept: longer.
+// Lag is for how long a listing may not show an object, and Grace how long entries are kept: longer.
 const (
 	Lag   = 20 * time.Second
 	Grace = 25 * time.Second
 )
 
+// New returns a schedule by a seed, of an empty store.
 func New(t *testing.T, seed uint64) *Schedule {
 	rng := rand.New(rand.NewPCG(seed, racebuild.Slowdown)) // other schedules under the race detector
 	pick := func() int { return rng.IntN(3) * rng.IntN(15) }
