@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/version"
@@ -103,9 +104,9 @@ type Objects struct {
 	// process that was stopped for a while may return an outdated value in the moment in which it continues.
 	MaxStaleness time.Duration
 
-	counters *objstore.Counters // of the calls of Store, once the store is open
-	partSize int                // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
-	edits    remote.EditLimits  // of lists of files
+	counters *objstore.Counters  // of the calls of Store, once the store is open
+	partSize int                 // bytes of a part that a pass over a sorted file reads at a time; 0: 2 MiB
+	edits    filelist.EditLimits // of lists of files
 }
 
 // ErrFenced is matched by errors of a store in an object store that another writer has taken over.

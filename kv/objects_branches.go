@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // Errors about branches and checkpoints of a store in an object store. A branch or a checkpoint that
@@ -16,7 +17,7 @@ var (
 	ErrInUse = remote.ErrInUse
 	// ErrInvalidName is matched when a name is not 1 to 48 ASCII letters, digits, and characters
 	// - _ . of which the first is a letter or a digit, and the last is no dot.
-	ErrInvalidName = remote.ErrInvalidName
+	ErrInvalidName = filelist.ErrInvalidName
 )
 
 // A CheckpointInfo describes a checkpoint in an object store.

@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // manyEdits has lists of files put as edits that are whole ones in small stores.
-var manyEdits = remote.EditLimits{Percent: 1 << 20, Each: 1, Max: 8}
+var manyEdits = filelist.EditLimits{Percent: 1 << 20, Each: 1, Max: 8}
 
 func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
@@ -29,7 +30,7 @@ import (
 // where bytes are preceded by their length.
 type branch struct {
 	state   branchState
-	site    site
+	site    filelist.BranchPrefix
 	created time.Time
 	parent  string
 	from    string
@@ -83,14 +84,14 @@ func appendBytes(dst []byte, s string) []byte {
 }
 
 func decodeBranch(b []byte, key string) (got branch, err error) {
-	d := listDecoder{b: b}
-	if version := d.uvarint(); version != branchVersion && !d.bad {
+	d := filelist.NewDecoder(b)
+	if version := d.Uvarint(); version != branchVersion && !d.Failed() {
 		return got, fmt.Errorf("%s: %w: a branch has version %d", key, manifest.ErrNewerFormat, version)
 	}
-	got.state, got.site = branchState(d.uvarint()), site(d.bytes())
-	got.created = time.UnixMicro(int64(d.uvarint()))
-	got.parent, got.from = string(d.bytes()), string(d.bytes())
-	if d.bad || len(d.b) > 0 || got.state == 0 || got.state > branchGone || got.site == "" || !got.site.check() {
+	got.state, got.site = branchState(d.Uvarint()), filelist.BranchPrefix(d.Bytes())
+	got.created = time.UnixMicro(int64(d.Uvarint()))
+	got.parent, got.from = string(d.Bytes()), string(d.Bytes())
+	if !d.Done() || got.state == 0 || got.state > branchGone || got.site == "" || !got.site.Valid() {
 		return got, base.Corruptf(key, sequence.HeaderSize, "what became of a branch is malformed")
 	}
 	return got, nil
@@ -140,11 +141,11 @@ func (f *family) change(ctx context.Context, name string, found, b branch) (now 
 
 // locate returns where a branch is, and the number of its store, 0 if that is not known. Of the main branch it sends
 // no request.
-func (f *family) locate(ctx context.Context, name string) (at site, store uint64, err error) {
+func (f *family) locate(ctx context.Context, name string) (at filelist.BranchPrefix, store uint64, err error) {
 	if name == "" {
 		return "", 0, nil
 	}
-	if err := checkName(name); err != nil {
+	if err := filelist.CheckName(name); err != nil {
 		return "", 0, err
 	}
 	b, err := f.branch(ctx, name)
@@ -176,7 +177,7 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			return nil, fmt.Errorf("siftkv: list branches: %w", err)
 		}
 		name, _, ok := strings.Cut(strings.TrimPrefix(o.Key, "branch/"), "@")
-		if !ok || checkName(name) != nil || name == last {
+		if !ok || filelist.CheckName(name) != nil || name == last {
 			continue
 		}
 		s := f.branchSequence(name)

@@ -45,8 +45,8 @@ type branchModel struct {
 // keep requires that the files of a state are there from now on.
 func (m *branchModel) keep(name string, s *saved) {
 	var keys []string
-	for num, t := range s.list.files {
-		keys = append(keys, t.object(num))
+	for num, t := range s.list.Files {
+		keys = append(keys, t.Key(num))
 	}
 	m.mu.Lock()
 	m.kept[name] = keys
@@ -97,7 +97,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 		live, _, err := readManifest(data, current)
 		require.NoError(m.t, err)
 		files, num = slices.Sorted(maps.Keys(live)), current
-		for n := range f.list.files {
+		for n := range f.list.Files {
 			num = max(num, n)
 		}
 	}
@@ -133,7 +133,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 			return err
 		}
 		m.did("published")
-		if len(f.asWriter().logs.chain.slots) > 2 {
+		if len(f.asWriter().logs.chain.Slots) > 2 {
 			m.did("edited") // an edit of an edit
 		}
 		for _, n := range gone {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -31,7 +32,7 @@ const saveTries = 100
 // state needs: another LIST, a GET or two, and a GET for each entry of the log.
 func CreateCheckpoint(ctx context.Context, o FSOptions, name string) (CheckpointInfo, error) {
 	f, info := newFamily(o), CheckpointInfo{Name: name, Created: time.Now()}
-	if err := checkName(name); err != nil {
+	if err := filelist.CheckName(name); err != nil {
 		return info, err
 	}
 	at, store, err := f.locate(ctx, o.Branch)
@@ -63,8 +64,8 @@ func taken(name string) error { return fmt.Errorf("%w: there is a checkpoint %q"
 
 // onlyOne makes sure that no other checkpoint was made under the name at the same time: each would see the other. Then
 // it deletes this one, except a state that a branch was made from meanwhile: see release.
-func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
-	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+func (f *family) onlyOne(ctx context.Context, at filelist.BranchPrefix, name, key string) error {
+	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err != nil {
 		return err
 	}
@@ -87,10 +88,10 @@ func (f *family) onlyOne(ctx context.Context, at site, name, key string) error {
 // A saving is a state that is being saved.
 type saving struct {
 	f       *family
-	from    *sequence.Sequence // of the branch
-	site    site               // where the branch is
-	to      site               // that the checkpoint belongs to
-	name    string             // empty: a pin, which has no logs
+	from    *sequence.Sequence    // of the branch
+	site    filelist.BranchPrefix // where the branch is
+	to      filelist.BranchPrefix // that the checkpoint belongs to
+	name    string                // empty: a pin, which has no logs
 	created time.Time
 	now     *saved // the state, if it was read already
 }
@@ -123,17 +124,17 @@ func (s *saving) put(ctx context.Context, state *saved, number uint64) (key stri
 	if s.name == "" {
 		state = &saved{list: state.list}
 	}
-	key = s.to.stateKey(s.name, number)
+	key = stateKey(s.to, s.name, number)
 	return key, s.f.put(ctx, key, state.encode(key, savedHead{store: s.from.Store(), number: number,
-		branch: s.site.number(), created: s.created}))
+		branch: s.site.Number(), created: s.created}))
 }
 
 // checkpoint finds one that is finished. It is a LIST. The error matches base.ErrNotExist if there is none.
-func (f *family) checkpoint(ctx context.Context, at site, name string) (savedCheckpoint, error) {
-	if err := checkName(name); err != nil {
+func (f *family) checkpoint(ctx context.Context, at filelist.BranchPrefix, name string) (savedCheckpoint, error) {
+	if err := filelist.CheckName(name); err != nil {
 		return savedCheckpoint{}, err
 	}
-	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err != nil {
 		return savedCheckpoint{}, err
 	}
@@ -170,7 +171,7 @@ func Checkpoints(ctx context.Context, o FSOptions) (all []CheckpointInfo, err er
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.checkpoints(ctx, at.checkpoints())
+	found, err := f.checkpoints(ctx, at.Checkpoints())
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +210,14 @@ func (f *family) head(ctx context.Context, key string) (h savedHead, err error) 
 // base.ErrNotExist if there is nothing of that name. It is two LIST, and two DELETE.
 func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 	f := newFamily(o)
-	if err := checkName(name); err != nil {
+	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
 	at, _, err := f.locate(ctx, o.Branch)
 	if err != nil {
 		return err
 	}
-	found, err := f.checkpoints(ctx, at.checkpoints()+name+"@")
+	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err == nil && len(found) == 0 {
 		err = missing("no checkpoint is called %q", name)
 	}

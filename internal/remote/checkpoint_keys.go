@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // A checkpoint is two objects: a state under a key with a random number, which is never used again; and a second
@@ -20,13 +22,13 @@ import (
 const confirmed = "-ok"
 
 // stateKey returns the key of a state that was saved.
-func (s site) stateKey(name string, number uint64) string {
-	return fmt.Sprintf("%s%s@%016x", s.checkpoints(), name, number)
+func stateKey(at filelist.BranchPrefix, name string, number uint64) string {
+	return fmt.Sprintf("%s%s@%016x", at.Checkpoints(), name, number)
 }
 
 // A checkpointKey is what the key of a checkpoint's object says.
 type checkpointKey struct {
-	site      site
+	site      filelist.BranchPrefix
 	name      string // empty: a pin
 	number    uint64
 	confirmed bool // it is the second object
@@ -39,14 +41,14 @@ func parseCheckpoint(key string) (k checkpointKey, ok bool) {
 	rest, k.confirmed = strings.CutSuffix(rest, confirmed)
 	name, digits, split := strings.Cut(rest, "@")
 	number, err := strconv.ParseUint(digits, 16, 64)
-	if k.site = site(dir); dir == "main" {
+	if k.site = filelist.BranchPrefix(dir); dir == "main" {
 		k.site = ""
 	}
 	k.name, k.number = name, number
-	if !ok || !found || !split || err != nil || !k.site.check() || name != "" && checkName(name) != nil {
+	if !ok || !found || !split || err != nil || !k.site.Valid() || name != "" && filelist.CheckName(name) != nil {
 		return k, false
 	}
-	want := k.site.stateKey(name, number)
+	want := stateKey(k.site, name, number)
 	if k.confirmed {
 		want += confirmed
 	}

@@ -27,7 +27,7 @@ func TestACheckpointThatIsGivenUpStaysForItsPin(t *testing.T) {
 				require.NoError(t, Clone(t.Context(), of, "b"))
 				now, err := readSaved(t.Context(), f.sequence("", 0))
 				require.NoError(t, err)
-				key := site("").stateKey("c", 1)
+				key := stateKey("", "c", 1)
 				require.NoError(t, f.put(t.Context(), key, now.encode(key, savedHead{store: 1, number: 1})))
 				require.NoError(t, f.put(t.Context(), key+confirmed, nil))
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
@@ -21,7 +22,7 @@ const firstSlot = 2
 // three PUT, a LIST and a GET to look up the name, and two LIST and a GET at least to read the state and verify it. If
 // the other is not the main branch, it is two LIST and four GET more.
 func Clone(ctx context.Context, o FSOptions, name string) error {
-	if err := checkName(name); err != nil {
+	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
 	c := &cloning{f: newFamily(o), parent: o.Branch, from: o.Checkpoint, name: name}
@@ -46,7 +47,7 @@ type cloning struct {
 	name   string
 
 	source     *sequence.Sequence // the parent's entries
-	sourceSite site
+	sourceSite filelist.BranchPrefix
 	checkpoint savedCheckpoint // if there is one
 	branch     branch          // the new one
 	state      *saved
@@ -73,9 +74,10 @@ func (c *cloning) find(ctx context.Context) error {
 		}
 		c.source.Adopt(h.store)
 	}
-	c.branch = branch{state: branchThere, site: newSite(c.name, sequence.RandomID()), created: time.Now(),
-		parent: c.parent,
-		from:   c.from, store: c.source.Store()}
+	c.branch = branch{state: branchThere, site: filelist.NewBranchPrefix(c.name, sequence.RandomID()),
+		created: time.Now(),
+		parent:  c.parent,
+		from:    c.from, store: c.source.Store()}
 	return nil
 }
 

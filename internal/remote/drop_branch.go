@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // errMainBranch says why the main branch stays.
-var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete all objects instead", ErrInvalidName)
+var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete all objects instead",
+	filelist.ErrInvalidName)
 
 // DropBranch deletes a branch with all of its checkpoints. Its writer gets ErrFenced. The error matches ErrInUse, and
 // nothing has changed, if other branches or their checkpoints need sorted files of it. After other errors the branch is
@@ -22,7 +24,7 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 	if name == "" {
 		return errMainBranch
 	}
-	if err := checkName(name); err != nil {
+	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
 	f := newFamily(o)
@@ -52,7 +54,7 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 // Clone pins the files first, and then checks whether the branch is being dropped. retire first marks the branch as
 // being dropped, and then reads the pins. So one of the two sees the other.
 func (f *family) retire(ctx context.Context, name string, b branch) (branch, error) {
-	u := &users{f: f, pins: newPins(f, b.site), gone: map[site]bool{"": false, b.site: false}}
+	u := &users{f: f, pins: newPins(f, b.site), gone: map[filelist.BranchPrefix]bool{"": false, b.site: false}}
 	if err := u.none(ctx, b); err != nil && b.state == branchThere {
 		return b, err
 	}
@@ -83,7 +85,7 @@ func (f *family) retire(ctx context.Context, name string, b branch) (branch, err
 type users struct {
 	f    *family
 	pins *pins
-	gone map[site]bool // whether there is no such branch any more
+	gone map[filelist.BranchPrefix]bool // whether there is no such branch any more
 }
 
 // none returns an error that matches ErrInUse if others need files of the branch, or files of others that they have
@@ -98,7 +100,7 @@ func (u *users) none(ctx context.Context, b branch) error {
 	for _, c := range p.listed {
 		is, known := gone[c.site]
 		if !known {
-			other, err := f.branch(ctx, c.site.branch())
+			other, err := f.branch(ctx, c.site.Branch())
 			if err != nil {
 				return err
 			}
@@ -114,14 +116,14 @@ func (u *users) none(ctx context.Context, b branch) error {
 	}
 	for _, c := range p.listed {
 		x := p.known[c.key]
-		if c.site == b.site || gone[c.site] || x == nil || len(x.nums) == 0 && x.branch != b.site.number() {
+		if c.site == b.site || gone[c.site] || x == nil || len(x.nums) == 0 && x.branch != b.site.Number() {
 			continue
 		}
 		user := fmt.Sprintf("the checkpoint %q of the branch", c.name)
 		if c.name == "" {
 			user = "the branch"
 		}
-		return fmt.Errorf("%w: %s %q needs files of %q", ErrInUse, user, c.site.branch(), b.site.branch())
+		return fmt.Errorf("%w: %s %q needs files of %q", ErrInUse, user, c.site.Branch(), b.site.Branch())
 	}
 	return nil
 }
@@ -141,7 +143,7 @@ func (f *family) clear(ctx context.Context, b branch) error {
 // writers. It keeps later entries too, because their writer is not fenced yet: a fence in one of their slots would not
 // stop it.
 func (f *family) removeBefore(ctx context.Context, b branch, s *sequence.Sequence, fence uint64) error {
-	for o, err := range f.store.List(ctx, b.site.prefix(), "") {
+	for o, err := range f.store.List(ctx, b.site.Objects(), "") {
 		if err != nil {
 			return err
 		}
@@ -157,7 +159,7 @@ func (f *family) removeBefore(ctx context.Context, b branch, s *sequence.Sequenc
 
 // sweepSaved deletes the checkpoints and the pins of a branch, what keeps others' files last.
 func (f *family) sweepSaved(ctx context.Context, b branch) error {
-	found, err := f.checkpoints(ctx, b.site.checkpoints())
+	found, err := f.checkpoints(ctx, b.site.Checkpoints())
 	for _, pin := range []bool{false, true} {
 		for _, c := range found {
 			if err == nil && pin == (c.name == "") {

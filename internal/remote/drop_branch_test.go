@@ -117,7 +117,7 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 				return err
 			}
 			p := newPins(f, b.site)
-			return errors.Join(p.look(t.Context()), p.release(t.Context()))
+			return errors.Join(p.look(t.Context()), p.releaseOwn(t.Context()))
 		},
 		"dropped": func(o FSOptions) error { return DropBranch(t.Context(), o, "x") },
 	}
@@ -190,7 +190,7 @@ func TestAPinThatAListingHasPassedKeepsItsCheckpoint(t *testing.T) {
 		require.NoError(t, Clone(t.Context(), from, "a"))
 		require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
 	}
-	require.NoError(t, p.release(t.Context()))
+	require.NoError(t, p.releaseOwn(t.Context()))
 	require.Nil(t, s.call)
 	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/main/c@")
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -27,8 +28,8 @@ func newFamily(o FSOptions) *family {
 }
 
 // sequence returns the entries of a branch. The number of the store may be 0, if it is not known.
-func (f *family) sequence(at site, store uint64) *sequence.Sequence {
-	s := sequence.New(f.store, at.prefix()+"entry/", sequence.Options{Patience: f.patience})
+func (f *family) sequence(at filelist.BranchPrefix, store uint64) *sequence.Sequence {
+	s := sequence.New(f.store, at.Objects()+"entry/", sequence.Options{Patience: f.patience})
 	s.Adopt(store)
 	return s
 }

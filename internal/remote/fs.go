@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -90,8 +91,8 @@ type FS struct {
 
 	mu     sync.Mutex
 	seq    *sequence.Sequence // nil: it is not known where the branch is; set while refreshing is held
-	site   site
-	list   fileList
+	site   filelist.BranchPrefix
+	list   filelist.List
 	tables *Tables   // nil: nothing is known of the store
 	writer *fsWriter // nil: this is a reader
 }
@@ -100,7 +101,7 @@ type FS struct {
 func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
 	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
-	f := &FS{o: o, small: vfs.NewMem(), list: fileList{files: map[uint64]file{}}, now: time.Now,
+	f := &FS{o: o, small: vfs.NewMem(), list: filelist.List{Files: map[uint64]filelist.File{}}, now: time.Now,
 		growing: map[string]*growing{}, long: func(uint64) {}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.family = newFamily(o)
@@ -148,11 +149,11 @@ func (f *FS) FlushCache() { f.cache.Flush() }
 func (f *FS) CacheMetrics() diskcache.Metrics { return f.cache.Metrics() }
 
 // stored returns a sorted file or a blob file of the list of files.
-func (f *FS) stored(kind manifest.FileKind, num uint64) (file, bool) {
+func (f *FS) stored(kind manifest.FileKind, num uint64) (filelist.File, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t, ok := f.list.files[num]
-	return t, ok && t.blob == (kind == manifest.FileBlob)
+	t, ok := f.list.Files[num]
+	return t, ok && t.Blob == (kind == manifest.FileBlob)
 }
 
 // storedFiles returns the store's sorted files and blob files; nil if it is not known which store that is.
@@ -210,7 +211,7 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.storedFiles().open(t.object(num), t.size, t.blob, f.span.Load()), nil
+		return f.storedFiles().open(t.Key(num), t.Size, t.Blob, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
 			return nil, err
@@ -286,7 +287,7 @@ func (f *FS) Stat(name string) (int64, error) {
 	}
 	if kind == manifest.FileTable || kind == manifest.FileBlob {
 		if t, ok := f.stored(kind, num); ok {
-			return t.size, nil
+			return t.Size, nil
 		}
 		return 0, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}

@@ -1,6 +1,10 @@
 package remote
 
-import "context"
+import (
+	"context"
+
+	"github.com/siftkv/siftkv/internal/remote/filelist"
+)
 
 // locate finds where the branch is, once. The caller holds refreshing.
 func (f *FS) locate(ctx context.Context) error {
@@ -37,14 +41,14 @@ func (f *FS) checkThere(ctx context.Context) error {
 // loadCheckpoint makes the files those of the checkpoint, unless that was done: a LIST and a GET. After LookAgain, it
 // returns an error if the checkpoint was dropped meanwhile: a LIST.
 func (f *FS) loadCheckpoint(ctx context.Context) error {
-	if f.at.list > 0 && !f.lost.Load() {
+	if f.at.List > 0 && !f.lost.Load() {
 		return nil
 	}
 	c, err := f.family.checkpoint(ctx, f.site, f.o.Checkpoint)
 	if err != nil {
 		return err
 	}
-	if f.at.list > 0 {
+	if f.at.List > 0 {
 		if c.number != f.saved {
 			err = missing("the checkpoint %q was dropped, and there is another of its name: open that", c.name)
 		}
@@ -57,8 +61,8 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 		return err
 	}
 	f.seq.Adopt(h.store)
-	logs := slotBody{slot: 1, body: body{chunks: s.chunks()}}
-	return f.take(&state{list: s.list, num: s.num, slot: 1, data: bodies(logs)})
+	logs := filelist.SlotBody{Slot: 1, Body: filelist.Body{Chunks: s.chunks()}}
+	return f.take(&filelist.State{List: s.list, ManifestNum: s.num, Slot: 1, Data: filelist.Bodies(logs)})
 }
 
 // CollectAgain has the writer look again whether sorted files can be deleted that checkpoints needed. It does nothing

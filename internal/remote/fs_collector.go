@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // A collector deletes what a writer's list of files does not need any more, after a grace for readers: removed sorted
@@ -53,14 +55,13 @@ type publication struct {
 
 // A removedFile is a sorted file or a blob file.
 type removedFile struct {
-	file
-	num uint64
-	at  time.Time
+	filelist.NumberedFile
+	at time.Time
 }
 
 func (c *collector) start(w *fsWriter) {
 	c.w, c.grace = w, w.f.o.Grace
-	c.pins, c.turn = newPins(w.f.family, w.author.site), make(chan struct{}, 1)
+	c.pins, c.turn = newPins(w.f.family, w.author.Prefix), make(chan struct{}, 1)
 	c.turn <- struct{}{}
 	c.ctx, c.end = context.WithCancel(w.f.ctx)
 }
@@ -92,10 +93,10 @@ func (c *collector) stop() {
 }
 
 // file hands in a sorted file or a blob file that the next list and later ones omit.
-func (c *collector) file(num uint64, f file) {
+func (c *collector) file(num uint64, f filelist.File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.files = append(c.files, removedFile{f, num, time.Now()})
+	c.files = append(c.files, removedFile{filelist.NumberedFile{File: f, Num: num}, time.Now()})
 	c.arm()
 }
 
@@ -167,7 +168,7 @@ func (f *FS) Garbage() (files int, bytes int64, failed uint64) {
 	for _, some := range [][]removedFile{c.files, c.pinned} {
 		files += len(some)
 		for _, t := range some {
-			bytes += t.size
+			bytes += t.Size
 		}
 	}
 	return files, bytes, c.failed

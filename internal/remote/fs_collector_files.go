@@ -3,6 +3,8 @@ package remote
 import (
 	"errors"
 	"slices"
+
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // removeFiles deletes removed sorted files and blob files after the grace, and files of earlier writers that no list
@@ -36,20 +38,23 @@ func (c *collector) removeFiles(due []removedFile) error {
 	}
 	var errs []error
 	for _, t := range due {
-		if t.site != c.w.author.site {
+		if t.Prefix != c.w.author.Prefix {
 			continue // its branch deletes it, when it sees that this one does not need it
 		}
-		if c.pins.name(t.num) {
+		if c.pins.name(t.Num) {
 			c.keep([]removedFile{t})
 			continue
 		}
-		if err := c.w.f.storedFiles().Remove(c.ctx, t.object(t.num)); err != nil {
+		if err := c.w.f.storedFiles().Remove(c.ctx, t.Key(t.Num)); err != nil {
 			errs = append(errs, err)
 			c.noteFailure()
 			c.keep([]removedFile{t}) // for the next time: to ask again at once would cost requests without end
 		}
 	}
-	return errors.Join(append(errs, c.unpin(foreign))...)
+	if !foreign {
+		errs = append(errs, c.pins.releaseOwn(c.ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // One removal in removalsPerSearch looks for orphans. The first look may miss some: a fenced writer may still be
@@ -81,19 +86,22 @@ func (c *collector) recheck() {
 
 // findOrphans returns the sorted files and blob files of earlier writers that are not in the list of files: output of
 // failed flushes and compactions, and files that were not deleted in time.
-func (c *collector) findOrphans(due []removedFile) ([]removedFile, error) {
+func (c *collector) findOrphans(due []removedFile) (orphaned []removedFile, err error) {
 	f, by := c.w.f, c.w.author
-	found, err := orphans(c.ctx, f.o.Objects, by.site, by.epoch, func(num uint64) file {
+	found, err := orphans(c.ctx, f.o.Objects, by.Prefix, by.Epoch, func(num uint64) filelist.File {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return f.list.files[num]
+		return f.list.Files[num]
 	})
-	return slices.DeleteFunc(found, func(orphan removedFile) bool {
+	for _, orphan := range found {
 		same := func(f removedFile) bool {
-			return f.num == orphan.num && f.author == orphan.author && f.blob == orphan.blob
+			return f.Num == orphan.Num && f.WriterID == orphan.WriterID && f.Blob == orphan.Blob
 		}
-		return c.waits(same) || slices.ContainsFunc(due, same)
-	}), err
+		if !c.waits(same) && !slices.ContainsFunc(due, same) {
+			orphaned = append(orphaned, removedFile{NumberedFile: orphan})
+		}
+	}
+	return orphaned, err
 }
 
 // waits reports whether a file was handed in and not deleted yet.
@@ -103,26 +111,16 @@ func (c *collector) waits(is func(removedFile) bool) bool {
 	return slices.ContainsFunc(c.files, is)
 }
 
-// unpin releases the branch's pins if neither it nor its checkpoints and derived branches need files of others. foreign
-// says whether the branch itself did before the checkpoints were read: a file that was removed since may be in a newer
-// checkpoint.
-func (c *collector) unpin(foreign bool) error {
-	if len(c.pins.own) == 0 || foreign || c.pins.derived() {
-		return nil
-	}
-	return c.pins.release(c.ctx)
-}
-
 // foreign reports whether files of other branches are in the list of files, or were a moment ago.
 func (c *collector) foreign() bool {
-	other := func(f file) bool { return f.site != c.w.author.site }
-	if c.waits(func(f removedFile) bool { return other(f.file) }) {
+	other := func(f filelist.File) bool { return f.Prefix != c.w.author.Prefix }
+	if c.waits(func(f removedFile) bool { return other(f.File) }) {
 		return true
 	}
 	f := c.w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range f.list.files {
+	for _, t := range f.list.Files {
 		if other(t) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -31,7 +32,7 @@ func TestWhatCouldNotBeDeletedIsDeletedLater(t *testing.T) {
 	f := testFS(faults)
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	first := (file{author: f.asWriter().author}).object(1)
+	first := (filelist.File{WriterID: f.asWriter().author}).Key(1)
 	giveUpFile(t, f, 1)
 	<-refused
 	faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
@@ -73,13 +74,13 @@ func TestWhatComesAfterTheSearchForOrphansIsFoundLater(t *testing.T) {
 	require.NoError(t, err)
 	is, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	giveUpFilesUntilGone(t, f, store, (file{author: f.asWriter().author}).object(1), 1)
+	giveUpFilesUntilGone(t, f, store, (filelist.File{WriterID: f.asWriter().author}).Key(1), 1)
 	w, err := fenced.Create(fenced.join(manifest.FileName(manifest.FileTable, 7)))
 	require.NoError(t, err)
 	_, err = w.Write([]byte("late"))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(w.Sync(), w.Close()))
-	giveUpFilesUntilGone(t, f, store, (file{author: fenced.asWriter().author}).object(7), 1000)
+	giveUpFilesUntilGone(t, f, store, (filelist.File{WriterID: fenced.asWriter().author}).Key(7), 1000)
 	require.NoError(t, is.Close())
 	_ = was.Close() // it is fenced
 	require.NoError(t, errors.Join(f.Close(), fenced.Close()))

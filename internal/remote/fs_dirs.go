@@ -22,8 +22,8 @@ func (f *FS) List(dir string) ([]string, error) {
 		return nil, err
 	}
 	f.mu.Lock()
-	for num, t := range f.list.files {
-		names = append(names, t.base(num))
+	for num, t := range f.list.Files {
+		names = append(names, t.Name(num))
 	}
 	f.mu.Unlock()
 	if w := f.asWriter(); w != nil {

@@ -1,13 +1,13 @@
 package remote
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
@@ -40,7 +40,7 @@ func (w *fsWriter) newestLocation(v **sequence.TailView) (at locallog.Location, 
 				return err
 			}
 		}
-		if at, err = readLocation(f.ctx, f.seq, *v); sequence.IsMissing(err) {
+		if at, err = filelist.ReadLocation(f.ctx, f.seq, *v); sequence.IsMissing(err) {
 			*v = nil
 		}
 		return err
@@ -49,31 +49,6 @@ func (w *fsWriter) newestLocation(v **sequence.TailView) (at locallog.Location, 
 		err = sequence.AsCorruption(err)
 	}
 	return at, err
-}
-
-// readLocation returns where the logs are, by the newest list of files in a view.
-func readLocation(ctx context.Context, s *sequence.Sequence, v *sequence.TailView) (at locallog.Location, err error) {
-	if v.Data == 0 {
-		return at, nil
-	}
-	b, err := readBody(ctx, s, v, v.Data)
-	if err == nil && b.list == nil && b.edit == nil && b.lists > 0 {
-		b, err = readBody(ctx, s, v, b.lists)
-	}
-	switch {
-	case err != nil:
-		return at, err
-	case b.edit != nil:
-		e, err := decodeEdit(s, b)
-		return e.list.home, err
-	case b.list != nil:
-		list, err := decodeList(s, b)
-		if err != nil {
-			return at, err
-		}
-		return list.home, nil
-	}
-	return at, nil // reading the rest tells what is wrong
 }
 
 // findLogs returns what w's directory has of the logs that a list of files of a store needs, and an error unless these
@@ -101,9 +76,9 @@ func (w *fsWriter) findLogs(at locallog.Location, store uint64) (locallog.Verdic
 // otherwise renames or removes them. The directory has w's epoch afterwards.
 func (w *fsWriter) takeLogs() error {
 	f := w.f
-	at, store := f.list.home, f.logStore()
+	at, store := f.list.Location, f.logStore()
 	w.ended = at.Ended
-	if f.list.current == "" {
+	if f.list.Current == "" {
 		store = 0 // that number was drawn just now
 	}
 	v, err := w.findLogs(at, store)
@@ -124,7 +99,7 @@ func (w *fsWriter) takeLogs() error {
 	if w.local == nil {
 		return nil
 	}
-	kept, err := w.local.Commit(v, f.o.LocalLog, f.logStore(), w.author.epoch)
+	kept, err := w.local.Commit(v, f.o.LocalLog, f.logStore(), w.author.Epoch)
 	f.abandoned = append(f.abandoned, kept...)
 	return err
 }
@@ -185,5 +160,5 @@ func (f *FS) logStore() uint64 {
 	if f.seq.Store() == 0 {
 		return 0
 	}
-	return f.seq.Store() ^ f.site.number()
+	return f.seq.Store() ^ f.site.Number()
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
@@ -20,9 +21,7 @@ const few = 4
 
 // A mark is how far a reader has read.
 type mark struct {
-	next  uint64    // the slot after; 0: nothing was read yet
-	list  uint64    // the slot of the list of files
-	files *fileList // that list, from which a reader goes on; nil: it has none
+	filelist.Known
 	epoch uint64    // of the last data, or of one before
 	fresh bool      // no refresh since the first reading
 	polls int       // in a row that found nothing
@@ -32,7 +31,7 @@ type mark struct {
 // load reads what there is, unless that was done: see Tail and readState for the requests. If there is no store, the
 // next call looks again. A writer's files are its own.
 func (f *FS) load() error {
-	if f.at.next > 0 || f.asWriter() != nil {
+	if f.at.Next > 0 || f.asWriter() != nil {
 		return nil
 	}
 	if err := f.small.MkdirAll(f.o.Root); err != nil {
@@ -49,10 +48,10 @@ func (f *FS) load() error {
 	if _, err := f.jump(ctx); err != nil {
 		return err
 	}
-	if f.at.next == 0 {
+	if f.at.Next == 0 {
 		return f.checkBegun()
 	}
-	f.at.fresh, f.at.last = f.at.next > 0, f.now()
+	f.at.fresh, f.at.last = f.at.Next > 0, f.now()
 	return nil
 }
 
@@ -63,7 +62,7 @@ func (f *FS) load() error {
 func (f *FS) refresh() error {
 	f.refreshing.Lock()
 	defer f.refreshing.Unlock()
-	if err := f.load(); err != nil || f.at.next == 0 || f.asWriter() != nil {
+	if err := f.load(); err != nil || f.at.Next == 0 || f.asWriter() != nil {
 		return err
 	}
 	if f.at.fresh {
@@ -119,7 +118,7 @@ func (f *FS) LookAgain() { f.lost.Store(true) }
 
 // step reads the next slot, and reports whether there was anything.
 func (f *FS) step(ctx context.Context) (found bool, err error) {
-	e, err := f.seq.Get(ctx, f.at.next)
+	e, err := f.seq.Get(ctx, f.at.Next)
 	if sequence.IsMissing(err) {
 		return false, nil
 	}
@@ -135,31 +134,33 @@ func (f *FS) step(ctx context.Context) (found bool, err error) {
 		}
 		f.at.epoch = e.Epoch
 	}
-	f.at.next = e.Slot + 1
+	f.at.Next = e.Slot + 1
 	return true, nil
 }
 
 // addEntry makes the files those of an entry that comes next.
 func (f *FS) addEntry(ctx context.Context, e sequence.Entry) error {
 	key := f.seq.Key(e.Slot)
-	b, err := decodeBody(e.Body, e.Slot, key)
+	b, err := filelist.DecodeBody(e.Body, e.Slot, key)
 	if err != nil {
 		return err
 	}
-	now := slotBody{e.Slot, b}
-	st := &state{slot: b.lists, data: bodies(now)}
+	now := filelist.SlotBody{Slot: e.Slot, Body: b}
+	st := &filelist.State{Slot: b.ListSlot}
 	switch {
-	case b.list != nil || b.edit != nil: // an edit of the list that is there, unless listings hid one between
-		if err = readList(ctx, f.seq, &sequence.TailView{}, st, now, f.at); sequence.IsMissing(err) {
+	case b.List != nil || b.Edit != nil: // an edit of the list that is there, unless listings hid one between
+		st, err = filelist.ReadList(ctx, f.seq, &sequence.TailView{}, now, f.at.Known)
+		if sequence.IsMissing(err) {
 			err = sequence.AsCorruption(err)
 		}
 		if err != nil {
 			return err
 		}
-	case b.lists != f.at.list:
+	case b.ListSlot != f.at.List:
 		return base.Corruptf(key, sequence.HeaderSize, "the list of files is in slot %d, and was found in slot %d",
-			b.lists, f.at.list)
+			b.ListSlot, f.at.List)
 	}
+	st.Data = filelist.Bodies(now)
 	return f.take(st)
 }
 
@@ -167,19 +168,19 @@ func (f *FS) addEntry(ctx context.Context, e sequence.Entry) error {
 func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 	err = f.seq.Retry(func() error {
 		v, err := f.seq.Tail(ctx)
-		if err == nil && v.Data == 0 && f.at.next > 0 {
+		if err == nil && v.Data == 0 && f.at.Next > 0 {
 			return f.checkThere(ctx)
 		}
-		if err != nil || v.Last < f.at.next || v.Data == 0 {
+		if err != nil || v.Last < f.at.Next || v.Data == 0 {
 			return err
 		}
 		newer = true
-		if v.Data >= f.at.next {
+		if v.Data >= f.at.Next {
 			if err := f.catchUp(ctx, v); err != nil {
 				return err
 			}
 		}
-		f.at.next = v.Last + 1
+		f.at.Next = v.Last + 1
 		return nil
 	})
 	if sequence.IsMissing(err) {
@@ -191,18 +192,18 @@ func (f *FS) jump(ctx context.Context) (newer bool, err error) {
 // catchUp reads what a view of the tail shows. The files stay as they are unless all of it is there; but a first
 // reading, which has no files to lose, puts each body where it belongs at once.
 func (f *FS) catchUp(ctx context.Context, v *sequence.TailView) error {
-	if f.at.next == 0 {
+	if f.at.Next == 0 {
 		f.at = mark{}
 	}
-	st, err := readState(ctx, f.seq, v, f.at)
-	if err == nil && f.at.next > 0 {
-		err = st.gather()
+	st, err := filelist.Read(ctx, f.seq, v, f.at.Known)
+	if err == nil && f.at.Next > 0 {
+		err = st.Gather()
 	}
 	if err == nil {
 		err = f.take(st)
 	}
 	if err == nil {
-		f.at.epoch = max(f.at.epoch, st.epoch)
+		f.at.epoch = max(f.at.epoch, st.Epoch)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -68,7 +69,7 @@ func TestAViewFindsItsWayPastWhatWasTrimmed(t *testing.T) {
 
 	// An object that is damaged is passed by as soon as there is a list behind it.
 	put(20)
-	key := w.seq.Key(view.f.at.next)
+	key := w.seq.Key(view.f.at.Next)
 	require.NoError(t, mem.Delete(t.Context(), key))
 	require.NoError(t, mem.PutIfAbsent(t.Context(), key, make([]byte, 100)))
 	_, err = view.read()
@@ -185,7 +186,7 @@ func TestAViewPassesTheFenceOfOneWhoStalled(t *testing.T) {
 	require.NoError(t, w.log.Sync())
 	requireRead()
 	requireRead()
-	stalled := sequence.Entry{Fence: true, Slot: view.f.at.next, Epoch: view.f.at.next}
+	stalled := sequence.Entry{Fence: true, Slot: view.f.at.Next, Epoch: view.f.at.Next}
 	require.NoError(t, w.write(2))
 	goOn(t, w)
 	require.NoError(t, mem.PutIfAbsent(t.Context(), w.seq.Key(stalled.Slot), w.seq.Encode(stalled)))
@@ -211,8 +212,9 @@ func TestAViewRefusesBytesThatDoNotFollow(t *testing.T) {
 		require.NoError(t, err)
 		_, err = view.read()
 		require.NoError(t, err)
-		b := body{lists: w.logs.lists, chunks: []chunk{{log: w.number, offset: offset, data: []byte("a record")}}}
-		_, err = w.logs.w.Put(t.Context(), func(uint64) []byte { return b.encode() })
+		b := filelist.Body{ListSlot: w.logs.lists, Chunks: []filelist.Chunk{{Log: w.number, Offset: offset,
+			Data: []byte("a record")}}}
+		_, err = w.logs.w.Put(t.Context(), func(uint64) []byte { return b.Encode() })
 		require.NoError(t, err)
 		records, err := view.read()
 		require.ErrorContains(t, err, "bytes between are missing")

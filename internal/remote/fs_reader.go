@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -20,23 +21,23 @@ type growing struct {
 
 // take makes the files those of a state, which is later than what was read before. After an error they may be a part
 // of it.
-func (f *FS) take(st *state) error {
-	if st.list != nil && st.slot > f.at.list {
-		if err := f.accept(st.list, st.num); err != nil {
+func (f *FS) take(st *filelist.State) error {
+	if st.List != nil && st.Slot > f.at.List {
+		if err := f.accept(st.List, st.ManifestNum); err != nil {
 			return err
 		}
-		f.at.list, f.at.files = st.slot, st.list
+		f.at.List, f.at.Files = st.Slot, st.List
 	}
-	for b, err := range st.data {
+	for b, err := range st.Data {
 		if err != nil {
 			return err
 		}
-		for _, c := range b.chunks {
-			if logs := f.list.logs; len(logs) > 0 && c.log < logs[0] {
+		for _, c := range b.Chunks {
+			if logs := f.list.Logs; len(logs) > 0 && c.Log < logs[0] {
 				continue
 			}
-			if err := f.growSmall(manifest.FileName(manifest.FileWAL, c.log), c.data, int64(c.offset)); err != nil {
-				return &base.CorruptionError{File: f.seq.Key(b.slot), Offset: sequence.HeaderSize, Cause: err,
+			if err := f.growSmall(manifest.FileName(manifest.FileWAL, c.Log), c.Data, int64(c.Offset)); err != nil {
+				return &base.CorruptionError{File: f.seq.Key(b.Slot), Offset: sequence.HeaderSize, Cause: err,
 					What: "bytes of a log"}
 			}
 		}
@@ -45,12 +46,12 @@ func (f *FS) take(st *state) error {
 }
 
 // accept makes the files those of a list.
-func (f *FS) accept(l *fileList, num uint64) error {
+func (f *FS) accept(l *filelist.List, num uint64) error {
 	// The manifest comes before CURRENT names it.
-	if err := f.writeSmall(manifest.FileName(manifest.FileManifest, num), l.manifest); err != nil {
+	if err := f.writeSmall(manifest.FileName(manifest.FileManifest, num), l.Manifest); err != nil {
 		return err
 	}
-	if err := f.writeSmall(manifest.CurrentName, []byte(l.current)); err != nil {
+	if err := f.writeSmall(manifest.CurrentName, []byte(l.Current)); err != nil {
 		return err
 	}
 	names, err := f.small.List(f.o.Root)
@@ -59,7 +60,7 @@ func (f *FS) accept(l *fileList, num uint64) error {
 	}
 	for _, name := range names {
 		kind, n := manifest.ParseFileName(name)
-		gone := kind == manifest.FileManifest && n != num || kind == manifest.FileWAL && obsolete(l.logs, n)
+		gone := kind == manifest.FileManifest && n != num || kind == manifest.FileWAL && obsolete(l.Logs, n)
 		if gone {
 			delete(f.growing, name)
 			if err := f.small.Remove(f.path(kind, n)); err != nil {
@@ -67,7 +68,7 @@ func (f *FS) accept(l *fileList, num uint64) error {
 			}
 		}
 	}
-	for _, n := range l.logs { // those without an entry as well
+	for _, n := range l.Logs { // those without an entry as well
 		if err := f.growSmall(manifest.FileName(manifest.FileWAL, n), nil, 0); err != nil {
 			return err
 		}

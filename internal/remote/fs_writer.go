@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -21,7 +22,7 @@ import (
 // An fsWriter is the writer of a store. It has fenced all writers before.
 type fsWriter struct {
 	f         *FS
-	author    author
+	author    filelist.WriterID
 	logs      *Logs
 	collector collector
 	local     *locallog.Dir       // nil: there is none
@@ -77,17 +78,18 @@ func (w *fsWriter) takeOver() error {
 	if err != nil {
 		return err
 	}
-	w.logs, w.author = logs, author{f.site, logs.Writer().Epoch(), logs.Writer().Nonce()}
-	logs.published = func(c listChain) {
-		w.left.Store(c.list.home.ID == 0)
-		w.collector.published(c.slots, c.list.logStart)
+	w.logs, w.author = logs, filelist.WriterID{Prefix: f.site, Epoch: logs.Writer().Epoch(),
+		Nonce: logs.Writer().Nonce()}
+	logs.published = func(c filelist.Chain) {
+		w.left.Store(c.List.Location.ID == 0)
+		w.collector.published(c.Slots, c.List.LogStart)
 	}
 	logs.long = f.long
-	if found.list == nil {
+	if found.List == nil {
 		err = f.checkBegun()
 	} else {
-		w.listed = !f.o.LocalLog && found.list.home.ID == 0
-		w.collector.inherits = found.span >= f.o.Grace
+		w.listed = !f.o.LocalLog && found.List.Location.ID == 0
+		w.collector.inherits = found.Span >= f.o.Grace
 	}
 	if err == nil {
 		err = w.takeLogs()
@@ -107,13 +109,13 @@ func (w *fsWriter) Close() error {
 
 // createFile returns a sorted file or a blob file. Its Sync adds it to the list of files.
 func (w *fsWriter) createFile(num uint64, blob bool) (vfs.WriteFile, error) {
-	f := file{author: w.author, blob: blob}
+	f := filelist.File{WriterID: w.author, Blob: blob}
 	t := w.f.storedFiles()
 	create := t.Create
 	if blob {
 		create = t.CreateBlob
 	}
-	out, err := create(f.object(num))
+	out, err := create(f.Key(num))
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +127,12 @@ type newFile struct {
 	vfs.WriteFile
 	w    *fsWriter
 	num  uint64
-	file file
+	file filelist.File
 }
 
 func (t *newFile) Write(p []byte) (int, error) {
 	n, err := t.WriteFile.Write(p)
-	t.file.size += int64(n)
+	t.file.Size += int64(n)
 	return n, err
 }
 
@@ -141,7 +143,7 @@ func (t *newFile) Sync() error {
 	f := t.w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list.files[t.num] = t.file
+	f.list.Files[t.num] = t.file
 	t.w.listed = false
 	return nil
 }
@@ -151,11 +153,11 @@ func (w *fsWriter) removeFile(name string, num uint64, blob bool) error {
 	f := w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t, ok := f.list.files[num]
-	if !ok || t.blob != blob {
+	t, ok := f.list.Files[num]
+	if !ok || t.Blob != blob {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	delete(f.list.files, num)
+	delete(f.list.Files, num)
 	w.listed = false
 	w.collector.file(num, t)
 	return nil
@@ -249,7 +251,7 @@ func (f *FS) LogEntries(log uint64) int {
 // this is no writer.
 func (f *FS) Position() (epoch uint64, entries int) {
 	if w := f.asWriter(); w != nil {
-		return w.author.epoch, w.logs.sinceList()
+		return w.author.Epoch, w.logs.sinceList()
 	}
 	return 0, 0
 }
@@ -293,11 +295,11 @@ func (w *fsWriter) publish(current string) error {
 
 // lists returns a listMaker with the file current as CURRENT.
 func (w *fsWriter) lists(current string) listMaker {
-	return func(start func(oldest uint64) uint64) (*fileList, error) { return w.nextList(current, start) }
+	return func(start func(oldest uint64) uint64) (*filelist.List, error) { return w.nextList(current, start) }
 }
 
 // nextList is the list of files as they are now.
-func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*fileList, error) {
+func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*filelist.List, error) {
 	f := w.f
 	text, err := vfs.ReadSmallFile(f.small, current, math.MaxInt64)
 	if err != nil {
@@ -307,12 +309,12 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	l := &fileList{current: string(text), logs: w.local.Numbers()}
-	l.home, err = w.local.Location(f.o.Place, f.o.LocalLog && !w.released.Load(), w.author.epoch, w.ended)
+	l := &filelist.List{Current: string(text), Logs: w.local.Numbers()}
+	l.Location, err = w.local.Location(f.o.Place, f.o.LocalLog && !w.released.Load(), w.author.Epoch, w.ended)
 	if err != nil {
 		return nil, err
 	}
-	if l.manifest, err = vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, num), math.MaxInt64); err != nil {
+	if l.Manifest, err = vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, num), math.MaxInt64); err != nil {
 		return nil, err
 	}
 	names, err := f.small.List(f.o.Root)
@@ -321,23 +323,31 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	}
 	for _, name := range names {
 		if kind, num := manifest.ParseFileName(name); kind == manifest.FileWAL {
-			l.logs = append(l.logs, num)
+			l.Logs = append(l.Logs, num)
 		}
 	}
-	slices.Sort(l.logs)
-	l.logs = slices.Compact(l.logs)
+	slices.Sort(l.Logs)
+	l.Logs = slices.Compact(l.Logs)
 	oldest := uint64(math.MaxUint64)
-	if len(l.logs) > 0 {
-		oldest = l.logs[0]
+	if len(l.Logs) > 0 {
+		oldest = l.Logs[0]
 	}
-	l.logStart = start(oldest)
+	l.LogStart = start(oldest)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l.files = maps.Clone(f.list.files)
+	l.Files = maps.Clone(f.list.Files)
 	return l, nil
 }
 
 // path returns the name of a numbered file.
 func (f *FS) path(kind manifest.FileKind, num uint64) string {
 	return filepath.Join(f.o.Root, manifest.FileName(kind, num))
+}
+
+// PublishWhole has the writer put later lists of files whole. The last list before the store is closed should be: then
+// it is one object for the next opening.
+func (f *FS) PublishWhole() {
+	if w := f.asWriter(); w != nil {
+		w.logs.whole.Store(true)
+	}
 }

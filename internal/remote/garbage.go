@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -27,7 +28,7 @@ type Collected struct {
 
 // A noticedList is a list of files that all readers have had time to notice.
 type noticedList struct {
-	*state
+	*filelist.State
 	epoch  uint64    // of its writer
 	before time.Time // when it was there, by the store's clock
 }
@@ -40,16 +41,19 @@ func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace tim
 	if err != nil || v.Data == 0 {
 		return nil, err
 	}
-	newest, err := readBody(ctx, s, v, v.Data)
-	st := &state{slot: newest.lists}
+	newest, err := filelist.ReadBody(ctx, s, v, v.Data)
+	if err == nil && newest.ListSlot == 0 {
+		return nil, nil
+	}
+	var st *filelist.State
+	if err == nil {
+		st, err = filelist.ReadList(ctx, s, v, newest, filelist.Known{})
+	}
 	var writer sequence.Entry
-	if err == nil && st.slot > 0 {
-		err = readList(ctx, s, v, st, newest, mark{})
+	if err == nil {
+		writer, err = s.Data(ctx, v, st.Slot) // readList has read it
 	}
-	if err == nil && st.slot > 0 {
-		writer, err = s.Data(ctx, v, st.slot) // readList has read it
-	}
-	if sequence.IsMissing(err) || err == nil && st.list == nil {
+	if sequence.IsMissing(err) {
 		return nil, nil
 	}
 	return &noticedList{st, writer.Epoch, before}, err
@@ -57,20 +61,20 @@ func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace tim
 
 // orphans returns the files of a site that writers of earlier epochs have put, and that no list has: listed returns the
 // file of a number that one has. It is a LIST for a thousand files.
-func orphans(ctx context.Context, store objstore.Store, at site, epoch uint64,
-	listed func(num uint64) file) (found []removedFile, err error) {
-	for o, err := range store.List(ctx, at.files(), "") {
+func orphans(ctx context.Context, store objstore.Store, at filelist.BranchPrefix, epoch uint64,
+	listed func(num uint64) filelist.File) (found []filelist.NumberedFile, err error) {
+	for o, err := range store.List(ctx, at.Files(), "") {
 		if err != nil {
-			return nil, fmt.Errorf("siftkv: list %s: %w", at.files(), err)
+			return nil, fmt.Errorf("siftkv: list %s: %w", at.Files(), err)
 		}
-		num, f, ok := at.parseFile(o.Key)
-		if !ok || f.epoch >= epoch {
+		num, f, ok := at.ParseFile(o.Key)
+		if !ok || f.Epoch >= epoch {
 			continue
 		}
 		was := listed(num)
-		if f.size = was.size; f != was {
-			f.size = o.Size
-			found = append(found, removedFile{file: f, num: num})
+		if f.Size = was.Size; f != was {
+			f.Size = o.Size
+			found = append(found, filelist.NumberedFile{File: f, Num: num})
 		}
 	}
 	return found, nil
@@ -85,7 +89,7 @@ func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time,
 	if n == nil || err != nil {
 		return c, err
 	}
-	due, err := orphans(ctx, p.f.store, p.site, n.epoch, func(num uint64) file { return n.list.files[num] })
+	due, err := orphans(ctx, p.f.store, p.site, n.epoch, func(num uint64) filelist.File { return n.List.Files[num] })
 	if err == nil && len(due) > 0 {
 		err = p.look(ctx)
 	}
@@ -96,25 +100,25 @@ func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time,
 	var files, bytes, failed atomic.Int64
 	errs, turn := make([]error, len(due)), make(chan struct{}, maxDeletes)
 	for i, t := range due {
-		if p.name(t.num) {
+		if p.name(t.Num) {
 			continue
 		}
 		turn <- struct{}{}
 		all.Go(func() {
 			defer func() { <-turn }()
-			if errs[i] = remove(ctx, t.object(t.num)); errs[i] != nil {
+			if errs[i] = remove(ctx, t.Key(t.Num)); errs[i] != nil {
 				failed.Add(1)
 				return
 			}
 			files.Add(1)
-			bytes.Add(t.size)
+			bytes.Add(t.Size)
 		})
 	}
 	all.Wait()
 	c = Collected{Files: int(files.Load()), Bytes: bytes.Load(), Failed: int(failed.Load())}
 	if ctx.Err() == nil {
 		var trimmed error
-		c.Entries, trimmed = s.Trim(ctx, min(n.slot, n.list.logStart), n.slot, n.before.Add(1), n.chain...)
+		c.Entries, trimmed = s.Trim(ctx, min(n.Slot, n.List.LogStart), n.Slot, n.before.Add(1), n.Chain...)
 		errs = append(errs, trimmed)
 	}
 	return c, errors.Join(errs...)

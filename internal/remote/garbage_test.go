@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -117,7 +118,7 @@ func TestShortJobsDeleteWhatEarlierOnesLeftBehind(t *testing.T) {
 func fileOf(t *testing.T, store objstore.Store, num uint64) string {
 	for o, err := range store.List(t.Context(), "sst/", "") {
 		require.NoError(t, err)
-		if n, _, ok := site("").parseFile(o.Key); ok && n == num {
+		if n, _, ok := filelist.BranchPrefix("").ParseFile(o.Key); ok && n == num {
 			return o.Key
 		}
 	}

@@ -3,7 +3,6 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
@@ -21,7 +20,7 @@ import (
 )
 
 // shortEdits has short lists put as edits, up to three behind each whole one.
-var shortEdits = EditLimits{Percent: 1 << 20, Each: 1, Max: 3}
+var shortEdits = filelist.EditLimits{Percent: 1 << 20, Each: 1, Max: 3}
 
 // A chainWriter publishes a list after each record.
 type chainWriter struct {
@@ -52,7 +51,7 @@ func (w *chainWriter) publish(n int) {
 func (w *chainWriter) slots() []uint64 {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	return w.logs.chain.slots
+	return w.logs.chain.Slots
 }
 
 // trim deletes what neither the newest list nor its log needs.
@@ -76,51 +75,6 @@ func TestListsArePutAsEditsWithinLimits(t *testing.T) {
 	w.logs.whole.Store(true)
 	w.publish(1)
 	require.Equal(t, []uint64{14}, w.slots(), "the store is being closed")
-
-	limits := EditLimits{}.withDefaults()
-	for name, c := range map[string]struct {
-		whole, before, edits, size int
-		want                       bool
-	}{
-		"a short list":         {16<<10 - 1, 0, 0, 100, false},
-		"one edit of it":       {16 << 10, 0, 0, 100, true},
-		"a second":             {16 << 10, 1, 100, 100, false},
-		"a quarter":            {64 << 10, 3, 16<<10 - 100, 100, true},
-		"more than a quarter":  {64 << 10, 3, 16<<10 - 100, 101, false},
-		"the last of a chain":  {64 << 20, 255, 0, 100, true},
-		"a chain that is long": {64 << 20, 256, 0, 100, false},
-	} {
-		chain := listChain{slots: make([]uint64, 1+c.before), whole: c.whole, edits: c.edits}
-		require.Equal(t, c.want, chain.allows(c.size, limits), name)
-	}
-}
-
-// A flush of a store with many files publishes little, on average with the whole lists.
-func TestPublicationsOfManyFilesAreSmall(t *testing.T) {
-	files := scale.Count(10_000, 100_000)
-	const perFile, perEdit, flushes = 100, 150, 300 // bytes of the manifest, and publications
-	list := &fileList{current: sampleList(t).current, manifest: make([]byte, perFile*files),
-		files: map[uint64]file{}}
-	list.manifest = slices.Grow(list.manifest, perEdit*flushes)
-	for num := range uint64(files) {
-		list.files[1+num] = file{author: author{epoch: 1, nonce: 1}, size: 64 << 20}
-	}
-	var chain listChain
-	limits, bytes, longest := EditLimits{}.withDefaults(), 0, 0
-	for slot := range uint64(flushes) {
-		b := body{}
-		chain = chain.publish(&b, 1+slot, list, false, limits)
-		bytes += b.size()
-		longest = max(longest, len(chain.slots))
-		next := *list
-		next.manifest = append(next.manifest, make([]byte, perEdit)...)
-		next.files = maps.Clone(next.files)
-		next.files[uint64(files)+1+slot] = file{author: author{epoch: 1, nonce: 1}, size: 1000}
-		list = &next
-	}
-	t.Logf("%d files: %d bytes for each of %d publications, %d slots", files, bytes/flushes, flushes, longest)
-	require.Less(t, bytes/flushes, 64<<10)
-	require.LessOrEqual(t, longest, 257)
 }
 
 // Readers need what a list is an edit of, and nothing else from before it.
@@ -163,7 +117,7 @@ func TestAListIsReadFromItsChain(t *testing.T) {
 		logs, st, found, err := openAll(t.Context(), s, LogOptions{})
 		require.NoError(t, err)
 		require.NoError(t, logs.Close())
-		require.Equal(t, w.records, decodeRecords(t, st.list.manifest))
+		require.Equal(t, w.records, decodeRecords(t, st.List.Manifest))
 		require.Empty(t, found)
 	})
 }
@@ -184,15 +138,15 @@ func TestABrokenChainIsNamed(t *testing.T) {
 			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: slot, Fence: true})
 		},
 		"without a list": func(w *chainWriter, slot uint64, _ string) []byte {
-			b := body{lists: 1}
-			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.encode()})
+			b := filelist.Body{ListSlot: 1}
+			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.Encode()})
 		},
 		"of another chain": func(w *chainWriter, slot uint64, _ string) []byte {
-			e, ok := newListEdit(sampleList(t), sampleList(t))
-			require.True(t, ok)
-			e.chain, e.list.logStart = []uint64{1}, 0
-			b := body{lists: slot, edit: e.encode()}
-			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.encode()})
+			list, limits := emptyList(), filelist.EditLimits{Percent: 1000, Each: 1, Max: 9}
+			chain, b := (&filelist.Chain{}).Publish(&filelist.Body{}, 1, list, true, limits), filelist.Body{}
+			chain.Publish(&b, slot, list, false, limits)
+			require.NotNil(t, b.Edit)
+			return w.seq.Encode(sequence.Entry{Slot: slot, Epoch: 1, Store: w.seq.Store(), Body: b.Encode()})
 		},
 	} {
 		for link := range 4 {
@@ -233,7 +187,7 @@ func TestACollectionKeepsTheChain(t *testing.T) {
 			require.NoError(t, writeModelTable(j.f, 10+num))
 			require.NoError(t, l.Append(&manifest.Edit{Added: []manifest.AddedTable{{Table: modelTable(10 + num)}}}))
 		}
-		chain := j.f.asWriter().logs.chain.slots
+		chain := j.f.asWriter().logs.chain.Slots
 		require.Len(t, chain, 4)
 		time.Sleep(time.Hour) // the writer has collected
 		got, err := Collect(t.Context(), o)
@@ -242,7 +196,7 @@ func TestACollectionKeepsTheChain(t *testing.T) {
 		require.Equal(t, 1+4, count(t, store, "entry/"), "a fence, and the chain")
 		now, err := readSaved(t.Context(), newFamily(o).sequence("", 0))
 		require.NoError(t, err)
-		require.Len(t, now.list.files, 3)
+		require.Len(t, now.list.Files, 3)
 		require.NoError(t, l.Close())
 		j.end(t)
 	})
@@ -267,7 +221,7 @@ func TestAViewKeepsItsFilesWhereAChainIsBroken(t *testing.T) {
 	require.NoError(t, j.f.Remove(j.f.path(manifest.FileTable, 10)))
 	add(11)
 	add(12)
-	slots := j.f.asWriter().logs.chain.slots
+	slots := j.f.asWriter().logs.chain.Slots
 	key := view.seq.Key(slots[len(slots)-1])
 	add(13)
 	require.NoError(t, store.Delete(t.Context(), key))
@@ -289,7 +243,7 @@ func TestEditsOfUnknownOutcome(t *testing.T) {
 		b := newBrokenLine(t)
 		b.logs.opts.Edits = shortEdits
 		publish(t, b.logs, 5)
-		require.Len(t, b.logs.chain.slots, 2, "an edit")
+		require.Len(t, b.logs.chain.Slots, 2, "an edit")
 		for i := range uint64(3) {
 			b.breaks(outcome, func() error {
 				_, err := b.logs.Publish(needing(t, 6+i))
@@ -301,7 +255,7 @@ func TestEditsOfUnknownOutcome(t *testing.T) {
 		b.write(six, "twenty")
 		require.NoError(t, six.Sync())
 		publish(t, b.logs, 10)
-		b.requireLogs(10, Log{20, []byte("twenty")})
+		b.requireLogs(10, filelist.Log{Number: 20, Data: []byte("twenty")})
 	}
 }
 
@@ -315,8 +269,8 @@ func TestAnEditThatWasRefusedIsNowhere(t *testing.T) {
 	_, err := b.logs.Publish(needing(t, 6))
 	require.ErrorIs(t, err, objstore.ErrClosed)
 	b.faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
-	before := slices.Clone(b.logs.chain.slots)
+	before := slices.Clone(b.logs.chain.Slots)
 	slot := publish(t, b.logs, 5)
-	require.Equal(t, append(before, slot), b.logs.chain.slots)
-	b.requireLogs(5, Log{5, []byte("five ")})
+	require.Equal(t, append(before, slot), b.logs.chain.Slots)
+	b.requireLogs(5, filelist.Log{Number: 5, Data: []byte("five ")})
 }

@@ -3,6 +3,8 @@ package remote
 import (
 	"fmt"
 	"io/fs"
+
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // A logFile is a log file that is written. It implements vfs.WriteFile.
@@ -44,11 +46,11 @@ func (f *logFile) Write(p []byte) (int, error) {
 		return 0, nil
 	}
 	last := len(l.buffer) - 1
-	if last < 0 || l.buffer[last].log != f.number {
-		l.buffer = append(l.buffer, chunk{log: f.number, offset: f.size})
+	if last < 0 || l.buffer[last].Log != f.number {
+		l.buffer = append(l.buffer, filelist.Chunk{Log: f.number, Offset: f.size})
 		last++
 	}
-	l.buffer[last].data = append(l.buffer[last].data, p...)
+	l.buffer[last].Data = append(l.buffer[last].Data, p...)
 	l.buffered += len(p)
 	l.written += int64(len(p))
 	f.size += uint64(len(p))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
@@ -46,9 +47,9 @@ func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogO
 		return nil, err
 	}
 	n.logs = logs
-	if st.list != nil {
-		n.records = decodeRecords(t, st.list.manifest)
-		n.number = st.list.logs[0]
+	if st.List != nil {
+		n.records = decodeRecords(t, st.List.Manifest)
+		n.number = st.List.Logs[0]
 	}
 	for _, log := range found {
 		for at := 0; at+8 <= len(log.Data); at += 8 {
@@ -56,7 +57,7 @@ func openNode(ctx context.Context, t *testing.T, store objstore.Store, opts LogO
 		}
 		n.number = max(n.number, log.Number)
 	}
-	if later && len(found) == 0 && st.list != nil {
+	if later && len(found) == 0 && st.List != nil {
 		n.number++
 		n.logs.PublishLater(n.list())
 		n.log, err = n.logs.Create(n.number)
@@ -71,9 +72,9 @@ func (n *node) list() listMaker {
 	for _, r := range n.records {
 		text = fmt.Appendln(text, r)
 	}
-	current, number := sampleList(n.t).current, n.number
-	return func(start func(uint64) uint64) (*fileList, error) {
-		return &fileList{current: current, manifest: text, logStart: start(number), logs: []uint64{number}}, nil
+	current, number := emptyList().Current, n.number
+	return func(start func(uint64) uint64) (*filelist.List, error) {
+		return &filelist.List{Current: current, Manifest: text, LogStart: start(number), Logs: []uint64{number}}, nil
 	}
 }
 
@@ -108,7 +109,7 @@ func (n *node) flush(ctx context.Context) (err error) {
 		return err
 	}
 	n.logs.mu.Lock()
-	start, chain := n.logs.start(n.number), n.logs.chain.slots
+	start, chain := n.logs.start(n.number), n.logs.chain.Slots
 	n.logs.mu.Unlock()
 	n.edits = max(n.edits, len(chain)-1)
 	_, _ = n.seq.Trim(ctx, min(slot, start), slot, time.Now().Add(-sequencetest.Grace), chain...)
@@ -266,7 +267,7 @@ func (v *viewer) read() (records []uint64, err error) {
 	if err == nil {
 		require.NoError(v.t, file.Close())
 	}
-	if v.f.at.list == 0 {
+	if v.f.at.List == 0 {
 		return nil, err
 	}
 	text, failed := vfs.ReadSmallFile(v.f.small, v.f.path(manifest.FileManifest, 7), math.MaxInt64)

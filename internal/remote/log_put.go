@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // A listMaker makes the list of files as it is now. start returns the first slot that is needed if logs below oldest
 // are not.
-type listMaker func(start func(oldest uint64) uint64) (*fileList, error)
+type listMaker func(start func(oldest uint64) uint64) (*filelist.List, error)
 
 // Publish puts a list of files there, and with it what is buffered, and returns the slot. After an error that matches
 // objstore.ErrUnknown, the list may be there, or appear with any later put. It is one put, the next one: concurrent
@@ -49,11 +50,11 @@ func (l *Logs) Unchanged() bool {
 func (l *Logs) put(make listMaker) (slot uint64, err error) {
 	chunks, end := l.buffer, l.written
 	for _, c := range chunks {
-		if _, there := l.first[c.log]; !there {
-			l.first[c.log] = l.w.Next()
+		if _, there := l.first[c.Log]; !there {
+			l.first[c.Log] = l.w.Next()
 		}
 	}
-	var list *fileList
+	var list *filelist.List
 	if make != nil {
 		if list, err = make(l.start); err != nil {
 			if len(chunks) > 0 {
@@ -76,9 +77,9 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 		l.durable = end
 		l.reportLong(chunks)
 		if list != nil {
-			l.due, l.lists, l.chain, l.perhaps = nil, slot, l.perhaps, listChain{}
-			if len(list.logs) > 0 {
-				l.forget(list.logs[0])
+			l.due, l.lists, l.chain, l.perhaps = nil, slot, l.perhaps, filelist.Chain{}
+			if len(list.Logs) > 0 {
+				l.forget(list.Logs[0])
 			}
 			l.published(l.chain)
 		}
@@ -100,12 +101,12 @@ const (
 )
 
 // reportLong reports the last log that was put if it has many entries. The lock is held.
-func (l *Logs) reportLong(chunks []chunk) {
+func (l *Logs) reportLong(chunks []filelist.Chunk) {
 	next := l.w.Next()
 	if len(chunks) == 0 || next-l.reported < reportEvery {
 		return
 	}
-	if last := chunks[len(chunks)-1].log; next-l.first[last] >= maxEntries {
+	if last := chunks[len(chunks)-1].Log; next-l.first[last] >= maxEntries {
 		l.reported = next
 		l.long(last)
 	}
@@ -131,16 +132,16 @@ func (l *Logs) sinceList() int {
 
 // encode returns the body of the entry for a slot. It is called once for each put, after any pending entry has its
 // slot.
-func (l *Logs) encode(slot uint64, list *fileList, chunks []chunk) []byte {
-	if at := l.perhaps.slot(); at > 0 && at < slot {
+func (l *Logs) encode(slot uint64, list *filelist.List, chunks []filelist.Chunk) []byte {
+	if at := l.perhaps.Slot(); at > 0 && at < slot {
 		l.lists, l.chain = at, l.perhaps // what failed there, or seemed to, is there now
 	}
-	l.perhaps = listChain{}
-	b := body{lists: l.lists, chunks: chunks}
+	l.perhaps = filelist.Chain{}
+	b := filelist.Body{ListSlot: l.lists, Chunks: chunks}
 	if list != nil {
-		l.perhaps = l.chain.publish(&b, slot, list, l.whole.Load(), l.opts.Edits)
+		l.perhaps = l.chain.Publish(&b, slot, list, l.whole.Load(), l.opts.Edits)
 	}
-	return b.encode()
+	return b.Encode()
 }
 
 // start returns the first slot that is needed if all logs with numbers below oldest are not. The lock is held.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -53,13 +54,13 @@ func (b *brokenLine) breaks(outcome objstoretest.Outcome, put func() error) {
 }
 
 // requireLogs requires what whoever takes over finds: a list that needs the logs from one on, and the logs.
-func (b *brokenLine) requireLogs(oldest uint64, want ...Log) {
+func (b *brokenLine) requireLogs(oldest uint64, want ...filelist.Log) {
 	b.t.Helper()
 	s := eager(sequence.New(b.mem, "entry/", sequence.Options{}))
 	logs, st, found, err := openAll(b.t.Context(), s, LogOptions{Interval: -1})
 	require.NoError(b.t, err)
 	require.NoError(b.t, logs.Close())
-	require.Equal(b.t, []uint64{oldest}, st.list.logs)
+	require.Equal(b.t, []uint64{oldest}, st.List.Logs)
 	require.Equal(b.t, want, found)
 	b.faults.Deliver()
 	_, err = b.logs.Publish(needing(b.t, 5))
@@ -81,7 +82,7 @@ func TestAListOfUnknownOutcomeIsThereBeforeLaterBytes(t *testing.T) {
 		})
 		b.write(six, "six")
 		require.NoError(t, six.Sync())
-		b.requireLogs(6, Log{6, []byte("six")})
+		b.requireLogs(6, filelist.Log{Number: 6, Data: []byte("six")})
 	}
 }
 
@@ -97,7 +98,7 @@ func TestWhatAListOfUnknownOutcomeTakesAlong(t *testing.T) {
 			})
 			_, err := b.five.Write([]byte("late"))
 			require.Error(t, err)
-			want := []Log{{5, []byte("five more")}}
+			want := []filelist.Log{{Number: 5, Data: []byte("five more")}}
 			if again {
 				publish(t, b.logs, 5)
 			} else if outcome != objstoretest.LostReply {
@@ -118,7 +119,8 @@ func TestBytesOfUnknownOutcomeAreThereBeforeALaterList(t *testing.T) {
 		require.NoError(t, err)
 		b.write(six, "six")
 		publish(t, b.logs, 5)
-		b.requireLogs(5, Log{5, []byte("five more")}, Log{6, []byte("six")})
+		b.requireLogs(5, filelist.Log{Number: 5, Data: []byte("five more")}, filelist.Log{Number: 6,
+			Data: []byte("six")})
 	}
 }
 
@@ -133,7 +135,7 @@ func TestAListThatWasRefusedIsNowhere(t *testing.T) {
 	b.faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
 	b.write(b.five, "more")
 	require.NoError(t, b.five.Sync())
-	b.requireLogs(5, Log{5, []byte("five more")})
+	b.requireLogs(5, filelist.Log{Number: 5, Data: []byte("five more")})
 }
 
 // A list that is published later goes with the first bytes, and again until it is there.
@@ -151,6 +153,6 @@ func TestAListThatWaitsGoesWithTheFirstBytes(t *testing.T) {
 		b.write(seven, "seven")
 		require.NoError(t, seven.Sync())
 		require.False(t, b.logs.Unchanged())
-		b.requireLogs(7, Log{7, []byte("seven")})
+		b.requireLogs(7, filelist.Log{Number: 7, Data: []byte("seven")})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -26,7 +27,7 @@ type LogOptions struct {
 	// Patience is how long a put is tried, and what a request may take. Default: 1 minute.
 	Patience time.Duration
 
-	Edits EditLimits
+	Edits filelist.EditLimits
 }
 
 func (o LogOptions) withDefaults() LogOptions {
@@ -39,7 +40,7 @@ func (o LogOptions) withDefaults() LogOptions {
 	if o.Patience <= 0 {
 		o.Patience = time.Minute
 	}
-	o.Edits = o.Edits.withDefaults()
+	o.Edits = o.Edits.WithDefaults()
 	return o
 }
 
@@ -59,26 +60,26 @@ type Logs struct {
 	opts      LogOptions
 	ctx       context.Context
 	cancel    context.CancelFunc
-	published func(listChain)  // is told of each list that is durable; the lock is held
-	long      func(log uint64) // is told of a log that has many entries; the lock is held
-	whole     atomic.Bool      // lists are put whole
+	published func(filelist.Chain) // is told of each list that is durable; the lock is held
+	long      func(log uint64)     // is told of a log that has many entries; the lock is held
+	whole     atomic.Bool          // lists are put whole
 
 	mu       sync.Mutex
 	changed  *sync.Cond // a put has ended
 	files    map[*logFile]struct{}
 	first    map[uint64]uint64 // for each log in the sequence, a slot with nothing of it before
-	buffer   []chunk
+	buffer   []filelist.Chunk
 	buffered int   // bytes in it
 	written  int64 // bytes ever
 	durable  int64 // of these, that are put, or were dropped
 	putting  bool
-	inLine   int       // publications that wait for the next put
-	due      listMaker // what the next put takes along; nil: nothing
-	lists    uint64    // the slot of the newest list of files
-	chain    listChain // that list, if it is this writer's
-	perhaps  listChain // with a list that may be there, as a put of it failed; empty: none did
-	reported uint64    // the slot at which a long log was reported last
-	waking   bool      // a put in the background is about to begin
+	inLine   int            // publications that wait for the next put
+	due      listMaker      // what the next put takes along; nil: nothing
+	lists    uint64         // the slot of the newest list of files
+	chain    filelist.Chain // that list, if it is this writer's
+	perhaps  filelist.Chain // with a list that may be there, as a put of it failed; empty: none did
+	reported uint64         // the slot at which a long log was reported last
+	waking   bool           // a put in the background is about to begin
 	timer    *time.Timer
 	failures int
 	failure  error // the last
@@ -87,9 +88,9 @@ type Logs struct {
 }
 
 // newLogs returns the logs that w writes, after those that were recovered. All puts end with ctx.
-func newLogs(ctx context.Context, w *sequence.Writer, st *state, opts LogOptions) *Logs {
-	l := &Logs{w: w, opts: opts.withDefaults(), first: st.first, lists: st.slot, files: map[*logFile]struct{}{},
-		published: func(listChain) {}, long: func(uint64) {}}
+func newLogs(ctx context.Context, w *sequence.Writer, st *filelist.State, opts LogOptions) *Logs {
+	l := &Logs{w: w, opts: opts.withDefaults(), first: st.First, lists: st.Slot, files: map[*logFile]struct{}{},
+		published: func(filelist.Chain) {}, long: func(uint64) {}}
 	l.changed = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l

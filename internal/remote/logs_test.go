@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -34,13 +35,19 @@ func requireOvertaken(t *testing.T, err error, epoch uint64) {
 	require.Equal(t, epoch, fenced.Epoch)
 }
 
+// emptyList is a list without files.
+func emptyList() *filelist.List {
+	return &filelist.List{Current: string(base.SealLine("siftkv format=1 manifest=MANIFEST-000007")),
+		Files: map[uint64]filelist.File{}}
+}
+
 // recoverLogs opens a store whose list of files needs the logs from one on.
-func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []Log) {
+func recoverLogs(t *testing.T, store objstore.Store) (*Logs, []filelist.Log) {
 	t.Helper()
 	return recoverLogsOf(t, eager(sequence.New(store, "entry/", sequence.Options{})))
 }
 
-func recoverLogsOf(t *testing.T, s *sequence.Sequence) (*Logs, []Log) {
+func recoverLogsOf(t *testing.T, s *sequence.Sequence) (*Logs, []filelist.Log) {
 	t.Helper()
 	logs, _, found, err := openAll(t.Context(), s, LogOptions{Interval: -1})
 	require.NoError(t, err)
@@ -49,9 +56,10 @@ func recoverLogsOf(t *testing.T, s *sequence.Sequence) (*Logs, []Log) {
 }
 
 // openAll is openLogs for who wants whole logs.
-func openAll(ctx context.Context, s *sequence.Sequence, o LogOptions) (logs *Logs, st *state, found []Log, err error) {
-	logs, st, err = openLogs(ctx, s, nil, o, func(st *state) (err error) {
-		found, err = st.logs(s)
+func openAll(ctx context.Context, s *sequence.Sequence, o LogOptions) (logs *Logs, st *filelist.State,
+	found []filelist.Log, err error) {
+	logs, st, err = openLogs(ctx, s, nil, o, func(st *filelist.State) (err error) {
+		found, err = st.ReadLogs(s)
 		return err
 	})
 	return logs, st, found, err
@@ -66,9 +74,9 @@ func publish(t *testing.T, logs *Logs, oldest uint64) uint64 {
 }
 
 func needing(t *testing.T, oldest uint64) listMaker {
-	return func(start func(uint64) uint64) (*fileList, error) {
-		l := sampleList(t)
-		l.logs, l.logStart = []uint64{oldest}, start(oldest)
+	return func(start func(uint64) uint64) (*filelist.List, error) {
+		l := emptyList()
+		l.Logs, l.LogStart = []uint64{oldest}, start(oldest)
 		return l, nil
 	}
 }
@@ -102,10 +110,10 @@ func TestLogsShareAPutInTheOrderOfWrites(t *testing.T) {
 	logs.mu.Unlock()
 
 	next, found := recoverLogs(t, mem)
-	require.Equal(t, []Log{{5, []byte("abcdef")}, {6, []byte("123456")}}, found)
+	require.Equal(t, []filelist.Log{{Number: 5, Data: []byte("abcdef")}, {Number: 6, Data: []byte("123456")}}, found)
 	publish(t, next, 6)
 	_, found = recoverLogs(t, mem)
-	require.Equal(t, []Log{{6, []byte("123456")}}, found)
+	require.Equal(t, []filelist.Log{{Number: 6, Data: []byte("123456")}}, found)
 	_, err = six.Write([]byte("late"))
 	require.NoError(t, err)
 	requireOvertaken(t, six.Sync(), 5)
@@ -170,7 +178,7 @@ func TestWhatIsWrittenDuringAPutIsInTheNext(t *testing.T) {
 	require.NoError(t, f.Sync())
 	require.Equal(t, uint64(5), logs.Writer().Next())
 	_, found := recoverLogs(t, mem)
-	require.Equal(t, []Log{{5, []byte("before during")}}, found)
+	require.Equal(t, []filelist.Log{{Number: 5, Data: []byte("before during")}}, found)
 }
 
 // TestAFailedPutBreaksTheOpenLogsAndNoLaterOne loses the connection for longer than a put is tried.
@@ -198,7 +206,7 @@ func TestAFailedPutBreaksTheOpenLogsAndNoLaterOne(t *testing.T) {
 	require.NoError(t, six.Sync())
 	publish(t, logs, 6)
 	_, found := recoverLogs(t, mem)
-	require.Equal(t, []Log{{6, []byte("kept")}}, found)
+	require.Equal(t, []filelist.Log{{Number: 6, Data: []byte("kept")}}, found)
 }
 
 // A list of files waits for the put under way, however many writers sync one time after the other.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -13,7 +14,7 @@ import (
 // once. They are for one goroutine.
 type pins struct {
 	f     *family
-	site  site
+	site  filelist.BranchPrefix
 	known map[string]*pin   // by keys
 	own   []savedCheckpoint // the pins of the site's branch
 
@@ -27,7 +28,7 @@ type pin struct {
 	branch uint64   // the number of the site whose state it has
 }
 
-func newPins(f *family, at site) *pins {
+func newPins(f *family, at filelist.BranchPrefix) *pins {
 	return &pins{f: f, site: at, known: map[string]*pin{}}
 }
 
@@ -67,8 +68,8 @@ func (p *pins) read(ctx context.Context, c savedCheckpoint) (*pin, error) {
 		return nil, err
 	}
 	x := &pin{branch: h.branch}
-	for num, t := range s.list.files {
-		if t.site == p.site {
+	for num, t := range s.list.Files {
+		if t.Prefix == p.site {
 			x.nums = append(x.nums, num)
 		} else {
 			x.others = true
@@ -92,16 +93,23 @@ func (p *pins) name(num uint64) bool {
 // sites. Then the branch's own pins stay, so that listings show them.
 func (p *pins) derived() bool {
 	for _, x := range p.known { // the own pins are made from another branch
-		if x.others && x.branch == p.site.number() {
+		if x.others && x.branch == p.site.Number() {
 			return true
 		}
 	}
 	return false
 }
 
-// release deletes the branch's own pins, and the checkpoints that were dropped and that they have kept. It is a DELETE
-// for each. If the branch was made from a checkpoint that is still there, and may just be dropped, see unpin.
-func (p *pins) release(ctx context.Context) error {
+// releaseOwn deletes the branch's own pins, and the checkpoints that were dropped and that they have kept, unless the
+// branch's checkpoints or derived branches need files of others. The caller has seen before it called look that the
+// branch itself needs none: a file that was removed since may be in a newer checkpoint.
+//
+// It is a DELETE for each. If the branch was made from a checkpoint that is still there, and may just be dropped, see
+// unpin.
+func (p *pins) releaseOwn(ctx context.Context) error {
+	if p.derived() {
+		return nil
+	}
 	for _, own := range p.own {
 		is := func(c savedCheckpoint) bool { return c.number == own.number && c.name != "" }
 		drop := p.f.remove

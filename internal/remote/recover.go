@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
@@ -15,9 +16,9 @@ import (
 // It is a Tail and a Fence. Parallel to the last requests of Fence, it is one GET if the newest data is a list of
 // files, else at least two, and one for each entry that the logs need.
 func openLogs(ctx context.Context, s *sequence.Sequence, v *sequence.TailView, opts LogOptions,
-	take func(*state) error) (*Logs, *state, error) {
+	take func(*filelist.State) error) (*Logs, *filelist.State, error) {
 	var w *sequence.Writer
-	var st *state
+	var st *filelist.State
 	err := s.Retry(func() (err error) {
 		if v == nil {
 			if v, err = s.Tail(ctx); err != nil {
@@ -25,7 +26,7 @@ func openLogs(ctx context.Context, s *sequence.Sequence, v *sequence.TailView, o
 			}
 		}
 		w, err = s.Fence(ctx, v, func(ctx context.Context) (err error) {
-			if st, err = readState(ctx, s, v, mark{}); err == nil {
+			if st, err = filelist.Read(ctx, s, v, filelist.Known{}); err == nil {
 				err = take(st)
 			}
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -15,9 +16,9 @@ import (
 // A saved is the state of a branch at one moment, without anything that it does not need. It is complete: only the
 // sorted files and the blob files must be read in addition.
 type saved struct {
-	list *fileList // its logs begin nowhere: their bytes are in logs
-	num  uint64    // of the manifest in force
-	logs []Log
+	list *filelist.List // its logs begin nowhere: their bytes are in logs
+	num  uint64         // of the manifest in force
+	logs []filelist.Log
 
 	slot uint64 // of the list, where it was read
 	data uint64 // of the newest data there
@@ -30,18 +31,18 @@ func readSaved(ctx context.Context, s *sequence.Sequence) (now *saved, err error
 		if err != nil {
 			return err
 		}
-		st, err := readState(ctx, s, v, mark{})
+		st, err := filelist.Read(ctx, s, v, filelist.Known{})
 		if err != nil {
 			return err
 		}
-		if st.list == nil {
+		if st.List == nil {
 			return fmt.Errorf("%w in %q", base.ErrNotExist, s.Prefix())
 		}
-		logs, err := st.logs(s)
+		logs, err := st.ReadLogs(s)
 		if err != nil {
 			return err
 		}
-		now = &saved{list: st.list, num: st.num, logs: logs, slot: st.slot, data: v.Data}
+		now = &saved{list: st.List, num: st.ManifestNum, logs: logs, slot: st.Slot, data: v.Data}
 		return now.trim()
 	})
 	if sequence.IsMissing(err) {
@@ -62,23 +63,23 @@ func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all boo
 		if all = v.Data == before.data; all {
 			return nil
 		}
-		newest, err := readBody(ctx, s, v, v.Data)
+		newest, err := filelist.ReadBody(ctx, s, v, v.Data)
 		if err != nil {
 			return err
 		}
-		if all = newest.lists == before.slot; all {
+		if all = newest.ListSlot == before.slot; all {
 			return nil
 		}
-		st := &state{slot: newest.lists}
-		if err := readList(ctx, s, v, st, newest, mark{}); err != nil {
+		st, err := filelist.ReadList(ctx, s, v, newest, filelist.Known{})
+		if err != nil {
 			return err
 		}
-		now := &saved{list: st.list, num: st.num}
+		now := &saved{list: st.List, num: st.ManifestNum}
 		if err := now.trim(); err != nil {
 			return err
 		}
-		for num, t := range before.list.files {
-			if now.list.files[num] != t {
+		for num, t := range before.list.Files {
+			if now.list.Files[num] != t {
 				return nil
 			}
 		}
@@ -91,33 +92,34 @@ func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all boo
 // trim drops what the manifest does not need: sorted files and blob files that the writer has not removed yet, and logs
 // whose writes are in sorted files.
 func (s *saved) trim() error {
-	live, oldest, err := readManifest(s.list.manifest, s.num)
+	live, oldest, err := readManifest(s.list.Manifest, s.num)
 	if err != nil {
 		return err
 	}
-	files := make(map[uint64]file, len(live))
+	files := make(map[uint64]filelist.File, len(live))
 	for num, kind := range live {
-		t, there := s.list.files[num]
-		if !there || t.blob != (kind == manifest.FileBlob) {
-			return fmt.Errorf("%w: the manifest needs %s, which is not in it", errList, manifest.FileName(kind, num))
+		t, there := s.list.Files[num]
+		if !there || t.Blob != (kind == manifest.FileBlob) {
+			return fmt.Errorf("%w: the manifest needs %s, which is not in it", filelist.ErrMalformed,
+				manifest.FileName(kind, num))
 		}
 		files[num] = t
 	}
-	s.list.files, s.list.logStart = files, 0
-	s.list.home = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
+	s.list.Files, s.list.LogStart = files, 0
+	s.list.Location = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
 	var nums []uint64
-	for _, num := range s.list.logs {
+	for _, num := range s.list.Logs {
 		if num >= oldest {
 			nums = append(nums, num)
 		}
 	}
-	var logs []Log
+	var logs []filelist.Log
 	for _, log := range s.logs {
 		if log.Number >= oldest {
 			logs = append(logs, log)
 		}
 	}
-	s.list.logs, s.logs = nums, logs
+	s.list.Logs, s.logs = nums, logs
 	return nil
 }
 
@@ -162,8 +164,8 @@ func readManifest(data []byte, num uint64) (live map[uint64]manifest.FileKind, o
 
 // size returns the bytes of the sorted files, blob files and logs.
 func (s *saved) size() (bytes int64) {
-	for _, t := range s.list.files {
-		bytes += t.size
+	for _, t := range s.list.Files {
+		bytes += t.Size
 	}
 	for _, log := range s.logs {
 		bytes += int64(len(log.Data))
@@ -174,14 +176,14 @@ func (s *saved) size() (bytes int64) {
 // first returns the entry with which a branch begins, in a slot.
 func (s *saved) first(slot uint64) []byte {
 	list := *s.list
-	list.logStart = slot
-	b := body{lists: slot, list: list.encode(), chunks: s.chunks()}
-	return b.encode()
+	list.LogStart = slot
+	b := filelist.Body{ListSlot: slot, List: list.Encode(), Chunks: s.chunks()}
+	return b.Encode()
 }
 
-func (s *saved) chunks() (chunks []chunk) {
+func (s *saved) chunks() (chunks []filelist.Chunk) {
 	for _, log := range s.logs {
-		chunks = append(chunks, chunk{log: log.Number, data: log.Data})
+		chunks = append(chunks, filelist.Chunk{Log: log.Number, Data: log.Data})
 	}
 	return chunks
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
 // A state that was saved is an object. All numbers are little-endian.
@@ -57,9 +58,9 @@ func (h *savedHead) end() uint64 { return h.listEnd() + h.logs + savedSum }
 
 // encode returns the object with a key. Sizes and lengths of h do not matter.
 func (s *saved) encode(key string, h savedHead) []byte {
-	list := s.list.encode()
-	b := body{chunks: s.chunks()}
-	logs := b.encode()
+	list := s.list.Encode()
+	b := filelist.Body{Chunks: s.chunks()}
+	logs := b.Encode()
 	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
 	dst := make([]byte, 0, savedHeader+len(list)+len(logs)+2*savedSum)
 	dst = append(dst, savedMagic...)
@@ -108,9 +109,9 @@ func decodeSavedList(b []byte, key string, h savedHead) (*saved, error) {
 	if binary.LittleEndian.Uint32(b[savedHeader+h.list:]) != base.Checksum(h.store, h.number, list) {
 		return nil, base.Corruptf(key, savedHeader, "bad checksum of the list of files")
 	}
-	l, num, err := decodeFileList(list)
+	l, num, err := filelist.Decode(list)
 	if err != nil {
-		return nil, asListError(key, err)
+		return nil, filelist.Malformed(key, err)
 	}
 	return &saved{list: &l, num: num}, nil
 }
@@ -132,15 +133,15 @@ func decodeSaved(b []byte, key string) (*saved, savedHead, error) {
 	if binary.LittleEndian.Uint32(b[h.end()-savedSum:]) != base.Checksum(h.store, h.number+1, logs) {
 		return nil, h, base.Corruptf(key, int64(h.listEnd()), "bad checksum of the logs")
 	}
-	body, err := decodeBody(logs, 1, key)
+	body, err := filelist.DecodeBody(logs, 1, key)
 	if err != nil {
 		return nil, h, err
 	}
-	for i, c := range body.chunks {
-		if body.lists != 0 || c.offset != 0 || i > 0 && c.log <= body.chunks[i-1].log {
-			return nil, h, base.Corruptf(key, int64(h.listEnd()), "log %d is not there as a whole", c.log)
+	for i, c := range body.Chunks {
+		if body.ListSlot != 0 || c.Offset != 0 || i > 0 && c.Log <= body.Chunks[i-1].Log {
+			return nil, h, base.Corruptf(key, int64(h.listEnd()), "log %d is not there as a whole", c.Log)
 		}
-		s.logs = append(s.logs, Log{Number: c.log, Data: c.data})
+		s.logs = append(s.logs, filelist.Log{Number: c.Log, Data: c.Data})
 	}
 	return s, h, nil
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
@@ -13,16 +14,36 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 )
 
 const savedKey = "checkpoint/main/nightly@0123456789abcdef"
 
+func sampleList(t testing.TB) *filelist.List {
+	t.Helper()
+	line := "siftkv format=1 manifest=MANIFEST-000007"
+	sum := base.Checksum(0, 0, []byte(line))
+	main := filelist.WriterID{Epoch: 1, Nonce: 0x0123456789abcdef}
+	branch := filelist.WriterID{Prefix: filelist.NewBranchPrefix("a.Branch", 1), Epoch: 2, Nonce: 1}
+	last := filelist.WriterID{Epoch: math.MaxUint64, Nonce: math.MaxUint64}
+	return &filelist.List{
+		Current:  fmt.Sprintf("%s crc=%08x\n", line, sum),
+		Manifest: []byte("a manifest"), LogStart: 300, Logs: []uint64{8, 9, 12},
+		Files: map[uint64]filelist.File{3: {WriterID: main, Size: 1000}, 4: {WriterID: branch, Size: 0},
+			5:              {WriterID: main, Size: 1},
+			math.MaxUint64: {WriterID: last, Size: math.MaxInt64}},
+		Location: locallog.Location{ID: 1 << 63, Epoch: 5, Place: "host:/store", Logs: []uint64{9, 12},
+			Ended: []locallog.EndedLog{{ID: 7, Epoch: 3}, {ID: 1 << 62, Epoch: 4}}},
+	}
+}
+
 func sampleSaved(t testing.TB) (*saved, savedHead) {
 	t.Helper()
-	s := &saved{list: sampleList(t), num: 7, logs: []Log{{8, []byte("eight")}, {12, []byte("twelve")}}}
-	delete(s.list.files, math.MaxUint64)
-	s.list.logStart, s.list.home = 0, locallog.Location{}
+	s := &saved{list: sampleList(t), num: 7, logs: []filelist.Log{{Number: 8, Data: []byte("eight")}, {Number: 12,
+		Data: []byte("twelve")}}}
+	delete(s.list.Files, math.MaxUint64)
+	s.list.LogStart, s.list.Location = 0, locallog.Location{}
 	return s, savedHead{store: 0x1122334455667788, number: 0x0123456789abcdef, branch: 5,
 		created: time.UnixMicro(1700000000000000)}
 }
@@ -68,7 +89,7 @@ func TestHostileSavedStates(t *testing.T) {
 	for mutant := range hostile.Mutants(s.encode(savedKey, h), 2000) {
 		savedBound.Require(t, len(mutant), func() { _, _, _ = decodeSaved(mutant, savedKey) })
 	}
-	b := branch{state: branchThere, site: newSite("b", 9), parent: "a", from: "c"}
+	b := branch{state: branchThere, site: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
 	for mutant := range hostile.Mutants(b.encode(), 2000) {
 		savedBound.Require(t, len(mutant), func() { _, _ = decodeBranch(mutant, "key") })
 	}
@@ -91,7 +112,8 @@ func FuzzSaved(f *testing.F) {
 }
 
 func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
-	b := branch{state: branchDropped, site: newSite("b", 9), created: time.UnixMicro(1700000000000000), parent: "a",
+	b := branch{state: branchDropped, site: filelist.NewBranchPrefix("b", 9),
+		created: time.UnixMicro(1700000000000000), parent: "a",
 		from: "c"}
 	got, err := decodeBranch(b.encode(), "key")
 	require.NoError(t, err)
@@ -108,7 +130,7 @@ func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
 }
 
 func FuzzBranch(f *testing.F) {
-	b := branch{state: branchThere, site: newSite("b", 9), parent: "a", from: "c"}
+	b := branch{state: branchThere, site: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
 	f.Add(b.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := decodeBranch(b, "key")
@@ -122,9 +144,9 @@ func FuzzBranch(f *testing.F) {
 }
 
 func TestKeysOfCheckpoints(t *testing.T) {
-	for _, k := range []checkpointKey{{"", "nightly", 1, false}, {newSite("b", 2), "c", 3, true},
-		{newSite("b", 2), "", math.MaxUint64, false}} {
-		key := k.site.stateKey(k.name, k.number)
+	for _, k := range []checkpointKey{{"", "nightly", 1, false}, {filelist.NewBranchPrefix("b", 2), "c", 3, true},
+		{filelist.NewBranchPrefix("b", 2), "", math.MaxUint64, false}} {
+		key := stateKey(k.site, k.name, k.number)
 		if k.confirmed {
 			key += confirmed
 		}

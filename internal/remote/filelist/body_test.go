@@ -1,4 +1,4 @@
-package remote
+package filelist
 
 import (
 	"bytes"
@@ -17,21 +17,21 @@ import (
 // bodySlot is that of the sample bodies.
 const bodySlot = 7
 
-func sampleBodies() map[string]body {
-	chunks := []chunk{{5, 100, []byte("abc")}, {6, 0, []byte("some records")}, {5, 103, []byte("d")}}
-	return map[string]body{
-		"chunks": {lists: 5, chunks: chunks},
-		"both":   {lists: bodySlot, list: []byte("a list of files"), chunks: chunks[:1]},
-		"edit":   {lists: bodySlot, edit: []byte("an edit of a list"), chunks: chunks[1:]},
-		"first":  {lists: bodySlot, list: []byte{}},
+func sampleBodies() map[string]Body {
+	chunks := []Chunk{{5, 100, []byte("abc")}, {6, 0, []byte("some records")}, {5, 103, []byte("d")}}
+	return map[string]Body{
+		"chunks": {ListSlot: 5, Chunks: chunks},
+		"both":   {ListSlot: bodySlot, List: []byte("a list of files"), Chunks: chunks[:1]},
+		"edit":   {ListSlot: bodySlot, Edit: []byte("an edit of a list"), Chunks: chunks[1:]},
+		"first":  {ListSlot: bodySlot, List: []byte{}},
 		"none":   {},
 	}
 }
 
 func TestGoldenBodies(t *testing.T) {
 	for name, b := range sampleBodies() {
-		golden.File(t, filepath.Join("testdata", "body-"+name+".golden"), b.encode())
-		got, err := decodeBody(b.encode(), bodySlot, "k")
+		golden.File(t, filepath.Join("testdata", "body-"+name+".golden"), b.Encode())
+		got, err := DecodeBody(b.Encode(), bodySlot, "k")
 		require.NoError(t, err)
 		require.Equal(t, b, got)
 	}
@@ -39,42 +39,42 @@ func TestGoldenBodies(t *testing.T) {
 
 func TestPartsThatCannotBe(t *testing.T) {
 	list, chunks := sampleBodies()["both"], sampleBodies()["chunks"]
-	later := list.encode()
+	later := list.Encode()
 	later[bodyHeader] = partEdit + 1
-	_, err := decodeBody(later, bodySlot, "some/key")
+	_, err := DecodeBody(later, bodySlot, "some/key")
 	require.ErrorIs(t, err, manifest.ErrNewerFormat)
 	require.ErrorContains(t, err, "some/key")
 	missing := chunks
-	missing.lists = bodySlot
-	second := append(chunks.encode(), list.encode()[bodyHeader:]...)
+	missing.ListSlot = bodySlot
+	second := append(chunks.Encode(), list.Encode()[bodyHeader:]...)
 	twice := list
-	twice.edit = []byte("an edit of a list")
-	upper := list.encode()
+	twice.Edit = []byte("an edit of a list")
+	upper := list.Encode()
 	upper[bodyHeader+4] = 1
 	ahead := chunks
-	ahead.lists = bodySlot + 1
+	ahead.ListSlot = bodySlot + 1
 	for name, b := range map[string][]byte{
 		"nothing":               {},
-		"no list":               missing.encode(),
+		"no list":               missing.Encode(),
 		"a list behind a chunk": second,
-		"a list and an edit":    twice.encode(),
+		"a list and an edit":    twice.Encode(),
 		"an upper half":         upper,
-		"a list to come":        ahead.encode(),
+		"a list to come":        ahead.Encode(),
 	} {
-		_, err := decodeBody(b, bodySlot, "k")
+		_, err := DecodeBody(b, bodySlot, "k")
 		require.ErrorIs(t, err, base.ErrCorruption, name)
 	}
-	_, err = decodeBody(list.encode(), bodySlot+1, "k")
+	_, err = DecodeBody(list.Encode(), bodySlot+1, "k")
 	require.ErrorIs(t, err, base.ErrCorruption, "a list of another slot")
 }
 
 // requireBody requires that a body is refused, or has one form.
 func requireBody(tb testing.TB, b []byte) {
 	tb.Helper()
-	hostile.Bound{PerByte: 8, Fixed: 8 << 10}.Require(tb, len(b), func() { _, _ = decodeBody(b, bodySlot, "k") })
-	got, err := decodeBody(b, bodySlot, "some/key")
+	hostile.Bound{PerByte: 8, Fixed: 8 << 10}.Require(tb, len(b), func() { _, _ = DecodeBody(b, bodySlot, "k") })
+	got, err := DecodeBody(b, bodySlot, "some/key")
 	if err == nil {
-		require.True(tb, bytes.Equal(b, got.encode()))
+		require.True(tb, bytes.Equal(b, got.Encode()))
 		return
 	}
 	require.True(tb, errors.Is(err, base.ErrCorruption) || errors.Is(err, manifest.ErrNewerFormat))
@@ -83,7 +83,7 @@ func requireBody(tb testing.TB, b []byte) {
 
 func TestHostileBodies(t *testing.T) {
 	for _, b := range sampleBodies() {
-		for mutant := range hostile.Mutants(b.encode(), 500) {
+		for mutant := range hostile.Mutants(b.Encode(), 500) {
 			requireBody(t, mutant)
 		}
 	}
@@ -91,7 +91,7 @@ func TestHostileBodies(t *testing.T) {
 
 func FuzzHostileBody(f *testing.F) {
 	for _, b := range sampleBodies() {
-		f.Add(b.encode())
+		f.Add(b.Encode())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { requireBody(t, b) })
 }

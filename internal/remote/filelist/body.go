@@ -1,4 +1,4 @@
-package remote
+package filelist
 
 import (
 	"encoding/binary"
@@ -39,48 +39,49 @@ const (
 	partEdit  = 3
 )
 
-// A body is what an entry of a store carries.
-type body struct {
-	lists  uint64 // the slot of the newest list of files, or of its edit
-	list   []byte // encoded; nil: it is in an earlier slot, or an edit
-	edit   []byte // encoded; nil: it is in an earlier slot, or a whole list
-	chunks []chunk
+// A Body is what an entry of a store carries.
+type Body struct {
+	ListSlot uint64 // the slot of the newest list of files, or of its edit
+	List     []byte // encoded; nil: it is in an earlier slot, or an edit
+	Edit     []byte // encoded; nil: it is in an earlier slot, or a whole list
+	Chunks   []Chunk
 }
 
-// A chunk is bytes of a log file.
-type chunk struct {
-	log    uint64
-	offset uint64
-	data   []byte
+// A Chunk is bytes of a log file.
+type Chunk struct {
+	Log    uint64
+	Offset uint64
+	Data   []byte
 }
 
 // size returns how many bytes encode returns.
-func (b *body) size() int {
+func (b *Body) size() int {
 	size := bodyHeader
-	for _, part := range [][]byte{b.list, b.edit} {
+	for _, part := range [][]byte{b.List, b.Edit} {
 		if part != nil {
 			size += partHeader + len(part)
 		}
 	}
-	for _, c := range b.chunks {
-		size += partHeader + chunkHeader + len(c.data)
+	for _, c := range b.Chunks {
+		size += partHeader + chunkHeader + len(c.Data)
 	}
 	return size
 }
 
-func (b *body) encode() []byte {
-	dst := binary.LittleEndian.AppendUint64(make([]byte, 0, b.size()), b.lists)
-	if b.list != nil {
-		dst = append(appendPart(dst, partList, len(b.list)), b.list...)
+// Encode returns the body in its format.
+func (b *Body) Encode() []byte {
+	dst := binary.LittleEndian.AppendUint64(make([]byte, 0, b.size()), b.ListSlot)
+	if b.List != nil {
+		dst = append(appendPart(dst, partList, len(b.List)), b.List...)
 	}
-	if b.edit != nil {
-		dst = append(appendPart(dst, partEdit, len(b.edit)), b.edit...)
+	if b.Edit != nil {
+		dst = append(appendPart(dst, partEdit, len(b.Edit)), b.Edit...)
 	}
-	for _, c := range b.chunks {
-		dst = appendPart(dst, partChunk, chunkHeader+len(c.data))
-		dst = binary.LittleEndian.AppendUint64(dst, c.log)
-		dst = binary.LittleEndian.AppendUint64(dst, c.offset)
-		dst = append(dst, c.data...)
+	for _, c := range b.Chunks {
+		dst = appendPart(dst, partChunk, chunkHeader+len(c.Data))
+		dst = binary.LittleEndian.AppendUint64(dst, c.Log)
+		dst = binary.LittleEndian.AppendUint64(dst, c.Offset)
+		dst = append(dst, c.Data...)
 	}
 	return dst
 }
@@ -91,17 +92,17 @@ func appendPart(dst []byte, kind uint32, length int) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(length))
 }
 
-// decodeBody decodes the body of the entry in a slot, which is the object with a key. The result aliases it.
-func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
+// DecodeBody decodes the body of the entry in a slot, which is the object with a key. The result aliases it.
+func DecodeBody(b []byte, slot uint64, key string) (got Body, err error) {
 	u64 := binary.LittleEndian.Uint64
-	fail := func(at int, format string, args ...any) (body, error) {
-		return body{}, base.Corruptf(key, int64(sequence.HeaderSize+at), format, args...)
+	fail := func(at int, format string, args ...any) (Body, error) {
+		return Body{}, base.Corruptf(key, int64(sequence.HeaderSize+at), format, args...)
 	}
 	if len(b) < bodyHeader {
 		return fail(0, "a body of %d bytes", len(b))
 	}
-	if got.lists = u64(b); got.lists > slot {
-		return fail(0, "slot %d has its list of files in slot %d", slot, got.lists)
+	if got.ListSlot = u64(b); got.ListSlot > slot {
+		return fail(0, "slot %d has its list of files in slot %d", slot, got.ListSlot)
 	}
 	for at := bodyHeader; at < len(b); {
 		rest := b[at:]
@@ -111,20 +112,20 @@ func decodeBody(b []byte, slot uint64, key string) (got body, err error) {
 		kind, end := u64(rest), partHeader+int(u64(rest[8:])) // of the kind, the upper half is zero
 		part := rest[partHeader:end:end]
 		switch {
-		case kind == partList && at == bodyHeader && got.lists == slot:
-			got.list = part
-		case kind == partEdit && at == bodyHeader && got.lists == slot:
-			got.edit = part
+		case kind == partList && at == bodyHeader && got.ListSlot == slot:
+			got.List = part
+		case kind == partEdit && at == bodyHeader && got.ListSlot == slot:
+			got.Edit = part
 		case kind == partChunk && len(part) >= chunkHeader:
-			got.chunks = append(got.chunks, chunk{log: u64(part), offset: u64(part[8:]), data: part[chunkHeader:]})
+			got.Chunks = append(got.Chunks, Chunk{Log: u64(part), Offset: u64(part[8:]), Data: part[chunkHeader:]})
 		case kind > partEdit && kind>>32 == 0:
-			return body{}, fmt.Errorf("%s: %w: a part of kind %d", key, manifest.ErrNewerFormat, kind)
+			return Body{}, fmt.Errorf("%s: %w: a part of kind %d", key, manifest.ErrNewerFormat, kind)
 		default:
 			return fail(at, "a part of kind %d that cannot be here", kind)
 		}
 		at += end
 	}
-	if got.lists == slot && got.list == nil && got.edit == nil {
+	if got.ListSlot == slot && got.List == nil && got.Edit == nil {
 		return fail(0, "slot %d should have a list of files", slot)
 	}
 	return got, nil

@@ -1,4 +1,4 @@
-package remote
+package filelist
 
 import (
 	"encoding/hex"
@@ -15,14 +15,14 @@ import (
 )
 
 // sampleEdit has all that an edit can have.
-func sampleEdit(t testing.TB) (from, to *fileList, e listEdit) {
+func sampleEdit(t testing.TB) (from, to *List, e edit) {
 	t.Helper()
 	from, to = sampleList(t), blobList(t)
-	delete(to.files, 4)
-	to.files[5] = file{author: to.files[5].author, size: 2} // another file under the number
-	to.manifest = append(slices.Clip(to.manifest), " goes on"...)
-	to.logStart, to.logs, to.home.Logs = 301, []uint64{9, 12, 13}, []uint64{13}
-	e, ok := newListEdit(from, to)
+	delete(to.Files, 4)
+	to.Files[5] = File{WriterID: to.Files[5].WriterID, Size: 2} // another file under the number
+	to.Manifest = append(slices.Clip(to.Manifest), " goes on"...)
+	to.LogStart, to.Logs, to.Location.Logs = 301, []uint64{9, 12, 13}, []uint64{13}
+	e, ok := newEdit(from, to)
 	require.True(t, ok)
 	e.chain = []uint64{7, 8, 300}
 	return from, to, e
@@ -31,7 +31,7 @@ func sampleEdit(t testing.TB) (from, to *fileList, e listEdit) {
 func TestGoldenListEdits(t *testing.T) {
 	from, to, e := sampleEdit(t)
 	golden.File(t, filepath.Join("testdata", "list-edit.golden"), hex.Dump(e.encode()))
-	got, err := decodeListEdit(e.encode())
+	got, err := decodeEdit(e.encode())
 	require.NoError(t, err)
 	require.Equal(t, e, got)
 	require.NoError(t, got.apply(from))
@@ -44,63 +44,63 @@ func TestEditsLeadFromListToList(t *testing.T) {
 	next, read := sampleList(t), sampleList(t)
 	for range 500 {
 		last := *next
-		last.files = maps.Clone(next.files)
+		last.Files = maps.Clone(next.Files)
 		for range rng.IntN(4) {
 			num := 1 + rng.Uint64N(50)
 			if rng.IntN(2) == 0 {
-				delete(next.files, num)
+				delete(next.Files, num)
 			} else {
-				next.files[num] = file{author: last.files[3].author, size: rng.Int64N(3), blob: rng.IntN(2) == 0}
+				next.Files[num] = File{WriterID: last.Files[3].WriterID, Size: rng.Int64N(3), Blob: rng.IntN(2) == 0}
 			}
 		}
-		next.manifest = append(slices.Clone(next.manifest), make([]byte, rng.IntN(3))...)
-		next.logStart, next.logs = rng.Uint64N(100), []uint64{1 + rng.Uint64N(100)}
-		e, ok := newListEdit(&last, next)
+		next.Manifest = append(slices.Clone(next.Manifest), make([]byte, rng.IntN(3))...)
+		next.LogStart, next.Logs = rng.Uint64N(100), []uint64{1 + rng.Uint64N(100)}
+		e, ok := newEdit(&last, next)
 		require.True(t, ok)
 		e.chain = []uint64{1}
-		got, err := decodeListEdit(e.encode())
+		got, err := decodeEdit(e.encode())
 		require.NoError(t, err)
 		require.NoError(t, got.apply(read))
 		require.Equal(t, next, read)
 	}
 	other := *next
-	other.current = "another"
-	_, ok := newListEdit(next, &other)
+	other.Current = "another"
+	_, ok := newEdit(next, &other)
 	require.False(t, ok)
 	other = *next
-	other.manifest = other.manifest[1:]
-	_, ok = newListEdit(next, &other)
+	other.Manifest = other.Manifest[1:]
+	_, ok = newEdit(next, &other)
 	require.False(t, ok)
 }
 
 func TestEditsOfAnotherListAreRefused(t *testing.T) {
 	_, _, e := sampleEdit(t)
-	for name, change := range map[string]func(*fileList){
-		"a longer manifest":    func(l *fileList) { l.manifest = append(l.manifest, 0) },
-		"a file that went":     func(l *fileList) { delete(l.files, 4) },
-		"a file that came":     func(l *fileList) { l.files[6] = file{} },
-		"an edit that is made": func(l *fileList) { require.NoError(t, e.apply(l)) },
+	for name, change := range map[string]func(*List){
+		"a longer manifest":    func(l *List) { l.Manifest = append(l.Manifest, 0) },
+		"a file that went":     func(l *List) { delete(l.Files, 4) },
+		"a file that came":     func(l *List) { l.Files[6] = File{} },
+		"an edit that is made": func(l *List) { require.NoError(t, e.apply(l)) },
 	} {
 		from, _, _ := sampleEdit(t)
 		change(from)
-		require.ErrorIs(t, e.apply(from), errList, name)
+		require.ErrorIs(t, e.apply(from), ErrMalformed, name)
 	}
-	e.list.current = sampleList(t).current
-	_, err := decodeListEdit(e.encode())
-	require.ErrorIs(t, err, errList, "CURRENT")
-	e.list.current, e.chain = "", nil
-	_, err = decodeListEdit(e.encode())
-	require.ErrorIs(t, err, errList, "no chain")
+	e.list.Current = sampleList(t).Current
+	_, err := decodeEdit(e.encode())
+	require.ErrorIs(t, err, ErrMalformed, "CURRENT")
+	e.list.Current, e.chain = "", nil
+	_, err = decodeEdit(e.encode())
+	require.ErrorIs(t, err, ErrMalformed, "no chain")
 }
 
 func requireEdit(t *testing.T, b []byte) {
 	from := sampleList(t)
-	listBound.Require(t, len(b)+len(from.manifest), func() {
-		e, err := decodeListEdit(b)
+	listBound.Require(t, len(b)+len(from.Manifest), func() {
+		e, err := decodeEdit(b)
 		if err != nil {
 			return
 		}
-		again, err := decodeListEdit(e.encode())
+		again, err := decodeEdit(e.encode())
 		require.NoError(t, err)
 		require.Equal(t, e, again)
 		_ = e.apply(from)

@@ -1,0 +1,284 @@
+// Package filelist is what the entries of a sequence carry of a store: lists of files and edits of lists, and bytes of
+// logs. [Read] returns the newest state from a sequence, and a [Chain] decides which list is put as an edit.
+package filelist
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
+)
+
+// A List is what a store's directory has, except the contents of sorted files, blob files and logs. Its encoding is
+//
+//	uvarint  the format's version: 1, or 2 if there are blob files
+//	bytes    CURRENT
+//	bytes    the manifest that CURRENT names
+//	uvarint  the slot of the first entry that logs need
+//	uvarint  the number of logs; then the number of each, as the difference to the one before
+//	uvarint  the number of writers; then for each the branch prefix (bytes), the epoch, and 8 bytes of nonce
+//	uvarint  the number of sorted files; then for each the number, as above, which of them wrote it, and the size
+//	uvarint  in version 2, the number of blob files, not 0; then for each the same
+//	uvarint  the id of the directory, on some machine's disk, that has the logs; 0: they are in the object store
+//	uvarint  the epoch of the writer of the list
+//	bytes    what that writer calls the directory: for people
+//	uvarint  the number of logs in the directory that have records; then the number of each, as above
+//	uvarint  the number of directories whose logs have ended; then for each the id, and the epoch of its last writer
+//
+// where bytes are preceded by their length. It is in an entry of a sequence, which has a checksum.
+//
+// A release that knows version 1 only would lose blob files, so the version makes it refuse such a store. It cannot
+// read such a checkpoint either, and then deletes nothing.
+type List struct {
+	Current  string // the text of CURRENT
+	Manifest []byte
+	LogStart uint64
+	Logs     []uint64        // in ascending order
+	Files    map[uint64]File // by number
+	Location locallog.Location
+}
+
+// Versions of lists, without blob files and with them.
+const (
+	listVersion     = 1
+	listVersionBlob = 2
+)
+
+// Encode returns the list in its format.
+func (l *List) Encode() []byte {
+	version := uint64(listVersion)
+	if l.hasBlobs() {
+		version = listVersionBlob
+	}
+	dst := binary.AppendUvarint(nil, version)
+	for _, b := range [][]byte{[]byte(l.Current), l.Manifest} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+	}
+	dst = binary.AppendUvarint(dst, l.LogStart)
+	dst = appendNumbers(dst, l.Logs)
+	dst = l.appendFiles(dst)
+	dst = binary.AppendUvarint(dst, l.Location.ID)
+	dst = binary.AppendUvarint(dst, l.Location.Epoch)
+	dst = append(binary.AppendUvarint(dst, uint64(len(l.Location.Place))), l.Location.Place...)
+	dst = appendNumbers(dst, l.Location.Logs)
+	dst = binary.AppendUvarint(dst, uint64(len(l.Location.Ended)))
+	for _, e := range l.Location.Ended {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, e.ID), e.Epoch)
+	}
+	return dst
+}
+
+// hasBlobs reports whether there are blob files.
+func (l *List) hasBlobs() bool {
+	for _, f := range l.Files {
+		if f.Blob {
+			return true
+		}
+	}
+	return false
+}
+
+// appendFiles appends the writers, the sorted files, and the blob files if there are any.
+func (l *List) appendFiles(dst []byte) []byte {
+	nums := slices.Sorted(maps.Keys(l.Files))
+	index := map[WriterID]uint64{}
+	var writers []WriterID
+	var tables, blobs []uint64
+	for _, num := range nums {
+		if l.Files[num].Blob {
+			blobs = append(blobs, num)
+		} else {
+			tables = append(tables, num)
+		}
+		o := l.Files[num].WriterID
+		if _, there := index[o]; !there {
+			index[o] = uint64(len(writers))
+			writers = append(writers, o)
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(writers)))
+	for _, o := range writers {
+		dst = append(binary.AppendUvarint(dst, uint64(len(o.Prefix))), o.Prefix...)
+		dst = binary.AppendUvarint(dst, o.Epoch)
+		dst = binary.LittleEndian.AppendUint64(dst, o.Nonce)
+	}
+	dst = l.appendFilesOf(dst, tables, index)
+	if len(blobs) > 0 {
+		dst = l.appendFilesOf(dst, blobs, index)
+	}
+	return dst
+}
+
+// appendFilesOf appends the files with some numbers.
+func (l *List) appendFilesOf(dst []byte, nums []uint64, writers map[WriterID]uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(nums)))
+	last := uint64(0)
+	for _, num := range nums {
+		f := l.Files[num]
+		dst = binary.AppendUvarint(dst, num-last)
+		dst = binary.AppendUvarint(dst, writers[f.WriterID])
+		dst = binary.AppendUvarint(dst, uint64(f.Size))
+		last = num
+	}
+	return dst
+}
+
+// appendNumbers appends numbers in ascending order.
+func appendNumbers(dst []byte, nums []uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(nums)))
+	last := uint64(0)
+	for _, num := range nums {
+		dst = binary.AppendUvarint(dst, num-last)
+		last = num
+	}
+	return dst
+}
+
+// ErrMalformed is matched by errors of Decode, except those about a newer format.
+var ErrMalformed = errors.New("the list of files is malformed")
+
+// Decode decodes a list, which shares no memory with b, and returns the number of the
+// manifest in force.
+func Decode(b []byte) (l List, num uint64, err error) {
+	if l, err = decodeFiles(b); err == nil {
+		num, err = manifest.ParseCurrent(l.Current)
+	}
+	return l, num, err
+}
+
+// decodeFiles decodes a list whose CURRENT may be anything.
+func decodeFiles(b []byte) (l List, err error) {
+	d := Decoder{b: b}
+	version := d.Uvarint()
+	if version != listVersion && version != listVersionBlob && !d.bad {
+		return l, fmt.Errorf("%w: a list of files has version %d", manifest.ErrNewerFormat, version)
+	}
+	l.Current, l.Manifest = string(d.Bytes()), slices.Clone(d.Bytes())
+	l.LogStart = d.Uvarint()
+	l.Logs = d.numbers()
+	l.Files = d.files(version == listVersionBlob)
+	l.Location = locallog.Location{ID: d.Uvarint(), Epoch: d.Uvarint()}
+	l.Location.Place = string(d.Bytes())
+	l.Location.Logs = d.numbers()
+	for n := d.count(2); n > 0 && !d.bad; n-- {
+		l.Location.Ended = append(l.Location.Ended, locallog.EndedLog{ID: d.Uvarint(), Epoch: d.Uvarint()})
+	}
+	if d.bad || len(d.b) > 0 {
+		return List{}, ErrMalformed
+	}
+	return l, nil
+}
+
+// files returns the sorted files, and the blob files if there are any.
+func (d *Decoder) files(blobs bool) map[uint64]File {
+	var writers []WriterID
+	for n := d.count(10); n > 0 && !d.bad; n-- {
+		o := WriterID{Prefix: BranchPrefix(d.Bytes()), Epoch: d.Uvarint(), Nonce: d.u64()}
+		d.bad = d.bad || !o.Prefix.Valid()
+		writers = append(writers, o)
+	}
+	files := map[uint64]File{}
+	d.filesOf(writers, files, false)
+	if blobs {
+		before := len(files)
+		d.filesOf(writers, files, true)
+		d.bad = d.bad || len(files) == before
+	}
+	return files
+}
+
+// filesOf adds the sorted files, or the blob files. A number that is there already is bad.
+func (d *Decoder) filesOf(writers []WriterID, files map[uint64]File, blob bool) {
+	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
+		last = d.after(last)
+		of, size := d.Uvarint(), d.Uvarint()
+		_, twice := files[last]
+		if of >= uint64(len(writers)) || size > math.MaxInt64 || twice {
+			d.b, d.bad = nil, true
+			break
+		}
+		files[last] = File{WriterID: writers[of], Size: int64(size), Blob: blob}
+	}
+}
+
+// A Decoder takes values off the front of b. After bad, all are zero. Snapshots and branches are decoded by it too.
+type Decoder struct {
+	b   []byte
+	bad bool
+}
+
+// NewDecoder returns a decoder of b.
+func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
+
+// Failed reports whether a value was malformed.
+func (d *Decoder) Failed() bool { return d.bad }
+
+// Done reports whether all was decoded, and nothing was malformed.
+func (d *Decoder) Done() bool { return !d.bad && len(d.b) == 0 }
+
+// Uvarint returns a number.
+func (d *Decoder) Uvarint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *Decoder) u64() uint64 {
+	if len(d.b) < 8 {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.b)
+	d.b = d.b[8:]
+	return v
+}
+
+// Bytes returns bytes that are preceded by their length, and alias what is decoded.
+func (d *Decoder) Bytes() []byte {
+	n := d.Uvarint()
+	if n > uint64(len(d.b)) {
+		d.b, d.bad = nil, true
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+// count returns a number of items, each of which has "least" bytes or more.
+func (d *Decoder) count(least uint64) uint64 {
+	n := d.Uvarint()
+	if n > uint64(len(d.b))/least {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	return n
+}
+
+// numbers is the inverse of appendNumbers.
+func (d *Decoder) numbers() (nums []uint64) {
+	for last, n := uint64(0), d.count(1); n > 0 && !d.bad; n-- {
+		last = d.after(last)
+		nums = append(nums, last)
+	}
+	return nums
+}
+
+// after returns a number that is greater than last.
+func (d *Decoder) after(last uint64) uint64 {
+	delta := d.Uvarint()
+	if delta == 0 || last+delta < last {
+		d.b, d.bad = nil, true
+		return 0
+	}
+	return last + delta
+}
