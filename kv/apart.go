@@ -4,8 +4,6 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
-	"github.com/siftkv/siftkv/internal/iterator"
-	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -62,34 +60,4 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 		l.expiry = expiry
 	}
 	return l.answer(value, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
-}
-
-// readApart returns a function that reads blob values of a version.
-func (d *DB) readApart(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-		h, _, err := values.HandleOf(k.User, value, k.Kind())
-		if err != nil {
-			return dst, err
-		}
-		return d.values.Append(dst, v, k.User, h)
-	}
-}
-
-// readForOperands is readApart for an iterator that combines operands with the values. It leaves a value unread under
-// its operands if it is longer than an entry made of operands may be, or than a MemoryLimit allows.
-func (d *DB) readForOperands(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-	read, limit := d.readApart(v), min(d.operands.limit(), d.opts.maxFolded())
-	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-		if h, _, err := values.HandleOf(k.User, value, k.Kind()); err == nil && h.Size > limit {
-			return dst, iterator.ErrStaysApart
-		}
-		return read(dst, k, value)
-	}
-}
-
-// separation says which values go into blob files in a flush or compaction to a level.
-func (d *DB) separation(v *version.Version, level int) tablemeta.Separation {
-	return tablemeta.Separation{From: max(d.opts.SeparateFrom, 0), TargetSize: d.opts.compaction().NewBlobSize(v),
-		Compression: d.opts.LevelCompression[level],
-		ID:          func(num uint64) uint64 { return d.values.ID(v, num) }}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
-	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -30,7 +30,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	}
 	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, Features: s.version.Features()}
 	s.version.Describe(b.Store)
-	addLevel0(b.Store, written{tables: added})
+	(&job.Output{Tables: added}).AddTo(b.Store, 0, 0)
 	d.addHeld(b, s.imms)
 	for i := range added {
 		b.Store.Features |= featuresOf(&added[i])
@@ -71,16 +71,15 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	if err := memory.MkdirAll(d.dir); err != nil {
 		return nil, err
 	}
-	job := flushJob{mems: mems, limit: limit, elsewhere: func(w *tablemeta.Writer) {
-		w.FS, w.NewNum = memory, func() uint64 { return mems[len(mems)-1].Log }
-		w.Apart.ID = func(num uint64) uint64 { return d.values.ID(s.version, num) }
-	}}
-	out, err := d.writeLevel0(s.version, job)
-	for _, t := range out.tables {
+	env, j := d.jobEnv(), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
+	env.FS, env.NewNum, env.Stop = memory, func() uint64 { return mems[len(mems)-1].Log }, nil
+	out, err := j.Do(env)
+	d.countPass(&out.Stats)
+	for _, t := range out.Tables {
 		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory,
 			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
 	}
-	return out.tables, err
+	return out.Tables, err
 }
 
 // addHeld adds the blob files of memtables to which the tables of a backup refer, and which no version lists.

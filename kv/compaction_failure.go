@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -18,11 +19,6 @@ import (
 // bytes are wrong are left alone until the store is opened again, and compactions go on
 // around them; tables that the disk does not give out are left alone for a while. A failure
 // that says nothing about the file, such as too many open files, is waited out.
-
-// An inputError is a failure to read what is compacted.
-type inputError struct{ error }
-
-func (e inputError) Unwrap() error { return e.error }
 
 // maxReadFailures is how often in a row compactions may fail to read before the
 // disk's errors count as damage.
@@ -39,8 +35,8 @@ type pausedCompactions struct {
 
 // afterCompaction draws the conclusions from how a compaction ended.
 func (d *DB) afterCompaction(c *runningCompaction, err error, manual bool) {
-	var input inputError
-	reading := errors.As(err, &input) && !vfs.IsDenied(err)
+	_, reading := errors.AsType[job.InputError](err)
+	reading = reading && !vfs.IsDenied(err)
 	switch {
 	case err == nil:
 		d.mu.Lock()

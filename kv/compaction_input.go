@@ -3,6 +3,7 @@ package kv
 import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -28,6 +29,16 @@ func (o *Options) compaction() *compaction.Options {
 		RangeSize:                o.rangeSize,
 		Compression:              o.LevelCompression,
 	}
+}
+
+// filterPlan returns what the options say of filters.
+func (o *Options) filterPlan() *filterbudget.Plan {
+	p := &filterbudget.Plan{Point: o.Filter, Ranges: o.RangeFilter, RangesOfLast: o.RangeFilterLastLevel,
+		Budget: o.FilterBudget}
+	if o.Compaction != Leveled {
+		p.RunsPerLevel = o.RunsPerLevel
+	}
+	return p
 }
 
 // compactionInput returns what the choice of a compaction of a version depends on. The caller holds d.mu, and has

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -103,7 +104,7 @@ func (d *DB) reschedule(change func()) {
 // begin marks the inputs of a job of the current version. From now on writers may be slowed down until it ends. The
 // caller holds d.mu.
 func (d *DB) begin(j *compaction.Job) *runningCompaction {
-	c := &runningCompaction{Job: j, pinned: true, snapshots: d.snapshots.seqs()}
+	c := &runningCompaction{Compaction: job.Compaction{Job: j, Snapshots: d.snapshots.seqs()}, pinned: true}
 	c.Version.Ref()
 	for _, t := range c.Tables() {
 		t.Compacting = true

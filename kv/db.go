@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/values"
@@ -65,7 +66,7 @@ type DB struct {
 	cleaner   version.Cleaner
 	commits   commit.Pipeline
 
-	compactionRate rateLimiter
+	compactionRate job.RateLimiter
 	resumer        resumer
 	space          diskSpace
 	early          memtable.Watch

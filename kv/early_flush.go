@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/job"
 )
 
 // measureMemtable returns the log of the active memtable, which names it, and its size.
@@ -36,7 +37,7 @@ func (d *DB) examineMemtable() (again time.Duration) {
 	}
 	p := compaction.PendingOf(s.mem, now)
 	p.LogEntries = d.logEntries(s.mem.Log)
-	if hidden := d.hiddenIn(s.version, s.version.Runs); hidden != nil {
+	if hidden := job.HiddenBy(&d.tables, s.version, s.version.Runs); hidden != nil {
 		p.EstimateHidden(hidden)
 	}
 	d.mu.Lock()

@@ -46,13 +46,10 @@ func tell[T any](d *DB, event string, f func(T), info T) {
 	}))
 }
 
-// ofOptions are the functions that a flush or compaction calls.
-const ofOptions = "Filter, RangeFilter, Prefix, Merger or Clock"
-
 // guard runs the part of a flush or compaction that calls functions of Options. If one panics, or calls
 // runtime.Goexit, it returns an error.
 func (d *DB) guard(f func() error) error {
-	err := callback.Do(ofOptions, f)
+	err := callback.Do(callback.OfOptions, f)
 	callback.Log(d.log, err)
 	return err
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/tablemeta"
-	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -129,51 +128,48 @@ type flushJob struct {
 	stoppable bool        // return errClosing if the store closes meanwhile
 	next      *wal.Writer // not nil: mems is all memtables, and a new one goes on with this log
 	limit     base.SeqNum // what is newer is left out
-
-	values *values.Flush // nil: the tables are not the store's
-
-	elsewhere func(*tablemeta.Writer) // not nil: has one table written to another place
 }
 
 // flush writes memtables to one run of level 0 and installs it.
-func (d *DB) flush(job flushJob) error {
+func (d *DB) flush(f flushJob) error {
 	start := time.Now()
-	mems := job.mems
+	mems := f.mems
 	d.mu.Lock()
 	v := d.current
 	v.Ref()
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
-	job.values = d.values.Flush(mems)
-	var out written
-	err := d.guard(func() (err error) {
-		out, err = d.writeLevel0(v, job)
-		return err
-	})
+	env, files := d.jobEnv(), d.values.Flush(mems)
+	if !f.stoppable {
+		env.Stop = nil
+	}
+	j := job.Flush{Version: v, Memtables: mems, Snapshots: f.snapshots, Limit: f.limit, Values: files}
+	out, err := j.Do(env)
+	d.countPass(&out.Stats)
 	if err != nil {
 		return err
 	}
-	info := FlushInfo{Memtables: len(mems), Files: len(out.tables), Bytes: out.bytes(), BlobFiles: len(out.blobs),
-		BlobBytes: out.blobBytes()}
+	info := FlushInfo{Memtables: len(mems), Files: len(out.Tables), Bytes: out.Bytes(), BlobFiles: len(out.Blobs),
+		BlobBytes: out.BlobBytes()}
 	e := &manifest.Edit{}
-	addLevel0(e, out)
-	job.values.List(e)
-	if len(out.tables) > 0 {
-		info.Table = out.tables[0].Num
+	out.AddTo(e, 0, 0)
+	files.List(e)
+	if len(out.Tables) > 0 {
+		info.Table = out.Tables[0].Num
 	}
 	err = d.applyEdit(func() *manifest.Edit {
 		e.LogNum, e.LastSeq = d.mem.Log, base.SeqNum(mems[len(mems)-1].LastSeq.Load())
 		if len(d.imms) > len(mems) {
 			e.LogNum = d.imms[len(mems)].Log
 		}
-		if job.next != nil {
-			e.LogNum, e.LastSeq = job.next.ID(), d.seq() // nothing that was ever visible is left out
+		if f.next != nil {
+			e.LogNum, e.LastSeq = f.next.ID(), d.seq() // nothing that was ever visible is left out
 		}
 		return e
 	}, func() {
-		job.values.Installed(d.current)
-		if job.next != nil {
-			d.imms, d.mem = nil, d.nextMemTable(0, job.next.ID())
+		files.Installed(d.current)
+		if f.next != nil {
+			d.imms, d.mem = nil, d.nextMemTable(0, f.next.ID())
 			d.early.Renew()
 			return
 		}
@@ -207,16 +203,10 @@ func (d *DB) waitForBackground() {
 	}
 }
 
-// stopBackground returns a function that says whether work should go on: it returns
-// errClosing if the store closes, and base.ErrContextEnded if ctx has ended.
-func (d *DB) stopBackground(ctx context.Context) func() error {
-	return func() error {
-		switch {
-		case d.closed.Load():
-			return errClosing
-		case ctx.Err() != nil:
-			return base.ErrContextEnded
-		}
-		return nil
+// stopped returns errClosing if the store closes: background work ends then.
+func (d *DB) stopped() error {
+	if d.closed.Load() {
+		return errClosing
 	}
+	return nil
 }

@@ -269,3 +269,13 @@ func (d *DB) lowestLevel(s version.Span) int {
 	}
 	return lowest
 }
+
+// averageHidden estimates how many bytes n entries hide, without lookups: it assumes that what is under them is as the
+// average of the oldest run.
+func averageHidden(v *version.Version, n uint64) uint64 {
+	if len(v.Runs) == 0 {
+		return 0
+	}
+	oldest := v.Runs[len(v.Runs)-1].Sums()
+	return uint64(float64(n) * float64(oldest.BlobBytes) / max(float64(oldest.Entries), 1))
+}

@@ -151,13 +151,12 @@ func (m operandMerger) combiner() memtable.Combine {
 }
 
 // countPass adds what a flush or compaction did to the counters.
-func (d *DB) countPass(c *iterator.Compaction) {
-	d.counters.OperandsMerged.Add(c.Stats.OperandsMerged)
-	d.counters.MergeFailures.Add(c.Stats.MergeFailures)
-	d.counters.ExpiredDropped.Add(c.Stats.Expired)
-	if err := c.Stats.MergeError; err != nil {
-		d.log.Warn("operands could not be combined, and are kept as they are", "runs", c.Stats.MergeFailures, "error",
-			err)
+func (d *DB) countPass(s *iterator.CompactionStats) {
+	d.counters.OperandsMerged.Add(s.OperandsMerged)
+	d.counters.MergeFailures.Add(s.MergeFailures)
+	d.counters.ExpiredDropped.Add(s.Expired)
+	if err := s.MergeError; err != nil {
+		d.log.Warn("operands could not be combined, and are kept as they are", "runs", s.MergeFailures, "error", err)
 	}
 }
 

@@ -18,7 +18,7 @@ func (d *DB) Metrics() *metrics.Store {
 	p := &d.commits.Counters
 	m.Writes, m.WriteBytes, m.CommitGroups = p.Writes.Load(), p.Bytes.Load(), p.Groups.Load()
 	m.WALSyncs = p.Syncs.Load()
-	m.CompactionRateTime = time.Duration(d.compactionRate.waited.Load())
+	m.CompactionRateTime = time.Duration(d.compactionRate.Waited.Load())
 	addTableCache(m, &d.tables)
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
 		addObjects(&m.Objects, objects, d.opts.Objects.counters)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/callback"
@@ -268,30 +267,8 @@ func (d *DB) openTables(v *version.Version) error {
 	return errors.Join(errs...)
 }
 
-// sideBySide calls do for 0 to n-1, each in a goroutine that waits for a request, and up to tableRequests at a time.
-// It returns when all have. A panic or runtime.Goexit of the application's functions in such a goroutine passes on to
-// the caller's.
-func sideBySide(n int, do func(i int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	var wait sync.WaitGroup
-	places := make(chan struct{}, tableRequests)
-	left := make([]error, n)
-	for i := range n {
-		places <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-places }()
-			left[i] = callback.Do("Options", func() error {
-				do(i)
-				return nil
-			})
-		})
-	}
-	wait.Wait()
-	callback.Resume(errors.Join(left...))
-}
+// sideBySide is callback.Parallel for requests.
+func sideBySide(n int, do func(i int)) { callback.Parallel(n, tableRequests, do) }
 
 // checkConditions refuses an object store in which two writers could both win.
 func (o *Objects) checkConditions(ctx context.Context) error {

@@ -86,6 +86,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if d.share != nil {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
+	d.compactionRate.Rate, d.compactionRate.Pressed = opts.CompactionRate, d.pressed
 	if d.opts.LatencyHistograms {
 		d.counters.Latencies = counters.NewLatencies()
 	}

@@ -126,3 +126,7 @@ func (o *Options) checkFilters() error {
 	}
 	return nil
 }
+
+// minCompactionRate is the lowest rate that may be asked for, in bytes per second: a
+// lower one would not keep up with any writer.
+const minCompactionRate = 64 << 10

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -201,13 +202,16 @@ func (d *DB) withHint(err error) error {
 func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
-		job := flushJob{mems: mems, limit: base.MaxSeqNum, values: d.values.Flush(mems)}
-		out, err := d.writeLevel0(v, job)
+		env, files := d.jobEnv(), d.values.Flush(mems)
+		env.Stop = nil
+		j := job.Flush{Version: v, Memtables: mems, Limit: base.MaxSeqNum, Values: files}
+		out, err := j.Do(env)
+		d.countPass(&out.Stats)
 		if err != nil {
 			return nil, err
 		}
-		addLevel0(e, out)
-		job.values.List(e)
+		out.AddTo(e, 0, 0)
+		files.List(e)
 	}
 	return v.Apply(e)
 }

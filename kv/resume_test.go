@@ -18,6 +18,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -297,7 +298,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	f.set(func(c ioCall) (int, error) {
-		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), ").rewrite") {
+		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), "job.(*Compaction).merge") {
 			return 0, errDisk
 		}
 		return 0, nil
@@ -343,7 +344,7 @@ func (d *DB) makeRoomForTest() error {
 // the pause's timer with no failure to show for it.
 func TestACompactionThatWorksEndsThePause(t *testing.T) {
 	db := openMem(t, &Options{backoff: never})
-	c := &runningCompaction{Job: &compaction.Job{}}
+	c := &runningCompaction{Compaction: job.Compaction{Job: &compaction.Job{}}}
 	db.pauseCompactions(c, errDisk, false)
 	require.True(t, db.compactions.paused)
 	db.afterCompaction(c, nil, false)

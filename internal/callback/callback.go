@@ -26,6 +26,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("siftkv: %s panicked: %v", e.Of, e.Value)
 }
 
+// OfOptions are the functions that a flush or compaction calls.
+const OfOptions = "Filter, RangeFilter, Prefix, Merger or Clock"
+
 // Do calls f on a goroutine of its own, and returns its error when it has ended. If f panics or calls runtime.Goexit,
 // that is an *Error. It takes about a microsecond.
 func Do(of string, f func() error) error {

@@ -66,6 +66,16 @@ type CompactionStats struct {
 	MergeError     error  // the last reason why operands could not be combined
 }
 
+// Add takes in what another pass did.
+func (s *CompactionStats) Add(o *CompactionStats) {
+	s.OperandsMerged += o.OperandsMerged
+	s.MergeFailures += o.MergeFailures
+	s.Expired += o.Expired
+	if o.MergeError != nil {
+		s.MergeError = o.MergeError
+	}
+}
+
 // NewCompaction returns a pass over the entries of iters, with the range tombstones that
 // come with them.
 func NewCompaction(iters []Iter, tombstones []rangedel.Tombstone, o CompactionOptions) *Compaction {

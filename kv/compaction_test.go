@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -215,4 +216,39 @@ func TestAFailureInOneRangeEndsAll(t *testing.T) {
 		require.Equal(t, before, db.Metrics().Levels)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	})
+}
+
+// Compactions wait and flushes do not, and with level 0 full compactions do not either.
+func TestCompactionRate(t *testing.T) {
+	t.Parallel()
+	o := tieredOptions(Leveled)
+	o.CompactionRate = minCompactionRate
+	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 6, 6, 70
+	db := openDir(t, "db", o)
+	defer func() { require.NoError(t, db.Close()) }()
+	pause := func() {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.compactions.paused = true
+	}
+	pause()
+	want := model{}
+	rng := rand.New(rand.NewPCG(1, 1))
+	fill(t, db, want, rng, 5, 1000)
+	require.Zero(t, db.Metrics().CompactionRateTime, "flushes do not wait")
+	require.False(t, db.pressed())
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
+	// The file is one write. However long the test may have taken, no more than the
+	// burst was saved up for it, which is a tenth of a second.
+	m := db.Metrics()
+	owed := time.Duration(m.CompactionWrittenBytes)*time.Second/minCompactionRate - 100*time.Millisecond
+	require.Greater(t, owed, 2*time.Millisecond)
+	require.GreaterOrEqual(t, m.CompactionRateTime, owed)
+	pause() // a compaction that works ends a pause
+	fill(t, db, want, rng, 6, 1000)
+	require.True(t, db.pressed())
+	db.resumeCompactions()
+	settleStore(t, db)
+	require.False(t, db.pressed())
+	requireContents(t, want, db)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -118,11 +119,11 @@ func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
 			require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
 		db.mu.Lock()
-		job := flushJob{mems: []*memTable{db.mem}, limit: db.seq()}
-		v := db.current
+		mems := []*memTable{db.mem}
+		j := job.Flush{Version: db.current, Memtables: mems, Limit: db.seq(), Values: db.values.Flush(mems)}
 		db.mu.Unlock()
 		failing(func() error {
-			_, err := db.writeLevel0(v, job)
+			_, err := j.Do(db.jobEnv())
 			return err
 		})
 		require.NoError(t, db.Flush(t.Context()))

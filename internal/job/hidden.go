@@ -1,4 +1,4 @@
-package kv
+package job
 
 import (
 	"sync/atomic"
@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -15,9 +16,12 @@ import (
 // one of its large ones. So keys of each new table are looked up in what is older than it, up to 128 tombstones and
 // 128 others, and the manifest keeps the estimate. A lookup asks bounds, filter and index first, as those of users do.
 
-// hiddenIn returns the function Hidden of a tablemeta.Writer, for tables that are newer than some runs of a version. It
+// maxRequests bounds the lookups that are under way at the same time, where reads are requests.
+const maxRequests = 64
+
+// HiddenBy returns the function Hidden of a tablemeta.Writer, for tables that are newer than some runs of a version. It
 // is nil if these have no separated values. The caller refers to the version.
-func (d *DB) hiddenIn(v *version.Version, older []*version.Run) func(keys [][]byte) uint64 {
+func HiddenBy(c *version.TableCache, v *version.Version, older []*version.Run) func(keys [][]byte) uint64 {
 	var with []*version.Run // and those above: what hides a value already is found first
 	for i, r := range older {
 		if r.Sums().BlobBytes > 0 {
@@ -28,35 +32,35 @@ func (d *DB) hiddenIn(v *version.Version, older []*version.Run) func(keys [][]by
 		return nil
 	}
 	return func(keys [][]byte) uint64 {
-		if !d.tables.Far {
+		if !c.Far {
 			sum := uint64(0)
 			for _, key := range keys {
-				sum += d.recordIn(with, key)
+				sum += recordIn(c, with, key)
 			}
 			return sum
 		}
 		var sum atomic.Uint64
-		sideBySide(len(keys), func(i int) { sum.Add(d.recordIn(with, keys[i])) })
+		callback.Parallel(len(keys), maxRequests, func(i int) { sum.Add(recordIn(c, with, keys[i])) })
 		return sum.Load()
 	}
 }
 
 // recordIn returns the bytes that the newest version of key in some runs takes in a blob file. An unreadable version
 // counts as nothing: a read that needs it reports the error.
-func (d *DB) recordIn(runs []*version.Run, key []byte) uint64 {
-	var place [64]byte // for a handle
+func recordIn(c *version.TableCache, runs []*version.Run, key []byte) uint64 {
+	var buf [64]byte // for a handle
 	hash := filterpolicy.Hash(key)
 	for _, run := range runs {
 		_, t := run.Find(key)
 		if t == nil || !t.Contains(key) {
 			continue
 		}
-		r, err := t.Open(&d.tables)
+		r, err := t.Open(c)
 		if err != nil {
 			return 0
 		}
 		var p sstable.Probe
-		value, trailer, ok, err := r.Find(place[:0], key, hash, base.MaxSeqNum, &p)
+		value, trailer, ok, err := r.Find(buf[:0], key, hash, base.MaxSeqNum, &p)
 		switch {
 		case err != nil:
 			return 0
@@ -72,14 +76,4 @@ func (d *DB) recordIn(runs []*version.Run, key []byte) uint64 {
 		return uint64(h.Length)
 	}
 	return 0
-}
-
-// averageHidden estimates how many bytes n entries hide, without lookups: it assumes that what is under them is as the
-// average of the oldest run.
-func averageHidden(v *version.Version, n uint64) uint64 {
-	if len(v.Runs) == 0 {
-		return 0
-	}
-	oldest := v.Runs[len(v.Runs)-1].Sums()
-	return uint64(float64(n) * float64(oldest.BlobBytes) / max(float64(oldest.Entries), 1))
 }
