@@ -8,7 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -125,12 +124,12 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 		return false, false, err
 	}
 	name := f.d.path(manifest.FileWAL, f.log.num)
-	p := replayer{d: f.d, log: f.log.num, mems: f.mems, lastSeq: f.lastSeq,
-		combine: f.operandMerger.combiner(), values: values.Replay{Store: f.d.values}}
-	defer p.values.Close()
+	p := f.d.replayer()
+	p.Log, p.Mems, p.LastSeq, p.Combine = f.log.num, f.mems, f.lastSeq, f.operandMerger.combiner()
+	defer p.Close()
 	defer func() {
-		f.mems, f.lastSeq = p.mems, p.lastSeq // of all that was read, whatever ended it
-		ahead = p.gap || p.used&^f.state.Features != 0
+		f.mems, f.lastSeq = p.Mems, p.LastSeq // of all that was read, whatever ended it
+		ahead = p.Gap || p.Used&^f.state.Features != 0
 	}()
 	for n := 0; ; n++ {
 		if n%64 == 0 {
@@ -147,8 +146,8 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 		case err != nil:
 			return false, false, err
 		}
-		if err := p.replayRecord(r, name, record); err != nil {
-			if f.log.torn = p.mayEndAt(r, f.log.num, err); f.log.torn {
+		if err := p.Record(r, name, record); err != nil {
+			if f.log.torn = p.MayEndAt(r, f.log.num, err); f.log.torn {
 				err = nil // the writer's machine lost power, and the store was not recovered since
 			}
 			return false, false, err

@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/replay"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -87,14 +88,14 @@ var replayBound = hostile.Bound{PerByte: 512, Fixed: 1 << 20}
 
 // replayed replays records as Open does, and makes of the range tombstones what the
 // next flush makes.
-func replayed(tb testing.TB, records [][]byte) (p replayer, set *rangedel.Set) {
+func replayed(tb testing.TB, records [][]byte) (p replay.Replayer, set *rangedel.Set) {
 	tb.Helper()
-	p = replayer{d: &DB{opts: Options{MemtableSize: 64 << 10}}}
+	p = (&DB{opts: Options{MemtableSize: 64 << 10}}).replayer()
 	for _, r := range records {
-		_ = p.record(r, bytes.Clone) // hostile ones are refused
+		_ = p.Apply(r, bytes.Clone) // hostile ones are refused
 	}
 	var tombs []rangedel.Tombstone
-	for _, m := range p.mems {
+	for _, m := range p.Mems {
 		tombs = m.Tombstones().AppendAll(tombs)
 	}
 	return p, rangedel.NewSet(rangedel.Newest(tombs))
@@ -208,7 +209,7 @@ func TestReplayOfManyRangeDeletesLosesNothing(t *testing.T) {
 	for key := range uint32(500) {
 		user := binary.BigEndian.AppendUint32(nil, key)
 		newest := base.SeqNum(0)
-		for _, m := range p.mems {
+		for _, m := range p.Mems {
 			it := m.NewIter()
 			if it.SeekGE(base.SearchKey(user, base.MaxSeqNum)) && string(it.Key().User) == string(user) {
 				newest = max(newest, it.Key().SeqNum())

@@ -41,7 +41,10 @@ func (d *DB) recover() (err error) {
 	if err != nil {
 		return err
 	}
-	mems, used, lastSeq, err := d.replay(logs, v.LastSeq, m.Closed)
+	p := d.replayer()
+	p.LastSeq = v.LastSeq
+	err = p.Logs(logs, m.Closed)
+	mems, lastSeq := p.Mems, p.LastSeq
 	defer func() { dropAll(mems) }() // unless they are shown to readers
 	if err != nil {
 		return err
@@ -49,7 +52,7 @@ func (d *DB) recover() (err error) {
 	if err := errors.Join(d.values.CheckListed(v), d.checkClosed(num, m, lastSeq)); err != nil {
 		return err
 	}
-	if err := d.settleMerger(v.Features() | used); err != nil {
+	if err := d.settleMerger(v.Features() | p.Used); err != nil {
 		return err
 	}
 	if d.opts.ReadOnly {

@@ -38,6 +38,7 @@ var layers = []struct {
 	{"internal/falsepositives", 1},
 	{"internal/compaction", 5},
 	{"internal/fieldtext", 1},
+	{"internal/replay", 6},
 	{"internal/filterbudget", 5},
 	{"internal/budget", 5},
 	{"internal/handles", 0},
