@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/scale"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/explain"
 )
 
 // adviceStore returns a store of several runs, in a directory, with keys that are even numbers.
@@ -193,7 +193,7 @@ func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
 			require.Equal(t, e.Found, k.Found)
 			var want []string
 			for _, s := range e.Steps {
-				if s.Level < 0 || s.Verdict == RuledOutByBounds || s.Verdict == RuledOutByIndex {
+				if s.Level < 0 || s.Verdict == explain.RuledOutByBounds || s.Verdict == explain.RuledOutByIndex {
 					continue
 				}
 				want = append(want, fmt.Sprint(s.Source, s.Probe.KeyPresent))

@@ -43,7 +43,7 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 		l.found, l.expiry, l.skipped, l.size = true, expiry, true, int(h.Size)
 		return true, nil
 	}
-	if l.explain != nil && l.explainApart(h) {
+	if l.explain != nil && l.explainBlob(h) {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
 	}
 	var c *counters.Blobs

@@ -1,81 +1,30 @@
 package kv
 
 import (
-	"fmt"
-	"strings"
+	"bytes"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv/explain"
 )
-
-// A Verdict says what ruled a memtable or table out, or what a lookup or scan read in it.
-type Verdict string
-
-// The verdicts.
-const (
-	RuledOutByBounds         Verdict = "bounds"          // the key is outside the file's keys
-	RuledOutByRangeTombstone Verdict = "range tombstone" // all that the file holds of the key is deleted
-	RuledOutByFilter         Verdict = "filter"          // the filter excludes the key
-	RuledOutByMemory         Verdict = "memory"          // the filter's "maybe" is remembered to be false
-	RuledOutByIndex          Verdict = "index"           // the key is past the last block
-	RuledOutAsEmpty          Verdict = "empty"           // the memtable has no entries
-	ReadAbsent               Verdict = "absent"          // it was read, and no visible version is in it
-	ReadPresent              Verdict = "present"         // it was read, and answered the lookup
-	ReadOperand              Verdict = "operand"         // it was read, and has merge operands: the lookup went on
-
-	// Those of scans.
-	RuledOutByPrefixFilter Verdict = "prefix filter" // no key has the prefix that all keys within the bounds have
-	RuledOutByRangeFilter  Verdict = "range filter"  // no key is within the bounds
-	ReadEmpty              Verdict = "no entries"    // it was read, and nothing in it is within the bounds
-	ReadEntries            Verdict = "entries"       // it was read, and has entries within the bounds
-)
-
-// A Step is one memtable or table that a lookup or a scan considered.
-type Step struct {
-	Source  string  // "memtable", "memtable being flushed", or the file's name
-	Level   int     // -1 for memtables
-	Verdict Verdict // what ruled it out, or what was read in it
-	Probe   sstable.Probe
-}
-
-// An Explanation is what one lookup did, step by step.
-type Explanation struct {
-	Key   []byte
-	Hash  uint64 // checked in every filter
-	Found bool
-	// CoveredBy is the sequence number of the newest range tombstone that covers the
-	// key, or 0.
-	CoveredBy uint64
-	// Operands is how many values the merger combined, including the one under the
-	// operands, or 0 if there were no operands.
-	Operands int
-	// Apart is where the value, or the one under the operands, is stored in a blob file. The step that answered the
-	// lookup has found its handle. It is nil if the step has found the value itself.
-	Apart *ApartValue
-	Steps []Step
-}
-
-// An ApartValue is where a value is stored in a blob file.
-type ApartValue struct {
-	File   string // name of the blob file
-	Offset int64  // of the value's record
-	Stored int64  // bytes of the record, which Get reads: the key, checksums, and the value as it is stored
-	Size   int    // bytes of the value
-}
 
 // Explain looks a key up as Get does and returns what it did, step by step. The lookup
 // is not counted in Metrics, but the blocks that it reads are cached. A value in a blob
-// file is left there, unless there are operands over it: Apart says what Get would read.
-func (d *DB) Explain(key []byte) (*Explanation, error) {
+// file is left there, unless there are operands over it: explain.Lookup.Blob says what Get would read.
+func (d *DB) Explain(key []byte) (*explain.Lookup, error) {
 	s, now := d.acquireNow(0)
 	if s == nil {
 		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
-	e := &Explanation{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
+	e := &explain.Lookup{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
 	l := lookup{d: d, key: key, hash: e.Hash, at: now, want: true, explain: e}
 	found, err := l.run(s)
 	e.Found, e.CoveredBy = found, uint64(l.cover)
@@ -83,96 +32,110 @@ func (d *DB) Explain(key []byte) (*Explanation, error) {
 	return e, err
 }
 
-// String returns one line per step.
-func (e *Explanation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "lookup of %q (hash %016x): found=%t\n", e.Key, e.Hash, e.Found)
-	if e.CoveredBy > 0 {
-		fmt.Fprintf(&b, "  a range tombstone of sequence %d covers the key\n", e.CoveredBy)
-	}
-	if e.Operands > 0 {
-		fmt.Fprintf(&b, "  the value is merged from %d parts\n", e.Operands)
-	}
-	if a := e.Apart; a != nil {
-		fmt.Fprintf(&b, "  the value lies apart, in %s at offset %d: %d bytes to read for a value of %d\n", a.File,
-			a.Offset, a.Stored, a.Size)
-	}
-	for _, s := range e.Steps {
-		fmt.Fprintf(&b, "  %-28s %s", s.where(), s.Verdict.text())
-		if s.Probe.IndexLookup {
-			fmt.Fprintf(&b, " (filter: %s; blocks: %d from cache, %d from disk)", s.Probe.Filter,
-				s.Probe.BlocksFromCache, s.Probe.BlocksFromDisk)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-func (s *Step) where() string {
-	if s.Level >= 0 {
-		return fmt.Sprintf("L%d %s", s.Level, s.Source)
-	}
-	return s.Source
-}
-
-func (v Verdict) text() string {
-	switch v {
-	case ReadEmpty:
-		return "read, nothing within the bounds"
-	case ReadEntries:
-		return "read, has entries within the bounds"
-	case ReadAbsent:
-		return "read, key is absent"
-	case ReadPresent:
-		return "read, key is present"
-	case ReadOperand:
-		return "read, has merge operands"
-	case RuledOutAsEmpty:
-		return "empty"
-	case RuledOutByMemory:
-		return "ruled out by memory of the filter's false positives"
-	}
-	return "ruled out by " + string(v)
-}
-
-func (l *lookup) explainMemtable(name string, verdict Verdict, hit bool) {
+func (l *lookup) explainMemtable(name string, verdict explain.Verdict, hit bool) {
 	if l.explain == nil {
 		return
 	}
 	switch {
 	case hit:
-		verdict = ReadPresent
+		verdict = explain.ReadPresent
 	case verdict == "":
-		verdict = ReadAbsent
+		verdict = explain.ReadAbsent
 	}
-	l.explain.Steps = append(l.explain.Steps, Step{Source: name, Level: -1, Verdict: verdict})
+	l.explain.Steps = append(l.explain.Steps, explain.Step{Source: name, Level: -1, Verdict: verdict})
 }
 
-func (l *lookup) explainRuledOut(level int, t *version.Table, v Verdict) {
-	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v})
+func (l *lookup) explainRuledOut(level int, t *version.Table, v explain.Verdict) {
+	l.explain.Steps = append(l.explain.Steps, explain.Step{Source: t.Name(), Level: level, Verdict: v})
 }
 
 func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit, operand bool) {
-	v := ReadAbsent
+	v := explain.ReadAbsent
 	switch {
 	case hit:
-		v = ReadPresent
+		v = explain.ReadPresent
 	case operand:
-		v = ReadOperand
+		v = explain.ReadOperand
 	case p.Filter == sstable.Negative:
-		v = RuledOutByFilter
+		v = explain.RuledOutByFilter
 	case p.Filter == sstable.Remembered:
-		v = RuledOutByMemory
+		v = explain.RuledOutByMemory
 	case p.RuledOutByIndex:
-		v = RuledOutByIndex
+		v = explain.RuledOutByIndex
 	}
-	l.explain.Steps = append(l.explain.Steps, Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
+	l.explain.Steps = append(l.explain.Steps, explain.Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
 }
 
-// explainApart notes where a blob value is stored. It reports whether that is enough: only operands need the value
+// explainBlob notes where a blob value is stored. It reports whether that is enough: only operands need the value
 // itself.
-func (l *lookup) explainApart(h blob.Handle) bool {
-	l.explain.Apart = &ApartValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset,
+func (l *lookup) explainBlob(h blob.Handle) bool {
+	l.explain.Blob = &explain.BlobValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset,
 		Stored: h.Length, Size: int(h.Size)}
 	return !l.chain.begun
+}
+
+// ExplainScan tells what an iterator with these options does, step by step. It says which files are ruled out by their
+// bounds, a prefix filter or a range filter, and whether the others have entries within the bounds. It reads a block
+// or two of each of these, which is much for bounds that span much of the store. It is not counted in Metrics, but the
+// blocks that it reads are cached.
+func (d *DB) ExplainScan(o *IterOptions) (*explain.Scan, error) {
+	s := d.acquire(0)
+	if s == nil {
+		return nil, d.unreadable()
+	}
+	defer d.release(s, 0)
+	c := cursor{parts: new(iterParts)}
+	if o != nil {
+		c.bound(o)
+	}
+	e := &explain.Scan{LowerBound: bytes.Clone(c.lower), UpperBound: bytes.Clone(c.upper)}
+	e.Steps = append(e.Steps, scanStep("memtable", s.mem, e))
+	for _, m := range s.imms {
+		e.Steps = append(e.Steps, scanStep("memtable being flushed", m, e))
+	}
+	prefix := iterator.PrefixWithin(d.opts.Prefix, c.lower, c.upper, &counters.Prefix{})
+	e.WithinPrefix = prefix != nil
+	for _, r := range s.version.Runs {
+		tables := r.Overlapping(c.lower, c.upper)
+		e.OutOfBounds[r.Level] += r.Len() - len(tables)
+		for _, t := range tables {
+			n, probe, err := iterator.Look(t, &d.tables, c.lower, c.upper, prefix)
+			if err != nil {
+				return e, err
+			}
+			e.Steps = append(e.Steps, explain.Step{Source: t.Name(), Level: r.Level, Verdict: scanVerdict(&n),
+				Probe: probe})
+		}
+	}
+	return e, nil
+}
+
+// scanStep returns what the scan of e does in a memtable.
+func scanStep(name string, m *memTable, e *explain.Scan) explain.Step {
+	step := explain.Step{Source: name, Level: -1, Verdict: explain.RuledOutAsEmpty}
+	if m.HasPoints() {
+		var it memtable.Iter
+		it.InitWithFolds(m)
+		step.Verdict = explain.ReadEmpty
+		if it.SeekGE(base.SearchKey(e.LowerBound, base.MaxSeqNum)) &&
+			(e.UpperBound == nil || bytes.Compare(it.Key().User, e.UpperBound) < 0) {
+			step.Verdict = explain.ReadEntries
+		}
+	}
+	return step
+}
+
+// scanVerdict returns what became of a table that the bounds meet, by what an iterator counted in it.
+func scanVerdict(n *counters.Scan) explain.Verdict {
+	switch {
+	case n.DeniedByPrefix > 0:
+		return explain.RuledOutByPrefixFilter
+	case n.DeniedByRange > 0:
+		return explain.RuledOutByRangeFilter
+	case n.WithEntries > 0:
+		return explain.ReadEntries
+	case n.Empty+n.FalsePositives > 0:
+		return explain.ReadEmpty
+	}
+	return explain.RuledOutByBounds // those of its keys, which range tombstones do not widen
 }

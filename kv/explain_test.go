@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/explain"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 func TestExplainTellsEveryStep(t *testing.T) {
@@ -32,7 +34,7 @@ func TestExplainTellsEveryStep(t *testing.T) {
 	wide := fill("wide", "k000", "k500", "k999")
 	set(t, db, "k300", "memory")
 
-	explain := func(key string) *Explanation {
+	explained := func(key string) *explain.Lookup {
 		e, err := db.Explain([]byte(key))
 		require.NoError(t, err)
 		ok, err := db.Has([]byte(key))
@@ -40,17 +42,17 @@ func TestExplainTellsEveryStep(t *testing.T) {
 		require.Equal(t, ok, e.Found)
 		return e
 	}
-	steps := func(e *Explanation) (s []string) {
+	steps := func(e *explain.Lookup) (s []string) {
 		for _, step := range e.Steps {
 			s = append(s, fmt.Sprintf("%d %s %s", step.Level, step.Source, step.Verdict))
 		}
 		return s
 	}
-	require.Equal(t, []string{"-1 memtable present"}, steps(explain("k300")))
-	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " present"}, steps(explain("k500")))
+	require.Equal(t, []string{"-1 memtable present"}, steps(explained("k300")))
+	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " present"}, steps(explained("k500")))
 	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " present"},
-		steps(explain("k200")))
-	e := explain("k700")
+		steps(explained("k200")))
+	e := explained("k700")
 	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " filter", "0 " + narrow + " bounds",
 		"6 " + bottom + " present"}, steps(e))
 	require.True(t, e.Steps[3].Probe.IndexLookup)
@@ -64,10 +66,10 @@ func TestExplainTellsEveryStep(t *testing.T) {
 	require.Contains(t, e.String(), "L6 "+bottom)
 	require.Contains(t, e.String(), "ruled out by filter")
 	require.Equal(t, []string{"-1 memtable absent", "0 " + wide + " bounds", "0 " + narrow + " bounds",
-		"6 " + bottom + " bounds"}, steps(explain("a")))
+		"6 " + bottom + " bounds"}, steps(explained("a")))
 
 	require.NoError(t, db.DeleteRange([]byte("k600"), []byte("k800"), nil))
-	e = explain("k700")
+	e = explained("k700")
 	require.NotZero(t, e.CoveredBy)
 	require.Equal(t, "6 "+bottom+" range tombstone", steps(e)[len(e.Steps)-1])
 	require.Contains(t, e.String(), "range tombstone")
@@ -84,11 +86,11 @@ func TestExplainTellsOfOperands(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, e.Found)
 	require.Equal(t, 3, e.Operands, "a flush makes one of two")
-	var verdicts []Verdict
+	var verdicts []explain.Verdict
 	for _, s := range e.Steps {
 		verdicts = append(verdicts, s.Verdict)
 	}
-	require.Equal(t, []Verdict{ReadOperand, ReadOperand, ReadPresent}, verdicts)
+	require.Equal(t, []explain.Verdict{explain.ReadOperand, explain.ReadOperand, explain.ReadPresent}, verdicts)
 	require.Contains(t, e.String(), "merged from 3 parts")
 	require.Contains(t, e.String(), "read, has merge operands")
 
@@ -113,16 +115,17 @@ func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, e.Found)
 		read := asked() - before
-		if e.Apart == nil {
+		if e.Blob == nil {
 			inline++
 			require.Zero(t, read)
 			require.NotContains(t, e.String(), ".blob")
 			continue
 		}
 		require.Contains(t, e.String(), fmt.Sprintf("the value lies apart, in %s at offset %d: %d bytes to read for a "+
-			"value of %d\n", e.Apart.File, e.Apart.Offset, e.Apart.Stored, e.Apart.Size))
-		require.Contains(t, []Verdict{ReadPresent, ReadOperand}, e.Steps[len(e.Steps)-1].Verdict)
-		require.Contains(t, blobNames(db), filepath.Join("db", e.Apart.File))
+			"value of %d\n", e.Blob.File, e.Blob.Offset, e.Blob.Stored, e.Blob.Size))
+		last := e.Steps[len(e.Steps)-1].Verdict
+		require.Contains(t, []explain.Verdict{explain.ReadPresent, explain.ReadOperand}, last)
+		require.Contains(t, blobNames(db), filepath.Join("db", e.Blob.File))
 		if e.Operands > 0 {
 			merged++
 			require.Equal(t, 2, e.Operands, "the value was read, and combined")
@@ -130,12 +133,12 @@ func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
 		}
 		apart++
 		require.Zero(t, read)
-		require.Len(t, v, e.Apart.Size)
+		require.Len(t, v, e.Blob.Size)
 		was := db.Metrics().Blobs
 		_, err = db.Get([]byte(k))
 		require.NoError(t, err)
 		if now := db.Metrics().Blobs; now.CacheHits == was.CacheHits {
-			require.EqualValues(t, e.Apart.Stored, now.Read-was.Read, "what it says that Get reads")
+			require.EqualValues(t, e.Blob.Stored, now.Read-was.Read, "what it says that Get reads")
 			got++
 		}
 	}
@@ -145,6 +148,6 @@ func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
 	require.Greater(t, apart, 20)
 	e, err := db.Explain([]byte("absent"))
 	require.NoError(t, err)
-	require.Nil(t, e.Apart)
+	require.Nil(t, e.Blob)
 	require.NoError(t, db.Close())
 }

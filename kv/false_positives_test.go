@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/explain"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -93,7 +94,7 @@ func TestAFalsePositiveIsPaidOnce(t *testing.T) {
 	require.InDelta(t, 1, c.FalsePositiveRate(), 0, "the filter errs as often as before")
 	e, err := db.Explain(absent)
 	require.NoError(t, err)
-	require.Equal(t, RuledOutByMemory, e.Steps[len(e.Steps)-1].Verdict)
+	require.Equal(t, explain.RuledOutByMemory, e.Steps[len(e.Steps)-1].Verdict)
 	require.Equal(t, sstable.Remembered, e.Steps[len(e.Steps)-1].Probe.Filter)
 	require.Contains(t, e.String(), "false positives")
 	m := db.Metrics()

@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv/explain"
 )
 
 // Get returns a copy of the value of key, or ErrNotFound.
@@ -75,7 +76,7 @@ type lookup struct {
 	stripe   *counters.Stripe // nil: not counted
 	version  *version.Version
 	sampled  bool // the TableCache is told what tables said
-	explain  *Explanation
+	explain  *explain.Lookup
 	stream   *blob.Handle // not nil: gets the handle of a blob value, in place of the value
 
 	dst     []byte // what tables append values to
@@ -140,7 +141,7 @@ func (l *lookup) memtable(m *memTable, name string) bool {
 		return false
 	}
 	if !l.answer(value, trailer) && !l.olderInMemtable(m, value, trailer) {
-		l.explainMemtable(name, ReadOperand, false)
+		l.explainMemtable(name, explain.ReadOperand, false)
 		return false
 	}
 	if l.stripe != nil {
@@ -265,7 +266,7 @@ func (l *lookup) outOfBounds(level int, t *version.Table) {
 		l.stripe.Levels[level].OutOfBounds.Add(1)
 	}
 	if l.explain != nil {
-		l.explainRuledOut(level, t, RuledOutByBounds)
+		l.explainRuledOut(level, t, explain.RuledOutByBounds)
 	}
 }
 
@@ -274,6 +275,6 @@ func (l *lookup) underTombstone(level int, t *version.Table) {
 		l.stripe.Levels[level].UnderTombstone.Add(1)
 	}
 	if l.explain != nil {
-		l.explainRuledOut(level, t, RuledOutByRangeTombstone)
+		l.explainRuledOut(level, t, explain.RuledOutByRangeTombstone)
 	}
 }

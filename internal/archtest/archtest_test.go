@@ -59,6 +59,7 @@ var layers = []struct {
 	{"internal/batchrepr", 3},
 	{"sstable", 4},
 	{"internal/backup", 4},
+	{"kv/explain", 4},
 	{"kv/metrics", 3},
 	{"internal/counters", 4},
 	{"internal/memtable", 4},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/explain"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
@@ -133,7 +134,7 @@ func (m *Measured) of(found bool) *advise.Cost {
 }
 
 // add adds what a lookup did.
-func add(c *advise.Cost, e *kv.Explanation) {
+func add(c *advise.Cost, e *explain.Lookup) {
 	c.Operations++
 	for i := range e.Steps {
 		p := &e.Steps[i].Probe

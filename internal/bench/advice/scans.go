@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/explain"
 )
 
 // parts finds which files a scan comes to, and which have nothing for it.
@@ -22,8 +23,8 @@ func (s *store) parts(a *advise.Scan) error {
 		return fmt.Errorf("advise: scan from %q to %q: %w", lo, hi, err)
 	}
 	for i := range e.Steps {
-		step := &e.Steps[i]
-		if step.Level < 0 || step.Verdict == kv.RuledOutByBounds || step.Verdict == kv.RuledOutByPrefixFilter {
+		step, v := &e.Steps[i], e.Steps[i].Verdict
+		if step.Level < 0 || v == explain.RuledOutByBounds || v == explain.RuledOutByPrefixFilter {
 			continue
 		}
 		n, ok := s.number[step.Source]
@@ -34,7 +35,7 @@ func (s *store) parts(a *advise.Scan) error {
 		if err != nil {
 			return err
 		}
-		p := advise.Part{File: n, First: first, Blocks: 1, Empty: step.Verdict != kv.ReadEntries}
+		p := advise.Part{File: n, First: first, Blocks: 1, Empty: step.Verdict != explain.ReadEntries}
 		if !p.Empty {
 			p.Blocks = last - first + 1
 		}

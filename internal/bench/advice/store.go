@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/explain"
 )
 
 // A store is one in a directory that no process writes to. Nothing of it is changed.
@@ -236,7 +237,7 @@ const maxNeighbours = 8
 
 // answer looks a key up whose lookups had k.Found as their answer. If the key was absent and is present now, an absent
 // key right behind it takes its place in k: its lookups read the same blocks.
-func (s *store) answer(k *advise.Key) (e *kv.Explanation, err error) {
+func (s *store) answer(k *advise.Key) (e *explain.Lookup, err error) {
 	key := k.Bytes
 	for i := range maxNeighbours {
 		if e, err = s.db.Explain(key); err != nil {
@@ -261,7 +262,8 @@ func (s *store) path(k *advise.Key) error {
 	}
 	k.Hash = e.Hash
 	for _, step := range e.Steps {
-		if step.Level < 0 || step.Verdict == kv.RuledOutByBounds || step.Verdict == kv.RuledOutByRangeTombstone {
+		v := step.Verdict
+		if step.Level < 0 || v == explain.RuledOutByBounds || v == explain.RuledOutByRangeTombstone {
 			continue
 		}
 		n, ok := s.number[step.Source]
