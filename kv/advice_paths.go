@@ -257,8 +257,8 @@ func (w *whereabouts) countRewrites(r *Advice) (err error) {
 		want := plan.Fair(filterbudget.Tables{Version: w.state.version, To: f.run.ID(), Entries: f.table.Entries,
 			Inputs: []*version.Table{f.table}})
 		p := f.reader.Properties()
-		stale := o.RangeFilter != "" && rangesStale(p, want.Ranges, plan.Ranges) ||
-			o.Filter != "" && w.d.filterDiffers(p, want.Point, o.FilterBudget > 0)
+		stale := o.RangeFilter != "" && plan.RangesStale(p, want.Ranges) ||
+			o.Filter != "" && plan.PointDiffers(p, want.Point)
 		if stale && p.Entries > 0 {
 			r.RewriteFiles++
 			r.RewriteBytes += f.table.Size

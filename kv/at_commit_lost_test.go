@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -163,7 +162,7 @@ func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: backoff{time.Hour, time.Hour},
+	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: never,
 		Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)

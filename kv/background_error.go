@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -52,16 +53,7 @@ type resumer struct {
 	orphans []string
 }
 
-// backoff bounds the time between two attempts to resume: it doubles from first up
-// to max.
-type backoff struct{ first, max time.Duration }
-
-var defaultBackoff = backoff{100 * time.Millisecond, 10 * time.Second}
-
-// after returns the wait that follows a wait.
-func (b backoff) after(d time.Duration) time.Duration {
-	return min(max(2*d, b.first), b.max)
-}
+var defaultBackoff = compaction.Backoff{First: 100 * time.Millisecond, Max: 10 * time.Second}
 
 // What a failed store could not do, in its error.
 const (
@@ -90,7 +82,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	d.refuseFenced(err)
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
-		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.max {
+		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.Max {
 			h.wait = 0 // a new failure, not the last one again
 		}
 		d.counters.Failures.Add(1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -119,8 +120,8 @@ func TestBudgetWritersWaitForAThread(t *testing.T) {
 		return b.Usage().Waiting == 1 && m.Levels[0].Runs >= 2
 	})
 	db.mu.Lock()
-	require.Zero(t, db.compactions.running)
-	require.True(t, db.level0Over(o.L0StopThreshold))
+	require.Zero(t, db.compactions.Running)
+	require.True(t, compaction.Level0Over(db.current, o.L0StopThreshold))
 	require.NoError(t, db.level0Stuck())
 	db.mu.Unlock()
 	letGo()

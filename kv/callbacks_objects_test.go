@@ -84,7 +84,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 				r := &rudeness{leave: leave}
 				mem := objstore.NewMem()
 				o := Options{Objects: &Objects{Store: rudeStore{mem, r, method}, LogInterval: time.Hour, Grace: -1,
-					Patience: time.Millisecond}, backoff: backoff{time.Millisecond, 4 * time.Millisecond}}
+					Patience: time.Millisecond}, backoff: quickBackoff}
 				db, err := Open("", &o)
 				require.NoError(t, err)
 				want := acknowledge(t, db)

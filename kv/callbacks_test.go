@@ -514,7 +514,7 @@ func TestFunctionsOfTheApplicationMayNotReturn(t *testing.T) {
 
 func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	fs := &faultFS{fs: vfs.NewMem()}
-	o := Options{fs: fs, backoff: backoff{time.Millisecond, 4 * time.Millisecond}, MemtableSize: 64 << 10}
+	o := Options{fs: fs, backoff: quickBackoff, MemtableSize: 64 << 10}
 	if c.set != nil {
 		c.set(&o, r)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/sstable"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
 
 // never keeps a store that has failed from resuming before it closes.
-var never = backoff{time.Hour, time.Hour}
+var never = compaction.Backoff{First: time.Hour, Max: time.Hour}
 
 // The sync of a log that was rotated fails, there is no room to resume, and the next sync
 // of the same file says nil and does nothing. Close must not take its word.

@@ -20,8 +20,8 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		overwrite(t, db, m, rng, 600, 200)
 		db.settle()
 		ctx := context.Background()
-		c, err := db.beginManual(ctx, func() *compaction.Job {
-			return db.compactionInput(db.current).MergeRange(nil, nil, nil)
+		c, err := db.beginManual(ctx, func(in *compaction.Input) *compaction.Job {
+			return in.MergeRange(nil, nil, nil)
 		})
 		require.NoError(t, err)
 		require.NotNil(t, c)
@@ -42,7 +42,8 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		before := db.Metrics().Slowdowns
 		overwrite(t, db, m, rng, 60, 200)
 		require.Greater(t, db.Metrics().Slowdowns, before)
-		require.NoError(t, db.runManual(ctx, c, nil))
+		require.NoError(t, db.compact(ctx, c))
+		db.reschedule(func() { db.end(c) })
 		db.settle()
 		over, _ := db.waste()
 		require.LessOrEqual(t, over, 0.0)
@@ -71,8 +72,8 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	db.waitForBackground()
 	require.True(t, db.room.Load() != nil, "nothing runs that writers could wait for")
 	ctx := context.Background()
-	c, err := db.beginManual(ctx, func() *compaction.Job {
-		return db.compactionInput(db.current).MergeRange(nil, nil, nil)
+	c, err := db.beginManual(ctx, func(in *compaction.Input) *compaction.Job {
+		return in.MergeRange(nil, nil, nil)
 	})
 	require.NoError(t, err)
 	require.True(t, db.room.Load() == nil)
@@ -95,7 +96,7 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 		}
 		s.rest()
 		s.mu.Lock()
-		space, tables := s.blobSpace(s.current), int64(0)
+		space, tables := s.compactionInput(s.current).BlobSpace(), int64(0)
 		for n := range s.current.Levels {
 			tables += s.current.Levels[n].Bytes
 		}

@@ -101,7 +101,7 @@ func (s *largeStore) held() float64 {
 func (s *largeStore) requireLimit() {
 	s.t.Helper()
 	s.mu.Lock()
-	batch := s.blobSpace(s.current).Batch
+	batch := s.compactionInput(s.current).BlobSpace().Batch
 	s.mu.Unlock()
 	needed := s.needed()
 	if len(s.ends) > 0 { // of a table's values the store knows in eighths how many have expired
@@ -252,7 +252,7 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 				if s.rest(); i > 4*s.keys {
 					sum, n = sum+s.held()/s.needed(), n+1
 					s.mu.Lock()
-					b := s.blobSpace(s.current)
+					b := s.compactionInput(s.current).BlobSpace()
 					batch += b.Batch / b.Needed
 					s.mu.Unlock()
 				}
@@ -299,7 +299,7 @@ func (s *largeStore) overwriteWithin(t *testing.T, times float64) {
 		s.put(s.rng.IntN(s.keys), largeValue, 0)
 		if i%20 == 0 {
 			s.mu.Lock()
-			largest := s.blobSpace(s.current).Allowed / 3
+			largest := s.compactionInput(s.current).BlobSpace().Allowed / 3
 			s.mu.Unlock()
 			require.LessOrEqual(t, s.held(), s.needed()*times+max(largest, 2*largeFlush)+memtables)
 		}

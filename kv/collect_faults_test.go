@@ -123,7 +123,7 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 	until(func() bool { // what was to fail has failed, and was tried again, or all is done
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return db.compactions.running == 0
+		return db.compactions.Running == 0
 	})
 	f.set(nil)
 	db.untilResumed()
@@ -132,7 +132,7 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 		over, _ := db.waste()
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return over <= 0 && len(db.compactions.GC.Excluded) == 0 && !db.compactions.paused
+		return over <= 0 && len(db.compactions.GC.Excluded) == 0 && !db.compactions.Paused
 	})
 	requireContents(t, m, db)
 	requireRecount(t, db)

@@ -62,7 +62,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 		for {
 			db.mu.Lock()
 			v, wait := db.current, db.compactionInput(db.current).UntilDead()
-			space := db.blobSpace(v)
+			space := db.compactionInput(v).BlobSpace()
 			db.mu.Unlock()
 			if wait == 0 {
 				break
@@ -108,7 +108,7 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 		db.scheduleCompactions()
 		db.settle()
 		db.mu.Lock()
-		s, pressure := db.blobSpace(db.current), db.blobPressure()
+		s, pressure := db.compactionInput(db.current).BlobSpace(), db.blobPressure()
 		db.mu.Unlock()
 		require.Less(t, s.Dead, s.MaxHidden)
 		require.Zero(t, pressure)
@@ -166,7 +166,7 @@ func TestOverwrittenValuesUnderANewerSnapshot(t *testing.T) {
 		require.NoError(t, first.Close())
 		db.settle()
 		db.mu.Lock()
-		held, batch := float64(db.current.BlobTotals().RecordBytes), db.blobSpace(db.current).Batch
+		held, batch := float64(db.current.BlobTotals().RecordBytes), db.compactionInput(db.current).BlobSpace().Batch
 		db.mu.Unlock()
 		require.LessOrEqual(t, held, 1.1*needed+batch)
 		require.NoError(t, second.Close())

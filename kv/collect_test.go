@@ -46,7 +46,7 @@ func overwrite(t *testing.T, db *DB, m model, rng *rand.Rand, n, keys int) {
 func (d *DB) waste() (over, space float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.blobSpace(d.current)
+	s := d.compactionInput(d.current).BlobSpace()
 	return s.Over(), (s.Live + s.Garbage) / max(s.Live, 1)
 }
 
@@ -317,7 +317,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 		until(func() bool { // a try has ended
 			db.mu.Lock()
 			defer db.mu.Unlock()
-			return db.compactions.running == 0
+			return db.compactions.Running == 0
 		})
 		requireRecount(t, db)
 		f.set(nil)

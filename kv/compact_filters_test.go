@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/sstable"
 )
 
 // filtersOf returns how many files have each filter.
@@ -266,15 +265,6 @@ func TestFamiliesWithASaltDiffer(t *testing.T) {
 		require.Equal(t, FilterCompaction{}, stale, "%v", filtersOf(t, db))
 		require.NoError(t, db.Close())
 	}
-}
-
-// What the builder of one family has declined, that of another with a salt may not.
-func TestFamiliesWithASaltDeclineForThemselves(t *testing.T) {
-	db := openMem(t, &Options{FilterBudget: 1000})
-	declined := &sstable.Properties{FilterPolicy: "salted:xor:8"}
-	require.False(t, db.filterDiffers(declined, mustFilter("salted:xor:9"), true))
-	require.True(t, db.filterDiffers(declined, mustFilter("salted:blocked:10"), true))
-	require.True(t, db.filterDiffers(declined, mustFilter("xor:8"), true))
 }
 
 // While files are rewritten, others write and compactions run.

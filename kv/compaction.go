@@ -4,47 +4,41 @@ import (
 	"context"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A runningCompaction is a job that has begun.
-type runningCompaction struct {
-	job.Compaction
-	pinned   bool                    // the job's version is referred to
-	reserved *compaction.Reservation // of the output
-}
-
-// compact runs a compaction and installs its result. It returns errClosing if the
-// store closes meanwhile, and base.ErrContextEnded if ctx ends.
-func (d *DB) compact(ctx context.Context, c *runningCompaction) error {
+// compact runs a compaction, installs its result, and draws the conclusions. It returns errClosing if the store closes
+// meanwhile, and base.ErrContextEnded if ctx ends.
+func (d *DB) compact(ctx context.Context, c *job.Compaction) error {
 	start := time.Now()
-	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.Kind == compaction.Move}
-	for _, t := range c.Tables() {
-		info.InputFiles++
-		info.InputBytes += t.Size
-	}
 	e, out, err := c.Do(ctx, d.jobEnv())
 	d.countPass(&out.Stats)
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.applyEdit(func() *manifest.Edit { return e }, func() {})
 	}
-	info.OutputFiles, info.OutputBytes = len(out.Tables), out.Bytes()
-	info.BlobFiles, info.BlobBytes, info.RelocatedBytes = len(out.Blobs), out.BlobBytes(), int64(out.Relocated)
-	if err := d.applyEdit(func() *manifest.Edit { return e }, func() {}); err != nil {
-		return err
+	if err == nil {
+		d.countCompaction(c, &out, time.Since(start))
 	}
-	info.Duration = time.Since(start)
-	d.countCompaction(info)
+	d.afterCompaction(c, err)
+	return err
+}
+
+// countCompaction counts and reports a compaction that has worked.
+func (d *DB) countCompaction(c *job.Compaction, out *job.Output, took time.Duration) {
+	tables := c.Tables()
+	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.Kind == compaction.Move,
+		InputFiles: len(tables), InputBytes: version.SizeOf(tables), OutputFiles: len(out.Tables),
+		OutputBytes: out.Bytes(), BlobFiles: len(out.Blobs), BlobBytes: out.BlobBytes(),
+		RelocatedBytes: int64(out.Relocated), Duration: took}
 	if c.Kind.Rules().CollectsBlobs {
 		d.counters.BlobGCs.Add(1)
 	}
-	return nil
-}
-
-func (d *DB) countCompaction(info CompactionInfo) {
 	if info.Moved {
 		d.counters.Moves.Add(1)
 	} else {
@@ -71,42 +65,92 @@ func (d *DB) jobEnv() *job.Env {
 		Filters: o.filterPlan(),
 		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(d.operands.limit(), o.maxFolded()),
 		Merge: d.operands.combiner(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
-		Threads: job.Threads{Busy: d.busyThreads, Hire: d.hireHelper, Dismiss: d.dismissHelper},
+		Threads: job.Threads{
+			Busy: func() int {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				return d.compactions.BusyThreads()
+			},
+			Hire: func(maxBusy int) bool {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				hired := d.compactions.BusyThreads() < maxBusy && d.share.TryThread()
+				if hired {
+					d.compactions.Helpers++
+				}
+				return hired
+			},
+			Dismiss: func() {
+				d.reschedule(func() {
+					d.compactions.Helpers--
+					d.share.ReleaseThread()
+				})
+			},
+		},
 	}
 }
 
-// busyThreads returns how many of the threads that compact in the background are busy.
-func (d *DB) busyThreads() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.compactions.busyThreads()
+var styles = [numCompactions]compaction.Style{
+	Leveled: compaction.Leveled, Tiered: compaction.Tiered, LazyLeveled: compaction.LazyLeveled,
 }
 
-// hireHelper takes a thread for a range of a job, if less than maxBusy are busy.
-func (d *DB) hireHelper(maxBusy int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.compactions.busyThreads() >= maxBusy || !d.share.TryThread() {
-		return false
+// compaction returns the options on which the choice of compactions depends.
+func (o *Options) compaction() *compaction.Options {
+	return &compaction.Options{
+		Style:                    styles[o.Compaction],
+		RunsPerLevel:             o.RunsPerLevel,
+		SpaceAmplification:       o.SpaceAmplification,
+		L0CompactionThreshold:    o.L0CompactionThreshold,
+		L0SlowdownThreshold:      o.L0SlowdownThreshold,
+		L0StopThreshold:          o.L0StopThreshold,
+		MaxConcurrentCompactions: o.MaxConcurrentCompactions,
+		MemtableSize:             o.MemtableSize,
+		BaseLevelSize:            o.BaseLevelSize,
+		TargetFileSize:           o.TargetFileSize,
+		BlobSpaceLimit:           o.BlobSpace,
+		BlobFileSize:             o.blobSize,
+		RangeSize:                o.rangeSize,
+		Compression:              o.LevelCompression,
 	}
-	d.compactions.helpers++
-	return true
 }
 
-// dismissHelper returns a thread. What is due comes first.
-func (d *DB) dismissHelper() {
-	d.reschedule(func() {
-		d.compactions.helpers--
-		d.share.ReleaseThread()
-	})
+// filterPlan returns what the options say of filters.
+func (o *Options) filterPlan() *filterbudget.Plan {
+	p := &filterbudget.Plan{Point: o.Filter, Ranges: o.RangeFilter, RangesOfLast: o.RangeFilterLastLevel,
+		Budget: o.FilterBudget, PrefixOnly: o.PrefixOnly}
+	if o.Compaction != Leveled {
+		p.RunsPerLevel = o.RunsPerLevel
+	}
+	if o.Prefix != nil {
+		p.Prefix = o.Prefix.Name()
+	}
+	return p
 }
 
-// pressed reports whether compactions must not be held back: level 0 or the blob files slow
-// writers down, or the store closes.
-func (d *DB) pressed() bool {
+// compactionInput returns what the choice of a compaction of a version depends on. The caller holds d.mu, and has
+// called askClock before.
+func (d *DB) compactionInput(v *version.Version) *compaction.Input {
+	oldest, held := d.snapshots.oldest()
+	if !held {
+		oldest = base.MaxSeqNum
+	}
+	return &compaction.Input{
+		Options:        *d.opts.compaction(),
+		Version:        v,
+		Now:            d.told.time(),
+		OldestSnapshot: oldest,
+		Disk:           d.space.known(&d.history),
+		BusyThreads:    d.compactions.BusyThreads(),
+		State:          &d.compactions.State,
+	}
+}
+
+// compactionDebt returns Metrics.CompactionDebt of a version.
+func (d *DB) compactionDebt(v *version.Version) int64 {
+	d.askClock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.closing || d.underPressure()
+	return d.compactionInput(v).Debt()
 }
 
 // NumLevels is the number of levels: level 0, whose files may overlap, and

@@ -11,7 +11,7 @@ import (
 
 // holdCompactions keeps compactions from starting, or lets them start.
 func (d *DB) holdCompactions(held bool) {
-	d.reschedule(func() { d.compactions.paused = held })
+	d.reschedule(func() { d.compactions.Paused = held })
 }
 
 // threadsFor returns the threads with which compactions of levels run one after the other.

@@ -3,12 +3,15 @@ package kv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
-	"github.com/siftkv/siftkv/internal/filterbudget"
+	"github.com/siftkv/siftkv/internal/job"
+	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Compact writes the memtables to disk and merges everything between lo and hi,
@@ -28,23 +31,55 @@ func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 	if err := d.Flush(ctx); err != nil {
 		return err
 	}
-	finished, err := d.finishedTables(lo, hi)
+	finished, err := d.finishedTables(lo, endAfter(hi))
 	if err != nil {
 		return err
 	}
-	c, err := d.beginManual(ctx, func() *compaction.Job {
-		return d.compactionInput(d.current).MergeRange(lo, endAfter(hi), finished)
+	_, err = d.runManual(ctx, func(in *compaction.Input) *compaction.Job {
+		return in.MergeRange(lo, endAfter(hi), finished)
 	})
-	if err := d.runManual(ctx, c, err); err != nil {
+	if err != nil {
 		return err
 	}
 	return d.collectRange(ctx, lo, endAfter(hi))
 }
 
-// beginManual begins the compaction that pick returns, with d.mu held and perhaps several times, unless that is nil. It
+// finishedTables returns the tables of the last level with keys of [lo, end) that rewriting would not change.
+func (d *DB) finishedTables(lo, end []byte) (map[*version.Table]bool, error) {
+	s := d.acquire(0)
+	if s == nil {
+		return nil, d.unreadable()
+	}
+	defer d.release(s, 0)
+	return d.jobEnv().Finished(s.version, lo, end)
+}
+
+// runManual runs the job that pick returns in its caller's goroutine, and returns it. Pick is called with d.mu held,
+// and perhaps several times; if it returns nil, so does runManual.
+func (d *DB) runManual(ctx context.Context, pick func(in *compaction.Input) *compaction.Job) (c *job.Compaction,
+	err error) {
+	if c, err = d.beginManual(ctx, pick); c != nil {
+		err = d.compact(ctx, c)
+	}
+	d.reschedule(func() {
+		if c != nil {
+			d.end(c)
+		}
+	})
+	switch {
+	case errors.Is(err, errClosing):
+		err = ErrClosed
+	case errors.Is(err, base.ErrContextEnded):
+		err = base.ContextError(ctx, "a compaction was broken off")
+	}
+	return c, err
+}
+
+// beginManual begins the job that pick returns, unless that is nil. It
 // waits until no running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends
 // meanwhile, the error is base.ErrContextEnded.
-func (d *DB) beginManual(ctx context.Context, pick func() *compaction.Job) (*runningCompaction, error) {
+func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *compaction.Job) (
+	*job.Compaction, error) {
 	defer d.broadcastAt(ctx)()
 	thread := d.share.NewRequest()
 	defer thread.Cancel()
@@ -60,11 +95,12 @@ func (d *DB) beginManual(ctx context.Context, pick func() *compaction.Job) (*run
 		case ctx.Err() != nil:
 			return nil, base.ErrContextEnded
 		}
-		j := pick()
+		in := d.compactionInput(d.current)
+		j := pick(in)
 		if j == nil {
 			return nil, nil
 		}
-		busy := d.compactionInput(d.current).Busy(j)
+		busy := in.Busy(j)
 		if !busy && thread.Acquire() {
 			return d.begin(j), nil
 		}
@@ -87,28 +123,41 @@ func endAfter(hi []byte) []byte {
 	return append(slices.Clip(hi), 0)
 }
 
-// finishedTables returns the tables of the last level with keys of [lo, hi] that rewriting would not change. They have
-// the filters that new files get. They have no tombstones, operands, values that may have expired, or versions of a key
-// under newer ones. It opens those of which the manifest does not say that they have something to lose.
-func (d *DB) finishedTables(lo, hi []byte) (map[*version.Table]bool, error) {
-	s := d.acquire(0)
-	if s == nil {
-		return nil, d.unreadable()
+// collectRange collects the blob files that have more than a little garbage, and whose values all are of tables with
+// keys of [lo, end), and joins the small ones. Files that cannot be read are left alone, but a failure that says
+// nothing about them is returned.
+//
+// It goes batch by batch: a batch takes little space before its files are gone, and between two of them the collection
+// that keeps blob files to their limit has its turn. Files that come meanwhile are left to that.
+func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
+	err := d.collectWhile(ctx, func(in *compaction.Input, next uint64) *compaction.Job {
+		return in.CollectRange(lo, end, next)
+	})
+	if err != nil {
+		return err
 	}
-	defer d.release(s, 0)
-	want := d.opts.filterPlan().For(filterbudget.Tables{Version: s.version, To: version.RunID{Level: lastLevel}})
-	finished := map[*version.Table]bool{}
-	for _, t := range s.version.Levels[lastLevel].Overlapping(lo, endAfter(hi)) {
-		merged := t.Deletes == 0 && t.RangeDeletes == 0 && t.Expiring == 0 && t.Overwritten == 0 &&
-			(t.Merges == 0 || d.operands.merger == nil)
-		if !merged {
+	return d.collectWhile(ctx, func(in *compaction.Input, next uint64) *compaction.Job {
+		return in.JoinRange(lo, end, next)
+	})
+}
+
+// collectWhile runs what pick returns, which is given the first number of files that come meanwhile, until that is nil.
+func (d *DB) collectWhile(ctx context.Context, pick func(in *compaction.Input, next uint64) *compaction.Job) error {
+	next := d.nextFile.Load()
+	for {
+		c, err := d.runManual(ctx, func(in *compaction.Input) *compaction.Job { return pick(in, next) })
+		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); ofVictim && !vfs.IsDenied(err) {
+			if c.Kind == compaction.JoinBlobs { // each of many that are damaged would begin it again
+				return nil
+			}
 			continue
 		}
-		r, err := t.Open(&d.tables)
-		if err != nil {
-			return nil, err
+		if c == nil || err != nil {
+			return err
 		}
-		finished[t] = !d.filtersDiffer(r.Properties(), want)
+		// What the batch has emptied is gone before the next takes space.
+		if d.cleaner.WaitContext(ctx) != nil {
+			return base.ContextError(ctx, "a compaction was broken off")
+		}
 	}
-	return finished, nil
 }

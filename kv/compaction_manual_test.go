@@ -239,7 +239,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		db.mu.Lock()
 		db.end(merge)
 		db.scheduleCompactionsLocked()
-		next := db.compactions.inBackground
+		next := db.compactions.Background
 		db.mu.Unlock()
 		db.progress.Broadcast()
 		require.NoError(t, <-done)

@@ -3,39 +3,14 @@ package kv
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
+	"io/fs"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/job"
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
-
-// compactionState is what d.mu guards about compactions.
-type compactionState struct {
-	compaction.State
-	running      int         // compactions
-	inBackground int         // of these, compactions without a caller
-	merges       int         // of all, merges that were asked for, which may take all of the store
-	helpers      int         // threads that merge a range of a compaction beside its own
-	expiry       *time.Timer // looks for tables that have mostly expired
-	pausedCompactions
-}
-
-// busyThreads returns how many of the threads that compact in the background are taken.
-func (s *compactionState) busyThreads() int { return s.inBackground + s.helpers }
-
-// count counts a compaction that begins, or with n = -1 one that ends.
-func (s *compactionState) count(c *runningCompaction, n int) {
-	s.running += n
-	switch {
-	case !c.Asked:
-		s.inBackground += n
-	case !c.Kind.Rules().CollectsBlobs:
-		s.merges += n
-	}
-}
 
 // scheduleCompactions starts compactions as long as there is one worth it and a
 // thread for it, of the store's own and of its MemoryBudget's.
@@ -48,14 +23,18 @@ func (d *DB) scheduleCompactions() {
 
 // scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
 func (d *DB) scheduleCompactionsLocked() {
-	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !d.compactions.paused &&
-		d.compactions.busyThreads() < d.opts.MaxConcurrentCompactions && !d.share.Background().Queued() {
-		j := compaction.Pick(d.compactionInput(d.current))
+	s := &d.compactions
+	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !s.Paused &&
+		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.share.Background().Queued() {
+		in := d.compactionInput(d.current)
+		j := compaction.Pick(in)
 		if j == nil {
-			if len(d.compactions.Reserved) == 0 {
-				d.compactions.cause = nil // there is nothing left to do that failed
+			if len(s.Reserved) == 0 {
+				s.Cause = nil // there is nothing left to do that failed
 			}
-			d.wakeAtExpiry()
+			if wait := in.UntilGarbage(); wait > 0 { // an idle store has nothing else to start a compaction
+				s.WakeAfter(wait)
+			}
 			return
 		}
 		if !d.share.Background().Acquire() {
@@ -65,23 +44,13 @@ func (d *DB) scheduleCompactionsLocked() {
 	}
 }
 
-// wakeAtExpiry starts a timer for when values that expire may start a compaction: an idle store has nothing else to
-// start one. The caller holds d.mu.
-func (d *DB) wakeAtExpiry() {
-	if wait := d.compactionInput(d.current).UntilGarbage(); wait > 0 {
-		restart(&d.compactions.expiry, wait, d.scheduleCompactions)
-	}
-}
-
-// runCompaction runs a compaction that was picked, and starts what follows from it
-// before it stops counting as running: who waits until none runs finds nothing left
-// to do. A damaged input is quarantined before others may take it.
-func (d *DB) runCompaction(c *runningCompaction) {
-	err := d.compact(context.Background(), c)
-	d.afterCompaction(c, err, false)
-	if err == nil {
+// runCompaction runs a compaction that was picked, and starts what follows from it before it stops counting as running:
+// a caller that waits until none runs finds nothing left to do. A damaged input is quarantined before others may take
+// it.
+func (d *DB) runCompaction(c *job.Compaction) {
+	if d.compact(context.Background(), c) == nil {
 		d.mu.Lock()
-		d.unpin(c)
+		c.Unpin(d.unrefVersion)
 		d.mu.Unlock()
 		d.afterWork()
 	}
@@ -101,70 +70,93 @@ func (d *DB) reschedule(change func()) {
 	d.progress.Broadcast()
 }
 
-// begin marks the inputs of a job of the current version. From now on writers may be slowed down until it ends. The
-// caller holds d.mu.
-func (d *DB) begin(j *compaction.Job) *runningCompaction {
-	c := &runningCompaction{Compaction: job.Compaction{Job: j, Snapshots: d.snapshots.seqs()}, pinned: true}
-	c.Version.Ref()
-	for _, t := range c.Tables() {
-		t.Compacting = true
-	}
-	d.compactions.count(c, 1)
-	c.reserved = d.compactions.Reserve(c.Output, c.Span)
+// begin begins a job of the current version. From now on writers may be slowed down until it ends. The caller holds
+// d.mu.
+func (d *DB) begin(j *compaction.Job) *job.Compaction {
+	d.compactions.Begin(j)
 	d.noteRoom()
-	return c
+	return &job.Compaction{Job: j, Snapshots: d.snapshots.seqs()}
 }
 
-// end takes the marks back. The caller holds d.mu.
-func (d *DB) end(c *runningCompaction) {
-	for _, t := range c.Tables() {
-		t.Compacting = false
-	}
-	d.compactions.count(c, -1)
-	d.compactions.Release(c.reserved)
-	d.unpin(c)
+// end ends a job. The caller holds d.mu.
+func (d *DB) end(c *job.Compaction) {
+	d.compactions.End(c.Job)
+	c.Unpin(d.unrefVersion)
 	d.share.ReleaseThread()
 }
 
-// unpin lets files go that a compaction has replaced. The caller holds d.mu.
-func (d *DB) unpin(c *runningCompaction) {
-	if c.pinned {
-		d.unrefVersion(c.Version)
-		c.pinned = false
+// afterCompaction draws the conclusions from how a compaction ended.
+func (d *DB) afterCompaction(c *job.Compaction, err error) {
+	_, reading := errors.AsType[job.InputError](err)
+	reading = reading && !vfs.IsDenied(err)
+	switch {
+	case err == nil:
+		d.mu.Lock()
+		d.compactions.Succeeded()
+		d.mu.Unlock()
+		return
+	case errors.Is(err, errClosing), errors.Is(err, base.ErrContextEnded), errors.Is(err, ErrReadOnly):
+		return // the caller knows why
+	}
+	d.counters.FailedCompactions.Add(1) // before anything else tells of it
+	unreadable, ofBlob := errors.AsType[*tablemeta.VictimError](err)
+	switch {
+	case ofBlob && !vfs.IsDenied(err):
+		d.leaveAlone(unreadable.Num, unreadable.Cause, errors.Is(err, ErrCorruption) || errors.Is(err, fs.ErrNotExist))
+	case reading && errors.Is(err, ErrCorruption):
+		d.quarantine(c, err, true)
+	case errors.Is(err, fs.ErrNotExist):
+		_ = d.fail(0, compacting, d.explainLoss(err)) // what is written to a directory that is gone is lost
+	case !c.Asked:
+		d.pauseCompactions(c, err, reading)
+	}
+	d.progress.Broadcast() // writers may wait for this compaction
+}
+
+// pauseCompactions keeps compactions from starting for a while.
+func (d *DB) pauseCompactions(c *job.Compaction, err error, reading bool) {
+	again, full := d.lacksSpace(err), vfs.IsNoSpace(err)
+	d.mu.Lock()
+	if full {
+		d.compactions.GC.Abandon() // the next batch takes less
+	}
+	if again {
+		d.mu.Unlock()
+		return
+	}
+	wait, damaged := d.compactions.Retry(err, reading)
+	d.mu.Unlock()
+	d.log.Warn("a compaction failed and changed nothing; it is tried again", "wait", wait, "error", err)
+	if full && c.Kind.Rules().CollectsBlobs {
+		_ = d.fail(0, compacting, err) // writers are told: they would take the room that is left
+	}
+	if damaged {
+		d.quarantine(c, err, false)
 	}
 }
 
-// Level 0 is kept short, or writers get an error that says why it is not. Its files are merged with each other when
-// they cannot go down. Files that are left alone do not count, and writers do not wait when nothing is going to be
-// merged.
-
-// level0Stuck returns why level 0, which is full, does not get shorter: the cause of the
-// last failure, or which damaged files keep all that is left in it from being merged. It
-// is nil if something is going to be merged. The caller holds d.mu.
-func (d *DB) level0Stuck() error {
-	s := &d.compactions
-	if s.cause != nil {
-		return s.cause
+// quarantine keeps the inputs of a compaction that could not be read out of later ones, for good or for a while.
+func (d *DB) quarantine(c *job.Compaction, err error, forGood bool) {
+	var names []string
+	tables := c.Unreadable(err, d.tablePath)
+	for _, t := range tables {
+		names = append(names, d.tablePath(t.Num))
 	}
-	d.scheduleCompactionsLocked()
-	if s.running > 0 || len(s.Wanted) > 0 || s.paused || d.share.Background().Pending() {
-		return nil
-	}
-	var damaged []string // in any level: those that overlap level 0 keep it from going down
-	d.current.All(func(_ int, t *version.Table) {
-		if t.Quarantined {
-			damaged = append(damaged, d.tablePath(t.Num))
-		}
-	})
-	if len(damaged) == 0 {
-		return errors.New("level 0 is full, and no compaction can shorten it")
-	}
-	return fmt.Errorf("%w: level 0 is full, and its files cannot be merged because of damaged ones: %s", ErrCorruption,
-		strings.Join(damaged, ", "))
+	d.mu.Lock()
+	d.compactions.Quarantine(d.current, tables, forGood)
+	d.mu.Unlock()
+	d.log.Error("a compaction could not read its input: the files are left as they are", "files", names, "error", err)
+	tell(d, "Quarantined", d.opts.Events.Quarantined, err)
 }
 
-// level0Over reports whether level 0 has so many runs for compactions to take. The
-// caller holds d.mu.
-func (d *DB) level0Over(runs int) bool {
-	return d.current.NumRuns(0) >= runs && compaction.Level0Backlog(d.current) >= runs
+// leaveAlone keeps blob GC from a blob file that cannot be read, for good or for a while.
+func (d *DB) leaveAlone(num uint64, cause error, forGood bool) {
+	d.mu.Lock()
+	known := d.compactions.SetAside(d.current, num, forGood)
+	d.mu.Unlock()
+	if known {
+		return
+	}
+	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.blobPath(num), "error", cause)
+	tell(d, "Quarantined", d.opts.Events.Quarantined, cause)
 }

@@ -229,14 +229,14 @@ func TestCompactionRate(t *testing.T) {
 	pause := func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		db.compactions.paused = true
+		db.compactions.Paused = true
 	}
 	pause()
 	want := model{}
 	rng := rand.New(rand.NewPCG(1, 1))
 	fill(t, db, want, rng, 5, 1000)
 	require.Zero(t, db.Metrics().CompactionRateTime, "flushes do not wait")
-	require.False(t, db.pressed())
+	require.False(t, db.slowsWriters())
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	// The file is one write. However long the test may have taken, no more than the
 	// burst was saved up for it, which is a tenth of a second.
@@ -246,9 +246,9 @@ func TestCompactionRate(t *testing.T) {
 	require.GreaterOrEqual(t, m.CompactionRateTime, owed)
 	pause() // a compaction that works ends a pause
 	fill(t, db, want, rng, 6, 1000)
-	require.True(t, db.pressed())
-	db.resumeCompactions()
+	require.True(t, db.slowsWriters())
+	db.reschedule(func() { db.compactions.Paused = false })
 	settleStore(t, db)
-	require.False(t, db.pressed())
+	require.False(t, db.slowsWriters())
 	requireContents(t, want, db)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
@@ -98,7 +99,7 @@ type DB struct {
 	flushing    bool
 	slowDebt    time.Duration // how long writes should have slept
 	ingesting   int           // calls of Ingest that may have files in the directory
-	compactions compactionState
+	compactions compaction.Scheduler
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
 	refusal     refusal

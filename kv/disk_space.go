@@ -151,7 +151,7 @@ func (d *DB) awaitsRoom() bool {
 	for _, m := range d.imms {
 		need += m.Size()
 	}
-	return d.compactions.running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
+	return d.compactions.Running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
 }
 
 // fullDisk reports whether the store has failed for want of space, and can still compact. The caller holds d.mu.

@@ -42,7 +42,7 @@ func (d *DB) examineMemtable() (again time.Duration) {
 	}
 	d.mu.Lock()
 	reason := ""
-	if !d.compactions.paused && d.compactions.cause == nil { // else level 0 would only grow
+	if !d.compactions.Paused && d.compactions.Cause == nil { // else level 0 would only grow
 		reason = d.compactionInput(d.current).EarlyFlush(p)
 	}
 	d.mu.Unlock()

@@ -135,7 +135,7 @@ func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
 	pause := func(paused bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		db.compactions.paused = paused
+		db.compactions.Paused = paused
 	}
 	pause(true)
 	flushes := db.Metrics().Flushes

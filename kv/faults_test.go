@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,7 @@ import (
 var errDisk = errors.New("the test's device is broken")
 
 // quickBackoff lets a store resume at once.
-var quickBackoff = backoff{time.Millisecond, 4 * time.Millisecond}
+var quickBackoff = compaction.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}
 
 // A faultMode says which calls fail, from the chosen one on.
 type faultMode struct {

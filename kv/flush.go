@@ -198,7 +198,7 @@ func (d *DB) waitForBackground() {
 	d.early.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.flushing || d.preparing || d.compactions.running > 0 || d.ingesting > 0 {
+	for d.flushing || d.preparing || d.compactions.Running > 0 || d.ingesting > 0 {
 		d.progress.Wait()
 	}
 }

@@ -56,7 +56,7 @@ func TestAFlushIsCutWhereThreadsAreIdle(t *testing.T) {
 			}
 			busy := func(n int) {
 				db.mu.Lock()
-				db.compactions.inBackground += n
+				db.compactions.Background += n
 				db.mu.Unlock()
 			}
 			busy(c.busy)

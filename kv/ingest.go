@@ -212,12 +212,12 @@ func (in *ingestJob) count(seq base.SeqNum) {
 // the locks of a version edit held.
 func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 	d := in.d
-	e := &manifest.Edit{LastSeq: seq}
+	e, pick := &manifest.Edit{LastSeq: seq}, d.compactionInput(d.current)
 	for _, f := range in.files.Files {
 		t := f.Table
 		t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
 		s := version.Span{Lo: t.Smallest, Hi: t.UpperBound()}
-		level := d.lowestLevel(s)
+		level := pick.IngestLevel(s)
 		in.reserved = append(in.reserved, d.compactions.Reserve(level, s))
 		a := manifest.AddedTable{Level: level, Table: t} // in level 0 a run
 		if level > 0 {
@@ -241,33 +241,6 @@ func (in *ingestJob) unreserve() {
 	}
 	d.mu.Unlock()
 	d.progress.Broadcast()
-}
-
-// lowestLevel returns the lowest level for a table that is newer than all others and has
-// keys in s. Above that level, and in it, no table shares keys with s. In level 0 they
-// may. A table of a running compaction's output may reach over a gap between inputs, so
-// the levels and spans of these are taken too. Levels that are empty because the store is
-// small, or tiered, stay so. In a level the table joins any run, since it shares keys
-// with none. The caller holds d.mu.
-func (d *DB) lowestLevel(s version.Span) int {
-	v := d.current
-	baseLevel, _ := d.opts.compaction().LevelTargets(v)
-	inUse := func(n int) bool {
-		if d.opts.Compaction == Leveled {
-			return n >= baseLevel
-		}
-		return n == lastLevel || len(v.Levels[n].Runs) > 0
-	}
-	lowest := 0
-	for n := range v.Levels {
-		if v.Levels[n].Overlaps(s.Lo, s.Hi) {
-			break
-		}
-		if inUse(n) && !d.compactions.IsReserved(n, s) {
-			lowest = n
-		}
-	}
-	return lowest
 }
 
 // averageHidden estimates how many bytes n entries hide, without lookups: it assumes that what is under them is as the

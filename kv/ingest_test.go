@@ -356,7 +356,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	require.Equal(t, []int{5, 0, 0, 0, 0, 0, 2}, files(), "a compaction may write over its key")
 	db.mu.Lock()
 	require.Equal(t, []*compaction.Reservation{other}, db.compactions.Reserved)
-	require.Zero(t, db.compactions.running)
+	require.Zero(t, db.compactions.Running)
 	db.compactions.Release(other)
 	db.mu.Unlock()
 	require.NoError(t, db.Compact(t.Context(), nil, nil))

@@ -101,7 +101,7 @@ func (d *DB) addPresent(m *metrics.Store) *version.Version {
 	if d.failure != nil {
 		m.Failure = d.failure.Error()
 	}
-	m.RunningCompactions, m.Snapshots = d.compactions.running, len(d.snapshots.list)
+	m.RunningCompactions, m.Snapshots = d.compactions.Running, len(d.snapshots.list)
 	m.MemtableSize = d.mem.Bytes()
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {
 		m.Memtables++

@@ -116,7 +116,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	pause := func(paused bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		db.compactions.paused = paused
+		db.compactions.Paused = paused
 	}
 	pause(true)
 	for i := range 2 {

@@ -86,7 +86,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if d.share != nil {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
-	d.compactionRate.Rate, d.compactionRate.Pressed = opts.CompactionRate, d.pressed
+	d.compactionRate.Rate, d.compactionRate.Pressed = opts.CompactionRate, d.slowsWriters
+	d.compactions.Backoff, d.compactions.Change = opts.backoff, d.reschedule
 	if d.opts.LatencyHistograms {
 		d.counters.Latencies = counters.NewLatencies()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -301,8 +302,8 @@ type Options struct {
 	TraceOpens bool
 
 	// Tests set these, those of other packages by harness.Apply.
-	fs              vfs.FS  // with Objects, the local disk
-	backoff         backoff // between attempts to resume, and after failed compactions
+	fs              vfs.FS             // with Objects, the local disk
+	backoff         compaction.Backoff // between attempts to resume, and after failed compactions
 	maxManifestSize int64
 	leastStreamed   int64 // bytes of a value that SetReader puts into a blob file; 0: the constant of that name
 	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
@@ -314,7 +315,8 @@ type Options struct {
 func init() {
 	harness.Apply = func(options any, h harness.Harness) {
 		o := options.(*Options)
-		o.fs, o.backoff, o.maxManifestSize = h.FS, backoff{h.FirstRetry, h.LastRetry}, h.MaxManifestSize
+		o.fs, o.maxManifestSize = h.FS, h.MaxManifestSize
+		o.backoff = compaction.Backoff{First: h.FirstRetry, Max: h.LastRetry}
 		o.rangeSize, o.blobSize, o.leastStreamed = h.RangeSize, h.BlobSize, h.LeastStreamed
 		o.ownTableFrom = h.OwnTableFrom
 	}

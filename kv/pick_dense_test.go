@@ -56,7 +56,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			if reopen {
 				db.mu.Lock()
-				db.compactions.paused = true
+				db.compactions.Paused = true
 				db.mu.Unlock()
 			}
 			db.early.Stop() // all are in one file
@@ -206,7 +206,7 @@ func benchDeletedScan(b *testing.B) {
 		require.NoError(b, db.Compact(b.Context(), nil, nil))
 		pause := func(paused bool) {
 			db.mu.Lock()
-			db.compactions.paused = paused
+			db.compactions.Paused = paused
 			db.mu.Unlock()
 		}
 		pause(true)

@@ -36,7 +36,7 @@ func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
 			require.Equal(t, compactions, db.Metrics().Compactions, "the snapshot needs them")
 			if asked {
 				db.mu.Lock()
-				db.compactions.paused = true
+				db.compactions.Paused = true
 				db.mu.Unlock()
 			}
 			require.NoError(t, s.Close())
@@ -87,10 +87,10 @@ func TestTombstonesUnderOperandsAreNoWaste(t *testing.T) {
 		db = openDir(t, "db", &Options{fs: disk, Compaction: kind})
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.mu.Lock()
-		for n := 0; db.compactions.running > 0 && n < 20; n++ {
+		for n := 0; db.compactions.Running > 0 && n < 20; n++ {
 			db.progress.Wait()
 		}
-		running := db.compactions.running
+		running := db.compactions.Running
 		db.mu.Unlock()
 		require.Zero(t, running, "%v: one compaction leads to the next", kind)
 		require.EqualValues(t, 10, db.Metrics().Levels[lastLevel].Entries)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
@@ -229,7 +230,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	m := <-told
 	require.Equal(t, 1, m.RunningCompactions)
-	require.EqualValues(t, maxReadFailures, m.FailedCompactions)
+	require.EqualValues(t, compaction.MaxReadFailures, m.FailedCompactions)
 	db.settle()
 	require.Equal(t, 2, db.Metrics().QuarantinedTables, "the error names no file")
 	f.set(nil)
@@ -382,7 +383,7 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 		o.Events.Quarantined = func(err error) { require.ErrorIs(t, err, errDisk) }
 		db, err = Open("db", o)
 		require.NoError(t, err)
-		left := 3 * maxReadFailures
+		left := 3 * compaction.MaxReadFailures
 		f.set(func(c ioCall) (int, error) {
 			if c.op == "open" && left > 0 {
 				left--

@@ -109,7 +109,7 @@ func (d *DB) checkTables(v *version.Version) error {
 	for b := range v.Blobs() {
 		err := d.checkSize(d.blobPath(b.Num), b.Size, "a blob file")
 		if d.opts.TolerateMissingValues && errors.Is(err, ErrCorruption) {
-			d.leaveAlone(b.Num, err)
+			d.leaveAlone(b.Num, err, true)
 			continue
 		}
 		errs = append(errs, err)

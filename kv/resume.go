@@ -34,7 +34,7 @@ func (d *DB) resumeWhenPossible() {
 	h := &d.resumer
 	for {
 		d.mu.Lock()
-		h.wait = d.opts.backoff.after(h.wait)
+		h.wait = d.opts.backoff.After(h.wait)
 		wait := h.wait
 		d.mu.Unlock()
 		select {
@@ -100,7 +100,7 @@ func (d *DB) endBackground() {
 	for d.resumer.running {
 		d.progress.Wait()
 	}
-	d.compactions.stop()
+	d.compactions.Stop()
 	d.mu.Unlock()
 	d.ownership.end()
 	d.early.Stop()
@@ -162,7 +162,7 @@ func (d *DB) restoreWriting(stoppable bool) error {
 		d.progress.Wait()
 	}
 	d.flushing = true
-	for d.fullDisk() && d.compactions.inBackground > 0 { // it takes the room
+	for d.fullDisk() && d.compactions.Background > 0 { // it takes the room
 		d.progress.Wait()
 	}
 	broken := d.resumer.broken
@@ -311,7 +311,7 @@ func (d *DB) clearError(replaced brokenPart) {
 	if h.broken == 0 {
 		d.failure = nil
 		if d.space.full.Load() { // blob GC goes on before writers do
-			d.compactions.paused, d.compactions.cause = false, nil
+			d.compactions.Paused, d.compactions.Cause = false, nil
 		}
 		h.resumedAt = time.Now()
 		h.failed.Store(false)

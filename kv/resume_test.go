@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/siftkv/siftkv/internal/compaction"
-	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -164,7 +162,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 // While a store has failed, writers get the error at once and readers answers.
 func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 	f := &faultFS{fs: sift.NewMem()}
-	db, err := Open("db", &Options{fs: f, backoff: backoff{time.Hour, time.Hour}})
+	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 	f.set(func(c ioCall) (int, error) {
@@ -191,7 +189,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 func TestCloseResumesAStoreIfItCan(t *testing.T) {
 	for _, how := range []string{"failed before", "fails in Close"} {
 		f := &faultFS{fs: sift.NewMem()}
-		db, err := Open("db", &Options{fs: f, backoff: backoff{time.Hour, time.Hour}})
+		db, err := Open("db", &Options{fs: f, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 		failOnce(f, "sync")
@@ -338,18 +336,4 @@ func (d *DB) makeRoomForTest() error {
 		}
 		return err
 	})
-}
-
-// A compaction that works ends the pause of one that failed beside it: nothing waits for
-// the pause's timer with no failure to show for it.
-func TestACompactionThatWorksEndsThePause(t *testing.T) {
-	db := openMem(t, &Options{backoff: never})
-	c := &runningCompaction{Compaction: job.Compaction{Job: &compaction.Job{}}}
-	db.pauseCompactions(c, errDisk, false)
-	require.True(t, db.compactions.paused)
-	db.afterCompaction(c, nil, false)
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	require.False(t, db.compactions.paused)
-	require.NoError(t, db.compactions.cause)
 }

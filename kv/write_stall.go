@@ -2,12 +2,17 @@ package kv
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/values"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // makeRoom returns the active memtable with arena bytes reserved in it, or a new one for the record of an order. It
@@ -43,7 +48,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 			return nil, ErrClosed
 		case len(d.imms)+1 >= d.opts.MaxMemtables:
 			d.stall(ctx, "memtables wait to be flushed")
-		case d.level0Over(d.opts.L0StopThreshold):
+		case compaction.Level0Over(d.current, d.opts.L0StopThreshold):
 			if err := d.level0Stuck(); err != nil {
 				return nil, d.describeFailure(compacting, err)
 			}
@@ -106,21 +111,99 @@ func (d *DB) stall(ctx context.Context, reason string) {
 
 // underPressure reports whether writes are slowed down. The caller holds d.mu.
 func (d *DB) underPressure() bool {
-	return d.level0Over(d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.full.Load()
+	return compaction.Level0Over(d.current, d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.full.Load()
+}
+
+// slowsWriters reports whether writes are slowed down, or the store closes: compactions must not be held back then.
+func (d *DB) slowsWriters() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closing || d.underPressure()
 }
 
 // pressure returns how much writers must be slowed down for level 0 and for blob files: not at all at 0, most at 1.
 // The caller holds d.mu.
 func (d *DB) pressure() float64 {
 	pressure := d.slowsForBlobs()
-	if d.level0Over(d.opts.L0SlowdownThreshold) {
+	if compaction.Level0Over(d.current, d.opts.L0SlowdownThreshold) {
 		over := compaction.Level0Backlog(d.current) - d.opts.L0SlowdownThreshold
 		return max(pressure, min(float64(over+1)/float64(d.opts.L0StopThreshold-d.opts.L0SlowdownThreshold), 1))
 	}
-	if d.compactions.cause != nil {
+	if d.compactions.Cause != nil {
 		return 0
 	}
 	return pressure
+}
+
+// Memtables that wait to be flushed count as garbage of blob files, and so do the blob files that commits wrote for
+// them: their bytes come in any case. Writers do not wait when nothing runs that could free space, or when compactions
+// fail.
+//
+// A merge that a caller asked for may keep blob GC from the whole store for as long as it takes. Writers do not wait
+// for it, but they are slowed down as during any other. So slowRate bounds what they add meanwhile, where fast
+// overwrites would take several times the data. The copying after the merge goes batch by batch and frees space
+// itself: writers wait for it.
+
+// blobPressure is compaction.BlobSpace.Pressure of the store. The caller holds d.mu.
+func (d *DB) blobPressure() float64 {
+	if d.current == nil || d.current.BlobTotals().Files == 0 {
+		return 0
+	}
+	pending := 0.0
+	for _, m := range d.imms {
+		pending += float64(m.Size())
+	}
+	pending += float64(values.LogBytes(d.imms)) // no more than a memtable's, while a stream may have any length
+	s := d.compactionInput(d.current).BlobSpace()
+	return s.Pressure(pending, float64(d.opts.MemtableSize))
+}
+
+// slowsForBlobs is blobPressure, at most 1, while something runs, or is about to, that could free space. Else it is 0:
+// to wait does not free what tables that are left alone hide. The caller holds d.mu.
+func (d *DB) slowsForBlobs() float64 {
+	if d.compactions.Running == 0 && len(d.imms) == 0 && !d.share.Background().Pending() {
+		return 0
+	}
+	return min(d.blobPressure(), 1)
+}
+
+// makesBlobSpace reports whether there is a compaction to wait for. The caller holds d.mu.
+func (d *DB) makesBlobSpace() bool {
+	s := &d.compactions
+	if s.Cause != nil || s.Paused || s.Merges > 0 {
+		return false
+	}
+	d.scheduleCompactionsLocked()
+	return s.Running > 0 || d.share.Background().Pending() || len(d.imms) > 0
+}
+
+// Level 0 is kept short, or writers get an error that says why it is not. Its files are merged with each other when
+// they cannot go down. Files that are left alone do not count, and writers do not wait when nothing is going to be
+// merged.
+
+// level0Stuck returns why level 0, which is full, does not get shorter: the cause of the last failure, or which damaged
+// files keep all that is left in it from being merged. It is nil if something is going to be merged. The caller holds
+// d.mu.
+func (d *DB) level0Stuck() error {
+	s := &d.compactions
+	if s.Cause != nil {
+		return s.Cause
+	}
+	d.scheduleCompactionsLocked()
+	if s.Waits() || d.share.Background().Pending() {
+		return nil
+	}
+	var damaged []string // in any level: those that overlap level 0 keep it from going down
+	d.current.All(func(_ int, t *version.Table) {
+		if t.Quarantined {
+			damaged = append(damaged, d.tablePath(t.Num))
+		}
+	})
+	if len(damaged) == 0 {
+		return errors.New("level 0 is full, and no compaction can shorten it")
+	}
+	return fmt.Errorf("%w: level 0 is full, and its files cannot be merged because of damaged ones: %s", ErrCorruption,
+		strings.Join(damaged, ", "))
 }
 
 // Writes are slowed down to about fastRate bytes per second when level 0 reaches the slowdown

@@ -120,3 +120,25 @@ func (in *Input) JoinRange(lo, end []byte, next uint64) *Job {
 	j.Asked = true
 	return in.Prepare(j)
 }
+
+// IngestLevel returns the lowest level for a table that is newer than all others and has keys in s. Above that level,
+// and in it, no table shares keys with s. In level 0 they may. A table of a running job's output may reach over a gap
+// between inputs, so the levels and spans of these are taken too. Levels that are empty because the store is small, or
+// tiered, stay so. In a level the table joins any run, since it shares keys with none.
+func (in *Input) IngestLevel(s version.Span) (lowest int) {
+	v := in.Version
+	baseLevel, _ := in.LevelTargets(v)
+	for n := range v.Levels {
+		if v.Levels[n].Overlaps(s.Lo, s.Hi) {
+			break
+		}
+		used := n >= baseLevel
+		if in.Style != Leveled {
+			used = n == lastLevel || len(v.Levels[n].Runs) > 0
+		}
+		if used && !in.State.IsReserved(n, s) {
+			lowest = n
+		}
+	}
+	return lowest
+}

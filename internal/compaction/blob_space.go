@@ -82,6 +82,14 @@ func (in *Input) setLimits(s *BlobSpace, tables float64) {
 // Over returns by how much the blob files are over the limit.
 func (s *BlobSpace) Over() float64 { return s.Garbage + s.Hidden + s.Dead - s.Allowed }
 
+// Pressure returns how much writers must be slowed down for blob files, with a number of bytes in memory that will
+// come: not at all at 0; at 1 and more they wait. The files may exceed their limit by a batch of blob GC or by two
+// memtables, whichever is more. Writers are slowed down beyond half of that.
+func (s *BlobSpace) Pressure(pending, memtable float64) float64 {
+	room := max(s.Batch, 2*memtable)
+	return max(s.Over()+pending-room/2, 0) / (room / 2)
+}
+
 // NeedsMerge reports whether tables must be merged to show what is hidden.
 func (s *BlobSpace) NeedsMerge() bool { return s.Hidden > s.MaxHidden }
 

@@ -91,3 +91,8 @@ func Level0Backlog(v *version.Version) int {
 	}
 	return n
 }
+
+// Level0Over reports whether level 0 has a number of runs for jobs to take.
+func Level0Over(v *version.Version, runs int) bool {
+	return v.NumRuns(0) >= runs && Level0Backlog(v) >= runs
+}

@@ -25,6 +25,9 @@ type Job struct {
 	Version *version.Version // which has the inputs
 	Span    version.Span     // of all inputs
 	Older   []*version.Run   // those that are older than the inputs, and have keys in the span
+
+	pinned   bool         // Version is referred to
+	reserved *Reservation // of the output
 }
 
 // Tables returns all inputs.

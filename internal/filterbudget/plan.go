@@ -14,9 +14,11 @@ import (
 type Plan struct {
 	Point        filterpolicy.Policy
 	Ranges       filterpolicy.RangePolicy
-	RangesOfLast bool  // the oldest run of the last level has range filters too
-	Budget       int64 // bytes for the filters of all tables; 0: no bound
-	RunsPerLevel int   // of a tiered store; 0: the store is leveled
+	RangesOfLast bool   // the oldest run of the last level has range filters too
+	Budget       int64  // bytes for the filters of all tables; 0: no bound
+	RunsPerLevel int    // of a tiered store; 0: the store is leveled
+	Prefix       string // name of the function that cuts prefixes off; "": there is none
+	PrefixOnly   bool
 }
 
 // Filters are the policies of the filters of some tables.

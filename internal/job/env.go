@@ -47,12 +47,6 @@ type Threads struct {
 	Dismiss func()             // returns it
 }
 
-// An InputError is a failure to read what a job merges.
-type InputError struct{ error }
-
-// Unwrap returns the cause.
-func (e InputError) Unwrap() error { return e.error }
-
 // threads returns how many threads may merge at the same time, with a number of processors left to others.
 func (e *Env) threads(left int) int {
 	return min(e.Sizes.MaxConcurrentCompactions, runtime.GOMAXPROCS(0)-left)

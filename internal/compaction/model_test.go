@@ -1,19 +1,19 @@
-package kv
+package compaction
 
 import (
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/compaction"
-	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
-	"github.com/stretchr/testify/require"
 )
+
+const numStyles = int(LazyLeveled) + 1
 
 // A pickSim is a store of which only the tree is real: flushes, ingests and compactions
 // change it as they do, in any order of beginning and ending, and what tables hold is
@@ -22,13 +22,16 @@ import (
 type pickSim struct {
 	t       *testing.T
 	rng     *rand.Rand
-	d       *DB
+	o       Options
+	v       *version.Version
+	s       Scheduler
+	nextNum uint64
 	holds   map[uint64]map[byte]int // by number of table
 	newest  map[byte]int
 	seq     int
-	running []*runningCompaction
-	kinds   map[CompactionStyle]int // compactions that ran
-	manual  int                     // compactions that were asked for
+	running []*Job
+	kinds   map[Style]int // compactions that ran
+	manual  int           // compactions that were asked for
 	damaged bool
 }
 
@@ -36,22 +39,18 @@ const simKeys = 12
 
 func newPickSim(t *testing.T, seed uint64) *pickSim {
 	rng := rand.New(rand.NewPCG(seed, 4))
-	o, err := (&Options{
-		Compaction: CompactionStyle(rng.IntN(int(numCompactions))), RunsPerLevel: 2 + rng.IntN(3),
-		L0CompactionThreshold: 1 + rng.IntN(3),
-		TargetFileSize:        16 << 10, BaseLevelSize: 16 << 10, MaxConcurrentCompactions: 1 + rng.IntN(4),
-		Clock: func() time.Time { return time.Unix(0, 0) },
-	}).withDefaults()
-	require.NoError(t, err)
-	d := &DB{opts: o, current: &version.Version{}}
-	d.nextFile.Store(1)
-	return &pickSim{t: t, rng: rng, d: d, holds: map[uint64]map[byte]int{}, newest: map[byte]int{},
-		kinds: map[CompactionStyle]int{}}
+	o := defaults()
+	o.Style, o.RunsPerLevel = Style(rng.IntN(numStyles)), 2+rng.IntN(3)
+	o.L0CompactionThreshold, o.MaxConcurrentCompactions = 1+rng.IntN(3), 1+rng.IntN(4)
+	o.TargetFileSize, o.BaseLevelSize = 16<<10, 16<<10
+	return &pickSim{t: t, rng: rng, o: o, v: &version.Version{}, holds: map[uint64]map[byte]int{},
+		newest: map[byte]int{}, kinds: map[Style]int{}}
 }
 
 // table makes a table.
 func (s *pickSim) table(entries map[byte]int) manifest.Table {
-	num := s.d.newFileNum()
+	s.nextNum++
+	num := s.nextNum
 	s.holds[num] = entries
 	keys := slices.Sorted(maps.Keys(entries))
 	t := manifest.Table{
@@ -66,18 +65,18 @@ func (s *pickSim) table(entries map[byte]int) manifest.Table {
 }
 
 func (s *pickSim) apply(e *manifest.Edit) {
-	next, err := s.d.current.Apply(e)
+	next, err := s.v.Apply(e)
 	require.NoError(s.t, err)
-	s.d.current = next
+	s.v = next
 	for k, want := range s.newest {
-		require.Equal(s.t, want, s.find(k), "key %d, %v", k, s.d.opts.Compaction)
+		require.Equal(s.t, want, s.find(k), "key %d, %v", k, s.o.Style)
 	}
 }
 
 // find looks a key up.
 func (s *pickSim) find(k byte) int {
 	key := []byte{k}
-	for _, r := range s.d.current.Runs {
+	for _, r := range s.v.Runs {
 		if _, t := r.Find(key); t != nil {
 			if seq := s.holds[t.Num][k]; seq > 0 {
 				return seq
@@ -103,25 +102,39 @@ func (s *pickSim) flush() {
 }
 
 func (s *pickSim) ingest() {
-	in := &ingestJob{d: s.d}
-	in.files.Files = []ingest.File{{Table: s.table(s.write())}}
-	e := in.place(base.SeqNum(s.seq))
-	s.apply(e)
-	s.d.compactions.Release(in.reserved[0]) // as unreserve does, which takes locks
+	t := s.table(s.write())
+	seq := base.SeqNum(s.seq)
+	t.Seq, t.SmallestSeq, t.LargestSeq = seq, seq, seq
+	span := version.Span{Lo: t.Smallest, Hi: t.UpperBound()}
+	level := s.input().IngestLevel(span)
+	r := s.s.Reserve(level, span)
+	a := manifest.AddedTable{Level: level, Table: t}
+	if level > 0 {
+		a.Run = s.v.Levels[level].NewestRun()
+	}
+	s.apply(&manifest.Edit{Added: []manifest.AddedTable{a}})
+	s.s.Release(r)
+}
+
+// input returns what the next decision depends on.
+func (s *pickSim) input() *Input {
+	in := input(s.v)
+	in.Options, in.State, in.BusyThreads = s.o, &s.s.State, s.s.BusyThreads()
+	return in
 }
 
 // begin starts a compaction if there is one to do.
 func (s *pickSim) begin() bool {
-	d := s.d
-	if d.compactions.inBackground >= d.opts.MaxConcurrentCompactions {
+	if s.s.Background >= s.o.MaxConcurrentCompactions {
 		return false
 	}
-	j := compaction.Pick(d.compactionInput(d.current))
+	j := Pick(s.input())
 	if j == nil {
 		return false
 	}
-	s.running = append(s.running, d.begin(j))
-	s.kinds[d.opts.Compaction]++
+	s.s.Begin(j)
+	s.running = append(s.running, j)
+	s.kinds[s.o.Style]++
 	return true
 }
 
@@ -129,12 +142,14 @@ func (s *pickSim) begin() bool {
 // the way of.
 func (s *pickSim) beginManual() {
 	lo := s.rng.IntN(simKeys)
-	end := endAfter([]byte{byte(lo + s.rng.IntN(simKeys-lo))})
-	j := s.d.compactionInput(s.d.current).MergeRange([]byte{byte(lo)}, end, nil)
-	if j == nil || s.d.compactionInput(s.d.current).Busy(j) {
+	end := []byte{byte(lo + s.rng.IntN(simKeys-lo)), 0}
+	in := s.input()
+	j := in.MergeRange([]byte{byte(lo)}, end, nil)
+	if j == nil || in.Busy(j) {
 		return
 	}
-	s.running = append(s.running, s.d.begin(j))
+	s.s.Begin(j)
+	s.running = append(s.running, j)
 	s.manual++
 }
 
@@ -166,21 +181,17 @@ func (s *pickSim) end(i int) {
 		e.Added = append(e.Added, manifest.AddedTable{Level: c.Output, Run: c.Run, Table: s.table(part)})
 	}
 	s.apply(e)
-	for _, t := range c.Tables() {
-		t.Compacting = false
-	}
-	s.d.compactions.count(c, -1)
-	s.d.compactions.Release(c.reserved)
+	s.s.End(c)
 }
 
 // belowInputs reports whether a table that is not an input has an older version of a
 // key than the newest of the inputs, now.
-func (s *pickSim) belowInputs(c *runningCompaction, k byte) (below bool) {
+func (s *pickSim) belowInputs(c *Job, k byte) (below bool) {
 	newest := 0
 	for _, t := range c.Tables() {
 		newest = max(newest, s.holds[t.Num][k])
 	}
-	s.d.current.All(func(_ int, t *version.Table) {
+	s.v.All(func(_ int, t *version.Table) {
 		if seq := s.holds[t.Num][k]; seq > 0 && seq < newest && !slices.Contains(c.Tables(), t) {
 			below = true
 		}
@@ -190,7 +201,7 @@ func (s *pickSim) belowInputs(c *runningCompaction, k byte) (below bool) {
 
 // quarantine marks some table as damaged, or none any more.
 func (s *pickSim) quarantine(some bool) {
-	s.d.current.All(func(_ int, t *version.Table) {
+	s.v.All(func(_ int, t *version.Table) {
 		t.Quarantined = some && s.rng.IntN(5) == 0
 		s.damaged = some
 	})
@@ -207,23 +218,23 @@ func (s *pickSim) settle() {
 }
 
 func (s *pickSim) requireShape() {
-	v, o := s.d.current, &s.d.opts
+	v, o := s.v, &s.o
 	if s.damaged {
 		return
 	}
 	for n := range NumLevels {
-		allowed := s.d.opts.compaction().RunsAllowed(n)
-		if n > 0 && o.Compaction == Leveled {
+		allowed := o.RunsAllowed(n)
+		if n > 0 && o.Style == Leveled {
 			allowed = 2
 		}
-		require.Less(s.t, v.NumRuns(n), allowed, "%v: level %d", o.Compaction, n)
+		require.Less(s.t, v.NumRuns(n), allowed, "%v: level %d", o.Style, n)
 	}
-	if runs := v.Below(); o.Compaction != Leveled && len(runs) > 1 {
+	if runs := v.Below(); o.Style != Leveled && len(runs) > 1 {
 		oldest, all := version.SizeOf(runs[len(runs)-1].Tables()), int64(0)
 		for _, r := range runs {
 			all += version.SizeOf(r.Tables())
 		}
-		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Compaction)
+		require.Less(s.t, all, int64(o.RunsPerLevel+1)*oldest+int64(o.RunsPerLevel), "%v: space", o.Style)
 	}
 }
 
@@ -231,7 +242,7 @@ func (s *pickSim) requireShape() {
 // the run has from when the store was tiered.
 func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 	s := newPickSim(t, 1)
-	s.d.opts.Compaction, s.d.opts.L0CompactionThreshold = Leveled, 1
+	s.o.Style, s.o.L0CompactionThreshold = Leveled, 1
 	e := &manifest.Edit{}
 	for k := byte(0); k < 6; k += 2 {
 		s.seq++
@@ -243,7 +254,7 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 	s.apply(&manifest.Edit{Added: []manifest.AddedTable{{Table: s.table(map[byte]int{0: s.seq + 1})}}})
 	require.True(t, s.begin())
 	s.end(0)
-	require.Len(t, s.d.current.Levels[lastLevel].Runs, 1)
+	require.Len(t, s.v.Levels[lastLevel].Runs, 1)
 	require.False(t, s.begin(), "nothing is left to do")
 }
 
@@ -252,7 +263,7 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 // comes to have the shape that was asked for.
 func TestPickingKeepsOrderAndShape(t *testing.T) {
 	t.Parallel()
-	ran, manual := map[CompactionStyle]int{}, 0
+	ran, manual := map[Style]int{}, 0
 	for seed := range uint64(200) {
 		s := newPickSim(t, seed)
 		for range 150 {
@@ -272,7 +283,7 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 					s.settle()
 					s.requireShape()
 					s.quarantine(false)
-					s.d.opts.Compaction = CompactionStyle(s.rng.IntN(int(numCompactions)))
+					s.o.Style = Style(s.rng.IntN(numStyles))
 				}
 			case 12:
 				if s.rng.IntN(4) == 0 {
@@ -292,7 +303,7 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 		}
 		manual += s.manual
 	}
-	for k := range numCompactions {
+	for k := range Style(numStyles) {
 		require.Greater(t, ran[k], 500, "%v", k)
 	}
 	require.Greater(t, manual, 200)
