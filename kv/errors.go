@@ -78,7 +78,7 @@ var (
 	ErrBackupMismatch = backup.ErrMismatch
 	// ErrRestoreUnfinished is matched by the *RestoreError of a restore that did not
 	// finish, and returned by Open for the directory that it left.
-	ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")
+	ErrRestoreUnfinished = manifest.ErrRestoreUnfinished
 	// ErrIteratorsOpen is returned by Close when iterators are still open. The message
 	// says how many or, with Options.TraceOpens, has the stack that opened each. The
 	// store is closed nevertheless.

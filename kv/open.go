@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -261,81 +259,21 @@ func (d *DB) tryLock() (err error) {
 // examine reports whether the directory holds a store. It changes nothing, and
 // refuses a directory that is another program's.
 func (d *DB) examine() (exists bool, err error) {
-	names, err := d.fs.List(d.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+	exists, err = survey.Exists(d.fs, d.dir, d.opts.Objects != nil)
+	if err == nil && !exists && d.opts.ReadOnly {
+		err = fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
 	}
-	if slices.Contains(names, manifest.RestoreName) {
-		if err := d.refuseUnfinished(); err != nil {
-			return false, err
-		}
-	}
-	if slices.Contains(names, manifest.CurrentName) {
-		if d.opts.Objects != nil {
-			return true, nil // what is wrong with it shows when it is read
-		}
-		return true, d.refuse(names)
-	}
-	if name := firstFile(names); name != "" {
-		return false, d.refuseWithoutCurrent(name, names)
-	}
-	if d.opts.ReadOnly {
-		return false, fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
-	}
-	return false, nil
+	return exists, err
 }
-
-// firstFile returns the first of the names that a crash while a store was created cannot have left. Those that it
-// can leave have no data. It returns an empty name if there is none.
-func firstFile(names []string) string {
-	for _, name := range names {
-		switch kind, num := manifest.ParseFileName(name); {
-		case kind == manifest.FileLock, kind == manifest.FileTemp, kind == manifest.FileReader:
-		case kind == manifest.FileManifest && num == firstManifest:
-		default:
-			return name
-		}
-	}
-	return ""
-}
-
-// refuse returns an error for a store of a newer version of this package, and of
-// another program: LevelDB and its kin have a CURRENT too. A CURRENT of ours that
-// is damaged is not refused here, but found when the store is recovered.
-func (d *DB) refuse(names []string) error {
-	_, err := manifest.Current(d.fs, d.dir)
-	switch {
-	case errors.Is(err, ErrNewerFormat):
-		return err
-	case errors.Is(err, manifest.ErrNotCurrent):
-		return survey.Recognize(d.fs, d.dir, names)
-	}
-	return nil
-}
-
-// refuseWithoutCurrent returns the error for a directory that has no CURRENT, but a file with the given name. It is
-// damage if a file bears a mark of a store of this package, otherwise ErrForeignDirectory.
-func (d *DB) refuseWithoutCurrent(name string, names []string) error {
-	switch err := survey.Recognize(d.fs, d.dir, names); {
-	case errors.Is(err, ErrNotExist):
-		return fmt.Errorf("%w: %s holds %q; give the store a directory of its own", ErrForeignDirectory, d.dir, name)
-	case err != nil:
-		return err
-	}
-	return &CorruptionError{File: filepath.Join(d.dir, manifest.CurrentName), Offset: -1,
-		What: fmt.Sprintf("the file is missing, but %s is there: the store has lost its pointer to its manifest", name)}
-}
-
-const firstManifest = 1
 
 // create makes a new store.
 func (d *DB) create() error {
 	d.storeID = rand.Uint64() | 1
-	d.nextFile.Store(firstManifest + 1)
+	d.nextFile.Store(manifest.First + 1)
 	if err := d.settleMerger(0); err != nil {
 		return err
 	}
-	return d.start(&version.Version{}, 0, firstManifest)
+	return d.start(&version.Version{}, 0, manifest.First)
 }
 
 // start puts the store to work on a version: a new manifest, a new WAL, an empty

@@ -130,17 +130,3 @@ func (e *RestoreError) Error() string {
 
 // Unwrap makes the error match ErrRestoreUnfinished and its cause.
 func (e *RestoreError) Unwrap() []error { return []error{ErrRestoreUnfinished, e.Err} }
-
-// refuseUnfinished returns an error if a restore into the directory has not ended.
-func (d *DB) refuseUnfinished() error {
-	state, err := manifest.Restore(d.fs, d.dir)
-	if err != nil || state.Doing == 0 {
-		return err
-	}
-	giveUp := "or remove the directory"
-	if state.Done != 0 {
-		giveUp = "or remove the file " + manifest.RestoreName + " there, which leaves the store as of the backup before"
-	}
-	return fmt.Errorf("%w: the one into %s has come to offset %d of its stream; go on with Restore, %s",
-		ErrRestoreUnfinished, d.dir, state.Offset, giveUp)
-}

@@ -89,6 +89,9 @@ func ParseIngest(name string) (i Ingest, ok bool) {
 	return i, i.FileName() == name && i.First <= i.Last
 }
 
+// First is the number of a new store's manifest.
+const First = 1
+
 // ParseFileName is the inverse of FileName. Temporary files and
 // registrations have no number; that of an ingest is its last.
 func ParseFileName(name string) (kind FileKind, num uint64) {

@@ -16,6 +16,9 @@ import (
 //
 // It is sealed as that of CURRENT. The line is replaced in one rename.
 
+// ErrRestoreUnfinished is matched by errors of a directory into which a restore has not ended.
+var ErrRestoreUnfinished = errors.New("siftkv: a restore is unfinished")
+
 // A RestoreState is what a restore has done to a directory.
 type RestoreState struct {
 	Done     uint64 // id of the last backup that was restored whole; 0: none
