@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
@@ -136,12 +137,13 @@ func (o *Options) fileSystem(dir string) vfs.FS {
 	if local == nil {
 		local = vfs.OSWithMode(o.FileMode)
 	}
-	return remote.NewFS(remote.FSOptions{Objects: o.Objects.Store, Root: objectsRoot, Local: local,
-		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: o.Objects.grace(), Writes: !o.ReadOnly,
+	return remote.NewFS(remote.FSOptions{Options: branch.Options{Objects: o.Objects.Store,
+		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: o.Objects.grace(),
+		Patience: o.Objects.Patience}, Root: objectsRoot, Local: local, Writes: !o.ReadOnly,
 		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
 			Patience: max(o.Objects.Patience, time.Minute), Edits: o.Objects.edits}, Log: o.Logger,
 		Tables:   remote.TableOptions{PartSize: o.Objects.partSize, WriteThrough: o.Objects.WriteThrough},
-		Patience: o.Objects.Patience, CacheDir: dir, CacheSize: cache,
+		CacheDir: dir, CacheSize: cache,
 		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
@@ -12,9 +13,9 @@ import (
 // is not there is ErrNotExist.
 var (
 	// ErrExists is matched when the name of a branch or a checkpoint is taken.
-	ErrExists = remote.ErrExists
+	ErrExists = branch.ErrExists
 	// ErrInUse is matched when a branch cannot be dropped because others need its files.
-	ErrInUse = remote.ErrInUse
+	ErrInUse = branch.ErrInUse
 	// ErrInvalidName is matched when a name is not 1 to 48 ASCII letters, digits, and characters
 	// - _ . of which the first is a letter or a digit, and the last is no dot.
 	ErrInvalidName = filelist.ErrInvalidName
@@ -57,7 +58,7 @@ func (o *Objects) PinCheckpoint(ctx context.Context, name string) (CheckpointInf
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	info, err := remote.CreateCheckpoint(ctx, family, name)
+	info, err := branch.CreateCheckpoint(ctx, family, name)
 	return CheckpointInfo(info), err
 }
 
@@ -67,7 +68,7 @@ func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err er
 	if err != nil {
 		return nil, err
 	}
-	found, err := remote.Checkpoints(ctx, family)
+	found, err := branch.Checkpoints(ctx, family)
 	for _, c := range found {
 		all = append(all, CheckpointInfo(c))
 	}
@@ -83,7 +84,7 @@ func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return remote.DropCheckpoint(ctx, family, name)
+	return branch.DropCheckpoint(ctx, family, name)
 }
 
 // Clone makes a branch that begins as this one is now, as PinCheckpoint finds it, or as its Checkpoint is if that is
@@ -103,7 +104,7 @@ func (o *Objects) Clone(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return remote.Clone(ctx, family, name)
+	return branch.Clone(ctx, family, name)
 }
 
 // Branches returns all branches of the store except the main one, by name: a LIST, and a GET and a LIST for each. Of
@@ -113,7 +114,7 @@ func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := remote.Branches(ctx, family)
+	found, err := branch.Branches(ctx, family)
 	for _, b := range found {
 		all = append(all, BranchInfo(b))
 	}
@@ -132,16 +133,16 @@ func (o *Objects) DropBranch(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return remote.DropBranch(ctx, family, name)
+	return branch.DropBranch(ctx, family, name)
 }
 
 // family returns the settings that matter without a DB.
-func (o *Objects) family() (remote.FSOptions, error) {
+func (o *Objects) family() (branch.Options, error) {
 	if o.Store == nil {
-		return remote.FSOptions{}, invalidf("Objects.Store is nil")
+		return branch.Options{}, invalidf("Objects.Store is nil")
 	}
-	store := remote.Guard(o.Store)
-	return remote.FSOptions{Objects: store, Branch: o.Branch, Checkpoint: o.Checkpoint, Patience: o.Patience}, nil
+	return branch.Options{Objects: remote.Guard(o.Store), Branch: o.Branch, Checkpoint: o.Checkpoint,
+		Patience: o.Patience}, nil
 }
 
 // PinCheckpoint is Objects.PinCheckpoint for the branch that is open. The checkpoint has what was written to this DB

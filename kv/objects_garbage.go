@@ -3,7 +3,7 @@ package kv
 import (
 	"context"
 
-	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 )
 
 // Collected is what Objects.Collect has deleted.
@@ -27,6 +27,6 @@ func (o *Objects) Collect(ctx context.Context) (Collected, error) {
 		return Collected{}, err
 	}
 	family.Grace = o.grace()
-	got, err := remote.Collect(ctx, family)
+	got, err := branch.Collect(ctx, family)
 	return Collected(got), err
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -25,10 +27,11 @@ import (
 
 // branchOptions are those of a branch in a schedule: requests wait for their turn, however long that takes, and the
 // grace is more than twice as long as listings lag.
-func branchOptions(s objstore.Store, branch string) FSOptions {
-	return FSOptions{Objects: s, Branch: branch, Root: "root", Local: vfs.NewMem(), Log: slog.New(slog.DiscardHandler),
-		Grace: 2*sequencetest.Lag + 5*time.Second, Logs: LogOptions{Patience: 10 * time.Hour, Interval: -1,
-			Edits: shortEdits},
+func branchOptions(s objstore.Store, name string) FSOptions {
+	return FSOptions{Options: branch.Options{Objects: s, Branch: name, Patience: 10 * time.Hour,
+		Grace: 2*sequencetest.Lag + 5*time.Second}, Root: "root", Local: vfs.NewMem(),
+		Log:    slog.New(slog.DiscardHandler),
+		Logs:   LogOptions{Patience: 10 * time.Hour, Interval: -1, Edits: shortEdits},
 		Tables: TableOptions{ReadTimeout: 10 * time.Hour}}
 }
 
@@ -43,9 +46,9 @@ type branchModel struct {
 }
 
 // keep requires that the files of a state are there from now on.
-func (m *branchModel) keep(name string, s *saved) {
+func (m *branchModel) keep(name string, s *branch.Snapshot) {
 	var keys []string
-	for num, t := range s.list.Files {
+	for num, t := range s.List.Files {
 		keys = append(keys, t.Key(num))
 	}
 	m.mu.Lock()
@@ -94,7 +97,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 	if current, err := manifest.Current(f, f.o.Root); err == nil {
 		data, err := vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, current), math.MaxInt64)
 		require.NoError(m.t, err)
-		live, _, err := readManifest(data, current)
+		live, _, err := filelist.ReadManifest(data, current)
 		require.NoError(m.t, err)
 		files, num = slices.Sorted(maps.Keys(live)), current
 		for n := range f.list.Files {
@@ -177,37 +180,37 @@ func writeModelFile(f *FS, kind manifest.FileKind, num uint64) error {
 }
 
 // save makes a checkpoint of a branch, and drops it after a while or leaves it.
-func (m *branchModel) save(ctx context.Context, c *sequencetest.Client, branch, name string) {
-	o := branchOptions(c, branch)
-	if _, err := CreateCheckpoint(ctx, o, name); err != nil {
+func (m *branchModel) save(ctx context.Context, c *sequencetest.Client, from, name string) {
+	o := branchOptions(c, from)
+	if _, err := branch.CreateCheckpoint(ctx, o.Options, name); err != nil {
 		return
 	}
 	m.did("saved")
-	f := newFamily(branchOptions(m.sc.Mem, branch))
-	at, _, err := f.locate(ctx, branch)
+	f := branch.NewSet(branchOptions(m.sc.Mem, from).Options)
+	at, _, err := f.Locate(ctx, from)
 	require.NoError(m.t, err)
-	found, err := f.checkpoint(ctx, at, name)
+	found, err := f.FindCheckpoint(ctx, at, name)
 	require.NoError(m.t, err)
-	s, _, err := f.readCheckpoint(ctx, found)
+	s, _, err := f.ReadCheckpoint(ctx, found)
 	require.NoError(m.t, err)
-	m.keep(branch+"/"+name, s)
+	m.keep(from+"/"+name, s)
 	time.Sleep(time.Duration(c.Rng.IntN(200)) * time.Second)
 	if c.Rng.IntN(2) == 0 {
-		m.clone(ctx, c, branch, name, "of-"+name)
+		m.clone(ctx, c, from, name, "of-"+name)
 	}
 	if c.Rng.IntN(2) == 0 {
-		m.forget(branch + "/" + name)
-		if DropCheckpoint(ctx, o, name) == nil {
+		m.forget(from + "/" + name)
+		if branch.DropCheckpoint(ctx, o.Options, name) == nil {
 			m.did("dropped")
 		}
 	}
 }
 
 // clone makes a branch, and writes to it.
-func (m *branchModel) clone(ctx context.Context, c *sequencetest.Client, branch, checkpoint, name string) {
-	o := branchOptions(c, branch)
+func (m *branchModel) clone(ctx context.Context, c *sequencetest.Client, from, checkpoint, name string) {
+	o := branchOptions(c, from)
 	o.Checkpoint = checkpoint
-	if err := Clone(ctx, o, name); err != nil {
+	if err := branch.Clone(ctx, o.Options, name); err != nil {
 		return
 	}
 	m.did("cloned")
@@ -232,13 +235,13 @@ func (m *branchModel) clone(ctx context.Context, c *sequencetest.Client, branch,
 }
 
 // state returns the state of a branch.
-func (m *branchModel) state(name string) (*saved, error) {
-	f := newFamily(branchOptions(m.sc.Mem, name))
-	at, store, err := f.locate(context.Background(), name)
+func (m *branchModel) state(name string) (*branch.Snapshot, error) {
+	f := branch.NewSet(branchOptions(m.sc.Mem, name).Options)
+	at, store, err := f.Locate(context.Background(), name)
 	if err != nil {
 		return nil, err
 	}
-	return readSaved(context.Background(), f.sequence(at, store))
+	return branch.ReadSnapshot(context.Background(), f.Sequence(at, store))
 }
 
 // TestModelOfBranches lets writers take a store over from each other, with collectors that stall and requests that come
@@ -288,7 +291,7 @@ func TestModelOfBranches(t *testing.T) {
 func (m *branchModel) requireWhole() {
 	ctx, o := context.Background(), branchOptions(m.sc.Mem, "")
 	names := []string{""}
-	all, err := Branches(ctx, o)
+	all, err := branch.Branches(ctx, o.Options)
 	require.NoError(m.t, err)
 	for _, b := range all {
 		if !b.Unfinished {

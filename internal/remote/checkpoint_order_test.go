@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -17,39 +18,40 @@ func TestACheckpointThatIsGivenUpStaysForItsPin(t *testing.T) {
 	mem := objstore.NewMem()
 	startModelStore(t, mem)
 	o := branchOptions(mem, "")
-	f := newFamily(o)
+	f := branch.NewSet(o.Options)
 	faults, lists := objstoretest.NewFaults(mem, 1), new(atomic.Int64)
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.Kind == objstore.List && c.Key == "checkpoint/main/c@" {
 			if lists.Add(1) == 2 { // the first checkpoint is there
 				of := o
 				of.Checkpoint = "c"
-				require.NoError(t, Clone(t.Context(), of, "b"))
-				now, err := readSaved(t.Context(), f.sequence("", 0))
+				require.NoError(t, branch.Clone(t.Context(), of.Options, "b"))
+				now, err := branch.ReadSnapshot(t.Context(), f.Sequence("", 0))
 				require.NoError(t, err)
-				key := stateKey("", "c", 1)
-				require.NoError(t, f.put(t.Context(), key, now.encode(key, savedHead{store: 1, number: 1})))
-				require.NoError(t, f.put(t.Context(), key+confirmed, nil))
+				const key = "checkpoint/main/c@0000000000000001"
+				state := now.Encode(key, branch.Header{Store: 1, Number: 1})
+				require.NoError(t, mem.PutIfAbsent(t.Context(), key, state))
+				require.NoError(t, mem.PutIfAbsent(t.Context(), key+"-ok", nil))
 			}
 		}
 		return objstoretest.Fault{}
 	})
 	first := o
 	first.Objects = faults
-	_, err := CreateCheckpoint(t.Context(), first, "c")
-	require.ErrorIs(t, err, ErrExists)
-	found, err := f.checkpoints(t.Context(), "checkpoint/")
+	_, err := branch.CreateCheckpoint(t.Context(), first.Options, "c")
+	require.ErrorIs(t, err, branch.ErrExists)
+	found, err := f.Checkpoints(t.Context(), "checkpoint/")
 	require.NoError(t, err)
 	byNumber := map[uint64][]string{}
 	for _, c := range found {
-		byNumber[c.number] = append(byNumber[c.number], c.name)
+		byNumber[c.Number] = append(byNumber[c.Number], c.Name)
 	}
 	require.Len(t, found, 3)
 	require.Equal(t, []string{"c"}, byNumber[1])
 	for _, c := range found {
-		require.False(t, c.confirmed && c.number != 1)
-		if c.number != 1 {
-			require.ElementsMatch(t, []string{"", "c"}, byNumber[c.number], "the pin, and what it was made from")
+		require.False(t, c.Confirmed && c.Number != 1)
+		if c.Number != 1 {
+			require.ElementsMatch(t, []string{"", "c"}, byNumber[c.Number], "the pin, and what it was made from")
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -32,23 +33,23 @@ func startModelStore(t *testing.T, s objstore.Store) {
 }
 
 // cloneOfACheckpoint makes a store with a branch that was made from the checkpoint c, and returns the options of both.
-func cloneOfACheckpoint(t *testing.T, s objstore.Store, branch string) (o, checkpoint FSOptions) {
+func cloneOfACheckpoint(t *testing.T, s objstore.Store, name string) (o, checkpoint FSOptions) {
 	t.Helper()
 	startModelStore(t, s)
 	o = branchOptions(s, "")
-	_, err := CreateCheckpoint(t.Context(), o, "c")
+	_, err := branch.CreateCheckpoint(t.Context(), o.Options, "c")
 	require.NoError(t, err)
 	checkpoint = o
 	checkpoint.Checkpoint = "c"
-	require.NoError(t, Clone(t.Context(), checkpoint, branch))
+	require.NoError(t, branch.Clone(t.Context(), checkpoint.Options, name))
 	return o, checkpoint
 }
 
 // cloneOfADroppedCheckpoint is cloneOfACheckpoint with the checkpoint dropped.
-func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, branch string) FSOptions {
+func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, name string) FSOptions {
 	t.Helper()
-	o, _ := cloneOfACheckpoint(t, s, branch)
-	require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+	o, _ := cloneOfACheckpoint(t, s, name)
+	require.NoError(t, branch.DropCheckpoint(t.Context(), o.Options, "c"))
 	return o
 }
 
@@ -58,14 +59,14 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 	mem := objstore.NewMem()
 	startModelStore(t, mem)
 	o := branchOptions(mem, "")
-	require.NoError(t, Clone(t.Context(), o, "b"))
-	f := newFamily(o)
-	b, err := f.branch(t.Context(), "b")
+	require.NoError(t, branch.Clone(t.Context(), o.Options, "b"))
+	f := branch.NewSet(o.Options)
+	at, store, err := f.Locate(t.Context(), "b")
 	require.NoError(t, err)
-	v, err := f.sequence(b.site, b.store).Tail(t.Context())
+	v, err := f.Sequence(at, store).Tail(t.Context())
 	require.NoError(t, err)
 	for range 1001 { // more than a page of a listing
-		_, err := f.sequence(b.site, b.store).FenceOff(t.Context(), v, firstSlot)
+		_, err := f.Sequence(at, store).FenceOff(t.Context(), v, 2)
 		require.NoError(t, err)
 		v.Last++
 	}
@@ -78,9 +79,9 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 	})
 	cut := o
 	cut.Objects, cut.Patience = faults, 1
-	require.Error(t, DropBranch(t.Context(), cut, "b"))
-	require.NoError(t, DropBranch(t.Context(), o, "b"))
-	err = DropBranch(t.Context(), o, "b")
+	require.Error(t, branch.DropBranch(t.Context(), cut.Options, "b"))
+	require.NoError(t, branch.DropBranch(t.Context(), o.Options, "b"))
+	err = branch.DropBranch(t.Context(), o.Options, "b")
 	require.ErrorIs(t, err, base.ErrNotExist)
 	require.NotErrorIs(t, err, fs.ErrNotExist, "a view would take the branch for a file that is gone, and try again")
 }
@@ -90,7 +91,7 @@ func TestADropGoesOnBehindManyFences(t *testing.T) {
 func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
 	mem := objstore.NewMem()
 	o := cloneOfADroppedCheckpoint(t, mem, "x")
-	require.NoError(t, Clone(t.Context(), o, "y"))
+	require.NoError(t, branch.Clone(t.Context(), o.Options, "y"))
 	faults := objstoretest.NewFaults(mem, 1)
 	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		f.Cut = c.Kind == objstore.Delete // nobody can open the branch any more
@@ -98,10 +99,10 @@ func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
 	})
 	cut := o
 	cut.Objects, cut.Patience = faults, 1
-	require.Error(t, DropBranch(t.Context(), cut, "x"))
-	require.NoError(t, DropBranch(t.Context(), o, "y"))
-	require.NoError(t, DropBranch(t.Context(), o, "x"))
-	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
+	require.Error(t, branch.DropBranch(t.Context(), cut.Options, "x"))
+	require.NoError(t, branch.DropBranch(t.Context(), o.Options, "y"))
+	require.NoError(t, branch.DropBranch(t.Context(), o.Options, "x"))
+	found, err := branch.NewSet(o.Options).Checkpoints(t.Context(), "checkpoint/")
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
@@ -111,15 +112,15 @@ func TestADropGivesUpTheCheckpointsOfBranchesThatAreGone(t *testing.T) {
 func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 	ways := map[string]func(o FSOptions) error{
 		"released": func(o FSOptions) error {
-			f := newFamily(o)
-			b, err := f.branch(t.Context(), "x")
+			f := branch.NewSet(o.Options)
+			at, _, err := f.Locate(t.Context(), "x")
 			if err != nil {
 				return err
 			}
-			p := newPins(f, b.site)
-			return errors.Join(p.look(t.Context()), p.releaseOwn(t.Context()))
+			p := branch.NewRetained(f, at)
+			return errors.Join(p.Update(t.Context()), p.ReleaseOwn(t.Context()))
 		},
-		"dropped": func(o FSOptions) error { return DropBranch(t.Context(), o, "x") },
+		"dropped": func(o FSOptions) error { return branch.DropBranch(t.Context(), o.Options, "x") },
 	}
 	for name, giveUp := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +141,7 @@ func TestADroppedCheckpointGoesWithThePinThatKeptIt(t *testing.T) {
 						require.NoError(t, err)
 					}
 				}
-				found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
+				found, err := branch.NewSet(o.Options).Checkpoints(t.Context(), "checkpoint/")
 				require.NoError(t, err)
 				require.Empty(t, found, "broken off at request %d", n)
 			}
@@ -178,25 +179,25 @@ func (p *midListing) List(ctx context.Context, prefix, after string) iter.Seq2[o
 func TestAPinThatAListingHasPassedKeepsItsCheckpoint(t *testing.T) {
 	mem := objstore.NewMem()
 	o, from := cloneOfACheckpoint(t, mem, "z")
-	require.NoError(t, Clone(t.Context(), o, "b")) // its pin stands between those of the others
-	z, err := newFamily(o).branch(t.Context(), "z")
+	require.NoError(t, branch.Clone(t.Context(), o.Options, "b")) // its pin stands between those of the others
+	z, _, err := branch.NewSet(o.Options).Locate(t.Context(), "z")
 	require.NoError(t, err)
 	s := &midListing{Store: mem, prefix: "checkpoint/b-"}
 	slow := o
 	slow.Objects = s
-	p := newPins(newFamily(slow), z.site)
-	require.NoError(t, p.look(t.Context()))
+	p := branch.NewRetained(branch.NewSet(slow.Options), z)
+	require.NoError(t, p.Update(t.Context()))
 	s.call = func() {
-		require.NoError(t, Clone(t.Context(), from, "a"))
-		require.NoError(t, DropCheckpoint(t.Context(), o, "c"))
+		require.NoError(t, branch.Clone(t.Context(), from.Options, "a"))
+		require.NoError(t, branch.DropCheckpoint(t.Context(), o.Options, "c"))
 	}
-	require.NoError(t, p.releaseOwn(t.Context()))
+	require.NoError(t, p.ReleaseOwn(t.Context()))
 	require.Nil(t, s.call)
-	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/main/c@")
+	found, err := branch.NewSet(o.Options).Checkpoints(t.Context(), "checkpoint/main/c@")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.NoError(t, DropBranch(t.Context(), o, "a"))
-	found, err = newFamily(o).checkpoints(t.Context(), "checkpoint/")
+	require.NoError(t, branch.DropBranch(t.Context(), o.Options, "a"))
+	found, err = branch.NewSet(o.Options).Checkpoints(t.Context(), "checkpoint/")
 	require.NoError(t, err)
 	require.Len(t, found, 1, "the pin of b alone")
 }

@@ -15,29 +15,22 @@ import (
 
 	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
 )
 
 // FSOptions are the settings of an FS.
 type FSOptions struct {
-	Objects objstore.Store
-	Root    string        // the directory that the store's files seem to be in
-	Local   vfs.FS        // has all other directories
-	Grace   time.Duration // how long readers may use objects that the store no longer needs
-	Logs    LogOptions    // Patience is for lists of files too
-	Tables  TableOptions
-	Log     *slog.Logger
+	branch.Options // the directory has the files of the branch, or of the checkpoint, for ever; Patience: Logs.Patience
 
-	// Patience is how long the pauses between tries of a request may be together. Default: Logs.Patience.
-	Patience time.Duration
-
-	// Branch is the name of a branch; empty: the main one. Checkpoint is that of one of its checkpoints: the directory
-	// has its files, for ever; empty: it has those of the branch.
-	Branch, Checkpoint string
+	Root   string     // the directory that the store's files seem to be in
+	Local  vfs.FS     // has all other directories
+	Logs   LogOptions // Patience is for lists of files too
+	Tables TableOptions
+	Log    *slog.Logger
 
 	// Writes says that the caller will take the exclusive lock. Before that, only CURRENT is visible, if there is a
 	// store.
@@ -71,16 +64,16 @@ type FSOptions struct {
 // An FS without the exclusive lock is a reader. Opening CURRENT reads the newest state from the object store; all other
 // files are as of then.
 type FS struct {
-	o      FSOptions
-	ctx    context.Context // ends with Interrupt, Abort or Close
-	cancel context.CancelFunc
-	family *family
-	cache  *diskcache.Cache
-	small  vfs.FS // all files except sorted ones and blob files; logs that are being written are empty here
-	now    func() time.Time
-	long   func(log uint64) // see WatchLogs
-	lost   atomic.Bool      // the next refresh looks by a listing
-	span   atomic.Pointer[span]
+	o        FSOptions
+	ctx      context.Context // ends with Interrupt, Abort or Close
+	cancel   context.CancelFunc
+	branches *branch.Set
+	cache    *diskcache.Cache
+	small    vfs.FS // all files except sorted ones and blob files; logs that are being written are empty here
+	now      func() time.Time
+	long     func(log uint64) // see WatchLogs
+	lost     atomic.Bool      // the next refresh looks by a listing
+	span     atomic.Pointer[span]
 
 	refreshing sync.Mutex         // held to read what is new; it is locked before mu
 	tail       *sequence.TailView // of an FS that will be the writer
@@ -91,7 +84,7 @@ type FS struct {
 
 	mu     sync.Mutex
 	seq    *sequence.Sequence // nil: it is not known where the branch is; set while refreshing is held
-	site   filelist.BranchPrefix
+	prefix filelist.BranchPrefix
 	list   filelist.List
 	tables *Tables   // nil: nothing is known of the store
 	writer *fsWriter // nil: this is a reader
@@ -104,9 +97,9 @@ func NewFS(o FSOptions) *FS {
 	f := &FS{o: o, small: vfs.NewMem(), list: filelist.List{Files: map[uint64]filelist.File{}}, now: time.Now,
 		growing: map[string]*growing{}, long: func(uint64) {}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.family = newFamily(o)
+	f.branches = branch.NewSet(o.Options)
 	if o.Branch == "" {
-		f.seq = f.family.sequence("", 0)
+		f.seq = f.branches.Sequence("", 0)
 	}
 	if o.CacheSize > 0 {
 		f.cache = diskcache.Open(o.Local, o.CacheDir, diskcache.Options{Capacity: o.CacheSize, Log: o.Log})

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
@@ -11,13 +12,13 @@ func (f *FS) locate(ctx context.Context) error {
 	if f.seq != nil {
 		return nil
 	}
-	at, store, err := f.family.locate(ctx, f.o.Branch)
+	at, store, err := f.branches.Locate(ctx, f.o.Branch)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.site, f.seq = at, f.family.sequence(at, store)
+	f.prefix, f.seq = at, f.branches.Sequence(at, store)
 	return nil
 }
 
@@ -26,14 +27,14 @@ func (f *FS) checkBegun() error {
 	if f.o.Branch == "" {
 		return nil
 	}
-	return missing("the branch %q was begun and not finished; clone it again, or drop it", f.o.Branch)
+	return branch.Missing("the branch %q was begun and not finished; clone it again, or drop it", f.o.Branch)
 }
 
 // checkThere returns why nothing is left of a branch that was read before: it was dropped. It is a LIST and two GET.
 func (f *FS) checkThere(ctx context.Context) error {
-	at, _, err := f.family.locate(ctx, f.o.Branch)
-	if err == nil && at != f.site {
-		err = missing("the branch %q was dropped, and there is another of its name: open that", f.o.Branch)
+	at, _, err := f.branches.Locate(ctx, f.o.Branch)
+	if err == nil && at != f.prefix {
+		err = branch.Missing("the branch %q was dropped, and there is another of its name: open that", f.o.Branch)
 	}
 	return err
 }
@@ -44,25 +45,25 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 	if f.at.List > 0 && !f.lost.Load() {
 		return nil
 	}
-	c, err := f.family.checkpoint(ctx, f.site, f.o.Checkpoint)
+	c, err := f.branches.FindCheckpoint(ctx, f.prefix, f.o.Checkpoint)
 	if err != nil {
 		return err
 	}
 	if f.at.List > 0 {
-		if c.number != f.saved {
-			err = missing("the checkpoint %q was dropped, and there is another of its name: open that", c.name)
+		if c.Number != f.saved {
+			err = branch.Missing("the checkpoint %q was dropped, and there is another of its name: open that", c.Name)
 		}
 		f.lost.Store(err != nil)
 		return err
 	}
-	f.saved = c.number
-	s, h, err := f.family.readCheckpoint(ctx, c)
+	f.saved = c.Number
+	s, h, err := f.branches.ReadCheckpoint(ctx, c)
 	if err != nil {
 		return err
 	}
-	f.seq.Adopt(h.store)
-	logs := filelist.SlotBody{Slot: 1, Body: filelist.Body{Chunks: s.chunks()}}
-	return f.take(&filelist.State{List: s.list, ManifestNum: s.num, Slot: 1, Data: filelist.Bodies(logs)})
+	f.seq.Adopt(h.Store)
+	logs := filelist.SlotBody{Slot: 1, Body: filelist.Body{Chunks: s.Chunks()}}
+	return f.take(&filelist.State{List: s.List, ManifestNum: s.ManifestNum, Slot: 1, Data: filelist.Bodies(logs)})
 }
 
 // CollectAgain has the writer look again whether sorted files can be deleted that checkpoints needed. It does nothing

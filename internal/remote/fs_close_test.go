@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -32,7 +33,8 @@ func (h *hanging) Delete(ctx context.Context, _ string) error {
 }
 
 func testFS(store objstore.Store) *FS {
-	return NewFS(FSOptions{Objects: store, Root: "root", Local: vfs.NewMem(), Log: slog.New(slog.DiscardHandler),
+	return NewFS(FSOptions{Options: branch.Options{Objects: store}, Root: "root", Local: vfs.NewMem(),
+		Log:  slog.New(slog.DiscardHandler),
 		Logs: LogOptions{Patience: 50 * time.Millisecond}, Tables: TableOptions{ReadTimeout: time.Hour}})
 }
 

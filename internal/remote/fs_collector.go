@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
@@ -30,7 +31,7 @@ type collector struct {
 	inherits bool // earlier writers may have left something behind
 
 	turn    chan struct{} // has a token unless files are being removed; its owner owns pins and orphans
-	pins    *pins
+	pins    *branch.Retained
 	orphans uint64 // removals since those of earlier writers were first looked for, that one too
 
 	mu        sync.Mutex
@@ -61,7 +62,7 @@ type removedFile struct {
 
 func (c *collector) start(w *fsWriter) {
 	c.w, c.grace = w, w.f.o.Grace
-	c.pins, c.turn = newPins(w.f.family, w.author.Prefix), make(chan struct{}, 1)
+	c.pins, c.turn = branch.NewRetained(w.f.branches, w.author.Prefix), make(chan struct{}, 1)
 	c.turn <- struct{}{}
 	c.ctx, c.end = context.WithCancel(w.f.ctx)
 }
@@ -148,7 +149,7 @@ func (c *collector) collectInherited() {
 	}
 	defer func() { c.turn <- struct{}{} }()
 	f := c.w.f
-	got, err := c.pins.collect(c.ctx, f.seq, time.Time{}, c.grace, f.storedFiles().Remove)
+	got, err := c.pins.Collect(c.ctx, f.seq, time.Time{}, c.grace, f.storedFiles().Remove)
 	c.warn(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()

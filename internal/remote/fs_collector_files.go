@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
@@ -32,7 +33,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 	}
 	c.orphans++
 	foreign := c.foreign() // before the look: a checkpoint that is made later has no file that was removed before
-	if err := c.pins.look(c.ctx); err != nil {
+	if err := c.pins.Update(c.ctx); err != nil {
 		c.keep(due)
 		return err
 	}
@@ -41,7 +42,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 		if t.Prefix != c.w.author.Prefix {
 			continue // its branch deletes it, when it sees that this one does not need it
 		}
-		if c.pins.name(t.Num) {
+		if c.pins.Has(t.Num) {
 			c.keep([]removedFile{t})
 			continue
 		}
@@ -52,7 +53,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 		}
 	}
 	if !foreign {
-		errs = append(errs, c.pins.releaseOwn(c.ctx))
+		errs = append(errs, c.pins.ReleaseOwn(c.ctx))
 	}
 	return errors.Join(errs...)
 }
@@ -88,7 +89,7 @@ func (c *collector) recheck() {
 // failed flushes and compactions, and files that were not deleted in time.
 func (c *collector) findOrphans(due []removedFile) (orphaned []removedFile, err error) {
 	f, by := c.w.f, c.w.author
-	found, err := orphans(c.ctx, f.o.Objects, by.Prefix, by.Epoch, func(num uint64) filelist.File {
+	found, err := branch.Orphans(c.ctx, f.o.Objects, by.Prefix, by.Epoch, func(num uint64) filelist.File {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return f.list.Files[num]

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -21,7 +22,7 @@ import (
 func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 	mem := objstore.NewMem()
 	startModelStore(t, mem)
-	require.NoError(t, Clone(t.Context(), branchOptions(mem, ""), "b"))
+	require.NoError(t, branch.Clone(t.Context(), branchOptions(mem, "").Options, "b"))
 	faults := objstoretest.NewFaults(mem, 1)
 	o := branchOptions(faults, "b")
 	o.Grace = 0
@@ -41,7 +42,7 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		switch {
 		case c.Kind == objstore.Delete && strings.HasSuffix(c.Key, ".sst") && stalled.CompareAndSwap(false, true):
-			_, err := CreateCheckpoint(t.Context(), branchOptions(mem, "b"), "c")
+			_, err := branch.CreateCheckpoint(t.Context(), branchOptions(mem, "b").Options, "c")
 			require.NoError(t, err)
 			remove(1) // it waits until this collection has ended, as one runs at a time
 			looked.Store(true)
@@ -59,7 +60,7 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 		t.Error("no other collector begins")
 	}
 	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
-	found, err := newFamily(o).checkpoints(t.Context(), "checkpoint/")
+	found, err := branch.NewSet(o.Options).Checkpoints(t.Context(), "checkpoint/")
 	require.NoError(t, err)
 	require.Len(t, found, 2, "the checkpoint, and the pin")
 }

@@ -160,5 +160,5 @@ func (f *FS) logStore() uint64 {
 	if f.seq.Store() == 0 {
 		return 0
 	}
-	return f.seq.Store() ^ f.site.Number()
+	return f.seq.Store() ^ f.prefix.Number()
 }

@@ -78,7 +78,7 @@ func (w *fsWriter) takeOver() error {
 	if err != nil {
 		return err
 	}
-	w.logs, w.author = logs, filelist.WriterID{Prefix: f.site, Epoch: logs.Writer().Epoch(),
+	w.logs, w.author = logs, filelist.WriterID{Prefix: f.prefix, Epoch: logs.Writer().Epoch(),
 		Nonce: logs.Writer().Nonce()}
 	logs.published = func(c filelist.Chain) {
 		w.left.Store(c.List.Location.ID == 0)

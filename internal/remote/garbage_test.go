@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -86,7 +87,7 @@ func TestShortJobsDeleteWhatEarlierOnesLeftBehind(t *testing.T) {
 			j.replace(t, 10+i)
 			j.end(t)
 			if i == 4 {
-				_, err := CreateCheckpoint(t.Context(), o, "kept")
+				_, err := branch.CreateCheckpoint(t.Context(), o.Options, "kept")
 				require.NoError(t, err)
 			}
 			time.Sleep(3 * time.Minute)
@@ -99,16 +100,16 @@ func TestShortJobsDeleteWhatEarlierOnesLeftBehind(t *testing.T) {
 		// Without a writer, and with one that goes on.
 		time.Sleep(time.Hour)
 		writer := beginJob(t, o)
-		got, err := Collect(t.Context(), o)
+		got, err := branch.Collect(t.Context(), o.Options)
 		require.NoError(t, err)
 		require.Positive(t, got.Files)
 		require.EqualValues(t, 100*got.Files, got.Bytes)
 		require.Positive(t, got.Entries)
 		require.Equal(t, 2, count(t, store, "sst/"))
 		require.Zero(t, count(t, store, "check/"))
-		got, err = Collect(t.Context(), o)
+		got, err = branch.Collect(t.Context(), o.Options)
 		require.NoError(t, err)
-		require.Equal(t, Collected{}, got)
+		require.Equal(t, branch.Collected{}, got)
 		writer.replace(t, 100)
 		writer.end(t)
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
@@ -190,13 +191,13 @@ func TestACollectionKeepsTheChain(t *testing.T) {
 		chain := j.f.asWriter().logs.chain.Slots
 		require.Len(t, chain, 4)
 		time.Sleep(time.Hour) // the writer has collected
-		got, err := Collect(t.Context(), o)
+		got, err := branch.Collect(t.Context(), o.Options)
 		require.NoError(t, err)
 		require.Zero(t, got)
 		require.Equal(t, 1+4, count(t, store, "entry/"), "a fence, and the chain")
-		now, err := readSaved(t.Context(), newFamily(o).sequence("", 0))
+		now, err := branch.ReadSnapshot(t.Context(), branch.NewSet(o.Options).Sequence("", 0))
 		require.NoError(t, err)
-		require.Len(t, now.list.Files, 3)
+		require.Len(t, now.List.Files, 3)
 		require.NoError(t, l.Close())
 		j.end(t)
 	})

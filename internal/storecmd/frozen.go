@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -62,8 +63,8 @@ func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
 }
 
 func newRemote(o *kv.Objects) *remote.FS {
-	return remote.NewFS(remote.FSOptions{Objects: o.Store, Branch: o.Branch, Checkpoint: o.Checkpoint,
-		Root: objectsRoot, Local: vfs.OS, Log: slog.New(slog.DiscardHandler)})
+	return remote.NewFS(remote.FSOptions{Options: branch.Options{Objects: o.Store, Branch: o.Branch,
+		Checkpoint: o.Checkpoint}, Root: objectsRoot, Local: vfs.OS, Log: slog.New(slog.DiscardHandler)})
 }
 
 // Close ends all requests, and closes the object store.

@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"encoding/binary"
@@ -10,14 +10,14 @@ import (
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
 
-// A state that was saved is an object. All numbers are little-endian.
+// A snapshot is an object. All numbers are little-endian.
 //
 //	0   magic     8 bytes  "SIFTCHK\x00"
 //	8   version   u32      1
 //	12  key       u32      CRC-32C of the object's key, at place (0, 0)
 //	16  store     u64      random number of the store
 //	24  number    u64      random; at the end of the key
-//	32  branch    u64      the number at the end of the site whose state it is; 0 of the main branch
+//	32  branch    u64      the number at the end of the prefix of the branch whose state it is; 0 of the main branch
 //	40  created   i64      microseconds since 1970 UTC, by the clock of its creator
 //	48  size      u64      bytes of sorted files, blob files and logs that the state has
 //	56  list      u64      length of the list of files
@@ -33,16 +33,16 @@ import (
 // state needs.
 
 const (
-	savedMagic   = "SIFTCHK\x00"
-	savedVersion = 1
-	savedHeader  = 80
-	savedSum     = 4
+	magic         = "SIFTCHK\x00"
+	formatVersion = 1
+	headerSize    = 80
+	sumSize       = 4
 )
 
-// A savedHead is the header of a state that was saved.
-type savedHead struct {
-	store   uint64
-	number  uint64
+// A Header is that of a snapshot.
+type Header struct {
+	Store   uint64
+	Number  uint64
 	branch  uint64
 	created time.Time
 	size    int64
@@ -51,86 +51,86 @@ type savedHead struct {
 }
 
 // listEnd returns where the list and its checksum end.
-func (h *savedHead) listEnd() uint64 { return savedHeader + h.list + savedSum }
+func (h *Header) listEnd() uint64 { return headerSize + h.list + sumSize }
 
 // end returns the size of the object.
-func (h *savedHead) end() uint64 { return h.listEnd() + h.logs + savedSum }
+func (h *Header) end() uint64 { return h.listEnd() + h.logs + sumSize }
 
-// encode returns the object with a key. Sizes and lengths of h do not matter.
-func (s *saved) encode(key string, h savedHead) []byte {
-	list := s.list.Encode()
-	b := filelist.Body{Chunks: s.chunks()}
+// Encode returns the object with a key. Sizes and lengths of h do not matter.
+func (s *Snapshot) Encode(key string, h Header) []byte {
+	list := s.List.Encode()
+	b := filelist.Body{Chunks: s.Chunks()}
 	logs := b.Encode()
 	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
-	dst := make([]byte, 0, savedHeader+len(list)+len(logs)+2*savedSum)
-	dst = append(dst, savedMagic...)
-	dst = u32(dst, savedVersion)
+	dst := make([]byte, 0, headerSize+len(list)+len(logs)+2*sumSize)
+	dst = append(dst, magic...)
+	dst = u32(dst, formatVersion)
 	dst = u32(dst, base.Checksum(0, 0, []byte(key)))
-	for _, n := range []uint64{h.store, h.number, h.branch, uint64(h.created.UnixMicro()), uint64(s.size()),
+	for _, n := range []uint64{h.Store, h.Number, h.branch, uint64(h.created.UnixMicro()), uint64(s.size()),
 		uint64(len(list)), uint64(len(logs))} {
 		dst = u64(dst, n)
 	}
 	dst = u32(u32(dst, base.Checksum(0, 0, dst)), 0)
-	dst = u32(append(dst, list...), base.Checksum(h.store, h.number, list))
-	return u32(append(dst, logs...), base.Checksum(h.store, h.number+1, logs))
+	dst = u32(append(dst, list...), base.Checksum(h.Store, h.Number, list))
+	return u32(append(dst, logs...), base.Checksum(h.Store, h.Number+1, logs))
 }
 
-// decodeSavedHead decodes the header of the object with a key.
-func decodeSavedHead(b []byte, key string) (h savedHead, err error) {
-	if len(b) < savedHeader {
+// decodeHeader decodes the header of the object with a key.
+func decodeHeader(b []byte, key string) (h Header, err error) {
+	if len(b) < headerSize {
 		return h, base.Corruptf(key, 0, "an object of %d bytes: no room for a checkpoint", len(b))
 	}
 	u32, u64 := binary.LittleEndian.Uint32, binary.LittleEndian.Uint64
 	switch version := u32(b[8:]); {
-	case string(b[:8]) != savedMagic:
+	case string(b[:8]) != magic:
 		return h, base.Corruptf(key, 0, "wrong magic number: not a checkpoint")
 	case u32(b[72:]) != base.Checksum(0, 0, b[:72]):
 		return h, base.Corruptf(key, 0, "checkpoint header: bad checksum")
-	case version > savedVersion:
+	case version > formatVersion:
 		return h, fmt.Errorf("%s: %w: version %d, and this release reads up to %d; use a newer release", key,
-			manifest.ErrNewerFormat, version, savedVersion)
+			manifest.ErrNewerFormat, version, formatVersion)
 	case u32(b[12:]) != base.Checksum(0, 0, []byte(key)):
 		return h, base.Corruptf(key, 12, "a checkpoint of another name; the object was renamed or copied")
 	}
-	h = savedHead{store: u64(b[16:]), number: u64(b[24:]), branch: u64(b[32:]),
+	h = Header{Store: u64(b[16:]), Number: u64(b[24:]), branch: u64(b[32:]),
 		created: time.UnixMicro(int64(u64(b[40:]))), size: int64(u64(b[48:])), list: u64(b[56:]), logs: u64(b[64:])}
-	if u32(b[8:]) == 0 || h.store == 0 || h.size < 0 || h.list > 1<<40 || h.logs > 1<<40 || u32(b[76:]) != 0 {
+	if u32(b[8:]) == 0 || h.Store == 0 || h.size < 0 || h.list > 1<<40 || h.logs > 1<<40 || u32(b[76:]) != 0 {
 		return h, base.Corruptf(key, 8, "checkpoint header: impossible field")
 	}
 	return h, nil
 }
 
-// decodeSavedList decodes the list of files of an object, of which b is the beginning.
-func decodeSavedList(b []byte, key string, h savedHead) (*saved, error) {
+// decodeList decodes the list of files of an object, of which b is the beginning.
+func decodeList(b []byte, key string, h Header) (*Snapshot, error) {
 	if uint64(len(b)) < h.listEnd() {
 		return nil, base.Corruptf(key, 0, "%d bytes, where there should be %d", len(b), h.listEnd())
 	}
-	list := b[savedHeader : savedHeader+h.list]
-	if binary.LittleEndian.Uint32(b[savedHeader+h.list:]) != base.Checksum(h.store, h.number, list) {
-		return nil, base.Corruptf(key, savedHeader, "bad checksum of the list of files")
+	list := b[headerSize : headerSize+h.list]
+	if binary.LittleEndian.Uint32(b[headerSize+h.list:]) != base.Checksum(h.Store, h.Number, list) {
+		return nil, base.Corruptf(key, headerSize, "bad checksum of the list of files")
 	}
 	l, num, err := filelist.Decode(list)
 	if err != nil {
 		return nil, filelist.Malformed(key, err)
 	}
-	return &saved{list: &l, num: num}, nil
+	return &Snapshot{List: &l, ManifestNum: num}, nil
 }
 
-// decodeSaved decodes an object with a key. The logs alias it.
-func decodeSaved(b []byte, key string) (*saved, savedHead, error) {
-	h, err := decodeSavedHead(b, key)
+// decodeSnapshot decodes an object with a key. The logs alias it.
+func decodeSnapshot(b []byte, key string) (*Snapshot, Header, error) {
+	h, err := decodeHeader(b, key)
 	if err != nil {
 		return nil, h, err
 	}
-	s, err := decodeSavedList(b, key, h)
+	s, err := decodeList(b, key, h)
 	if err != nil {
 		return nil, h, err
 	}
 	if uint64(len(b)) != h.end() {
 		return nil, h, base.Corruptf(key, 0, "%d bytes, where there should be %d", len(b), h.end())
 	}
-	logs := b[h.listEnd() : h.end()-savedSum]
-	if binary.LittleEndian.Uint32(b[h.end()-savedSum:]) != base.Checksum(h.store, h.number+1, logs) {
+	logs := b[h.listEnd() : h.end()-sumSize]
+	if binary.LittleEndian.Uint32(b[h.end()-sumSize:]) != base.Checksum(h.Store, h.Number+1, logs) {
 		return nil, h, base.Corruptf(key, int64(h.listEnd()), "bad checksum of the logs")
 	}
 	body, err := filelist.DecodeBody(logs, 1, key)

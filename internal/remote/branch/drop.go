@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"context"
@@ -20,14 +20,14 @@ var errMainBranch = fmt.Errorf("%w: the main branch is the store itself; delete 
 //
 // It is at least five PUT, eight LIST and two GET, and a DELETE for each object of the branch that is no fence. In
 // addition it is a GET for each checkpoint, and a LIST and two GET for each other branch that has any.
-func DropBranch(ctx context.Context, o FSOptions, name string) error {
+func DropBranch(ctx context.Context, o Options, name string) error {
 	if name == "" {
 		return errMainBranch
 	}
 	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
-	f := newFamily(o)
+	f := NewSet(o)
 	b, err := f.branch(ctx, name)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 		}
 	case branchDropped:
 	default:
-		return missing("no branch is called %q", name)
+		return Missing("no branch is called %q", name)
 	}
 	if err := f.clear(ctx, b); err != nil {
 		return err
@@ -53,8 +53,8 @@ func DropBranch(ctx context.Context, o FSOptions, name string) error {
 //
 // Clone pins the files first, and then checks whether the branch is being dropped. retire first marks the branch as
 // being dropped, and then reads the pins. So one of the two sees the other.
-func (f *family) retire(ctx context.Context, name string, b branch) (branch, error) {
-	u := &users{f: f, pins: newPins(f, b.site), gone: map[filelist.BranchPrefix]bool{"": false, b.site: false}}
+func (f *Set) retire(ctx context.Context, name string, b branch) (branch, error) {
+	u := &users{f: f, pins: NewRetained(f, b.prefix), gone: map[filelist.BranchPrefix]bool{"": false, b.prefix: false}}
 	if err := u.none(ctx, b); err != nil && b.state == branchThere {
 		return b, err
 	}
@@ -83,8 +83,8 @@ func (f *family) retire(ctx context.Context, name string, b branch) (branch, err
 
 // users are the checkpoints and branches that may need files of a branch.
 type users struct {
-	f    *family
-	pins *pins
+	f    *Set
+	pins *Retained
 	gone map[filelist.BranchPrefix]bool // whether there is no such branch any more
 }
 
@@ -94,56 +94,56 @@ type users struct {
 // LIST and two GET for each other branch that has any. For each pin of a branch that is gone, see unpin.
 func (u *users) none(ctx context.Context, b branch) error {
 	f, p, gone := u.f, u.pins, u.gone
-	if err := p.look(ctx); err != nil {
+	if err := p.Update(ctx); err != nil {
 		return err
 	}
 	for _, c := range p.listed {
-		is, known := gone[c.site]
+		is, known := gone[c.prefix]
 		if !known {
-			other, err := f.branch(ctx, c.site.Branch())
+			other, err := f.branch(ctx, c.prefix.Branch())
 			if err != nil {
 				return err
 			}
-			// A branch is registered before its first checkpoint or pin, and its site is never used again.
-			is = other.site != c.site || other.state >= branchDropped
-			gone[c.site] = is
+			// A branch is registered before its first checkpoint or pin, and its prefix is never used again.
+			is = other.prefix != c.prefix || other.state >= branchDropped
+			gone[c.prefix] = is
 		}
 		if is {
-			if err := f.removeSaved(ctx, c); err != nil {
+			if err := f.removeCheckpoint(ctx, c); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range p.listed {
 		x := p.known[c.key]
-		if c.site == b.site || gone[c.site] || x == nil || len(x.nums) == 0 && x.branch != b.site.Number() {
+		if c.prefix == b.prefix || gone[c.prefix] || x == nil || len(x.nums) == 0 && x.branch != b.prefix.Number() {
 			continue
 		}
-		user := fmt.Sprintf("the checkpoint %q of the branch", c.name)
-		if c.name == "" {
+		user := fmt.Sprintf("the checkpoint %q of the branch", c.Name)
+		if c.Name == "" {
 			user = "the branch"
 		}
-		return fmt.Errorf("%w: %s %q needs files of %q", ErrInUse, user, c.site.Branch(), b.site.Branch())
+		return fmt.Errorf("%w: %s %q needs files of %q", ErrInUse, user, c.prefix.Branch(), b.prefix.Branch())
 	}
 	return nil
 }
 
 // clear deletes all objects of a branch that cannot be opened, after it has fenced its writer and any Clone that makes
 // it. Fences stay: 80 bytes for each time that it was opened.
-func (f *family) clear(ctx context.Context, b branch) error {
-	s := f.sequence(b.site, b.store)
+func (f *Set) clear(ctx context.Context, b branch) error {
+	s := f.Sequence(b.prefix, b.store)
 	err := s.Retire(ctx, firstSlot, func(fence uint64) error { return f.removeBefore(ctx, b, s, fence) })
 	if err != nil {
 		return err
 	}
-	return f.sweepSaved(ctx, b)
+	return f.sweepCheckpoints(ctx, b)
 }
 
 // removeBefore deletes the sorted files of a branch, and the data before a fence. It keeps fences, which stop earlier
 // writers. It keeps later entries too, because their writer is not fenced yet: a fence in one of their slots would not
 // stop it.
-func (f *family) removeBefore(ctx context.Context, b branch, s *sequence.Sequence, fence uint64) error {
-	for o, err := range f.store.List(ctx, b.site.Objects(), "") {
+func (f *Set) removeBefore(ctx context.Context, b branch, s *sequence.Sequence, fence uint64) error {
+	for o, err := range f.store.List(ctx, b.prefix.Objects(), "") {
 		if err != nil {
 			return err
 		}
@@ -157,25 +157,25 @@ func (f *family) removeBefore(ctx context.Context, b branch, s *sequence.Sequenc
 	return nil
 }
 
-// sweepSaved deletes the checkpoints and the pins of a branch, what keeps others' files last.
-func (f *family) sweepSaved(ctx context.Context, b branch) error {
-	found, err := f.checkpoints(ctx, b.site.Checkpoints())
+// sweepCheckpoints deletes the checkpoints and the pins of a branch, what keeps others' files last.
+func (f *Set) sweepCheckpoints(ctx context.Context, b branch) error {
+	found, err := f.Checkpoints(ctx, b.prefix.Checkpoints())
 	for _, pin := range []bool{false, true} {
 		for _, c := range found {
-			if err == nil && pin == (c.name == "") {
-				err = f.removeSaved(ctx, c)
+			if err == nil && pin == (c.Name == "") {
+				err = f.removeCheckpoint(ctx, c)
 			}
 		}
 	}
 	return err
 }
 
-// removeSaved deletes a checkpoint or a pin.
-func (f *family) removeSaved(ctx context.Context, c savedCheckpoint) error {
-	if c.name == "" {
+// removeCheckpoint deletes a checkpoint or a pin.
+func (f *Set) removeCheckpoint(ctx context.Context, c Checkpoint) error {
+	if c.Name == "" {
 		return f.unpin(ctx, c.key)
 	}
-	if err := f.remove(ctx, c.key+confirmed); err != nil {
+	if err := f.remove(ctx, c.key+confirmedSuffix); err != nil {
 		return err
 	}
 	return f.remove(ctx, c.key)

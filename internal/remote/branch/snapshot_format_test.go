@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"encoding/hex"
@@ -38,45 +38,46 @@ func sampleList(t testing.TB) *filelist.List {
 	}
 }
 
-func sampleSaved(t testing.TB) (*saved, savedHead) {
+func sampleSnapshot(t testing.TB) (*Snapshot, Header) {
 	t.Helper()
-	s := &saved{list: sampleList(t), num: 7, logs: []filelist.Log{{Number: 8, Data: []byte("eight")}, {Number: 12,
-		Data: []byte("twelve")}}}
-	delete(s.list.Files, math.MaxUint64)
-	s.list.LogStart, s.list.Location = 0, locallog.Location{}
-	return s, savedHead{store: 0x1122334455667788, number: 0x0123456789abcdef, branch: 5,
+	s := &Snapshot{List: sampleList(t), ManifestNum: 7, logs: []filelist.Log{{Number: 8, Data: []byte("eight")},
+		{Number: 12,
+			Data: []byte("twelve")}}}
+	delete(s.List.Files, math.MaxUint64)
+	s.List.LogStart, s.List.Location = 0, locallog.Location{}
+	return s, Header{Store: 0x1122334455667788, Number: 0x0123456789abcdef, branch: 5,
 		created: time.UnixMicro(1700000000000000)}
 }
 
-func TestGoldenSavedStatesAreDecodedAsEncoded(t *testing.T) {
-	s, h := sampleSaved(t)
-	b := s.encode(savedKey, h)
-	got, head, err := decodeSaved(b, savedKey)
+func TestGoldenSnapshotsAreDecodedAsEncoded(t *testing.T) {
+	s, h := sampleSnapshot(t)
+	b := s.Encode(savedKey, h)
+	got, head, err := decodeSnapshot(b, savedKey)
 	require.NoError(t, err)
 	require.Equal(t, s, got)
 	require.EqualValues(t, 1000+1+len("eight")+len("twelve"), head.size)
-	require.Equal(t, []any{h.store, h.number, h.branch, h.created}, []any{head.store, head.number, head.branch,
+	require.Equal(t, []any{h.Store, h.Number, h.branch, h.created}, []any{head.Store, head.Number, head.branch,
 		head.created})
-	list, err := decodeSavedList(b[:head.listEnd()], savedKey, head)
+	list, err := decodeList(b[:head.listEnd()], savedKey, head)
 	require.NoError(t, err)
-	require.Equal(t, s.list, list.list)
+	require.Equal(t, s.List, list.List)
 	golden.File(t, filepath.Join("testdata", "saved.golden"), hex.Dump(b))
 }
 
-func TestSavedStatesThatAreRefused(t *testing.T) {
-	s, h := sampleSaved(t)
-	b := s.encode(savedKey, h)
+func TestSnapshotsThatAreRefused(t *testing.T) {
+	s, h := sampleSnapshot(t)
+	b := s.Encode(savedKey, h)
 	for at := range b {
 		b[at] ^= 4
-		_, _, err := decodeSaved(b, savedKey)
+		_, _, err := decodeSnapshot(b, savedKey)
 		require.ErrorIs(t, err, base.ErrCorruption, at)
 		b[at] ^= 4
 	}
 	for n := range b {
-		_, _, err := decodeSaved(b[:n], savedKey)
+		_, _, err := decodeSnapshot(b[:n], savedKey)
 		require.ErrorIs(t, err, base.ErrCorruption, n)
 	}
-	_, _, err := decodeSaved(b, savedKey+"0")
+	_, _, err := decodeSnapshot(b, savedKey+"0")
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "renamed or copied")
 }
@@ -84,27 +85,27 @@ func TestSavedStatesThatAreRefused(t *testing.T) {
 // savedBound is listBound, and a struct for each log of 32 bytes.
 var savedBound = hostile.Bound{PerByte: 100, Fixed: 16 << 10}
 
-func TestHostileSavedStates(t *testing.T) {
-	s, h := sampleSaved(t)
-	for mutant := range hostile.Mutants(s.encode(savedKey, h), 2000) {
-		savedBound.Require(t, len(mutant), func() { _, _, _ = decodeSaved(mutant, savedKey) })
+func TestHostileSnapshots(t *testing.T) {
+	s, h := sampleSnapshot(t)
+	for mutant := range hostile.Mutants(s.Encode(savedKey, h), 2000) {
+		savedBound.Require(t, len(mutant), func() { _, _, _ = decodeSnapshot(mutant, savedKey) })
 	}
-	b := branch{state: branchThere, site: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
+	b := branch{state: branchThere, prefix: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
 	for mutant := range hostile.Mutants(b.encode(), 2000) {
 		savedBound.Require(t, len(mutant), func() { _, _ = decodeBranch(mutant, "key") })
 	}
 }
 
-func FuzzSaved(f *testing.F) {
-	s, h := sampleSaved(f)
-	f.Add(s.encode(savedKey, h))
+func FuzzSnapshot(f *testing.F) {
+	s, h := sampleSnapshot(f)
+	f.Add(s.Encode(savedKey, h))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		savedBound.Require(t, len(b), func() {
-			s, h, err := decodeSaved(b, savedKey)
+			s, h, err := decodeSnapshot(b, savedKey)
 			if err != nil {
 				return
 			}
-			again, _, err := decodeSaved(s.encode(savedKey, h), savedKey)
+			again, _, err := decodeSnapshot(s.Encode(savedKey, h), savedKey)
 			require.NoError(t, err)
 			require.Equal(t, s, again)
 		})
@@ -112,7 +113,7 @@ func FuzzSaved(f *testing.F) {
 }
 
 func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
-	b := branch{state: branchDropped, site: filelist.NewBranchPrefix("b", 9),
+	b := branch{state: branchDropped, prefix: filelist.NewBranchPrefix("b", 9),
 		created: time.UnixMicro(1700000000000000), parent: "a",
 		from: "c"}
 	got, err := decodeBranch(b.encode(), "key")
@@ -130,7 +131,7 @@ func TestGoldenFatesOfBranchesAreDecodedAsEncoded(t *testing.T) {
 }
 
 func FuzzBranch(f *testing.F) {
-	b := branch{state: branchThere, site: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
+	b := branch{state: branchThere, prefix: filelist.NewBranchPrefix("b", 9), parent: "a", from: "c"}
 	f.Add(b.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := decodeBranch(b, "key")
@@ -146,9 +147,9 @@ func FuzzBranch(f *testing.F) {
 func TestKeysOfCheckpoints(t *testing.T) {
 	for _, k := range []checkpointKey{{"", "nightly", 1, false}, {filelist.NewBranchPrefix("b", 2), "c", 3, true},
 		{filelist.NewBranchPrefix("b", 2), "", math.MaxUint64, false}} {
-		key := stateKey(k.site, k.name, k.number)
-		if k.confirmed {
-			key += confirmed
+		key := stateKey(k.prefix, k.Name, k.Number)
+		if k.Confirmed {
+			key += confirmedSuffix
 		}
 		got, ok := parseCheckpoint(key)
 		require.True(t, ok, key)

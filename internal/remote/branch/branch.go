@@ -1,4 +1,7 @@
-package remote
+// Package branch keeps the branches and checkpoints of a store in an object store: it makes, lists and drops them, next
+// to any writer, and deletes what writers have left behind. docs/adr/0024 has the order of puts, reads and deletions
+// that keeps every needed file.
+package branch
 
 import (
 	"context"
@@ -22,7 +25,7 @@ import (
 //
 //	uvarint  the format's version, 1
 //	uvarint  1 there, 2 it may be dropped, 3 dropped, and its objects are being deleted, 4 gone
-//	bytes    the site
+//	bytes    the branch prefix
 //	uvarint  when it was made, microseconds since 1970 UTC
 //	bytes    the name of the branch that it was made from; empty for the main branch
 //	bytes    the name of the checkpoint that it was made from, if there was one
@@ -30,7 +33,7 @@ import (
 // where bytes are preceded by their length.
 type branch struct {
 	state   branchState
-	site    filelist.BranchPrefix
+	prefix  filelist.BranchPrefix
 	created time.Time
 	parent  string
 	from    string
@@ -59,9 +62,9 @@ var (
 	ErrInUse = errors.New("siftkv: the branch is in use")
 )
 
-// missing returns the error for a branch or a checkpoint that is not there. It matches base.ErrNotExist, and does not
+// Missing returns the error for a branch or a checkpoint that is not there. It matches base.ErrNotExist, and does not
 // match fs.ErrNotExist: the store takes that for a file that another process removed, and reads again.
-func missing(format string, args ...any) error { return missingError{fmt.Errorf(format, args...)} }
+func Missing(format string, args ...any) error { return missingError{fmt.Errorf(format, args...)} }
 
 type missingError struct{ cause error }
 
@@ -74,7 +77,7 @@ func (e missingError) Unwrap() error { return e.cause }
 func (b *branch) encode() []byte {
 	dst := binary.AppendUvarint(nil, branchVersion)
 	dst = binary.AppendUvarint(dst, uint64(b.state))
-	dst = appendBytes(dst, string(b.site))
+	dst = appendBytes(dst, string(b.prefix))
 	dst = binary.AppendUvarint(dst, uint64(b.created.UnixMicro()))
 	return appendBytes(appendBytes(dst, b.parent), b.from)
 }
@@ -88,23 +91,23 @@ func decodeBranch(b []byte, key string) (got branch, err error) {
 	if version := d.Uvarint(); version != branchVersion && !d.Failed() {
 		return got, fmt.Errorf("%s: %w: a branch has version %d", key, manifest.ErrNewerFormat, version)
 	}
-	got.state, got.site = branchState(d.Uvarint()), filelist.BranchPrefix(d.Bytes())
+	got.state, got.prefix = branchState(d.Uvarint()), filelist.BranchPrefix(d.Bytes())
 	got.created = time.UnixMicro(int64(d.Uvarint()))
 	got.parent, got.from = string(d.Bytes()), string(d.Bytes())
-	if !d.Done() || got.state == 0 || got.state > branchGone || got.site == "" || !got.site.Valid() {
+	if !d.Done() || got.state == 0 || got.state > branchGone || got.prefix == "" || !got.prefix.Valid() {
 		return got, base.Corruptf(key, sequence.HeaderSize, "what became of a branch is malformed")
 	}
 	return got, nil
 }
 
-// branchSequence returns the sequence of a name.
-func (f *family) branchSequence(name string) *sequence.Sequence {
+// registryOf returns the sequence of a name.
+func (f *Set) registryOf(name string) *sequence.Sequence {
 	return sequence.New(f.store, "branch/"+name+"@", sequence.Options{Patience: f.patience})
 }
 
 // branch returns the newest state of the branch with a name, also if listings lag. It is a LIST and two GET.
-func (f *family) branch(ctx context.Context, name string) (b branch, err error) {
-	s := f.branchSequence(name)
+func (f *Set) branch(ctx context.Context, name string) (b branch, err error) {
+	s := f.registryOf(name)
 	newest, err := s.Newest(ctx)
 	if err != nil {
 		return branch{}, err
@@ -125,23 +128,23 @@ func (f *family) branch(ctx context.Context, name string) (b branch, err error) 
 	return f.decodeBranch(s, newest)
 }
 
-func (f *family) decodeBranch(s *sequence.Sequence, e sequence.Entry) (branch, error) {
+func (f *Set) decodeBranch(s *sequence.Sequence, e sequence.Entry) (branch, error) {
 	b, err := decodeBranch(e.Body, s.Key(e.Slot))
 	b.slot, b.store = e.Slot, e.Store
 	return b, err
 }
 
 // change puts b as the state after found; won is false if another change came first. It is a PUT.
-func (f *family) change(ctx context.Context, name string, found, b branch) (now branch, won bool, err error) {
+func (f *Set) change(ctx context.Context, name string, found, b branch) (now branch, won bool, err error) {
 	// Slot 1 stays free: the epoch of an entry that is no fence is less than its slot.
 	b.slot = max(found.slot, 1) + 1
-	won, err = f.branchSequence(name).CreateData(ctx, b.slot, b.store, b.encode())
+	won, err = f.registryOf(name).CreateData(ctx, b.slot, b.store, b.encode())
 	return b, won, err
 }
 
-// locate returns where a branch is, and the number of its store, 0 if that is not known. Of the main branch it sends
+// Locate returns where a branch is, and the number of its store, 0 if that is not known. Of the main branch it sends
 // no request.
-func (f *family) locate(ctx context.Context, name string) (at filelist.BranchPrefix, store uint64, err error) {
+func (f *Set) Locate(ctx context.Context, name string) (at filelist.BranchPrefix, store uint64, err error) {
 	if name == "" {
 		return "", 0, nil
 	}
@@ -153,13 +156,13 @@ func (f *family) locate(ctx context.Context, name string) (at filelist.BranchPre
 		return "", 0, err
 	}
 	if b.state != branchThere && b.state != branchDropping {
-		return "", 0, missing("no branch is called %q", name)
+		return "", 0, Missing("no branch is called %q", name)
 	}
-	return b.site, b.store, nil
+	return b.prefix, b.store, nil
 }
 
-// A BranchInfo describes a branch.
-type BranchInfo struct {
+// A Info describes a branch.
+type Info struct {
 	Name       string // empty for the main branch
 	Parent     string // the branch that it was made from
 	Checkpoint string // and the checkpoint, if it was one
@@ -169,8 +172,8 @@ type BranchInfo struct {
 
 // Branches returns all branches except the main one, by name. It is a LIST for a thousand changes of branches, and a
 // GET and a LIST for each name.
-func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
-	f := newFamily(o)
+func Branches(ctx context.Context, o Options) (all []Info, err error) {
+	f := NewSet(o)
 	last := ""
 	for o, err := range f.store.List(ctx, "branch/", "") {
 		if err != nil {
@@ -180,7 +183,7 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 		if !ok || filelist.CheckName(name) != nil || name == last {
 			continue
 		}
-		s := f.branchSequence(name)
+		s := f.registryOf(name)
 		slot, ok := s.SlotOf(o.Key) // the newest comes first
 		if !ok {
 			continue
@@ -195,14 +198,14 @@ func Branches(ctx context.Context, o FSOptions) (all []BranchInfo, err error) {
 			return nil, err
 		}
 		if b.state == branchThere || b.state == branchDropping {
-			v, err := f.sequence(b.site, b.store).Tail(ctx)
+			v, err := f.Sequence(b.prefix, b.store).Tail(ctx)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, BranchInfo{name, b.parent, b.from, b.created, v.Data == 0})
+			all = append(all, Info{name, b.parent, b.from, b.created, v.Data == 0})
 		}
 	}
 	// The keys have another order: a suffix follows each name.
-	slices.SortFunc(all, func(a, b BranchInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }

@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"context"
@@ -59,9 +59,9 @@ func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace tim
 	return &noticedList{st, writer.Epoch, before}, err
 }
 
-// orphans returns the files of a site that writers of earlier epochs have put, and that no list has: listed returns the
-// file of a number that one has. It is a LIST for a thousand files.
-func orphans(ctx context.Context, store objstore.Store, at filelist.BranchPrefix, epoch uint64,
+// Orphans returns the files of a branch that writers of earlier epochs have put, and that no list has: listed returns
+// the file of a number that one has. It is a LIST for a thousand files.
+func Orphans(ctx context.Context, store objstore.Store, at filelist.BranchPrefix, epoch uint64,
 	listed func(num uint64) filelist.File) (found []filelist.NumberedFile, err error) {
 	for o, err := range store.List(ctx, at.Files(), "") {
 		if err != nil {
@@ -80,18 +80,18 @@ func orphans(ctx context.Context, store objstore.Store, at filelist.BranchPrefix
 	return found, nil
 }
 
-// collect deletes what earlier writers of the branch at a site have left behind: sorted files and blob files, except
+// Collect deletes what earlier writers of a branch have left behind: sorted files and blob files, except
 // those that a checkpoint names, and entries. The caller owns the pins. See noticed for now. It is what noticed needs
 // and a LIST of the files; if there are any to delete, a LIST of the checkpoints, and a DELETE for each; and a Trim.
-func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time, grace time.Duration,
+func (p *Retained) Collect(ctx context.Context, s *sequence.Sequence, now time.Time, grace time.Duration,
 	remove func(ctx context.Context, key string) error) (c Collected, err error) {
 	n, err := noticed(ctx, s, now, grace)
 	if n == nil || err != nil {
 		return c, err
 	}
-	due, err := orphans(ctx, p.f.store, p.site, n.epoch, func(num uint64) filelist.File { return n.List.Files[num] })
+	due, err := Orphans(ctx, p.f.store, p.prefix, n.epoch, func(num uint64) filelist.File { return n.List.Files[num] })
 	if err == nil && len(due) > 0 {
-		err = p.look(ctx)
+		err = p.Update(ctx)
 	}
 	if err != nil {
 		return c, err
@@ -100,7 +100,7 @@ func (p *pins) collect(ctx context.Context, s *sequence.Sequence, now time.Time,
 	var files, bytes, failed atomic.Int64
 	errs, turn := make([]error, len(due)), make(chan struct{}, maxDeletes)
 	for i, t := range due {
-		if p.name(t.Num) {
+		if p.Has(t.Num) {
 			continue
 		}
 		turn <- struct{}{}
@@ -129,9 +129,9 @@ const maxDeletes = 16
 
 // Collect deletes what the writers of a branch have left behind and no reader needs after the grace, next to any
 // writer. It is what collect needs, and a PUT, a LIST and a DELETE to learn the store's time.
-func Collect(ctx context.Context, o FSOptions) (Collected, error) {
-	f := newFamily(o)
-	at, store, err := f.locate(ctx, o.Branch)
+func Collect(ctx context.Context, o Options) (Collected, error) {
+	f := NewSet(o)
+	at, store, err := f.Locate(ctx, o.Branch)
 	if err != nil {
 		return Collected{}, err
 	}
@@ -139,11 +139,11 @@ func Collect(ctx context.Context, o FSOptions) (Collected, error) {
 	if err != nil {
 		return Collected{}, err
 	}
-	return newPins(f, at).collect(ctx, f.sequence(at, store), now, o.Grace, f.remove)
+	return NewRetained(f, at).Collect(ctx, f.Sequence(at, store), now, o.Grace, f.remove)
 }
 
 // time returns the time by the store's clock.
-func (f *family) time(ctx context.Context) (now time.Time, err error) {
+func (f *Set) time(ctx context.Context) (now time.Time, err error) {
 	key := fmt.Sprintf("check/time-%016x", sequence.RandomID())
 	if err := f.put(ctx, key, nil); err != nil {
 		return now, err

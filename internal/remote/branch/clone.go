@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const firstSlot = 2
 // It registers the branch's name, pins its files, and puts its first entry; then the branch can be opened. That is
 // three PUT, a LIST and a GET to look up the name, and two LIST and a GET at least to read the state and verify it. If
 // the other is not the main branch, it is two LIST and four GET more.
-func Clone(ctx context.Context, o FSOptions, name string) error {
+func Clone(ctx context.Context, o Options, name string) error {
 	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
-	c := &cloning{f: newFamily(o), parent: o.Branch, from: o.Checkpoint, name: name}
+	c := &cloning{f: NewSet(o), parent: o.Branch, from: o.Checkpoint, name: name}
 	if err := c.find(ctx); err != nil {
 		return err
 	}
@@ -41,40 +41,40 @@ func Clone(ctx context.Context, o FSOptions, name string) error {
 
 // A cloning is a branch that is being made.
 type cloning struct {
-	f      *family
+	f      *Set
 	parent string
 	from   string // a checkpoint of the parent; empty: the parent as it is now
 	name   string
 
-	source     *sequence.Sequence // the parent's entries
-	sourceSite filelist.BranchPrefix
-	checkpoint savedCheckpoint // if there is one
-	branch     branch          // the new one
-	state      *saved
+	source       *sequence.Sequence // the parent's entries
+	sourcePrefix filelist.BranchPrefix
+	checkpoint   Checkpoint // if there is one
+	branch       branch     // the new one
+	state        *Snapshot
 }
 
 // find looks for what the branch is made from.
 func (c *cloning) find(ctx context.Context) error {
-	at, store, err := c.f.locate(ctx, c.parent)
+	at, store, err := c.f.Locate(ctx, c.parent)
 	if err != nil {
 		return err
 	}
-	c.sourceSite, c.source = at, c.f.sequence(at, store)
+	c.sourcePrefix, c.source = at, c.f.Sequence(at, store)
 	if c.from == "" {
-		if c.state, err = readSaved(ctx, c.source); err != nil {
+		if c.state, err = ReadSnapshot(ctx, c.source); err != nil {
 			return err
 		}
 	} else {
-		if c.checkpoint, err = c.f.checkpoint(ctx, at, c.from); err != nil {
+		if c.checkpoint, err = c.f.FindCheckpoint(ctx, at, c.from); err != nil {
 			return err
 		}
-		var h savedHead
-		if c.state, h, err = c.f.readCheckpoint(ctx, c.checkpoint); err != nil {
+		var h Header
+		if c.state, h, err = c.f.ReadCheckpoint(ctx, c.checkpoint); err != nil {
 			return err
 		}
-		c.source.Adopt(h.store)
+		c.source.Adopt(h.Store)
 	}
-	c.branch = branch{state: branchThere, site: filelist.NewBranchPrefix(c.name, sequence.RandomID()),
+	c.branch = branch{state: branchThere, prefix: filelist.NewBranchPrefix(c.name, sequence.RandomID()),
 		created: time.Now(),
 		parent:  c.parent,
 		from:    c.from, store: c.source.Store()}
@@ -107,8 +107,8 @@ func (c *cloning) register(ctx context.Context) error {
 
 // giveUp makes sure that a branch that was not finished never is, and deletes what there is of it. It reports whether
 // the branch was finished after all.
-func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error) {
-	s := f.sequence(b.site, b.store)
+func (f *Set) giveUp(ctx context.Context, b branch) (finished bool, err error) {
+	s := f.Sequence(b.prefix, b.store)
 	v, err := s.Tail(ctx)
 	if err != nil || v.Data > 0 {
 		return err == nil, err
@@ -117,21 +117,21 @@ func (f *family) giveUp(ctx context.Context, b branch) (finished bool, err error
 	if _, err = s.FenceOff(ctx, v, firstSlot); err != nil || v.Data > 0 {
 		return err == nil, err
 	}
-	return false, f.sweepSaved(ctx, b) // there are no entries and no sorted files
+	return false, f.sweepCheckpoints(ctx, b) // there are no entries and no sorted files
 }
 
 // pin saves which files the branch needs, and makes sure that they stay.
 func (c *cloning) pin(ctx context.Context) error {
-	save := saving{f: c.f, from: c.source, site: c.sourceSite, to: c.branch.site, created: c.branch.created}
+	save := saving{f: c.f, from: c.source, prefix: c.sourcePrefix, to: c.branch.prefix, created: c.branch.created}
 	var err error
 	if c.from == "" {
 		save.now = c.state
 		_, c.state, err = save.run(ctx)
-	} else if _, err = save.put(ctx, c.state, c.checkpoint.number); err == nil {
+	} else if _, err = save.put(ctx, c.state, c.checkpoint.Number); err == nil {
 		// The checkpoint stays as long as the pin, even if it is dropped later.
-		var now savedCheckpoint
-		if now, err = c.f.checkpoint(ctx, c.sourceSite, c.from); err == nil && now.number != c.checkpoint.number {
-			err = missing("the checkpoint %q was dropped meanwhile", c.from)
+		var now Checkpoint
+		if now, err = c.f.FindCheckpoint(ctx, c.sourcePrefix, c.from); err == nil && now.Number != c.checkpoint.Number {
+			err = Missing("the checkpoint %q was dropped meanwhile", c.from)
 		}
 	}
 	if err != nil {
@@ -146,15 +146,15 @@ func (c *cloning) stillThere(ctx context.Context) error {
 		return nil
 	}
 	b, err := c.f.branch(ctx, c.parent)
-	if err == nil && (b.state != branchThere || b.site != c.sourceSite) {
-		err = missing("the branch %q is being dropped", c.parent)
+	if err == nil && (b.state != branchThere || b.prefix != c.sourcePrefix) {
+		err = Missing("the branch %q is being dropped", c.parent)
 	}
 	return err
 }
 
 // begin puts the first entry.
 func (c *cloning) begin(ctx context.Context) error {
-	s := c.f.sequence(c.branch.site, c.branch.store)
+	s := c.f.Sequence(c.branch.prefix, c.branch.store)
 	own, err := s.CreateData(ctx, firstSlot, c.branch.store, c.state.first(firstSlot))
 	if err == nil && !own {
 		err = fmt.Errorf("%w: somebody else has begun to make the branch %q since", ErrExists, c.name)

@@ -1,31 +1,29 @@
-package remote
+package branch
 
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
-	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A saved is the state of a branch at one moment, without anything that it does not need. It is complete: only the
+// A Snapshot is the state of a branch at one moment, without anything that it does not need. It is complete: only the
 // sorted files and the blob files must be read in addition.
-type saved struct {
-	list *filelist.List // its logs begin nowhere: their bytes are in logs
-	num  uint64         // of the manifest in force
-	logs []filelist.Log
+type Snapshot struct {
+	List        *filelist.List // its logs begin nowhere: their bytes are in logs
+	ManifestNum uint64         // of the manifest in force
+	logs        []filelist.Log
 
 	slot uint64 // of the list, where it was read
 	data uint64 // of the newest data there
 }
 
-// readSaved reads the state that a branch has now; it must exist. It is a Tail, and what readState needs.
-func readSaved(ctx context.Context, s *sequence.Sequence) (now *saved, err error) {
+// ReadSnapshot reads the state that a branch has now; it must exist. It is a Tail, and what readState needs.
+func ReadSnapshot(ctx context.Context, s *sequence.Sequence) (now *Snapshot, err error) {
 	err = s.Retry(func() error {
 		v, err := s.Tail(ctx)
 		if err != nil {
@@ -42,7 +40,7 @@ func readSaved(ctx context.Context, s *sequence.Sequence) (now *saved, err error
 		if err != nil {
 			return err
 		}
-		now = &saved{list: st.List, num: st.ManifestNum, logs: logs, slot: st.Slot, data: v.Data}
+		now = &Snapshot{List: st.List, ManifestNum: st.ManifestNum, logs: logs, slot: st.Slot, data: v.Data}
 		return now.trim()
 	})
 	if sequence.IsMissing(err) {
@@ -53,7 +51,7 @@ func readSaved(ctx context.Context, s *sequence.Sequence) (now *saved, err error
 
 // needsAll reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
 // before. It is a Tail, and if there is something new, a GET for that and what readList needs.
-func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all bool, err error) {
+func needsAll(ctx context.Context, s *sequence.Sequence, before *Snapshot) (all bool, err error) {
 	err = s.Retry(func() error {
 		all = false
 		v, err := s.Tail(ctx)
@@ -74,12 +72,12 @@ func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all boo
 		if err != nil {
 			return err
 		}
-		now := &saved{list: st.List, num: st.ManifestNum}
+		now := &Snapshot{List: st.List, ManifestNum: st.ManifestNum}
 		if err := now.trim(); err != nil {
 			return err
 		}
-		for num, t := range before.list.Files {
-			if now.list.Files[num] != t {
+		for num, t := range before.List.Files {
+			if now.List.Files[num] != t {
 				return nil
 			}
 		}
@@ -91,24 +89,24 @@ func needsAll(ctx context.Context, s *sequence.Sequence, before *saved) (all boo
 
 // trim drops what the manifest does not need: sorted files and blob files that the writer has not removed yet, and logs
 // whose writes are in sorted files.
-func (s *saved) trim() error {
-	live, oldest, err := readManifest(s.list.Manifest, s.num)
+func (s *Snapshot) trim() error {
+	live, oldest, err := filelist.ReadManifest(s.List.Manifest, s.ManifestNum)
 	if err != nil {
 		return err
 	}
 	files := make(map[uint64]filelist.File, len(live))
 	for num, kind := range live {
-		t, there := s.list.Files[num]
+		t, there := s.List.Files[num]
 		if !there || t.Blob != (kind == manifest.FileBlob) {
 			return fmt.Errorf("%w: the manifest needs %s, which is not in it", filelist.ErrMalformed,
 				manifest.FileName(kind, num))
 		}
 		files[num] = t
 	}
-	s.list.Files, s.list.LogStart = files, 0
-	s.list.Location = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
+	s.List.Files, s.List.LogStart = files, 0
+	s.List.Location = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
 	var nums []uint64
-	for _, num := range s.list.Logs {
+	for _, num := range s.List.Logs {
 		if num >= oldest {
 			nums = append(nums, num)
 		}
@@ -119,52 +117,13 @@ func (s *saved) trim() error {
 			logs = append(logs, log)
 		}
 	}
-	s.list.Logs, s.logs = nums, logs
+	s.List.Logs, s.logs = nums, logs
 	return nil
 }
 
-// readManifest returns the numbers of the sorted files and blob files that a manifest needs, and that of the oldest
-// log.
-func readManifest(data []byte, num uint64) (live map[uint64]manifest.FileKind, oldest uint64, err error) {
-	memory := vfs.NewMem()
-	w, err := memory.Create(filepath.Join(".", manifest.FileName(manifest.FileManifest, num)))
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	tail, err := manifest.OpenTail(memory, ".", num)
-	if err != nil {
-		return nil, 0, err
-	}
-	there := map[manifest.DeletedTable]bool{}
-	live = map[uint64]manifest.FileKind{}
-	err = tail.Read(func(e *manifest.Edit) error {
-		for _, t := range e.Deleted {
-			delete(there, t)
-		}
-		for i := range e.Added {
-			there[manifest.DeletedTable{Level: e.Added[i].Level, Num: e.Added[i].Table.Num}] = true
-		}
-		for i := range e.AddedBlobs {
-			live[e.AddedBlobs[i].Num] = manifest.FileBlob
-		}
-		for _, num := range e.DeletedBlobs {
-			delete(live, num)
-		}
-		oldest = max(oldest, e.LogNum)
-		return nil
-	})
-	for t := range there {
-		live[t.Num] = manifest.FileTable
-	}
-	return live, oldest, err
-}
-
 // size returns the bytes of the sorted files, blob files and logs.
-func (s *saved) size() (bytes int64) {
-	for _, t := range s.list.Files {
+func (s *Snapshot) size() (bytes int64) {
+	for _, t := range s.List.Files {
 		bytes += t.Size
 	}
 	for _, log := range s.logs {
@@ -174,14 +133,15 @@ func (s *saved) size() (bytes int64) {
 }
 
 // first returns the entry with which a branch begins, in a slot.
-func (s *saved) first(slot uint64) []byte {
-	list := *s.list
+func (s *Snapshot) first(slot uint64) []byte {
+	list := *s.List
 	list.LogStart = slot
-	b := filelist.Body{ListSlot: slot, List: list.Encode(), Chunks: s.chunks()}
+	b := filelist.Body{ListSlot: slot, List: list.Encode(), Chunks: s.Chunks()}
 	return b.Encode()
 }
 
-func (s *saved) chunks() (chunks []filelist.Chunk) {
+// Chunks returns the logs.
+func (s *Snapshot) Chunks() (chunks []filelist.Chunk) {
 	for _, log := range s.logs {
 		chunks = append(chunks, filelist.Chunk{Log: log.Number, Data: log.Data})
 	}

@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"bytes"
@@ -15,20 +15,35 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A family is all branches of a store, which are in one object store.
-type family struct {
+// Options say which branch of a store is meant, or which checkpoint of it.
+type Options struct {
+	Objects objstore.Store
+
+	// Branch is the name of a branch; empty: the main one. Checkpoint is that of one of its checkpoints; empty: the
+	// branch as it is.
+	Branch, Checkpoint string
+
+	// Patience is how long the pauses between tries of a request may be together. Default: 1 minute.
+	Patience time.Duration
+
+	Grace time.Duration // how long readers may use objects that the store no longer needs
+}
+
+// A Set is all branches of a store, which are in one object store.
+type Set struct {
 	store    objstore.Store
 	patience time.Duration
 	wait     func(ctx context.Context, tries int) bool // before the next try; false if ctx has ended
 }
 
-func newFamily(o FSOptions) *family {
-	patience := cmp.Or(o.Patience, o.Logs.withDefaults().Patience)
-	return &family{store: o.Objects, patience: patience, wait: sequence.Options{Patience: patience}.Pause}
+// NewSet returns the branches of the store that o says. It sends no request.
+func NewSet(o Options) *Set {
+	patience := cmp.Or(o.Patience, time.Minute)
+	return &Set{store: o.Objects, patience: patience, wait: sequence.Options{Patience: patience}.Pause}
 }
 
-// sequence returns the entries of a branch. The number of the store may be 0, if it is not known.
-func (f *family) sequence(at filelist.BranchPrefix, store uint64) *sequence.Sequence {
+// Sequence returns the entries of a branch. The number of the store may be 0, if it is not known.
+func (f *Set) Sequence(at filelist.BranchPrefix, store uint64) *sequence.Sequence {
 	s := sequence.New(f.store, at.Objects()+"entry/", sequence.Options{Patience: f.patience})
 	s.Adopt(store)
 	return s
@@ -36,7 +51,7 @@ func (f *family) sequence(at filelist.BranchPrefix, store uint64) *sequence.Sequ
 
 // put puts an object under a key that no other caller uses. An error matches objstore.ErrUnknown unless the object is
 // not there and never will be.
-func (f *family) put(ctx context.Context, key string, object []byte) error {
+func (f *Set) put(ctx context.Context, key string, object []byte) error {
 	var unknown error
 	for tries := 0; ; tries++ {
 		err := f.store.PutIfAbsent(ctx, key, object)
@@ -67,7 +82,7 @@ func (f *family) put(ctx context.Context, key string, object []byte) error {
 }
 
 // get returns an object. With a hint that is not too small it is one request.
-func (f *family) get(ctx context.Context, key string, hint int) ([]byte, error) {
+func (f *Set) get(ctx context.Context, key string, hint int) ([]byte, error) {
 	for tries := 0; ; tries++ {
 		b, err := objstore.ReadAll(ctx, f.store, key, hint)
 		if err == nil || !sequence.Transient(err) || tries == sequence.ReadTries-1 || !f.wait(ctx, tries) {
@@ -77,7 +92,7 @@ func (f *family) get(ctx context.Context, key string, hint int) ([]byte, error) 
 }
 
 // getStart returns the first n bytes of an object, or all if it has fewer.
-func (f *family) getStart(ctx context.Context, key string, n int) ([]byte, error) {
+func (f *Set) getStart(ctx context.Context, key string, n int) ([]byte, error) {
 	b := make([]byte, n)
 	for tries := 0; ; tries++ {
 		got, err := f.store.GetRange(ctx, key, 0, b)
@@ -91,7 +106,7 @@ func (f *family) getStart(ctx context.Context, key string, n int) ([]byte, error
 }
 
 // remove deletes an object, if there is one.
-func (f *family) remove(ctx context.Context, key string) error {
+func (f *Set) remove(ctx context.Context, key string) error {
 	for tries := 0; ; tries++ {
 		err := f.store.Delete(ctx, key)
 		again := errors.Is(err, objstore.ErrUnknown) || errors.Is(err, objstore.ErrThrottled)

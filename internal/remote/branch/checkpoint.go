@@ -1,4 +1,4 @@
-package remote
+package branch
 
 import (
 	"context"
@@ -30,28 +30,28 @@ const saveTries = 100
 //
 // The proof that no collector deletes a file of it is in docs/adr/0024. It is two LIST, two PUT, and what reading the
 // state needs: another LIST, a GET or two, and a GET for each entry of the log.
-func CreateCheckpoint(ctx context.Context, o FSOptions, name string) (CheckpointInfo, error) {
-	f, info := newFamily(o), CheckpointInfo{Name: name, Created: time.Now()}
+func CreateCheckpoint(ctx context.Context, o Options, name string) (CheckpointInfo, error) {
+	f, info := NewSet(o), CheckpointInfo{Name: name, Created: time.Now()}
 	if err := filelist.CheckName(name); err != nil {
 		return info, err
 	}
-	at, store, err := f.locate(ctx, o.Branch)
+	at, store, err := f.Locate(ctx, o.Branch)
 	if err != nil {
 		return info, err
 	}
-	if _, err := f.checkpoint(ctx, at, name); !errors.Is(err, base.ErrNotExist) {
+	if _, err := f.FindCheckpoint(ctx, at, name); !errors.Is(err, base.ErrNotExist) {
 		if err == nil {
 			err = taken(name)
 		}
 		return info, err
 	}
-	save := saving{f: f, from: f.sequence(at, store), site: at, to: at, name: name, created: info.Created}
+	save := saving{f: f, from: f.Sequence(at, store), prefix: at, to: at, name: name, created: info.Created}
 	key, now, err := save.run(ctx)
 	if err != nil {
 		return info, err
 	}
 	info.Bytes = now.size()
-	if err := f.put(ctx, key+confirmed, []byte(key)); err != nil {
+	if err := f.put(ctx, key+confirmedSuffix, []byte(key)); err != nil {
 		return info, err // it may be there: the state has to stay
 	}
 	if err := f.onlyOne(ctx, at, name, key); err != nil {
@@ -64,44 +64,44 @@ func taken(name string) error { return fmt.Errorf("%w: there is a checkpoint %q"
 
 // onlyOne makes sure that no other checkpoint was made under the name at the same time: each would see the other. Then
 // it deletes this one, except a state that a branch was made from meanwhile: see release.
-func (f *family) onlyOne(ctx context.Context, at filelist.BranchPrefix, name, key string) error {
-	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
+func (f *Set) onlyOne(ctx context.Context, at filelist.BranchPrefix, name, key string) error {
+	found, err := f.Checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err != nil {
 		return err
 	}
 	for _, other := range found {
-		if other.confirmed && other.key != key {
+		if other.Confirmed && other.key != key {
 			err = taken(name)
 		}
 	}
 	if err == nil {
 		return nil
 	}
-	if failed := f.remove(ctx, key+confirmed); failed != nil {
+	if failed := f.remove(ctx, key+confirmedSuffix); failed != nil {
 		return errors.Join(err, failed)
 	}
 	k, _ := parseCheckpoint(key)
-	_, failed := f.release(ctx, []uint64{k.number}, "")
+	_, failed := f.release(ctx, []uint64{k.Number}, "")
 	return errors.Join(err, failed)
 }
 
-// A saving is a state that is being saved.
+// A saving is a snapshot that is being put.
 type saving struct {
-	f       *family
+	f       *Set
 	from    *sequence.Sequence    // of the branch
-	site    filelist.BranchPrefix // where the branch is
+	prefix  filelist.BranchPrefix // where the branch is
 	to      filelist.BranchPrefix // that the checkpoint belongs to
 	name    string                // empty: a pin, which has no logs
 	created time.Time
-	now     *saved // the state, if it was read already
+	now     *Snapshot // the state, if it was read already
 }
 
 // run saves the state of the branch as it is now. When it returns without an error, no collector deletes a file
 // of it, as long as the object with the key is there.
-func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
+func (s *saving) run(ctx context.Context) (key string, now *Snapshot, err error) {
 	for range saveTries {
 		if now, s.now = s.now, nil; now == nil {
-			if now, err = readSaved(ctx, s.from); err != nil {
+			if now, err = ReadSnapshot(ctx, s.from); err != nil {
 				return "", nil, err
 			}
 		}
@@ -120,44 +120,44 @@ func (s *saving) run(ctx context.Context) (key string, now *saved, err error) {
 }
 
 // put puts the object.
-func (s *saving) put(ctx context.Context, state *saved, number uint64) (key string, err error) {
+func (s *saving) put(ctx context.Context, state *Snapshot, number uint64) (key string, err error) {
 	if s.name == "" {
-		state = &saved{list: state.list}
+		state = &Snapshot{List: state.List}
 	}
 	key = stateKey(s.to, s.name, number)
-	return key, s.f.put(ctx, key, state.encode(key, savedHead{store: s.from.Store(), number: number,
-		branch: s.site.Number(), created: s.created}))
+	return key, s.f.put(ctx, key, state.Encode(key, Header{Store: s.from.Store(), Number: number,
+		branch: s.prefix.Number(), created: s.created}))
 }
 
-// checkpoint finds one that is finished. It is a LIST. The error matches base.ErrNotExist if there is none.
-func (f *family) checkpoint(ctx context.Context, at filelist.BranchPrefix, name string) (savedCheckpoint, error) {
+// FindCheckpoint finds one that is finished. It is a LIST. The error matches base.ErrNotExist if there is none.
+func (f *Set) FindCheckpoint(ctx context.Context, at filelist.BranchPrefix, name string) (Checkpoint, error) {
 	if err := filelist.CheckName(name); err != nil {
-		return savedCheckpoint{}, err
+		return Checkpoint{}, err
 	}
-	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
+	found, err := f.Checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err != nil {
-		return savedCheckpoint{}, err
+		return Checkpoint{}, err
 	}
 	for _, c := range found {
-		if c.confirmed {
+		if c.Confirmed {
 			return c, nil
 		}
 	}
-	return savedCheckpoint{}, missing("no checkpoint is called %q", name)
+	return Checkpoint{}, Missing("no checkpoint is called %q", name)
 }
 
 // maxRead is how many bytes of a checkpoint one request reads at most.
 const maxRead = 64 << 20
 
-// readCheckpoint reads a checkpoint. It is a GET.
-func (f *family) readCheckpoint(ctx context.Context, c savedCheckpoint) (s *saved, h savedHead, err error) {
+// ReadCheckpoint reads a checkpoint. It is a GET.
+func (f *Set) ReadCheckpoint(ctx context.Context, c Checkpoint) (s *Snapshot, h Header, err error) {
 	err = twice(func() error {
 		b, err := f.get(ctx, c.key, int(min(c.size, maxRead)))
 		if errors.Is(err, objstore.ErrNotExist) {
-			return missing("the checkpoint %q was dropped: %w", c.name, err)
+			return Missing("the checkpoint %q was dropped: %w", c.Name, err)
 		}
 		if err == nil {
-			s, h, err = decodeSaved(b, c.key)
+			s, h, err = decodeSnapshot(b, c.key)
 		}
 		return err
 	})
@@ -165,18 +165,18 @@ func (f *family) readCheckpoint(ctx context.Context, c savedCheckpoint) (s *save
 }
 
 // Checkpoints returns those of a branch, by name. It is a LIST for a thousand objects, and a GET for each checkpoint.
-func Checkpoints(ctx context.Context, o FSOptions) (all []CheckpointInfo, err error) {
-	f := newFamily(o)
-	at, _, err := f.locate(ctx, o.Branch)
+func Checkpoints(ctx context.Context, o Options) (all []CheckpointInfo, err error) {
+	f := NewSet(o)
+	at, _, err := f.Locate(ctx, o.Branch)
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.checkpoints(ctx, at.Checkpoints())
+	found, err := f.Checkpoints(ctx, at.Checkpoints())
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range found {
-		if c.name == "" {
+		if c.Name == "" {
 			continue
 		}
 		h, err := f.head(ctx, c.key)
@@ -186,18 +186,18 @@ func Checkpoints(ctx context.Context, o FSOptions) (all []CheckpointInfo, err er
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, CheckpointInfo{c.name, h.created, h.size, !c.confirmed})
+		all = append(all, CheckpointInfo{c.Name, h.created, h.size, !c.Confirmed})
 	}
 	slices.SortStableFunc(all, func(a, b CheckpointInfo) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
 // head reads the header of a checkpoint.
-func (f *family) head(ctx context.Context, key string) (h savedHead, err error) {
+func (f *Set) head(ctx context.Context, key string) (h Header, err error) {
 	err = twice(func() error {
-		b, err := f.getStart(ctx, key, savedHeader)
+		b, err := f.getStart(ctx, key, headerSize)
 		if err == nil {
-			h, err = decodeSavedHead(b, key)
+			h, err = decodeHeader(b, key)
 		}
 		return err
 	})
@@ -208,25 +208,25 @@ func (f *family) head(ctx context.Context, key string) (h savedHead, err error) 
 // from it needs its files; then that branch's writer deletes it in the end. Unfinished checkpoints of the same name are
 // treated alike. Sorted files are deleted by their branch's writer, when nothing else needs them. The error matches
 // base.ErrNotExist if there is nothing of that name. It is two LIST, and two DELETE.
-func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
-	f := newFamily(o)
+func DropCheckpoint(ctx context.Context, o Options, name string) error {
+	f := NewSet(o)
 	if err := filelist.CheckName(name); err != nil {
 		return err
 	}
-	at, _, err := f.locate(ctx, o.Branch)
+	at, _, err := f.Locate(ctx, o.Branch)
 	if err != nil {
 		return err
 	}
-	found, err := f.checkpoints(ctx, at.Checkpoints()+name+"@")
+	found, err := f.Checkpoints(ctx, at.Checkpoints()+name+"@")
 	if err == nil && len(found) == 0 {
-		err = missing("no checkpoint is called %q", name)
+		err = Missing("no checkpoint is called %q", name)
 	}
 	var numbers []uint64
 	for _, c := range found {
 		if err == nil {
-			err = f.remove(ctx, c.key+confirmed)
+			err = f.remove(ctx, c.key+confirmedSuffix)
 		}
-		numbers = append(numbers, c.number)
+		numbers = append(numbers, c.Number)
 	}
 	if err != nil {
 		return err
@@ -238,18 +238,18 @@ func DropCheckpoint(ctx context.Context, o FSOptions, name string) error {
 // release deletes those of the checkpoints that have no pin except the one with the key. It reports whether one stays
 // for other pins. The caller has seen before that none can be opened any more. So each branch that was made from one
 // had its pin by then, and the listing here shows it. It is a LIST.
-func (f *family) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
-	found, err := f.checkpoints(ctx, "checkpoint/")
+func (f *Set) release(ctx context.Context, numbers []uint64, pin string) (stays bool, err error) {
+	found, err := f.Checkpoints(ctx, "checkpoint/")
 	needed := map[uint64]bool{}
 	for _, c := range found {
-		if c.name == "" && c.key != pin || c.confirmed {
-			needed[c.number] = true
+		if c.Name == "" && c.key != pin || c.Confirmed {
+			needed[c.Number] = true
 		}
 	}
 	for _, c := range found {
 		switch {
-		case err != nil || c.name == "" || !slices.Contains(numbers, c.number):
-		case needed[c.number]:
+		case err != nil || c.Name == "" || !slices.Contains(numbers, c.Number):
+		case needed[c.Number]:
 			stays = true
 		default:
 			err = f.remove(ctx, c.key)
@@ -263,7 +263,7 @@ func (f *family) release(ctx context.Context, numbers []uint64, pin string) (sta
 // that stays may be dropped meanwhile, or lose its last other pin to a call that still saw this one. So unpin looks
 // again when this pin is gone. If that second look fails, the checkpoint stays until its name is dropped again. It is a
 // DELETE and a LIST, and where there is such a checkpoint up to three LIST and a DELETE more.
-func (f *family) unpin(ctx context.Context, pin string) error {
+func (f *Set) unpin(ctx context.Context, pin string) error {
 	stays, err := f.releaseFrom(ctx, pin)
 	if err == nil {
 		err = f.remove(ctx, pin)
@@ -276,15 +276,15 @@ func (f *family) unpin(ctx context.Context, pin string) error {
 
 // releaseFrom deletes the checkpoint that a pin was made from, if nothing but the pin needs it. It reports whether it
 // stays. A first listing shows that it cannot be opened, and a second one, which begins then, the pins that need it.
-func (f *family) releaseFrom(ctx context.Context, pin string) (stays bool, err error) {
+func (f *Set) releaseFrom(ctx context.Context, pin string) (stays bool, err error) {
 	k, _ := parseCheckpoint(pin)
-	found, err := f.checkpoints(ctx, "checkpoint/")
+	found, err := f.Checkpoints(ctx, "checkpoint/")
 	if err != nil {
 		return false, err
 	}
-	at := slices.IndexFunc(found, func(c savedCheckpoint) bool { return c.number == k.number && c.name != "" })
-	if at < 0 || found[at].confirmed {
+	at := slices.IndexFunc(found, func(c Checkpoint) bool { return c.Number == k.Number && c.Name != "" })
+	if at < 0 || found[at].Confirmed {
 		return at >= 0, nil
 	}
-	return f.release(ctx, []uint64{k.number}, pin)
+	return f.release(ctx, []uint64{k.Number}, pin)
 }
