@@ -42,7 +42,7 @@ const maxAdviceReads = 4096
 // newWhereabouts describes the present state of the store, whose files it opens. The caller closes it.
 func (d *DB) newWhereabouts() (*whereabouts, error) {
 	filter := d.opts.Filter.String()
-	s, now := d.acquireNow(0)
+	s, _, now := d.present.enter(0)
 	if s == nil {
 		return nil, d.unreadable()
 	}

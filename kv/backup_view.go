@@ -17,7 +17,7 @@ import (
 
 // backUpView is Backup of a store that takes no writes: nothing is flushed.
 func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
-	s, now := d.acquireNow(0) // its tables stay, as far as its writer keeps them
+	s, _, now := d.present.enter(0) // its tables stay, as far as its writer keeps them
 	if s == nil {
 		return BackupMark{b.Since}, ErrClosed
 	}

@@ -369,7 +369,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 		chill(db)
 		fsys.reset()
-		s, _ := db.acquireNow(0)
+		s := db.acquire(0)
 		m := newMultiGet()
 		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.Stripes[0], base.MaxSeqNum-1, -1
 		m.run(keys, 0, len(keys))

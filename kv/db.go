@@ -74,6 +74,8 @@ type DB struct {
 
 	operands operandMerger // of a store that follows a writer, guarded by mu
 
+	present readView // what readers see now
+
 	watch    lookupWatch
 	state    atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
 	visible  atomic.Uint64             // sequence number of the last write that readers see

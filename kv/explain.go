@@ -19,7 +19,7 @@ import (
 // is not counted in Metrics, but the blocks that it reads are cached. A value in a blob
 // file is left there, unless there are operands over it: explain.Lookup.Blob says what Get would read.
 func (d *DB) Explain(key []byte) (*explain.Lookup, error) {
-	s, now := d.acquireNow(0)
+	s, _, now := d.present.enter(0)
 	if s == nil {
 		return nil, d.unreadable()
 	}

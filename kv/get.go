@@ -3,7 +3,6 @@ package kv
 import (
 	"bytes"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
@@ -18,50 +17,11 @@ func (d *DB) Get(key []byte) ([]byte, error) { return d.AppendGet(nil, key) }
 // AppendGet appends the value of key to dst and returns the extended slice; dst
 // as it was and ErrNotFound if there is no such key. It does not allocate if dst
 // has room and no block has to be read.
-func (d *DB) AppendGet(dst, key []byte) ([]byte, error) {
-	return orNotFound(d.get(dst, key, base.MaxSeqNum, true))
-}
-
-func orNotFound(dst []byte, ok bool, err error) ([]byte, error) {
-	if err == nil && !ok {
-		err = ErrNotFound
-	}
-	return dst, err
-}
+func (d *DB) AppendGet(dst, key []byte) ([]byte, error) { return d.present.get(dst, key) }
 
 // Has reports whether there is a value under key. It costs what AppendGet costs,
 // without the copy.
-func (d *DB) Has(key []byte) (bool, error) {
-	_, ok, err := d.get(nil, key, base.MaxSeqNum, false)
-	return ok, err
-}
-
-// get looks key up as of at, or of the present if at is MaxSeqNum, and appends
-// its value to dst if want is set. It reports whether there is a value.
-func (d *DB) get(dst, key []byte, at base.SeqNum, want bool) ([]byte, bool, error) {
-	began := d.counters.Latencies.Begin(counters.Get)
-	hash := filterpolicy.Hash(key)
-	n := counters.OwnStripe()
-	s, now := d.acquireNow(n)
-	if s == nil {
-		return dst, false, d.unreadable()
-	}
-	defer d.release(s, n) // whatever filters, merger and clock do
-	if at == base.MaxSeqNum {
-		at = now
-	}
-	l := lookup{d: d, key: key, hash: hash, at: at, want: want, dst: dst, stripe: &d.counters.Stripes[n]}
-	l.count()
-	ok, err := l.run(s)
-	if ok && want {
-		dst = l.appendValue(dst)
-	}
-	if d.watch.wants(l.hash) {
-		d.watch.lookup(&l, ok, err)
-	}
-	d.counters.Latencies.End(counters.Get, began)
-	return dst, ok, err
-}
+func (d *DB) Has(key []byte) (bool, error) { return d.present.has(key) }
 
 // A lookup is one point lookup. It asks memory first: memtables, then of each
 // file its bounds, its filter and its index. The key is hashed once.
@@ -79,7 +39,7 @@ type lookup struct {
 	explain  *explain.Lookup
 	stream   *blob.Handle // not nil: gets the handle of a blob value, in place of the value
 
-	dst     []byte // what tables append values to
+	dst     []byte // what tables append values to, and copyValue the answer
 	value   []byte // the answer, if it is one
 	found   bool
 	skipped bool         // a table has left the value out, which has size bytes
@@ -88,15 +48,16 @@ type lookup struct {
 	chain   operandChain // what the value is made of, if there are operands
 }
 
-// appendValue returns dst, which is what l.dst began as, with the value.
-func (l *lookup) appendValue(dst []byte) []byte {
-	// A value out of a table already follows dst, or its copy in a
-	// larger array, and then this moves nothing.
-	dst = append(l.dst[:len(dst)], l.value...)
-	if dst == nil {
-		dst = []byte{}
+// copyValue appends the value that was found to l.dst, whose first n bytes are what it began as. It does nothing if
+// the lookup wants no value, or has only a handle of it.
+func (l *lookup) copyValue(n int) {
+	if !l.want || l.sizeOnly || l.stream != nil && l.stream.File != 0 {
+		return
 	}
-	return dst
+	// A value out of a table already follows, or its copy in a larger array, and then this moves nothing.
+	if l.dst = append(l.dst[:n], l.value...); l.dst == nil {
+		l.dst = []byte{}
+	}
 }
 
 // run looks in memtables and tables, the newest first. It reports whether there is a value.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
 )
@@ -32,111 +31,56 @@ var _ io.ReadCloser = (*ValueReader)(nil)
 
 // GetReader returns a reader of the value of key, or ErrNotFound. It costs what Get costs, except that a blob value is
 // read as the reader is. The value of a key with operands is made at once.
-func (d *DB) GetReader(key []byte) (*ValueReader, error) {
-	n := counters.OwnStripe()
-	s, now := d.acquireNow(n)
-	if s == nil {
-		return nil, d.unreadable()
-	}
-	return d.readerIn(s, n, key, now)
-}
+func (d *DB) GetReader(key []byte) (*ValueReader, error) { return d.present.reader(key) }
 
 // GetReader is DB.GetReader as of the snapshot. The reader may outlive it.
-func (s *Snapshot) GetReader(key []byte) (*ValueReader, error) {
-	if s.closed.Load() {
-		return nil, ErrClosed
-	}
-	if s.pinned != nil {
-		if !s.join() {
-			return nil, ErrClosed
-		}
-		return s.db.readerIn(s.pinned, s.stripe, key, s.seq)
-	}
-	n := counters.OwnStripe()
-	state := s.db.acquire(n)
-	if state == nil {
-		return nil, s.db.unreadable()
-	}
-	r, err := s.db.readerIn(state, n, key, s.seq)
-	if s.closed.Load() { // meanwhile, as in get
-		if r != nil {
-			_ = r.Close() // it never fails
-		}
-		return nil, ErrClosed
-	}
-	return r, err
-}
+func (s *Snapshot) GetReader(key []byte) (*ValueReader, error) { return s.view.reader(key) }
 
 // GetReader is DB.GetReader for what the transaction reads: the store as it was when it began, and its own
 // writes. The key counts as read, as by Get. The reader may outlive the transaction.
-func (t *Tx) GetReader(key []byte) (*ValueReader, error) {
-	if err := t.usable(); err != nil {
-		return nil, err
-	}
-	own, err := t.writes.memory()
-	if err != nil {
-		return nil, err
-	}
-	if own != nil {
-		l := lookup{d: t.db, key: key, want: true}
-		if l.inOwnWrites(own) || l.chain.begun { // operands of its own may need the store's value, which Get reads
-			value, err := t.Get(key)
-			if err != nil {
-				return nil, err
-			}
-			return t.db.readerOf(value), nil
-		}
-	}
-	if t.writable {
-		if err := t.reads.addKey(key); err != nil {
-			return nil, err
-		}
-	}
-	if t.pinned != nil {
-		return t.pinned.GetReader(key)
-	}
-	n := counters.OwnStripe()
-	s := t.db.acquire(n)
-	if s == nil {
-		return nil, t.db.unreadable()
-	}
-	return t.db.readerIn(s, n, key, t.seq)
-}
+func (t *Tx) GetReader(key []byte) (*ValueReader, error) { return t.view.reader(key) }
 
-// readerIn returns a reader of the value of key as of a write, in a state that the caller has acquired. The state is
-// the reader's from now on.
-func (d *DB) readerIn(s *readState, stripe int, key []byte, at base.SeqNum) (*ValueReader, error) {
-	keeps := false
+// reader returns a reader of the value of key.
+func (v *readView) reader(key []byte) (*ValueReader, error) {
+	var h blob.Handle
+	l := lookup{key: key, want: true, stream: &h}
+	if v.tx != nil {
+		if done, err := v.inTx(&l); err != nil {
+			return nil, err
+		} else if done {
+			return v.d.readerOf(l.dst), nil
+		}
+	}
+	s, stripe, at := v.enter(counters.OwnStripe())
+	if s == nil {
+		return nil, v.refused()
+	}
+	begun := false
 	defer func() {
-		if !keeps {
-			d.release(s, stripe)
+		if !begun {
+			v.d.release(s, stripe)
 		}
 	}()
-	var h blob.Handle
-	l := lookup{key: key, at: at, want: true, stream: &h}
-	ok, err := d.lookIn(s, stripe, &l)
-	if err == nil && !ok {
-		err = ErrNotFound
+	pin := &Snapshot{view: readView{d: v.d}, pinned: s, stripe: stripe}
+	in := readView{d: v.d, at: at, snap: pin}
+	err := in.look(&l)
+	switch {
+	case v.ended():
+		return nil, ErrClosed
+	case err != nil:
+		return nil, err
+	case h.File == 0:
+		return v.d.readerOf(l.dst), nil
 	}
-	if err != nil || h.File == 0 {
-		var value []byte
-		if err == nil {
-			value = l.appendValue(nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return d.readerOf(value), nil
-	}
-	stream, err := d.values.OpenStream(s.version, key, h)
+	stream, err := v.d.values.OpenStream(s.version, key, h)
 	if err != nil {
 		return nil, err
 	}
-	keeps = true
-	r := &ValueReader{db: d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
-	d.counters.Stripes[stripe].Blobs.Reads.Add(1)
+	begun = true
+	r := &ValueReader{db: v.d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
+	v.d.counters.Stripes[stripe].Blobs.Reads.Add(1)
 	r.count()
-	d.openReaders.Add(r, d.opts.TraceOpens, 2)
+	v.d.openReaders.Add(r, v.d.opts.TraceOpens, 2)
 	return r, nil
 }
 

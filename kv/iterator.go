@@ -68,21 +68,7 @@ type cursor struct {
 
 // NewIter returns an iterator over the present. It sees nothing that is written
 // later.
-func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.newIter(o, base.MaxSeqNum, nil) }
-
-// newIter returns an iterator as of at, or of the present if at is MaxSeqNum, and
-// of a transaction's own writes if own is not nil.
-func (d *DB) newIter(o *IterOptions, at base.SeqNum, own *txView) (*Iterator, error) {
-	n := int(d.counters.Iterators.Add(1)) & (counters.NumStripes - 1)
-	s, now := d.acquireNow(n)
-	if s == nil {
-		return nil, d.unreadable()
-	}
-	if at == base.MaxSeqNum {
-		at = now
-	}
-	return d.iterOn(s, n, at, o, own), nil
-}
+func (d *DB) NewIter(o *IterOptions) (*Iterator, error) { return d.present.iter(o, nil) }
 
 // iterOn returns an iterator on a state that the caller has acquired on stripe n.
 // The iterator releases the state.

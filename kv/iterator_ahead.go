@@ -219,8 +219,8 @@ func (i *cursor) give(e *entryRead) (err error) {
 func (i *cursor) lookAgain() (ok bool, err error) {
 	l := lookup{d: i.db, key: i.key, hash: filterpolicy.Hash(i.key), at: i.at, want: true, dst: i.older[:0]}
 	ok, err = l.run(i.state)
-	i.older = l.appendValue(i.older[:0])
-	i.value = i.older
+	l.copyValue(0)
+	i.older, i.value = l.dst, l.dst
 	return ok && err == nil, err
 }
 

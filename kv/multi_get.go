@@ -25,45 +25,26 @@ import (
 // With an error values is nil. An error of a key is a *ValueError, of the first such key.
 // Short values share memory, up to 64 KiB of it: to keep one of them keeps that.
 func (d *DB) MultiGet(keys [][]byte) (values [][]byte, err error) {
-	return d.multiGet(keys, base.MaxSeqNum)
+	return d.present.multiGet(keys)
 }
 
 // MultiGet is DB.MultiGet as of the snapshot.
 func (s *Snapshot) MultiGet(keys [][]byte) (values [][]byte, err error) {
-	if s.closed.Load() {
-		return nil, ErrClosed
+	return s.view.multiGet(keys)
+}
+
+// multiGet looks keys up in the view, without a transaction's own writes.
+func (v *readView) multiGet(keys [][]byte) ([][]byte, error) {
+	s, stripe, at := v.enter(counters.OwnStripe())
+	if s == nil {
+		return nil, v.refused()
 	}
-	if s.pinned != nil {
-		return s.multiGetPinned(keys)
-	}
-	values, err = s.db.multiGet(keys, s.seq)
-	if s.closed.Load() { // meanwhile, as in AppendGet
+	defer v.d.release(s, stripe)
+	values, err := v.d.multiGetIn(s, stripe, keys, at)
+	if v.ended() {
 		return nil, ErrClosed
 	}
 	return values, err
-}
-
-// multiGetPinned is multiGet in the snapshot's state.
-func (s *Snapshot) multiGetPinned(keys [][]byte) ([][]byte, error) {
-	if !s.join() {
-		return nil, ErrClosed
-	}
-	defer s.db.release(s.pinned, s.stripe)
-	return s.db.multiGetIn(s.pinned, s.stripe, keys, s.seq)
-}
-
-// multiGet looks keys up as of at, or of the present if at is MaxSeqNum.
-func (d *DB) multiGet(keys [][]byte, at base.SeqNum) ([][]byte, error) {
-	n := counters.OwnStripe()
-	s, now := d.acquireNow(n)
-	if s == nil {
-		return nil, d.unreadable()
-	}
-	defer d.release(s, n)
-	if at == base.MaxSeqNum {
-		at = now
-	}
-	return d.multiGetIn(s, n, keys, at)
 }
 
 // multiGetIn looks keys up in a state that the caller has acquired.
@@ -101,7 +82,8 @@ func (d *DB) getEach(s *readState, counters *counters.Stripe, values, keys [][]b
 			return withKey(key, err)
 		}
 		if ok {
-			values[i] = l.appendValue(nil)
+			l.copyValue(0)
+			values[i] = l.dst
 		}
 		d.watch.sampleKey(&l, ok)
 	}

@@ -46,7 +46,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 				stale++
 				continue
 			}
-			n, err := readView(t, view)
+			n, err := contentsOf(t, view)
 			if read = err == nil; read {
 				require.GreaterOrEqual(t, n, last)
 				last = n
@@ -66,7 +66,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 }
 
 // readView requires that a view is a prefix of the writes, of which it returns the number, unless it is stale.
-func readView(t *testing.T, view Reader) (n int, err error) {
+func contentsOf(t *testing.T, view Reader) (n int, err error) {
 	it, err := view.NewIter(nil)
 	if err != nil {
 		return 0, err

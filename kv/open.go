@@ -71,6 +71,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.fs = d.openFiles.Relieve(d.opts.fs)
 	d.progress.L = &d.mu
+	d.present = readView{d: d, at: base.MaxSeqNum}
 	d.told.system = o == nil || o.Clock == nil
 	d.askClock()
 	d.resumer.stop = make(chan struct{})

@@ -34,32 +34,8 @@ type paddedCount struct {
 // acquire returns the current state and takes a reference on the stripe, or nil
 // if reads fail: see unreadable.
 func (d *DB) acquire(stripe int) *readState {
-	s, _ := d.acquireNow(stripe)
+	s, _, _ := d.present.enter(stripe)
 	return s
-}
-
-// acquireNow is acquire, with the sequence number up to which readers see writes of the
-// state at that moment.
-func (d *DB) acquireNow(stripe int) (s *readState, now base.SeqNum) {
-	for {
-		s := d.state.Load()
-		if s == nil {
-			return nil, 0
-		}
-		s.refs[stripe].n.Add(1)
-		now := min(d.seq(), s.limit)
-		// The reference counts only if the state was current after it was taken:
-		// then a goroutine that replaces the state later sees it.
-		//
-		// So does the number, which is read in between. A state that is newer than the number
-		// would lack versions that compactions have dropped since. And a newer state may have
-		// left out writes that will never be visible (see resume.go). The numbers after theirs
-		// belong to it alone, and not to a state that still has them.
-		if d.state.Load() == s {
-			return s, now
-		}
-		d.release(s, stripe)
-	}
 }
 
 // release releases a reference.

@@ -1,11 +1,9 @@
 package kv
 
 import (
-	"errors"
 	"slices"
 	"sync/atomic"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/counters"
 )
@@ -13,8 +11,7 @@ import (
 // A Snapshot is the store as it was at one moment. Nothing that it sees is
 // dropped before it is closed. It is safe for concurrent use.
 type Snapshot struct {
-	db     *DB
-	seq    base.SeqNum
+	view   readView
 	closed atomic.Bool
 
 	// Of a store that follows a writer, which knows nothing of snapshots here: the
@@ -26,7 +23,7 @@ type Snapshot struct {
 // NewSnapshot returns a snapshot of the present. Close it: while it is open, old
 // versions of keys pile up. It returns a closed snapshot if the store is closed.
 func (d *DB) NewSnapshot() *Snapshot {
-	s := &Snapshot{db: d}
+	s := d.newSnapshot()
 	if d.closed.Load() {
 		s.closed.Store(true)
 		return s
@@ -37,11 +34,18 @@ func (d *DB) NewSnapshot() *Snapshot {
 	}
 	d.mu.Lock()
 	if s.pinned == nil {
-		s.seq = d.seq()
+		s.view.at = d.seq()
 	}
-	d.snapshots.add(s.seq)
+	d.snapshots.add(s.view.at)
 	d.mu.Unlock()
 	d.openSnapshots.Add(s, d.opts.TraceOpens, 1)
+	return s
+}
+
+// newSnapshot returns a snapshot of nothing yet.
+func (d *DB) newSnapshot() *Snapshot {
+	s := &Snapshot{view: readView{d: d}}
+	s.view.snap = s
 	return s
 }
 
@@ -50,12 +54,12 @@ func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	s.db.openSnapshots.Remove(s, s.db.opts.TraceOpens)
-	s.db.mu.Lock()
-	s.db.snapshots.remove(s.seq)
-	s.db.mu.Unlock()
+	s.view.d.openSnapshots.Remove(s, s.view.d.opts.TraceOpens)
+	s.view.d.mu.Lock()
+	s.view.d.snapshots.remove(s.view.at)
+	s.view.d.mu.Unlock()
 	s.unpin()
-	s.db.scheduleCompactions()
+	s.view.d.scheduleCompactions()
 	return nil
 }
 
@@ -63,45 +67,13 @@ func (s *Snapshot) Close() error {
 func (s *Snapshot) Get(key []byte) ([]byte, error) { return s.AppendGet(nil, key) }
 
 // AppendGet is DB.AppendGet as of the snapshot.
-func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) {
-	return orNotFound(s.get(dst, key, true))
-}
+func (s *Snapshot) AppendGet(dst, key []byte) ([]byte, error) { return s.view.get(dst, key) }
 
 // Has is DB.Has as of the snapshot.
-func (s *Snapshot) Has(key []byte) (bool, error) {
-	_, ok, err := s.get(nil, key, false)
-	return ok, err
-}
-
-// get is DB.get as of the snapshot.
-func (s *Snapshot) get(dst, key []byte, want bool) ([]byte, bool, error) {
-	if s.closed.Load() {
-		return dst, false, ErrClosed
-	}
-	if s.pinned != nil {
-		return s.getPinned(dst, key, want)
-	}
-	got, ok, err := s.db.get(dst, key, s.seq, want)
-	if s.closed.Load() { // meanwhile: what it should see may have been dropped
-		return dst, false, ErrClosed
-	}
-	return got, ok, err
-}
+func (s *Snapshot) Has(key []byte) (bool, error) { return s.view.has(key) }
 
 // NewIter is DB.NewIter as of the snapshot. The iterator may outlive it.
-func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) {
-	if s.closed.Load() {
-		return nil, ErrClosed
-	}
-	if s.pinned != nil {
-		return s.iterPinned(o, nil)
-	}
-	it, err := s.db.newIter(o, s.seq, nil)
-	if err == nil && s.closed.Load() {
-		return nil, errors.Join(ErrClosed, it.Close())
-	}
-	return it, err
-}
+func (s *Snapshot) NewIter(o *IterOptions) (*Iterator, error) { return s.view.iter(o, nil) }
 
 // A snapshotList is the sequence numbers of open snapshots, ascending.
 type snapshotList struct{ list []base.SeqNum }
@@ -134,12 +106,12 @@ func (l *snapshotList) oldest() (base.SeqNum, bool) {
 
 // pin refers to the current state. It reports false if the store is closed.
 func (s *Snapshot) pin() bool {
-	s.stripe = int(s.db.counters.Iterators.Add(1)) & (counters.NumStripes - 1)
-	s.pinned = s.db.acquire(s.stripe)
+	s.stripe = int(s.view.d.counters.Iterators.Add(1)) & (counters.NumStripes - 1)
+	s.pinned = s.view.d.acquire(s.stripe)
 	if s.pinned == nil {
 		return false
 	}
-	s.seq = s.pinned.limit
+	s.view.at = s.pinned.limit
 	return true
 }
 
@@ -147,7 +119,7 @@ func (s *Snapshot) pin() bool {
 func (s *Snapshot) unpin() {
 	if s != nil && s.pinned != nil {
 		s.closed.Store(true)
-		s.db.release(s.pinned, s.stripe)
+		s.view.d.release(s.pinned, s.stripe)
 	}
 }
 
@@ -156,38 +128,9 @@ func (s *Snapshot) unpin() {
 // snapshot's was released. It reports false if the snapshot or the store is closed.
 func (s *Snapshot) join() bool {
 	s.pinned.refs[s.stripe].n.Add(1)
-	if s.closed.Load() || s.db.closed.Load() {
-		s.db.release(s.pinned, s.stripe)
+	if s.closed.Load() || s.view.d.closed.Load() {
+		s.view.d.release(s.pinned, s.stripe)
 		return false
 	}
 	return true
-}
-
-// getPinned is DB.get in the state.
-func (s *Snapshot) getPinned(dst, key []byte, want bool) ([]byte, bool, error) {
-	if !s.join() {
-		return dst, false, ErrClosed
-	}
-	defer s.db.release(s.pinned, s.stripe)
-	began := s.db.counters.Latencies.Begin(counters.Get)
-	l := lookup{d: s.db, key: key, hash: filterpolicy.Hash(key), at: s.seq, want: want, dst: dst,
-		stripe: &s.db.counters.Stripes[s.stripe]}
-	l.count()
-	ok, err := l.run(s.pinned)
-	if ok && want {
-		dst = l.appendValue(dst)
-	}
-	if s.db.watch.wants(l.hash) {
-		s.db.watch.lookup(&l, ok, err)
-	}
-	s.db.counters.Latencies.End(counters.Get, began)
-	return dst, ok, err
-}
-
-// iterPinned is DB.newIter on the state.
-func (s *Snapshot) iterPinned(o *IterOptions, own *txView) (*Iterator, error) {
-	if !s.join() {
-		return nil, ErrClosed
-	}
-	return s.db.iterOn(s.pinned, s.stripe, s.seq, o, own), nil
 }

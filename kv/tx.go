@@ -27,10 +27,8 @@ import (
 // While a transaction is open, old versions of keys pile up: end each by Commit or
 // Discard, soon. A Tx and its iterators belong to one goroutine.
 type Tx struct {
-	db       *DB
-	seq      base.SeqNum      // what it reads is the store as of this write
+	view     readView         // of the store as it was when it began
 	version  *version.Version // the current one when it began; for comparison
-	pinned   *Snapshot        // of a store that follows a writer: what it reads; otherwise nil
 	writable bool
 	done     bool
 
@@ -53,20 +51,21 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	if err := d.readable(); err != nil {
 		return nil, err
 	}
-	t := &Tx{db: d, writable: writable}
+	t := &Tx{view: readView{d: d}, writable: writable}
+	t.view.tx = t
 	t.writes.batch.db = d
 	if d.follower != nil {
-		if t.pinned = (&Snapshot{db: d}); !t.pinned.pin() {
+		if t.view.snap = d.newSnapshot(); !t.view.snap.pin() {
 			return nil, ErrClosed
 		}
 	}
 	d.mu.Lock()
-	t.seq, t.version = d.seq(), d.current
-	if t.pinned != nil {
-		t.seq = t.pinned.seq
+	t.view.at, t.version = d.seq(), d.current
+	if t.view.snap != nil {
+		t.view.at = t.view.snap.view.at
 	}
-	t.reads = txReads{db: d, since: t.seq, limit: MaxBatchSize}
-	d.snapshots.add(t.seq)
+	t.reads = txReads{db: d, since: t.view.at, limit: MaxBatchSize}
+	d.snapshots.add(t.view.at)
 	d.mu.Unlock()
 	d.transactions.Add(t, d.opts.TraceOpens, 1)
 	return t, nil
@@ -78,18 +77,18 @@ func (t *Tx) end() {
 		return
 	}
 	t.done = true
-	d := t.db
+	d := t.view.d
 	d.transactions.Remove(t, d.opts.TraceOpens)
 	d.mu.Lock()
-	d.snapshots.remove(t.seq)
+	d.snapshots.remove(t.view.at)
 	kept := t.version != d.current // unless a table came meanwhile, the snapshot kept nothing alive
 	d.mu.Unlock()
-	t.pinned.unpin()
+	t.view.snap.unpin()
 	if kept {
 		d.scheduleCompactions()
 	}
 	// A program that keeps the Tx, or an iterator of it, keeps no more than that.
-	t.version, t.pinned, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
+	t.version, t.view.snap, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
 }
 
 // usable returns an error if the transaction has ended or the store is closed.
@@ -97,10 +96,58 @@ func (t *Tx) usable() error {
 	switch {
 	case t.done:
 		return ErrTxDone
-	case t.db.closed.Load():
+	case t.view.d.closed.Load():
 		return ErrClosed
 	}
 	return nil
+}
+
+// Get returns a copy of the value of key, or ErrNotFound.
+func (t *Tx) Get(key []byte) ([]byte, error) { return t.AppendGet(nil, key) }
+
+// AppendGet appends the value of key to dst and returns the extended slice; dst
+// as it was and ErrNotFound if there is no such key.
+func (t *Tx) AppendGet(dst, key []byte) ([]byte, error) { return t.view.get(dst, key) }
+
+// Has reports whether there is a value under key. After Merge there is one, and Has reads
+// nothing of the store.
+func (t *Tx) Has(key []byte) (bool, error) { return t.view.has(key) }
+
+// MultiGet is DB.MultiGet for what the transaction reads: the store as it was when it
+// began, and its own writes.
+func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
+	store := t.view
+	store.tx = nil
+	values = make([][]byte, len(keys))
+	var rest [][]byte
+	var at []int // of rest, in keys
+	for i, key := range keys {
+		l := lookup{key: key, want: true}
+		done, err := t.view.inTx(&l)
+		if !done && l.chain.begun { // its own operands are over what the store has
+			done, err = true, store.look(&l)
+		}
+		switch {
+		case err == ErrNotFound: //nolint:errorlint // not one of a merger
+		case err != nil:
+			return nil, err
+		case done:
+			values[i] = l.dst
+		default:
+			rest, at = append(rest, key), append(at, i)
+		}
+	}
+	got, err := store.multiGet(rest)
+	if err != nil {
+		return nil, err
+	}
+	for i, value := range got {
+		values[at[i]] = value
+	}
+	return values, nil
 }
 
 // NewIter returns an iterator over what the transaction sees now: later writes of
@@ -116,12 +163,7 @@ func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 	if err != nil {
 		return nil, err
 	}
-	var it *Iterator
-	if t.pinned != nil {
-		it, err = t.pinned.iterPinned(o, v)
-	} else {
-		it, err = t.db.newIter(o, t.seq, v)
-	}
+	it, err := t.view.iter(o, v)
 	if err == nil {
 		t.views = append(t.views, v)
 	}
@@ -144,21 +186,21 @@ func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	}
 	b := &t.writes.batch
 	if b.err != nil || b.Empty() {
-		return cmp.Or(b.err, t.db.readable())
+		return cmp.Or(b.err, t.view.d.readable())
 	}
 	err := t.commit(ctx, b, o)
 	switch {
 	case err == nil:
-		t.db.counters.TxCommits.Add(1)
+		t.view.d.counters.TxCommits.Add(1)
 	case errors.Is(err, ErrConflict):
-		t.db.counters.TxConflicts.Add(1)
+		t.view.d.counters.TxConflicts.Add(1)
 	}
 	return err
 }
 
 // commit commits the transaction's batch if nothing that it read was written since.
 func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
-	d, r := t.db, &t.reads
+	d, r := t.view.d, &t.reads
 	for _, v := range t.views {
 		v.note()
 	}

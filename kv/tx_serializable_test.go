@@ -51,7 +51,7 @@ func serialKey(rng *rand.Rand) string { return string([]byte{'a' + byte(rng.IntN
 // transaction runs one random transaction.
 func (r *serialRun) transaction(rng *rand.Rand) {
 	tx := beginTx(r.t, r.db, true)
-	log := serialLog{seq: uint64(tx.seq)}
+	log := serialLog{seq: uint64(tx.view.at)}
 	scans := 0
 	for range 1 + rng.IntN(5) {
 		runtime.Gosched() // so that others come in between

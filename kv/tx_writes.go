@@ -1,10 +1,8 @@
 package kv
 
 import (
-	"bytes"
 	"time"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/memtable"
@@ -88,62 +86,4 @@ func (w *txWrites) memory() (*memTable, error) {
 	err := w.index.ApplyEntries(b.repr.After(w.indexed, ownSeq+base.SeqNum(w.indexed.Count)))
 	w.indexed = b.repr.End()
 	return w.index, err
-}
-
-// An ownValue is what a transaction has written under a key. Its slices alias the index.
-type ownValue struct {
-	whole    bool     // what the store has under the key does not count
-	found    bool     // there is a value, under the operands if there are some
-	value    []byte   // if found
-	operands [][]byte // on top of it, or of what the store has; newest first
-}
-
-// get returns what the transaction has written under key.
-func (w *txWrites) get(key []byte) (own ownValue, err error) {
-	m, err := w.memory()
-	if m == nil || err != nil {
-		return own, err
-	}
-	cover := m.Tombstones().Cover(key, base.MaxSeqNum)
-	hash := filterpolicy.Hash(key)
-	value, trailer, ok := m.Get(key, hash, base.MaxSeqNum)
-	switch {
-	case !ok || trailer.SeqNum() < cover:
-		own.whole = cover > 0
-	case trailer.Kind() == base.KindMerge:
-		err = w.operands(&own, key, hash, cover)
-	default:
-		err = w.point(&own, trailer.Kind(), value)
-	}
-	return own, err
-}
-
-// point notes a write under key that is no operand.
-func (w *txWrites) point(own *ownValue, kind base.Kind, value []byte) (err error) {
-	own.whole, own.value = true, value
-	switch kind {
-	case base.KindSet:
-		own.found = true
-	case base.KindSetTTL:
-		own.value, own.found, err = base.Unexpired(value, w.batch.db.now())
-	}
-	return err
-}
-
-// operands notes the operands of key, and what is under them; cover is the newest range
-// tombstone over the key.
-func (w *txWrites) operands(own *ownValue, key []byte, hash uint64, cover base.SeqNum) error {
-	it := w.index.NewIter()
-	for on := it.SeekVersion(key, hash, base.MaxSeqNum); on; on = it.Next() {
-		k := it.Key()
-		if k.SeqNum() < cover || !bytes.Equal(k.User, key) {
-			break
-		}
-		if k.Kind() != base.KindMerge {
-			return w.point(own, k.Kind(), it.Value())
-		}
-		own.operands = append(own.operands, it.Value())
-	}
-	own.whole = cover > 0
-	return nil
 }
