@@ -139,7 +139,7 @@ func (d *DB) compactionInput(v *version.Version) *compaction.Input {
 		Version:        v,
 		Now:            d.told.time(),
 		OldestSnapshot: oldest,
-		Disk:           d.space.known(&d.history),
+		Disk:           d.space.Known(&d.history),
 		BusyThreads:    d.compactions.BusyThreads(),
 		State:          &d.compactions.State,
 	}

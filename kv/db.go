@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/diskspace"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/job"
@@ -69,7 +70,7 @@ type DB struct {
 
 	compactionRate job.RateLimiter
 	resumer        resumer
-	space          diskSpace
+	space          diskspace.Space
 	early          memtable.Watch
 
 	operands operandMerger // of a store that follows a writer, guarded by mu

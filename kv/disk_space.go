@@ -1,70 +1,20 @@
 package kv
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"math/rand/v2"
-	"path/filepath"
-	"sync"
-	"sync/atomic"
 
-	"github.com/siftkv/siftkv/internal/compaction"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Blob GC needs room before it frees some. A store with blob files asks its disk what is free after each flush and
-// compaction. It may have less garbage where its logs, flushes and blob GC would lack room (see blobSpace). So it
-// collects garbage, and slows writers down, before the disk is full.
-//
-// Not every disk tells, and others may take what was free. For this the store has a ballast: a file of random bytes,
-// as large as a blob file. An operation that finds no room removes the ballast and is tried again. Then files are
-// collected one by one, and only compactions and flushes write, until little garbage is left and there is room for the
-// ballast. Else a full disk would have no room for blob GC. A store that has failed for want of space compacts between
-// its attempts to resume.
-
-// diskSpace is what a store knows about the room on its disk.
-type diskSpace struct {
-	free atomic.Int64 // bytes, when last asked; 0: something found no room since; math.MaxInt64: not known
-	full atomic.Bool  // something found no room, and the ballast was not made since
-
-	mu      sync.Mutex // of the file
-	ballast int64      // bytes of the file; 0: there is none
-}
-
-// known returns what the choice of compactions must know. Disk.WithObsolete counts files that are removed once readers
-// no longer need them. Blob GC in place of these would copy values, take room for them, and free as little, until the
-// disk is full. On a full disk they do not count: files that came after the readers are worth collecting.
-func (s *diskSpace) known(h *version.History) compaction.Disk {
-	disk := compaction.Disk{Free: s.free.Load(), Full: s.full.Load()}
-	disk.WithObsolete = disk.Free
-	if disk.Free < math.MaxInt64 && !disk.Full {
-		disk.WithObsolete += h.Obsolete()
-	}
-	return disk
-}
-
-// lacksSpace takes note of an error that may say that the disk is full: the ballast goes then. It reports whether what
-// has failed should be tried again at once: it has more room, or will ask for less.
+// lacksSpace takes note of an error that may say that the disk is full. It reports whether what has failed should be
+// tried again at once.
 func (d *DB) lacksSpace(err error) bool {
 	if !vfs.IsNoSpace(err) || d.opts.Objects != nil {
 		return false
 	}
-	s := &d.space
-	s.mu.Lock()
-	s.free.Store(0)
-	again := !s.full.Swap(true)
-	if s.ballast > 0 {
-		s.ballast, again = 0, true
-		d.log.Warn("the disk is full: the store uses its ballast", "dir", d.dir, "error", err)
-		if err := d.fs.Remove(d.ballastPath()); err != nil {
-			d.log.Warn("the ballast could not be removed", "dir", d.dir, "error", err)
-		}
-	}
-	s.mu.Unlock()
+	again := d.space.Lack(err)
 	d.noteSpace()
 	return again
 }
@@ -78,29 +28,25 @@ func (d *DB) noteSpace() {
 	}
 }
 
-func (d *DB) ballastPath() string { return filepath.Join(d.dir, manifest.BallastName) }
-
 // askSpace asks the disk what is free, after unneeded files are removed if that is little. It returns what the
 // disk says: math.MaxInt64 if it does not tell, or the store has no blob files.
 func (d *DB) askSpace() int64 {
 	d.mu.Lock()
 	blobs, scarce := d.current.BlobTotals().Files > 0, d.scarce()
 	d.mu.Unlock()
-	free, s := int64(math.MaxInt64), &d.space
+	free := int64(math.MaxInt64)
 	if blobs {
 		if scarce {
 			d.cleaner.Wait()
 		}
 		free = vfs.FreeSpace(d.opts.fs, d.dir)
 	}
-	if free < math.MaxInt64 || !s.full.Load() {
-		s.free.Store(free)
-	}
+	d.space.Note(free)
 	return free
 }
 
 // scarce reports whether so little was free that it matters how much it is by now. The caller holds d.mu.
-func (d *DB) scarce() bool { return d.space.free.Load() < 2*d.opts.compaction().SpaceWanted(d.current) }
+func (d *DB) scarce() bool { return d.space.Free() < 2*d.opts.compaction().SpaceWanted(d.current) }
 
 // afterWork asks the disk what is free after a flush or a compaction, and makes the ballast if there is room for it.
 func (d *DB) afterWork() {
@@ -115,33 +61,9 @@ func (d *DB) afterWork() {
 		size = 0 // the store is small, or has no disk
 	}
 	if rests && free-size > wanted/2 {
-		d.makeBallast(size)
+		d.space.MakeBallast(size)
 		d.noteSpace()
 	}
-}
-
-// makeBallast makes the ballast, unless there is one of at least half the size. On a disk that does not tell what is
-// free it shows whether there is room.
-func (d *DB) makeBallast(size int64) {
-	s := &d.space
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ballast < size/2 {
-		f, err := d.fs.Create(d.ballastPath())
-		if err == nil {
-			_, err = io.CopyN(f, rand.NewChaCha8([32]byte{}), size) // no file system stores them in fewer bytes
-			err = errors.Join(err, f.Close())
-		}
-		if err != nil {
-			d.log.Debug("there is no room for the ballast", "dir", d.dir, "error", err)
-			_ = d.fs.Remove(d.ballastPath()) // it need not be there
-			s.ballast = 0
-			return
-		}
-		s.ballast = size
-	}
-	s.full.Store(false)
-	s.free.CompareAndSwap(0, math.MaxInt64)
 }
 
 // awaitsRoom reports whether there may be no room for another log and for flushes of all memtables, while a compaction
@@ -151,7 +73,7 @@ func (d *DB) awaitsRoom() bool {
 	for _, m := range d.imms {
 		need += m.Size()
 	}
-	return d.compactions.Running > 0 && d.space.free.Load() < need && d.history.Obsolete() > 0
+	return d.compactions.Running > 0 && d.space.Free() < need && d.history.Obsolete() > 0
 }
 
 // fullDisk reports whether the store has failed for want of space, and can still compact. The caller holds d.mu.

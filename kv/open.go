@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"time"
@@ -75,7 +74,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.told.system = o == nil || o.Clock == nil
 	d.askClock()
 	d.resumer.stop = make(chan struct{})
-	d.space.free.Store(math.MaxInt64)
+	d.space.Init(d.fs, dir, d.log)
 	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.share.Owner(), Filter: opts.Filter,

@@ -66,7 +66,7 @@ func (d *DB) recover() (err error) {
 
 // startWriting serves what was recovered, from tables alone.
 func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.SeqNum) error {
-	d.space.ballast, _ = d.fs.Stat(d.ballastPath()) // 0: there is none
+	d.space.FindBallast()
 	flushed, err := d.flushRecovered(v, mems, lastSeq)
 	if err != nil && d.lacksSpace(err) {
 		flushed, err = d.flushRecovered(v, mems, lastSeq)

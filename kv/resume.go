@@ -310,7 +310,7 @@ func (d *DB) clearError(replaced brokenPart) {
 	h.broken &^= replaced
 	if h.broken == 0 {
 		d.failure = nil
-		if d.space.full.Load() { // blob GC goes on before writers do
+		if d.space.Full() { // blob GC goes on before writers do
 			d.compactions.Paused, d.compactions.Cause = false, nil
 		}
 		h.resumedAt = time.Now()

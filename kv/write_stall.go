@@ -111,7 +111,7 @@ func (d *DB) stall(ctx context.Context, reason string) {
 
 // underPressure reports whether writes are slowed down. The caller holds d.mu.
 func (d *DB) underPressure() bool {
-	return compaction.Level0Over(d.current, d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.full.Load()
+	return compaction.Level0Over(d.current, d.opts.L0SlowdownThreshold) || d.slowsForBlobs() > 0 || d.space.Full()
 }
 
 // slowsWriters reports whether writes are slowed down, or the store closes: compactions must not be held back then.

@@ -72,6 +72,7 @@ var layers = []struct {
 	{"internal/survey", 5},
 	{"internal/values", 5},
 	{"internal/job", 6},
+	{"internal/diskspace", 6},
 	{"kv", 7},
 	{"internal/bench", 8},
 	{"internal/doctor", 8},

@@ -32,11 +32,11 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 74_550},
+		{"lines that kv links", linked, 74_300},
 		{"files of kv", len(kv.files), 88},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 65},
-		{"lines of kv", kv.lines, 14_350},
-		{"methods of DB, exported or not", methodsOf(kv, "DB"), 265},
+		{"lines of kv", kv.lines, 13_950},
+		{"methods of DB, exported or not", methodsOf(kv, "DB"), 256},
 		{"exported names of kv, with methods and fields", exportedNames(kv.types), 443},
 	} {
 		t.Logf("%s: %d of %d", room.what, room.is, room.max)
