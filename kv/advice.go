@@ -131,9 +131,9 @@ type AdviceSample struct {
 
 // AdviceOptions say what Advise goes by. The zero value of each field means its default.
 type AdviceOptions struct {
-	// Trace is one that a LookupTracer wrote, of this store or another with the same keys. If it has hashes in place
-	// of keys, where they lead is made up, and the confidence is less. Up to two million lookups, and as many scans,
-	// are taken of it, with some hundred bytes of memory for each distinct key. Nil: the sample of
+	// Trace is one that a lookuptrace.Tracer wrote, of this store or another with the same keys. If it has hashes in
+	// place of keys, where they lead is made up, and the confidence is less. Up to two million lookups, and as many
+	// scans, are taken of it, with some hundred bytes of memory for each distinct key. Nil: the sample of
 	// Options.LookupSample.
 	Trace io.Reader
 	// Filters are specs of the filters to try. Nil: blocked and ribbon filters of few bits to many, some others, and

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // cachedStore returns a store of 2,000 keys in one run, of which a program uses others as a cache: what it does not
@@ -21,7 +22,7 @@ func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var out bytes.Buffer
-	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	for range 3 {

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/advise"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv/explain"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // adviceStore returns a store of several runs, in a directory, with keys that are even numbers.
@@ -137,7 +138,7 @@ func TestAdviceFromATrace(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		db, dir := adviceStore(t, &Options{})
 		var out bytes.Buffer
-		tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: keys})
+		tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: keys})
 		require.NoError(t, err)
 		db.TraceLookups(tracer)
 		lookups, scans := ask(t, db)

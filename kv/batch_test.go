@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/memtable"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 func goldenBatch(tb testing.TB) *Batch {
@@ -208,7 +210,7 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	require.ErrorIs(t, Restore(t.Context(), nil, dir, nil), errNilReader)
 	require.NoDirExists(t, dir)
-	_, err = NewLookupTracer(nil, nil)
+	_, err = lookuptrace.New(nil, nil)
 	require.ErrorIs(t, err, errNilWriter)
 	requireContents(t, model{}, db)
 }

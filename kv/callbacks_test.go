@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // A rudeness is a way for a function of the application not to return, once it is armed.
@@ -213,7 +214,7 @@ var callbackTests = []callbackTest{
 	}},
 	{name: "io.Writer of a lookup trace", act: func(t *testing.T, db *DB, r *rudeness) {
 		r.armed.Store(false)
-		tracer, err := NewLookupTracer(rudeIO{r}, nil)
+		tracer, err := lookuptrace.New(rudeIO{r}, nil)
 		require.NoError(t, err)
 		r.armed.Store(true)
 		db.TraceLookups(tracer)

@@ -40,7 +40,7 @@ var (
 	// never will be. DB.Sync, whose writes are all visible, returns it when its sync fails.
 	ErrNotDurable = base.ErrNotDurable
 	// ErrInvalidOptions is matched when Open refuses its options.
-	ErrInvalidOptions = errors.New("siftkv: invalid options")
+	ErrInvalidOptions = base.ErrInvalidOptions
 	// ErrMemoryBudget is returned by Open when Options.MemoryBudget is too small for another
 	// store in addition to those that are open. The error says how much each needs.
 	ErrMemoryBudget = budget.ErrTooSmall

@@ -8,12 +8,12 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// A scan, for a LookupTracer and the sample of Options.LookupSample, is what an iterator does
+// A scan, for a tracer and the sample of Options.LookupSample, is what an iterator does
 // from one seek to the next. Without them a seek only asks for them, and other moves only count.
 
 // A tracedScan is a scan that a tracer or the sample wants.
 type tracedScan struct {
-	tracer   *LookupTracer // nil: it does not want it
+	tracer   *lookuptrace.Recorder // nil: it does not want it
 	sampled  bool
 	hash     uint64 // of where it began
 	start    []byte
@@ -58,7 +58,7 @@ func (i *cursor) beginScan(key []byte, backward bool) {
 		return
 	}
 	s := &i.parts.scan
-	if s.tracer = w.tracer.Load(); s.tracer != nil && !s.tracer.recorder.Wants(hash) {
+	if s.tracer = w.tracer.Load(); s.tracer != nil && !s.tracer.Wants(hash) {
 		s.tracer = nil
 	}
 	s.sampled = w.samples(hash)
@@ -80,7 +80,7 @@ func (i *cursor) endScan() {
 		end = i.lower
 	}
 	if t != nil {
-		t.recorder.RecordScan(&lookuptrace.Scan{
+		t.RecordScan(&lookuptrace.Scan{
 			Start:   lookuptrace.Bound{Set: s.bounded, Key: s.start},
 			End:     lookuptrace.Bound{Set: end != nil, Key: end},
 			Entries: i.returned, Backward: s.backward, Ended: !i.valid, KeysOnly: i.keysOnly,

@@ -11,17 +11,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/lookuptrace"
+	trace "github.com/siftkv/siftkv/internal/lookuptrace"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // tracedScans returns the scans of a trace, a line each: where one starts, < or >, its end, how many entries, ! if it
 // came to its end, and k if it was of keys.
 func tracedScans(t *testing.T, data []byte) []string {
 	t.Helper()
-	r, err := lookuptrace.NewReader(bytes.NewReader(data), "trace")
+	r, err := trace.NewReader(bytes.NewReader(data), "trace")
 	require.NoError(t, err)
 	var all []string
-	word := func(b lookuptrace.Bound) string {
+	word := func(b trace.Bound) string {
 		if !b.Set {
 			return "-"
 		}
@@ -59,7 +60,7 @@ func TestScansAreTraced(t *testing.T) {
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, []byte("k20"))) // of which the table has most
 	var out bytes.Buffer
-	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	open := func(r Reader, o *IterOptions) *Iterator {
 		it, err := r.NewIter(o)
@@ -133,7 +134,7 @@ func TestScansAreTraced(t *testing.T) {
 	require.NoError(t, db.Close())
 	require.NoError(t, tracer.Close())
 	require.ElementsMatch(t, want, tracedScans(t, out.Bytes()), strings.Join(tracedScans(t, out.Bytes()), "\n"))
-	require.Equal(t, LookupTraceStats{Scans: uint64(len(want)), Bytes: uint64(out.Len())}, tracer.Stats())
+	require.Equal(t, lookuptrace.Stats{Scans: uint64(len(want)), Bytes: uint64(out.Len())}, tracer.Stats())
 }
 
 // A scan that fails, here because the store is closed, is not written.
@@ -142,7 +143,7 @@ func TestAFailedScanIsNotTraced(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
 	var out bytes.Buffer
-	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	it, err := db.NewIter(nil)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // sampled returns what is in the sample of a store, as traced does, and its scans.
@@ -81,8 +83,8 @@ func TestATracerAndTheSampleGoTogether(t *testing.T) {
 	const full = 300_000 // until which the sample takes one key in many
 	look(0, full)
 	require.Less(t, db.watch.most.Load(), uint64(1)<<62)
-	all := func() *LookupTracer {
-		tracer, err := NewLookupTracer(io.Discard, &LookupTraceOptions{Keys: true})
+	all := func() *lookuptrace.Tracer {
+		tracer, err := lookuptrace.New(io.Discard, &lookuptrace.Options{Keys: true})
 		require.NoError(t, err)
 		return tracer
 	}

@@ -4,16 +4,18 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/lookupsample"
-	"github.com/siftkv/siftkv/internal/lookuptrace"
+	trace "github.com/siftkv/siftkv/internal/lookuptrace"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // A lookupWatch tells a tracer, and the sample of Options.LookupSample, of lookups and scans. Each takes those of a
 // share of the keys, by their hashes. Other lookups only look at one threshold, which both have in common.
 type lookupWatch struct {
-	most    atomic.Uint64                // a mixed hash that is not above it may be wanted; 0: there is neither
-	tracer  atomic.Pointer[LookupTracer] // nil: none
-	sampler *lookupsample.Sampler        // nil: none
+	most    atomic.Uint64                  // a mixed hash that is not above it may be wanted; 0: there is neither
+	tracer  atomic.Pointer[trace.Recorder] // nil: none
+	sampler *lookupsample.Sampler          // nil: none
 
 	mu sync.Mutex // orders what sets most
 }
@@ -29,7 +31,7 @@ func (w *lookupWatch) begin(d *DB) {
 }
 
 // setTracer takes a tracer in place of the one before; nil: none.
-func (w *lookupWatch) setTracer(t *LookupTracer) {
+func (w *lookupWatch) setTracer(t *trace.Recorder) {
 	w.tracer.Store(t)
 	w.setMost()
 }
@@ -43,25 +45,28 @@ func (w *lookupWatch) setMost() {
 		most = w.sampler.Most()
 	}
 	if t := w.tracer.Load(); t != nil {
-		most = max(most, t.recorder.Most())
+		most = max(most, t.Most())
 	}
 	w.most.Store(most)
 }
 
 // wants reports whether the tracer or the sample may want lookups of a key with such a hash.
-func (w *lookupWatch) wants(hash uint64) bool { return lookuptrace.Mix(hash) <= w.most.Load() }
+func (w *lookupWatch) wants(hash uint64) bool { return trace.Mix(hash) <= w.most.Load() }
 
 // samples reports whether lookups of a key with such a hash are in the sample.
 func (w *lookupWatch) samples(hash uint64) bool {
-	return w.sampler != nil && lookuptrace.Mix(hash) <= w.sampler.Most()
+	return w.sampler != nil && trace.Mix(hash) <= w.sampler.Most()
 }
 
 // lookup tells of a lookup that has ended.
 func (w *lookupWatch) lookup(l *lookup, found bool, err error) {
-	if t := w.tracer.Load(); t != nil {
-		t.note(l, found, err)
+	if err != nil {
+		return
 	}
-	if w.sampler != nil && err == nil {
+	if t := w.tracer.Load(); t != nil {
+		t.Record(l.key, l.hash, found, l.want && !l.sizeOnly)
+	}
+	if w.sampler != nil {
 		w.sampler.Lookup(l.key, l.hash, found)
 	}
 }
@@ -71,4 +76,33 @@ func (w *lookupWatch) sampleKey(l *lookup, found bool) {
 	if w.samples(l.hash) {
 		w.sampler.Lookup(l.key, l.hash, found)
 	}
+}
+
+// traceMany tells the tracer of the lookups of a MultiGet, in the order of the caller.
+func (w *lookupWatch) traceMany(keys, values [][]byte) {
+	t := w.tracer.Load()
+	if t == nil {
+		return
+	}
+	for i, key := range keys {
+		t.Record(key, filterpolicy.Hash(key), values[i] != nil, true)
+	}
+}
+
+// TraceLookups has the tracer write down lookups and scans from now on, in place of the tracer before, if there is
+// one; nil ends it. Lookups are those of Get, AppendGet, GetReader, Has, GetSize, Expiry and MultiGet (each key is
+// one) of the store, its snapshots and its transactions. Errors are left out, and what a transaction finds among its
+// own writes. GetSize and Expiry are written as Has is. A scan is what an iterator does from First, Last or a seek to
+// the next, or until it is closed. The trace has where it starts, its bound there, and how many entries it reaches.
+// One that fails is not written.
+//
+// Nothing ever waits for the tracer: a lookup or scan is written into memory, and what finds no room there, because w
+// is slower, is dropped and counted. To record a key makes its lookup longer by two readings of the clock or so.
+// Without a tracer a lookup or a seek makes one comparison.
+func (d *DB) TraceLookups(t *lookuptrace.Tracer) {
+	if t == nil {
+		d.watch.setTracer(nil)
+		return
+	}
+	d.watch.setTracer(trace.RecorderOf(t))
 }

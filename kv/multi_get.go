@@ -61,9 +61,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	if err != nil {
 		return nil, err
 	}
-	if t := d.watch.tracer.Load(); t != nil {
-		t.noteAll(keys, values)
-	}
+	d.watch.traceMany(keys, values)
 	return values, nil
 }
 

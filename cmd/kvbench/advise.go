@@ -16,7 +16,7 @@ import (
 // adviseCommand is the command line of kvbench advise.
 type adviseCommand struct {
 	Store   cli.Directory `arg:"" help:"Directory of a SiftKV store that no process has open."`
-	Trace   cli.File      `arg:"" help:"Trace of its lookups that kv.LookupTracer wrote."`
+	Trace   cli.File      `arg:"" help:"Trace of its lookups that lookuptrace.Tracer wrote."`
 	Cache   bench.Size    `placeholder:"SIZE" help:"${advise_cache}"`
 	Memory  bench.Size    `placeholder:"SIZE" help:"${advise_memory}"`
 	Filter  []string      `sep:"none" placeholder:"SPECS" help:"${advise_filter}"`

@@ -20,7 +20,7 @@ type traceCommand struct {
 
 // traceInfoCommand is the command line of kvbench trace info.
 type traceInfoCommand struct {
-	File cli.File `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	File cli.File `arg:"" help:"Trace that lookuptrace.Tracer wrote."`
 	jsonFlag
 }
 
@@ -32,7 +32,7 @@ func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and
 // the workload of a trace.
 type traceReplayCommand struct {
-	File string `arg:"" help:"Trace that kv.LookupTracer wrote."`
+	File string `arg:"" help:"Trace that lookuptrace.Tracer wrote."`
 	runCommand
 }
 

@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // writeTrace records lookups of an application: some keys often, some in vain if it is
 // said so.
-func writeTrace(t *testing.T, o *kv.LookupTraceOptions, absent bool) string {
+func writeTrace(t *testing.T, o *lookuptrace.Options, absent bool) string {
 	t.Helper()
 	db, err := kv.Open("", &kv.Options{InMemory: true})
 	require.NoError(t, err)
@@ -26,7 +27,7 @@ func writeTrace(t *testing.T, o *kv.LookupTraceOptions, absent bool) string {
 	path := filepath.Join(t.TempDir(), "app.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, o)
+	tracer, err := lookuptrace.New(f, o)
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -82,7 +83,7 @@ func TestTraceInfo(t *testing.T) {
 
 func TestTraceReplayOnSeveralEngines(t *testing.T) {
 	t.Parallel()
-	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
+	path := writeTrace(t, &lookuptrace.Options{Keys: true}, true)
 	small := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
 	for _, cell := range [][]string{
 		{"siftkv", "cuckoo:12"}, {"siftkv", "none"}, {"pebble", "own:10"}, {"goleveldb", "own:10"}, {"bbolt", "none"},
@@ -102,7 +103,7 @@ func TestTraceReplayOnSeveralEngines(t *testing.T) {
 
 func TestATraceIsReplayedAtAPaceInAFullerStore(t *testing.T) {
 	t.Parallel()
-	path := writeTrace(t, &kv.LookupTraceOptions{Keys: true}, true)
+	path := writeTrace(t, &lookuptrace.Options{Keys: true}, true)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet", "--out", out}
 	status, stdout, stderr := kvbench(t, &program{},
@@ -122,7 +123,7 @@ func TestATraceIsReplayedAtAPaceInAFullerStore(t *testing.T) {
 
 func TestATraceWithoutAbsentKeysIsReplayed(t *testing.T) {
 	t.Parallel()
-	path := writeTrace(t, &kv.LookupTraceOptions{OneIn: 5}, false)
+	path := writeTrace(t, &lookuptrace.Options{OneIn: 5}, false)
 	out := filepath.Join(t.TempDir(), "results")
 	args := []string{"--reps", "2", "--memtable", "256KiB", "--dir", t.TempDir(), "--quiet"}
 	status, stdout, stderr := kvbench(t, &program{},

@@ -60,6 +60,7 @@ var layers = []struct {
 	{"sstable", 4},
 	{"internal/backup", 4},
 	{"kv/explain", 4},
+	{"kv/lookuptrace", 2},
 	{"kv/metrics", 3},
 	{"internal/counters", 4},
 	{"internal/memtable", 4},

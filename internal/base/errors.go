@@ -16,6 +16,9 @@ var (
 	// store, a log or a sorted file.
 	ErrNewerFormat = errors.New("siftkv: newer format")
 
+	// ErrInvalidOptions is matched by errors about what a program chose.
+	ErrInvalidOptions = errors.New("siftkv: invalid options")
+
 	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
 
 	// ErrNotExist matches fs.ErrNotExist too.

@@ -2,7 +2,6 @@ package lookuptrace
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -12,11 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/callback"
 )
 
-// ErrClosed is returned by Close of a recorder that was closed before.
-var ErrClosed = errors.New("siftkv: the lookup trace is closed")
+// RecorderOf returns the recorder of a tracer of the package kv/lookuptrace, which sets it.
+var RecorderOf func(tracer any) *Recorder
 
 const (
 	numShards = 8
@@ -317,7 +317,7 @@ func (r *Recorder) Stats() Stats {
 // writer: the trace is then good up to there.
 func (r *Recorder) Close() error {
 	if r.closed.Swap(true) {
-		return ErrClosed
+		return base.ErrClosed
 	}
 	close(r.quit)
 	<-r.done

@@ -208,7 +208,7 @@ func TestWhatIsRecordedIsReadAgain(t *testing.T) {
 			record(r, a.key, a.found, a.value)
 		}
 		require.NoError(t, r.Close())
-		require.ErrorIs(t, r.Close(), ErrClosed)
+		require.ErrorIs(t, r.Close(), base.ErrClosed)
 		s := r.Stats()
 		require.EqualValues(t, out.Len(), s.Bytes)
 		require.EqualValues(t, len(asks), s.Recorded+s.Dropped)

@@ -63,7 +63,7 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return r, fmt.Errorf("%w; kv.LookupTracer writes a trace", err)
+		return r, fmt.Errorf("%w; lookuptrace.Tracer writes a trace", err)
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	ask, err := c.options(f)

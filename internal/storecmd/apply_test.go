@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // tracedStore returns the directory of a store of many files, with a trace of its lookups beside it.
@@ -48,7 +49,7 @@ func writeTrace(t *testing.T, db *kv.DB, name string, lookups int, key func(i in
 	t.Helper()
 	f, err := os.Create(name)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	for i := range lookups {
@@ -89,7 +90,7 @@ func TestAdviseFromATrace(t *testing.T) {
 
 	res := process(t, "advise", dir, dir+".none")
 	require.Equal(t, statusError, res.Status)
-	require.Contains(t, res.Stderr, "kv.LookupTracer writes a trace")
+	require.Contains(t, res.Stderr, "lookuptrace.Tracer writes a trace")
 	few := dir + ".few"
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)

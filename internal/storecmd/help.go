@@ -9,7 +9,7 @@ var helpTexts = map[string]string{
 	"advise_filter": "Filters to try, with spaces or semicolons between them (default: blocked and ribbon from few " +
 		"bits to many, some others, and the store's own).",
 	"advise_memory": "Memory that filters and cache may take together (default: as much as now).",
-	"advise_trace":  "Trace that kv.LookupTracer wrote, with keys; by default the directory's name and .trace.",
+	"advise_trace":  "Trace that lookuptrace.Tracer wrote, with keys; by default the directory's name and .trace.",
 	"apply": "Give a store other settings, by default those that advise recommends, and rewrite the files whose " +
 		"filters are others.",
 	"apply_options": "Settings in place of those that advise recommends: lines as kv.ParseOptions takes them, or one " +

@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
@@ -62,14 +63,14 @@ func makeStoreApart(t *testing.T, n, from int) string {
 }
 
 // writeTrace looks keys up in a store and leaves a trace.
-func writeTrace(t *testing.T, dir string, o *kv.LookupTraceOptions, ask func(look func(key []byte))) string {
+func writeTrace(t *testing.T, dir string, o *lookuptrace.Options, ask func(look func(key []byte))) string {
 	t.Helper()
 	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, Merger: kv.Int64Add})
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "lookups.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, o)
+	tracer, err := lookuptrace.New(f, o)
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	ask(func(key []byte) {
@@ -144,7 +145,7 @@ func TestPredictionsAreWhatStoresCount(t *testing.T) {
 	t.Parallel()
 	const n = 12_000
 	dir := makeStore(t, n)
-	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, n))
+	path := writeTrace(t, dir, &lookuptrace.Options{Keys: true}, lookups(n, n))
 	before := files(t, dir)
 	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir(),
 		Filters: []string{"none", "blocked:6", "blocked:16", "ribbon:8", "cuckoo:12"}})
@@ -209,7 +210,7 @@ func TestPredictionsOfStoresWithBlobFiles(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
 	dir := makeStoreApart(t, n, 50)
-	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(n, 10_000))
+	path := writeTrace(t, dir, &lookuptrace.Options{Keys: true}, lookups(n, 10_000))
 	before := files(t, dir)
 	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Sweep: true, Progress: quiet(), Dir: t.TempDir(),
 		Filters: []string{"none", "blocked:16", "ribbon:8"}})
@@ -234,7 +235,7 @@ func TestHashesSayLess(t *testing.T) {
 	dir := makeStore(t, n)
 	ask := lookups(n, n)
 	known, err := Advise(t.Context(), Config{Store: dir, Progress: quiet(),
-		Trace: writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, ask)})
+		Trace: writeTrace(t, dir, &lookuptrace.Options{Keys: true}, ask)})
 	require.NoError(t, err)
 	path := writeTrace(t, dir, nil, ask)
 	r, err := Advise(t.Context(), Config{Store: dir, Trace: path, Progress: quiet()})
@@ -251,12 +252,12 @@ func TestHashesSayLess(t *testing.T) {
 func TestWhatIsNoStoreIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := makeStore(t, 100)
-	path := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, lookups(100, 100))
+	path := writeTrace(t, dir, &lookuptrace.Options{Keys: true}, lookups(100, 100))
 	_, err := Advise(t.Context(), Config{Store: t.TempDir(), Trace: path, Progress: quiet()})
 	require.Error(t, err)
 	_, err = Advise(t.Context(), Config{Store: dir, Trace: filepath.Join(dir, "CURRENT"), Progress: quiet()})
 	require.ErrorIs(t, err, bench.ErrUsage)
-	empty := writeTrace(t, dir, &kv.LookupTraceOptions{Keys: true}, func(func([]byte)) {})
+	empty := writeTrace(t, dir, &lookuptrace.Options{Keys: true}, func(func([]byte)) {})
 	_, err = Advise(t.Context(), Config{Store: dir, Trace: empty, Progress: quiet()})
 	require.ErrorIs(t, err, bench.ErrUsage)
 	data, err := os.ReadFile(path)
@@ -277,7 +278,7 @@ func TestScansArePredicted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scans.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -335,7 +336,7 @@ func TestOperandsOfAnUnknownMerger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lookups.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	lookups(n, 2*n)(func(key []byte) {

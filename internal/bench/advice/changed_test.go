@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // A program that writes what it does not find leaves a trace of lookups that found nothing, of keys that are all there
@@ -25,7 +26,7 @@ func TestAStoreThatIsFilledOnAMiss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lookups.trace")
 	f, err := os.Create(path)
 	require.NoError(t, err)
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 	db.TraceLookups(tracer)
 	found, absent := 0, 0

@@ -72,7 +72,7 @@ func Advise(ctx context.Context, c Config) (r *Result, err error) {
 	}
 	if (c.Verify || c.Sweep) && a.hashes {
 		return nil, bench.Usagef("--verify: %s has hashes in place of keys, and cannot be replayed on this store; "+
-			"record one with LookupTraceOptions.Keys", c.Trace)
+			"record one with lookuptrace.Options.Keys", c.Trace)
 	}
 	s, err := openStore(ctx, c.Store)
 	if err != nil {

@@ -221,7 +221,7 @@ func (x *run) checkWorkload() error {
 	_, isTrace := x.source.(*keys.Trace)
 	switch {
 	case x.settings.Workload == Replay && !isTrace:
-		return bench.Usagef("workload %s: keys %s is no lookup trace; kv.LookupTracer writes one", Replay,
+		return bench.Usagef("workload %s: keys %s is no lookup trace; lookuptrace.Tracer writes one", Replay,
 			x.settings.Keys)
 	case x.settings.Workload != Replay && x.source.Absent() == 0:
 		return bench.Usagef("workload %s: every key of %s was found, and there is no absent one to ask for; "+

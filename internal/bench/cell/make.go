@@ -10,12 +10,12 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/internal/bench/engine"
 	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // A tracedStore writes its lookups down.
 type tracedStore interface {
-	TraceLookups(t *kv.LookupTracer)
+	TraceLookups(t *lookuptrace.Tracer)
 }
 
 // Make builds the store of a cell in a directory that is not there yet, and writes a trace of
@@ -65,7 +65,7 @@ func (x *run) record(ctx context.Context, path string) (err error) {
 		return bench.Usagef("make a trace: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	t, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	t, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	if err != nil {
 		return err
 	}

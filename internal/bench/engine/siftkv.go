@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -219,4 +220,4 @@ func (s *SiftKV) Close() error {
 }
 
 // TraceLookups has lookups written down from now on; nil ends it.
-func (s *SiftKV) TraceLookups(t *kv.LookupTracer) { s.db.TraceLookups(t) }
+func (s *SiftKV) TraceLookups(t *lookuptrace.Tracer) { s.db.TraceLookups(t) }

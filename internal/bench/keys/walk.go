@@ -28,7 +28,7 @@ func OpenRecords(path string) (*lookuptrace.Reader, *os.File, error) {
 	}
 	r, err := lookuptrace.NewReader(f, path)
 	if errors.Is(err, lookuptrace.ErrNotTrace) {
-		err = bench.Usagef("%w; kv.LookupTracer writes one", err)
+		err = bench.Usagef("%w; lookuptrace.Tracer writes one", err)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())

@@ -72,7 +72,7 @@ func traceWarnings(r *inspect.Trace) []string {
 	}
 	if r.Dropped > 0 {
 		warnings = append(warnings, "lookups or scans were dropped: the trace's writer was too slow; record one "+
-			"key in so many (kv.LookupTraceOptions.OneIn)")
+			"key in so many (lookuptrace.Options.OneIn)")
 	}
 	if r.Missed > 0 {
 		warnings = append(warnings, times(int(r.Missed), "lookup")+" did not find a key that others found: it was "+

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // record writes the lookups of an import of blocks down.
@@ -17,7 +18,7 @@ func record(db *kv.DB, path string, load func() error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	tracer, err := kv.NewLookupTracer(f, &kv.LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package kv_test
+package lookuptrace_test
 
 import (
 	"bytes"
@@ -6,9 +6,10 @@ import (
 	"log"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
-func ExampleDB_TraceLookups() {
+func ExampleNew() {
 	db, err := kv.Open("", &kv.Options{InMemory: true})
 	if err != nil {
 		log.Fatal(err)
@@ -19,7 +20,7 @@ func ExampleDB_TraceLookups() {
 	}
 
 	var trace bytes.Buffer // or a file, for kvbench trace replay
-	tracer, err := kv.NewLookupTracer(&trace, &kv.LookupTraceOptions{OneIn: 1})
+	tracer, err := lookuptrace.New(&trace, &lookuptrace.Options{OneIn: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

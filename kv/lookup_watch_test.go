@@ -10,14 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/lookuptrace"
+	trace "github.com/siftkv/siftkv/internal/lookuptrace"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // traced returns what is in a trace, a word per lookup: the key, + or - for there or
 // not, and ? if the value was not asked for.
 func traced(t *testing.T, data []byte) []string {
 	t.Helper()
-	r, err := lookuptrace.NewReader(bytes.NewReader(data), "trace")
+	r, err := trace.NewReader(bytes.NewReader(data), "trace")
 	require.NoError(t, err)
 	words := []string{}
 	for {
@@ -41,7 +42,7 @@ func TestLookupsAreTraced(t *testing.T) {
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
 	require.NoError(t, db.Flush(t.Context()))
 	var out bytes.Buffer
-	tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+	tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: true})
 	require.NoError(t, err)
 
 	look := func(r Reader, key string) {
@@ -83,7 +84,7 @@ func TestLookupsAreTraced(t *testing.T) {
 	require.ErrorIs(t, tracer.Close(), ErrClosed)
 	require.ElementsMatch(t, []string{"a+", "a+?", "b-", "b-?", "a+", "a+?", "a-", "a-?", "c-", "c-?", "y-", "x-",
 		"y-"}, traced(t, out.Bytes()))
-	require.Equal(t, LookupTraceStats{Recorded: 13, Bytes: uint64(out.Len())}, tracer.Stats())
+	require.Equal(t, lookuptrace.Stats{Recorded: 13, Bytes: uint64(out.Len())}, tracer.Stats())
 }
 
 func TestTracersComeAndGoWhileKeysAreLookedUp(t *testing.T) {
@@ -108,7 +109,7 @@ func TestTracersComeAndGoWhileKeysAreLookedUp(t *testing.T) {
 	}
 	for range 5 {
 		var out bytes.Buffer
-		tracer, err := NewLookupTracer(&out, &LookupTraceOptions{Keys: true})
+		tracer, err := lookuptrace.New(&out, &lookuptrace.Options{Keys: true})
 		require.NoError(t, err)
 		db.TraceLookups(tracer)
 		for range 100 {
@@ -124,11 +125,6 @@ func TestTracersComeAndGoWhileKeysAreLookedUp(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-func TestWrongTraceOptions(t *testing.T) {
-	_, err := NewLookupTracer(io.Discard, &LookupTraceOptions{OneIn: -1})
-	require.ErrorIs(t, err, ErrInvalidOptions)
-}
-
 // BenchmarkTracedGet shows what a tracer adds to a lookup out of a memtable.
 func BenchmarkTracedGet(b *testing.B) {
 	for _, oneIn := range []int{0, 1, 100} {
@@ -140,7 +136,7 @@ func BenchmarkTracedGet(b *testing.B) {
 				require.NoError(b, db.Set(readBenchKey(nil, i), []byte("value"), NoSync))
 			}
 			if oneIn > 0 {
-				tracer, err := NewLookupTracer(io.Discard, &LookupTraceOptions{OneIn: oneIn})
+				tracer, err := lookuptrace.New(io.Discard, &lookuptrace.Options{OneIn: oneIn})
 				require.NoError(b, err)
 				db.TraceLookups(tracer)
 				b.Cleanup(func() { require.NoError(b, tracer.Close()) })
