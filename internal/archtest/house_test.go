@@ -32,12 +32,12 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 74_300},
-		{"files of kv", len(kv.files), 88},
-		{"files of kv that use each other in a circle", largestRing(kv.uses()), 65},
-		{"lines of kv", kv.lines, 13_950},
+		{"lines that kv links", linked, 74_400},
+		{"files of kv", len(kv.files), 87},
+		{"files of kv that use each other in a circle", largestRing(kv.uses()), 64},
+		{"lines of kv", kv.lines, 13_750},
 		{"methods of DB, exported or not", methodsOf(kv, "DB"), 256},
-		{"exported names of kv, with methods and fields", exportedNames(kv.types), 443},
+		{"exported names of kv, with methods and fields", exportedNames(kv.types), 431},
 	} {
 		t.Logf("%s: %d of %d", room.what, room.is, room.max)
 		assert.LessOrEqual(t, room.is, room.max, room.what)
