@@ -2,29 +2,13 @@ package kv
 
 import (
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/values"
-	"github.com/siftkv/siftkv/internal/version"
 )
 
 // Blob values are found in two steps. A table or memtable has a handle; a blob file of the same version, or one that
 // the memtable holds, has the value. Lookups of less than the value (its size, or whether it exists) end at the
 // handle. So do those that a tombstone, an expiry or a newer version answers.
-
-// appendCached appends to dst the value of key that a handle refers to, which may be in the cache.
-func (d *DB) appendCached(dst []byte, v *version.Version, key []byte, h blob.Handle, c *counters.Blobs) ([]byte,
-	error) {
-	out, hit, err := d.values.AppendCached(dst, v, key, h)
-	switch {
-	case err != nil || c == nil:
-	case hit:
-		c.CacheHits.Add(1)
-	default:
-		c.Count(h)
-	}
-	return out, err
-}
 
 // answerApart is answer for an entry with a handle. If the entry is visible and the lookup wants its value, it reads
 // the value and answers with it.
@@ -50,7 +34,7 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if l.stripe != nil {
 		c = &l.stripe.Blobs
 	}
-	dst, err := l.d.appendCached(l.dst, l.version, l.key, h, c)
+	dst, err := l.d.values.AppendCached(l.dst, l.version, l.key, h, c)
 	if err != nil {
 		return false, err
 	}

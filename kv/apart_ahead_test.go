@@ -14,15 +14,7 @@ import (
 )
 
 // held is how many bytes an iterator has of what it read on.
-func (on *readOn) held() (n int) {
-	if on.apart.window != nil {
-		n = cap(*on.apart.window)
-	}
-	for i := range on.apart.list {
-		n += cap(on.apart.list[i].value)
-	}
-	return n + cap(on.memory)
-}
+func (on *readOn) held() int { return on.blobs.Memory() + cap(on.memory) }
 
 // What an iterator reads on is bounded as it has it in memory, not as it is stored.
 func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {

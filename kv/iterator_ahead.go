@@ -1,11 +1,10 @@
 package kv
 
 import (
-	"sync"
-
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/values"
 )
 
 // An iterator that goes on through blob values prefetches. It moves over some entries before its user does, keeps
@@ -43,7 +42,7 @@ type readOn struct {
 	entries []entryRead
 	at      int    // of entries, the next to be given out
 	memory  []byte // keys, and values that are in tables
-	apart   apartReads
+	blobs   values.ReadBatch
 
 	filling bool // the cursor moves for the sake of entries
 	off     bool // it moves otherwise, for newestFirst
@@ -64,7 +63,7 @@ type entryRead struct {
 	value  [2]int
 	expiry uint64
 	under  uint64 // when the value changes, as what is under operands expires; 0: never
-	read   int    // of the value, in apart; -1: it is in memory
+	read   int    // of the value, in blobs; -1: it is in memory
 	err    error  // why there is no value
 }
 
@@ -104,8 +103,8 @@ func (i *cursor) readFrom(h blob.Handle) error {
 	on.ahead, on.table = i.ahead, i.table
 	i.apart, i.table, i.ahead, i.err = blob.Handle{}, nil, readAhead, nil
 	on.setKeys()
-	on.waited = on.apart.read(i.db, i.state.version)
-	on.apart.count(&i.db.counters.Stripes[i.stripe].Blobs)
+	on.waited = on.blobs.Read(i.db.values, i.state.version, i.db.tables.Far)
+	on.blobs.Count(&i.db.counters.Stripes[i.stripe].Blobs)
 	on.at = 1
 	return i.give(&on.entries[0])
 }
@@ -141,12 +140,11 @@ func (on *readOn) add(i *cursor) int64 {
 		value = nil
 	}
 	if h := i.apart; h.File > 0 {
-		e.read = len(on.apart.list)
-		if takes := takesOn(h); takes < longOn {
-			on.apart.add(h)
+		e.read = len(on.blobs.Reads)
+		takes := takesOn(h)
+		alone := takes >= longOn
+		if on.blobs.Reads = append(on.blobs.Reads, values.Read{Handle: h, Alone: alone}); !alone {
 			n += takes
-		} else {
-			on.apart.addLate(h)
 		}
 	} else {
 		e.under = i.under
@@ -162,7 +160,7 @@ func (on *readOn) add(i *cursor) int64 {
 func (on *readOn) setKeys() {
 	for n := range on.entries {
 		if e := &on.entries[n]; e.read >= 0 {
-			on.apart.list[e.read].key = on.memory[e.key[0]:e.key[1]]
+			on.blobs.Reads[e.read].Key = on.memory[e.key[0]:e.key[1]]
 		}
 	}
 }
@@ -206,9 +204,9 @@ func (i *cursor) give(e *entryRead) (err error) {
 	i.setKey(e)
 	i.value, i.expiry, err = on.memory[e.value[0]:e.value[1]], e.expiry, e.err
 	if e.read >= 0 {
-		r := &on.apart.list[e.read]
-		if i.value = r.value; !r.done {
-			i.value, err = i.fetch(i.key, r.handle)
+		r := &on.blobs.Reads[e.read]
+		if i.value = r.Value; !r.Done {
+			i.value, err = i.fetch(i.key, r.Handle)
 		}
 	}
 	i.valid = err == nil
@@ -228,7 +226,7 @@ func (i *cursor) lookAgain() (ok bool, err error) {
 func (on *readOn) reset() {
 	on.entries, on.memory = on.entries[:0], on.memory[:0]
 	on.at, on.ended, on.err, on.table = 0, false, nil, nil
-	on.apart.reset()
+	on.blobs.Reset()
 }
 
 // reserve has a budget count n bytes until release, and reports whether it has room for them.
@@ -252,12 +250,9 @@ func (on *readOn) release() {
 		on.budget.Give(on.counted)
 	}
 	on.reset()
-	on.apart.release()
-	*on = readOn{entries: on.entries, memory: on.memory, apart: on.apart}
+	on.blobs.Release()
+	*on = readOn{entries: on.entries, memory: on.memory, blobs: on.blobs}
 	if cap(on.memory) > maxRetainedScratch {
 		on.memory = nil
 	}
 }
-
-// windows are buffers for blob values that are read together.
-var windows = sync.Pool{New: func() any { return new([]byte) }}

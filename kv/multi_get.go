@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -139,7 +140,7 @@ type multiGet struct {
 	leaves  *leavesAhead
 	readers []*blockReader // of the caller, and of other goroutines
 
-	apart apartReads // of keys that have a handle
+	blobs values.ReadBatch // of keys that have a handle
 
 	farKeys  []farKey
 	farRound []*farFile
@@ -181,8 +182,8 @@ func (m *multiGet) giveBack(n int) {
 	clear(m.lookups)
 	m.open, m.here = cleared(m.open, n), cleared(m.here, n)
 	m.located, m.wants, m.unread = cleared(m.located, n), cleared(m.wants, n), cleared(m.unread, n)
-	if cap(m.apart.list) > multiGetRun {
-		m.apart = apartReads{}
+	if cap(m.blobs.Reads) > multiGetRun {
+		m.blobs = values.ReadBatch{}
 	}
 	if len(m.order) > multiGetRun {
 		m.order = nil
@@ -199,7 +200,7 @@ func (m *multiGet) giveBack(n int) {
 		}
 	}
 	*m = multiGet{order: m.order[:0], keys: m.keys[:0], lookups: m.lookups[:0], open: m.open, here: m.here,
-		located: m.located, wants: m.wants, apart: m.apart, unread: m.unread, leaves: m.leaves, readers: m.readers,
+		located: m.located, wants: m.wants, blobs: m.blobs, unread: m.unread, leaves: m.leaves, readers: m.readers,
 		farKeys: m.farKeys[:0], farRound: m.farRound[:0], farFiles: m.farFiles[:0]}
 	multiGets.Put(m)
 }

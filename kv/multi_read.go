@@ -7,6 +7,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/values"
 )
 
 // Blocks that are not in the cache are read in one of three ways, and how the first read went says in which.
@@ -25,13 +26,10 @@ import (
 // and it began 30 µs later. The way back took as long: with it 32 blocks, 80 µs of work, took 80 µs.
 const minShare = 128
 
-// deviceWait is how long a read takes that waits for a device; out of the system's memory it
-// takes some microseconds.
-const deviceWait = 40 * time.Microsecond
-
-// maxReads bounds the reads that one MultiGet has under way. A device serves about as many
-// side by side, and each that a goroutine waits for may cost a thread.
-const maxReads = 32
+const (
+	deviceWait = values.DeviceWait
+	maxReads   = values.MaxReads
+)
 
 // maxAhead bounds the blocks that the system is asked for before they are read: the queue of a device, or half of it.
 const maxAhead = 128

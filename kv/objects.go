@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -251,9 +252,6 @@ func (o *Options) checkObjects() error {
 // maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
 const maxPublishedManifest = 256 << 10
 
-// tableRequests bounds the requests that one call has under way for sorted files and blob files.
-const tableRequests = 64
-
 // openTables opens the files that a version has and the one before has not, side by side: in an object
 // store each table costs a request.
 func (d *DB) openTables(v *version.Version) error {
@@ -270,7 +268,7 @@ func (d *DB) openTables(v *version.Version) error {
 }
 
 // sideBySide is callback.Parallel for requests.
-func sideBySide(n int, do func(i int)) { callback.Parallel(n, tableRequests, do) }
+func sideBySide(n int, do func(i int)) { callback.Parallel(n, values.MaxRequests, do) }
 
 // checkConditions refuses an object store in which two writers could both win.
 func (o *Objects) checkConditions(ctx context.Context) error {

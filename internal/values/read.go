@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -55,15 +56,23 @@ func (s *Store) Append(dst []byte, v *version.Version, key []byte, h blob.Handle
 	return r.AppendValue(dst, key, h)
 }
 
-// AppendCached is Append for a lookup, which may find the value in the cache, and puts it there. It reports whether it
-// was there.
-func (s *Store) AppendCached(dst []byte, v *version.Version, key []byte, h blob.Handle) (_ []byte, hit bool,
-	err error) {
+// AppendCached is Append for a lookup, which may find the value in the cache, and puts it there. It counts in c, unless
+// that is nil.
+func (s *Store) AppendCached(dst []byte, v *version.Version, key []byte, h blob.Handle, c *counters.Blobs) ([]byte,
+	error) {
 	r, err := s.Reader(v, h.File)
 	if err != nil {
-		return dst, false, err
+		return dst, err
 	}
-	return r.AppendCached(dst, key, h)
+	out, hit, err := r.AppendCached(dst, key, h)
+	switch {
+	case err != nil || c == nil:
+	case hit:
+		c.CacheHits.Add(1)
+	default:
+		c.Count(h)
+	}
+	return out, err
 }
 
 // streamPrefetch is how many bytes a stream of a value prefetches where reads are requests.
