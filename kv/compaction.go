@@ -90,14 +90,10 @@ func (d *DB) jobEnv() *job.Env {
 	}
 }
 
-var styles = [numCompactions]compaction.Style{
-	Leveled: compaction.Leveled, Tiered: compaction.Tiered, LazyLeveled: compaction.LazyLeveled,
-}
-
 // compaction returns the options on which the choice of compactions depends.
 func (o *Options) compaction() *compaction.Options {
 	return &compaction.Options{
-		Style:                    styles[o.Compaction],
+		Style:                    compaction.Style(o.Compaction), // they have the same numbers
 		RunsPerLevel:             o.RunsPerLevel,
 		SpaceAmplification:       o.SpaceAmplification,
 		L0CompactionThreshold:    o.L0CompactionThreshold,

@@ -21,6 +21,7 @@ import (
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -60,7 +61,7 @@ type DB struct {
 
 	cache     *cache.Cache
 	openFiles *vfs.ReadLimit
-	tables    version.TableCache
+	tables    tablecache.Cache
 	values    *values.Store
 	memtables memtable.Memory
 	counters  counters.Store
@@ -116,7 +117,7 @@ type DB struct {
 	follower  *follower  // of a store that was opened by OpenReadOnly
 	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
 
-	readers        *version.Memory        // bounds filters and indexes; nil: nothing does
+	readers        *tablecache.Memory     // bounds filters and indexes; nil: nothing does
 	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget
 	share          *budget.Share          // of Options.MemoryBudget; nil: there is none
 

@@ -195,7 +195,7 @@ func (f *follower) pin(v, before *version.Version) error {
 func (f *follower) unpin(v *version.Version) error {
 	var errs []error
 	for _, t := range v.Come() {
-		errs = append(errs, f.d.tables.Close(t))
+		errs = append(errs, f.d.tables.Close(&t.Entry))
 	}
 	for _, b := range v.ComeBlobs() {
 		errs = append(errs, b.Close())

@@ -199,7 +199,7 @@ func (d *DB) firstSampled(counters *counters.Stripe) int {
 
 // tellCache tells the TableCache what a table said, for the choice of what is kept in memory.
 func (l *lookup) tellCache(t *version.Table, p *sstable.Probe) {
-	l.d.tables.Sampled(t, !p.KeyPresent, p.Filter == sstable.Unfiltered)
+	l.d.tables.Sampled(&t.Entry, !p.KeyPresent, p.Filter == sstable.Unfiltered)
 }
 
 // find looks in a table for the newest version at or below at, and takes it as the

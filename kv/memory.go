@@ -5,9 +5,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/falsepositives"
-	"github.com/siftkv/siftkv/internal/version"
 
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
 // readersLimit returns how many bytes of MemoryLimit are for blocks, filters and indexes; 0
@@ -48,7 +48,7 @@ func (d *DB) shareMemory() error {
 		}
 		d.cache = cache.New(0)
 	case o.MemoryLimit > 0:
-		d.readers = version.NewMemory(o.readersLimit(), o.CacheSize)
+		d.readers = tablecache.NewMemory(o.readersLimit(), o.CacheSize)
 		d.cache = d.readers.Cache
 	default:
 		d.cache = cache.New(o.CacheSize)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -45,7 +45,7 @@ func openShort(t *testing.T, dir string, limit int64) *DB {
 		Compression: sstable.NoCompression, Filter: mustParse("blocked:32"), CacheSize: 64 << 10})
 	require.Zero(t, db.Metrics().OpenTables)
 	if limit > 0 {
-		db.tables.Memory = &version.Memory{Cache: db.cache, CacheSize: 64 << 10}
+		db.tables.Memory = &tablecache.Memory{Cache: db.cache, CacheSize: 64 << 10}
 		db.tables.Memory.SetLimit(limit)
 	}
 	return db

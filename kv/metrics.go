@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/objstore"
@@ -38,7 +39,7 @@ func (d *DB) Metrics() *metrics.Store {
 }
 
 // addTableCache sets the figures of open tables.
-func addTableCache(m *metrics.Store, c *version.TableCache) {
+func addTableCache(m *metrics.Store, c *tablecache.Cache) {
 	m.UnusableFilters = c.Unusable.Load()
 	m.FilterMemory, m.IndexMemory = c.Filters.Load(), c.Indexes.Load()
 	m.FalsePositiveMemory, m.FalsePositives = c.FalsePositives.Bytes(), c.FalsePositives.Len()

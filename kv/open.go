@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -75,7 +76,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.askClock()
 	d.resumer.stop = make(chan struct{})
 	d.space.Init(d.fs, dir, d.log)
-	d.tables = version.TableCache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
+	d.tables = tablecache.Cache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.share.Owner(), Filter: opts.Filter,
 			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}

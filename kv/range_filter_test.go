@@ -281,7 +281,7 @@ func TestScansBringFiltersBack(t *testing.T) {
 	limit := db.readers.Limit()
 	db.readers.SetLimit(1) // as if others had it all
 	for _, table := range s.version.Level0() {
-		require.NoError(t, db.tables.Close(table))
+		require.NoError(t, db.tables.Close(&table.Entry))
 		_, err := table.Open(&db.tables)
 		require.NoError(t, err)
 	}

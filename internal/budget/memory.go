@@ -11,7 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/sstable"
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
@@ -23,7 +23,7 @@ type Memory struct {
 
 	mu             sync.Mutex // taken after a store's mutex; no store's is taken under it
 	shares         []*Share
-	readers        *version.Memory        // of the stores that are open; nil: there is none
+	readers        *tablecache.Memory     // of the stores that are open; nil: there is none
 	falsePositives *falsepositives.Memory // of the same
 	gone           []*atomic.Int64        // memtables of stores that were closed before their last iterator
 	given          int64                  // bytes of memtables that stores were given so far: a clock
@@ -84,7 +84,7 @@ func (b *Memory) Join(store Store) (*Share, error) {
 			ErrTooSmall, b.limit, len(b.shares), others, need, others+need)
 	}
 	if b.readers == nil {
-		b.readers = version.NewMemory(b.ReadersLimit(false), b.ReadersLimit(false))
+		b.readers = tablecache.NewMemory(b.ReadersLimit(false), b.ReadersLimit(false))
 		b.falsePositives = falsepositives.New(FalsePositives(b.limit))
 	}
 	b.shares = append(b.shares, s)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/falsepositives"
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
 // A Store is what a budget knows of a store.
@@ -32,7 +32,7 @@ type Share struct {
 	Store
 	b *Memory
 
-	Readers        *version.Memory // of all stores
+	Readers        *tablecache.Memory // of all stores
 	FalsePositives *falsepositives.Memory
 	blocks         cache.Owner
 	Taken          *atomic.Int64 // bytes of memtables

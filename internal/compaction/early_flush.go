@@ -55,7 +55,7 @@ func PendingOf(m *memtable.Memtable, now uint64) (p Pending) {
 	if m.HasTombstones() {
 		p.tombs = rangedel.NewSet(m.Tombstones().AppendAll(nil)).Clip(nil, nil, nil)
 	}
-	p.Table, p.garbage = &version.Table{Table: tablemeta.Of(0, count.Info(), p.tombs)}, garbage
+	p.Table, p.garbage = version.NewTable(tablemeta.Of(0, count.Info(), p.tombs)), garbage
 	p.keys = count.Keys()
 	p.RangeDeletes = uint64(len(p.tombs))
 	return p

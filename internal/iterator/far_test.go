@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -18,8 +19,8 @@ import (
 // of that store: not to its bounds of memory, nor to the bounds of its keys.
 func TestReleasedSourcesForgetAStoreInAnObjectStore(t *testing.T) {
 	var s Sources
-	use := func() (weak.Pointer[version.TableCache], weak.Pointer[byte]) {
-		c := &version.TableCache{Far: true}
+	use := func() (weak.Pointer[tablecache.Cache], weak.Pointer[byte]) {
+		c := &tablecache.Cache{Far: true}
 		lower := bytes.Repeat([]byte{'a'}, 1000)
 		v := &version.Version{Runs: []*version.Run{{Level: 1}}}
 		s.AddVersion(v, c, lower, nil, nil)

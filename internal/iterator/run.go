@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -13,7 +14,7 @@ import (
 // filters say that they have none of the wanted keys.
 type Run struct {
 	run    *version.Run
-	cache  *version.TableCache
+	cache  *tablecache.Cache
 	opts   sstable.IterOptions
 	lo, hi []byte          // the user wants no keys but those of [lo, hi); nil: no bound
 	prefix *Prefix         // nil: every table may have something
@@ -29,13 +30,13 @@ type Run struct {
 }
 
 // NewRun returns an iterator over a run.
-func NewRun(r *version.Run, c *version.TableCache, o sstable.IterOptions) *Run {
+func NewRun(r *version.Run, c *tablecache.Cache, o sstable.IterOptions) *Run {
 	return &Run{run: r, cache: c, opts: o, at: -1}
 }
 
 // reset puts l before the first table of a run, of which its user wants no keys but those within
 // the bounds. The buffers of its table's iterator are kept.
-func (l *Run) reset(r *version.Run, c *version.TableCache, p *Prefix, o sstable.IterOptions) {
+func (l *Run) reset(r *version.Run, c *tablecache.Cache, p *Prefix, o sstable.IterOptions) {
 	l.run, l.cache, l.prefix, l.opts, l.at = r, c, p, o, -1
 	if l.lo, l.hi = nil, nil; o.Bounds != nil {
 		l.lo, l.hi = o.Bounds.Lower, o.Bounds.Upper

@@ -7,6 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -51,7 +52,7 @@ func (l *Run) tell(nothing bool) {
 		return
 	}
 	if ranges := l.reader.CanHaveRangeFilter(); ranges || l.prefix != nil && l.reader.HasPrefixFilter() {
-		l.cache.Sampled(l.run.At(l.at), nothing, ranges && !l.reader.HasRangeFilter())
+		l.cache.Sampled(&l.run.At(l.at).Entry, nothing, ranges && !l.reader.HasRangeFilter())
 	}
 }
 
@@ -71,7 +72,7 @@ func (l *Run) countBlocks() {
 
 // Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what
 // it reads. Nil is no bound, and no prefix.
-func Look(t *version.Table, c *version.TableCache, lo, hi []byte, p *Prefix) (n counters.Scan, read sstable.Probe,
+func Look(t *version.Table, c *tablecache.Cache, lo, hi []byte, p *Prefix) (n counters.Scan, read sstable.Probe,
 	err error) {
 	r, err := version.NewRun(0, t.Num, []*version.Table{t})
 	if err != nil {

@@ -3,6 +3,7 @@ package iterator
 import (
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -39,7 +40,7 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 // AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They are
 // opened when an iterator reaches them. A run of level 0 that has no such keys is left out: there
 // may be many of them, and the others mostly have keys of any range.
-func (s *Sources) AddVersion(v *version.Version, c *version.TableCache, lo, hi []byte, p *Prefix) {
+func (s *Sources) AddVersion(v *version.Version, c *tablecache.Cache, lo, hi []byte, p *Prefix) {
 	if c.Far {
 		s.pass, s.far.Budget = &s.far, &c.Parts
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -16,7 +17,7 @@ import (
 // The zero value is empty. Release makes it so again, and keeps its memory.
 type Tombstones struct {
 	at     base.SeqNum
-	cache  *version.TableCache
+	cache  *tablecache.Cache
 	places []tombstonePlace
 
 	// Between lo and hi the newest tombstone is of sequence number seq, and reaches from
@@ -44,7 +45,7 @@ type tombstonePlace struct {
 
 // Init makes t the tombstones that a reader at sequence number at sees in version v,
 // between the bounds lo and hi. It opens no table. T is empty before.
-func (t *Tombstones) Init(v *version.Version, c *version.TableCache, lo, hi []byte, at base.SeqNum) {
+func (t *Tombstones) Init(v *version.Version, c *tablecache.Cache, lo, hi []byte, at base.SeqNum) {
 	t.at, t.cache, t.known = at, c, false
 	if !v.HasTombstones() {
 		return
@@ -107,7 +108,7 @@ func holds(lo, hi, key []byte) bool {
 }
 
 // ask finds the answer for key, and the span in which it holds.
-func (p *tombstonePlace) ask(c *version.TableCache, key []byte, at base.SeqNum) error {
+func (p *tombstonePlace) ask(c *tablecache.Cache, key []byte, at base.SeqNum) error {
 	if p.memory != nil {
 		p.lo, p.hi, p.seq = p.memory.Span(key, at)
 		p.known = true

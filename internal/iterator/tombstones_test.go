@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/tablemeta"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -23,7 +24,7 @@ type tombstoneWorld struct {
 	all     []rangedel.Tombstone
 	memory  []*rangedel.History
 	version *version.Version
-	cache   *version.TableCache
+	cache   *tablecache.Cache
 }
 
 func drawTombstones(t *rapid.T, seq *base.SeqNum, most int) (ts []rangedel.Tombstone) {
@@ -47,7 +48,7 @@ func drawWorld(t *rapid.T) *tombstoneWorld {
 	fs, num, seq := vfs.NewMem(), uint64(0), base.SeqNum(0)
 	require.NoError(t, fs.MkdirAll("d"))
 	path := func(n uint64) string { return "d/" + manifest.FileName(manifest.FileTable, n) }
-	w.cache = &version.TableCache{Path: path, OpenFile: fs.Open, Log: slog.Default()}
+	w.cache = &tablecache.Cache{Path: path, OpenFile: fs.Open, Log: slog.Default()}
 	e := &manifest.Edit{}
 	for _, level := range []int{6, 5, 0, 0, 0} {
 		ts := drawTombstones(t, &seq, 10)
@@ -100,7 +101,7 @@ func (w *tombstoneWorld) cover(key []byte, at base.SeqNum) (seq base.SeqNum) {
 func TestTombstonesAgainstNaive(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		defer w.version.All(func(_ int, table *version.Table) { require.NoError(t, w.cache.Close(table)) })
+		defer w.version.All(func(_ int, table *version.Table) { require.NoError(t, w.cache.Close(&table.Entry)) })
 		var ts Tombstones
 		for range 3 {
 			at := base.SeqNum(rapid.IntRange(0, len(w.all)+1).Draw(t, "at"))

@@ -13,8 +13,8 @@ import (
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -24,7 +24,7 @@ type Env struct {
 	Dir     string
 	Log     *slog.Logger
 	NewNum  func() uint64 // returns a number that no file has
-	Tables  *version.TableCache
+	Tables  *tablecache.Cache
 	Values  *values.Store
 	Sizes   *compaction.Options // sizes of new files, their compression and how many threads there are
 	Format  sstable.WriterOptions

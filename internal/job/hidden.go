@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -21,7 +22,7 @@ const maxRequests = 64
 
 // HiddenBy returns the function Hidden of a tablemeta.Writer, for tables that are newer than some runs of a version. It
 // is nil if these have no separated values. The caller refers to the version.
-func HiddenBy(c *version.TableCache, v *version.Version, older []*version.Run) func(keys [][]byte) uint64 {
+func HiddenBy(c *tablecache.Cache, v *version.Version, older []*version.Run) func(keys [][]byte) uint64 {
 	var with []*version.Run // and those above: what hides a value already is found first
 	for i, r := range older {
 		if r.Sums().BlobBytes > 0 {
@@ -47,7 +48,7 @@ func HiddenBy(c *version.TableCache, v *version.Version, older []*version.Run) f
 
 // recordIn returns the bytes that the newest version of key in some runs takes in a blob file. An unreadable version
 // counts as nothing: a read that needs it reports the error.
-func recordIn(c *version.TableCache, runs []*version.Run, key []byte) uint64 {
+func recordIn(c *tablecache.Cache, runs []*version.Run, key []byte) uint64 {
 	var buf [64]byte // for a handle
 	hash := filterpolicy.Hash(key)
 	for _, run := range runs {

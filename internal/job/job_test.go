@@ -20,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -37,7 +38,7 @@ func testEnv(t *testing.T, fsys vfs.FS, rangeSize int64) *Env {
 	num.Store(10)
 	path := func(num uint64) string { return filepath.Join(dir, manifest.FileName(manifest.FileTable, num)) }
 	return &Env{FS: fsys, Dir: dir, Log: slog.New(slog.DiscardHandler), NewNum: func() uint64 { return num.Add(1) },
-		Tables: &version.TableCache{Path: path, OpenFile: fsys.Open, Log: slog.New(slog.DiscardHandler)},
+		Tables: &tablecache.Cache{Path: path, OpenFile: fsys.Open, Log: slog.New(slog.DiscardHandler)},
 		Sizes: &compaction.Options{RunsPerLevel: 4, SpaceAmplification: 1.3, L0CompactionThreshold: 2,
 			L0SlowdownThreshold: 12, L0StopThreshold: 36, MaxConcurrentCompactions: 2, MemtableSize: 1 << 20,
 			BaseLevelSize: 1 << 20, TargetFileSize: 1 << 20, BlobSpaceLimit: 1.3, RangeSize: rangeSize},

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -30,7 +31,7 @@ func newTestStore(t *testing.T) *testStore {
 	require.NoError(t, ts.mem.MkdirAll("db"))
 	path := func(num uint64) string { return "db/" + manifest.FileName(manifest.FileBlob, num) }
 	log := slog.New(slog.DiscardHandler)
-	cleaner := &version.Cleaner{Tables: &version.TableCache{Path: path}, History: &version.History{}, FS: ts.mem,
+	cleaner := &version.Cleaner{Tables: &tablecache.Cache{Path: path}, History: &version.History{}, FS: ts.mem,
 		Dir: "db", Log: log, Position: func() manifest.Position { return manifest.Position{} }, Cleaned: func() {}}
 	ts.Store = New(Config{FS: ts.mem, Dir: "db", NewNum: func() uint64 { ts.nums++; return ts.nums }, Log: log,
 		Cleaner: cleaner, Blobs: version.BlobCache{Path: path, OpenFile: ts.mem.Open}, SeparateFrom: 100,

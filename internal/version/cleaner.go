@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -19,7 +20,7 @@ import (
 // drops the last reference does not pay for it. It gets only versions without references, and logs and manifests that a
 // durable edit has replaced. It keeps files that readers in other processes may need.
 type Cleaner struct {
-	Tables   *TableCache
+	Tables   *tablecache.Cache
 	Blobs    *BlobCache // nil: there are no blob files
 	History  *History
 	FS       vfs.FS
@@ -110,7 +111,7 @@ func (c *Cleaner) clean(versions []*Version, files []unneededFile) {
 	for _, v := range versions {
 		unused := c.History.retire(v)
 		for _, t := range unused.tables {
-			files = c.closed(files, unneededFile{c.Tables.Path(t.Num), t.Size}, c.Tables.Close(t), t.obsolete)
+			files = c.closed(files, unneededFile{c.Tables.Path(t.Num), t.Size}, c.Tables.Close(&t.Entry), t.obsolete)
 		}
 		for _, b := range unused.blobs {
 			files = c.closed(files, unneededFile{c.Blobs.Path(b.Num), b.Size}, b.Close(), b.obsolete)
@@ -188,7 +189,7 @@ func (c *Cleaner) Drain() error {
 	for _, v := range versions {
 		unused := c.History.retire(v)
 		for _, t := range unused.tables {
-			errs = append(errs, c.Tables.Close(t))
+			errs = append(errs, c.Tables.Close(&t.Entry))
 		}
 		for _, b := range unused.blobs {
 			errs = append(errs, b.Close())

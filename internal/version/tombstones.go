@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
 // Range tombstones are never merged for a whole version: that would take time for every
@@ -17,7 +18,7 @@ func (v *Version) HasTombstones() bool { return v.hasTombstones }
 
 // TombstoneCover returns the newest sequence number, at or below at, of a range tombstone
 // over key; 0 if there is none. It opens the tables that may have one.
-func (v *Version) TombstoneCover(c *TableCache, key []byte, at base.SeqNum) (cover base.SeqNum, err error) {
+func (v *Version) TombstoneCover(c *tablecache.Cache, key []byte, at base.SeqNum) (cover base.SeqNum, err error) {
 	for _, r := range v.Runs {
 		if r.WithTombstones == nil {
 			continue
@@ -36,7 +37,7 @@ func (v *Version) TombstoneCover(c *TableCache, key []byte, at base.SeqNum) (cov
 }
 
 // Tombstones returns the table's range tombstones. It opens the table.
-func (t *Table) Tombstones(c *TableCache) (*rangedel.Set, error) {
+func (t *Table) Tombstones(c *tablecache.Cache) (*rangedel.Set, error) {
 	r, err := t.Open(c)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (t *Table) Tombstones(c *TableCache) (*rangedel.Set, error) {
 // reader has to wait for that: every lookup within their bounds needs them. If a table cannot be
 // opened, the callers that need it get the error. Afterwards it is known what the tombstones hide
 // in blob files: see RangesHide. v must not be shared yet.
-func (v *Version) OpenTombstones(c *TableCache, e *manifest.Edit) {
+func (v *Version) OpenTombstones(c *tablecache.Cache, e *manifest.Edit) {
 	for i := range e.Added {
 		a := &e.Added[i].Table
 		if a.RangeDeletes == 0 {

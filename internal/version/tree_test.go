@@ -28,8 +28,7 @@ func keyAt(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 // next table's smallest key.
 func (m *treeModel) newTable(t *rapid.T, i int) *Table {
 	m.num++
-	tb := &Table{Table: manifest.Table{Num: m.num, Size: int64(m.num), Entries: 1 + uint64(i%5),
-		Smallest: keyAt(10 * i)}}
+	tb := NewTable(manifest.Table{Num: m.num, Size: int64(m.num), Entries: 1 + uint64(i%5), Smallest: keyAt(10 * i)})
 	if tb.Largest = keyAt(10*i + 9); rapid.Bool().Draw(t, "exclusive") {
 		tb.Largest, tb.LargestExclusive = keyAt(10*(i+1)), true
 	}
@@ -211,7 +210,7 @@ func TestASmallOnlyChildIsMergedWhenItGetsNeighbours(t *testing.T) {
 		var run []*Table
 		for i := range 400 {
 			key := keyAt(i)
-			run = append(run, &Table{Table: manifest.Table{Num: uint64(i), Entries: 1, Smallest: key, Largest: key}})
+			run = append(run, NewTable(manifest.Table{Num: uint64(i), Entries: 1, Smallest: key, Largest: key}))
 		}
 		root, err := edit.apply(nil, change{added: run})
 		require.NoError(t, err)
@@ -230,7 +229,7 @@ func TestASmallOnlyChildIsMergedWhenItGetsNeighbours(t *testing.T) {
 // of two.
 func TestTablesOutOfOrderAreRefused(t *testing.T) {
 	table := func(num uint64, lo, hi string) *Table {
-		tb := &Table{Table: manifest.Table{Num: num, Smallest: []byte(lo)}}
+		tb := NewTable(manifest.Table{Num: num, Smallest: []byte(lo)})
 		if hi != "" {
 			tb.Largest = []byte(hi)
 		}

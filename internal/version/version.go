@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
 // A Version is an immutable list of the store's tables, by level, and of the blob files that they have values in. All
@@ -86,7 +87,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		}
 		t := deleted[num]
 		if t == nil {
-			t = &Table{Table: added.Table}
+			t = NewTable(added.Table)
 			next.come.tables = append(next.come.tables, t)
 		}
 		delete(deleted, num)
@@ -170,8 +171,8 @@ func (v *Version) All(f func(level int, t *Table)) {
 }
 
 // CloseFiles closes the tables and blob files of a version that no store uses. They must be in no other version.
-func (v *Version) CloseFiles(c *TableCache) (err error) {
-	v.All(func(_ int, t *Table) { err = errors.Join(err, c.Close(t)) })
+func (v *Version) CloseFiles(c *tablecache.Cache) (err error) {
+	v.All(func(_ int, t *Table) { err = errors.Join(err, c.Close(&t.Entry)) })
 	for b := range v.Blobs() {
 		err = errors.Join(err, b.Close())
 	}
@@ -231,4 +232,31 @@ func (v *Version) Features() (f manifest.Features) {
 		f |= manifest.FeatureApart
 	}
 	return f
+}
+
+// WrittenAfter returns the tables that have entries newer than write seq. With n tables, of which
+// it returns k, it takes O(k log n). It looks at sequence numbers alone, since every commit of a
+// transaction calls it. Where makes the sums of each table that it visits, and takes three times as
+// long with a hundred tables.
+func (v *Version) WrittenAfter(seq base.SeqNum) (tables []*Table) {
+	for _, r := range v.Runs {
+		tables = r.root.writtenAfter(seq, tables)
+	}
+	return tables
+}
+
+// writtenAfter appends the tables of a part of a run.
+func (n *node) writtenAfter(seq base.SeqNum, tables []*Table) []*Table {
+	if n.sums.LargestSeq <= seq {
+		return tables
+	}
+	for _, k := range n.kids {
+		tables = k.writtenAfter(seq, tables)
+	}
+	for _, t := range n.tables {
+		if t.LargestSeq > seq {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
@@ -174,4 +175,77 @@ func EntriesOf(tables []*Table) (n uint64) {
 		n += t.Entries
 	}
 	return n
+}
+
+// In a tombstone cluster, each point tombstone costs every scan over it a step, in any level, until
+// a compaction merges it with what it deletes. So clusters start a compaction, even if neither
+// their file is mostly garbage nor their level too large.
+
+// MinDense is how many tombstones in clusters start a compaction: a scan over them takes some
+// tenths of a millisecond.
+const MinDense = 4 << 10
+
+// densePart bounds what is rewritten for tombstone clusters: of the entries that are merged, at
+// least one in densePart must be such a tombstone. So each tombstone causes at most densePart
+// rewritten entries in each level that it passes. Fewer tombstones go down with the next compaction
+// of their files.
+const densePart = 10
+
+// Dense reports whether tables with these sums, or a part of a level or run, have enough
+// tombstones in clusters to start a compaction, if it is worth it.
+func (s *Sums) Dense() bool { return s.DenseDeletes >= MinDense }
+
+// WorthMerging reports whether dense tombstones in clusters are worth a merge of entries entries,
+// themselves included.
+func WorthMerging(dense, entries uint64) bool { return dense >= MinDense && densePart*dense >= entries }
+
+// Separated values that have expired or are overwritten take space in blob files until their entries are dropped. Short
+// values take none there, however many expire. So each table counts its bytes in blob files alone.
+
+// DeadApart returns about how many bytes in blob files rewriting the table would free. It counts entries that have
+// expired at now, and overwritten ones if the table has no entry newer than oldest, the oldest snapshot.
+func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
+	dead := t.Garbage.Expired(now)
+	if t.LargestSeq <= oldest {
+		dead += t.Garbage.Overwritten
+	}
+	return min(dead, t.BlobBytes())
+}
+
+// DeadApart is Table.DeadApart of all tables. It visits only those of which a part has expired, and those of which
+// neighbours have versions after the sequence number.
+func (v *Version) DeadApart(now uint64, oldest base.SeqNum) (sum uint64) {
+	for _, r := range v.Runs {
+		sum += r.root.overwrittenApart(oldest)
+	}
+	return sum + v.ExpiredApart(now)
+}
+
+// ExpiredApart returns about how many bytes in blob files are of values that have expired at now. It visits only those
+// tables of which a part has.
+func (v *Version) ExpiredApart(now uint64) (sum uint64) {
+	for _, r := range v.Runs {
+		sum += r.root.total(func(s *Sums) (uint64, bool) { return s.expiring(s.ExpiringApart, now) },
+			func(t *Table) uint64 { return t.Garbage.Expired(now) })
+	}
+	return sum
+}
+
+// overwrittenApart returns how many bytes in blob files are of versions that are overwritten, in tables that have
+// nothing after a sequence number.
+func (n *node) overwrittenApart(oldest base.SeqNum) uint64 {
+	return n.total(func(s *Sums) (uint64, bool) {
+		switch {
+		case s.OverwrittenApart == 0 || s.OldestTop > oldest:
+			return 0, true
+		case s.LargestSeq <= oldest:
+			return s.OverwrittenApart, true
+		}
+		return 0, false
+	}, func(t *Table) uint64 {
+		if t.LargestSeq > oldest {
+			return 0
+		}
+		return t.Garbage.Overwritten
+	})
 }

@@ -1,4 +1,4 @@
-package version
+package tablecache
 
 import (
 	"slices"
@@ -6,12 +6,12 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// giveUpIdle closes readers of idle tables while indexes, including index new bytes, exceed a
+// closeIdle closes readers of idle tables while indexes, including index new bytes, exceed a
 // quarter of the limit. It keeps that of t. A table in use keeps its index, even if all of them are
 // too many: reading an index for a lookup costs more than the blocks that the cache loses to it.
 // (Little of the indexes of new files then stays in memory.) Readers of tables with range
 // tombstones stay, since each lookup needs those. Readers in use are closed after their last use.
-func (c *TableCache) giveUpIdle(t *Table, index int64) {
+func (c *Cache) closeIdle(t *Entry, index int64) {
 	m := c.Memory
 	if m == nil {
 		return
@@ -20,10 +20,10 @@ func (c *TableCache) giveUpIdle(t *Table, index int64) {
 		if m.indexes.Load()+index <= m.limit.Load()/indexPart {
 			return
 		}
-		m.ring.mu.Lock()
-		v, asked := m.ring.least(func(v *Table) bool { return v != t && v.RangeDeletes == 0 && !v.cache.KeepOpen },
-			func(v *Table) float64 { return float64(v.traffic.asked.Load()) })
-		m.ring.mu.Unlock()
+		m.clock.mu.Lock()
+		v, asked := m.clock.minWorth(func(v *Entry) bool { return v != t && v.RangeDeletes == 0 && !v.cache.KeepOpen },
+			func(v *Entry) float64 { return float64(v.traffic.asked.Load()) })
+		m.clock.mu.Unlock()
 		if v == nil || asked > 0 || !v.opening.TryLock() {
 			return
 		}

@@ -1,4 +1,4 @@
-package version
+package tablecache
 
 import (
 	"sync"
@@ -10,7 +10,7 @@ import (
 // A Memory is what the readers of one store, or of several, have together: the block cache, and
 // what filters and indexes pin. The block cache gives way to filters and indexes, up to half of the
 // limit for filters and a quarter for indexes. If there are more filters, those that save most are
-// in memory (filters.go); if there are more indexes, those of the tables in use (readers.go), of
+// in memory (filters.go); if there are more indexes, those of the tables in use (indexes.go), of
 // any store. It is safe for concurrent use.
 type Memory struct {
 	Cache     *cache.Cache
@@ -21,7 +21,7 @@ type Memory struct {
 	indexes atomic.Int64 // bytes pinned by open tables
 	skipped atomic.Int64 // filters of open tables that are on disk for want of room
 
-	ring    ring
+	clock   clock
 	retired atomic.Int64 // bytes of filters that gave way and may be in use
 	sizing  sync.Mutex
 	size    int64 // of the block cache, as it was last set; guarded by sizing

@@ -1,4 +1,4 @@
-package version
+package tablecache
 
 import (
 	"bytes"
@@ -24,13 +24,13 @@ func (bytesFile) Close() error           { return nil }
 func fileOf(num uint64) string { return manifest.FileName(manifest.FileTable, num) }
 
 // tablesIn returns n tables of one file each, and a cache of limit bytes to open them with.
-func tablesIn(t *testing.T, n int, limit int64) (*TableCache, []*Table) {
+func tablesIn(t *testing.T, n int, limit int64) (*Cache, []*Entry) {
 	files := map[string][]byte{}
-	c := &TableCache{Path: fileOf, Log: slog.Default(), Memory: NewMemory(limit, limit)}
+	c := &Cache{Path: fileOf, Log: slog.Default(), Memory: NewMemory(limit, limit)}
 	c.Options.Cache = c.Memory.Cache
 	t.Cleanup(c.Options.Cache.Release)
 	c.OpenFile = func(name string) (vfs.ReadFile, error) { return bytesFile{bytes.NewReader(files[name])}, nil }
-	var tables []*Table
+	var tables []*Entry
 	for num := range uint64(n) {
 		var b bytes.Buffer
 		w := sstable.NewWriter(&b, &sstable.WriterOptions{ID: num + 1, BlockSize: 64})
@@ -40,14 +40,14 @@ func tablesIn(t *testing.T, n int, limit int64) (*TableCache, []*Table) {
 		info, err := w.Finish()
 		require.NoError(t, err)
 		files[fileOf(num)] = b.Bytes()
-		tables = append(tables, &Table{Table: manifest.Table{Num: num, ID: info.ID}})
+		tables = append(tables, &Entry{Table: manifest.Table{Num: num, ID: info.ID}})
 	}
 	return c, tables
 }
 
 // A table that is given up and opened again any number of times keeps nothing of readers that
 // nobody uses any more.
-func TestGivenUpReadersAreForgotten(t *testing.T) {
+func TestClosedReadersAreForgotten(t *testing.T) {
 	c, tables := tablesIn(t, 2, 4<<10)
 	for range 100 {
 		for _, table := range tables {

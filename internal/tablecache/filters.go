@@ -1,4 +1,4 @@
-package version
+package tablecache
 
 import (
 	"runtime"
@@ -20,12 +20,12 @@ const worthwhile = 3
 
 // Sampled receives a sample of the lookups and scans in t: absent says that t had nothing for it, unfiltered that the
 // filter could not be asked. It may read t's filters into memory.
-func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
+func (c *Cache) Sampled(t *Entry, absent, unfiltered bool) {
 	if c.Memory == nil || c.Memory.skipped.Load() == 0 && !c.IndexesShort() {
 		return // everything fits
 	}
-	if c.Memory.ring.count(t, absent) {
-		c.giveUpIdle(t, 0)
+	if c.Memory.clock.count(t, absent) {
+		c.closeIdle(t, 0)
 	}
 	if !absent || !unfiltered || !t.opening.TryLock() {
 		return
@@ -38,7 +38,7 @@ func (c *TableCache) Sampled(t *Table, absent, unfiltered bool) {
 
 // IndexesShort reports whether indexes take so much of the limit that new files should have
 // small ones.
-func (c *TableCache) IndexesShort() bool {
+func (c *Cache) IndexesShort() bool {
 	m := c.Memory
 	return m != nil && m.indexes.Load() > m.limit.Load()/(2*indexPart)
 }
@@ -47,12 +47,12 @@ func (c *TableCache) IndexesShort() bool {
 // counted together.
 
 // saves returns what a table's filters, of bytes bytes, save per byte.
-func (t *Table) saves(bytes int64) float64 {
+func (t *Entry) saves(bytes int64) float64 {
 	return float64(t.traffic.absent.Load()) / float64(max(bytes, 1))
 }
 
 // savesNow is saves for the filters that an open table has in memory.
-func (t *Table) savesNow() float64 {
+func (t *Entry) savesNow() float64 {
 	r := t.Reader.Load()
 	if r == nil {
 		return 0
@@ -75,23 +75,23 @@ func (m *Memory) retire(r *sstable.Reader) {
 
 // displace makes room for the filters that t's reader lacks among those that save much less. It
 // reports whether there is room, which is then t's. The caller holds t.opening.
-func (c *TableCache) displace(t *Table, r *sstable.Reader) bool {
+func (c *Cache) displace(t *Entry, r *sstable.Reader) bool {
 	m, limit := c.Memory, c.Memory.limit.Load()
-	m.ring.mu.Lock()
-	defer m.ring.mu.Unlock()
+	m.clock.mu.Lock()
+	defer m.clock.mu.Unlock()
 	size, need := r.SkippedFilters(), int64(0)
 	saves := t.saves(size)
 	if size > limit/2 || m.retired.Load() > limit/retiredPart {
 		return false
 	}
-	var victims []*Table
-	loaded := func(v *Table) bool {
+	var victims []*Entry
+	loaded := func(v *Entry) bool {
 		r := v.Reader.Load()
 		return v != t && r != nil && r.HasFilters() && !slices.Contains(victims, v)
 	}
 	for need = m.filters.Load() + size - limit/2; need > 0; {
-		v, least := m.ring.least(loaded, (*Table).savesNow)
-		if v == nil || len(victims) == candidates || least*worthwhile > saves {
+		v, smallest := m.clock.minWorth(loaded, (*Entry).savesNow)
+		if v == nil || len(victims) == candidates || smallest*worthwhile > saves {
 			return false
 		}
 		victims = append(victims, v)
@@ -116,7 +116,7 @@ func (c *TableCache) displace(t *Table, r *sstable.Reader) bool {
 
 // load reads t's filters into the room that is there for them. A filter that cannot be read now
 // stays on disk. The caller holds t.opening.
-func (c *TableCache) load(t *Table, r *sstable.Reader) {
+func (c *Cache) load(t *Entry, r *sstable.Reader) {
 	with, err := r.WithFilters()
 	c.addFilters(-r.SkippedFilters())
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *TableCache) load(t *Table, r *sstable.Reader) {
 }
 
 // swap replaces a reader by one that differs in its filter. The caller holds t.opening.
-func (c *TableCache) swap(t *Table, from, to *sstable.Reader) {
+func (c *Cache) swap(t *Entry, from, to *sstable.Reader) {
 	before, _ := from.PinnedBytes()
 	after, _ := to.PinnedBytes()
 	c.addFilters(after - before)
