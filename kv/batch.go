@@ -43,9 +43,6 @@ func (b *Batch) Len() int { return b.repr.Len() }
 // bytes in memory.
 func (b *Batch) Size() int { return b.repr.Size() }
 
-// Empty reports whether there are none.
-func (b *Batch) Empty() bool { return b.repr.Len() == 0 }
-
 // Reset empties the batch for reuse. It keeps its memory, unless the batch was committed and took half of a memtable
 // or more: that memory is the store's until it is flushed.
 func (b *Batch) Reset() {
@@ -72,10 +69,10 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 }
 
 // DeletePrefix removes all keys that begin with prefix, as DeleteRange does. An empty prefix is
-// ErrEmptyPrefix.
+// an error.
 func (b *Batch) DeletePrefix(prefix []byte) error {
 	if len(prefix) == 0 {
-		return b.add(ErrEmptyPrefix, base.KindRangeDelete, nil, nil)
+		return b.add(errEmptyPrefix, base.KindRangeDelete, nil, nil)
 	}
 	return b.DeleteRange(prefix, PrefixEnd(prefix))
 }
@@ -178,7 +175,7 @@ func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
 		return errNoStore
 	}
 	err := b.db.commit(ctx, b, nil, o)
-	b.committed = !b.Empty() && (err == nil || errors.Is(err, ErrNotDurable))
+	b.committed = b.Len() > 0 && (err == nil || errors.Is(err, ErrNotDurable))
 	return err
 }
 
@@ -188,7 +185,7 @@ func (d *DB) commit(ctx context.Context, b *Batch, reads commit.Reads, o *WriteO
 	if err := d.writable(); err != nil {
 		return err
 	}
-	if b.Empty() {
+	if b.Len() == 0 {
 		return nil
 	}
 	began := d.counters.Latencies.Begin(counters.Commit)

@@ -35,7 +35,7 @@ var (
 // change them, nor reset the batch. W may be the batch itself, which then has each write twice.
 // Replay does not change the batch, and allocates nothing.
 func (b *Batch) Replay(w Writer) error {
-	if b.err != nil || b.Empty() {
+	if b.err != nil || b.Len() == 0 {
 		return b.err
 	}
 	r := b.repr.After(batchrepr.Mark{}, 0)
@@ -86,7 +86,7 @@ func (b *Batch) Append(other *Batch) error {
 		return ErrBatchCommitted
 	case other.err != nil:
 		return b.fail(other.err)
-	case other.Empty():
+	case other.Len() == 0:
 		return b.err
 	}
 	if other.repr.Features&manifest.FeatureMerge != 0 {

@@ -45,7 +45,7 @@ func drawWrites(t *rapid.T, b *Batch) {
 
 // sealed returns the record of a batch as number 1; nil if it is empty.
 func sealed(b *Batch) []byte {
-	if b.Empty() {
+	if b.Len() == 0 {
 		return nil
 	}
 	return slices.Clone(b.repr.Seal(1))

@@ -51,12 +51,11 @@ func TestGoldenBatch(t *testing.T) {
 func TestBatchIsReused(t *testing.T) {
 	db := openMem(t, nil)
 	b := db.NewBatch()
-	require.True(t, b.Empty())
+	require.Zero(t, b.Len())
 	require.NoError(t, b.Commit(nil), "nothing to do")
 	require.NoError(t, b.Set([]byte("a"), []byte("1")))
 	require.NoError(t, b.DeleteRange([]byte("z"), []byte("y")))
 	require.Equal(t, 1, b.Len(), "an empty range is no write")
-	require.False(t, b.Empty())
 	b.Reset()
 	require.Zero(t, b.Len())
 	require.NoError(t, b.Set([]byte("b"), []byte("2")))
@@ -246,10 +245,10 @@ func TestDeletePrefix(t *testing.T) {
 	}
 	db := openMem(t, nil)
 	set(t, db, "k", "v")
-	require.ErrorIs(t, db.DeletePrefix(nil, nil), ErrEmptyPrefix)
+	require.ErrorIs(t, db.DeletePrefix(nil, nil), errEmptyPrefix)
 	b := db.NewBatch()
-	require.ErrorIs(t, b.DeletePrefix([]byte{}), ErrEmptyPrefix)
-	require.ErrorIs(t, b.Commit(nil), ErrEmptyPrefix, "as any write that cannot work")
-	require.ErrorIs(t, db.Update(func(tx *Tx) error { return tx.DeletePrefix(nil) }), ErrEmptyPrefix)
+	require.ErrorIs(t, b.DeletePrefix([]byte{}), errEmptyPrefix)
+	require.ErrorIs(t, b.Commit(nil), errEmptyPrefix, "as any write that cannot work")
+	require.ErrorIs(t, db.Update(func(tx *Tx) error { return tx.DeletePrefix(nil) }), errEmptyPrefix)
 	requireContents(t, model{"k": "v"}, db)
 }

@@ -166,7 +166,7 @@ func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
 }
 
 // DeletePrefix removes all keys that begin with prefix. It costs one entry, however many keys
-// there are. An empty prefix is ErrEmptyPrefix, where DeleteRange(p, PrefixEnd(p)) would remove
+// there are. An empty prefix is an error, where DeleteRange(p, PrefixEnd(p)) would remove
 // all keys of the store.
 func (d *DB) DeletePrefix(prefix []byte, o *WriteOptions) error {
 	b := d.scratchBatch()

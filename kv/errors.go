@@ -64,8 +64,6 @@ var (
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
 	ErrTooLarge = errors.New("siftkv: too large")
-	// ErrEmptyPrefix is returned by DeletePrefix: every key begins with an empty prefix.
-	ErrEmptyPrefix = errors.New("siftkv: the prefix is empty: DeleteRange(nil, nil) removes all keys")
 	// ErrBatchCommitted is returned by Commit and by writes of a batch that was committed
 	// since it was made, or since the last Reset. Nothing was written a second time.
 	ErrBatchCommitted = errors.New("siftkv: the batch was committed already: reset it first")
@@ -102,8 +100,10 @@ var (
 
 // Errors of arguments that only a fault of the program makes.
 var (
-	errNilReader = errors.New("siftkv: the reader is nil")
-	errNilWriter = errors.New("siftkv: the writer is nil")
+	// errEmptyPrefix is returned by DeletePrefix: every key begins with an empty prefix.
+	errEmptyPrefix = errors.New("siftkv: the prefix is empty: DeleteRange(nil, nil) removes all keys")
+	errNilReader   = errors.New("siftkv: the reader is nil")
+	errNilWriter   = errors.New("siftkv: the writer is nil")
 )
 
 // A CorruptionError says which bytes of which file are damaged, and which command

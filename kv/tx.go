@@ -185,7 +185,7 @@ func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 		return err
 	}
 	b := &t.writes.batch
-	if b.err != nil || b.Empty() {
+	if b.err != nil || b.Len() == 0 {
 		return cmp.Or(b.err, t.view.d.readable())
 	}
 	err := t.commit(ctx, b, o)
