@@ -29,11 +29,11 @@ func (w *whereabouts) scan(s *advise.Scan) {
 	all := uint64(0)
 	runs := w.state.version.Runs
 	for _, r := range runs {
-		all += r.Sums().Entries
+		all += r.Totals().Entries
 	}
 	for i, r := range runs {
 		p := partOfScan{w: w, lo: lo, hi: hi, backward: s.Backward, toEnd: s.Ended && s.Bounded}
-		p.entries = float64(s.Entries) * float64(r.Sums().Entries) / float64(max(1, all))
+		p.entries = float64(s.Entries) * float64(r.Totals().Entries) / float64(max(1, all))
 		p.empty = s.Entries == 0 || p.entries < 0.5 && i < len(runs)-1
 		s.Parts = p.in(r, s.Parts)
 	}

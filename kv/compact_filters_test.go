@@ -34,7 +34,7 @@ func places(db *DB) (all []string) {
 	s := db.acquire(0)
 	defer db.release(s, 0)
 	for _, run := range s.version.Runs {
-		all = append(all, fmt.Sprintf("L%d %q %d", run.Level, run.At(0).Smallest, run.Sums().Entries))
+		all = append(all, fmt.Sprintf("L%d %q %d", run.Level, run.At(0).Smallest, run.Totals().Entries))
 	}
 	return all
 }

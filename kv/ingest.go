@@ -224,7 +224,7 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 			a.Run = d.current.Levels[level].NewestRun()
 		}
 		if len(d.current.OlderThan(level, a.Run, s)) > 0 {
-			a.Table.Garbage.Hides = averageHidden(d.current, t.Entries)
+			a.Table.Garbage.HiddenBytes = averageHidden(d.current, t.Entries)
 		}
 		e.Added = append(e.Added, a)
 		e.Features |= featuresOf(&t)
@@ -249,6 +249,6 @@ func averageHidden(v *version.Version, n uint64) uint64 {
 	if len(v.Runs) == 0 {
 		return 0
 	}
-	oldest := v.Runs[len(v.Runs)-1].Sums()
+	oldest := v.Runs[len(v.Runs)-1].Totals()
 	return uint64(float64(n) * float64(oldest.BlobBytes) / max(float64(oldest.Entries), 1))
 }

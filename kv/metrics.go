@@ -64,7 +64,7 @@ func addObjects(m *metrics.Objects, objects *remote.FS, requests *objstore.Count
 // addVersion sets the figures of tables and blob files.
 func addVersion(m *metrics.Store, v *version.Version) {
 	for n := range m.Levels {
-		l, s := &m.Levels[n], &v.Levels[n].Sums
+		l, s := &m.Levels[n], &v.Levels[n].Totals
 		l.Runs, l.Files, l.Bytes = v.NumRuns(n), s.Tables, s.Bytes
 		l.Entries, l.Deletes, l.RangeDeletes = s.Entries, s.Deletes, s.RangeDeletes
 		l.Merges, l.Expiring = s.Merges, s.Expiring
@@ -73,7 +73,7 @@ func addVersion(m *metrics.Store, v *version.Version) {
 	}
 	m.Runs = make([]metrics.Run, 0, len(v.Runs))
 	for _, r := range v.Runs {
-		s := r.Sums()
+		s := r.Totals()
 		m.Runs = append(m.Runs, metrics.Run{Level: r.Level, Files: s.Tables, Bytes: s.Bytes, Entries: s.Entries,
 			FilterBytes: s.FilterBytes})
 	}

@@ -142,8 +142,9 @@ func totalWritten(db *DB) uint64 {
 
 // A queue's consumer passes about what one memtable deleted, with the values under the deletes,
 // however few files level 0 has, and the queue's writes stay within a bound. (Where level 0 waits
-// for four files it passes 64,000 entries, and 3.2 bytes are written for one.) A compaction takes MinDense tombstones
-// at least, here those of 5 batches, and writes what is live: 12 compactions write 4.6 bytes for one. The log and
+// for four files it passes 64,000 entries, and 3.2 bytes are written for one.) A compaction takes MinClustered
+// tombstones at least, here those of 5 batches, and writes what is live: 12 compactions write 4.6 bytes for
+// one. The log and
 // flushes write 2.3 at most. When memtables are full is up to chance: their nodes are of random heights.
 func TestAQueueStaysBounded(t *testing.T) {
 	scale.OneGoroutine(t, "a count of tables")

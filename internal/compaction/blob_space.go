@@ -54,13 +54,13 @@ func (in *Input) BlobSpace() (s BlobSpace) {
 	}
 	tables, above := 0.0, 0.0
 	for i, r := range v.Runs {
-		tables += float64(r.Sums().Bytes)
+		tables += float64(r.Totals().Bytes)
 		if i < len(v.Runs)-1 {
-			above += float64(r.Sums().Hides)
+			above += float64(r.Totals().HiddenBytes)
 		}
 	}
-	s.Hidden = min(above+float64(v.RangesHide()), s.Live)
-	s.Dead = min(float64(v.DeadApart(in.Now, in.OldestSnapshot)), s.Live-s.Hidden)
+	s.Hidden = min(above+float64(v.HiddenByRanges()), s.Live)
+	s.Dead = min(float64(v.DroppableBlobBytes(in.Now, in.OldestSnapshot)), s.Live-s.Hidden)
 	s.Needed = s.Live - s.Hidden - s.Dead
 	in.setLimits(&s, tables)
 	return s
@@ -102,7 +102,7 @@ func (s *BlobSpace) NeedsGC() bool { return s.Over() > 0 && s.Garbage > s.Allowe
 
 // hiddenBy returns about how many bytes the entries of a level hide.
 func (s *BlobSpace) hiddenBy(l *version.Level) float64 {
-	hides := float64(l.Hides)
+	hides := float64(l.HiddenBytes)
 	if l.RangeDeletes > 0 {
 		hides = max(hides, s.Hidden)
 	}

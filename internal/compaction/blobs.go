@@ -56,11 +56,11 @@ func (in *Input) blobs(s *BlobSpace) *Job {
 func (in *Input) deadValues() (best *Job) {
 	v, maxDead := in.Version, uint64(0)
 	for _, r := range v.Runs {
-		for t := range r.Where(func(s *version.Sums) bool {
-			return s.ExpiringApart > 0 && s.FirstExpiry <= in.Now ||
-				s.OverwrittenApart > 0 && s.OldestTop <= in.OldestSnapshot
+		for t := range r.Where(func(s *version.Totals) bool {
+			return s.ExpiringBlobBytes > 0 && s.FirstExpiry <= in.Now ||
+				s.OverwrittenBlobBytes > 0 && s.OldestTop <= in.OldestSnapshot
 		}) {
-			if dead := t.DeadApart(in.Now, in.OldestSnapshot); dead > maxDead {
+			if dead := t.DroppableBlobBytes(in.Now, in.OldestSnapshot); dead > maxDead {
 				j := rewrite(v, Rewrite, ReasonDead, []*version.Table{t})
 				if !in.conflicts(j) {
 					best, maxDead = j, dead

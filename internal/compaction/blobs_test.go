@@ -143,7 +143,7 @@ func TestHiddenValuesAreMerged(t *testing.T) {
 	t.Parallel()
 	hides := func(level int, hidden uint64) *version.Version {
 		return versionWith(t, []manifest.BlobFile{blobFile(1, 1e9)},
-			with(table(level, "c", "d", mib), func(t *manifest.Table) { t.Garbage.Hides = hidden }),
+			with(table(level, "c", "d", mib), func(t *manifest.Table) { t.Garbage.HiddenBytes = hidden }),
 			table(max(level, 1), "k", "l", mib),
 			refersTo(table(lastLevel, "a", "f", 40*mib), 1, 1e9))
 	}

@@ -34,7 +34,7 @@ func (in *Input) blobDebt(s *BlobSpace) (debt int64) {
 		return debt
 	}
 	if s.needsRewrite() {
-		debt = v.Runs[len(v.Runs)-1].Sums().Bytes
+		debt = v.Runs[len(v.Runs)-1].Totals().Bytes
 	}
 	if s.NeedsGC() {
 		debt += 1 + int64((s.Over()+s.Batch)*s.Live/s.Garbage)
@@ -113,7 +113,7 @@ type runSizes [NumLevels][]int64
 func sizesOfRuns(v *version.Version) (t runSizes) {
 	for n := range t {
 		for _, r := range v.Levels[n].Runs {
-			t[n] = append(t[n], r.Sums().Bytes)
+			t[n] = append(t[n], r.Totals().Bytes)
 		}
 	}
 	return t

@@ -52,7 +52,7 @@ func TestDebtOfBlobFiles(t *testing.T) {
 func TestDebtOfALevelThatHidesValuesInItself(t *testing.T) {
 	t.Parallel()
 	v := versionWith(t, []manifest.BlobFile{blobFile(1, 1e9)},
-		inRun(2, with(table(lastLevel, "c", "d", mib), func(t *manifest.Table) { t.Garbage.Hides = 200e6 })),
+		inRun(2, with(table(lastLevel, "c", "d", mib), func(t *manifest.Table) { t.Garbage.HiddenBytes = 200e6 })),
 		inRun(1, refersTo(table(lastLevel, "a", "f", 40*mib), 1, 1e9)))
 	in := inputWithBlobs(v)
 	s := in.BlobSpace()

@@ -64,7 +64,7 @@ func PendingOf(m *memtable.Memtable, now uint64) (p Pending) {
 // NextExpiry returns the time from now until the next moment that is known at which values of the table have expired;
 // 0 if no scan would notice.
 func (p Pending) NextExpiry(now uint64) time.Duration {
-	if p.Expiring < version.MinDense {
+	if p.Expiring < version.MinClustered {
 		return 0
 	}
 	next := p.LastExpiry
@@ -79,7 +79,7 @@ func (p Pending) NextExpiry(now uint64) time.Duration {
 // EstimateHidden notes how many bytes of blob values in older tables the entries hide, as lookups of a sample of
 // the keys find it.
 func (p Pending) EstimateHidden(hidden func(keys [][]byte) uint64) {
-	p.Garbage.Hides = p.keys.Estimate(hidden)
+	p.Garbage.HiddenBytes = p.keys.Estimate(hidden)
 }
 
 // ManyAtRest is the number of entries of the log in an object store at which a memtable at rest is flushed. To open
@@ -108,7 +108,7 @@ func (in *Input) EarlyFlush(p Pending) string {
 	if s.Live == 0 {
 		allowed = float64(in.NewBlobSize(v))
 	}
-	hides := min(float64(p.Garbage.Hides+v.BlobBytesUnder(p.tombs)), s.Live) + float64(p.garbage)
+	hides := min(float64(p.Garbage.HiddenBytes+v.BlobBytesUnder(p.tombs)), s.Live) + float64(p.garbage)
 	if !s.NeedsMerge() && s.Hidden+hides > allowed {
 		return ReasonHidden
 	}

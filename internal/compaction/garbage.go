@@ -14,8 +14,8 @@ func (in *Input) garbage(baseLevel int) *Job {
 	const reason = "a file is mostly tombstones, or values that expired or were overwritten"
 	v := in.Version
 	for n := baseLevel; n < NumLevels; n++ {
-		for t := range v.Levels[n].Where(func(s *version.Sums) bool {
-			return s.FirstWaste <= in.Now && (n < lastLevel || !in.SeenBySnapshot(s.OldestTop))
+		for t := range v.Levels[n].Where(func(s *version.Totals) bool {
+			return s.FirstGarbage <= in.Now && (n < lastLevel || !in.SeenBySnapshot(s.OldestTop))
 		}) {
 			if t.Compacting {
 				continue
@@ -44,8 +44,8 @@ func (in *Input) garbageRuns() *Job {
 		}
 	}
 	for i, r := range v.Below() {
-		level := v.WasteLevel(i)
-		if !r.MostlyWaste(level, in.Now) || level == lastLevel && in.SeenBySnapshot(r.Sums().LargestSeq) {
+		level := v.GarbageLevel(i)
+		if !r.MostlyGarbage(level, in.Now) || level == lastLevel && in.SeenBySnapshot(r.Totals().LargestSeq) {
 			continue
 		}
 		if j := in.runsIfFree(reason, v.Below()[i:]); j != nil && version.WorthRewriting(r.Tables(), j.Tables()) {
@@ -67,12 +67,12 @@ func (in *Input) UntilGarbage() (wait time.Duration) {
 	consider(in.UntilDead())
 	for n := range v.Levels {
 		if n == 0 || in.Style == Leveled {
-			consider(v.Levels[n].UntilNextWaste(in.Now))
+			consider(v.Levels[n].UntilNextGarbage(in.Now))
 		}
 	}
 	if in.Style != Leveled {
 		for i, r := range v.Below() {
-			consider(r.UntilWaste(v.WasteLevel(i), in.Now))
+			consider(r.UntilGarbage(v.GarbageLevel(i), in.Now))
 		}
 	}
 	return wait
@@ -86,7 +86,7 @@ func (in *Input) UntilDead() time.Duration {
 		return 0
 	}
 	s := in.BlobSpace()
-	dead := func(at uint64) bool { return float64(v.ExpiredApart(at)) > s.MaxHidden }
+	dead := func(at uint64) bool { return float64(v.ExpiredBlobBytes(at)) > s.MaxHidden }
 	if dead(in.Now) || !dead(math.MaxUint64) {
 		return 0
 	}

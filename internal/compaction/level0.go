@@ -72,7 +72,7 @@ func (in *Input) withinLevel0() *Job {
 	for i := 0; i < len(runs); {
 		n, bytes := 0, int64(0)
 		for _, r := range runs[i:] {
-			size := r.Sums().Bytes
+			size := r.Totals().Bytes
 			if !freeRun(r) || n > 0 && size > 2*bytes {
 				break
 			}
@@ -102,7 +102,7 @@ func smallestPair(runs []*version.Run) (best []*version.Run) {
 	smallest := int64(0)
 	for i := 1; i < len(runs); i++ {
 		pair := runs[i-1 : i+1]
-		size := pair[0].Sums().Bytes + pair[1].Sums().Bytes
+		size := pair[0].Totals().Bytes + pair[1].Totals().Bytes
 		if freeRun(pair[0]) && freeRun(pair[1]) && (best == nil || size < smallest) {
 			best, smallest = pair, size
 		}

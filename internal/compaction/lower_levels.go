@@ -21,8 +21,8 @@ func (in *Input) lowerLevel(s *BlobSpace, level int, target int64) (j *Job) {
 func (in *Input) hidingTable(level int) (best *Job) {
 	v, maxWorth := in.Version, 0.0
 	below := &v.Levels[level+1]
-	for t := range v.Levels[level].Where(func(s *version.Sums) bool { return s.Hides+s.RangeDeletes > 0 }) {
-		worth := float64(t.Hides()) / float64(t.Size+below.BytesOver(t.Smallest, t.UpperBound()))
+	for t := range v.Levels[level].Where(func(s *version.Totals) bool { return s.HiddenBytes+s.RangeDeletes > 0 }) {
+		worth := float64(t.HiddenBytes()) / float64(t.Size+below.BytesOver(t.Smallest, t.UpperBound()))
 		if worth <= maxWorth {
 			continue
 		}

@@ -85,9 +85,9 @@ func (in *Input) allRuns() *Job {
 	if len(runs) < 2 {
 		return nil
 	}
-	oldest, newer := runs[len(runs)-1].Sums().Bytes, int64(0)
+	oldest, newer := runs[len(runs)-1].Totals().Bytes, int64(0)
 	for _, r := range runs[:len(runs)-1] {
-		newer += r.Sums().Bytes
+		newer += r.Totals().Bytes
 	}
 	if !in.outweigh(newer, oldest) {
 		return nil

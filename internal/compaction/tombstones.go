@@ -11,15 +11,15 @@ import (
 // tombstone clusters only if a snapshot needed them.
 func (in *Input) tombstones(baseLevel int) *Job {
 	v := in.Version
-	if s := &v.Levels[0].Sums; s.Dense() && !in.SeenBySnapshot(s.OldestTop) {
+	if s := &v.Levels[0].Totals; s.Clustered() && !in.SeenBySnapshot(s.OldestTop) {
 		j := merge(v, ReasonTombstones, v.Level0(), 0, baseLevel)
 		if version.WorthMerging(s.DenseDeletes, version.EntriesOf(j.Tables())) && !in.conflicts(j) {
 			return j
 		}
 	}
 	for n := baseLevel; n < NumLevels; n++ {
-		for t := range v.Levels[n].Where(func(s *version.Sums) bool {
-			return s.Dense() && !in.SeenBySnapshot(s.OldestTop)
+		for t := range v.Levels[n].Where(func(s *version.Totals) bool {
+			return s.Clustered() && !in.SeenBySnapshot(s.OldestTop)
 		}) {
 			if t.Compacting {
 				continue
@@ -39,13 +39,13 @@ func (in *Input) tombstoneRuns() *Job {
 	v, older := in.Version, uint64(0)
 	var best []*version.Run // the newest run that is worth it, and all that are older
 	for i, r := range slices.Backward(v.Below()) {
-		s := r.Sums()
+		s := r.Totals()
 		older += s.Entries
 		if version.WorthMerging(s.DenseDeletes, older) && !in.SeenBySnapshot(s.LargestSeq) {
 			best = v.Below()[i:]
 		}
 	}
-	s := &v.Levels[0].Sums
+	s := &v.Levels[0].Totals
 	if version.WorthMerging(s.DenseDeletes, s.Entries+older) && !in.SeenBySnapshot(s.OldestTop) {
 		all := func() *Job { return mergeLevels(v, ReasonTombstones, 0, lastLevel) }
 		if j := in.ifFree(lastLevel, all); j != nil {

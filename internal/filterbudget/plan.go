@@ -145,7 +145,7 @@ func (t Tables) runsThatStay() []filtered {
 		others = t.Version.Below()
 	}
 	for _, r := range others {
-		sum, less := r.Sums(), replaced[r.ID()]
+		sum, less := r.Totals(), replaced[r.ID()]
 		left := filtered{sum.Entries - less.keys, sum.FilterBytes - less.bytes}
 		if t.To == r.ID() {
 			stay[0] = left

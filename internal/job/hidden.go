@@ -25,7 +25,7 @@ const maxRequests = 64
 func HiddenBy(c *tablecache.Cache, v *version.Version, older []*version.Run) func(keys [][]byte) uint64 {
 	var with []*version.Run // and those above: what hides a value already is found first
 	for i, r := range older {
-		if r.Sums().BlobBytes > 0 {
+		if r.Totals().BlobBytes > 0 {
 			with = older[:i+1]
 		}
 	}

@@ -9,23 +9,23 @@ import (
 
 // addedTables finds the tables that an edit adds by their numbers, while it is decoded.
 type addedTables struct {
-	edit  *Edit
-	byNum map[uint64]int // of edit.Added[:known]; made on first use
-	known int
+	edit      *Edit
+	fileIndex map[uint64]int // of edit.Added[:known]; made on first use
+	known     int
 }
 
 // find returns the added table with a number, or nil.
 func (a *addedTables) find(num uint64) *AddedTable {
-	if a.byNum == nil {
-		a.byNum = map[uint64]int{}
+	if a.fileIndex == nil {
+		a.fileIndex = map[uint64]int{}
 	}
 	for ; a.known < len(a.edit.Added); a.known++ {
 		num := a.edit.Added[a.known].Table.Num
-		if _, ok := a.byNum[num]; !ok {
-			a.byNum[num] = a.known
+		if _, ok := a.fileIndex[num]; !ok {
+			a.fileIndex[num] = a.known
 		}
 	}
-	i, ok := a.byNum[num]
+	i, ok := a.fileIndex[num]
 	if !ok {
 		return nil
 	}

@@ -86,10 +86,10 @@ func garbageEdit() *Edit {
 	e := blobsEdit()
 	for i := range e.Added {
 		if t := &e.Added[i].Table; len(t.Blobs) > 0 {
-			t.Garbage = Garbage{Hides: 5 << 20, Droppable: base.Droppable{Overwritten: 1, Expiring: t.BlobBytes(),
+			t.Garbage = Garbage{HiddenBytes: 5 << 20, Droppable: base.Droppable{Overwritten: 1, Expiring: t.BlobBytes(),
 				LastExpiry: 1 << 62, Octiles: base.Octiles{1, 1, 1 << 50, 1 << 50, 1 << 50, 1<<50 + 1, 1 << 61}}}
 		} else {
-			t.Garbage.Hides = 1
+			t.Garbage.HiddenBytes = 1
 		}
 	}
 	return e

@@ -24,7 +24,7 @@ type BlobRef struct {
 
 // Garbage says how many bytes in blob files are free, now or at some time, once a table is rewritten or merged.
 type Garbage struct {
-	Hides          uint64 // about what its entries hide in older tables
+	HiddenBytes    uint64 // about what its entries hide in older tables
 	base.Droppable        // of its own records
 }
 
@@ -50,7 +50,7 @@ func (e *Edit) appendBlobs(field func(tag uint64, body []byte)) {
 	}
 	for i := range e.Added {
 		if t := &e.Added[i].Table; t.Garbage != (Garbage{}) {
-			field(tagGarbage, t.Garbage.Append(appendUvarints(nil, t.Num, t.Garbage.Hides)))
+			field(tagGarbage, t.Garbage.Append(appendUvarints(nil, t.Num, t.Garbage.HiddenBytes)))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (a *addedTables) garbage(d *decoder) (ok bool) {
 		return false
 	}
 	g := &at.Table.Garbage
-	g.Hides = d.uvarint()
+	g.HiddenBytes = d.uvarint()
 	g.Droppable, d.b, ok = base.CutDroppable(d.b)
 	return ok && !d.bad && *g != (Garbage{}) && max(g.Overwritten, g.Expiring) <= at.Table.BlobBytes()
 }

@@ -160,7 +160,7 @@ func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
 	}
 	t := Of(w.num, info, tombs)
 	if w.Hidden != nil {
-		t.Garbage.Hides = w.out.Keys().Estimate(w.Hidden)
+		t.Garbage.HiddenBytes = w.out.Keys().Estimate(w.Hidden)
 	}
 	err = w.file.Close()
 	w.out, w.file = nil, nil

@@ -174,7 +174,7 @@ func (v *Version) DropBlobs(e *manifest.Edit) {
 	}
 	changes := blobChanges{}
 	for _, d := range e.Deleted {
-		if p := v.places.get(d.Num); p != nil {
+		if p := v.files.get(d.Num); p != nil {
 			changes.add(p.table.Blobs, -1)
 		}
 	}
@@ -225,10 +225,10 @@ func (t *Table) RefersTo(blobs map[uint64]bool) bool {
 // order. It takes the time of a look at all references.
 func (v *Version) ReferringTo(blobs map[uint64]bool) (tables []*Table) {
 	for _, r := range v.Runs {
-		if r.Sums().BlobBytes == 0 {
+		if r.Totals().BlobBytes == 0 {
 			continue
 		}
-		for t := range r.Where(func(s *Sums) bool { return s.BlobBytes > 0 }) {
+		for t := range r.Where(func(s *Totals) bool { return s.BlobBytes > 0 }) {
 			if t.RefersTo(blobs) {
 				tables = append(tables, t)
 			}

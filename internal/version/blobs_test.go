@@ -182,7 +182,7 @@ func TestEditsOfBlobFilesThatCannotBe(t *testing.T) {
 			Records: 126}}},
 		"18446744073709551615 records in 1000 bytes": {AddedBlobs: []manifest.BlobFile{{Num: 2, ID: 1,
 			Size: leastBlob + 1000, Records: math.MaxUint64}}},
-		// Sums that wrap round to what can be.
+		// Totals that wrap round to what can be.
 		"1 records and 18446744073709551606 bytes of blob file 14": {Added: []manifest.AddedTable{
 			table(2, manifest.BlobRef{Num: 14, Records: 1, Bytes: math.MaxUint64 - 9}),
 			table(3, manifest.BlobRef{Num: 14, Records: 1, Bytes: 20})}},

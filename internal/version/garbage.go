@@ -16,13 +16,13 @@ import (
 
 const lastLevel = manifest.NumLevels - 1
 
-// MostlyWaste reports whether half of the tables' entries would go if they were rewritten with
+// MostlyGarbage reports whether half of the tables' entries would go if they were rewritten with
 // nothing below them. A range tombstone counts as fifty entries. In the last level one range
 // tombstone is enough, since it has nothing to hide any more. There, overwritten versions, which
 // only a snapshot kept, count as two: they take the space of values. In level 0 only expired
 // entries count: tombstones are on their way down.
-func MostlyWaste(tables []*Table, level int, now uint64) bool {
-	var s Sums
+func MostlyGarbage(tables []*Table, level int, now uint64) bool {
+	var s Totals
 	expired := uint64(0)
 	for _, t := range tables {
 		expired += t.expired(now)
@@ -31,7 +31,7 @@ func MostlyWaste(tables []*Table, level int, now uint64) bool {
 		s.Overwritten += t.Overwritten
 		s.RangeDeletes += t.RangeDeletes
 	}
-	return s.mostlyWaste(expired, level)
+	return s.mostlyGarbage(expired, level)
 }
 
 // expired returns about how many of the table's entries have expired at now.
@@ -39,35 +39,35 @@ func (t *Table) expired(now uint64) uint64 {
 	return t.ExpiryOctiles.Expired(t.Expiring, t.LastExpiry, now)
 }
 
-// mostlyWaste is MostlyWaste of tables with these sums, of whose entries a number have expired.
-func (s *Sums) mostlyWaste(expired uint64, level int) bool {
-	waste := expired
+// mostlyGarbage is MostlyGarbage of tables with these totals, of whose entries a number have expired.
+func (s *Totals) mostlyGarbage(expired uint64, level int) bool {
+	garbage := expired
 	if level > 0 {
-		waste += s.Deletes + 50*s.RangeDeletes
+		garbage += s.Deletes + 50*s.RangeDeletes
 	}
 	if level == lastLevel {
 		if s.RangeDeletes > 0 {
 			return true
 		}
-		waste += 2 * s.Overwritten
+		garbage += 2 * s.Overwritten
 	}
-	return waste > 0 && 2*waste >= s.Entries+s.RangeDeletes
+	return garbage > 0 && 2*garbage >= s.Entries+s.RangeDeletes
 }
 
-// MostlyWaste is MostlyWaste of the run's tables. It visits only those of which a part has
+// MostlyGarbage is MostlyGarbage of the run's tables. It visits only those of which a part has
 // expired.
-func (r *Run) MostlyWaste(level int, now uint64) bool {
-	return r.root.sums.mostlyWaste(r.root.expired(now), level)
+func (r *Run) MostlyGarbage(level int, now uint64) bool {
+	return r.root.totals.mostlyGarbage(r.root.expired(now), level)
 }
 
 // expired returns about how many entries have expired at now.
 func (n *node) expired(now uint64) uint64 {
-	return n.total(func(s *Sums) (uint64, bool) { return s.expiring(s.Expiring, now) },
+	return n.total(func(s *Totals) (uint64, bool) { return s.expiring(s.Expiring, now) },
 		func(t *Table) uint64 { return t.expired(now) })
 }
 
 // expiring returns which part of what has an expiry has expired at now, if that is all or nothing.
-func (s *Sums) expiring(all, now uint64) (part uint64, known bool) {
+func (s *Totals) expiring(all, now uint64) (part uint64, known bool) {
 	switch {
 	case all == 0 || s.FirstExpiry > now:
 		return 0, true
@@ -77,9 +77,9 @@ func (s *Sums) expiring(all, now uint64) (part uint64, known bool) {
 	return 0, false
 }
 
-// total adds up a figure of the tables under a node. It visits only those of which the sums of nodes do not tell it.
-func (n *node) total(told func(*Sums) (part uint64, known bool), of func(*Table) uint64) uint64 {
-	sum, known := told(&n.sums)
+// total adds up a figure of the tables under a node. It visits only those of which the totals of nodes do not tell it.
+func (n *node) total(told func(*Totals) (part uint64, known bool), of func(*Table) uint64) uint64 {
+	sum, known := told(&n.totals)
 	if known {
 		return sum
 	}
@@ -97,22 +97,22 @@ func (n *node) total(told func(*Sums) (part uint64, known bool), of func(*Table)
 // them: a few expired values must not cause a rewrite of the whole store. What stays for that
 // reason is less than a tenth of all, and goes with the next compaction of its tables. A range
 // tombstone may free any number of entries.
-func WorthRewriting(waste, all []*Table) bool {
-	ranges := slices.ContainsFunc(waste, func(t *Table) bool { return t.RangeDeletes > 0 })
-	return ranges || 10*EntriesOf(waste) >= EntriesOf(all)
+func WorthRewriting(garbage, all []*Table) bool {
+	ranges := slices.ContainsFunc(garbage, func(t *Table) bool { return t.RangeDeletes > 0 })
+	return ranges || 10*EntriesOf(garbage) >= EntriesOf(all)
 }
 
 // ExpiredInLevel0 reports whether a file of level 0 has mostly expired.
 func (v *Version) ExpiredInLevel0(now uint64) bool {
-	for range v.Levels[0].Where(func(s *Sums) bool { return s.FirstWaste <= now }) {
+	for range v.Levels[0].Where(func(s *Totals) bool { return s.FirstGarbage <= now }) {
 		return true
 	}
 	return false
 }
 
-// WasteLevel returns the level for MostlyWaste of the i-th run below level 0: the last one if
+// GarbageLevel returns the level for MostlyGarbage of the i-th run below level 0: the last one if
 // nothing is older.
-func (v *Version) WasteLevel(i int) int {
+func (v *Version) GarbageLevel(i int) int {
 	if i == len(v.Below())-1 {
 		return lastLevel
 	}
@@ -126,16 +126,16 @@ const (
 	maxExpiryWait = time.Hour
 )
 
-// UntilNextWaste returns how long to wait, within the bounds, until time makes another table of a
+// UntilNextGarbage returns how long to wait, within the bounds, until time makes another table of a
 // level mostly garbage; 0 if none ever becomes so.
-func (l *Level) UntilNextWaste(now uint64) time.Duration {
+func (l *Level) UntilNextGarbage(now uint64) time.Duration {
 	next := uint64(never)
-	for range l.Where(func(s *Sums) bool {
-		if s.FirstWaste > now {
-			next = min(next, s.FirstWaste)
+	for range l.Where(func(s *Totals) bool {
+		if s.FirstGarbage > now {
+			next = min(next, s.FirstGarbage)
 			return false
 		}
-		return s.LastWaste > now
+		return s.LastGarbage > now
 	}) {
 	}
 	if next == never {
@@ -145,13 +145,15 @@ func (l *Level) UntilNextWaste(now uint64) time.Duration {
 	return max(min((wait+minExpiryWait-1).Truncate(minExpiryWait), maxExpiryWait), minExpiryWait)
 }
 
-// UntilWaste returns how long to wait, within the bounds, until time makes the run mostly garbage;
+// UntilGarbage returns how long to wait, within the bounds, until time makes the run mostly garbage;
 // 0 if it never is, or is already.
-func (r *Run) UntilWaste(level int, now uint64) time.Duration {
-	if r.root.sums.Expiring == 0 || r.MostlyWaste(level, now) || !r.MostlyWaste(level, never) {
+func (r *Run) UntilGarbage(level int, now uint64) time.Duration {
+	if r.root.totals.Expiring == 0 || r.MostlyGarbage(level, now) || !r.MostlyGarbage(level, never) {
 		return 0
 	}
-	return UntilExpiry(func(wait time.Duration) bool { return r.MostlyWaste(level, now+uint64(wait/time.Microsecond)) })
+	return UntilExpiry(func(wait time.Duration) bool {
+		return r.MostlyGarbage(level, now+uint64(wait/time.Microsecond))
+	})
 }
 
 // UntilExpiry returns the shortest wait, within the bounds, after which something is due that once it is due stays it.
@@ -181,30 +183,32 @@ func EntriesOf(tables []*Table) (n uint64) {
 // a compaction merges it with what it deletes. So clusters start a compaction, even if neither
 // their file is mostly garbage nor their level too large.
 
-// MinDense is how many tombstones in clusters start a compaction: a scan over them takes some
+// MinClustered is how many tombstones in clusters start a compaction: a scan over them takes some
 // tenths of a millisecond.
-const MinDense = 4 << 10
+const MinClustered = 4 << 10
 
-// densePart bounds what is rewritten for tombstone clusters: of the entries that are merged, at
-// least one in densePart must be such a tombstone. So each tombstone causes at most densePart
+// clusteredPart bounds what is rewritten for tombstone clusters: of the entries that are merged, at
+// least one in clusteredPart must be such a tombstone. So each tombstone causes at most clusteredPart
 // rewritten entries in each level that it passes. Fewer tombstones go down with the next compaction
 // of their files.
-const densePart = 10
+const clusteredPart = 10
 
-// Dense reports whether tables with these sums, or a part of a level or run, have enough
+// Clustered reports whether tables with these totals, or a part of a level or run, have enough
 // tombstones in clusters to start a compaction, if it is worth it.
-func (s *Sums) Dense() bool { return s.DenseDeletes >= MinDense }
+func (s *Totals) Clustered() bool { return s.DenseDeletes >= MinClustered }
 
-// WorthMerging reports whether dense tombstones in clusters are worth a merge of entries entries,
+// WorthMerging reports whether a number of tombstones in clusters are worth a merge of entries entries,
 // themselves included.
-func WorthMerging(dense, entries uint64) bool { return dense >= MinDense && densePart*dense >= entries }
+func WorthMerging(clustered, entries uint64) bool {
+	return clustered >= MinClustered && clusteredPart*clustered >= entries
+}
 
 // Separated values that have expired or are overwritten take space in blob files until their entries are dropped. Short
 // values take none there, however many expire. So each table counts its bytes in blob files alone.
 
-// DeadApart returns about how many bytes in blob files rewriting the table would free. It counts entries that have
-// expired at now, and overwritten ones if the table has no entry newer than oldest, the oldest snapshot.
-func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
+// DroppableBlobBytes returns about how many bytes in blob files rewriting the table would free. It counts entries that
+// have expired at now, and overwritten ones if the table has no entry newer than oldest, the oldest snapshot.
+func (t *Table) DroppableBlobBytes(now uint64, oldest base.SeqNum) uint64 {
 	dead := t.Garbage.Expired(now)
 	if t.LargestSeq <= oldest {
 		dead += t.Garbage.Overwritten
@@ -212,34 +216,34 @@ func (t *Table) DeadApart(now uint64, oldest base.SeqNum) uint64 {
 	return min(dead, t.BlobBytes())
 }
 
-// DeadApart is Table.DeadApart of all tables. It visits only those of which a part has expired, and those of which
-// neighbours have versions after the sequence number.
-func (v *Version) DeadApart(now uint64, oldest base.SeqNum) (sum uint64) {
+// DroppableBlobBytes is Table.DroppableBlobBytes of all tables. It visits only those of which a part has expired, and
+// those of which neighbours have versions after the sequence number.
+func (v *Version) DroppableBlobBytes(now uint64, oldest base.SeqNum) (sum uint64) {
 	for _, r := range v.Runs {
-		sum += r.root.overwrittenApart(oldest)
+		sum += r.root.overwrittenBlobBytes(oldest)
 	}
-	return sum + v.ExpiredApart(now)
+	return sum + v.ExpiredBlobBytes(now)
 }
 
-// ExpiredApart returns about how many bytes in blob files are of values that have expired at now. It visits only those
-// tables of which a part has.
-func (v *Version) ExpiredApart(now uint64) (sum uint64) {
+// ExpiredBlobBytes returns about how many bytes in blob files are of values that have expired at now. It visits only
+// those tables of which a part has.
+func (v *Version) ExpiredBlobBytes(now uint64) (sum uint64) {
 	for _, r := range v.Runs {
-		sum += r.root.total(func(s *Sums) (uint64, bool) { return s.expiring(s.ExpiringApart, now) },
+		sum += r.root.total(func(s *Totals) (uint64, bool) { return s.expiring(s.ExpiringBlobBytes, now) },
 			func(t *Table) uint64 { return t.Garbage.Expired(now) })
 	}
 	return sum
 }
 
-// overwrittenApart returns how many bytes in blob files are of versions that are overwritten, in tables that have
+// overwrittenBlobBytes returns how many bytes in blob files are of versions that are overwritten, in tables that have
 // nothing after a sequence number.
-func (n *node) overwrittenApart(oldest base.SeqNum) uint64 {
-	return n.total(func(s *Sums) (uint64, bool) {
+func (n *node) overwrittenBlobBytes(oldest base.SeqNum) uint64 {
+	return n.total(func(s *Totals) (uint64, bool) {
 		switch {
-		case s.OverwrittenApart == 0 || s.OldestTop > oldest:
+		case s.OverwrittenBlobBytes == 0 || s.OldestTop > oldest:
 			return 0, true
 		case s.LargestSeq <= oldest:
-			return s.OverwrittenApart, true
+			return s.OverwrittenBlobBytes, true
 		}
 		return 0, false
 	}, func(t *Table) uint64 {

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wastingTable returns a table some of whose entries are waste, or get to be.
-func wastingTable(t *rapid.T, i int) manifest.Table {
+// garbageTable returns a table some of whose entries are garbage, or get to be.
+func garbageTable(t *rapid.T, i int) manifest.Table {
 	second := func(name string) uint64 { return 1_000_000 * uint64(rapid.IntRange(0, 5000).Draw(t, name)) }
 	tb := manifest.Table{Num: uint64(i + 1), Entries: 1 + uint64(rapid.IntRange(0, 100).Draw(t, "entries")),
 		Smallest: fmt.Appendf(nil, "%04d", i), Largest: fmt.Appendf(nil, "%04d", i)}
@@ -43,14 +43,14 @@ func wastingTable(t *rapid.T, i int) manifest.Table {
 	return tb
 }
 
-// untilWaste is what UntilNextWaste and UntilWaste are for tables that are rewritten together,
+// untilGarbage is what UntilNextGarbage and UntilGarbage are for tables that are rewritten together,
 // by a search over whole seconds.
-func untilWaste(tables []*Table, level int, now uint64) time.Duration {
-	if MostlyWaste(tables, level, now) || !MostlyWaste(tables, level, math.MaxUint64) {
+func untilGarbage(tables []*Table, level int, now uint64) time.Duration {
+	if MostlyGarbage(tables, level, now) || !MostlyGarbage(tables, level, math.MaxUint64) {
 		return 0
 	}
 	return time.Second * time.Duration(sort.Search(3600, func(steps int) bool {
-		return MostlyWaste(tables, level, now+uint64(steps)*1_000_000)
+		return MostlyGarbage(tables, level, now+uint64(steps)*1_000_000)
 	}))
 }
 
@@ -59,29 +59,29 @@ func TestWasteIsFoundWithoutALookAtAllTables(t *testing.T) {
 		level := rapid.SampledFrom([]int{0, 3, lastLevel}).Draw(t, "level")
 		e := &manifest.Edit{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "tables") {
-			e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: wastingTable(t, i)})
+			e.Added = append(e.Added, manifest.AddedTable{Level: level, Table: garbageTable(t, i)})
 		}
 		v, err := (&Version{}).Apply(e)
 		require.NoError(t, err)
 		l := &v.Levels[level]
 		for range 5 {
 			now := rapid.Uint64Range(0, 5_100_000_000).Draw(t, "now")
-			var waste []*Table
+			var garbage []*Table
 			wait := time.Duration(0)
 			for tb := range l.All() {
 				one := []*Table{tb}
-				if MostlyWaste(one, level, now) {
-					waste = append(waste, tb)
+				if MostlyGarbage(one, level, now) {
+					garbage = append(garbage, tb)
 				}
-				if w := untilWaste(one, level, now); w > 0 && (wait == 0 || w < wait) {
+				if w := untilGarbage(one, level, now); w > 0 && (wait == 0 || w < wait) {
 					wait = w
 				}
 			}
-			require.Equal(t, waste, slices.Collect(l.Where(func(s *Sums) bool { return s.FirstWaste <= now })))
-			require.Equal(t, wait, l.UntilNextWaste(now))
+			require.Equal(t, garbage, slices.Collect(l.Where(func(s *Totals) bool { return s.FirstGarbage <= now })))
+			require.Equal(t, wait, l.UntilNextGarbage(now))
 			for _, r := range v.Runs {
-				require.Equal(t, MostlyWaste(r.Tables(), level, now), r.MostlyWaste(level, now))
-				require.Equal(t, untilWaste(r.Tables(), level, now), r.UntilWaste(level, now))
+				require.Equal(t, MostlyGarbage(r.Tables(), level, now), r.MostlyGarbage(level, now))
+				require.Equal(t, untilGarbage(r.Tables(), level, now), r.UntilGarbage(level, now))
 			}
 		}
 	})

@@ -10,21 +10,21 @@ import (
 // A Level is the tables of one level: sorted runs, of which the newest comes first, and within
 // a run in key order.
 type Level struct {
-	Sums // of the tables; of a level that never had one, the zero value
-	Runs []*Run
+	Totals // of the tables; of a level that never had one, the zero value
+	Runs   []*Run
 }
 
 // setRuns changes a level.
 func (l *Level) setRuns(runs []*Run) {
-	sums := noSums()
+	totals := noTotals()
 	for _, r := range runs {
-		sums.add(&r.root.sums)
+		totals.add(&r.root.totals)
 	}
-	*l = Level{Sums: sums, Runs: runs}
+	*l = Level{Totals: totals, Runs: runs}
 }
 
 // Len returns the number of tables.
-func (l *Level) Len() int { return l.Sums.Tables }
+func (l *Level) Len() int { return l.Totals.Tables }
 
 // All goes through the tables, in the order of Tables.
 func (l *Level) All() iter.Seq[*Table] { return l.Where(nil) }
@@ -32,7 +32,7 @@ func (l *Level) All() iter.Seq[*Table] { return l.Where(nil) }
 // Where goes through the tables of which may is true, in the order of Tables. May is asked of
 // what several tables hold together too, and has to be true of that if it is of one of them.
 // With n tables and k that are found it takes O(k log n).
-func (l *Level) Where(may func(*Sums) bool) iter.Seq[*Table] {
+func (l *Level) Where(may func(*Totals) bool) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) {
 		for _, r := range l.Runs {
 			if !r.root.walk(may, yield) {

@@ -107,7 +107,7 @@ func (s *ManifestState) Version(v *Version) (*Version, error) {
 	s.made, s.sinceMade = nil, nil
 	e := &manifest.Edit{LastSeq: s.lastSeq}
 	for num := range s.sinceFrom {
-		if err := s.compare(e, num, v.places.get(num)); err != nil {
+		if err := s.compare(e, num, v.files.get(num)); err != nil {
 			return nil, err
 		}
 		s.compareBlob(e, num, v.blobs.get(num))
@@ -156,7 +156,7 @@ func (s *ManifestState) compareBlob(e *manifest.Edit, num uint64, was *LiveBlob)
 
 // compare adds to an edit of a version what brings a table from its place there, or from
 // none, to its place in the state.
-func (s *ManifestState) compare(e *manifest.Edit, num uint64, was *place) error {
+func (s *ManifestState) compare(e *manifest.Edit, num uint64, was *location) error {
 	found := false
 	for n := range s.levels {
 		a, ok := s.levels[n][num]

@@ -80,7 +80,7 @@ func (r *Run) with(c change) (*Run, error) {
 // sequence number and no keys. The one that was merged with what is below them has older
 // entries too, perhaps of keys of the others. So it is the oldest of them.
 func compareAge(a, b *Run) int {
-	if c := cmp.Compare(a.Sums().LargestSeq, b.Sums().LargestSeq); c != 0 {
+	if c := cmp.Compare(a.Totals().LargestSeq, b.Totals().LargestSeq); c != 0 {
 		return c
 	}
 	return cmp.Or(cmp.Compare(a.smallestSeq(), b.smallestSeq()), cmp.Compare(a.Num, b.Num))
@@ -95,10 +95,10 @@ func (r *Run) smallestSeq() base.SeqNum {
 }
 
 // Len returns the number of tables.
-func (r *Run) Len() int { return r.root.sums.Tables }
+func (r *Run) Len() int { return r.root.totals.Tables }
 
-// Sums returns what the tables hold. The caller must not change the result.
-func (r *Run) Sums() *Sums { return &r.root.sums }
+// Totals returns what the tables hold. The caller must not change the result.
+func (r *Run) Totals() *Totals { return &r.root.totals }
 
 // At returns the table at a position, from 0 to Len-1.
 func (r *Run) At(i int) *Table { return r.root.at(i) }
@@ -110,7 +110,7 @@ func (r *Run) Last() *Table { return r.root.last() }
 func (r *Run) All() iter.Seq[*Table] { return r.Where(nil) }
 
 // Where is Level.Where for one run.
-func (r *Run) Where(may func(*Sums) bool) iter.Seq[*Table] {
+func (r *Run) Where(may func(*Totals) bool) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) { r.root.walk(may, yield) }
 }
 

@@ -48,14 +48,14 @@ func (t *Table) Tombstones(c *tablecache.Cache) (*rangedel.Set, error) {
 // OpenTombstones opens the tables with range tombstones that an edit has added to v, so that no
 // reader has to wait for that: every lookup within their bounds needs them. If a table cannot be
 // opened, the callers that need it get the error. Afterwards it is known what the tombstones hide
-// in blob files: see RangesHide. v must not be shared yet.
+// in blob files: see HiddenByRanges. v must not be shared yet.
 func (v *Version) OpenTombstones(c *tablecache.Cache, e *manifest.Edit) {
 	for i := range e.Added {
 		a := &e.Added[i].Table
 		if a.RangeDeletes == 0 {
 			continue
 		}
-		if p := v.places.get(a.Num); p != nil {
+		if p := v.files.get(a.Num); p != nil {
 			_, _ = p.table.Open(c)
 			p.table.hides.Store(0) // it may be in another place than before
 		}

@@ -16,7 +16,7 @@ type node struct {
 	search blockindex.Index // from a key to the position of the only child or table
 	bytes  []int64          // of each child or table and those before it
 	level  int              // of a leaf
-	sums   Sums
+	totals Totals
 }
 
 // maxNode is how many children or tables a node has at most. A full one is split into halves. So a
@@ -64,7 +64,7 @@ func (n *node) find(key []byte) (int, *Table) {
 
 // at returns the table at a position, or nil past the last one.
 func (n *node) at(i int) *Table {
-	if i >= n.sums.Tables {
+	if i >= n.totals.Tables {
 		return nil
 	}
 	for n.kids != nil {
@@ -86,8 +86,8 @@ func (n *node) kid(i int) int {
 
 // walk calls yield, in key order, for the tables of which may is true, and of all parts of
 // the tree that they are in; nil is true of all. It reports whether yield did not end it.
-func (n *node) walk(may func(*Sums) bool, yield func(*Table) bool) bool {
-	if may != nil && !may(&n.sums) {
+func (n *node) walk(may func(*Totals) bool, yield func(*Table) bool) bool {
+	if may != nil && !may(&n.totals) {
 		return true
 	}
 	for _, k := range n.kids {
@@ -99,14 +99,14 @@ func (n *node) walk(may func(*Sums) bool, yield func(*Table) bool) bool {
 }
 
 // walk is node.walk for tables of a level.
-func walk(tables []*Table, level int, may func(*Sums) bool, yield func(*Table) bool) bool {
-	var s *Sums
+func walk(tables []*Table, level int, may func(*Totals) bool, yield func(*Table) bool) bool {
+	var s *Totals
 	if may != nil {
-		s = new(Sums)
+		s = new(Totals)
 	}
 	for _, t := range tables {
 		if s != nil {
-			*s = sumsOf(t, level)
+			*s = totalsOf(t, level)
 		}
 		if (s == nil || may(s)) && !yield(t) {
 			return false
@@ -121,7 +121,7 @@ func (n *node) between(from, to int) (tables []*Table) {
 		return n.tables[from:to:to]
 	}
 	for i, k := range n.kids {
-		lo, hi := max(from-n.starts[i], 0), min(to-n.starts[i], k.sums.Tables)
+		lo, hi := max(from-n.starts[i], 0), min(to-n.starts[i], k.totals.Tables)
 		switch {
 		case lo >= hi:
 		case hi-lo == to-from:
@@ -135,7 +135,7 @@ func (n *node) between(from, to int) (tables []*Table) {
 
 // bytesUpTo returns the bytes of the tables before a position.
 func (n *node) bytesUpTo(to int) (bytes int64) {
-	for n.kids != nil && to < n.sums.Tables {
+	for n.kids != nil && to < n.totals.Tables {
 		k := n.kid(to)
 		bytes += n.bytesBefore(k)
 		to -= n.starts[k]

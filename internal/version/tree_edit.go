@@ -135,11 +135,11 @@ func (e *treeEdit) filled(nodes []*node) []*node {
 
 // leaf makes a leaf of tables.
 func (e *treeEdit) leaf(tables []*Table) *node {
-	n := &node{tables: tables, level: e.level, bytes: make([]int64, 0, len(tables)), sums: noSums()}
+	n := &node{tables: tables, level: e.level, bytes: make([]int64, 0, len(tables)), totals: noTotals()}
 	for i, t := range tables {
-		s := sumsOf(t, e.level)
-		n.sums.add(&s)
-		n.bytes = append(n.bytes, n.sums.Bytes)
+		s := totalsOf(t, e.level)
+		n.totals.add(&s)
+		n.bytes = append(n.bytes, n.totals.Bytes)
 		if i > 0 {
 			e.checkOrder(tables[i-1], t)
 		}
@@ -150,11 +150,11 @@ func (e *treeEdit) leaf(tables []*Table) *node {
 
 // inner makes a node of children.
 func (e *treeEdit) inner(kids []*node) *node {
-	n := &node{kids: kids, starts: make([]int, len(kids)), bytes: make([]int64, 0, len(kids)), sums: noSums()}
+	n := &node{kids: kids, starts: make([]int, len(kids)), bytes: make([]int64, 0, len(kids)), totals: noTotals()}
 	for i, k := range kids {
-		n.starts[i] = n.sums.Tables
-		n.sums.add(&k.sums)
-		n.bytes = append(n.bytes, n.sums.Bytes)
+		n.starts[i] = n.totals.Tables
+		n.totals.add(&k.totals)
+		n.bytes = append(n.bytes, n.totals.Bytes)
 		if i > 0 {
 			e.checkOrder(kids[i-1].last(), k.first())
 		}

@@ -69,7 +69,7 @@ func (m *treeModel) change(t *rapid.T) {
 	before, old := nodesOf(m.root), m.root
 	var held []*Table
 	if old != nil {
-		held = old.between(0, old.sums.Tables)
+		held = old.between(0, old.totals.Tables)
 	}
 	root, err := m.edit.apply(m.root, c)
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func (m *treeModel) change(t *rapid.T) {
 	changed := len(c.gone) + len(c.added)
 	require.LessOrEqual(t, made, 4*height(root)*min(changed, 2+changed/m.edit.most*4), "nodes for %d tables", changed)
 	if old != nil {
-		require.Equal(t, held, old.between(0, old.sums.Tables), "the run before is as it was")
+		require.Equal(t, held, old.between(0, old.totals.Tables), "the run before is as it was")
 	}
 }
 
@@ -140,11 +140,11 @@ func (m *treeModel) check(t *rapid.T) {
 		require.Equal(t, want >= 0 && m.tables[want].Contains(key), r.MayContain(key))
 		m.checkSpan(t, r, key)
 	}
-	ranges := func(s *Sums) bool { return s.RangeDeletes > 0 }
+	ranges := func(s *Totals) bool { return s.RangeDeletes > 0 }
 	require.Equal(t, m.those(func(tb *Table) bool { return tb.RangeDeletes > 0 }), slices.Collect(r.Where(ranges)))
 	now := uint64(rapid.IntRange(0, 600).Draw(t, "now"))
-	require.Equal(t, m.those(func(tb *Table) bool { return MostlyWaste([]*Table{tb}, m.edit.level, now) }),
-		slices.Collect(r.Where(func(s *Sums) bool { return s.FirstWaste <= now })))
+	require.Equal(t, m.those(func(tb *Table) bool { return MostlyGarbage([]*Table{tb}, m.edit.level, now) }),
+		slices.Collect(r.Where(func(s *Totals) bool { return s.FirstGarbage <= now })))
 }
 
 func (m *treeModel) checkSpan(t *rapid.T, r *Run, lo []byte) {
@@ -172,25 +172,25 @@ func (m *treeModel) those(f func(*Table) bool) (tables []*Table) {
 	return tables
 }
 
-// checkNodes checks a node's size, depth and sums.
-func (m *treeModel) checkNodes(t *rapid.T, n *node, height int) *Sums {
+// checkNodes checks a node's size, depth and totals.
+func (m *treeModel) checkNodes(t *rapid.T, n *node, height int) *Totals {
 	require.LessOrEqual(t, n.size(), m.edit.most)
 	if n != m.root {
 		require.GreaterOrEqual(t, n.size(), m.edit.most/4)
 	}
-	sums := noSums()
+	totals := noTotals()
 	if n.kids == nil {
 		require.Equal(t, 1, height)
 		for _, tb := range n.tables {
-			s := sumsOf(tb, m.edit.level)
-			sums.add(&s)
+			s := totalsOf(tb, m.edit.level)
+			totals.add(&s)
 		}
 	}
 	for _, k := range n.kids {
-		sums.add(m.checkNodes(t, k, height-1))
+		totals.add(m.checkNodes(t, k, height-1))
 	}
-	require.Equal(t, sums, n.sums)
-	return &sums
+	require.Equal(t, totals, n.totals)
+	return &totals
 }
 
 func TestARunIsASliceOfTables(t *testing.T) {
@@ -215,7 +215,7 @@ func TestASmallOnlyChildIsMergedWhenItGetsNeighbours(t *testing.T) {
 		root, err := edit.apply(nil, change{added: run})
 		require.NoError(t, err)
 		require.Equal(t, 3, height(root))
-		gone := root.kids[0].sums.Tables - left
+		gone := root.kids[0].totals.Tables - left
 		root, err = edit.apply(root, change{gone: run[:gone]})
 		require.NoError(t, err)
 		require.Equal(t, run[gone:], (&Run{Level: 3, root: root}).Tables())

@@ -20,11 +20,11 @@ type Version struct {
 	LargestSeq base.SeqNum // of all tables
 	LastSeq    base.SeqNum // of all tables that this version and those before it had
 
-	hasTombstones bool
-	places        byNum[place]
-	blobs         byNum[LiveBlob]
-	blobTotals    BlobTotals
-	rangesHide    uint64
+	hasTombstones  bool
+	files          fileIndex[location]
+	blobs          fileIndex[LiveBlob]
+	blobTotals     BlobTotals
+	hiddenByRanges uint64
 	life
 }
 
@@ -32,7 +32,7 @@ type Version struct {
 // or change their level, and every tree node that e does not touch. With n tables it takes O(log n)
 // for each that comes or goes, and O(1) for each sorted run.
 func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
-	a := edit{next: &Version{Levels: v.Levels, places: v.places, blobs: v.blobs, blobTotals: v.blobTotals},
+	a := edit{next: &Version{Levels: v.Levels, files: v.files, blobs: v.blobs, blobTotals: v.blobTotals},
 		changes: map[RunID]*change{}}
 	if err := a.collect(e); err != nil {
 		return nil, err
@@ -70,11 +70,11 @@ func (a *edit) collect(e *manifest.Edit) error {
 	next := a.next
 	deleted := map[uint64]*Table{}
 	for _, d := range e.Deleted {
-		p := next.places.get(d.Num)
+		p := next.files.get(d.Num)
 		if p == nil || p.Level != d.Level {
 			return fmt.Errorf("level %d: table %d is deleted but not there", d.Level, d.Num)
 		}
-		next.places = next.places.with(d.Num, nil)
+		next.files = next.files.with(d.Num, nil)
 		c := a.change(p.RunID)
 		c.gone = append(c.gone, p.table)
 		deleted[d.Num] = p.table
@@ -82,7 +82,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 	for i := range e.Added {
 		added := &e.Added[i]
 		num := added.Table.Num
-		if p := next.places.get(num); p != nil {
+		if p := next.files.get(num); p != nil {
 			return fmt.Errorf("level %d: table %d is in level %d too", added.Level, num, p.Level)
 		}
 		t := deleted[num]
@@ -92,7 +92,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		}
 		delete(deleted, num)
 		id := runOf(added)
-		next.places = next.places.with(num, &place{t, id})
+		next.files = next.files.with(num, &location{t, id})
 		c := a.change(id)
 		c.added = append(c.added, t)
 	}
@@ -181,7 +181,7 @@ func (v *Version) CloseFiles(c *tablecache.Cache) (err error) {
 
 // RunOf returns the run of a table, or false if v does not have it.
 func (v *Version) RunOf(t *Table) (RunID, bool) {
-	p := v.places.get(t.Num)
+	p := v.files.get(t.Num)
 	if p == nil || p.table != t {
 		return RunID{}, false
 	}
@@ -200,7 +200,7 @@ func (v *Version) RunsOf(tables []*Table) int {
 }
 
 // Has reports whether v has a table with this number.
-func (v *Version) Has(num uint64) bool { return v.places.get(num) != nil }
+func (v *Version) Has(num uint64) bool { return v.files.get(num) != nil }
 
 // Describe adds every table and every blob file to an edit.
 func (v *Version) Describe(e *manifest.Edit) {
@@ -236,7 +236,7 @@ func (v *Version) Features() (f manifest.Features) {
 
 // WrittenAfter returns the tables that have entries newer than write seq. With n tables, of which
 // it returns k, it takes O(k log n). It looks at sequence numbers alone, since every commit of a
-// transaction calls it. Where makes the sums of each table that it visits, and takes three times as
+// transaction calls it. Where makes the totals of each table that it visits, and takes three times as
 // long with a hundred tables.
 func (v *Version) WrittenAfter(seq base.SeqNum) (tables []*Table) {
 	for _, r := range v.Runs {
@@ -247,7 +247,7 @@ func (v *Version) WrittenAfter(seq base.SeqNum) (tables []*Table) {
 
 // writtenAfter appends the tables of a part of a run.
 func (n *node) writtenAfter(seq base.SeqNum, tables []*Table) []*Table {
-	if n.sums.LargestSeq <= seq {
+	if n.totals.LargestSeq <= seq {
 		return tables
 	}
 	for _, k := range n.kids {

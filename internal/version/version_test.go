@@ -78,7 +78,7 @@ func (m *versionModel) check(t *rapid.T, v *Version) {
 	}
 	require.Equal(t, m.tables, found)
 	require.Len(t, e.Added, len(m.tables))
-	want := Sums{}
+	want := Totals{}
 	v.All(func(level int, tb *Table) {
 		a := m.tables[tb.Num]
 		id, ok := v.RunOf(tb)
@@ -97,13 +97,13 @@ func (m *versionModel) check(t *rapid.T, v *Version) {
 		})
 		require.Equal(t, newer, v.WrittenAfter(seq))
 	}
-	var sums Sums
+	var totals Totals
 	for n := range v.Levels {
-		sums.Tables += v.Levels[n].Len()
-		sums.RangeDeletes += v.Levels[n].RangeDeletes
+		totals.Tables += v.Levels[n].Len()
+		totals.RangeDeletes += v.Levels[n].RangeDeletes
 	}
 	require.Equal(t, []any{want.Tables, want.RangeDeletes, want.LargestSeq},
-		[]any{sums.Tables, sums.RangeDeletes, v.LargestSeq})
+		[]any{totals.Tables, totals.RangeDeletes, v.LargestSeq})
 	require.Equal(t, m.seq, v.LastSeq)
 	require.True(t, slices.IsSortedFunc(v.Levels[0].Runs, func(a, b *Run) int { return compareAge(b, a) }))
 	for i, r := range v.Runs {
@@ -119,7 +119,7 @@ func (m *versionModel) check(t *rapid.T, v *Version) {
 	}
 }
 
-func (v *Version) byNum() map[uint64]*Table {
+func (v *Version) fileIndex() map[uint64]*Table {
 	tables := map[uint64]*Table{}
 	v.All(func(_ int, tb *Table) { tables[tb.Num] = tb })
 	return tables
@@ -137,8 +137,8 @@ func TestVersionsHoldWhatEditsSay(t *testing.T) {
 			next, err := m.v.Apply(e)
 			require.NoError(t, err)
 			m.check(t, next)
-			before := m.v.byNum()
-			for num, tb := range next.byNum() {
+			before := m.v.fileIndex()
+			for num, tb := range next.fileIndex() {
 				require.True(t, before[num] == nil || before[num] == tb)
 			}
 			m.v = next
@@ -152,8 +152,8 @@ func TestVersionsHoldWhatEditsSay(t *testing.T) {
 				followed, err := m.state.Version(view)
 				require.NoError(t, err)
 				m.check(t, followed)
-				before := view.byNum()
-				for num, tb := range followed.byNum() {
+				before := view.fileIndex()
+				for num, tb := range followed.fileIndex() {
 					require.True(t, before[num] == nil || before[num] == tb)
 				}
 				view = followed

@@ -6,9 +6,9 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// Sums are what tables hold together: of a level, of a run, or of a part of one, where they
+// Totals are what tables hold together: of a level, of a run, or of a part of one, where they
 // say whether a search has to go into it.
-type Sums struct {
+type Totals struct {
 	Tables       int
 	Bytes        int64
 	Entries      uint64 // point entries
@@ -22,17 +22,17 @@ type Sums struct {
 	IndexBytes   int64
 	BlobBytes    uint64 // that the records take in blob files of which the tables have handles
 	// Of BlobBytes, what is of values with an expiry, and of those that are overwritten.
-	ExpiringApart, OverwrittenApart uint64
-	Hides                           uint64 // about how many bytes of blob files they hide in older tables, by points
-	Unfiltered                      int    // tables with entries and no filter
+	ExpiringBlobBytes, OverwrittenBlobBytes uint64
+	HiddenBytes                             uint64 // about how many blob bytes their points hide in older tables
+	Unfiltered                              int    // tables with entries and no filter
 
 	LargestSeq base.SeqNum // of all tables
 	OldestTop  base.SeqNum // the smallest of the tables' largest sequence numbers
 
 	// Bounds, over the tables, of the moment at which a table alone becomes mostly garbage at its
-	// level (see MostlyWaste), in microseconds since 1970 UTC; 0: it is already. A table that never
+	// level (see MostlyGarbage), in microseconds since 1970 UTC; 0: it is already. A table that never
 	// does counts for the first alone, as never.
-	FirstWaste, LastWaste uint64
+	FirstGarbage, LastGarbage uint64
 	// Bounds of the moments at which values expire.
 	FirstExpiry, LastExpiry uint64
 }
@@ -40,19 +40,22 @@ type Sums struct {
 // never is a moment that does not come.
 const never = math.MaxUint64
 
-// noSums are those of no tables.
-func noSums() Sums { return Sums{OldestTop: base.MaxSeqNum, FirstWaste: never, FirstExpiry: never} }
+// noTotals are those of no tables.
+func noTotals() Totals {
+	return Totals{OldestTop: base.MaxSeqNum, FirstGarbage: never, FirstExpiry: never}
+}
 
-// sumsOf returns those of one table of a level.
-func sumsOf(t *Table, level int) Sums {
-	s := Sums{
+// totalsOf returns those of one table of a level.
+func totalsOf(t *Table, level int) Totals {
+	s := Totals{
 		Tables: 1, Bytes: t.Size, Entries: t.Entries, Deletes: t.Deletes, Merges: t.Merges, Expiring: t.Expiring,
 		Overwritten: t.Overwritten, DenseDeletes: t.DenseDeletes, RangeDeletes: t.RangeDeletes,
 		FilterBytes: int64(t.FilterBytes), IndexBytes: int64(t.IndexBytes), LargestSeq: t.LargestSeq,
 		OldestTop: t.LargestSeq, FirstExpiry: never,
 	}
 	g := &t.Garbage
-	s.BlobBytes, s.Hides, s.ExpiringApart, s.OverwrittenApart = t.BlobBytes(), g.Hides, g.Expiring, g.Overwritten
+	s.BlobBytes, s.HiddenBytes = t.BlobBytes(), g.HiddenBytes
+	s.ExpiringBlobBytes, s.OverwrittenBlobBytes = g.Expiring, g.Overwritten
 	if t.FilterBytes == 0 && t.Entries > 0 {
 		s.Unfiltered = 1
 	}
@@ -66,15 +69,15 @@ func sumsOf(t *Table, level int) Sums {
 			}
 		}
 	}
-	s.FirstWaste = t.wasteAt(level)
-	if s.FirstWaste != never {
-		s.LastWaste = s.FirstWaste
+	s.FirstGarbage = t.garbageAt(level)
+	if s.FirstGarbage != never {
+		s.LastGarbage = s.FirstGarbage
 	}
 	return s
 }
 
 // add takes in other tables.
-func (s *Sums) add(o *Sums) {
+func (s *Totals) add(o *Totals) {
 	s.Tables += o.Tables
 	s.Bytes += o.Bytes
 	s.Entries += o.Entries
@@ -87,21 +90,21 @@ func (s *Sums) add(o *Sums) {
 	s.FilterBytes += o.FilterBytes
 	s.IndexBytes += o.IndexBytes
 	s.BlobBytes += o.BlobBytes
-	s.ExpiringApart += o.ExpiringApart
-	s.OverwrittenApart += o.OverwrittenApart
-	s.Hides += o.Hides
+	s.ExpiringBlobBytes += o.ExpiringBlobBytes
+	s.OverwrittenBlobBytes += o.OverwrittenBlobBytes
+	s.HiddenBytes += o.HiddenBytes
 	s.Unfiltered += o.Unfiltered
 	s.LargestSeq = max(s.LargestSeq, o.LargestSeq)
 	s.OldestTop = min(s.OldestTop, o.OldestTop)
-	s.FirstWaste, s.LastWaste = min(s.FirstWaste, o.FirstWaste), max(s.LastWaste, o.LastWaste)
+	s.FirstGarbage, s.LastGarbage = min(s.FirstGarbage, o.FirstGarbage), max(s.LastGarbage, o.LastGarbage)
 	s.FirstExpiry, s.LastExpiry = min(s.FirstExpiry, o.FirstExpiry), max(s.LastExpiry, o.LastExpiry)
 }
 
-// wasteAt returns the moment at which the table alone becomes mostly garbage at a level;
+// garbageAt returns the moment at which the table alone becomes mostly garbage at a level;
 // 0 if it is already. The expired part grows in steps, at the known expiries of the
 // table.
-func (t *Table) wasteAt(level int) uint64 {
-	at := func(now uint64) bool { return MostlyWaste([]*Table{t}, level, now) }
+func (t *Table) garbageAt(level int) uint64 {
+	at := func(now uint64) bool { return MostlyGarbage([]*Table{t}, level, now) }
 	if at(0) {
 		return 0
 	}

@@ -13,13 +13,13 @@ import (
 // that the table spans.
 const mostFragments = 64
 
-// RangesHide returns about how many bytes of blob files are under range tombstones of a version. It counts tombstones
-// of open tables.
-func (v *Version) RangesHide() uint64 { return v.rangesHide }
+// HiddenByRanges returns about how many bytes of blob files are under range tombstones of a version. It counts
+// tombstones of open tables.
+func (v *Version) HiddenByRanges() uint64 { return v.hiddenByRanges }
 
 // weighTombstones finds out what the range tombstones of v hide, for open tables. v must not be shared yet.
 func (v *Version) weighTombstones() {
-	v.rangesHide = 0
+	v.hiddenByRanges = 0
 	if v.blobTotals.Files == 0 || !v.hasTombstones {
 		return
 	}
@@ -31,16 +31,16 @@ func (v *Version) weighTombstones() {
 			if t.hides.Load() == 0 {
 				v.weigh(t, v.Runs[i+1:])
 			}
-			v.rangesHide += t.rangesHide()
+			v.hiddenByRanges += t.hiddenByRanges()
 		}
 	}
 }
 
-// rangesHide returns about how many bytes of blob files the table's range tombstones hide; 0 if that is not known.
-func (t *Table) rangesHide() uint64 { return max(t.hides.Load(), 1) - 1 }
+// hiddenByRanges returns about how many bytes of blob files the table's range tombstones hide; 0 if that is not known.
+func (t *Table) hiddenByRanges() uint64 { return max(t.hides.Load(), 1) - 1 }
 
-// Hides returns about how many bytes of blob files the table hides in older tables.
-func (t *Table) Hides() uint64 { return t.Garbage.Hides + t.rangesHide() }
+// HiddenBytes returns about how many bytes of blob files the table hides in older tables.
+func (t *Table) HiddenBytes() uint64 { return t.Garbage.HiddenBytes + t.hiddenByRanges() }
 
 // weigh finds out what the range tombstones of a table hide in older runs.
 func (v *Version) weigh(t *Table, older []*Run) {
