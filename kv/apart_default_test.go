@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -40,8 +41,8 @@ func TestSeparateFromHasADefault(t *testing.T) {
 		{Options{MemoryMap: true}, 0},
 		{Options{MemoryMap: true, SeparateFrom: 4 << 10}, 2},
 		{Options{MemoryMap: true, SeparateAtCommit: true}, 2},
-		{Options{Objects: &Objects{Store: objstore.NewMem()}}, 0},
-		{Options{Objects: &Objects{Store: objstore.NewMem()}, SeparateFrom: 4 << 10}, 2},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}}, 0},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}, SeparateFrom: 4 << 10}, 2},
 	} {
 		dir := ""
 		if c.o.Objects == nil {

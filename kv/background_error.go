@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // When a write to disk fails, the store takes no more writes: writers get an error
@@ -65,7 +66,7 @@ const (
 // returns the error that writers get from now on, which names what could not be
 // done. Of several failures the first is reported, unless a later one is fatal.
 func (d *DB) fail(broken brokenPart, what string, err error) error {
-	if errors.Is(err, ErrFenced) {
+	if errors.Is(err, objects.ErrFenced) {
 		broken |= fatal // another writer has the store now
 	}
 	d.lacksSpace(err)
@@ -112,7 +113,7 @@ func (d *DB) describeFailure(what string, err error) error {
 func (d *DB) advice(err error) string {
 	const again = "the store then takes writes again by itself"
 	switch {
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, objects.ErrFenced):
 		return "close the store: another process writes to it now"
 	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"

@@ -7,8 +7,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // TestNothingIsWrittenAfterAFailure keeps edits away from a manifest that may no
@@ -39,8 +41,9 @@ func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 		want string
 	}{
 		{"a directory", &DB{dir: "db"}, "the disk of db"},
-		{"an object store", &DB{dir: objectsRoot, opts: Options{Objects: &Objects{}}}, "the object store"},
-		{"a log on the disk", &DB{dir: objectsRoot, localDir: "logs", opts: Options{Objects: &Objects{LocalLog: true}}},
+		{"an object store", &DB{dir: objectsRoot, opts: Options{Objects: &objects.Config{}}}, "the object store"},
+		{"a log on the disk", &DB{dir: objectsRoot, localDir: "logs",
+			opts: Options{Objects: &objects.Config{LocalLog: true}}},
 			"logs or the object store"},
 	} {
 		require.Regexp(t, "; if it does not, check "+c.want+"$", c.db.advice(io.ErrClosedPipe), c.name)

@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // everything returns what a reader has.
@@ -110,17 +112,17 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	}
 	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
 	want["in"] = "the log"
-	before := objects(t, s)
-	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
+	before := keysOf(t, s)
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	r, w := io.Pipe()
 	go func() {
 		_, err := view.Backup(t.Context(), w, BackupMark{})
 		_ = w.CloseWithError(err)
 	}()
-	require.NoError(t, Restore(t.Context(), r, "", &Options{Objects: &Objects{Store: copied}}))
+	require.NoError(t, Restore(t.Context(), r, "", &Options{Objects: &objects.Config{Store: copied}}))
 	require.NoError(t, view.Close())
-	require.Equal(t, before, objects(t, s))
+	require.Equal(t, before, keysOf(t, s))
 	requireInObjects(t, copied, want)
 	require.NoError(t, db.Set([]byte("goes"), []byte("on"), Sync))
 	require.NoError(t, db.Close())
@@ -150,7 +152,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 			}
 			return f
 		})
-		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: faults}})
+		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: faults}})
 		require.NoError(t, err)
 		var stream bytes.Buffer
 		_, err = view.Backup(t.Context(), &stream, BackupMark{})

@@ -210,7 +210,7 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	require.ErrorIs(t, Restore(t.Context(), nil, dir, nil), errNilReader)
 	require.NoDirExists(t, dir)
 	_, err = lookuptrace.New(nil, nil)
-	require.ErrorIs(t, err, errNilWriter)
+	require.ErrorIs(t, err, ErrInvalidOptions)
 	requireContents(t, model{}, db)
 }
 

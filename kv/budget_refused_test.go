@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -23,7 +24,7 @@ func TestBudgetRefusesAStoreWithADiskCache(t *testing.T) {
 	}
 	var log bytes.Buffer
 	o := &Options{MemoryBudget: b, fs: disk, Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Objects: &Objects{Store: objstore.NewMem(), CacheSize: 64 << 20}}
+		Objects: &objects.Config{Store: objstore.NewMem(), CacheSize: 64 << 20}}
 	_, err := Open("cache", o)
 	require.ErrorIs(t, err, ErrMemoryBudget)
 	require.NoError(t, stores[0].Close())
@@ -71,7 +72,7 @@ func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			s := &hurried{Store: mem, end: cancel}
 			s.left.Store(puts)
-			db, err := OpenContext(ctx, "", &Options{MemoryBudget: b, Objects: &Objects{Store: s}})
+			db, err := OpenContext(ctx, "", &Options{MemoryBudget: b, Objects: &objects.Config{Store: s}})
 			cancel()
 			if err == nil {
 				require.NoError(t, db.Close())

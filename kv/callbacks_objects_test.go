@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -83,7 +84,8 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 				t.Parallel()
 				r := &rudeness{leave: leave}
 				mem := objstore.NewMem()
-				o := Options{Objects: &Objects{Store: rudeStore{mem, r, method}, LogInterval: time.Hour, Grace: -1,
+				o := Options{Objects: &objects.Config{Store: rudeStore{mem, r, method}, LogInterval: time.Hour,
+					Grace:    -1,
 					Patience: time.Millisecond}, backoff: quickBackoff}
 				db, err := Open("", &o)
 				require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -298,7 +299,7 @@ func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	o := &Options{MemtableSize: 64 << 10, backoff: quickBackoff,
-		Objects: &Objects{Store: objstore.NewMem(), LocalLog: true}}
+		Objects: &objects.Config{Store: objstore.NewMem(), LocalLog: true}}
 	db := openDir(t, dir, o)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
 	away := dir + ".old"

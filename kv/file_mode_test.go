@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 // umask is that of the process. To ask for it is to change it: no test may run meanwhile.
@@ -95,7 +97,7 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new")
 			o := tinyOptions()
 			o.FileMode = c.given
-			o.Objects = &Objects{Store: objstore.NewMem(), LocalLog: true, CacheSize: 8 << 20}
+			o.Objects = &objects.Config{Store: objstore.NewMem(), LocalLog: true, CacheSize: 8 << 20}
 			db := openWriter(t, filepath.Join(dir, "local"), o)
 			want := model{}
 			for round := range 5 {

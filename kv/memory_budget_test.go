@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -249,7 +250,7 @@ func TestBudgetOfStoresOfAllKinds(t *testing.T) {
 	bucket := objstore.NewMem()
 	writer := openDir(t, filepath.Join(dir, "writer"), &Options{MemoryBudget: b})
 	memory := openDir(t, "db", &Options{MemoryBudget: b, InMemory: true, CacheSize: -1})
-	objects := openDir(t, "", &Options{MemoryBudget: b, Objects: &Objects{Store: bucket}})
+	objects := openDir(t, "", &Options{MemoryBudget: b, Objects: &objects.Config{Store: bucket}})
 	local := b.memory.ReadersLimit(false)
 	require.Less(t, b.memory.ReadersLimit(true), local)
 	writers := []*DB{writer, memory, objects}

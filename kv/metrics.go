@@ -22,7 +22,7 @@ func (d *DB) Metrics() *metrics.Store {
 	m.CompactionRateTime = time.Duration(d.compactionRate.Waited.Load())
 	addTableCache(m, &d.tables)
 	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		addObjects(&m.Objects, objects, d.opts.Objects.counters)
+		addObjects(&m.Objects, objects, d.opts.requests)
 	}
 	m.CacheBytes, m.CacheBlocks = d.cached()
 	if d.share != nil {

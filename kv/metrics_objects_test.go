@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -21,7 +22,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *DB {
 		db, err := Open(dir, &Options{BlockSize: 1 << 10, CacheSize: -1,
-			Objects: &Objects{Store: faults, CacheSize: 8 << 20, LogInterval: time.Hour}})
+			Objects: &objects.Config{Store: faults, CacheSize: 8 << 20, LogInterval: time.Hour}})
 		require.NoError(t, err)
 		return db
 	}
@@ -76,7 +77,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	next := open()
 	require.Greater(t, next.Metrics().Objects.Epoch, epoch)
 	require.NoError(t, next.Close())
-	require.ErrorIs(t, db.Set([]byte("key"), nil, Sync), ErrFenced)
+	require.ErrorIs(t, db.Set([]byte("key"), nil, Sync), objects.ErrFenced)
 	require.Error(t, db.Close())
 	require.Positive(t, db.Metrics().Objects.Requests.Total().Calls, "it is closed, and has counted")
 	view := openObjectsReader(t, faults)

@@ -22,6 +22,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -113,7 +114,7 @@ type modelRun struct {
 
 	objects  objstore.Store // unless nil, the store is in it
 	localLog bool           // but for its log, which is in fs
-	part     int            // Objects.partSize
+	part     int            // Options.partSize
 	apart    bool           // values lie apart
 
 	clock *fakeClock
@@ -146,8 +147,8 @@ func (i *modelIter) keys(now uint64) []string {
 func (r *modelRun) open() {
 	r.opts.fs = r.fs
 	if r.objects != nil {
-		r.opts.Objects = &Objects{Store: r.objects, Grace: -1, LocalLog: r.localLog, partSize: r.part,
-			edits: manyEdits}
+		r.opts.Objects = &objects.Config{Store: r.objects, Grace: -1, LocalLog: r.localLog}
+		r.opts.partSize, r.opts.listEdits = r.part, manyEdits
 	}
 	r.opts.Clock = r.clock.time
 	if r.apart {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -21,7 +22,7 @@ func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	before := blobsIn(t, s)
 	require.NotEmpty(t, before)
-	view, err := OpenReadOnly("", &Options{CacheSize: -1, Objects: &Objects{Store: s}})
+	view, err := OpenReadOnly("", &Options{CacheSize: -1, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	requireContents(t, want, view)
 	fillBranch(t, db, want, 0, 100, "new")
@@ -87,7 +88,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	overwrite()
 	require.Subset(t, blobsIn(t, s), shared, "the clone needs them")
 	requireView(t, branchOf(s, "child"), old)
-	require.ErrorIs(t, main.DropBranch(ctx, ""), ErrInvalidName)
+	require.ErrorIs(t, main.DropBranch(ctx, ""), objects.ErrInvalidName)
 
 	// When the clone has tables of its own, its values are still the parent's.
 	child := open("child")

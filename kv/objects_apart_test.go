@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
@@ -304,7 +305,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 	dir := t.TempDir()
 	reads := func() int64 {
 		needed := s.requests(func() {
-			db, err := Open(dir, &Options{CacheSize: -1, Objects: &Objects{Store: s, CacheSize: 64 << 20}})
+			db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}})
 			require.NoError(t, err)
 			cache := db.opts.fs.(*remote.FS)
 			cache.FlushCache() // it has found what was there

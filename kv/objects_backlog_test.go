@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -70,7 +71,7 @@ func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
 			return db
 		}
 		view := opens(func(s objstore.Store) *DB {
-			view, err := OpenReadOnly("", &Options{Objects: &Objects{Store: s}})
+			view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: s}})
 			require.NoError(t, err)
 			return view
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -117,12 +118,12 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 // requireNoWriter requires of a branch that was dropped that it was not opened, or that who has it open is told.
 func requireNoWriter(t *testing.T, s objstore.Store, db *DB, err error, at string) {
 	t.Helper()
-	told := func(err error) bool { return errors.Is(err, ErrNotExist) || errors.Is(err, ErrFenced) }
+	told := func(err error) bool { return errors.Is(err, ErrNotExist) || errors.Is(err, objects.ErrFenced) }
 	if err != nil {
 		require.True(t, told(err), "%s: %v", at, err)
 	}
 	if db != nil {
-		require.ErrorIs(t, db.Set([]byte("late"), nil, Sync), ErrFenced, at)
+		require.ErrorIs(t, db.Set([]byte("late"), nil, Sync), objects.ErrFenced, at)
 		_ = db.Close()
 	}
 	for o, err := range s.List(context.Background(), "data/", "") {

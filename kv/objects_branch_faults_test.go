@@ -11,52 +11,54 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // branchCalls are what can be broken off, each in a store that has a checkpoint "c" and a branch "b" made from it.
 var branchCalls = map[string]struct {
-	call func(ctx context.Context, o *Objects) error
-	done func(t *testing.T, o *Objects, want model) bool // whether it was performed, whole
-	was  error                                           // of a second call, if it was
+	call func(ctx context.Context, o *objects.Config) error
+	done func(t *testing.T, o *objects.Config, want model) bool // whether it was performed, whole
+	was  error                                                  // of a second call, if it was
 }{
 	"pin": {
-		func(ctx context.Context, o *Objects) error { _, err := o.PinCheckpoint(ctx, "new"); return err },
-		func(t *testing.T, o *Objects, want model) bool {
-			return opens(t, &Objects{Store: o.Store, Checkpoint: "new"}, want)
-		}, ErrExists,
+		func(ctx context.Context, o *objects.Config) error { _, err := o.PinCheckpoint(ctx, "new"); return err },
+		func(t *testing.T, o *objects.Config, want model) bool {
+			return opens(t, &objects.Config{Store: o.Store, Checkpoint: "new"}, want)
+		}, objects.ErrExists,
 	},
 	"clone": {
-		func(ctx context.Context, o *Objects) error { return o.Clone(ctx, "new") },
-		func(t *testing.T, o *Objects, want model) bool {
-			return opens(t, &Objects{Store: o.Store, Branch: "new"}, want)
-		}, ErrExists,
+		func(ctx context.Context, o *objects.Config) error { return o.Clone(ctx, "new") },
+		func(t *testing.T, o *objects.Config, want model) bool {
+			return opens(t, &objects.Config{Store: o.Store, Branch: "new"}, want)
+		}, objects.ErrExists,
 	},
 	"clone of a checkpoint of a branch": {
-		func(ctx context.Context, o *Objects) error {
-			return (&Objects{Store: o.Store, Patience: o.Patience, Branch: "b", Checkpoint: "bc"}).Clone(ctx, "new")
+		func(ctx context.Context, o *objects.Config) error {
+			return (&objects.Config{Store: o.Store, Patience: o.Patience, Branch: "b", Checkpoint: "bc"}).Clone(ctx,
+				"new")
 		},
-		func(t *testing.T, o *Objects, want model) bool {
-			return opens(t, &Objects{Store: o.Store, Branch: "new"}, want)
-		}, ErrExists,
+		func(t *testing.T, o *objects.Config, want model) bool {
+			return opens(t, &objects.Config{Store: o.Store, Branch: "new"}, want)
+		}, objects.ErrExists,
 	},
 	"drop a checkpoint": {
-		func(ctx context.Context, o *Objects) error { return o.DropCheckpoint(ctx, "c") },
-		func(t *testing.T, o *Objects, want model) bool {
-			return !opens(t, &Objects{Store: o.Store, Checkpoint: "c"}, want)
+		func(ctx context.Context, o *objects.Config) error { return o.DropCheckpoint(ctx, "c") },
+		func(t *testing.T, o *objects.Config, want model) bool {
+			return !opens(t, &objects.Config{Store: o.Store, Checkpoint: "c"}, want)
 		}, nil,
 	},
 	"drop a branch": {
-		func(ctx context.Context, o *Objects) error { return o.DropBranch(ctx, "b") },
-		func(t *testing.T, o *Objects, want model) bool {
-			return !opens(t, &Objects{Store: o.Store, Branch: "b"}, want)
+		func(ctx context.Context, o *objects.Config) error { return o.DropBranch(ctx, "b") },
+		func(t *testing.T, o *objects.Config, want model) bool {
+			return !opens(t, &objects.Config{Store: o.Store, Branch: "b"}, want)
 		}, nil,
 	},
 }
 
 // opens reports whether a branch or a checkpoint can be opened. It has what is wanted then.
-func opens(t *testing.T, o *Objects, want model) bool {
+func opens(t *testing.T, o *objects.Config, want model) bool {
 	t.Helper()
 	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 	if errors.Is(err, ErrNotExist) {
@@ -78,7 +80,7 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 	fillBranch(t, db, want, 0, 2000/raceFactor, "old")
 	require.NoError(t, db.Set([]byte("synced"), nil, Sync))
 	want["synced"] = ""
-	require.NoError(t, (&Objects{Store: s}).Clone(ctx, "b"))
+	require.NoError(t, (&objects.Config{Store: s}).Clone(ctx, "b"))
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	_, err = branchOf(s, "b").PinCheckpoint(ctx, "bc")

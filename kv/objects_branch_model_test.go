@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -81,7 +82,7 @@ func (r *branchRun) step() {
 		r.named++
 		name, from := fmt.Sprintf("b%d", r.named%7), r.checkpoint(branch) // names are used again
 		if _, there := r.branches[name]; there {
-			require.ErrorIs(t, o.Clone(ctx, name), ErrExists)
+			require.ErrorIs(t, o.Clone(ctx, name), objects.ErrExists)
 			return
 		}
 		state := r.checkpoints[branch][from]
@@ -95,7 +96,7 @@ func (r *branchRun) step() {
 		r.close(branch)
 		err := o.DropBranch(ctx, branch)
 		if err != nil {
-			require.ErrorIs(t, err, ErrInUse)
+			require.ErrorIs(t, err, objects.ErrInUse)
 			return
 		}
 		delete(r.branches, branch)

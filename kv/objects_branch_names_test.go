@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -42,7 +43,7 @@ func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
 		require.Equal(t, slices.Sorted(slices.Values(names)), found, what)
 		require.Equal(t, found, pinned, what)
 		for _, name := range names {
-			for _, o := range []*Objects{checkpointOf(main, name), branchOf(s, name)} {
+			for _, o := range []*objects.Config{checkpointOf(main, name), branchOf(s, name)} {
 				view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 				require.NoError(t, err)
 				value, err := view.Get([]byte("00000"))

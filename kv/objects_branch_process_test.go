@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -23,7 +24,8 @@ func writeToBranch(dir string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Open("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s, Branch: "child", Grace: -1}})
+	db, err := Open("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s, Branch: "child",
+		Grace: -1}})
 	if err != nil {
 		return err
 	}

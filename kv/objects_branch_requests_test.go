@@ -36,7 +36,7 @@ func TestRequestsOfCheckpointsAndClones(t *testing.T) {
 		}
 		pin := func() error { _, err := db.PinCheckpoint(ctx, "c"); return err }
 		requests(3, 4, 2, 0, pin)
-		requests(1, 1, 0, 0, func() error { _, err := db.Checkpoints(ctx); return err })
+		requests(1, 1, 0, 0, func() error { _, err := main.Checkpoints(ctx); return err })
 		requests(4, 3, 3, 0, func() error { return main.Clone(ctx, "head") })
 		requests(2, 3, 3, 0, func() error { return checkpointOf(main, "c").Clone(ctx, "from-c") })
 		requests(8, 5, 3, 0, func() error { return branchOf(s, "head").Clone(ctx, "deep") })

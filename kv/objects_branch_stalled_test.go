@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -24,12 +25,14 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 	require.NoError(t, db.Set([]byte("more"), nil, Sync))
 	old["more"] = ""
 	require.NoError(t, db.Close())
-	for name, call := range map[string]func(o *Objects) (*Objects, error){
-		"pin": func(o *Objects) (*Objects, error) {
+	for name, call := range map[string]func(o *objects.Config) (*objects.Config, error){
+		"pin": func(o *objects.Config) (*objects.Config, error) {
 			_, err := o.PinCheckpoint(ctx, "new")
-			return &Objects{Checkpoint: "new"}, err
+			return &objects.Config{Checkpoint: "new"}, err
 		},
-		"clone": func(o *Objects) (*Objects, error) { return &Objects{Branch: "new"}, o.Clone(ctx, "new") },
+		"clone": func(o *objects.Config) (*objects.Config, error) {
+			return &objects.Config{Branch: "new"}, o.Clone(ctx, "new")
+		},
 	} {
 		for n := int64(1); ; n++ {
 			store, want := copyObjects(t, s), maps.Clone(old)
@@ -61,7 +64,7 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 }
 
 // requireEither requires that a branch or a checkpoint has one of two states, whole.
-func requireEither(t *testing.T, o *Objects, a, b model, at string) {
+func requireEither(t *testing.T, o *objects.Config, a, b model, at string) {
 	t.Helper()
 	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err, at)

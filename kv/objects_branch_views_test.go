@@ -16,12 +16,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // twoBranches returns the settings of a main branch and of a clone of it, with a model of each: they share files, and
 // both have others, and writes in their logs.
-func twoBranches(t *testing.T, s objstore.Store) (main, clone *Objects, inMain, inClone model) {
+func twoBranches(t *testing.T, s objstore.Store) (main, clone *objects.Config, inMain, inClone model) {
 	t.Helper()
 	main, clone, inMain = branchOf(s, ""), branchOf(s, "clone"), model{}
 	db := openBranch(t, main)
@@ -47,8 +48,8 @@ func TestBackupsOfABranch(t *testing.T) {
 	_, clone, _, want := twoBranches(t, s)
 	_, err := clone.PinCheckpoint(t.Context(), "c")
 	require.NoError(t, err)
-	before := objects(t, s)
-	for _, o := range []*Objects{clone, checkpointOf(clone, "c")} {
+	before := keysOf(t, s)
+	for _, o := range []*objects.Config{clone, checkpointOf(clone, "c")} {
 		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
 		require.NoError(t, err)
 		stream, _ := backUp(t, view, BackupMark{})
@@ -57,7 +58,7 @@ func TestBackupsOfABranch(t *testing.T) {
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", &Options{fs: fsys}))
 		requireRestored(t, fsys, "restored", want)
 	}
-	require.Equal(t, before, objects(t, s), "a backup of a view puts nothing there")
+	require.Equal(t, before, keysOf(t, s), "a backup of a view puts nothing there")
 
 	db := openBranch(t, clone)
 	full, mark := backUp(t, db, BackupMark{})
@@ -86,7 +87,7 @@ func TestVerifyOfABranch(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
 	main, clone, _, _ := twoBranches(t, s)
-	damage := func(o *Objects) error {
+	damage := func(o *objects.Config) error {
 		db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, CacheSize: -1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, db.Close()) }()
@@ -106,7 +107,7 @@ func TestVerifyOfABranch(t *testing.T) {
 func flipTables(t *testing.T, s objstore.Store, clones bool) {
 	t.Helper()
 	n := 0
-	for _, key := range objects(t, s) {
+	for _, key := range keysOf(t, s) {
 		if !strings.HasSuffix(key, ".sst") || strings.HasPrefix(key, "data/") != clones {
 			continue
 		}
@@ -127,7 +128,7 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 	_, err := clone.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	pinned := maps.Clone(inClone)
-	open := func(o *Objects) *DB {
+	open := func(o *objects.Config) *DB {
 		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, PollInterval: time.Microsecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, view.Close()) })
@@ -178,7 +179,7 @@ func TestTheCacheOfABranch(t *testing.T) {
 	t.Parallel()
 	s := newCountedStore()
 	main, clone, inMain, inClone := twoBranches(t, s)
-	reads := func(dir string, o *Objects, want model) int64 {
+	reads := func(dir string, o *objects.Config, want model) int64 {
 		of := *o
 		of.CacheSize = 64 << 20
 		return s.requests(func() {
@@ -247,8 +248,8 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	crash(t, db)
 	elsewhere := clone()
 	elsewhere.Objects.LocalLog = false
-	require.ErrorContains(t, m.refused("c", elsewhere, ErrLogElsewhere), placeOf("b"))
-	require.ErrorContains(t, m.refused("c", m.remote(), ErrLogElsewhere), placeOf("a"))
+	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), placeOf("b"))
+	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), placeOf("a"))
 	other, db = m.open("b", clone()), m.open("a", m.options())
 	requireContents(t, inClone, other)
 	requireContents(t, want, db)

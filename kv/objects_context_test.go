@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -166,7 +167,8 @@ func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
 			s := newSilent(mem)
 			s.left.Store(answered)
 			silenced, err := s.untilAsked(func(ctx context.Context) error {
-				db, err := OpenContext(ctx, "", &Options{Objects: &Objects{Store: s, Patience: time.Millisecond}})
+				db, err := OpenContext(ctx, "", &Options{Objects: &objects.Config{Store: s,
+					Patience: time.Millisecond}})
 				if err == nil {
 					s.left.Store(1 << 40)
 					err = db.Close()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -42,7 +43,7 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 	stores := []objstore.Store{first, copyObjects(t, first)}
 	want := []model{{}, {}}
 	with := func(i int, f func(db *DB)) {
-		db, err := Open(dir, &Options{CacheSize: -1, Objects: &Objects{Store: stores[i], CacheSize: 64 << 20}})
+		db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: stores[i], CacheSize: 64 << 20}})
 		require.NoError(t, err)
 		f(db)
 		require.NoError(t, db.Close())

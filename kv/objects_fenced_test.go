@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -26,7 +27,7 @@ func (s unconditional) PutIfAbsent(ctx context.Context, key string, body []byte)
 // No store is made where two writers could both win, and nothing is left behind.
 func TestAnObjectStoreWithoutConditionsIsRefused(t *testing.T) {
 	s := objstore.NewMem()
-	_, err := Open("", &Options{Objects: &Objects{Store: unconditional{s}}})
+	_, err := Open("", &Options{Objects: &objects.Config{Store: unconditional{s}}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	require.Empty(t, bucket(t, s))
 }
@@ -43,10 +44,10 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 	}
 	require.Error(w.t, err)
 	w.db.settle() // it may have tried to resume
-	require.ErrorIs(w.t, commitKillWrite(w.db, 0, w.n, Sync), ErrFenced)
-	require.ErrorIs(w.t, w.db.Flush(context.Background()), ErrFenced)
+	require.ErrorIs(w.t, commitKillWrite(w.db, 0, w.n, Sync), objects.ErrFenced)
+	require.ErrorIs(w.t, w.db.Flush(context.Background()), objects.ErrFenced)
 	w.db.settle()
-	require.ErrorIs(w.t, w.db.Close(), ErrFenced)
+	require.ErrorIs(w.t, w.db.Close(), objects.ErrFenced)
 	after := bucket(w.t, s)
 	for key := range after { // a sorted file that it had begun is nobody's, and the next writer deletes it
 		if _, old := before[key]; !old && key[:4] == "sst/" {
@@ -126,7 +127,7 @@ func TestAWriterThatStallsInARequest(t *testing.T) {
 			}
 			require.NoError(t, w.db.Close())
 			close(release)
-			require.ErrorIs(t, <-ended, ErrFenced, where)
+			require.ErrorIs(t, <-ended, objects.ErrFenced, where)
 			old.n++
 			old.requireFenced(s)
 			w = takeOver(t, s, seed+90, n, n)
@@ -156,7 +157,7 @@ func TestWritersRaceToOpen(t *testing.T) {
 			winners := 0
 			for i, db := range dbs {
 				if db == nil {
-					require.ErrorIs(t, errs[i], ErrFenced)
+					require.ErrorIs(t, errs[i], objects.ErrFenced)
 					continue
 				}
 				if err := commitKillWrite(db, 0, n+1, Sync); err == nil {
@@ -165,8 +166,8 @@ func TestWritersRaceToOpen(t *testing.T) {
 					requireWrites(t, db, n, n)
 					require.NoError(t, db.Close())
 				} else {
-					require.ErrorIs(t, err, ErrFenced)
-					require.ErrorIs(t, db.Close(), ErrFenced)
+					require.ErrorIs(t, err, objects.ErrFenced)
+					require.ErrorIs(t, db.Close(), objects.ErrFenced)
 				}
 			}
 			require.Equal(t, 1, winners)
@@ -184,8 +185,8 @@ func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
 	require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 	requireOnlyLiveObjects(t, s, w)
 	require.Error(t, old.db.Compact(t.Context(), nil, nil))
-	require.ErrorIs(t, commitKillWrite(old.db, 0, old.n, NoSync), ErrFenced)
-	require.ErrorIs(t, old.db.Close(), ErrFenced)
+	require.ErrorIs(t, commitKillWrite(old.db, 0, old.n, NoSync), objects.ErrFenced)
+	require.ErrorIs(t, old.db.Close(), objects.ErrFenced)
 	require.NoError(t, w.db.Close())
 }
 
@@ -216,7 +217,7 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 		w.write(20)
 		_ = old.db.Close()
 		next := takeOver(t, s, seed+20, w.n, w.n)
-		require.ErrorIs(t, w.db.Close(), ErrFenced)
+		require.ErrorIs(t, w.db.Close(), objects.ErrFenced)
 		next.write(1)
 		requireOnlyLiveObjects(t, s, next)
 		require.NoError(t, next.db.Close())

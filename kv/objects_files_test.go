@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -62,7 +63,7 @@ func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	dir := filepath.Join(t.TempDir(), "cache")
-	o := &Options{CacheSize: -1, Objects: &Objects{Store: s, CacheSize: 64 << 20}}
+	o := &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}}
 	_, err := Open("", o)
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	reads := func() int64 {

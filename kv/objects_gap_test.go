@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -15,7 +16,7 @@ import (
 // file that was ingested before them: it finds the newest list after 64 refreshes.
 func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	s := objstore.NewMem()
-	db, err := Open("", &Options{Objects: &Objects{Store: s, LogInterval: time.Hour, Grace: -1}})
+	db, err := Open("", &Options{Objects: &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1}})
 	require.NoError(t, err)
 	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=1")
 	require.NoError(t, db.Set([]byte("before"), []byte("1"), Sync))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -48,7 +49,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		require.LessOrEqual(t, sizes[jobs-1], 8*sizes[0])
 
 		time.Sleep(time.Hour)
-		o := &Objects{Store: s}
+		o := &objects.Config{Store: s}
 		got, err := o.Collect(t.Context())
 		require.NoError(t, err)
 		require.Positive(t, got.Files+got.Entries)
@@ -71,11 +72,11 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 // Collect of what is no store, or no branch.
 func TestCollectWithoutAStore(t *testing.T) {
 	t.Parallel()
-	_, err := (&Objects{}).Collect(t.Context())
+	_, err := (&objects.Config{}).Collect(t.Context())
 	require.ErrorIs(t, err, ErrInvalidOptions)
-	_, err = (&Objects{Store: objstore.NewMem(), Branch: "none"}).Collect(t.Context())
+	_, err = (&objects.Config{Store: objstore.NewMem(), Branch: "none"}).Collect(t.Context())
 	require.ErrorIs(t, err, ErrNotExist)
-	got, err := (&Objects{Store: objstore.NewMem()}).Collect(t.Context())
+	got, err := (&objects.Config{Store: objstore.NewMem()}).Collect(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, got)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
@@ -63,7 +64,7 @@ func (r *takenRun) client(id int, rng *rand.Rand, ops int, reached func()) {
 		op.done = r.clock.Add(1)
 		op.refused = errors.Is(err, ErrConflict)
 		op.unknown = err != nil && !op.refused
-		op.fenced = errors.Is(err, ErrFenced)
+		op.fenced = errors.Is(err, objects.ErrFenced)
 		r.mu.Lock()
 		r.ops = append(r.ops, op)
 		r.mu.Unlock()
@@ -268,14 +269,14 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		}
 		faults.Inject(noFault)
 		if bound > 0 {
-			until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), ErrFenced) })
-			require.ErrorIs(t, r.first.Sync(t.Context()), ErrFenced)
+			until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), objects.ErrFenced) })
+			require.ErrorIs(t, r.first.Sync(t.Context()), objects.ErrFenced)
 			r.requireSilence()
 		}
 		require.Error(t, r.first.Set(linearKey(0), nil, Sync))
 		r.first.settle() // while it was cut off its log broke, and it may not have learned why yet
-		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), ErrFenced)
-		require.ErrorIs(t, r.first.Close(), ErrFenced)
+		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), objects.ErrFenced)
+		require.ErrorIs(t, r.first.Close(), objects.ErrFenced)
 		require.NoError(t, next.Close())
 	}
 	require.Positive(t, unknown)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 const homeFile = "LOG-HOME"
@@ -120,12 +121,12 @@ func TestDamageToAHomeFile(t *testing.T) {
 	other := newMachines(t)
 	putDurably(t, other.open("a", other.options()), "k", "v")
 	foreign := other.read(filepath.Join("a", homeFile))
-	damaged := []error{ErrLogElsewhere, ErrCorruption}
+	damaged := []error{objects.ErrLogElsewhere, ErrCorruption}
 	for name, c := range map[string]struct {
 		hurt func([]byte) []byte
 		is   []error
 	}{
-		"it is missing":         {gone, []error{ErrLogElsewhere, ErrLogAbandoned}},
+		"it is missing":         {gone, []error{objects.ErrLogElsewhere, objects.ErrLogAbandoned}},
 		"it is empty":           {func([]byte) []byte { return []byte{} }, damaged},
 		"it is damaged":         {func(b []byte) []byte { b[30] ^= 1; return b }, damaged},
 		"it has more":           {func(b []byte) []byte { return append(b, ' ') }, damaged},
@@ -179,7 +180,7 @@ func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
 		_, err = w.Write(b)
 		require.NoError(t, errors.Join(err, w.Close()))
 	}
-	err := m.refused("a", m.options(), ErrLogElsewhere)
+	err := m.refused("a", m.options(), objects.ErrLogElsewhere)
 	require.ErrorContains(t, err, "older copy")
 	db = m.open("a", m.abandoning())
 	requireContents(t, model{"1": ""}, db) // which the second opening had flushed
@@ -250,7 +251,7 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 // view opens a view of the store, and closes it.
 func view(t *testing.T, m *machines) error {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: m.objects}})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: m.objects}})
 	if err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 	require.Error(t, db.Flush(t.Context()))
 	require.ErrorIs(t, db.Set([]byte("k"), nil, Sync), ErrReadOnly)
 	require.Error(t, db.Close())
-	m.refused("a", m.options(), ErrLogElsewhere)
+	m.refused("a", m.options(), objects.ErrLogElsewhere)
 }
 
 // A process that dies at any of its requests leaves a log and lists of files that fit each other.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -71,11 +72,11 @@ func (s *frozenStore) cut(copyDisk func()) *frozenStore {
 }
 
 // options are those of a store in it, whose log is on the local disk as a rule.
-func (s *frozenStore) options(rng *rand.Rand) *Objects {
+func (s *frozenStore) options(rng *rand.Rand) *objects.Config {
 	if s == nil {
 		return nil
 	}
-	return &Objects{Store: s, LocalLog: rng.IntN(4) > 0, Grace: -1, Patience: time.Millisecond}
+	return &objects.Config{Store: s, LocalLog: rng.IntN(4) > 0, Grace: -1, Patience: time.Millisecond}
 }
 
 // TestPowerCutOfALocalLog is TestPowerCut for stores of which the log alone is on the disk whose power is cut, at most
@@ -143,7 +144,7 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 		m = on(cutBucket, cutDisk, nothing)
 		db, err := Open("a", m.options())
 		if err != nil {
-			require.ErrorIs(t, err, ErrLogAbandoned)
+			require.ErrorIs(t, err, objects.ErrLogAbandoned)
 			db = m.open("a", m.abandoning())
 		}
 		requireContents(t, want, db)

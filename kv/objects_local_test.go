@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -36,9 +37,9 @@ func newMachines(t *testing.T) *machines { return &machines{t, objstore.NewMem()
 // options are those of a store with a log on the local disk.
 func (m *machines) options() *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff,
-		fs: m.disks,
-		Objects: &Objects{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
-			Grace: m.grace, edits: manyEdits}}
+		fs: m.disks, listEdits: manyEdits,
+		Objects: &objects.Config{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
+			Grace: m.grace}}
 }
 
 // remote are those of a store without one, on the same machines.
@@ -134,12 +135,12 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 			putDurably(t, db, k, "value")
 		}
 		for _, o := range []*Options{m.options(), m.remote()} {
-			err := m.refused("b", o, ErrLogElsewhere)
+			err := m.refused("b", o, objects.ErrLogElsewhere)
 			require.ErrorContains(t, err, placeOf("a"))
 			require.ErrorContains(t, err, "AbandonLog")
 		}
-		_, err := Open("", &Options{Objects: &Objects{Store: m.objects}})
-		require.ErrorIs(t, err, ErrLogElsewhere)
+		_, err := Open("", &Options{Objects: &objects.Config{Store: m.objects}})
+		require.ErrorIs(t, err, objects.ErrLogElsewhere)
 		require.NoError(t, db.Flush(t.Context()), "the writer was left in peace")
 		putDurably(t, db, k+"+", "more")
 		want[k+"+"] = "more"
@@ -194,17 +195,17 @@ func TestAbandonLog(t *testing.T) {
 	want["b"] = "3"
 
 	putDurably(t, old, "lost", "4") // its own disk has it
-	require.ErrorIs(t, old.Flush(t.Context()), ErrFenced)
-	require.ErrorIs(t, old.Set([]byte("late"), nil, Sync), ErrFenced)
-	require.ErrorIs(t, old.Close(), ErrFenced)
-	m.refused("a", m.options(), ErrLogElsewhere) // where b has it
-	m.refused("a", m.options(), ErrLogAbandoned)
-	m.refused("a", m.remote(), ErrLogAbandoned)
+	require.ErrorIs(t, old.Flush(t.Context()), objects.ErrFenced)
+	require.ErrorIs(t, old.Set([]byte("late"), nil, Sync), objects.ErrFenced)
+	require.ErrorIs(t, old.Close(), objects.ErrFenced)
+	m.refused("a", m.options(), objects.ErrLogElsewhere) // where b has it
+	m.refused("a", m.options(), objects.ErrLogAbandoned)
+	m.refused("a", m.remote(), objects.ErrLogAbandoned)
 	require.NotEmpty(t, m.logs("a"))
 	require.NoError(t, db.Close())
 
-	err := m.refused("a", m.options(), ErrLogAbandoned)
-	require.NotErrorIs(t, err, ErrLogElsewhere)
+	err := m.refused("a", m.options(), objects.ErrLogAbandoned)
+	require.NotErrorIs(t, err, objects.ErrLogElsewhere)
 	require.ErrorContains(t, err, m.logs("a")[0])
 	kept := slices.DeleteFunc(m.logs("a"), func(name string) bool {
 		size, err := m.disks.Stat(filepath.Join("a", name))
@@ -399,14 +400,14 @@ func TestCloseWithoutTheObjectStore(t *testing.T) {
 	putDurably(t, db, "k", "v")
 	faults.Inject(dead)
 	require.ErrorIs(t, db.Close(), objstore.ErrClosed)
-	m.refused("b", m.options(), ErrLogElsewhere)
+	m.refused("b", m.options(), objects.ErrLogElsewhere)
 	db = m.open("a", m.options())
 	requireContents(t, model{"k": "v"}, db)
 	require.NoError(t, db.Close())
 }
 
 func TestALocalLogNeedsADirectory(t *testing.T) {
-	o := &Options{Objects: &Objects{Store: objstore.NewMem(), LocalLog: true}}
+	o := &Options{Objects: &objects.Config{Store: objstore.NewMem(), LocalLog: true}}
 	_, err := Open("", o)
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	require.ErrorContains(t, err, "LocalLog")

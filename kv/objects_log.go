@@ -11,13 +11,13 @@ import (
 )
 
 // checkDir refuses options that need a directory on the local disk where none is given.
-func (o *Objects) checkDir(dir string, readOnly bool) error {
+func (o *Options) checkDir(dir string) error {
 	switch {
 	case dir != "":
 		return nil
-	case o.CacheSize > 0:
+	case o.Objects.CacheSize > 0:
 		return invalidf("Objects.CacheSize is set, and the directory's name is empty")
-	case o.LocalLog && !readOnly:
+	case o.Objects.LocalLog && !o.ReadOnly:
 		return invalidf("Objects.LocalLog is set, and the directory's name is empty")
 	}
 	return nil

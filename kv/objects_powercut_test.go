@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -28,7 +29,7 @@ type cacheRun struct {
 func (r *cacheRun) options(disk *pebblevfs.MemFS, size int64, before func() error) *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
 		CacheSize: -1, fs: newCrashFS(disk, before),
-		Objects: &Objects{Store: r.s, CacheSize: size, Grace: -1}}
+		Objects: &objects.Config{Store: r.s, CacheSize: size, Grace: -1}}
 }
 
 // write fills the store and its cache, opening it several times, and notes what cuts would leave of the disk.

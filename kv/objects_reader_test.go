@@ -11,12 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 func openObjectsReader(t testing.TB, s objstore.Store) *DB {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	return db
 }
@@ -26,7 +27,7 @@ func openObjectsReader(t testing.TB, s objstore.Store) *DB {
 func TestAReaderInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
-	_, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
+	_, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, ErrNotExist)
 	db := openObjects(t, s, nil)
 	reader := openObjectsReader(t, s)
@@ -57,7 +58,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 	require.ErrorIs(t, reader.Set([]byte("a"), nil, nil), ErrReadOnly)
 	require.NoError(t, reader.Close())
 
-	closed, err := Open("", &Options{Objects: &Objects{Store: s}, ReadOnly: true})
+	closed, err := Open("", &Options{Objects: &objects.Config{Store: s}, ReadOnly: true})
 	require.NoError(t, err)
 	requireContents(t, want, closed)
 	require.NoError(t, closed.Close())
@@ -66,7 +67,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 func TestWaitForChange(t *testing.T) {
 	s := objstore.NewMem()
 	db := openObjects(t, s, nil)
-	reader, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s},
+	reader, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s},
 		PollInterval: time.Microsecond})
 	require.NoError(t, err)
 	ended, end := context.WithCancel(context.Background())

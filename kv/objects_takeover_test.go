@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -46,13 +47,13 @@ func writeToObjects(dir, local string, localLog bool) error {
 			fmt.Println("synced", w.synced)
 		}
 	}
-	if !errors.Is(err, ErrFenced) {
+	if !errors.Is(err, objects.ErrFenced) {
 		return err
 	}
-	if err := commitKillWrite(db, 0, w.n, Sync); !errors.Is(err, ErrFenced) {
+	if err := commitKillWrite(db, 0, w.n, Sync); !errors.Is(err, objects.ErrFenced) {
 		return fmt.Errorf("a write after the store was taken over: %w", err)
 	}
-	if err := db.Close(); !errors.Is(err, ErrFenced) {
+	if err := db.Close(); !errors.Is(err, objects.ErrFenced) {
 		return fmt.Errorf("Close of a store that was taken over: %w", err)
 	}
 	fmt.Println("fenced", w.n)
@@ -139,7 +140,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 		w := takeOver(t, s, uint64(round), max(writes, c.synced), 1<<30)
 		found := w.n
 		if before != nil {
-			require.ErrorIs(t, before.Close(), ErrFenced, "round %d", round)
+			require.ErrorIs(t, before.Close(), objects.ErrFenced, "round %d", round)
 			before = nil
 		}
 		for range rng.IntN(20) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote/filelist"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -25,12 +26,8 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	if o != nil {
 		opts = *o
 	}
-	part := 0
-	if opts.Objects != nil {
-		part = opts.Objects.partSize
-	}
-	opts.Objects = &Objects{Store: s, LogInterval: time.Hour, Patience: time.Millisecond, partSize: part,
-		edits: manyEdits}
+	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
+	opts.listEdits = manyEdits
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db
@@ -68,9 +65,9 @@ func TestTakeOver(t *testing.T) {
 	for round := range 20 {
 		db := openObjects(t, s, nil)
 		if before != nil {
-			require.ErrorIs(t, before.Set([]byte("late"), nil, Sync), ErrFenced)
-			require.ErrorIs(t, before.Flush(t.Context()), ErrFenced)
-			require.ErrorIs(t, before.Close(), ErrFenced)
+			require.ErrorIs(t, before.Set([]byte("late"), nil, Sync), objects.ErrFenced)
+			require.ErrorIs(t, before.Flush(t.Context()), objects.ErrFenced)
+			require.ErrorIs(t, before.Close(), objects.ErrFenced)
 		}
 		requireContents(t, want, db)
 		rng := rand.New(rand.NewPCG(uint64(round), 14))
@@ -128,7 +125,7 @@ func (s carelessStore) PutIfAbsent(ctx context.Context, key string, body []byte)
 
 func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
 	s := carelessStore{objstore.NewMem()}
-	_, err := Open("", &Options{Objects: &Objects{Store: s}})
+	_, err := Open("", &Options{Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	for o, err := range s.List(context.Background(), "", "") {
 		require.NoError(t, err)
@@ -141,7 +138,7 @@ func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 10)
 	require.NoError(t, db.Close())
-	_, err := Open("", &Options{Objects: &Objects{Store: carelessStore{s}}})
+	_, err := Open("", &Options{Objects: &objects.Config{Store: carelessStore{s}}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	db = openObjects(t, s, nil)
 	requireContents(t, want, db)
@@ -150,12 +147,12 @@ func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
 
 func TestObjectsOptions(t *testing.T) {
 	for name, o := range map[string]*Options{
-		"nil":         {Objects: &Objects{}},
-		"InMemory":    {InMemory: true, Objects: &Objects{Store: objstore.NewMem()}},
-		"MemoryMap":   {MemoryMap: true, Objects: &Objects{Store: objstore.NewMem()}},
-		"LogInterval": {Objects: &Objects{Store: objstore.NewMem(), LogInterval: -1}},
-		"LogBuffer":   {Objects: &Objects{Store: objstore.NewMem(), LogBuffer: -1}},
-		"CacheSize":   {Objects: &Objects{Store: objstore.NewMem(), CacheSize: -1}},
+		"nil":         {Objects: &objects.Config{}},
+		"InMemory":    {InMemory: true, Objects: &objects.Config{Store: objstore.NewMem()}},
+		"MemoryMap":   {MemoryMap: true, Objects: &objects.Config{Store: objstore.NewMem()}},
+		"LogInterval": {Objects: &objects.Config{Store: objstore.NewMem(), LogInterval: -1}},
+		"LogBuffer":   {Objects: &objects.Config{Store: objstore.NewMem(), LogBuffer: -1}},
+		"CacheSize":   {Objects: &objects.Config{Store: objstore.NewMem(), CacheSize: -1}},
 	} {
 		_, err := Open(t.TempDir(), o)
 		require.ErrorIs(t, err, ErrInvalidOptions, name)

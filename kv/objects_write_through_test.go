@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -17,7 +18,7 @@ func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 	for _, through := range []bool{false, true} {
 		s := newCountedStore()
 		db, err := Open("cache", &Options{fs: vfs.NewMem(), SeparateFrom: -1,
-			Objects: &Objects{Store: s, CacheSize: 16 << 20, WriteThrough: through}})
+			Objects: &objects.Config{Store: s, CacheSize: 16 << 20, WriteThrough: through}})
 		require.NoError(t, err)
 		key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 		for i := range 1000 {

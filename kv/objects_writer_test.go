@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -28,9 +29,9 @@ type objectsWriter struct {
 // objectsOptions are small and random. What nobody needs is deleted at once.
 func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
 	o := killOptions(rng, 0)
-	o.Objects = &Objects{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
+	o.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
 	if rng.IntN(4) > 0 {
-		o.Objects.edits = manyEdits
+		o.listEdits = manyEdits
 	}
 	o.backoff, o.rangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10, 8<<20 // each block is a request
 	o.SeparateAtCommit = false

@@ -48,12 +48,12 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	localDir := ""
 	if _, open := opts.fs.(*remote.FS); opts.Objects != nil && !open {
-		if err := opts.Objects.checkDir(dir, opts.ReadOnly); err != nil {
+		if err := opts.checkDir(dir); err != nil {
 			return nil, err
 		}
 		objects := *opts.Objects // the caller's may change
-		objects.counters = new(objstore.Counters)
-		objects.Store = remote.Guard(objstore.WithCounters(objects.Store, objects.counters))
+		opts.requests = new(objstore.Counters)
+		objects.Store = remote.Guard(objstore.WithCounters(objects.Store, opts.requests))
 		opts.Objects = &objects
 		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
 	}
@@ -238,7 +238,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 // store that is fit for it.
 func (d *DB) makePlace(ctx context.Context) error {
 	if d.opts.Objects != nil {
-		return d.opts.Objects.checkConditions(ctx)
+		return checkConditions(ctx, d.opts.Objects.Store)
 	}
 	return vfs.MkdirAllDurable(d.fs, d.dir)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -21,11 +22,11 @@ func TestAStoreStaysWhereItIsWhenTheProcessGoesElsewhere(t *testing.T) {
 	require.NoError(t, other.Close())
 	before := readDir(t, there)
 
-	objects, err := objstore.OpenDir(filepath.Join(t.TempDir(), "objects"))
+	bucket, err := objstore.OpenDir(filepath.Join(t.TempDir(), "objects"))
 	require.NoError(t, err)
 	for name, o := range map[string]*Options{
 		"directory":    {MemtableSize: 64 << 10},
-		"object store": {MemtableSize: 64 << 10, Objects: &Objects{Store: objects, CacheSize: 1 << 20}},
+		"object store": {MemtableSize: 64 << 10, Objects: &objects.Config{Store: bucket, CacheSize: 1 << 20}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(here)

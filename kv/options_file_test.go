@@ -12,11 +12,13 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/stretchr/testify/require"
 )
 
 // storedOptions returns what a store was last opened with.
@@ -265,7 +267,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	s := objstore.NewMem()
-	o := &Options{Objects: &Objects{Store: s, LocalLog: true}, MaxMemtables: 5}
+	o := &Options{Objects: &objects.Config{Store: s, LocalLog: true}, MaxMemtables: 5}
 	far, err := Open(filepath.Join(dir, "local"), o)
 	require.NoError(t, err)
 	require.NoError(t, far.Set([]byte("a"), nil, nil))
@@ -273,7 +275,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	require.NoError(t, far.Close())
 	_, err = os.Stat(filepath.Join(dir, "local", manifest.OptionsName))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	for _, key := range objects(t, s) {
+	for _, key := range keysOf(t, s) {
 		require.NotContains(t, key, manifest.OptionsName)
 	}
 	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))

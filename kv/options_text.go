@@ -123,6 +123,9 @@ var fieldsWithoutText = map[string]string{
 	"blobSize":        "for tests",
 	"leastStreamed":   "for tests",
 	"maxMerged":       "for tests",
+	"partSize":        "for tests",
+	"listEdits":       "for tests",
+	"requests":        "counters of an open store",
 }
 
 func parseFileMode(text string) (fs.FileMode, error) {

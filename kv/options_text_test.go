@@ -10,13 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
 // Every field of Options has a text, or is listed as one that has none.
@@ -207,7 +209,7 @@ func TestOptionsNameWhatIsTheApplications(t *testing.T) {
 	o := &Options{Filter: renamedFilter{blocked}, Prefix: renamedPrefix{fixed}, PrefixOnly: true, MaxMemtables: 4,
 		RangeFilter: exactranges.Policy{}, RangeFilterLastLevel: true,
 		Merger: NewMerger("mine\nReadOnly = true", nil), Clock: time.Now, Logger: slog.Default(),
-		Objects: &Objects{Store: objstore.NewMem()}}
+		Objects: &objects.Config{Store: objstore.NewMem()}}
 	require.NoError(t, errOf(o.withDefaults()), "Open takes it")
 	require.Equal(t, `MaxMemtables = 4
 # Filter = blocked:10: the application's own

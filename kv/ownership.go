@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // ErrUnconfirmed is matched by errors of reads of a store whose Objects.MaxStaleness has passed since the object store
@@ -19,7 +20,7 @@ var ErrUnconfirmed = errors.New("siftkv: the object store has not confirmed that
 // another writer has taken over. Otherwise it returns nil. It sends no request. A writer learns it from its next
 // request to write, or within Objects.MaxStaleness, and then calls Events.Failed too.
 func (d *DB) Fenced() error {
-	if err := d.failedError(); errors.Is(err, ErrFenced) {
+	if err := d.failedError(); errors.Is(err, objects.ErrFenced) {
 		return err
 	}
 	return nil
@@ -63,7 +64,7 @@ func (d *DB) beginOwnership(ctx context.Context) error {
 	o := &ownership{d: d, bound: d.opts.Objects.MaxStaleness, ended: make(chan struct{})}
 	begun := time.Now()
 	switch err := d.opts.fs.(*remote.FS).Confirm(ctx); {
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, objects.ErrFenced):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
@@ -100,7 +101,7 @@ func (o *ownership) run(ctx context.Context) {
 		}
 		begun := time.Now()
 		err := o.ask(ctx)
-		if errors.Is(err, ErrFenced) {
+		if errors.Is(err, objects.ErrFenced) {
 			_ = o.d.fail(fatal, "confirming that it is the writer", err)
 			return
 		}
@@ -143,7 +144,7 @@ func (o *ownership) settle() {
 
 // refuseReads makes reads fail, unless the store was taken over and they do already. The caller holds d.mu.
 func (d *DB) refuseReads(reason error) {
-	if d.refusal.active && errors.Is(d.refusal.reason, ErrFenced) {
+	if d.refusal.active && errors.Is(d.refusal.reason, objects.ErrFenced) {
 		return
 	}
 	if d.refusal.reason = reason; !d.refusal.active {
@@ -153,7 +154,7 @@ func (d *DB) refuseReads(reason error) {
 
 // refuseFenced makes reads fail for good if they must not be stale. The caller holds d.mu.
 func (d *DB) refuseFenced(err error) {
-	if d.ownership != nil && errors.Is(err, ErrFenced) {
+	if d.ownership != nil && errors.Is(err, objects.ErrFenced) {
 		d.refuseReads(fmt.Errorf("%w; %s", err, d.advice(err)))
 	}
 }
@@ -162,7 +163,7 @@ func (d *DB) refuseFenced(err error) {
 func (d *DB) admitReads() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.refusal.active && !errors.Is(d.refusal.reason, ErrFenced) {
+	if d.refusal.active && !errors.Is(d.refusal.reason, objects.ErrFenced) {
 		d.state.Store(d.refusal.state)
 		d.refusal.active, d.refusal.state = false, nil
 	}

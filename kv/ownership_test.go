@@ -9,14 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // openBounded opens a store whose reads must not be older than a time.
 func openBounded(t *testing.T, s objstore.Store, most time.Duration, e Events) *DB {
 	t.Helper()
-	db, err := Open("", &Options{MemtableSize: 64 << 10, Events: e, Objects: &Objects{Store: s, LogInterval: time.Hour,
-		Patience: time.Millisecond, MaxStaleness: most}})
+	db, err := Open("", &Options{MemtableSize: 64 << 10, Events: e, Objects: &objects.Config{Store: s,
+		LogInterval: time.Hour,
+		Patience:    time.Millisecond, MaxStaleness: most}})
 	require.NoError(t, err)
 	return db
 }
@@ -90,21 +92,21 @@ func TestAWriterThatWasTakenOverStopsReading(t *testing.T) {
 				require.LessOrEqual(t, asked[objstore.Get].Requests, int64(2*time.Hour/bound))
 				require.GreaterOrEqual(t, asked[objstore.Get].Requests, int64(time.Hour/bound))
 				for name, err := range readErrors(old) {
-					require.ErrorIs(t, err, ErrFenced, name)
+					require.ErrorIs(t, err, objects.ErrFenced, name)
 				}
-				require.ErrorIs(t, old.Fenced(), ErrFenced)
-				require.ErrorIs(t, tx.Commit(Sync), ErrFenced)
+				require.ErrorIs(t, old.Fenced(), objects.ErrFenced)
+				require.ErrorIs(t, tx.Commit(Sync), objects.ErrFenced)
 				require.Len(t, failures, 1)
-				require.ErrorIs(t, failures[0], ErrFenced)
+				require.ErrorIs(t, failures[0], objects.ErrFenced)
 			}
 			require.True(t, it.First())
 			require.Equal(t, "old", string(it.Value()))
 			require.NoError(t, it.Close())
 			requireContents(t, model{"key": "new"}, db)
 			require.NoError(t, db.Fenced())
-			require.ErrorIs(t, old.Set([]byte("key"), nil, Sync), ErrFenced)
-			require.ErrorIs(t, old.Fenced(), ErrFenced)
-			require.ErrorIs(t, old.Close(), ErrFenced)
+			require.ErrorIs(t, old.Set([]byte("key"), nil, Sync), objects.ErrFenced)
+			require.ErrorIs(t, old.Fenced(), objects.ErrFenced)
+			require.ErrorIs(t, old.Close(), objects.ErrFenced)
 			require.NoError(t, db.Close())
 			require.ErrorIs(t, db.View(nil), ErrClosed)
 		}
@@ -127,7 +129,7 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 			time.Sleep(bound)
 			for name, err := range readErrors(db) {
 				require.ErrorIs(t, err, ErrUnconfirmed, name)
-				require.NotErrorIs(t, err, ErrFenced, name)
+				require.NotErrorIs(t, err, objects.ErrFenced, name)
 			}
 			require.NoError(t, db.Fenced())
 			require.NoError(t, db.Set([]byte("key"), []byte("other"), Async))

@@ -76,7 +76,7 @@ func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
 	defer func() { err = errors.Join(err, reader.(io.Closer).Close()) }()
 	names, err := reader.List(objectsRoot)
 	if err == nil && !slices.Contains(names, manifest.CurrentName) {
-		err = o.Objects.checkConditions(ctx)
+		err = checkConditions(ctx, o.Objects.Store)
 	}
 	if err != nil {
 		return err

@@ -13,22 +13,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
-	"github.com/stretchr/testify/require"
 )
 
 // restoreTo restores a stream into an object store that never waits between tries.
 func restoreTo(s objstore.Store, stream []byte) error {
 	return Restore(context.Background(), bytes.NewReader(stream), "",
-		&Options{Objects: &Objects{Store: s, Patience: time.Nanosecond}})
+		&Options{Objects: &objects.Config{Store: s, Patience: time.Nanosecond}})
 }
 
 // requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
 func requireInObjects(t *testing.T, s objstore.Store, want model) {
 	t.Helper()
-	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
+	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	if want == nil {
 		require.ErrorIs(t, err, ErrNotExist)
 		return
@@ -43,7 +45,7 @@ func requireInObjects(t *testing.T, s objstore.Store, want model) {
 func requireCollected(t *testing.T, s objstore.Store, want model) {
 	t.Helper()
 	db, err := Open("", &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
-		Objects: &Objects{Store: s, Grace: -1}})
+		Objects: &objects.Config{Store: s, Grace: -1}})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
@@ -85,9 +87,9 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	refuse := func(want error, streams ...[]byte) {
 		t.Helper()
 		for _, stream := range streams {
-			before := objects(t, s)
+			before := keysOf(t, s)
 			require.ErrorIs(t, restoreTo(s, stream), want)
-			require.Equal(t, before, objects(t, s), "nothing was written")
+			require.Equal(t, before, keysOf(t, s), "nothing was written")
 		}
 	}
 	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
@@ -96,9 +98,9 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 		require.NoError(t, restoreTo(s, stream))
 		requireInObjects(t, s, models[i])
 		refuse(ErrBackupMismatch, otherFull)
-		before := objects(t, s)
+		before := keysOf(t, s)
 		require.NoError(t, restoreTo(s, stream), "once more changes nothing")
-		require.Equal(t, before, objects(t, s))
+		require.Equal(t, before, keysOf(t, s))
 	}
 	refuse(ErrBackupMismatch, streams[0], streams[1])
 	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"))
@@ -124,8 +126,8 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	}
 }
 
-// objects returns the keys of all objects.
-func objects(t *testing.T, s objstore.Store) (keys []string) {
+// keysOf returns the keys of all objects.
+func keysOf(t *testing.T, s objstore.Store) (keys []string) {
 	t.Helper()
 	for o, err := range s.List(t.Context(), "", "") {
 		require.NoError(t, err)
@@ -174,7 +176,8 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 				what := fmt.Sprintf("%s at request %d of %d: %v", name, n, calls.Load(), err)
 				if err != nil {
 					broken++
-					view, viewErr := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &Objects{Store: s}})
+					view, viewErr := OpenReadOnly("", &Options{MemtableSize: 64 << 10,
+						Objects: &objects.Config{Store: s}})
 					switch {
 					case viewErr != nil:
 						require.ErrorIs(t, viewErr, ErrNotExist, what)
@@ -243,7 +246,7 @@ func testRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T, from int) {
 		cancel()
 		return 0, context.Cause(ctx)
 	}))
-	err := Restore(ctx, half, "", &Options{Objects: &Objects{Store: s}})
+	err := Restore(ctx, half, "", &Options{Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, context.Canceled)
 	requireInObjects(t, s, nil)
 	require.NoError(t, restoreTo(s, streams[0]))
@@ -267,7 +270,7 @@ func restoreUntilKilled(dir string) error {
 	return Restore(context.Background(), readerFunc(func(p []byte) (int, error) {
 		step()
 		return f.Read(p)
-	}), "", &Options{Objects: &Objects{Store: s}})
+	}), "", &Options{Objects: &objects.Config{Store: s}})
 }
 
 func TestRestoreIntoAnObjectStoreIsKilled(t *testing.T) {
@@ -287,7 +290,7 @@ func testRestoreIntoAnObjectStoreIsKilled(t *testing.T, from int) {
 			break
 		}
 		requireInObjects(t, s, nil)
-		for _, key := range objects(t, s) {
+		for _, key := range keysOf(t, s) {
 			if strings.HasPrefix(key, "sst/") {
 				orphans++
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // Resuming writes what the store holds in memory to new files. The memtables have all that
@@ -145,7 +146,7 @@ func (d *DB) syncAtClose() {
 // taken over, the store has failed for good.
 func (d *DB) resume(stoppable bool) error {
 	err := d.restoreWriting(stoppable)
-	if errors.Is(err, ErrFenced) {
+	if errors.Is(err, objects.ErrFenced) {
 		return d.fail(fatal, "an attempt to write again", err)
 	}
 	return err

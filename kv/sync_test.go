@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -26,19 +27,19 @@ func unsyncedLost(disk *vfs.MemFS) *vfs.MemFS {
 // in several logs too, none of whose memtables are flushed.
 func TestAPowerCutRightAfterSync(t *testing.T) {
 	t.Parallel()
-	for name, objects := range map[string]func(objstore.Store) *Objects{
-		"disk": func(objstore.Store) *Objects { return nil },
-		"local log": func(s objstore.Store) *Objects {
-			return &Objects{Store: s, LocalLog: true, Grace: -1}
+	for name, config := range map[string]func(objstore.Store) *objects.Config{
+		"disk": func(objstore.Store) *objects.Config { return nil },
+		"local log": func(s objstore.Store) *objects.Config {
+			return &objects.Config{Store: s, LocalLog: true, Grace: -1}
 		},
-		"remote log": func(s objstore.Store) *Objects {
-			return &Objects{Store: s, Grace: -1, LogInterval: time.Hour} // no log is put before Sync
+		"remote log": func(s objstore.Store) *objects.Config {
+			return &objects.Config{Store: s, Grace: -1, LogInterval: time.Hour} // no log is put before Sync
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk, bucket, flushes := vfs.NewCrashableMem(), newFrozenStore(), make(chan struct{})
 			o := &Options{fs: &gateFS{FS: newCrashFS(disk, nothing), table: func() { <-flushes }},
-				Objects: objects(bucket), MaxMemtables: 8}
+				Objects: config(bucket), MaxMemtables: 8}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			want := model{}
@@ -47,7 +48,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				o := &Options{}
 				var after *vfs.MemFS
 				left := bucket.cut(func() { after = unsyncedLost(disk) })
-				o.fs, o.Objects = newCrashFS(after, nothing), objects(left)
+				o.fs, o.Objects = newCrashFS(after, nothing), config(left)
 				again, err := Open("db", o)
 				require.NoError(t, err)
 				if complete {

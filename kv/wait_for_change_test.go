@@ -8,9 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A view of a directory is woken by each write, by one that is not synced too, and not without one.
@@ -57,8 +59,8 @@ func TestWaitForChangeByDefault(t *testing.T) {
 	}{
 		{Options{}, 10 * time.Millisecond},
 		{Options{PollInterval: time.Minute}, time.Minute},
-		{Options{Objects: &Objects{Store: objstore.NewMem()}}, time.Second},
-		{Options{Objects: &Objects{Store: objstore.NewMem()}, PollInterval: time.Minute}, time.Minute},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}}, time.Second},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}, PollInterval: time.Minute}, time.Minute},
 	} {
 		o, err := c.o.withDefaults()
 		require.NoError(t, err)

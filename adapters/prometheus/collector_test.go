@@ -25,6 +25,7 @@ import (
 	"github.com/siftkv/siftkv/adapters/prometheus"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -54,7 +55,7 @@ func timed() kv.Options { return kv.Options{LatencyHistograms: true} }
 // inObjects are options of a store in an object store that has all metrics.
 func inObjects() kv.Options {
 	o := timed()
-	o.Objects = &kv.Objects{Store: objstore.NewMem(), Grace: time.Hour}
+	o.Objects = &objects.Config{Store: objstore.NewMem(), Grace: time.Hour}
 	return o
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 func openFSM(t testing.TB, dir string, o *FSMOptions) *FSM {
@@ -192,7 +193,7 @@ func TestAClosedFSM(t *testing.T) {
 }
 
 func TestOptionsOfAnFSM(t *testing.T) {
-	for _, o := range []*kv.Options{{InMemory: true}, {ReadOnly: true}, {Objects: &kv.Objects{}}} {
+	for _, o := range []*kv.Options{{InMemory: true}, {ReadOnly: true}, {Objects: &objects.Config{}}} {
 		_, err := OpenFSM(t.TempDir(), &FSMOptions{Store: o})
 		require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/siftkv/siftkv/internal/keytext"
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 type cloneCommand struct {
@@ -26,7 +26,7 @@ func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 	if err := c.Dir.Dir.inObjects(); err != nil {
 		return err
 	}
-	return c.objects(ctx, p, func(o *kv.Objects) error {
+	return c.objects(ctx, p, func(o *objects.Config) error {
 		if o.Checkpoint != "" && c.Checkpoint != "" {
 			return usagef("the URL has checkpoint=, and --checkpoint is given too")
 		}
@@ -57,7 +57,7 @@ type branchItem struct {
 
 // Run lists the branches of a store by name.
 func (c *branchesCommand) Run(ctx context.Context, p *program) error {
-	return c.family(ctx, p, func(o *kv.Objects) error {
+	return c.family(ctx, p, func(o *objects.Config) error {
 		all, err := o.Branches(ctx)
 		if err == nil && len(all) == 0 {
 			err = c.exists(ctx, p)
@@ -81,7 +81,7 @@ func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 }
 
 // family calls f with a store for commands on all branches. Its URL must name none.
-func (d *Dir) family(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+func (d *Dir) family(ctx context.Context, p *program, f func(*objects.Config) error) error {
 	if err := d.Dir.inObjects(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (dropBranchCommand) Help() string {
 
 // Run drops a branch.
 func (c *dropBranchCommand) Run(ctx context.Context, p *program) error {
-	return c.family(ctx, p, func(o *kv.Objects) error {
+	return c.family(ctx, p, func(o *objects.Config) error {
 		if err := o.DropBranch(ctx, c.Name); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 type checkpointCommand struct {
@@ -54,7 +55,7 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 		return usagef("%q is no name of a checkpoint in an object store: want 1 to 48 letters, digits, and -_.; "+
 			"siftkv copy copies a store to a directory", c.Out)
 	}
-	return c.branch(ctx, p, func(o *kv.Objects) error {
+	return c.branch(ctx, p, func(o *objects.Config) error {
 		info, err := o.PinCheckpoint(ctx, c.Out)
 		if err != nil {
 			return err
@@ -66,7 +67,7 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 }
 
 // branch calls f with the branch of a store in an object store. Its URL must not name a checkpoint.
-func (d *Dir) branch(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+func (d *Dir) branch(ctx context.Context, p *program, f func(*objects.Config) error) error {
 	if err := d.Dir.inObjects(); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (d *Dir) branch(ctx context.Context, p *program, f func(*kv.Objects) error)
 }
 
 // objects calls f with a store in an object store, without opening it.
-func (d *Dir) objects(ctx context.Context, p *program, f func(*kv.Objects) error) error {
+func (d *Dir) objects(ctx context.Context, p *program, f func(*objects.Config) error) error {
 	o, err := p.objects(ctx, d.Dir, false)
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ type checkpointItem struct {
 
 // Run lists the checkpoints of a branch by name.
 func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
-	return c.branch(ctx, p, func(o *kv.Objects) error {
+	return c.branch(ctx, p, func(o *objects.Config) error {
 		all, err := o.Checkpoints(ctx)
 		if err == nil && len(all) == 0 {
 			err = c.exists(ctx, p)
@@ -142,7 +143,7 @@ func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
 }
 
 // files counts the sorted files and blob files of a checkpoint, which is found unfinished if it was dropped meanwhile.
-func (c *checkpointsCommand) files(ctx context.Context, p *program, info *kv.CheckpointInfo) (n int, err error) {
+func (c *checkpointsCommand) files(ctx context.Context, p *program, info *objects.CheckpointInfo) (n int, err error) {
 	if info.Unfinished {
 		return 0, nil
 	}
@@ -184,7 +185,7 @@ func (dropCheckpointCommand) Help() string {
 
 // Run drops a checkpoint.
 func (c *dropCheckpointCommand) Run(ctx context.Context, p *program) error {
-	return c.branch(ctx, p, func(o *kv.Objects) error {
+	return c.branch(ctx, p, func(o *objects.Config) error {
 		if err := o.DropCheckpoint(ctx, c.Name); err != nil {
 			return err
 		}

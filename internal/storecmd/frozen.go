@@ -16,7 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // objectsRoot is the directory that a store in an object store seems to be in.
@@ -26,7 +26,7 @@ const objectsRoot = "objects"
 // writer does meanwhile: a prefix of the store's writes. All other directories are those of the disk.
 type frozenFS struct {
 	*remote.FS
-	objects *kv.Objects
+	objects *objects.Config
 	current []byte // CURRENT, to open which is to ask for what is new; nil: there was none
 }
 
@@ -62,7 +62,7 @@ func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
 	return f, nil
 }
 
-func newRemote(o *kv.Objects) *remote.FS {
+func newRemote(o *objects.Config) *remote.FS {
 	return remote.NewFS(remote.FSOptions{Options: branch.Options{Objects: o.Store, Branch: o.Branch,
 		Checkpoint: o.Checkpoint}, Root: objectsRoot, Local: vfs.OS, Log: slog.New(slog.DiscardHandler)})
 }

@@ -3,7 +3,7 @@ package storecmd
 import (
 	"context"
 
-	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 type gcCommand struct{ Dir }
@@ -20,7 +20,7 @@ func (c *gcCommand) Run(ctx context.Context, p *program) error {
 	if !c.Dir.Dir.remote() {
 		return usagef("%s is a directory: its writer deletes what it does not need at once", c.Dir.Dir)
 	}
-	return c.objects(ctx, p, func(o *kv.Objects) error {
+	return c.objects(ctx, p, func(o *objects.Config) error {
 		got, err := o.Collect(ctx)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -64,7 +65,7 @@ var elsewhere = map[string]string{
 
 // objects opens the object store of a location, for the branch and the checkpoint that it names. All requests end with
 // the context. One in a directory that is not there is made if create is set. The caller closes the Store.
-func (p *program) objects(ctx context.Context, l Location, create bool) (*kv.Objects, error) {
+func (p *program) objects(ctx context.Context, l Location, create bool) (*objects.Config, error) {
 	a, err := l.address()
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (p *program) objects(ctx context.Context, l Location, create bool) (*kv.Obj
 }
 
 // objectsAt is objects for an address.
-func (p *program) objectsAt(ctx context.Context, a address, create bool) (*kv.Objects, error) {
+func (p *program) objectsAt(ctx context.Context, a address, create bool) (*objects.Config, error) {
 	scheme := cli.Scheme(a.url)
 	open, known := p.openers[scheme]
 	var s objstore.Store
@@ -91,7 +92,7 @@ func (p *program) objectsAt(ctx context.Context, a address, create bool) (*kv.Ob
 	if err != nil {
 		return nil, err
 	}
-	return &kv.Objects{Store: interruptible{s, ctx}, Branch: a.branch, Checkpoint: a.checkpoint}, nil
+	return &objects.Config{Store: interruptible{s, ctx}, Branch: a.branch, Checkpoint: a.checkpoint}, nil
 }
 
 // openDir opens a directory that is an object store.

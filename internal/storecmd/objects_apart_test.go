@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -18,7 +19,7 @@ func TestCommandsOnBlobFilesInAnObjectStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "objects")
 	store, err := objstore.OpenDir(dir)
 	require.NoError(t, err)
-	db, err := kv.Open("", &kv.Options{SeparateFrom: 100, Objects: &kv.Objects{Store: store}})
+	db, err := kv.Open("", &kv.Options{SeparateFrom: 100, Objects: &objects.Config{Store: store}})
 	require.NoError(t, err)
 	for i := range 50 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), bytes.Repeat([]byte{byte('a' + i%26)}, 50*i), kv.NoSync))

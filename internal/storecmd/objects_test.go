@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -52,7 +53,7 @@ func openURL(t *testing.T, url string) *kv.DB {
 	s, err := objstore.OpenDir(strings.TrimPrefix(url, "dir://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	db, err := kv.Open("", &kv.Options{TargetFileSize: 64 << 10, Objects: &kv.Objects{Store: s}})
+	db, err := kv.Open("", &kv.Options{TargetFileSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	return db
 }
@@ -148,8 +149,8 @@ func TestWritesToAnObjectStore(t *testing.T) {
 	works(t, "put", url, "a", "1", "--create")
 	db := openURL(t, url)
 	works(t, "put", url, "b", "2")
-	require.ErrorIs(t, db.Set([]byte("late"), nil, nil), kv.ErrFenced)
-	require.ErrorIs(t, db.Close(), kv.ErrFenced)
+	require.ErrorIs(t, db.Set([]byte("late"), nil, nil), objects.ErrFenced)
+	require.ErrorIs(t, db.Close(), objects.ErrFenced)
 	works(t, "put", url, "c", "3")
 	works(t, "delete", url, "a")
 	require.Contains(t, works(t, "compact", url), "1 files")

@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // commands is the command line. A command is a struct in a file of its own with a
@@ -153,7 +154,7 @@ func statusOf(err error) int {
 	case errors.Is(err, context.Canceled):
 		return statusInterrupted
 	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge),
-		errors.Is(err, kv.ErrInvalidName):
+		errors.Is(err, objects.ErrInvalidName):
 		return statusUsage
 	case errors.Is(err, kv.ErrNotFound):
 		return statusNotFound

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -20,7 +21,7 @@ import (
 type bucket struct {
 	store    objstore.Store       // without troubles
 	faults   *objstoretest.Faults // the same, with those of the plan
-	options  kv.Objects
+	options  objects.Config
 	cache    string // the directory of the disk cache; it outlives processes
 	flight   *flight
 	journal  *journal
@@ -107,8 +108,8 @@ func dieNow() {
 	select {}
 }
 
-func drawObjects(rng *rand.Rand, grace time.Duration) kv.Objects {
-	return kv.Objects{
+func drawObjects(rng *rand.Rand, grace time.Duration) objects.Config {
+	return objects.Config{
 		LogInterval: []time.Duration{time.Millisecond, 20 * time.Millisecond, time.Hour}[rng.IntN(3)],
 		LogBuffer:   []int{0, 4 << 10, 64 << 10}[rng.IntN(3)],
 		CacheSize:   []int64{0, 2 << 20, 8 << 20}[rng.IntN(3)],
@@ -150,7 +151,7 @@ func (r *round) overtaken(err error) bool {
 	if r.bucket == nil || !r.bucket.expect.Load() {
 		return false
 	}
-	if errors.Is(err, kv.ErrFenced) {
+	if errors.Is(err, objects.ErrFenced) {
 		r.bucket.fenced.Store(true)
 		return true
 	}
@@ -202,10 +203,10 @@ func (b *bucket) obey() {
 // afterFence requires that a store that was taken over acknowledges nothing more.
 func (b *bucket) afterFence(r *round) *Finding {
 	b.faults.Deliver()
-	if err := r.db.Set([]byte("late"), nil, kv.Sync); !errors.Is(err, kv.ErrFenced) {
+	if err := r.db.Set([]byte("late"), nil, kv.Sync); !errors.Is(err, objects.ErrFenced) {
 		return found("fence", "a store that was taken over takes a write: %v", err)
 	}
-	if err := r.db.Flush(context.Background()); !errors.Is(err, kv.ErrFenced) {
+	if err := r.db.Flush(context.Background()); !errors.Is(err, objects.ErrFenced) {
 		return found("fence", "a store that was taken over flushes: %v", err)
 	}
 	b.journal.write(record{Kind: recordFenced})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -278,7 +279,7 @@ func (l *objectsLife) last() *Finding {
 			return f
 		}
 	}
-	db, err := kv.Open("", &kv.Options{Objects: &kv.Objects{Store: store}, Clock: l.oracle.clock.time,
+	db, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: store}, Clock: l.oracle.clock.time,
 		Merger: kv.Append(operandSeparator)})
 	if err != nil {
 		return found("does not open", "in an object store, at last: %v", err)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // work lets workers work, and closes the store after them, or beside them.
@@ -99,7 +100,7 @@ func (r *round) close() *Finding {
 	}
 	r.closeResult = err
 	switch {
-	case r.isFenced() && !errors.Is(err, kv.ErrFenced):
+	case r.isFenced() && !errors.Is(err, objects.ErrFenced):
 		return found("fence", "Close of a store that was taken over: %v", err)
 	case r.overtaken(err):
 	case r.wasGone || err == nil: // of a store that is gone, what Close says is no promise

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -118,7 +119,7 @@ func TestNoStoreIsOpenedByAURLWithCredentials(t *testing.T) {
 		"s3://bucket/store?endpoint=http://" + hiddenID + ":that-nobody-may-see@127.0.0.1:1"} {
 		s, err := OpenURL(t.Context(), url)
 		reveals(t, err, url)
-		_, err = kv.Open("", &kv.Options{Objects: &kv.Objects{Store: s}})
+		_, err = kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
 		reveals(t, err, "without a store")
 		require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	}

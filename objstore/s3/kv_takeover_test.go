@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// objects returns the store's objects of a kind, by key and content.
-func objects(t testing.TB, s objstore.Store, prefix string) map[string]string {
+// objectKeys returns the store's objects of a kind, by key and content.
+func objectKeys(t testing.TB, s objstore.Store, prefix string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for o, err := range s.List(t.Context(), prefix, "") {
@@ -97,11 +97,11 @@ func TestAWriterInABucketThatStalls(t *testing.T) {
 				w.write(10)
 				require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 			}
-			lists := objects(t, s, "entry/")
+			lists := objectKeys(t, s, "entry/")
 			let()
 			<-ended
 			old.requireFenced()
-			for key, now := range objects(t, s, "entry/") {
+			for key, now := range objectKeys(t, s, "entry/") {
 				if list, ok := lists[key]; ok {
 					require.Equal(t, list, now)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // A store of package kv in a real server: two writers in turn, a reader beside them, another gateway.
@@ -18,7 +19,7 @@ func TestAStoreInABucket(t *testing.T) {
 	v := newServer(t)
 	bucket := v.open(t)
 	o := &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
-		Objects: &kv.Objects{Store: bucket}}
+		Objects: &objects.Config{Store: bucket}}
 	want := map[string]string{}
 	check := func(db *kv.DB) {
 		t.Helper()
@@ -37,8 +38,8 @@ func TestAStoreInABucket(t *testing.T) {
 		db, err := kv.Open("", o)
 		require.NoError(t, err)
 		if before != nil {
-			require.ErrorIs(t, before.Set([]byte("late"), nil, kv.Sync), kv.ErrFenced)
-			require.ErrorIs(t, before.Close(), kv.ErrFenced)
+			require.ErrorIs(t, before.Set([]byte("late"), nil, kv.Sync), objects.ErrFenced)
+			require.ErrorIs(t, before.Close(), objects.ErrFenced)
 		}
 		check(db)
 		if reader == nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // throttled returns a server behind a line that takes so many bytes per second, from all connections together.
@@ -78,7 +79,7 @@ func TestAStoreBehindASlowUplink(t *testing.T) {
 		t.Run(strconv.Itoa(rate), func(t *testing.T) {
 			t.Parallel()
 			s := throttled(t, v, rate).open(t, inParts)
-			db, err := kv.Open("", &kv.Options{MemtableSize: 8 << 20, Objects: &kv.Objects{Store: s}})
+			db, err := kv.Open("", &kv.Options{MemtableSize: 8 << 20, Objects: &objects.Config{Store: s}})
 			require.NoError(t, err)
 			rng := rand.NewChaCha8([32]byte{byte(rate)})
 			var longest time.Duration

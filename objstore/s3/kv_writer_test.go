@@ -17,13 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // bucketOptions are those of small stores, which flush and compact soon, and delete at once what nobody needs.
 func bucketOptions(s objstore.Store) *kv.Options {
 	return &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 4 << 10,
-		CacheSize: 64 << 10, Objects: &kv.Objects{Store: s, LogInterval: time.Hour, Grace: -1,
+		CacheSize: 64 << 10, Objects: &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1,
 			Patience: 50 * time.Millisecond}}
 }
 
@@ -42,7 +43,7 @@ func value(n int) []byte {
 	return fmt.Appendf(nil, "%d %s", n, strings.Repeat(strconv.Itoa(rng.IntN(1000)), rng.IntN(400)))
 }
 
-// keysOf returns the keys of write n. Each key is set again by a later write.
+// objectKeys returns the keys of write n. Each key is set again by a later write.
 func keysOf(n int) []string {
 	return []string{fmt.Sprintf("a%02d", n%40), fmt.Sprintf("b%02d", n*7%40), "last"}
 }
@@ -148,12 +149,12 @@ func (w *bucketWriter) requireFenced() {
 		err = w.try()
 	}
 	require.Error(w.t, err)
-	for !errors.Is(err, kv.ErrFenced) { // it gave up on a request, and asks again before it says why
+	for !errors.Is(err, objects.ErrFenced) { // it gave up on a request, and asks again before it says why
 		err = w.db.Set([]byte("late"), nil, kv.Sync)
 		require.Error(w.t, err)
 	}
-	require.ErrorIs(w.t, w.db.Flush(context.Background()), kv.ErrFenced)
-	require.ErrorIs(w.t, w.db.Close(), kv.ErrFenced)
+	require.ErrorIs(w.t, w.db.Flush(context.Background()), objects.ErrFenced)
+	require.ErrorIs(w.t, w.db.Close(), objects.ErrFenced)
 }
 
 // writerEnv makes the test binary a writer in a process of its own.

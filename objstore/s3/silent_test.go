@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // An endpoint that takes connections and says nothing is named by the error of Open.
@@ -32,7 +33,7 @@ func TestAnEndpointThatIsSilent(t *testing.T) {
 	for name, open := range map[string]func(string, *kv.Options) (*kv.DB, error){
 		"Open": kv.Open, "OpenReadOnly": kv.OpenReadOnly,
 	} {
-		_, err := open("", &kv.Options{Objects: &kv.Objects{Store: s}})
+		_, err := open("", &kv.Options{Objects: &objects.Config{Store: s}})
 		require.ErrorContains(t, err, "no reply from "+l.Addr().String()+" within ", name)
 		require.NotErrorIs(t, err, kv.ErrNotExist, name)
 	}
@@ -65,7 +66,7 @@ func TestAServerThatNeverRepliedIsGivenUpSooner(t *testing.T) {
 				require.NoError(t, s.Delete(t.Context(), "key"))
 			}
 			begun := time.Now()
-			_, err = kv.Open("", &kv.Options{Objects: &kv.Objects{Store: s}})
+			_, err = kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
 			require.ErrorContains(t, err, "within 15s")
 			least, most := 30*time.Second, 31*time.Second
 			if replied {
@@ -92,6 +93,6 @@ func TestCredentialsAreMissing(t *testing.T) {
 	s, err := OpenURL(t.Context(), "s3://b?endpoint=http://127.0.0.1:1")
 	require.NoError(t, err)
 	defer s.Close()
-	_, err = kv.Open("", &kv.Options{Objects: &kv.Objects{Store: s}})
+	_, err = kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
 	require.ErrorContains(t, err, "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 }

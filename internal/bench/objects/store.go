@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bench"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -31,7 +32,7 @@ func (s *store) options(cache int64) *kv.Options {
 	return &kv.Options{
 		Filter: s.policy, CacheSize: cache, MemtableSize: 4 << 20, TargetFileSize: s.x.TargetFile,
 		Compression: s.x.compression, L0CompactionThreshold: s.x.Young + 16,
-		Objects: &kv.Objects{Store: s.objects, LogInterval: time.Hour},
+		Objects: &objects.Config{Store: s.objects, LogInterval: time.Hour},
 	}
 }
 

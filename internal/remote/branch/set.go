@@ -29,6 +29,12 @@ type Options struct {
 	Grace time.Duration // how long readers may use objects that the store no longer needs
 }
 
+// Grace returns how long readers may use what the store no longer needs, by a public setting: 10 minutes by default,
+// none if negative.
+func Grace(setting time.Duration) time.Duration {
+	return max(cmp.Or(setting, 10*time.Minute), 0)
+}
+
 // A Set is all branches of a store, which are in one object store.
 type Set struct {
 	store    objstore.Store

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/s3"
 	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
@@ -48,7 +49,7 @@ func TestAStoreInABucket(t *testing.T) {
 
 	bucket, err := s3.OpenURL(t.Context(), at("second"))
 	require.NoError(t, err)
-	writer, err := kv.Open("", &kv.Options{Objects: &kv.Objects{Store: bucket}})
+	writer, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: bucket}})
 	require.NoError(t, err)
 	require.NoError(t, writer.Set([]byte("younger"), []byte("yet"), nil))
 	want += "younger\tyet\n"
@@ -73,8 +74,8 @@ func TestAStoreInABucket(t *testing.T) {
 	require.NoError(t, writer.Set([]byte("the writer"), []byte("goes on"), nil))
 
 	works(t, "put", at("second"), "taken", "over")
-	require.ErrorIs(t, writer.Set([]byte("late"), nil, nil), kv.ErrFenced)
-	require.ErrorIs(t, writer.Close(), kv.ErrFenced)
+	require.ErrorIs(t, writer.Set([]byte("late"), nil, nil), objects.ErrFenced)
+	require.ErrorIs(t, writer.Close(), objects.ErrFenced)
 	require.NoError(t, bucket.Close())
 
 	backup := filepath.Join(t.TempDir(), "backup")

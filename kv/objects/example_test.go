@@ -1,4 +1,4 @@
-package kv_test
+package objects_test
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"log"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // A checkpoint keeps what a store in an object store was, and a clone of it is a store that can be written to. They
 // share files with the store, and none is copied.
-func ExampleObjects_Clone() {
-	ctx, objects := context.Background(), objstore.NewMem() // or a bucket, by package objstore/s3
-	set := func(o *kv.Objects, value string) {
+func ExampleConfig_Clone() {
+	ctx, bucket := context.Background(), objstore.NewMem() // or a bucket, by package objstore/s3
+	set := func(o *objects.Config, value string) {
 		db, err := kv.Open("", &kv.Options{Objects: o})
 		if err != nil {
 			log.Fatal(err)
@@ -25,7 +26,7 @@ func ExampleObjects_Clone() {
 			log.Fatal(err)
 		}
 	}
-	show := func(o *kv.Objects) {
+	show := func(o *objects.Config) {
 		view, err := kv.OpenReadOnly("", &kv.Options{Objects: o})
 		if err != nil {
 			log.Fatal(err)
@@ -34,8 +35,8 @@ func ExampleObjects_Clone() {
 		value, err := view.Get([]byte("key"))
 		fmt.Println(string(value), err)
 	}
-	main, trial := &kv.Objects{Store: objects}, &kv.Objects{Store: objects, Branch: "trial"}
-	before := &kv.Objects{Store: objects, Checkpoint: "before"}
+	main, trial := &objects.Config{Store: bucket}, &objects.Config{Store: bucket, Branch: "trial"}
+	before := &objects.Config{Store: bucket, Checkpoint: "before"}
 
 	set(main, "old")
 	if _, err := main.PinCheckpoint(ctx, "before"); err != nil {

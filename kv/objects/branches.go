@@ -1,9 +1,11 @@
-package kv
+package objects
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
@@ -53,22 +55,22 @@ type BranchInfo struct {
 // such branch. If ctx ends first, or the object store fails, the checkpoint is there or not.
 //
 // It is six requests if the branch was just flushed, however large it is; see docs/object-storage.md.
-func (o *Objects) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
-	family, err := o.family()
+func (o *Config) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
+	of, err := o.options()
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	info, err := branch.CreateCheckpoint(ctx, family, name)
+	info, err := branch.CreateCheckpoint(ctx, of, name)
 	return CheckpointInfo(info), err
 }
 
 // Checkpoints returns the checkpoints of the branch, by name: a LIST, and a GET for each.
-func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err error) {
-	family, err := o.family()
+func (o *Config) Checkpoints(ctx context.Context) (all []CheckpointInfo, err error) {
+	of, err := o.options()
 	if err != nil {
 		return nil, err
 	}
-	found, err := branch.Checkpoints(ctx, family)
+	found, err := branch.Checkpoints(ctx, of)
 	for _, c := range found {
 		all = append(all, CheckpointInfo(c))
 	}
@@ -79,12 +81,12 @@ func (o *Objects) Checkpoints(ctx context.Context) (all []CheckpointInfo, err er
 // the next time that it deletes any. Branches that were cloned from the checkpoint keep what they need. A DB that has
 // it open may find that files are gone (ErrStale), and then by Refresh that it was dropped (ErrNotExist). The error
 // matches ErrNotExist if there is none of that name. After any other, call it again.
-func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
-	family, err := o.family()
+func (o *Config) DropCheckpoint(ctx context.Context, name string) error {
+	of, err := o.options()
 	if err != nil {
 		return err
 	}
-	return branch.DropCheckpoint(ctx, family, name)
+	return branch.DropCheckpoint(ctx, of, name)
 }
 
 // Clone makes a branch that begins as this one is now, as PinCheckpoint finds it, or as its Checkpoint is if that is
@@ -99,22 +101,22 @@ func (o *Objects) DropCheckpoint(ctx context.Context, name string) error {
 // But if the object store's answer to the last request was lost, it may be there.
 //
 // It is eight requests or so, however large the branch is; see docs/object-storage.md.
-func (o *Objects) Clone(ctx context.Context, name string) error {
-	family, err := o.family()
+func (o *Config) Clone(ctx context.Context, name string) error {
+	of, err := o.options()
 	if err != nil {
 		return err
 	}
-	return branch.Clone(ctx, family, name)
+	return branch.Clone(ctx, of, name)
 }
 
 // Branches returns all branches of the store except the main one, by name: a LIST, and a GET and a LIST for each. Of
 // o, only Store matters.
-func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
-	family, err := o.family()
+func (o *Config) Branches(ctx context.Context) (all []BranchInfo, err error) {
+	of, err := o.options()
 	if err != nil {
 		return nil, err
 	}
-	found, err := branch.Branches(ctx, family)
+	found, err := branch.Branches(ctx, of)
 	for _, b := range found {
 		all = append(all, BranchInfo(b))
 	}
@@ -128,73 +130,19 @@ func (o *Objects) Branches(ctx context.Context) (all []BranchInfo, err error) {
 // parent. It names them: drop those first, or compact them whole. It matches ErrNotExist if there is no such branch,
 // and ErrInvalidName for the main one. After any other error the branch is there as it was, or it can be opened no
 // more: call DropBranch again.
-func (o *Objects) DropBranch(ctx context.Context, name string) error {
-	family, err := o.family()
+func (o *Config) DropBranch(ctx context.Context, name string) error {
+	of, err := o.options()
 	if err != nil {
 		return err
 	}
-	return branch.DropBranch(ctx, family, name)
+	return branch.DropBranch(ctx, of, name)
 }
 
-// family returns the settings that matter without a DB.
-func (o *Objects) family() (branch.Options, error) {
+// options returns the settings that matter without a DB.
+func (o *Config) options() (branch.Options, error) {
 	if o.Store == nil {
-		return branch.Options{}, invalidf("Objects.Store is nil")
+		return branch.Options{}, fmt.Errorf("%w: Objects.Store is nil", base.ErrInvalidOptions)
 	}
 	return branch.Options{Objects: remote.Guard(o.Store), Branch: o.Branch, Checkpoint: o.Checkpoint,
-		Patience: o.Patience}, nil
-}
-
-// PinCheckpoint is Objects.PinCheckpoint for the branch that is open. The checkpoint has what was written to this DB
-// before the call: it is flushed first. For a view of OpenReadOnly the checkpoint is what the branch is now, not what
-// the view was. Refresh shows whether that is the same.
-//
-// The error matches ErrInvalidOptions if the store is in no object store; Checkpoint copies such a store.
-func (d *DB) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo, error) {
-	o, err := d.branchObjects()
-	if err != nil {
-		return CheckpointInfo{}, err
-	}
-	if !d.opts.ReadOnly {
-		if err := d.Flush(ctx); err != nil {
-			return CheckpointInfo{}, err
-		}
-	}
-	return o.PinCheckpoint(ctx, name)
-}
-
-// Checkpoints is Objects.Checkpoints for the branch that is open.
-func (d *DB) Checkpoints(ctx context.Context) ([]CheckpointInfo, error) {
-	o, err := d.branchObjects()
-	if err != nil {
-		return nil, err
-	}
-	return o.Checkpoints(ctx)
-}
-
-// DropCheckpoint is Objects.DropCheckpoint for the branch that is open. If this DB writes to it, files that
-// nothing else needs are deleted after Objects.Grace.
-func (d *DB) DropCheckpoint(ctx context.Context, name string) error {
-	o, err := d.branchObjects()
-	if err != nil {
-		return err
-	}
-	if err := o.DropCheckpoint(ctx, name); err != nil {
-		return err
-	}
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		objects.CollectAgain()
-	}
-	return nil
-}
-
-// branchObjects returns the settings of a store in an object store that is open.
-func (d *DB) branchObjects() (*Objects, error) {
-	if d.closed.Load() {
-		return nil, ErrClosed
-	}
-	if d.opts.Objects == nil {
-		return nil, invalidf("the store is in no object store: Checkpoint makes one in a directory")
-	}
-	return d.opts.Objects, nil
+		Patience: o.Patience, Grace: branch.Grace(o.Grace)}, nil
 }

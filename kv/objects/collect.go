@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/remote/branch"
 )
 
-// Collected is what Objects.Collect has deleted.
+// Collected is what Config.Collect has deleted.
 type Collected struct {
 	Files   int   // sorted files and blob files
 	Bytes   int64 // of them
@@ -21,12 +21,11 @@ type Collected struct {
 //
 // If there is nothing to delete it is six requests or so, and a LIST for each thousand files and entries. After an
 // error, some is deleted: call it again.
-func (o *Objects) Collect(ctx context.Context) (Collected, error) {
-	family, err := o.family()
+func (o *Config) Collect(ctx context.Context) (Collected, error) {
+	of, err := o.options()
 	if err != nil {
 		return Collected{}, err
 	}
-	family.Grace = o.grace()
-	got, err := branch.Collect(ctx, family)
+	got, err := branch.Collect(ctx, of)
 	return Collected(got), err
 }
