@@ -18,7 +18,7 @@ import (
 // any.
 const idlePart = 2
 
-// FloorPart: the floors of all stores together take 1/FloorPart of the memory for memtables, or
+// FloorPart says what floors take: all stores together 1/FloorPart of the memory for memtables, or
 // 64 KiB for each memtable if that is more.
 const FloorPart = 4
 
