@@ -35,7 +35,7 @@ type lookup struct {
 	sizeOnly bool             // of the value, its size
 	stripe   *counters.Stripe // nil: not counted
 	version  *version.Version
-	sampled  bool // the TableCache is told what tables said
+	sampled  bool // the table cache is told what tables said
 	explain  *explain.Lookup
 	stream   *blob.Handle // not nil: gets the handle of a blob value, in place of the value
 
@@ -175,7 +175,7 @@ func (l *lookup) table(level int, t *version.Table) (done bool, err error) {
 	return ok, nil
 }
 
-// sampledOneIn: the TableCache is told of one lookup in sampledOneIn. The count of a
+// sampledOneIn: the table cache is told of one lookup in sampledOneIn. The count of a
 // stripe picks it: the hash of a key would always pick the same keys.
 const sampledOneIn = 16
 
@@ -197,7 +197,7 @@ func (d *DB) firstSampled(counters *counters.Stripe) int {
 	return int(-counters.Gets.Load() % sampledOneIn)
 }
 
-// tellCache tells the TableCache what a table said, for the choice of what is kept in memory.
+// tellCache tells the table cache what a table said, for the choice of what is kept in memory.
 func (l *lookup) tellCache(t *version.Table, p *sstable.Probe) {
 	l.d.tables.Sampled(&t.Entry, !p.KeyPresent, p.Filter == sstable.Unfiltered)
 }

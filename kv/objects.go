@@ -161,7 +161,7 @@ func checkConditions(ctx context.Context, s objstore.Store) error {
 	return nil
 }
 
-// PinCheckpoint is Objects.PinCheckpoint for the branch that is open. The checkpoint has what was written to this DB
+// PinCheckpoint is that of objects.Config for the branch that is open. The checkpoint has what was written to this DB
 // before the call: it is flushed first. For a view of OpenReadOnly the checkpoint is what the branch is now, not what
 // the view was. Refresh shows whether that is the same.
 //
@@ -177,7 +177,7 @@ func (d *DB) PinCheckpoint(ctx context.Context, name string) (objects.Checkpoint
 	return o.PinCheckpoint(ctx, name)
 }
 
-// DropCheckpoint is Objects.DropCheckpoint for the branch that is open. If this DB writes to it, files that
+// DropCheckpoint is that of objects.Config for the branch that is open. If this DB writes to it, files that
 // nothing else needs are deleted after Objects.Grace.
 func (d *DB) DropCheckpoint(ctx context.Context, name string) error {
 	o, err := d.branchObjects()

@@ -9,7 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// MergeRangeOf takes in what the tables of a range overlap, and finds nothing to do where one run is finished.
+// MergeRange takes in what the tables of a range overlap, and finds nothing to do where one run is finished.
 func TestMergeRange(t *testing.T) {
 	t.Parallel()
 	v := versionOf(t, table(0, "c", "f", mib), table(5, "e", "h", mib), table(5, "m", "n", mib),

@@ -18,8 +18,8 @@ import (
 )
 
 // Blob GC needs room before it frees some. A store with blob files asks its disk what is free after each flush and
-// compaction. It may have less garbage where its logs, flushes and blob GC would lack room (see blobSpace). So it
-// collects garbage, and slows writers down, before the disk is full.
+// compaction. It may have less garbage where its logs, flushes and blob GC would lack room: see compaction.BlobSpace.
+// So it collects garbage, and slows writers down, before the disk is full.
 //
 // Not every disk tells, and others may take what was free. For this the store has a ballast: a file of random bytes,
 // as large as a blob file. An operation that finds no room removes the ballast and is tried again. Then files are

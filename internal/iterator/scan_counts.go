@@ -42,10 +42,10 @@ func (l *Run) found(ok, back bool) bool {
 	return ok
 }
 
-// One visit of a table in sampledOneIn is reported to the TableCache.
+// One visit of a table in sampledOneIn is reported to the table cache.
 const sampledOneIn = 16
 
-// tell tells the TableCache whether the table had none of the wanted keys. The TableCache chooses by that which filters
+// tell tells the table cache whether the table had none of the wanted keys. The cache chooses by that which filters
 // are in memory. Only a sample is reported, if there is a choice, and the table has a filter that could have said so.
 func (l *Run) tell(nothing bool) {
 	if l.cache.Memory == nil || rand.Uint32()%sampledOneIn != 0 {

@@ -32,7 +32,7 @@ func (c *collector) removeFiles(due []removedFile) error {
 		due = append(due, orphans...) // what cannot be deleted now is kept
 	}
 	c.orphans++
-	foreign := c.foreign() // before the look: a checkpoint that is made later has no file that was removed before
+	foreign := c.foreign() // before the update: a checkpoint that is made later has no file that was removed before
 	if err := c.pins.Update(c.ctx); err != nil {
 		c.keep(due)
 		return err

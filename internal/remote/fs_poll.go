@@ -28,8 +28,8 @@ type mark struct {
 	last  time.Time // of a poll
 }
 
-// load reads what there is, unless that was done: see Tail and readState for the requests. If there is no store, the
-// next call looks again. A writer's files are its own.
+// load reads what there is, unless that was done: see Tail and filelist.Read for the requests. If there is no store,
+// the next call looks again. A writer's files are its own.
 func (f *FS) load() error {
 	if f.at.Next > 0 || f.asWriter() != nil {
 		return nil

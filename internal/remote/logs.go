@@ -54,7 +54,7 @@ const stopWriting = 4
 // Lists of files go the same way, and take along what is buffered. So the newest list and the bytes of logs behind it
 // are what was written before some moment, too.
 //
-// A put is one PUT (see [Writer.Put]). Up to eight times MaxBuffered bytes are in memory, and those encoded.
+// A put is one PUT (see [sequence.Writer.Put]). Up to eight times MaxBuffered bytes are in memory, and those encoded.
 type Logs struct {
 	w         *sequence.Writer
 	opts      LogOptions

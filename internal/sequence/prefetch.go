@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Entries are fetched side by side: up to maxParallel of them, which together have room for maxAhead bytes, or one.
+// Entries are fetched side by side: up to maxParallel of them, which together have room for maxPrefetch bytes, or one.
 const (
 	maxParallel = 64
 	maxPrefetch = 8 << 20

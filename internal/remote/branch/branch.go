@@ -161,7 +161,7 @@ func (f *Set) Locate(ctx context.Context, name string) (at filelist.BranchPrefix
 	return b.prefix, b.store, nil
 }
 
-// A Info describes a branch.
+// An Info describes a branch.
 type Info struct {
 	Name       string // empty for the main branch
 	Parent     string // the branch that it was made from

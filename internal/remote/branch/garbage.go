@@ -35,7 +35,7 @@ type noticedList struct {
 
 // noticed returns the newest list of files that was published a grace before now, by the store's clock; nil: there is
 // none, or a writer is deleting it. If now is zero, it is the time of the newest entry. It is a LIST of the entries
-// since then, a GET, and what readList needs.
+// since then, a GET, and what filelist.ReadList needs.
 func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace time.Duration) (*noticedList, error) {
 	v, before, err := s.TailBefore(ctx, now, grace)
 	if err != nil || v.Data == 0 {
@@ -51,7 +51,7 @@ func noticed(ctx context.Context, s *sequence.Sequence, now time.Time, grace tim
 	}
 	var writer sequence.Entry
 	if err == nil {
-		writer, err = s.Data(ctx, v, st.Slot) // readList has read it
+		writer, err = s.Data(ctx, v, st.Slot) // ReadList has read it
 	}
 	if sequence.IsMissing(err) {
 		return nil, nil
@@ -128,7 +128,7 @@ func (p *Retained) Collect(ctx context.Context, s *sequence.Sequence, now time.T
 const maxDeletes = 16
 
 // Collect deletes what the writers of a branch have left behind and no reader needs after the grace, next to any
-// writer. It is what collect needs, and a PUT, a LIST and a DELETE to learn the store's time.
+// writer. It is what Retained.Collect needs, and a PUT, a LIST and a DELETE to learn the store's time.
 func Collect(ctx context.Context, o Options) (Collected, error) {
 	f := NewSet(o)
 	at, store, err := f.Locate(ctx, o.Branch)

@@ -22,7 +22,7 @@ type Snapshot struct {
 	data uint64 // of the newest data there
 }
 
-// ReadSnapshot reads the state that a branch has now; it must exist. It is a Tail, and what readState needs.
+// ReadSnapshot reads the state that a branch has now; it must exist. It is a Tail, and what filelist.Read needs.
 func ReadSnapshot(ctx context.Context, s *sequence.Sequence) (now *Snapshot, err error) {
 	err = s.Retry(func() error {
 		v, err := s.Tail(ctx)
@@ -50,7 +50,7 @@ func ReadSnapshot(ctx context.Context, s *sequence.Sequence) (now *Snapshot, err
 }
 
 // needsAll reports whether the branch, as it is now, needs all sorted files and blob files of a state that was read
-// before. It is a Tail, and if there is something new, a GET for that and what readList needs.
+// before. It is a Tail, and if there is something new, a GET for that and what filelist.ReadList needs.
 func needsAll(ctx context.Context, s *sequence.Sequence, before *Snapshot) (all bool, err error) {
 	err = s.Retry(func() error {
 		all = false

@@ -82,7 +82,7 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "renamed or copied")
 }
 
-// savedBound is listBound, and a struct for each log of 32 bytes.
+// savedBound is what decoding may allocate: that of a list of files, and a struct for each log of 32 bytes.
 var savedBound = hostile.Bound{PerByte: 100, Fixed: 16 << 10}
 
 func TestHostileSnapshots(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/sequence"
 )
 
-// A edit is what has changed between one list of files and the next. Its encoding is
+// An edit is what has changed between one list of files and the next. Its encoding is
 //
 //	uvarint  the number of slots that lead to the list before; then each slot, as the difference to the one before:
 //	         that of a whole list, and those of the edits between that list and this edit

@@ -7,7 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// An WriterID is the writer of a sorted file or a blob file, in a branch. The random nonce tells it from a writer with
+// A WriterID is the writer of a sorted file or a blob file, in a branch. The random nonce tells it from a writer with
 // the same epoch in a copy of the object store. So no two files have the same name, in any copy.
 type WriterID struct {
 	Prefix BranchPrefix
@@ -23,7 +23,7 @@ type File struct {
 	Blob bool
 }
 
-// A NumberedFile file is one with its number.
+// A NumberedFile is a file with its number.
 type NumberedFile struct {
 	File
 	Num uint64

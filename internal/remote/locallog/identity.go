@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A identity is what a directory with logs says of itself: a file of one line of text,
+// An identity is what a directory with logs says of itself: a file of one line of text,
 //
 //	siftkv-log format=1 id=0123456789abcdef store=0123456789abcdef epoch=3 crc=89abcdef
 //
@@ -21,7 +21,7 @@ const (
 	identityName    = "LOG-HOME"
 	lockName        = "LOG-LOCK" // the cache in the same directory has LOCK
 	identityVersion = 1
-	maxIdentity     = 4096 // bytes: many more than a identity file has
+	maxIdentity     = 4096 // bytes: many more than an identity file has
 )
 
 func (h identity) encode() []byte {

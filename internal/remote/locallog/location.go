@@ -40,9 +40,9 @@ var (
 	ErrAbandoned = errors.New("siftkv: the directory has logs that a later writer has given up")
 )
 
-// A LocationError says where a store's log is. It matches ErrLogElsewhere or ErrLogAbandoned.
+// A LocationError says where a store's log is. It matches ErrElsewhere or ErrAbandoned.
 type LocationError struct {
-	Err   error    // ErrLogElsewhere or ErrLogAbandoned
+	Err   error    // ErrElsewhere or ErrAbandoned
 	Dir   string   // the directory that was given; "" if none was
 	Place string   // where the log is, as its writer named it: a machine and a directory
 	Logs  []string // of Dir: the abandoned logs
