@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -123,13 +124,11 @@ func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	store.tx = nil
 	values = make([][]byte, len(keys))
 	var rest [][]byte
-	var at []int // of rest, in keys
+	var at []int       // of rest, in keys
+	var own [][][]byte // of rest, own operands over what the store has, newest first
 	for i, key := range keys {
 		l := lookup{key: key, want: true}
 		done, err := t.view.inTx(&l)
-		if !done && l.chain.begun { // its own operands are over what the store has
-			done, err = true, store.look(&l)
-		}
 		switch {
 		case err == ErrNotFound: //nolint:errorlint // not one of a merger
 		case err != nil:
@@ -137,7 +136,7 @@ func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 		case done:
 			values[i] = l.dst
 		default:
-			rest, at = append(rest, key), append(at, i)
+			rest, at, own = append(rest, key), append(at, i), append(own, l.chain.operands)
 		}
 	}
 	got, err := store.multiGet(rest)
@@ -145,6 +144,16 @@ func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 		return nil, err
 	}
 	for i, value := range got {
+		if operands := own[i]; operands != nil {
+			if value != nil {
+				operands = append(operands, value)
+			}
+			slices.Reverse(operands)
+			if value, err = t.view.d.operands.mergeOperands(rest[i], operands); err != nil {
+				return nil, err
+			}
+			value = append([]byte{}, value...) // there is one, whatever the merger returned
+		}
 		values[at[i]] = value
 	}
 	return values, nil

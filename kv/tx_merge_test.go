@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // Operands of a transaction are combined with what is under them, in the store or its own.
@@ -224,4 +227,24 @@ func TestTxOperandsThatComeToNothing(t *testing.T) {
 		require.Empty(t, values[0])
 	}
 	require.NoError(t, tx.Discard())
+}
+
+// A value under operands of the transaction that cannot be read is an error of its key, as without them.
+func TestTxMultiGetNamesTheKeyUnderOperands(t *testing.T) {
+	dir, o := t.TempDir(), &Options{Merger: modelMerger, Compression: sstable.NoCompression}
+	db := openDir(t, dir, o)
+	set(t, db, "k", "old")
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Close())
+	rewrite(t, only(t, dir, manifest.FileTable), flip(1))
+	db = openDir(t, dir, o)
+	tx := beginTx(t, db, true)
+	require.NoError(t, tx.Merge([]byte("k"), []byte("x")))
+	_, err := tx.MultiGet([][]byte{[]byte("absent"), []byte("k")})
+	require.ErrorIs(t, err, ErrCorruption)
+	damaged, ok := errors.AsType[*ValueError](err)
+	require.True(t, ok)
+	require.Equal(t, "k", string(damaged.Key))
+	require.NoError(t, tx.Discard())
+	require.NoError(t, db.Close())
 }
