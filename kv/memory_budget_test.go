@@ -31,6 +31,7 @@ func TestBudgetRefusesOptions(t *testing.T) {
 		"MemoryLimit":  {MemoryBudget: b, MemoryLimit: 16 << 20},
 		"CacheSize":    {MemoryBudget: b, CacheSize: 1 << 20},
 		"MemoryBudget": {MemoryBudget: NewMemoryBudget(1 << 20)},
+		"0 bytes":      {MemoryBudget: &MemoryBudget{}},
 		"BlockSize":    {MemoryBudget: NewMemoryBudget(4 << 20), BlockSize: 1 << 20},
 	} {
 		o.InMemory = true

@@ -15,7 +15,7 @@ import (
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
-// A Memory is a bound of memory that several stores share. It is safe for concurrent use. Its mutex is
+// A Memory is a bound of memory that several stores share; New makes one. It is safe for concurrent use. Its mutex is
 // taken after a store's, and calls a store back only in a goroutine of its own.
 type Memory struct {
 	limit   int64
@@ -41,8 +41,13 @@ func New(bytes int64) *Memory {
 	return b
 }
 
-// Limit returns the bytes of the budget.
-func (b *Memory) Limit() int64 { return b.limit }
+// Limit returns the bytes of the budget; 0 for nil.
+func (b *Memory) Limit() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.limit
+}
 
 // Threads returns how many compactions may run at the same time.
 func (b *Memory) Threads() int { return b.threads }
@@ -103,9 +108,12 @@ func (b *Memory) hasObjects() bool {
 	return false
 }
 
-// Usage returns what the budget is used for now. Buffers of flushes and compactions are not in it: they
-// come and go, and their number is bounded.
+// Usage returns what the budget is used for now; nothing for nil. Buffers of flushes and compactions are not in it:
+// they come and go, and their number is bounded.
 func (b *Memory) Usage() metrics.Budget {
+	if b == nil {
+		return metrics.Budget{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := metrics.Budget{Limit: b.limit, Stores: len(b.shares), Memtables: b.leftBehind(), ReadAhead: b.parts.Used(),
