@@ -4,12 +4,12 @@ import (
 	"bytes"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablemeta"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -132,7 +132,7 @@ func (e *Env) separation(v *version.Version, level int) tablemeta.Separation {
 // a value unread that is longer than MaxMerged.
 func (e *Env) readForOperands(v *version.Version) func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
 	return func(dst []byte, k base.InternalKey, value []byte) ([]byte, error) {
-		h, _, err := blob.HandleOf(k.Kind(), value)
+		h, _, err := values.HandleOf(k.User, value, k.Kind())
 		switch {
 		case err != nil:
 			return dst, err
