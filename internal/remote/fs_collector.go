@@ -19,7 +19,7 @@ import (
 // that writer can publish no more. So no list needs a deleted object, now or later, even if this writer was fenced and
 // has not noticed.
 //
-// When the first list is published, it deletes what earlier writers have left behind (see garbage.go).
+// When the first list is published, it deletes what earlier writers have left behind (see collectInherited).
 //
 // It sends no requests while nothing changes.
 type collector struct {
