@@ -180,10 +180,12 @@ func (s *Share) TooLarge(bytes int64) bool {
 
 // giveUp asks the store to flush a memtable that is too large.
 func (s *Share) giveUp() {
+	defer func() { // also if it panics
+		s.b.mu.Lock()
+		s.asked = false
+		s.b.mu.Unlock()
+	}()
 	s.GiveUp()
-	s.b.mu.Lock()
-	s.asked = false
-	s.b.mu.Unlock()
 }
 
 // EvenArena returns the arena of a memtable of an even share, in bytes.
