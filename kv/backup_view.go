@@ -71,7 +71,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	if err := memory.MkdirAll(d.dir); err != nil {
 		return nil, err
 	}
-	env, j := d.jobEnv(), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
+	env, j := d.jobEnv(s.operandMerger), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
 	env.FS, env.NewNum, env.Stop = memory, func() uint64 { return mems[len(mems)-1].Log }, nil
 	out, err := j.Do(env)
 	d.countPass(&out.Stats)

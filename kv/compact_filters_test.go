@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // filtersOf returns how many files have each filter.
@@ -297,4 +299,29 @@ func TestFiltersAreRewrittenBesideWriters(t *testing.T) {
 		requireHolds(t, db, want)
 		require.NoError(t, db.Close())
 	}
+}
+
+// What is stale in a view may be asked while the view is refreshed.
+func TestStaleFiltersOfAViewBesideRefresh(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	w := openDir(t, "db", &Options{fs: fsys, Merger: Int64Add})
+	view, err := OpenReadOnly("db", &Options{fs: fsys})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 50 {
+			_ = w.Merge([]byte("k"), AppendInt64(nil, int64(i)), nil)
+			_ = view.Refresh(t.Context())
+		}
+	})
+	for range 50 {
+		_, err := view.StaleFilters()
+		require.NoError(t, err)
+		_, err = view.Backup(t.Context(), io.Discard, BackupMark{})
+		require.NoError(t, err)
+	}
+	wg.Wait()
+	require.NoError(t, view.Close())
+	require.NoError(t, w.Close())
 }

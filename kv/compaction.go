@@ -17,7 +17,7 @@ import (
 // meanwhile, and base.ErrContextEnded if ctx ends.
 func (d *DB) compact(ctx context.Context, c *job.Compaction) error {
 	start := time.Now()
-	e, out, err := c.Do(ctx, d.jobEnv())
+	e, out, err := c.Do(ctx, d.jobEnv(d.operands))
 	d.countPass(&out.Stats)
 	if err == nil {
 		err = d.applyEdit(func() *manifest.Edit { return e }, func() {})
@@ -55,16 +55,17 @@ func (d *DB) countCompaction(c *job.Compaction, out *job.Output, took time.Durat
 	tell(d, "Compacted", d.opts.Events.Compacted, info)
 }
 
-// jobEnv returns what flushes and compactions need of the store.
-func (d *DB) jobEnv() *job.Env {
+// jobEnv returns what flushes and compactions need of the store, whose operands m combines: DB.operands in a store that
+// writes, and those of the state that is read in one that follows a writer.
+func (d *DB) jobEnv(m operandMerger) *job.Env {
 	o := &d.opts
 	return &job.Env{
 		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, Tables: &d.tables, Sizes: o.compaction(),
 		Format: sstable.WriterOptions{BlockSize: o.BlockSize, IndexPartition: o.IndexPartition, Prefix: o.Prefix,
-			PrefixOnly: o.PrefixOnly, Merger: d.operands.mergerName},
+			PrefixOnly: o.PrefixOnly, Merger: m.mergerName},
 		Filters: o.filterPlan(),
-		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(d.operands.limit(), o.maxFolded()),
-		Merge: d.operands.combiner(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
+		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(m.limit(), o.maxFolded()),
+		Merge: m.combiner(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
 		Threads: job.Threads{
 			Busy: func() int {
 				d.mu.Lock()

@@ -139,7 +139,7 @@ func (d *DB) flush(f flushJob) error {
 	v.Ref()
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
-	env, files := d.jobEnv(), d.values.Flush(mems)
+	env, files := d.jobEnv(d.operands), d.values.Flush(mems)
 	if !f.stoppable {
 		env.Stop = nil
 	}

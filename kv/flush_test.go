@@ -123,7 +123,7 @@ func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
 		j := job.Flush{Version: db.current, Memtables: mems, Limit: db.seq(), Values: db.values.Flush(mems)}
 		db.mu.Unlock()
 		failing(func() error {
-			_, err := j.Do(db.jobEnv())
+			_, err := j.Do(db.jobEnv(db.operands))
 			return err
 		})
 		require.NoError(t, db.Flush(t.Context()))

@@ -211,7 +211,9 @@ func (f *follower) install(v *version.Version) error {
 	if d.closing {
 		return ErrClosed
 	}
-	d.storeID = f.state.StoreID
+	if d.storeID == 0 { // later views have the same: it is read without d.mu
+		d.storeID = f.state.StoreID
+	}
 	at := f.position()
 	if n := len(f.views); n > 0 && v == d.current {
 		f.views[n-1].at = at

@@ -205,7 +205,7 @@ func (d *DB) withHint(err error) error {
 func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.SeqNum) (*version.Version, error) {
 	e := &manifest.Edit{LastSeq: lastSeq}
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) > 0 {
-		env, files := d.jobEnv(), d.values.Flush(mems)
+		env, files := d.jobEnv(d.operands), d.values.Flush(mems)
 		env.Stop = nil
 		j := job.Flush{Version: v, Memtables: mems, Limit: base.MaxSeqNum, Values: files}
 		out, err := j.Do(env)
