@@ -114,8 +114,9 @@ func (c *Compaction) ranges(env *Env) ([]version.Span, error) {
 		return make([]version.Span, 1), nil
 	}
 	var parts []compaction.Part
+	size := max(c.PartSize(n), 1)
 	for _, t := range c.Tables() {
-		some := t.Size/max(c.PartSize(n), 1) + 1
+		some := t.Size/size + 1
 		r, err := t.Open(env.Tables)
 		if err != nil {
 			return nil, err
