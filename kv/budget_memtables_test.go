@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/vfs"
-
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A shareWriter writes to a store of a budget as long as a test likes.

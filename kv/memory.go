@@ -3,10 +3,9 @@ package kv
 import (
 	"fmt"
 
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/falsepositives"
-
-	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/tablecache"
 )
 

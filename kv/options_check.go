@@ -8,10 +8,9 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/lookupsample"
-
-	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // A bound is what a number among the options may be.

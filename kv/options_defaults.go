@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-
-	"github.com/siftkv/siftkv/internal/budget"
 )
 
 // The defaults of PollInterval. A look at a directory where nothing has changed takes 25
