@@ -18,7 +18,7 @@ const (
 	indexFan  = 1 << indexBits
 )
 
-// A indexNode has children, or, as a leaf, values.
+// An indexNode has children, or, as a leaf, values.
 type indexNode[V any] struct {
 	kids   *[indexFan]*indexNode[V]
 	values *[indexFan]*V
