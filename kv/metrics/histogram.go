@@ -17,8 +17,8 @@ type Histogram struct {
 	OneIn uint64
 
 	// Buckets are those that are not empty, the shortest times first. Every power of two nanoseconds is a bound of
-	// buckets, and no bucket has times on both sides of one.
-	Buckets []Bucket
+	// buckets, and no bucket has times on both sides of one. They are not part of JSON.
+	Buckets []Bucket `json:"-"`
 }
 
 // A Bucket counts operations that took at least Lower and less than Upper.
