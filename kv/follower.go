@@ -96,7 +96,7 @@ func (f *follower) refresh(ctx context.Context) error {
 			break // from the start it is no better
 		}
 	}
-	return f.d.withHint(err)
+	return base.WithHint(err, f.d.hint())
 }
 
 // interrupted returns an error if the store is closed or ctx has ended.

@@ -19,11 +19,11 @@ func (d *DB) recover() (err error) {
 	d.reportAbandonedLogs()
 	num, err := manifest.Current(d.fs, d.dir)
 	if err != nil {
-		return d.withHint(err)
+		return base.WithHint(err, d.hint())
 	}
 	m, v, err := d.loadVersion(num)
 	if err != nil {
-		return d.withHint(err)
+		return base.WithHint(err, d.hint())
 	}
 	installed := false
 	defer func() {
@@ -191,14 +191,6 @@ func (d *DB) refuseDropped(l DroppedInfo) error {
 	}
 	d.reportDropped(l)
 	return nil
-}
-
-// withHint adds the command to run to an error about damage.
-func (d *DB) withHint(err error) error {
-	if ce, ok := errors.AsType[*CorruptionError](err); ok && ce.Hint == "" {
-		ce.Hint = d.hint()
-	}
-	return err
 }
 
 // flushRecovered writes recovered memtables to level 0.

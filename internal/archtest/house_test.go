@@ -35,8 +35,8 @@ func TestTheHouseHasRoom(t *testing.T) {
 		{"lines that kv links", linked, 74_350},
 		{"files of kv", len(kv.files), 83},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 62},
-		{"lines of kv", kv.lines, 13_150},
-		{"methods of DB, exported or not", methodsOf(kv, "DB"), 253},
+		{"lines of kv", kv.lines, 13_140},
+		{"methods of DB, exported or not", methodsOf(kv, "DB"), 252},
 		{"exported names of kv, with methods and fields", exportedNames(kv.types), 386},
 	} {
 		t.Logf("%s: %d of %d", room.what, room.is, room.max)

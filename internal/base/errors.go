@@ -41,6 +41,14 @@ type CorruptionError struct {
 	Cause  error  // may be nil
 }
 
+// WithHint adds the command to run to an error about damage that names none.
+func WithHint(err error, hint string) error {
+	if ce, ok := errors.AsType[*CorruptionError](err); ok && ce.Hint == "" {
+		ce.Hint = hint
+	}
+	return err
+}
+
 // Error names the file, the offset, the fault and the command to run.
 func (e *CorruptionError) Error() string {
 	s := "siftkv: corruption"

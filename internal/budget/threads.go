@@ -37,26 +37,27 @@ func (w *Request) Acquire() bool {
 	return false
 }
 
-// Pending reports whether w is in the queue, or was granted a thread.
-func (w *Request) Pending() bool {
+// state returns whether w is in the queue, and whether it was granted a thread.
+func (w *Request) state() (queued, granted bool) {
 	if w == nil {
-		return false
+		return false, false
 	}
 	b := w.share.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return w.queued || w.granted
+	return w.queued, w.granted
+}
+
+// Pending reports whether w is in the queue, or was granted a thread.
+func (w *Request) Pending() bool {
+	queued, granted := w.state()
+	return queued || granted
 }
 
 // Queued reports whether w is in the queue, and there is nothing for it yet.
 func (w *Request) Queued() bool {
-	if w == nil {
-		return false
-	}
-	b := w.share.b
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return w.queued
+	queued, _ := w.state()
+	return queued
 }
 
 // Cancel leaves the queue, and gives a thread that was set aside to the next.

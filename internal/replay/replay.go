@@ -69,14 +69,6 @@ func (p *Replayer) path(log uint64) string {
 	return filepath.Join(p.Dir, manifest.FileName(manifest.FileWAL, log))
 }
 
-// withHint adds the command to run to an error about damage.
-func (p *Replayer) withHint(err error) error {
-	if ce, ok := errors.AsType[*base.CorruptionError](err); ok && ce.Hint == "" {
-		ce.Hint = p.Hint
-	}
-	return err
-}
-
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
 func (p *Replayer) replayLog(num uint64) (whole bool, err error) {
 	err = p.readLog(num, func(r *wal.Reader, name string, size int64) error {
@@ -153,7 +145,7 @@ func (p *Replayer) refuse(name string, r *wal.Reader, err error) error {
 		err = &base.CorruptionError{File: name, Offset: r.BrokenAt(), Cause: err,
 			What: fmt.Sprintf("the log breaks off (recovery mode %v)", p.Mode)}
 	}
-	return p.withHint(err)
+	return base.WithHint(err, p.Hint)
 }
 
 // Record replays a record that was read whole. One of a newer format is whole too, and so may be one whose
