@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints every table of docs/study.md from the results that run.sh made, and draws its
+# Prints the numbers of every table of docs/study.md from the results that run.sh made, and draws its
 # charts to docs/study.
 #
 #     docs/study/tables.sh [DIR]    # default: results/study
