@@ -86,7 +86,8 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
 			since.m.StoreID, d.storeID)
 	}
-	b := backup.Backup{Dir: d.dir, Since: since.m, Interrupted: d.interruptedBackup(ctx)}
+	b := backup.Backup{Dir: d.dir, Since: since.m,
+		Interrupted: func() error { return d.interrupted(ctx, "a backup was broken off") }}
 	if d.opts.ReadOnly {
 		return d.backUpView(&b, w)
 	}
@@ -102,19 +103,6 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 	d.addFiles(&b, v)
 	m, err := b.Write(w)
 	return BackupMark{m}, err
-}
-
-// interruptedBackup returns a function that says why a backup must end.
-func (d *DB) interruptedBackup(ctx context.Context) func() error {
-	return func() error {
-		if d.closed.Load() {
-			return ErrClosed
-		}
-		if ctx.Err() != nil {
-			return base.ContextError(ctx, "a backup was broken off")
-		}
-		return nil
-	}
 }
 
 // addFiles adds the tables and blob files of a version to a backup.

@@ -141,6 +141,17 @@ func (d *DB) writable() error {
 	return d.failedError()
 }
 
+// interrupted returns why work for a caller ends early, or nil: the store is closed, or ctx has ended.
+func (d *DB) interrupted(ctx context.Context, work string) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	if ctx.Err() != nil {
+		return base.ContextError(ctx, work)
+	}
+	return nil
+}
+
 // seq returns the sequence number up to which readers see writes.
 func (d *DB) seq() base.SeqNum { return base.SeqNum(d.visible.Load()) }
 

@@ -135,7 +135,9 @@ func (f *follower) advance(ctx context.Context) error {
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {
-			if err = d.checkClosed(at.Manifest, f.state, f.lastSeq); err == nil {
+			p := d.replayer()
+			p.LastSeq = f.lastSeq
+			if err = p.CheckClosed(at.Manifest, f.state.Closed); err == nil {
 				err = f.install(v)
 			}
 			if err == nil {
@@ -181,7 +183,7 @@ func (f *follower) readManifest() error {
 func (f *follower) pin(v, before *version.Version) error {
 	if f.reg != nil {
 		if before == nil {
-			return f.d.checkTables(v)
+			return f.d.checkFiles(v)
 		}
 		return nil // if the writer did not keep them, reads say so
 	}

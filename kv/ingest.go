@@ -80,7 +80,7 @@ func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
 	in := &ingestJob{d: d, ctx: ctx}
 	in.files.Options = ingest.Options{Source: d.fs, FS: d.fs, Dir: d.dir, Log: d.log, Filter: d.opts.Filter,
 		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: !o.Link, SkipVerify: o.SkipVerify,
-		Interrupted: in.interrupted,
+		Interrupted: func() error { return d.interrupted(ctx, "an ingest was broken off") },
 		CheckEntry:  func(key, value []byte) error { return errors.Join(checkKey(key), checkValue(value)) }}
 	if d.opts.InMemory {
 		in.files.Source = vfs.OS
@@ -100,23 +100,14 @@ func (in *ingestJob) begin() error {
 	return nil
 }
 
+// end lets Close go on, and compactions write again where the files were placed.
 func (in *ingestJob) end() {
-	in.d.mu.Lock()
-	in.d.ingesting--
-	in.d.mu.Unlock()
-	in.d.progress.Broadcast()
-	in.d.scheduleCompactions()
-}
-
-// interrupted returns an error if the ingest should go no further.
-func (in *ingestJob) interrupted() error {
-	if in.d.closed.Load() {
-		return ErrClosed
-	}
-	if in.ctx.Err() != nil {
-		return base.ContextError(in.ctx, "an ingest was broken off")
-	}
-	return nil
+	in.d.reschedule(func() {
+		in.d.ingesting--
+		for _, r := range in.reserved {
+			in.d.compactions.Release(r)
+		}
+	})
 }
 
 func (in *ingestJob) run(paths []string) error {
@@ -132,7 +123,7 @@ func (in *ingestJob) run(paths []string) error {
 	if err := in.d.Flush(in.ctx); err != nil {
 		return err
 	}
-	if err := in.interrupted(); err != nil {
+	if err := in.files.Interrupted(); err != nil {
 		return err
 	}
 	return in.d.commits.Exclusive(in.ctx, in.install)
@@ -147,7 +138,6 @@ func (in *ingestJob) install() error {
 		return err
 	}
 	seq := d.commits.NextSeq()
-	defer in.unreserve()
 	var used manifest.Features
 	err := d.applyEdit(func() *manifest.Edit {
 		in.submitted = true
@@ -178,7 +168,7 @@ func (in *ingestJob) flushHeld() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {
-		switch err := in.interrupted(); {
+		switch err := in.files.Interrupted(); {
 		case d.failure != nil:
 			return d.failure
 		case err != nil:
@@ -208,7 +198,7 @@ func (in *ingestJob) count(seq base.SeqNum) {
 }
 
 // place returns the edit that adds the files, each to the lowest level where it
-// fits, and keeps compactions from writing there until unreserve. It is called with
+// fits, and keeps compactions from writing there until end. It is called with
 // the locks of a version edit held.
 func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 	d := in.d
@@ -230,17 +220,6 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 		e.Features |= featuresOf(&t)
 	}
 	return e
-}
-
-// unreserve lets compactions write again where the files were placed.
-func (in *ingestJob) unreserve() {
-	d := in.d
-	d.mu.Lock()
-	for _, r := range in.reserved {
-		d.compactions.Release(r)
-	}
-	d.mu.Unlock()
-	d.progress.Broadcast()
 }
 
 // averageHidden estimates how many bytes n entries hide, without lookups: it assumes that what is under them is as the

@@ -128,11 +128,3 @@ func (o *Options) checkBlocksFit() error {
 	}
 	return nil
 }
-
-// replayArena returns the arena of a memtable that is filled from a log.
-func (d *DB) replayArena() int64 {
-	if d.share == nil {
-		return d.opts.memtableArena()
-	}
-	return d.share.EvenArena()
-}

@@ -79,30 +79,3 @@ func (d *DB) releaseLog() error {
 	}
 	return nil
 }
-
-// reportAbandonedLogs reports the logs that were given up for the sake of Objects.AbandonLog.
-func (d *DB) reportAbandonedLogs() {
-	objects, ok := d.opts.fs.(*remote.FS)
-	if !ok {
-		return
-	}
-	for _, l := range objects.AbandonedLogs() {
-		d.reportDropped(DroppedInfo{File: l.File, Bytes: l.Bytes, Reason: l.Reason})
-	}
-}
-
-// checkLocalLogs makes sure that the local disk has the logs that the list of files knows to be there, with numbers of
-// at least oldest.
-func (d *DB) checkLocalLogs(oldest uint64) error {
-	objects, ok := d.opts.fs.(*remote.FS)
-	if !ok {
-		return nil
-	}
-	for _, name := range objects.MissingLogs(oldest) {
-		l := DroppedInfo{File: name, Reason: "the log is missing, and the store's list of files has it"}
-		if err := d.refuseDropped(l); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -52,7 +52,8 @@ func (d *DB) reportDropped(l DroppedInfo) {
 func (d *DB) replayer() replay.Replayer {
 	return replay.Replayer{FS: d.fs, Dir: d.dir, Hint: d.hint(), Mode: replay.Mode(d.opts.RecoveryMode),
 		Dropped: func(l replay.Dropped) { d.reportDropped(DroppedInfo(l)) },
-		Arena:   d.replayArena(), OwnTable: d.opts.ownTable(), Share: d.share, Values: values.Replay{Store: d.values}}
+		Arena:   d.opts.memtableArena(), OwnTable: d.opts.ownTable(), Share: d.share,
+		Values: values.Replay{Store: d.values}}
 }
 
 // dropAll drops memtables that did not come into use.

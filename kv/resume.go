@@ -220,7 +220,7 @@ func (d *DB) verifyStoreID() error {
 	v.Ref()
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
-	return d.checkTables(v)
+	return d.checkFiles(v)
 }
 
 // replaceManifest puts a manifest in force that describes the store as it is, in

@@ -51,9 +51,9 @@ type Replayer struct {
 	Hint     string           // the command that errors about damage tell the user to run
 	Mode     Mode             // what to make of logs that are not whole
 	Dropped  func(Dropped)    // is told what is dropped
-	Arena    int64            // of the memtable that a log was written from, in bytes
+	Arena    int64            // of the memtable that a log was written from, in bytes, if Share is nil
 	OwnTable int              // size in a memtable at which a record gets one of its own
-	Share    *budget.Share    // counts the memtables
+	Share    *budget.Share    // counts the memtables; nil: there is none
 	Combine  memtable.Combine // nil: operands stay as they are
 	Values   values.Replay
 	Log      uint64 // what memtables are marked with, and not shared by: 0, or a log's number
@@ -64,9 +64,8 @@ type Replayer struct {
 	Gap     bool                 // a write is not the one that follows the last
 }
 
-// path returns the name of a log.
-func (p *Replayer) path(log uint64) string {
-	return filepath.Join(p.Dir, manifest.FileName(manifest.FileWAL, log))
+func (p *Replayer) path(kind manifest.FileKind, num uint64) string {
+	return filepath.Join(p.Dir, manifest.FileName(kind, num))
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.
@@ -170,6 +169,9 @@ func (p *Replayer) Record(r *wal.Reader, name string, record []byte) error {
 // together as large as the one that it was written from.
 func (p *Replayer) arena() int64 {
 	next, full := int64(firstReplayArena), p.Arena
+	if p.Share != nil {
+		full = p.Share.EvenArena() // it changes as stores come and go
+	}
 	rest := full
 	for _, m := range p.Mems {
 		if m.Log == p.Log {

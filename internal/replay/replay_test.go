@@ -2,12 +2,14 @@ package replay
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
@@ -43,4 +45,20 @@ func TestMemtablesOfALogGrow(t *testing.T) {
 		got = append(got, int(m.Capacity()>>20))
 	}
 	require.Equal(t, []int{1, 4, 16, 9, 30, 1}, got)
+}
+
+// Memtables of a store with a share of a budget are those of an even share at that moment: other stores may come
+// between two of them.
+func TestArenasFollowTheShare(t *testing.T) {
+	b := budget.New(64 << 20)
+	join := func() *budget.Share {
+		s, err := b.Join(budget.Store{Memtables: 3, MemtableSize: 64 << 20, Writes: new(atomic.Uint64),
+			Failed: new(atomic.Bool), Kept: func() int64 { return 0 }, GiveUp: func() {}, Wake: func() {}})
+		require.NoError(t, err)
+		return s
+	}
+	p := Replayer{Share: join(), Mems: []*memtable.Memtable{memtable.New(32 << 20)}}
+	alone := p.arena()
+	join()
+	require.Less(t, p.arena(), alone)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,41 @@ func (c *Cleaner) Version(v *Version) { c.change(func() { c.versions = append(c.
 // File hands in a file to remove.
 func (c *Cleaner) File(name string) {
 	c.change(func() { c.files = append(c.files, unneededFile{name: name}) })
+}
+
+// Sweep hands in what a crash has left in the directory: files of the store's own kinds that v does not list, logs
+// before logNum, and manifests other than the one with manifestNum. Others' files stay. A half-written file it removes
+// itself, as its name is written again: the goroutine might remove the new one. It must return before the store makes
+// new files.
+func (c *Cleaner) Sweep(v *Version, logNum, manifestNum uint64) {
+	names, err := c.FS.List(c.Dir)
+	if err != nil {
+		c.Log.Warn("obsolete files could not be listed", "dir", c.Dir, "error", err)
+		return
+	}
+	for _, name := range names {
+		path := filepath.Join(c.Dir, name)
+		obsolete := false
+		switch kind, num := manifest.ParseFileName(name); kind {
+		case manifest.FileTable:
+			obsolete = !v.Has(num)
+		case manifest.FileBlob:
+			obsolete = v.Blob(num) == nil
+		case manifest.FileWAL:
+			obsolete = num < logNum
+		case manifest.FileManifest:
+			obsolete = num != manifestNum
+		case manifest.FileRestore, manifest.FileIngest:
+			obsolete = true
+		case manifest.FileTemp:
+			if err := c.FS.Remove(path); err != nil {
+				c.Log.Warn("a half-written file could not be removed", "file", path, "error", err)
+			}
+		}
+		if obsolete {
+			c.File(path)
+		}
+	}
 }
 
 // Blob hands in a blob file that no version lists, to be closed, and removed if remove is set.
