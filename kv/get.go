@@ -72,22 +72,29 @@ func (l *lookup) run(s *readState) (bool, error) {
 // search asks memtables and tables, the newest first, until one answers.
 func (l *lookup) search(s *readState) (bool, error) {
 	l.version = s.version
+	if done, err := l.inMemory(s); done || err != nil {
+		return l.found, err
+	}
+	return l.tables(s.version)
+}
+
+// inMemory finds the range tombstone over the key and asks the memtables, the newest first. It reports whether one of
+// them answers the lookup.
+func (l *lookup) inMemory(s *readState) (done bool, err error) {
 	if s.hasTombstones() {
-		cover, err := s.tombstoneCover(l.d, l.key, l.at)
-		if err != nil {
+		if l.cover, err = s.tombstoneCover(l.d, l.key, l.at); err != nil {
 			return false, err
 		}
-		l.cover = cover
 	}
 	if l.memtable(s.mem, "memtable") {
-		return l.found, nil
+		return true, nil
 	}
 	for _, m := range s.imms {
 		if l.memtable(m, "memtable being flushed") {
-			return l.found, nil
+			return true, nil
 		}
 	}
-	return l.tables(s.version)
+	return false, nil
 }
 
 // memtable looks in a memtable and reports whether that answers the lookup.

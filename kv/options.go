@@ -291,9 +291,9 @@ type Options struct {
 	// costs up to 25 ns for a lookup or a write, and 200 KiB of memory.
 	LatencyHistograms bool
 
-	// LookupSample is how many bytes of memory the store uses for a sample of its lookups and scans, which Advise
+	// LookupSample is how many bytes of memory the store uses for a sample of its lookups and scans, which kv/advice
 	// reads. It is none by default, else 64 KiB to 1 GiB. 1 MiB has up to 11,000 lookups or some 680 scans, of which
-	// Advise wants 1,000 together. A key of more than a twentieth of it is left out. It comes on top of a MemoryLimit.
+	// advice needs 1,000 together. A key of more than a twentieth of it is left out. It comes on top of a MemoryLimit.
 	// A lookup takes no more than a hundredth longer on average. The sample has whole keys, a share of those that are
 	// looked up, the present and the absent. They are in memory only: no file has them, nor do Metrics and logs, and
 	// Close gives them up.

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/bytesize"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/advice"
 )
 
 // adviceTrace is the argument of commands that take advice from a trace.
@@ -25,8 +26,8 @@ type adviceTrace struct {
 }
 
 // options returns what to ask.
-func (c *adviceTrace) options(trace io.Reader) (*kv.AdviceOptions, error) {
-	o := &kv.AdviceOptions{Trace: trace, DeviceRead: c.Device}
+func (c *adviceTrace) options(trace io.Reader) (*advice.Options, error) {
+	o := &advice.Options{Trace: trace, DeviceRead: c.Device}
 	for _, specs := range c.Filter {
 		o.Filters = append(o.Filters, strings.Fields(strings.ReplaceAll(specs, ";", " "))...)
 	}
@@ -74,7 +75,7 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 	o.ReadOnly, o.MemoryLimit = true, 0
 	err = c.with(ctx, p, o, false, func(db *kv.DB) (err error) {
 		r = adviceReport{Store: c.Dir.Dir.name(), Trace: keytext.Name(name)}
-		r.Advice, err = db.Advise(ctx, ask)
+		r.Report, err = advice.For(ctx, db, ask)
 		return err
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -88,7 +89,7 @@ type adviseCommand struct{ adviceTrace }
 // Help is what --help says in addition to the flags.
 func (adviseCommand) Help() string {
 	return "The store is opened for reading, and nothing of it is changed: no program may be writing to a directory " +
-		"meanwhile. A program that writes has the same of its live traffic, by kv.DB.Advise. siftkv apply carries " +
+		"meanwhile. A program that writes has the same of its live traffic, by kv/advice. siftkv apply carries " +
 		"a recommendation out."
 }
 
@@ -105,7 +106,7 @@ func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 type adviceReport struct {
 	Store keytext.Name `json:"store"`
 	Trace keytext.Name `json:"trace"`
-	*kv.Advice
+	*advice.Report
 }
 
 // WriteText writes the advice for people.
@@ -125,7 +126,7 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 	line("\n\n%s\nConfidence: %s; %s.\n\n", r.Words, r.Confidence, r.Why)
 	line("filter\tfilters\tcache\tblocks\tfound\tabsent\tdevice reads\tns\tper scan\t\n")
 	line("now: ")
-	setting := func(p *kv.PredictedSetting) {
+	setting := func(p *advice.Setting) {
 		name := p.Filter
 		switch {
 		case name == "":
@@ -151,7 +152,7 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 	line("\n")
 	for _, c := range r.Styles {
 		line("Compaction %s: %.1f runs (%.0f at most), %.2f blocks of a key that is there, %.3f of one that is not.\n",
-			c.Style, c.Runs, c.MostRuns, c.FoundBlocks, c.AbsentBlocks)
+			c.Style, c.Runs, c.MaxRuns, c.FoundBlocks, c.AbsentBlocks)
 	}
 	for _, m := range r.Worth {
 		line("A %s of %s in place of %s: %.0f device reads more in a million lookups (%.0f for a MiB).\n", m.What, m.To,

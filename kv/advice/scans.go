@@ -1,4 +1,4 @@
-package kv
+package advice
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ const maxScanParts = 64
 
 // scan finds the files that a scan visits, and which of their blocks, by bounds and indexes. How its entries spread
 // over runs is not known: it assumes the proportions of the runs' numbers of entries.
-func (w *whereabouts) scan(s *advise.Scan) {
+func (l *locator) scan(s *advise.Scan) {
 	if s.Hashed {
 		return
 	}
@@ -27,12 +27,12 @@ func (w *whereabouts) scan(s *advise.Scan) {
 		}
 	}
 	all := uint64(0)
-	runs := w.state.version.Runs
+	runs := l.store.Version.Runs
 	for _, r := range runs {
 		all += r.Totals().Entries
 	}
 	for i, r := range runs {
-		p := partOfScan{w: w, lo: lo, hi: hi, backward: s.Backward, toEnd: s.Ended && s.Bounded}
+		p := partOfScan{l: l, lo: lo, hi: hi, backward: s.Backward, toEnd: s.Ended && s.Bounded}
 		p.entries = float64(s.Entries) * float64(r.Totals().Entries) / float64(max(1, all))
 		p.empty = s.Entries == 0 || p.entries < 0.5 && i < len(runs)-1
 		s.Parts = p.in(r, s.Parts)
@@ -41,7 +41,7 @@ func (w *whereabouts) scan(s *advise.Scan) {
 
 // A partOfScan is the part of a scan in one run.
 type partOfScan struct {
-	w        *whereabouts
+	l        *locator
 	lo, hi   []byte
 	backward bool
 	toEnd    bool    // it reached its end, which is a bound
@@ -60,8 +60,8 @@ func (p *partOfScan) in(r *version.Run, parts []advise.Part) []advise.Part {
 		if len(parts) >= maxScanParts {
 			break
 		}
-		n := p.w.number[t]
-		f := &p.w.shape.Files[n]
+		n := p.l.number[t]
+		f := &p.l.shape.Files[n]
 		if f.Blocks == 0 {
 			continue
 		}
@@ -85,15 +85,15 @@ func (p *partOfScan) in(r *version.Run, parts []advise.Part) []advise.Part {
 
 // blocks returns the first and last block of a table with keys within the bounds.
 func (p *partOfScan) blocks(t *version.Table, n int32) (first, last int) {
-	r := p.w.files[n].reader
-	last = int(p.w.shape.Files[n].Blocks) - 1
+	r := p.l.files[n].reader
+	last = int(p.l.shape.Files[n].Blocks) - 1
 	about := func(key []byte, past int) int {
 		block, exact, ok := r.BlockAbout(key, filterpolicy.Hash(key))
 		if !ok {
 			return past
 		}
 		if !exact {
-			p.w.guessed++
+			p.l.guessed++
 		}
 		return block
 	}

@@ -1,4 +1,4 @@
-package kv
+package advice
 
 import (
 	"bytes"
@@ -11,16 +11,16 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/storeview"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv"
 )
 
-// whereabouts locates keys in one state of a store: which files a lookup visits, and which block of each. It goes by
-// what is in memory.
-type whereabouts struct {
-	d      *DB
-	state  *readState
-	at     base.SeqNum
-	files  []adviceFile // by number of shape.Files
+// A locator finds keys in one state of a store: which files a lookup asks, and which block of each. It uses what is in
+// memory.
+type locator struct {
+	store  *storeview.View
+	files  []file // by number of shape.Files
 	number map[*version.Table]int32
 	shape  advise.Store
 
@@ -29,46 +29,41 @@ type whereabouts struct {
 	skipped int // keys for which that was not found out: too many reads
 }
 
-// An adviceFile is a file of the state.
-type adviceFile struct {
+// A file is a table of the state.
+type file struct {
 	run    *version.Run
 	table  *version.Table
 	reader *sstable.Reader
 }
 
-// maxAdviceReads bounds the blocks that are read for advice.
-const maxAdviceReads = 4096
+// maxReads bounds the blocks that are read for advice.
+const maxReads = 4096
 
-// newWhereabouts describes the present state of the store, whose files it opens. The caller closes it.
-func (d *DB) newWhereabouts() (*whereabouts, error) {
-	filter := d.opts.Filter.String()
-	s, _, now := d.present.enter(0)
-	if s == nil {
-		return nil, d.unreadable()
-	}
-	w := &whereabouts{d: d, state: s, at: now, number: map[*version.Table]int32{}}
-	w.shape = advise.Store{Runs: len(s.version.Runs), Cache: max(d.opts.CacheSize, 0), Filter: filter,
-		BlockSize: int64(d.opts.BlockSize),
-		Budget:    d.opts.FilterBudget, Remembered: max(0, d.opts.FalsePositiveMemory),
-		Compaction: d.opts.Compaction.String(), Objects: d.tables.Far, BlobFiles: s.version.BlobTotals().Files,
-		Tree: advise.Tree{RunsPerLevel: d.opts.RunsPerLevel, Level0: d.opts.L0CompactionThreshold,
-			Space: d.opts.SpaceAmplification, BaseLevel: d.opts.BaseLevelSize, Memtable: d.opts.MemtableSize}}
-	for n, run := range s.version.Runs {
+// newLocator describes a state of a store, whose files it opens.
+func newLocator(store *storeview.View) (*locator, error) {
+	l := &locator{store: store, number: map[*version.Table]int32{}}
+	c, blocks := store.Compaction, &store.Blocks
+	l.shape = advise.Store{Runs: len(store.Version.Runs), Cache: blocks.Cache, Filter: store.Filters.Point.String(),
+		BlockSize: int64(blocks.Size), Budget: store.Filters.Budget, Remembered: blocks.Remembered,
+		Compaction: kv.CompactionStyle(c.Style).String(), // they have the same numbers
+		Objects:    store.Tables.Far, BlobFiles: store.Version.BlobTotals().Files,
+		Tree: advise.Tree{RunsPerLevel: c.RunsPerLevel, Level0: c.L0CompactionThreshold, Space: c.SpaceAmplification,
+			BaseLevel: c.BaseLevelSize, Memtable: c.MemtableSize}}
+	for n, run := range store.Version.Runs {
 		for t := range run.All() {
-			r, err := t.Open(&d.tables)
+			r, err := t.Open(store.Tables)
 			if err != nil {
-				w.close()
 				return nil, err
 			}
-			w.number[t] = int32(len(w.files))
-			w.files = append(w.files, adviceFile{run, t, r})
-			w.shape.Files = append(w.shape.Files, describeFile(n, run.Level, r.Properties()))
+			l.number[t] = int32(len(l.files))
+			l.files = append(l.files, file{run, t, r})
+			l.shape.Files = append(l.shape.Files, describeFile(n, run.Level, r.Properties()))
 		}
 	}
-	return w, nil
+	return l, nil
 }
 
-// describeFile returns what the model must know of a file.
+// describeFile returns the model's description of a file.
 func describeFile(run, level int, p *sstable.Properties) advise.File {
 	f := advise.File{Run: run, Level: level, Keys: max(p.FilterKeys, p.Entries-p.Overwritten), Blocks: p.DataBlocks,
 		Bytes: int64(p.DataBytes), IndexBytes: int64(p.IndexBytes), FilterBytes: int64(p.FilterBytes),
@@ -82,11 +77,8 @@ func describeFile(run, level int, p *sstable.Properties) advise.File {
 	return f
 }
 
-// close releases the state.
-func (w *whereabouts) close() { w.d.release(w.state, 0) }
-
 // locate finds where keys and scans lead, and which lookups would now have another answer.
-func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
+func (l *locator) locate(ctx context.Context, t *advise.Trace) error {
 	ended := func(i int) error {
 		if i%256 == 0 && ctx.Err() != nil {
 			return base.ContextError(ctx, "no advice")
@@ -98,7 +90,7 @@ func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
 			return err
 		}
 		if k := &t.Keys[i]; !k.Pathless {
-			if err := w.path(k); err != nil {
+			if err := l.path(k); err != nil {
 				return err
 			}
 		}
@@ -108,52 +100,46 @@ func (w *whereabouts) locate(ctx context.Context, t *advise.Trace) error {
 		if err := ended(i); err != nil {
 			return err
 		}
-		w.scan(&t.Scans[i])
+		l.scan(&t.Scans[i])
 	}
 	return nil
 }
 
 // path finds the path of lookups of a key that had its answer, and whether the store has the other one now.
-func (w *whereabouts) path(k *advise.Key) error {
-	key := k.Bytes
-	l := lookup{d: w.d, key: key, hash: k.Hash, at: w.at}
-	if w.state.hasTombstones() {
-		cover, err := w.state.tombstoneCover(w.d, key, w.at)
-		if err != nil {
-			return err
-		}
-		l.cover = cover
+func (l *locator) path(k *advise.Key) error {
+	m, err := l.store.Memtables(k.Bytes, k.Hash)
+	if err != nil {
+		return err
 	}
-	answered := w.inMemory(&l)
-	if answered {
-		if k.Changed = l.found != k.Found; !k.Changed {
+	if m.Answered {
+		if k.Changed = m.Found != k.Found; !k.Changed {
 			return nil
 		}
 	}
 	var may []int // steps of files whose filters do not exclude the key
-	for _, run := range w.state.version.Runs {
-		_, t := run.Find(key)
-		if t == nil || bytes.Compare(t.Smallest, key) > 0 || t.LargestSeq < l.cover {
+	for _, run := range l.store.Version.Runs {
+		_, t := run.Find(k.Bytes)
+		if t == nil || bytes.Compare(t.Smallest, k.Bytes) > 0 || t.LargestSeq < m.Cover {
 			continue
 		}
-		n := w.number[t]
-		r := w.files[n].reader
-		block, exact, ok := r.BlockAbout(key, k.Hash)
+		n := l.number[t]
+		r := l.files[n].reader
+		block, exact, ok := r.BlockAbout(k.Bytes, k.Hash)
 		if !ok {
 			continue
 		}
 		if !exact {
-			w.guessed++
+			l.guessed++
 		}
-		if r.AskFilter(key, k.Hash) != sstable.Negative {
+		if r.AskFilter(k.Bytes, k.Hash) != sstable.Negative {
 			may = append(may, len(k.Path))
 		}
 		k.Path = append(k.Path, advise.Step{File: n, Block: int32(block)})
 	}
-	if answered {
+	if m.Answered {
 		may = nil
 	}
-	holder, err := w.holder(&l, k, may)
+	holder, err := l.holder(k, may)
 	if err != nil {
 		return err
 	}
@@ -168,21 +154,11 @@ func (w *whereabouts) path(k *advise.Key) error {
 	return nil
 }
 
-// inMemory reports whether memtables answer a lookup.
-func (w *whereabouts) inMemory(l *lookup) bool {
-	for _, m := range append([]*memTable{w.state.mem}, w.state.imms...) {
-		if l.memtable(m, "") {
-			return true
-		}
-	}
-	return false
-}
-
 // holder returns the step of the file that has the key's answer, or -1. A found key that only one file may have needs
 // no read. It reads blocks if several files may have the key, or if a file that may have it has tombstones. If they
 // give the other answer, it sets k.Changed.
-func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
-	doubt := func(i int) bool { return w.files[k.Path[i].File].table.Deletes > 0 }
+func (l *locator) holder(k *advise.Key, may []int) (int, error) {
+	doubt := func(i int) bool { return l.files[k.Path[i].File].table.Deletes > 0 }
 	switch {
 	case len(may) == 0:
 		return -1, nil
@@ -190,8 +166,8 @@ func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 		return may[0], nil
 	case !k.Found && !slices.ContainsFunc(may, doubt):
 		return -1, nil
-	case w.read >= maxAdviceReads:
-		w.skipped++
+	case l.read >= maxReads:
+		l.skipped++
 		if k.Found {
 			return may[len(may)-1], nil
 		}
@@ -202,8 +178,8 @@ func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 			continue
 		}
 		p := sstable.Probe{SkipValue: true}
-		w.read++
-		_, trailer, ok, err := w.files[k.Path[i].File].reader.Find(nil, l.key, l.hash, l.at, &p)
+		l.read++
+		_, trailer, ok, err := l.files[k.Path[i].File].reader.Find(nil, k.Bytes, k.Hash, l.store.Seq, &p)
 		if err != nil {
 			return -1, err
 		}
@@ -219,29 +195,28 @@ func (w *whereabouts) holder(l *lookup, k *advise.Key, may []int) (int, error) {
 }
 
 // unknown says what was not found out.
-func (w *whereabouts) unknown() (all []string) {
-	if w.guessed > 0 {
+func (l *locator) unknown() (all []string) {
+	if l.guessed > 0 {
 		all = append(all, fmt.Sprintf("the block of %d of the steps of lookups: their files have partitioned indexes, "+
-			"of which advice reads no leaf; any of a leaf's blocks is taken", w.guessed))
+			"of which advice reads no leaf; any of a leaf's blocks is taken", l.guessed))
 	}
-	if w.skipped > 0 {
+	if l.skipped > 0 {
 		all = append(all, fmt.Sprintf("which file has %d of the keys: several may, and advice reads %d blocks at most",
-			w.skipped, maxAdviceReads))
+			l.skipped, maxReads))
 	}
-	o := &w.d.opts
-	if o.MemoryLimit > 0 || o.MemoryBudget != nil {
+	if l.store.Blocks.SharedMemory {
 		all = append(all, "how a MemoryLimit or MemoryBudget shares memory: the cache then has what filters and "+
 			"indexes leave, and CacheSize is not the whole of it")
 	}
-	if o.Filter != nil && o.Prefix != nil {
+	if l.store.Filters.Prefix != "" {
 		all = append(all, "what filters take of prefixes: only keys are counted")
 	}
 	return all
 }
 
 // countRewrites counts the files that a recommendation has CompactFilters write.
-func (w *whereabouts) countRewrites(r *Advice) (err error) {
-	o, plan := &r.Recommended, w.d.opts.filterPlan()
+func (l *locator) countRewrites(r *Report) (err error) {
+	o, plan := &r.Recommended, *l.store.Filters
 	if o.RangeFilter != "" {
 		if plan.Ranges, err = filterpolicy.ParseRange(o.RangeFilter); err != nil {
 			return err
@@ -253,8 +228,8 @@ func (w *whereabouts) countRewrites(r *Advice) (err error) {
 		}
 		plan.Budget = o.FilterBudget
 	}
-	for _, f := range w.files {
-		want := plan.Fair(filterbudget.Tables{Version: w.state.version, To: f.run.ID(), Entries: f.table.Entries,
+	for _, f := range l.files {
+		want := plan.Fair(filterbudget.Tables{Version: l.store.Version, To: f.run.ID(), Entries: f.table.Entries,
 			Inputs: []*version.Table{f.table}})
 		p := f.reader.Properties()
 		stale := o.RangeFilter != "" && plan.RangesStale(p, want.Ranges) ||

@@ -1,4 +1,4 @@
-package kv_test
+package advice_test
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"os"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/advice"
 )
 
 // A program asks now and then what its own lookups would gain from other settings.
-func ExampleDB_Advise() {
+func ExampleFor() {
 	dir, err := os.MkdirTemp("", "advise")
 	if err != nil {
 		log.Fatal(err)
@@ -29,22 +30,22 @@ func ExampleDB_Advise() {
 	if err := db.Compact(context.Background(), nil, nil); err != nil {
 		log.Fatal(err)
 	}
-	_, err = db.Advise(context.Background(), nil)
-	fmt.Println("too early:", errors.Is(err, kv.ErrSmallSample))
+	_, err = advice.For(context.Background(), db, nil)
+	fmt.Println("too early:", errors.Is(err, advice.ErrSmallSample))
 
 	for i := range 20_000 {
 		if _, err := db.Has(fmt.Append(nil, i)); err != nil {
 			log.Fatal(err)
 		}
 	}
-	advice, err := db.Advise(context.Background(), nil)
+	report, err := advice.For(context.Background(), db, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(advice.Confidence, "confidence:", advice.Why)
-	if !advice.Keep {
-		fmt.Println(advice.Words)
-		fmt.Print(advice.Options) // for kv.ParseOptions, or for siftkv apply
+	fmt.Println(report.Confidence, "confidence:", report.Why)
+	if !report.Keep {
+		fmt.Println(report.Words)
+		fmt.Print(report.Options) // for kv.ParseOptions, or for siftkv apply
 	}
 	if err := db.Close(); err != nil {
 		log.Fatal(err)

@@ -1,24 +1,28 @@
-package kv
+package advice
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/advise"
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/explain"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // cachedStore returns a store of 2,000 keys in one run, of which a program uses others as a cache: what it does not
 // find it writes. The writes are in a run of their own, or in a memtable. Every key that was looked up was absent once
 // and found twice.
-func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
+func cachedStore(t *testing.T, o *kv.Options, flush bool) (*kv.DB, []byte) {
 	t.Helper()
-	db, err := Open(t.TempDir(), o)
+	db, err := kv.Open(t.TempDir(), o)
 	require.NoError(t, err)
 	for n := range 2000 {
-		fine(t, db.Set(adviceKey(2*n), make([]byte, 100), NoSync))
+		fine(t, db.Set(adviceKey(2*n), make([]byte, 100), kv.NoSync))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	var out bytes.Buffer
@@ -31,7 +35,7 @@ func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
 			ok, err := db.Has(key)
 			fine(t, err)
 			if !ok {
-				fine(t, db.Set(key, make([]byte, 100), NoSync))
+				fine(t, db.Set(key, make([]byte, 100), kv.NoSync))
 			}
 		}
 	}
@@ -46,13 +50,13 @@ func cachedStore(t *testing.T, o *Options, flush bool) (*DB, []byte) {
 func TestAdviceOfAStoreThatIsFilledOnAMiss(t *testing.T) {
 	t.Parallel()
 	for _, flush := range []bool{true, false} {
-		db, trace := cachedStore(t, &Options{LookupSample: 1 << 20, L0CompactionThreshold: 10}, flush)
-		fromTrace, err := db.Advise(t.Context(), &AdviceOptions{Trace: bytes.NewReader(trace)})
+		db, trace := cachedStore(t, &kv.Options{LookupSample: 1 << 20, L0CompactionThreshold: 10}, flush)
+		fromTrace, err := For(t.Context(), db, &Options{Trace: bytes.NewReader(trace)})
 		require.NoError(t, err)
-		fromSample, err := db.Advise(t.Context(), nil)
+		fromSample, err := For(t.Context(), db, nil)
 		require.NoError(t, err)
 		require.Equal(t, 3000, fromSample.Sample.Lookups)
-		for _, a := range []*Advice{fromTrace, fromSample} {
+		for _, a := range []*Report{fromTrace, fromSample} {
 			require.Equal(t, 1000, a.Sample.Keys)
 			require.Equal(t, 1000, a.Sample.Changed, "flushed %t", flush)
 			// The first quarter of the lookups is not counted: 750 of 1,000 that found nothing.
@@ -73,19 +77,18 @@ func TestAdviceOfAStoreThatIsFilledOnAMiss(t *testing.T) {
 func TestPathsOfKeysThatChanged(t *testing.T) {
 	t.Parallel()
 	for _, flush := range []bool{true, false} {
-		db, err := Open(t.TempDir(), &Options{L0CompactionThreshold: 10})
+		db, err := kv.Open(t.TempDir(), &kv.Options{L0CompactionThreshold: 10})
 		require.NoError(t, err)
 		for n := range 100 {
-			fine(t, db.Set(adviceKey(n), make([]byte, 100), NoSync))
+			fine(t, db.Set(adviceKey(n), make([]byte, 100), kv.NoSync))
 		}
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		fine(t, db.Delete(adviceKey(50), NoSync))
-		fine(t, db.Set(adviceKey(60), []byte("new"), NoSync))
+		fine(t, db.Delete(adviceKey(50), kv.NoSync))
+		fine(t, db.Set(adviceKey(60), []byte("new"), kv.NoSync))
 		if flush {
 			require.NoError(t, db.Flush(t.Context()))
 		}
-		w, err := db.newWhereabouts()
-		require.NoError(t, err)
+		w := locatorOf(t, db)
 		path := func(n int, found bool) (files []string, changed bool) {
 			key := adviceKey(n)
 			e, err := db.Explain(key)
@@ -123,7 +126,51 @@ func TestPathsOfKeysThatChanged(t *testing.T) {
 			check(60, true, false)
 			check(60, false, true, "old")
 		}
-		w.close()
+		w.store.Release()
+		require.NoError(t, db.Close())
+	}
+}
+
+// The paths of keys are those of lookups.
+func TestWhereaboutsAreThoseOfLookups(t *testing.T) {
+	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
+	for _, style := range styles {
+		db, _ := adviceStore(t, &kv.Options{Compaction: style, L0CompactionThreshold: 3, RunsPerLevel: 3})
+		require.NoError(t, db.Set(adviceKey(1), nil, kv.NoSync)) // in a memtable
+		w := locatorOf(t, db)
+		steps := 0
+		for n := range 4000 {
+			key := adviceKey(n * 10)
+			if n%3 == 0 {
+				key = adviceKey(n*10 + 1)
+			}
+			e, err := db.Explain(key)
+			require.NoError(t, err)
+			k := advise.Key{Bytes: key, Hash: e.Hash, Found: e.Found}
+			require.NoError(t, w.path(&k))
+			require.Equal(t, e.Found, k.Found)
+			var want []string
+			for _, s := range e.Steps {
+				if s.Level < 0 || s.Verdict == explain.RuledOutByBounds || s.Verdict == explain.RuledOutByIndex {
+					continue
+				}
+				want = append(want, fmt.Sprint(s.Source, s.Probe.KeyPresent))
+			}
+			var got []string
+			for _, s := range k.Path {
+				got = append(got, fmt.Sprint(w.files[s.File].table.Name(), s.Present))
+				block, ok, err := w.files[s.File].reader.BlockOf(key)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.EqualValues(t, block, s.Block)
+			}
+			require.Equal(t, want, got, "%s", key)
+			steps += len(got)
+		}
+		require.Greater(t, steps, 3000)
+		require.Zero(t, w.guessed)
+		w.store.Release()
 		require.NoError(t, db.Close())
 	}
 }
