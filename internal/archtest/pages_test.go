@@ -17,7 +17,7 @@ import (
 
 const (
 	maxPageWords     = 2_500  // of one page of docs
-	maxDocsWords     = 44_700 // of all pages of docs, except format and decisions; the goal is 35,000
+	maxDocsWords     = 37_500 // of all pages of docs, except format and decisions; the goal is 35,000
 	maxSentenceWords = 32
 	maxMeanWords     = 16 // of the sentences of a page
 )
@@ -28,18 +28,11 @@ var pagesToRewrite = []string{
 	"README.md",
 	"docs/advise.md",
 	"docs/architecture.md",
-	"docs/backup.md",
 	"docs/compaction.md",
 	"docs/concurrency.md",
-	"docs/doctor.md",
 	"docs/durability.md",
-	"docs/filters.md",
 	"docs/format.md",
-	"docs/guard.md",
-	"docs/object-storage-operations.md",
-	"docs/object-storage.md",
 	"docs/readpath.md",
-	"docs/stress.md",
 	"docs/tour.md",
 	"docs/transactions.md",
 	"docs/writepath.md",
