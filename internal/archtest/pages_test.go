@@ -30,7 +30,6 @@ var pagesToRewrite = []string{
 	"docs/compaction.md",
 	"docs/concurrency.md",
 	"docs/durability.md",
-	"docs/format.md",
 	"docs/readpath.md",
 	"docs/tour.md",
 	"docs/transactions.md",
