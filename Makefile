@@ -14,17 +14,18 @@ PLATFORMS ?= linux/386 windows/amd64 darwin/arm64 freebsd/amd64
 
 # TIMEOUT is how long the tests of a package may take in the targets that take long: a test that hangs ends, and says where.
 
-# The root and the modules below it, which its ./... leaves out. MODULES=redisfilter picks one.
+# The root and the modules below it, which its ./... leaves out. MODULES=redisfilter picks one. Each is entered with the
+# versions that its own go.mod requires, as its users have it, and not with those of the workspace (go.work).
 NESTED   := $(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod'))
 MODULES  ?= . $(NESTED)
 
 # $(call each,COMMAND) runs a command in the directory of each module.
-each = @set -e; for module in $(MODULES); do echo "-- $$module: $(1)"; (cd $$module && $(1)); done
+each = @set -e; for module in $(MODULES); do echo "-- $$module: "'$(1)'; .ci/in $$module $(1); done
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help check fmt vet verify lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
+.PHONY: help check fmt vet verify tidy lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
 	echarts hooks
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +41,9 @@ vet: ## go vet
 verify: ## check the modules that are required against go.sum
 	$(call each,$(GO) mod verify)
 
+tidy: ## go mod tidy
+	.ci/tidy $(MODULES)
+
 lint: $(GOLANGCI) ## golangci-lint
 	$(call each,$(GOLANGCI) run ./...)
 
@@ -51,28 +55,32 @@ test: ## all tests, two modules at a time: tests of one wait while those of anot
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(MODULES:%=test/%)
 
 test/%:
-	cd $* && $(GO) test ./...
+	.ci/in $* $(GO) test ./...
 
 # A program under the detector sleeps for a second before it ends, and the tests start hundreds. What they start has waited for its
 # goroutines by then.
 race: export GORACE ?= atexit_sleep_ms=20
-race: ## the race detector: the root's packages with goroutines, and all of the other modules
+race: ## the race detector: packages with goroutines of the root and of the laboratory, and all of the other modules
+	@set -e; for module in $(filter . cmd/kvbench,$(MODULES)); do echo "-- $$module"; \
+		packages=$$($(GO) run ./internal/archtest/concurrent $$module); .ci/in $$module $(GO) test -race -timeout $(TIMEOUT) $$packages; \
+	done
 ifneq ($(filter .,$(MODULES)),)
-	packages=$$($(GO) run ./internal/archtest/concurrent) && $(GO) test -race -timeout $(TIMEOUT) $$packages
-	$(GO) test -race -timeout $(TIMEOUT) -run Concurrent ./filterpolicy/internal/conformance
+	.ci/in . $(GO) test -race -timeout $(TIMEOUT) -run Concurrent ./filterpolicy/internal/conformance
 endif
-	@set -e; for module in $(filter-out .,$(MODULES)); do echo "-- $$module"; (cd $$module && $(GO) test -race -timeout $(TIMEOUT) ./...); done
+	@set -e; for module in $(filter-out . cmd/kvbench,$(MODULES)); do echo "-- $$module"; \
+		.ci/in $$module $(GO) test -race -timeout $(TIMEOUT) ./...; \
+	done
 
 # Each package's targets are built once, where `go test -fuzz` links them again for each; new inputs go where it keeps them too.
 # Go 1.26 reports the end of FUZZTIME as a failure now and then (go.dev/issue/75804): without a failing input it is none.
 fuzz: UNFUZZED ?= -
 fuzz: ## every fuzz target for FUZZTIME, except those of the packages that the pattern UNFUZZED matches
 	@set -e; built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; found=$$($(GO) env GOCACHE)/fuzz; \
-	for module in $(MODULES); do (cd $$module; packages=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' ./...); echo "$$packages" | while read -r pkg dir; do \
+	for module in $(MODULES); do (packages=$$(.ci/in $$module $(GO) list -f '{{.ImportPath}} {{.Dir}}' ./...); echo "$$packages" | while read -r pkg dir; do \
 		grep -qs '^func Fuzz' "$$dir"/*_test.go || continue; \
 		if echo "$$pkg" | grep -qE '/($(UNFUZZED))$$'; then continue; fi; \
-		$(GO) test -c -fuzz . -o "$$built/fuzz.test" "$$pkg"; \
-		cd "$$dir"; \
+		.ci/in $$module $(GO) test -c -fuzz . -o "$$built/fuzz.test" "$$pkg"; \
+		(cd "$$dir"; \
 		targets=$$("$$built/fuzz.test" -test.list '^Fuzz'); \
 		for target in $$targets; do \
 			echo "$$pkg $$target"; \
@@ -80,38 +88,37 @@ fuzz: ## every fuzz target for FUZZTIME, except those of the packages that the p
 				-test.fuzzcachedir "$$found/$$pkg" >"$$built/said" 2>&1 && status=0 || status=$$?; \
 			cat "$$built/said"; \
 			test $$status = 0 || { grep -qx '    context deadline exceeded' "$$built/said" && ! grep -q 'Failing input' "$$built/said"; } || exit 1; \
-		done; \
+		done); \
 	done); done
 
 bench: ## micro-benchmarks, COUNT times each, in benchstat's format
-	$(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...
+	@set -e; for module in $(MODULES); do .ci/in $$module $(GO) test -run '^$$' -bench '$(BENCH)' -count $(COUNT) ./...; done
 
 golden: ## rewrite the golden files (look at the diff)
-	@set -e; for module in $(MODULES); do (cd $$module; imports=$$($(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./...); \
+	@set -e; for module in $(MODULES); do (imports=$$(.ci/in $$module $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./...); \
 		packages=$$(echo "$$imports" | awk '/ .*\/internal\/golden/ {print $$1}'); \
-		test -z "$$packages" || $(GO) test $$packages -run Golden -update); \
+		test -z "$$packages" || .ci/in $$module $(GO) test $$packages -run Golden -update); \
 	done
 
 cross: ## build for PLATFORMS, which embedders use, and vet tests of what touches files
 	@for target in $(PLATFORMS); do \
-		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
+		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} .ci/in . $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
 	@for pair in redisfilter:linux/386 adapters/raft:linux/386 redisfilter:windows/amd64 adapters/raft:windows/amd64 objstore/s3:windows/amd64; do \
 		target=$${pair#*:}; \
-		echo $$pair; (cd $${pair%:*} && GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...) || exit 1; \
+		echo $$pair; GOOS=$${target%/*} GOARCH=$${target#*/} .ci/in $${pair%:*} $(GO) build ./... || exit 1; \
 	done
-	GOOS=windows $(GO) vet ./sstable ./blockindex ./objstore ./internal/vfs ./internal/wal ./internal/manifest
+	GOOS=windows .ci/in . $(GO) vet ./sstable ./blockindex ./objstore ./internal/vfs ./internal/wal ./internal/manifest
 
-crossvet: ## vet everything, with its tests, for Windows and macOS: minutes
-	GOOS=windows $(GO) vet ./...
-	GOOS=darwin $(GO) vet ./...
+crossvet: ## vet the store and the laboratory, with their tests, for Windows and macOS: minutes
+	@set -e; for module in . cmd/kvbench; do for os in windows darwin; do GOOS=$$os .ci/in $$module $(GO) vet ./...; done; done
 
 embed: ## build what programs embed for the platform it runs on, and test what touches no files
-	$(GO) build ./kv ./sstable ./blockindex ./filterpolicy/...
-	$(GO) test ./blockindex ./filterpolicy/...
+	.ci/in . $(GO) build ./kv ./sstable ./blockindex ./filterpolicy/...
+	.ci/in . $(GO) test ./blockindex ./filterpolicy/...
 
 # What docs/durability.md promises, at scale: LONG=n makes tests n times as long (internal/scale).
-CRASH = $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run
+CRASH = .ci/in . $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run
 
 crash: ## CUTS power cuts: before every call that changes the disk
 	LONG=$$((($(CUTS) + 239) / 240)) $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
@@ -127,10 +134,10 @@ soak: ## kill -9 a process that writes, again and again for MINUTES; memory and 
 	$(CRASH) '^TestKill$$' -args --minutes $(MINUTES)
 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
-	$(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
+	.ci/in . $(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
 
 long: ## what is worth it each night: all tests at full size, the race detector and fuzz targets of all modules, and the five targets above: hours
-	@set -e; for module in $(MODULES); do echo "-- $$module"; (cd $$module && LONG=1 $(GO) test -count 1 -timeout $(TIMEOUT) ./...); done
+	@set -e; for module in $(MODULES); do echo "-- $$module"; LONG=1 .ci/in $$module $(GO) test -count 1 -timeout $(TIMEOUT) ./...; done
 	$(MAKE) race
 	$(MAKE) cross
 	$(MAKE) fuzz FUZZTIME=60s
@@ -140,15 +147,15 @@ readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp
 
 rocksdb: ## the laboratory with RocksDB as an engine: vet and tests (needs librocksdb-dev)
-	$(GO) vet -tags rocksdb ./internal/bench/... ./cmd/kvbench
-	$(GO) test -tags rocksdb ./internal/bench/... ./cmd/kvbench
+	.ci/in cmd/kvbench $(GO) vet -tags rocksdb ./...
+	.ci/in cmd/kvbench $(GO) test -tags rocksdb ./...
 
 lmdb: ## the laboratory with LMDB as an engine: vet and tests (needs liblmdb-dev)
-	$(GO) vet -tags lmdb ./internal/bench/... ./cmd/kvbench
-	$(GO) test -tags lmdb ./internal/bench/... ./cmd/kvbench
+	.ci/in cmd/kvbench $(GO) vet -tags lmdb ./...
+	.ci/in cmd/kvbench $(GO) test -tags lmdb ./...
 
 echarts: ## fetch the chart library of the report page again, and check it (needs npm)
-	internal/bench/report/chart/echarts/fetch.sh
+	cmd/kvbench/internal/report/chart/echarts/fetch.sh
 
 hooks: ## run gofmt and the architecture tests before each commit in this clone
 	git config core.hooksPath .ci/hooks

@@ -7,7 +7,7 @@ replace github.com/siftkv/siftkv => ../../
 require (
 	github.com/ava-labs/avalanchego v1.15.0
 	github.com/prometheus/client_golang v1.25.0
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -6,7 +6,7 @@ require (
 	github.com/blevesearch/bleve/v2 v2.6.3
 	github.com/blevesearch/upsidedown_store_api v1.0.2
 	github.com/cockroachdb/pebble/v2 v2.1.7
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

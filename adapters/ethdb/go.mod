@@ -6,7 +6,7 @@ replace github.com/siftkv/siftkv => ../../
 
 require (
 	github.com/ethereum/go-ethereum v1.17.10
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

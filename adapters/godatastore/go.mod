@@ -7,7 +7,7 @@ replace github.com/siftkv/siftkv => ../../
 require (
 	github.com/ipfs/go-datastore v0.9.2
 	github.com/ipfs/go-ds-leveldb v0.5.0
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

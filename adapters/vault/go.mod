@@ -7,7 +7,7 @@ replace github.com/siftkv/siftkv => ../../
 require (
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/vault/sdk v0.25.1
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -6,10 +6,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/advice"
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/advice"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
@@ -58,16 +58,16 @@ func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if !c.HTML.Standard() {
+	if !c.HTML.standard() {
 		text := func(w io.Writer, r *advice.Result) error { return report.Advice(w, r, c.Rows) }
 		if err := show(p, text, c.JSON)(r, nil); err != nil {
 			return err
 		}
 	}
-	if err := c.HTML.Write(p.stdout, func(w io.Writer) error { return chart.WriteAdvice(w, r) }); err != nil {
+	if err := c.HTML.write(p.stdout, func(w io.Writer) error { return chart.WriteAdvice(w, r) }); err != nil {
 		return err
 	}
-	if c.HTML != "" && !c.HTML.Standard() {
+	if c.HTML != "" && !c.HTML.standard() {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
 	}
 	return nil

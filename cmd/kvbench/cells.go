@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/sweep"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 )
 
 // cellFlags are the settings of cells under the names of cell.Fields, one value each or

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
 // tiny are the flags of cells of a fraction of a second.

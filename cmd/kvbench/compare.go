@@ -7,9 +7,9 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/compare"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // compareCommand is the command line of kvbench compare.

@@ -3,8 +3,8 @@ package main
 import (
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
 
 // diffCommand is the command line of kvbench diff.

@@ -3,8 +3,8 @@ package main
 import (
 	"os"
 
-	"github.com/siftkv/siftkv/internal/bench/environ"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // envCommand is the command line of kvbench env.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/filters"
-	"github.com/siftkv/siftkv/internal/bench/ranges"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // families are the filters that kvbench filters measures by default.
@@ -66,10 +66,10 @@ func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 		Argv:     p.argv, Progress: p.progress,
 	})
 	if err == nil {
-		err = c.CSV.Write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
+		err = c.CSV.write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
 	}
 	text := report.Ranges
-	if c.CSV.Standard() {
+	if c.CSV.standard() {
 		text = func(io.Writer, *ranges.Result) error { return nil } // there is nothing else then
 	}
 	return show(p, text, c.JSON)(r, err)

@@ -1,9 +1,11 @@
 package main
 
 import (
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/objectscmd"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
 // Each idea has one flag, which is declared here if several commands have it. Names of
@@ -36,16 +38,49 @@ func (f *storeFlags) settings(cache bench.Size, compression string) engine.Setti
 	}
 }
 
+// dataFlags say what a store holds and in which order it is read.
+type dataFlags struct {
+	KeySize   int    `default:"16" placeholder:"BYTES" help:"Bytes of a generated key (default ${default})."`
+	ValueSize int    `default:"100" placeholder:"BYTES" help:"${valuesize}"`
+	Seed      uint64 `default:"1" placeholder:"N" help:"${seed}"`
+}
+
+// repsFlag says how often something is measured.
+type repsFlag struct {
+	Reps int `default:"${repetitions=5}" placeholder:"N" help:"Repetitions, for medians (default ${default})."`
+}
+
+// compressionFlag is for stores of one compression.
+type compressionFlag struct {
+	Compression string `default:"snappy" placeholder:"NAME" help:"Compression: ${compressions} (default ${default})."`
+}
+
 // dirFlag says where stores are made; the command sets the variable room to what they take.
-type dirFlag struct{ objectscmd.DirFlag }
+type dirFlag struct {
+	Dir string `placeholder:"DIR" help:"Where to make the temporary stores${room}; they are removed at the end${tmp}."`
+}
 
-// Flags that kvbench objects has too, which other programs are made with.
-type (
-	dataFlags       = objectscmd.DataFlags
-	repsFlag        = objectscmd.RepsFlag
-	compressionFlag = objectscmd.CompressionFlag
-	jsonFlag        = objectscmd.JSONFlag
-	resultFile      = objectscmd.ResultFile
-)
+// jsonFlag names the file of a result.
+type jsonFlag struct {
+	JSON resultFile `name:"json" placeholder:"FILE" help:"${json}"`
+}
 
-func specs(texts []string) []string { return objectscmd.Specs(texts) }
+// specs splits filters at spaces and semicolons, and at commas that begin another
+// filter and not another parameter of one.
+func specs(texts []string) []string {
+	var out []string
+	for _, text := range texts {
+		for _, field := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
+			for part := range strings.SplitSeq(field, ",") {
+				last := len(out) - 1
+				parameter := part == "semisort" || part != "" && part[0] >= '0' && part[0] <= '9'
+				if parameter && last >= 0 && strings.Contains(out[last], ":") {
+					out[last] += "," + part
+					continue
+				}
+				out = append(out, part)
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}

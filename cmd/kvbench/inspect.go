@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench/inspect"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/inspect"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // inspectCommand is the command line of kvbench inspect.

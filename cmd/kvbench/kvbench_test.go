@@ -12,19 +12,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/compare"
-	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/filters"
-	"github.com/siftkv/siftkv/internal/bench/objects"
-	"github.com/siftkv/siftkv/internal/bench/ranges"
-	"github.com/siftkv/siftkv/internal/bench/readamp"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore/s3"
 )
+
+// withS3 is the variable of the environment that gives kvbench a client of S3.
+const withS3 = "KVBENCH_TEST_S3"
 
 // TestMain is kvbench itself if a test has started it so, or as one of its workers.
 func TestMain(m *testing.M) {
+	if os.Getenv(withS3) != "" {
+		openS3 = s3.OpenURL
+	}
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		main()
 	}
@@ -294,7 +301,7 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		last = last[strings.LastIndexByte(last, '\n')+1:]
 		require.True(t, strings.HasPrefix(last, "kvbench: "), "%s: %q", name, stderr)
 		require.NotContains(t, stderr, "HUSH", name)
-		require.Equal(t, name == "objects in S3", strings.Contains(last, "objstore/s3/cmd/kvbench has: "), last)
+		require.Equal(t, name == "objects in S3", strings.Contains(last, "go install -tags s3 "), last)
 	}
 }
 

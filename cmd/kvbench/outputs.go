@@ -1,18 +1,52 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
-	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
-func writeJSON(w io.Writer, result any) error { return objectscmd.WriteJSON(w, result) }
+// A resultFile is a flag that names a file to write; "-" is standard output, which then
+// has nothing else on it, and empty is none.
+type resultFile string
+
+// Validate is called by kong, before the command does anything.
+func (f resultFile) Validate() error {
+	if f == "" || f == "-" {
+		return nil
+	}
+	return outfile.Check(string(f))
+}
+
+// standard reports whether the file is standard output.
+func (f resultFile) standard() bool { return f == "-" }
+
+// write makes what a function writes the contents of the file, if one is wanted.
+func (f resultFile) write(stdout io.Writer, contents func(io.Writer) error) error {
+	switch f {
+	case "":
+		return nil
+	case "-":
+		return contents(stdout)
+	}
+	return outfile.Write(string(f), contents)
+}
+
+// writeJSON writes a result as indented JSON.
+func writeJSON(w io.Writer, result any) error {
+	data, err := page.JSON(result)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
 
 // A resultDir is a flag that names a directory to write files to; empty is none.
 type resultDir string
@@ -48,7 +82,16 @@ func (d resultDir) draw(p *program, charts []chart.Chart) error {
 	return nil
 }
 
-// show is objectscmd.Show to standard output.
+// show returns what prints a result to standard output, and writes it as JSON too if a file is named. Neither
+// keeps the other from being done: the result may have taken an hour. It passes an error on.
 func show[R any](p *program, text func(io.Writer, R) error, file resultFile) func(R, error) error {
-	return objectscmd.Show(p.stdout, text, file)
+	return func(result R, err error) error {
+		if err != nil {
+			return err
+		}
+		if !file.standard() {
+			err = text(p.stdout, result)
+		}
+		return errors.Join(err, file.write(p.stdout, func(w io.Writer) error { return writeJSON(w, result) }))
+	}
 }

@@ -4,11 +4,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
 
 // pivotFlags ask for one table of some metrics in place of all of all.

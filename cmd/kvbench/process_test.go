@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/bench/cell/celltest"
-	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/progress"
-	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
 // commands is the command line.
@@ -19,23 +18,23 @@ type commands struct {
 	Quiet    bool            `short:"q" help:"No progress."`
 	Progress string          `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"${progress}"`
 
-	Run        runCommand         `cmd:"" help:"${run_about}"`
-	Sweep      sweepCommand       `cmd:"" help:"${sweep_about}"`
-	Diff       diffCommand        `cmd:"" help:"${diff_about}"`
-	Report     reportCommand      `cmd:"" help:"${report_about}"`
-	Trace      traceCommand       `cmd:"" help:"${trace_about}"`
-	Advise     adviseCommand      `cmd:"" help:"${advise_about}"`
-	Inspect    inspectCommand     `cmd:"" help:"${inspect_about}"`
-	Env        envCommand         `cmd:"" help:"${env_about}"`
-	Readamp    readampCommand     `cmd:"" help:"${readamp_about}"`
-	Compare    compareCommand     `cmd:"" help:"${compare_about}"`
-	Ycsb       ycsbCommand        `cmd:"" name:"ycsb" help:"${ycsb_about}"`
-	Scale      scaleCommand       `cmd:"" help:"${scale_about}"`
-	Filters    filtersCommand     `cmd:"" help:"${filters_about}"`
-	Objects    objectscmd.Command `cmd:"" help:"${objects_about}"`
-	Worker     workerCommand      `cmd:"" hidden:"" help:"What compare runs itself as."`
-	Completion completionCommand  `cmd:"" help:"${completion_about}"`
-	Verify     verifyCommand      `cmd:"" help:"${verify_about}"`
+	Run        runCommand        `cmd:"" help:"${run_about}"`
+	Sweep      sweepCommand      `cmd:"" help:"${sweep_about}"`
+	Diff       diffCommand       `cmd:"" help:"${diff_about}"`
+	Report     reportCommand     `cmd:"" help:"${report_about}"`
+	Trace      traceCommand      `cmd:"" help:"${trace_about}"`
+	Advise     adviseCommand     `cmd:"" help:"${advise_about}"`
+	Inspect    inspectCommand    `cmd:"" help:"${inspect_about}"`
+	Env        envCommand        `cmd:"" help:"${env_about}"`
+	Readamp    readampCommand    `cmd:"" help:"${readamp_about}"`
+	Compare    compareCommand    `cmd:"" help:"${compare_about}"`
+	Ycsb       ycsbCommand       `cmd:"" name:"ycsb" help:"${ycsb_about}"`
+	Scale      scaleCommand      `cmd:"" help:"${scale_about}"`
+	Filters    filtersCommand    `cmd:"" help:"${filters_about}"`
+	Objects    objectsCommand    `cmd:"" help:"${objects_about}"`
+	Worker     workerCommand     `cmd:"" hidden:"" help:"What compare runs itself as."`
+	Completion completionCommand `cmd:"" help:"${completion_about}"`
+	Verify     verifyCommand     `cmd:"" help:"${verify_about}"`
 }
 
 // A program is kvbench with its surroundings.
@@ -50,11 +49,10 @@ type program struct {
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
-	objects := &objectscmd.Surrounding{}
 	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
 		Vars: vars(), Helps: helps()}
 	var c commands
-	parsed, err := spec.Parse(ctx, argv, &c, p, objects)
+	parsed, err := spec.Parse(ctx, argv, &c, p)
 	var usage *cli.UsageError
 	switch {
 	case errors.As(err, &usage):
@@ -68,7 +66,6 @@ func (p *program) run(ctx context.Context, argv []string) int {
 		c.Progress = "none"
 	}
 	p.stdout, p.progress = cli.Output(p.stdout), progress.New(p.stderr, c.Progress)
-	*objects = objectscmd.Surrounding{Stdout: p.stdout, Argv: p.argv, Progress: p.progress}
 	return p.fail(parsed.Run())
 }
 

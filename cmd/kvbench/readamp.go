@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/keys"
-	"github.com/siftkv/siftkv/internal/bench/readamp"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/kv"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
 
 // reportCommand is the command line of kvbench report.
@@ -59,15 +59,15 @@ func (c *reportCommand) Run(p *program) error {
 	if len(c.Metric) > 0 {
 		return c.pivot(p, set)
 	}
-	if !c.HTML.Standard() {
+	if !c.HTML.standard() {
 		if err := formats[c.Format](p.stdout, set); err != nil {
 			return err
 		}
 	}
-	if err := c.HTML.Write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
+	if err := c.HTML.write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
 		return err
 	}
-	if c.HTML != "" && !c.HTML.Standard() {
+	if c.HTML != "" && !c.HTML.standard() {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
 	}
 	if c.SVG == "" {

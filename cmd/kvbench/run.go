@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/results"
-	"github.com/siftkv/siftkv/internal/bench/sweep"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 )
 
 // runCommand is the command line of kvbench run.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/compare"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // scaleCommand is the command line of kvbench scale.

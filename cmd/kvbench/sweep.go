@@ -7,8 +7,8 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/sweep"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 )
 
 // sweepCommand is the command line of kvbench sweep.

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"maps"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/siftkv/siftkv/internal/bench/compare"
-	"github.com/siftkv/siftkv/internal/bench/engine"
-	"github.com/siftkv/siftkv/internal/bench/ycsb"
-	"github.com/siftkv/siftkv/internal/objectscmd"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, ` +
@@ -20,12 +20,12 @@ Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong ans
 
 // vars returns the words that tags of flags refer to.
 func vars() kong.Vars {
-	vars := objectscmd.Vars()
-	maps.Copy(vars, kong.Vars{
+	return kong.Vars{
+		"version": environ.Version(), "compressions": strings.Join(bench.Compressions, ", "),
+		"objectfilters": objectFilters, "room": "", "tmp": " (default: the system's temporary directory)",
 		"workloads": strings.Join(compare.Workloads(), ","), "five": readampFilters,
 		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
-	})
-	return vars
+	}
 }
 
 // helps returns the help texts by the name of the flag, or of the command and the flag.
@@ -36,7 +36,7 @@ func helps() map[string]string {
 		"${peers}", list(engine.Peers()), "${ycsbengines}", list(ycsb.Engines()),
 		"${usualvariant}", compare.UsualVariant,
 		"${coldvariants}", strings.Join(coldVariants, " "), "${families}", families, "${rangefamilies}", rangeFamilies)
-	texts := objectscmd.Helps()
+	texts := map[string]string{}
 	for name, text := range longHelps {
 		texts[name] = lists.Replace(text)
 	}
@@ -47,6 +47,31 @@ func list(names []string) string { return strings.Join(names, ", ") }
 
 // longHelps are the help texts that are longer than a line.
 var longHelps = map[string]string{
+	"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
+		"or none.",
+	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
+		"and cache.",
+	"completion_about": "A script that completes this command line, for bash, zsh or fish.",
+
+	"valuesize": "Bytes of a value, half of which compress (default 100).",
+	"seed":      "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
+	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
+		"place of the text.",
+
+	"objects_filter": "Filters, a store each (default ${objectfilters}). The first that is not none is that of the " +
+		"operations that are no lookups. Separate by spaces or semicolons, or repeat the flag.",
+	"objects_cache": "Sizes of the block cache, 0 for none (default 0,1MiB,64MiB): lookups are measured with each.",
+	"objects_memory": "Memory limit of the lookups without enough memory for all filters (default 4MiB); 0 leaves " +
+		"them out.",
+	"objects_young": "Files in level 0 of the second shape, each of a hundredth of the keys (default 16).",
+	"objects_lookups": "Lookups of each kind, per row (default 5000). Of absent keys there are up to 40 times as " +
+		"many, until they have cost as many requests.",
+	"objects_delay": "Delay of each request of operations that are no lookups, by which round trips are counted " +
+		"(default 10ms).",
+	"objects_putprice": "Price of 1,000 PUT or LIST (default 0.005).",
+	"objects_s3": "The object store is a part of a bucket that nobody else uses, and that is empty afterwards: " +
+		"s3://bucket/prefix?region=...&endpoint=.... A kvbench that is built with the tag s3 has this.",
+
 	"run_about":    "One experiment: an engine, a filter, a tree, a cache and a workload.",
 	"sweep_about":  "A matrix of experiments, from flags or a file; resumable.",
 	"diff_about":   "Two sets of results: counters exactly, times by a rank test.",

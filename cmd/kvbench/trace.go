@@ -4,10 +4,10 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/siftkv/siftkv/internal/bench"
-	"github.com/siftkv/siftkv/internal/bench/cell"
-	"github.com/siftkv/siftkv/internal/bench/inspect"
-	"github.com/siftkv/siftkv/internal/bench/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/inspect"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/internal/cli"
 )
 

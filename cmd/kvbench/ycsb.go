@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/siftkv/siftkv/internal/bench/report"
-	"github.com/siftkv/siftkv/internal/bench/report/chart"
-	"github.com/siftkv/siftkv/internal/bench/ycsb"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // ycsbCommand is the command line of kvbench ycsb.

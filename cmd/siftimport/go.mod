@@ -2,14 +2,12 @@ module github.com/siftkv/siftkv/cmd/siftimport
 
 go 1.26.0
 
-replace github.com/siftkv/siftkv => ../../
-
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/dgraph-io/badger/v4 v4.9.6
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
 	github.com/stretchr/testify v1.12.1
 	github.com/syndtr/goleveldb v1.0.1-0.20220721030215-126854af5e6d
 	go.etcd.io/bbolt v1.5.0

@@ -2,11 +2,6 @@ module github.com/siftkv/siftkv/examples/guard
 
 go 1.26.0
 
-replace (
-	github.com/siftkv/siftkv => ../../
-	github.com/siftkv/siftkv/redisfilter => ../../redisfilter
-)
-
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/alecthomas/kong v1.17.0
@@ -17,8 +12,8 @@ require (
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
-	github.com/siftkv/siftkv/redisfilter v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
+	github.com/siftkv/siftkv/redisfilter v0.1.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.24.0
 	golang.org/x/term v0.47.0

@@ -5,7 +5,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
+	"github.com/siftkv/siftkv/filterpolicy/keyfilter"
 )
 
 // Filters returns a policy of each family under its name, for pebble.Options.Filters: a store opened

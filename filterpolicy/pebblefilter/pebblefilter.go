@@ -30,7 +30,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
+	"github.com/siftkv/siftkv/filterpolicy/keyfilter"
 )
 
 // New returns p as a Pebble policy. It is safe for concurrent use. The policy "none", one with a salt,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
+	"github.com/siftkv/siftkv/filterpolicy/keyfilter"
 )
 
 // An Adapter makes policies P and decoders D, the types of one version of Pebble. It

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
-	"github.com/siftkv/siftkv/filterpolicy/pebblefilter"
+	"github.com/siftkv/siftkv/filterpolicy/keyfilter"
 	"github.com/siftkv/siftkv/filterpolicy/pebbletablefilter"
 )
 
@@ -53,7 +52,7 @@ func TestEveryFamily(t *testing.T) {
 		require.Equal(t, keyfilter.Prefix+examples[family], a.Policy(p).Name())
 		table := pebbletablefilter.WriteTable(a.Policy(p), keys)
 		name, data := table.Filter()
-		require.Equal(t, pebblefilter.New(p).Name(), name, "tables change hands between the adapters")
+		require.Equal(t, keyfilter.Prefix+family, name, "tables change hands between the adapters")
 		require.NotEmpty(t, data)
 		for _, k := range keys {
 			found, _ := table.Get(a.Decoders(), k)
@@ -80,7 +79,9 @@ var examples = map[string]string{
 func TestBytesAreThoseOfTheRelease(t *testing.T) {
 	a, keys := newAdapter(t), names("key", 100)
 	p := parse(t, "blocked:10")
-	w := pebblefilter.New(p).NewWriter(0)
+	released, ok := keyfilter.New(p) // as pebblefilter has it
+	require.True(t, ok)
+	w := released.NewWriter()
 	for _, k := range keys {
 		w.AddKey([]byte(k))
 	}

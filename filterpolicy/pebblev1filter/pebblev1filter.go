@@ -20,7 +20,7 @@ import (
 	"github.com/cockroachdb/pebble"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/filterpolicy/internal/keyfilter"
+	"github.com/siftkv/siftkv/filterpolicy/keyfilter"
 )
 
 // New returns p as a policy of Pebble v1. It is safe for concurrent use. The

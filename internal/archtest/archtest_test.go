@@ -1,8 +1,12 @@
 package archtest
 
 import (
+	"go/parser"
+	"go/token"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,12 +82,12 @@ var layers = []struct {
 	{"internal/storeview", 7},
 	{"kv", 8},
 	{"kv/advice", 9},
-	{"internal/bench", 9},
+	{"cmd/kvbench/internal", 9},
+	{"internal/gatewaytest", 1},
 	{"internal/doctor", 9},
 	{"internal/cli", 9},
 	{"internal/stress", 10},
 	{"internal/storecmd", 10},
-	{"internal/objectscmd", 10},
 	{"cmd", 11},
 	{"examples", 11},
 	{"internal/archtest", 12},
@@ -123,18 +127,9 @@ func goList(t *testing.T, args ...string) []string {
 }
 
 func TestImportsPointDown(t *testing.T) {
-	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	require.NoError(t, err)
 	checked := 0
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		from, ok := strings.CutPrefix(fields[0], module)
-		if !ok {
-			continue
-		}
-		for _, imported := range fields[1:] {
+	for from, imports := range importsOf(t, "") {
+		for _, imported := range imports {
 			to, ok := strings.CutPrefix(imported, module)
 			if !ok || family(from) == family(to) {
 				continue
@@ -147,6 +142,36 @@ func TestImportsPointDown(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 20, "the walk found the packages")
+}
+
+// importsOf returns, for each directory below dir with a package of the root module or of the laboratory's, what it
+// imports, not counting tests. It reads files for every platform and with every tag.
+func importsOf(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	others := slices.DeleteFunc(nestedModules(t), func(module string) bool { return module == laboratoryModule })
+	imports := map[string][]string{}
+	walkSources(t, func(path string) {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, dir) ||
+			moduleIn(others, path) != "" {
+			return
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		imports[pkg] = append(imports[pkg], importsIn(t, path)...)
+	})
+	return imports
+}
+
+// importsIn returns the paths that a file imports.
+func importsIn(t *testing.T, path string) (paths []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil, parser.ImportsOnly)
+	require.NoError(t, err)
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		require.NoError(t, err)
+		paths = append(paths, imported)
+	}
+	return paths
 }
 
 // TestEmbeddersPayForLittle keeps what the store links short: a benchmark peer or
@@ -172,34 +197,27 @@ func TestEmbeddersPayForLittle(t *testing.T) {
 func TestToolsDoWithoutTheLaboratory(t *testing.T) {
 	deps := goList(t, "-deps", "./cmd/siftkv")
 	for _, dep := range deps {
-		if strings.HasPrefix(dep, module+"internal/bench") {
+		if strings.HasPrefix(dep, module+"cmd/kvbench") {
 			t.Errorf("cmd/siftkv links %s", dep)
 		}
 	}
 	require.Contains(t, deps, module+"kv", "the list is real")
 }
 
-// TestPeersStayInOnePlace keeps the stores that SiftKV is compared with behind one
-// interface. The example of a migration comes from one of them.
+// TestPeersStayInOnePlace keeps the stores that SiftKV is compared with behind one interface.
 func TestPeersStayInOnePlace(t *testing.T) {
-	cmd := exec.Command("go", "list", "-f",
-		`{{.ImportPath}}{{range .Imports}} {{.}}{{end}}{{range .TestImports}} {{.}}{{end}}`, "./...")
-	cmd.Dir = "../.."
-	out, err := cmd.Output()
-	require.NoError(t, err)
-	const home = module + "internal/bench/engine"
+	const home = "cmd/kvbench/internal/engine"
 	found := 0
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		for _, imported := range fields[1:] {
+	for from, imports := range importsOf(t, "") {
+		for _, imported := range imports {
 			for _, peer := range []string{"github.com/dgraph-io/badger", "github.com/syndtr/goleveldb",
 				"go.etcd.io/bbolt"} {
 				if imported != peer && !strings.HasPrefix(imported, peer+"/") {
 					continue
 				}
 				found++
-				if fields[0] != home && fields[0] != module+"examples/migrate" {
-					t.Errorf("%s imports %s: only internal/bench/engine does", fields[0], imported)
+				if from != home && from != "examples/migrate" {
+					t.Errorf("%s imports %s: only %s does", from, imported, home)
 				}
 			}
 		}

@@ -73,8 +73,8 @@ var decoders = map[string]string{
 	"internal/backup.Header.decode":           "internal/backup.TestHostileStreams",
 	"internal/backup.decodePreamble":          "internal/backup.TestHostileStreams",
 	"internal/batchrepr.NewReader":            "internal/batchrepr.TestHostileRecords",
-	"internal/bench/keys.readLines":           "internal/bench/keys.TestHostileKeyFiles",
-	"internal/bench/results.parse":            "internal/bench/results.TestHostileResults",
+	"cmd/kvbench/internal/keys.readLines":     "cmd/kvbench/internal/keys.TestHostileKeyFiles",
+	"cmd/kvbench/internal/results.parse":      "cmd/kvbench/internal/results.TestHostileResults",
 	"internal/blob.DecodeHandle":              "internal/blob.TestHostileHandlesTakeNothing",
 	"internal/blob.NewReader":                 "internal/blob.TestHostileRecordsAllocateInProportion",
 	"internal/blob.Record.decode":             "internal/blob.TestValueBombsAreRefused",
@@ -125,10 +125,10 @@ var decoders = map[string]string{
 
 // boundless are functions of such names that need no bound, and why.
 var boundless = map[string]string{
-	"internal/bench.Size.UnmarshalText":         "makes a number",
-	"internal/bench/engine.Count.UnmarshalJSON": "makes a number",
-	"internal/bench/engine.oraclePolicy.Decode": "looks a number up",
-	"internal/bench/sweep.ParseSpec":            "reads a file of its user, with a library that bounds aliases",
+	"cmd/kvbench/internal/bench.Size.UnmarshalText":   "makes a number",
+	"cmd/kvbench/internal/engine.Count.UnmarshalJSON": "makes a number",
+	"cmd/kvbench/internal/engine.oraclePolicy.Decode": "looks a number up",
+	"cmd/kvbench/internal/sweep.ParseSpec":            "reads a file of its user, with a library that bounds aliases",
 }
 
 // decoding matches the names of functions that decode.
@@ -193,20 +193,21 @@ func cutName(name string) (dir, rest string) {
 }
 
 // declared returns the functions of the module that look like decoders, sorted, and its tests
-// and fuzz targets, all with their directories. Nested modules cannot import internal/hostile, and
-// fuzz their decoders instead.
+// and fuzz targets, all with their directories; those of the laboratory too. Other nested modules
+// cannot import internal/hostile, and fuzz their decoders instead.
 func declared(t *testing.T) (found []string, tests map[string]bool) {
 	t.Helper()
 	root, err := os.OpenRoot("../..")
 	require.NoError(t, err)
 	tests = map[string]bool{}
 	names := map[string]bool{}
-	nested := nestedModules(t)
+	nested := slices.DeleteFunc(nestedModules(t), func(dir string) bool { return dir == laboratoryModule })
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() && (path == "examples" || slices.Contains(nested, filepath.ToSlash(path))) {
 			return fs.SkipDir
 		}
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || strings.HasPrefix(path, "cmd/") {
+		commands := strings.HasPrefix(path, "cmd/") && !strings.HasPrefix(path, laboratoryModule+"/internal/")
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || commands {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil,

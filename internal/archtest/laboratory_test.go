@@ -8,14 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// laboratory is the packages under internal/bench in layers, from the bottom up.
+// laboratoryModule is the directory of the module that measures stores.
+const laboratoryModule = "cmd/kvbench"
+
+// laboratory is the packages under cmd/kvbench/internal in layers, from the bottom up.
 var laboratory = [][]string{
-	{""},                        // errors and sizes
-	{"environ", "keys", "page"}, // the machine; what is there and what is asked for; what reports are made of
-	{"engine/rocksdb"},          // a binding
-	{"engine"},                  // stores under one interface
-	{"measure"},                 // loads, lookups, statistics
-	{"cell", "ycsb"},            // experiments
+	{"bench"},                         // errors and sizes
+	{"environ", "keys", "page"},       // the machine; what is there and what is asked for; what reports are made of
+	{"engine/rocksdb", "engine/lmdb"}, // bindings
+	{"engine"},                        // stores under one interface
+	{"measure"},                       // loads, lookups, statistics
+	{"cell", "ycsb"},                  // experiments
 	{"filters", "ranges", "inspect", "objects", "advice"}, // of filters and stores by themselves
 	{"readamp", "compare"},                                // experiments of experiments
 	{"results", "cell/celltest"},                          // results in files, and made-up ones
@@ -27,33 +30,21 @@ var laboratory = [][]string{
 // TestTheLaboratoryImportsDown holds every package of the laboratory to its layer: it imports
 // those of layers below its own.
 func TestTheLaboratoryImportsDown(t *testing.T) {
-	const root = module + "internal/bench"
+	const root = laboratoryModule + "/internal/"
 	layer := func(pkg string) int {
-		name := strings.TrimPrefix(strings.TrimPrefix(pkg, root), "/")
+		name := strings.TrimPrefix(pkg, root)
 		at := slices.IndexFunc(laboratory, func(names []string) bool { return slices.Contains(names, name) })
 		require.GreaterOrEqual(t, at, 0, "%s has no layer: give it one", pkg)
 		return at
 	}
 	checked := 0
-	for pkg, imports := range importsOf(t, "./internal/bench/...") {
+	for pkg, imports := range importsOf(t, root) {
 		for _, to := range imports {
-			if strings.HasPrefix(to, root) {
+			if to, ok := strings.CutPrefix(to, module); ok && strings.HasPrefix(to, root) {
 				checked++
 				require.Less(t, layer(to), layer(pkg), "%s imports %s: imports point down only", pkg, to)
 			}
 		}
 	}
 	require.Greater(t, checked, 40, "the walk found the packages")
-}
-
-// importsOf returns what packages import, but for their tests.
-func importsOf(t *testing.T, pattern string) map[string][]string {
-	t.Helper()
-	lines := goList(t, "-tags", "rocksdb", "-f", `{{.ImportPath}}{{range .Imports}},{{.}}{{end}}`, pattern)
-	imports := map[string][]string{}
-	for _, line := range lines {
-		fields := strings.Split(line, ",")
-		imports[fields[0]] = fields[1:]
-	}
-	return imports
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/gatewaytest"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
 )
 
 // The credentials of the servers that the tests start.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/gatewaytest"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
 )
 
 // A proxy stands before a server, does what a test says, and counts the requests that reach it.

@@ -1,5 +1,5 @@
-// Concurrent prints the packages of the root module that start goroutines or are made for several, or whose tests start
-// some: what the race detector is for. `make race` tests these.
+// Concurrent prints the packages of a module that start goroutines or are made for several, or whose tests start some:
+// what the race detector is for. `make race` tests these. The argument is the directory of the module.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	packages, err := find(".")
+	packages, err := find(os.Args[1])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "concurrent:", err)
 		os.Exit(1)
@@ -27,9 +27,9 @@ func main() {
 }
 
 // find returns the directories below root, sorted, of packages that are concurrent. It omits modules of their own,
-// examples, and directories and files that Go skips. It omits programs and their commands too, because tests start
-// hundreds of processes with few goroutines each. `make race` runs the concurrent tests of the filters' suite, which it
-// also omits.
+// examples, and directories and files that Go skips. It omits programs, which root itself is if it is a package, and
+// their commands too, because tests start hundreds of processes with few goroutines each. `make race` runs the
+// concurrent tests of the filters' suite, which it also omits.
 func find(root string) (packages []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -39,7 +39,7 @@ func find(root string) (packages []string, err error) {
 			return fs.SkipDir
 		}
 		dir := filepath.ToSlash(filepath.Dir(path))
-		if !strings.HasSuffix(path, ".go") || slices.Contains(packages, dir) {
+		if !strings.HasSuffix(path, ".go") || dir == "." || slices.Contains(packages, dir) {
 			return nil
 		}
 		if built, err := build.Default.MatchFile(filepath.Join(root, dir), filepath.Base(path)); err != nil || !built {

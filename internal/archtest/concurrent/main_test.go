@@ -14,9 +14,14 @@ func TestConcurrentPackagesOfTheTree(t *testing.T) {
 	require.Subset(t, packages, []string{"kv", "internal/remote", "internal/sstable", "internal/stress",
 		"filterpolicy/bloom", "objstore"})
 	for _, other := range []string{"blockindex", "internal/base", "redisfilter", "examples/transactions",
-		"cmd/kvbench", "internal/storecmd", "internal/bench/engine/lmdb"} {
+		"cmd/kvbench", "internal/storecmd"} {
 		require.NotContains(t, packages, other)
 	}
+	packages, err = find("../../../cmd/kvbench")
+	require.NoError(t, err)
+	require.Contains(t, packages, "internal/compare")
+	require.NotContains(t, packages, ".")
+	require.NotContains(t, packages, "internal/engine/lmdb")
 }
 
 func TestGoroutinesAndLocksAreFound(t *testing.T) {

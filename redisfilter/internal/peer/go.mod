@@ -9,7 +9,7 @@ replace (
 
 require (
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/siftkv/siftkv/redisfilter v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv/redisfilter v0.1.0
 	github.com/zeromicro/go-zero v1.10.3
 )
 

@@ -12,8 +12,8 @@ require (
 	github.com/hashicorp/raft v1.8.0
 	github.com/hashicorp/raft-boltdb/v2 v2.3.0
 	github.com/hashicorp/raft-wal v0.4.0
-	github.com/siftkv/siftkv v0.0.0-00010101000000-000000000000
-	github.com/siftkv/siftkv/adapters/raft v0.0.0-00010101000000-000000000000
+	github.com/siftkv/siftkv v0.1.0
+	github.com/siftkv/siftkv/adapters/raft v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/gatewaytest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/s3"
-	"github.com/siftkv/siftkv/objstore/s3/internal/gatewaytest"
 )
 
 // TestMain is siftkv itself if a test has started it so.

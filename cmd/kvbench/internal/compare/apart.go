@@ -1,0 +1,264 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+)
+
+// Sizes of the stores of phases that have one of their own, as parts of the keys of the run.
+const (
+	middleValue   = 1 << 10
+	middleKeys    = 30 // about a third of the bytes
+	tombstoneKeys = 30
+	counterKeys   = 1500
+	limitKeys     = 3
+	leastApart    = 400
+	overwrites    = 3  // of each record
+	additions     = 50 // to each counter
+	apartMemtable = 8  // a memtable of one part in so many: these stores are small
+	largeMemtable = 2  // of those with large values, which are not as small
+	limitShare    = 4  // of the data that MemoryLimit has
+	leastLimit    = 4 << 20
+	leastMemtable = 64 << 10
+	batchShare    = 10 // of a memtable that a batch may have: Badger takes no more than a seventh
+)
+
+// An experiment is some phases with a store of their own, which each engine makes anew for
+// them, in a process of its own.
+type experiment struct {
+	phases []string
+	ranges bool // only for engines that have range tombstones
+	large  bool // values are as Settings.Large has them, and the space that they take is watched
+	// run carries tasks out on an open store and adds what they measure to the phases.
+	run func(a *apart, ctx context.Context) error
+	// store returns the number of keys, the size of a value, and the settings, for those
+	// of other stores.
+	store func(c *Config, s engine.Settings) (keys, valueSize int, settings engine.Settings)
+}
+
+// experiments are made one after the other.
+var experiments = []experiment{
+	{phases: []string{"large-load", "large-overwrite", "large-get", "large-scan", "large-keys", "large-churn"},
+		large: true, run: (*apart).large,
+		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
+			s.Inline = true // where it is not what an engine is there for
+			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
+		}},
+	{phases: []string{"overwrite"}, run: (*apart).overwrite,
+		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
+			return c.Keys / middleKeys, middleValue, s
+		}},
+	{phases: []string{"delete", "deleted-scan", "deleted-get"}, run: (*apart).deletePoints, store: small},
+	{phases: []string{"delete-range", "deleted-range-scan", "deleted-range-get"}, ranges: true,
+		run: (*apart).deleteRanges, store: small},
+	{phases: []string{"counter", "counter-get"}, run: (*apart).counters,
+		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
+			s.Counters = true
+			return c.Keys / counterKeys, c.ValueSize, s
+		}},
+	{phases: []string{"limit"}, run: (*apart).limit,
+		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
+			n := c.Keys / limitKeys
+			data := int64(n) * int64(c.KeySize+c.ValueSize)
+			return n, c.ValueSize, s.WithMemoryLimit(max(leastLimit, data/limitShare))
+		}},
+}
+
+// small is a store for tombstones.
+func small(c *Config, s engine.Settings) (int, int, engine.Settings) {
+	return c.Keys / tombstoneKeys, c.ValueSize, s
+}
+
+// An apart is one engine in an experiment under way.
+type apart struct {
+	run         *run
+	child       *child
+	name        string
+	compression string
+	open        task // opens the store
+	keys        int
+	entryBytes  int64
+}
+
+// runApart runs the experiments that have chosen phases, with every engine that can, as
+// often as stores are loaded.
+func (x *run) runApart(ctx context.Context, compression string) error {
+	chosen := x.of(ownStore)
+	for _, e := range experiments {
+		if !slices.ContainsFunc(chosen, func(p Phase) bool { return slices.Contains(e.phases, p.Name) }) {
+			continue
+		}
+		phase := x.config.Progress.Start(e.phases[0], 0, "")
+		for rep := range x.config.Loads {
+			for i := range x.config.Engines {
+				name := x.config.Engines[(i+rep)%len(x.config.Engines)]
+				if name == engine.PebbleIteratorName || e.ranges && !engine.DeletesRanges(name) ||
+					rep > 0 && !engine.LogStructured(name) {
+					continue
+				}
+				if err := x.apart(ctx, &e, name, compression); err != nil {
+					return fmt.Errorf("%s: %w", e.phases[0], err)
+				}
+			}
+		}
+		phase.Done()
+	}
+	return nil
+}
+
+// apart runs an experiment with one engine.
+func (x *run) apart(ctx context.Context, e *experiment, name, compression string) error {
+	dir := filepath.Join(x.dir, name+"-apart")
+	settings := x.settings(loading, compression)
+	share := int64(apartMemtable)
+	if e.large {
+		share = largeMemtable
+	}
+	settings.MemtableBytes = max(leastMemtable, settings.MemtableBytes/share)
+	n, valueSize, settings := e.store(x.config, settings)
+	n = max(leastApart, n/rangeHole.period*rangeHole.period)
+	entry := int64(x.config.KeySize + valueSize)
+	settings.BatchKeys = int(min(batchKeys, max(1, settings.MemtableBytes/batchShare/entry)))
+	c, err := startChild(ctx, name, x.config.Worker)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		c.kill()
+		_ = os.RemoveAll(dir) // and else with the directory above
+	}()
+	a := &apart{run: x, child: c, name: name, compression: compression, open: opening(settings), keys: n,
+		entryBytes: entry}
+	_, err = c.steps(ctx, task{Do: "start", Start: &startTask{
+		Engine: name, Dir: []byte(dir), Keys: n, KeySize: x.config.KeySize, ValueSize: valueSize, Seed: x.config.Seed,
+		Random: e.large && x.config.Large.Values == RandomValues, Watch: e.large,
+	}}, a.open)
+	if err != nil {
+		return err
+	}
+	if err := e.run(a, ctx); err != nil {
+		return err
+	}
+	return c.stop(ctx)
+}
+
+// chosen reports whether a phase is to be measured.
+func (a *apart) chosen(phase string) bool { return slices.Contains(a.run.config.Workloads, phase) }
+
+// add adds a sample to a phase, if it is chosen.
+func (a *apart) add(phase string, s *Sample) {
+	for _, p := range a.run.of(ownStore) {
+		if p.Name == phase {
+			a.run.add(p, a.name, a.compression, *s)
+		}
+	}
+}
+
+// ask runs a job for the usual time and adds it to a phase.
+func (a *apart) ask(ctx context.Context, phase string, j job) error {
+	j.Seconds = a.run.config.Seconds
+	s, err := a.child.do(ctx, task{Do: "job", Job: &j})
+	if err == nil {
+		a.add(phase, s)
+	}
+	return err
+}
+
+// filled does something that writes, waits until nothing is left to compact, and returns
+// both as one sample, with what was written and what the store takes.
+func (a *apart) filled(ctx context.Context, write task) (*Sample, error) {
+	sizes := task{Do: "sizes"}
+	done, err := a.child.steps(ctx, task{Do: "mark"}, sizes, write, task{Do: "calm"}, sizes)
+	if err != nil {
+		return nil, err
+	}
+	before, s, calm, after := done[1], done[2], done[3], done[4]
+	s.Seconds += calm.Seconds
+	s.CPUSeconds += calm.CPUSeconds
+	s.PerSecond = float64(s.Operations) / s.Seconds
+	s.Written, s.OnDisk, s.Files = after.Written-before.Written, after.OnDisk, after.Files
+	s.Peak, s.Base, s.Resident = after.Peak, after.Base, after.Resident
+	s.PeakDisk = max(after.PeakDisk, after.OnDisk)
+	s.Data, s.Live = s.Operations*a.entryBytes, int64(a.keys)*a.entryBytes
+	return s, nil
+}
+
+// load fills the store.
+func (a *apart) load(ctx context.Context) (*Sample, error) {
+	return a.filled(ctx, task{Do: "load"})
+}
+
+// rewrite overwrites records, and checks that all are as they should be.
+func (a *apart) rewrite(ctx context.Context, phase string, j job) error {
+	s, err := a.filled(ctx, task{Do: "job", Job: &j})
+	if err != nil {
+		return err
+	}
+	a.add(phase, s)
+	_, err = a.child.do(ctx, lookingUp("scan", 0, 0))
+	return err
+}
+
+// overwrite has values of middling size.
+func (a *apart) overwrite(ctx context.Context) error {
+	if _, err := a.load(ctx); err != nil {
+		return err
+	}
+	return a.rewrite(ctx, "overwrite", job{Kind: "overwrite", Lookups: overwrites * a.keys})
+}
+
+func (a *apart) deletePoints(ctx context.Context) error {
+	return a.deleted(ctx, "delete", "delete", "deleted-scan", "deleted-get")
+}
+
+func (a *apart) deleteRanges(ctx context.Context) error {
+	return a.deleted(ctx, "delete-ranges", "delete-range", "deleted-range-scan", "deleted-range-get")
+}
+
+// deleted loads keys, deletes most, and looks for what is left and for what is not, before
+// the store has been compacted.
+func (a *apart) deleted(ctx context.Context, kind, phase, scan, get string) error {
+	if _, err := a.load(ctx); err != nil {
+		return err
+	}
+	s, err := a.child.do(ctx, task{Do: "job", Job: &job{Kind: kind}})
+	if err != nil {
+		return err
+	}
+	a.add(phase, s)
+	if err := a.ask(ctx, scan, job{Kind: "scan", Limit: 10}); err != nil {
+		return err
+	}
+	return a.ask(ctx, get, job{Kind: "gone"})
+}
+
+// counters adds to counters, and looks them up.
+func (a *apart) counters(ctx context.Context) error {
+	s, err := a.child.do(ctx, task{Do: "job", Job: &job{Kind: "add", Lookups: additions * a.keys}})
+	if err != nil {
+		return err
+	}
+	a.add("counter", s)
+	return a.ask(ctx, "counter-get", job{Kind: "counters"})
+}
+
+// limit loads data of several times the memory limit, looks it up, and scans it.
+func (a *apart) limit(ctx context.Context) error {
+	if _, err := a.load(ctx); err != nil {
+		return err
+	}
+	samples, err := a.child.steps(ctx, lookingUp("absent", a.run.config.Seconds, 0),
+		lookingUp("existing", a.run.config.Seconds, 0), lookingUp("scan", 0, 0), task{Do: "sizes"})
+	if err != nil {
+		return err
+	}
+	sizes := samples[3]
+	sizes.Live, sizes.Data = int64(a.keys)*a.entryBytes, a.open.Open.Settings.MemoryLimit
+	a.add("limit", sizes)
+	return nil
+}

@@ -1,0 +1,225 @@
+package compare
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+)
+
+// A hole says which of the loaded keys are deleted: of every period keys in order, those
+// from one on up to another. The zero value has none.
+type hole struct{ period, from, to int }
+
+// Holes that jobs make: nine keys of ten, by a tombstone each, and ten of twenty, by a
+// range tombstone for these ten.
+var (
+	pointHole = hole{10, 1, 10}
+	rangeHole = hole{20, 0, 10}
+)
+
+// has reports whether the key of a rank is deleted.
+func (h hole) has(rank int) bool {
+	return h.period > 0 && rank%h.period >= h.from && rank%h.period < h.to
+}
+
+// rank returns the rank of deleted key i.
+func (h hole) rank(i int) int { return i/(h.to-h.from)*h.period + h.from + i%(h.to-h.from) }
+
+// count returns how many of n keys are deleted, at least. A period that is cut short does
+// not count.
+func (h hole) count(n int) int { return n / h.period * (h.to - h.from) }
+
+// overwrite writes loaded records in batches, so many in all: every record once in random
+// order, and then again.
+func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
+	u := w.keyspace
+	s, err := w.timed(func() error {
+		var key, value []byte
+		var order keys.Permutation
+		for i := range j.Lookups {
+			if i%chunkKeys == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if i%u.n == 0 {
+				order = u.writeOrder(i / u.n)
+			}
+			key = u.source.AppendPresent(key[:0], order.At(i%u.n))
+			value = u.updated.Append(value[:0], key)
+			if err := w.store.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.checksum = 0
+	var key []byte
+	for i := range u.n {
+		key = u.source.AppendPresent(key[:0], i)
+		w.checksum += u.updated.Word(key)
+	}
+	return s.of(j.Lookups), nil
+}
+
+// writeOrder returns the order in which all records are written once more.
+func (u *keyspace) writeOrder(round int) keys.Permutation {
+	return keys.NewPermutation(u.n, keys.Mix(u.seed^writeOrder)+uint64(round))
+}
+
+// of makes the sample one of so many operations.
+func (s *Sample) of(operations int) *Sample {
+	s.Operations, s.PerSecond = int64(operations), float64(operations)/s.Seconds
+	return s
+}
+
+// deletePoints deletes keys one by one, in random order.
+func (w *worker) deletePoints(ctx context.Context) (*Sample, error) {
+	var key []byte
+	return w.dig(ctx, pointHole, pointHole.count(w.keyspace.n), func(i int) error {
+		key = w.keyspace.source.AppendInOrder(key[:0], pointHole.rank(i))
+		return w.store.Delete(key)
+	})
+}
+
+// deleteRanges deletes ranges of keys, in random order.
+func (w *worker) deleteRanges(ctx context.Context) (*Sample, error) {
+	store, ok := w.store.(engine.RangeDeleter)
+	if !ok {
+		return nil, fmt.Errorf("%s has no range tombstones", w.start.Engine)
+	}
+	var start, end []byte
+	return w.dig(ctx, rangeHole, w.keyspace.n/rangeHole.period, func(i int) error {
+		first := i * rangeHole.period
+		start = w.keyspace.source.AppendInOrder(start[:0], first+rangeHole.from)
+		end = w.keyspace.source.AppendInOrder(end[:0], first+rangeHole.to)
+		return store.DeleteRange(start, end)
+	})
+}
+
+// dig makes a hole by n deletes, in random order.
+func (w *worker) dig(ctx context.Context, h hole, n int, remove func(i int) error) (*Sample, error) {
+	order := keys.NewPermutation(n, keys.Mix(w.keyspace.seed^writeOrder))
+	s, err := w.timed(func() error {
+		for i := range n {
+			if i%chunkKeys == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := remove(order.At(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.hole = h
+	return s.of(n), nil
+}
+
+// gone draws keys that were deleted.
+func (u *keyspace) gone(h hole, pass uint64) drawing {
+	n := h.count(u.n)
+	p := keys.NewPermutation(n, keys.Mix(u.seed^absentOrder))
+	next := int(pass*passLength) % n
+	return func(c *chunk) {
+		for range chunkKeys {
+			c.keys = u.source.AppendInOrder(c.keys, h.rank(p.At(next)))
+			c.words = append(c.words, 0)
+			next = (next + 1) % n
+		}
+	}
+}
+
+// add adds to every counter in random order, and then again, so many times in all: by the
+// store's merge operator, or where there is none by a lookup and a write.
+func (w *worker) add(ctx context.Context, j *job) (*Sample, error) {
+	add, finish, err := w.adder()
+	if err != nil {
+		return nil, err
+	}
+	u := w.keyspace
+	w.totals = make([]uint64, u.n)
+	s, err := w.timed(func() error {
+		var key, counter []byte
+		var order keys.Permutation
+		for i := range j.Lookups {
+			if i%chunkKeys == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if i%u.n == 0 {
+				order = u.writeOrder(i / u.n)
+			}
+			record := order.At(i % u.n)
+			key = u.source.AppendPresent(key[:0], record)
+			counter = binary.LittleEndian.AppendUint64(counter[:0], uint64(i))
+			w.totals[record] += uint64(i)
+			if err := add(key, counter); err != nil {
+				return err
+			}
+		}
+		return finish()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.of(j.Lookups), nil
+}
+
+// adder returns what adds a counter to that of a key, and what is to be called when all is
+// added.
+func (w *worker) adder() (add func(key, counter []byte) error, finish func() error, err error) {
+	if store, ok := w.store.(engine.Adder); ok {
+		return store.Add, func() error { return nil }, nil
+	}
+	r, err := w.store.NewReader(engine.Get, engine.Existing)
+	if err != nil {
+		return nil, nil, err
+	}
+	var dst []byte
+	add = func(key, counter []byte) error {
+		value, found, err := r.Get(dst[:0], key)
+		if err != nil {
+			return err
+		}
+		dst = value
+		if !found {
+			return w.store.Set(key, counter)
+		}
+		if len(value) != 8 {
+			return wrongLookup(engine.Existing, key, value, found)
+		}
+		sum := binary.LittleEndian.Uint64(value) + binary.LittleEndian.Uint64(counter)
+		return w.store.Set(key, binary.LittleEndian.AppendUint64(dst[:0], sum))
+	}
+	return add, r.Close, nil
+}
+
+// counters draws counters in random order, with what they were brought to.
+func (w *worker) counters(pass uint64) drawing {
+	u := w.keyspace
+	p := keys.NewPermutation(u.n, keys.Mix(u.seed^existingOrder))
+	next := int(pass*passLength) % u.n
+	return func(c *chunk) {
+		for range chunkKeys {
+			record := p.At(next)
+			c.keys = u.source.AppendPresent(c.keys, record)
+			c.words = append(c.words, w.totals[record])
+			next = (next + 1) % u.n
+		}
+	}
+}
+
+// counterValues are values that are counters.
+type counterValues struct{}
+
+func (counterValues) Size() int { return 8 }
+
+func (counterValues) HasWord(value []byte, word uint64) bool {
+	return len(value) == 8 && binary.LittleEndian.Uint64(value) == word
+}

@@ -1,0 +1,198 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+)
+
+// ContendSchema names the JSON form of a ContendResult.
+const ContendSchema = "kvbench.contend/v1"
+
+// A ContendConfig says how many goroutines work under how many processors. Every field is
+// needed.
+type ContendConfig struct {
+	ContendSettings
+	Setup
+}
+
+// ContendSettings are those of a run.
+type ContendSettings struct {
+	Engines     []string        `json:"engines"` // of engine.Peers
+	Procs       []int           `json:"gomaxprocs"`
+	Goroutines  []int           `json:"goroutines"`
+	Keys        int             `json:"keys"`
+	KeySize     int             `json:"key_bytes"`
+	ValueSize   int             `json:"value_bytes"`
+	Repetitions int             `json:"repetitions"`
+	Seconds     float64         `json:"seconds"` // of each kind, engine and repetition
+	Seed        uint64          `json:"seed"`
+	Store       engine.Settings `json:"store"` // CacheBytes is not used: everything is cached
+}
+
+// ContendWorks lists the kinds of operations, in the order in which they are measured.
+var ContendWorks = []string{"absent", "existing", "set"}
+
+// A ContendResult is everything a run has found out.
+type ContendResult struct {
+	Schema      string              `json:"schema"`
+	Environment environ.Environment `json:"environment"`
+	Settings    ContendSettings     `json:"settings"`
+	Rows        []ContendRow        `json:"rows"` // by work, engine, processors, goroutines
+	WallSeconds float64             `json:"wall_seconds"`
+}
+
+// A ContendRow is one engine at one kind of work.
+type ContendRow struct {
+	Work       string  `json:"work"` // of ContendWorks
+	Engine     string  `json:"engine"`
+	Procs      int     `json:"gomaxprocs"`
+	Goroutines int     `json:"goroutines"`
+	PerSecond  float64 `json:"per_second"` // of all goroutines; medians
+	CPU        float64 `json:"cpu_ns_per_op"`
+	MutexWait  float64 `json:"mutex_wait_ns_per_op"` // of all goroutines together
+	// by repetition
+	Samples []Sample `json:"samples"`
+}
+
+// finish computes the medians.
+func (r *ContendRow) finish() {
+	var rates, cpu, wait []float64
+	for _, s := range r.Samples {
+		rates = append(rates, s.PerSecond)
+		cpu = append(cpu, 1e9*s.CPUSeconds/float64(max(1, s.Operations)))
+		wait = append(wait, 1e9*s.MutexWait/float64(max(1, s.Operations)))
+	}
+	r.PerSecond, r.CPU, r.MutexWait = measure.Median(rates), measure.Median(cpu), measure.Median(wait)
+}
+
+func (c *ContendConfig) validate() error {
+	bounds := []bench.Bound{{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}}
+	for _, n := range c.Procs {
+		bounds = append(bounds, bench.Bound{Flag: "--procs", Value: int64(n), Low: 1, High: 1024})
+	}
+	for _, n := range c.Goroutines {
+		bounds = append(bounds, bench.Bound{Flag: "--goroutines", Value: int64(n), Low: 1, High: chunkKeys})
+	}
+	if len(c.Goroutines) == 0 {
+		return bench.Usagef("--goroutines: nothing to measure")
+	}
+	if slices.Contains(c.Engines, engine.PebbleIteratorName) {
+		return bench.Usagef("--engine %s: it does not see what is written", engine.PebbleIteratorName)
+	}
+	return cmp.Or(checkEngines(c.Engines), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, c.settings()),
+		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds))
+}
+
+// Contend measures every kind of work with every number of goroutines under every number
+// of processors: in each repetition all engines in turn, each in a process of its own.
+func Contend(ctx context.Context, c *ContendConfig) (*ContendResult, error) {
+	started := time.Now()
+	err := c.validate()
+	if err != nil {
+		return nil, err
+	}
+	r := &ContendResult{Schema: ContendSchema, Settings: c.ContendSettings}
+	err = c.inTemporary("contend", func(dir string) error {
+		r.Environment = c.environment(dir)
+		return c.run(ctx, r, dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.WallSeconds = time.Since(started).Seconds()
+	return r, nil
+}
+
+// run fills the stores, and adds the rows of all kinds of work. Its processes are gone when it
+// returns.
+func (c *ContendConfig) run(ctx context.Context, r *ContendResult, dir string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var stores []*child
+	defer func() {
+		cancel()
+		for _, s := range stores {
+			s.kill()
+		}
+	}()
+	for _, name := range c.Engines {
+		s, err := startChild(ctx, name, c.Worker)
+		if err != nil {
+			return err
+		}
+		stores = append(stores, s)
+		if err := c.fill(ctx, s, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for _, work := range ContendWorks {
+		phase := c.Progress.Start(work, 0, "")
+		if err := c.measure(ctx, work, stores, r); err != nil {
+			return fmt.Errorf("%s: %w", work, err)
+		}
+		phase.Done()
+	}
+	return nil
+}
+
+// settings returns those of the stores, with everything in the cache.
+func (c *ContendConfig) settings() engine.Settings {
+	s := c.Store
+	s.BatchKeys, s.Durability = batchKeys, engine.WithOS
+	s.CacheBytes = max(64<<20, 2*int64(c.Keys)*int64(c.KeySize+c.ValueSize))
+	return s
+}
+
+// fill loads and settles a store, and opens it with everything in its cache.
+func (c *ContendConfig) fill(ctx context.Context, s *child, dir string) error {
+	phase := c.Progress.Start("load "+s.name, c.Keys, "keys")
+	settings := c.settings()
+	_, err := s.steps(ctx, task{Do: "start", Start: &startTask{
+		Engine: s.name, Dir: []byte(dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+	}}, opening(settings), task{Do: "load"}, task{Do: "settle"}, opening(settings), task{Do: "warm"})
+	if err == nil {
+		phase.Done()
+	}
+	return err
+}
+
+// measure adds the rows of one kind of work.
+func (c *ContendConfig) measure(ctx context.Context, work string, stores []*child, r *ContendResult) error {
+	from := len(r.Rows)
+	for _, s := range stores {
+		for _, procs := range c.Procs {
+			for _, n := range c.Goroutines {
+				r.Rows = append(r.Rows, ContendRow{Work: work, Engine: s.name, Procs: procs, Goroutines: n})
+			}
+		}
+	}
+	rows := r.Rows[from:]
+	cells := len(rows) / len(stores)
+	for rep := range c.Repetitions {
+		for cell := range cells {
+			for i := range stores {
+				at := (i + rep + cell) % len(stores)
+				row := &rows[at*cells+cell]
+				j := job{Kind: "contend-" + work, Seconds: c.Seconds, Threads: row.Goroutines, Procs: row.Procs,
+					Pass: uint64(rep)}
+				samples, err := stores[at].steps(ctx, task{Do: "job", Job: &j}, task{Do: "rest"})
+				if err != nil {
+					return err
+				}
+				row.Samples = append(row.Samples, *samples[0])
+			}
+		}
+	}
+	for i := range rows {
+		rows[i].finish()
+	}
+	return nil
+}

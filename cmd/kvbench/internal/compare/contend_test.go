@@ -1,0 +1,140 @@
+package compare
+
+import (
+	"context"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/internal/cli/progress"
+)
+
+func tinyContend(t *testing.T) *ContendConfig {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return &ContendConfig{
+		ContendSettings: ContendSettings{
+			Engines: []string{"siftkv", "pebble"}, Procs: []int{1, 4}, Goroutines: []int{1, 30}, Keys: 2000,
+			KeySize: 16, ValueSize: 100, Repetitions: 2, Seconds: 0.001, Seed: 1,
+			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "none", Compactions: 1},
+		},
+		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
+			Worker: []string{self, "worker", ""}},
+	}
+}
+
+func TestContend(t *testing.T) {
+	t.Parallel()
+	c := tinyContend(t)
+	r, err := Contend(t.Context(), c)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 3*2*2*2)
+	at := 0
+	for _, work := range ContendWorks {
+		for _, name := range c.Engines {
+			for _, procs := range c.Procs {
+				for _, n := range c.Goroutines {
+					row := r.Rows[at]
+					at++
+					require.Equal(t, []any{work, name, procs, n},
+						[]any{row.Work, row.Engine, row.Procs, row.Goroutines})
+					require.Len(t, row.Samples, 2)
+					require.Positive(t, row.PerSecond)
+					require.GreaterOrEqual(t, row.MutexWait, 0.0)
+					for _, s := range row.Samples {
+						require.Zero(t, s.Operations%contendOperations)
+					}
+				}
+			}
+		}
+	}
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestContendIsUnderItsProcessorsOnly(t *testing.T) {
+	w := &worker{}
+	start := &startTask{Engine: "siftkv", Dir: []byte(t.TempDir()), Keys: 1000, KeySize: 16, ValueSize: 100}
+	_, err := w.do(t.Context(), task{Do: "start", Start: start})
+	require.NoError(t, err)
+	_, err = w.do(t.Context(), opening(engine.Settings{Compression: "none", MemtableBytes: 1 << 20, BlockBytes: 4096,
+		CacheBytes: 1 << 20, Compactions: 1, BatchKeys: 100}))
+	require.NoError(t, err)
+	_, err = w.do(t.Context(), task{Do: "load"})
+	require.NoError(t, err)
+	_, err = w.do(t.Context(), task{Do: "settle"})
+	require.NoError(t, err)
+	before := runtime.GOMAXPROCS(0)
+	var seen sync.Map
+	w.store = watching{w.store, func() { seen.Store(runtime.GOMAXPROCS(0), true) }}
+	_, err = w.do(t.Context(), task{Do: "job", Job: &job{Kind: "contend-set", Threads: 3, Procs: before + 5}})
+	require.NoError(t, err)
+	_, ok := seen.Load(before + 5)
+	require.True(t, ok)
+	require.Equal(t, before, runtime.GOMAXPROCS(0), "put back")
+	require.NoError(t, w.close())
+}
+
+// watching calls a function with every write.
+type watching struct {
+	engine.Live
+	saw func()
+}
+
+func (w watching) Set(key, value []byte) error {
+	w.saw()
+	return w.Live.Set(key, value)
+}
+
+func TestContendWrongAnswer(t *testing.T) {
+	t.Parallel()
+	c := tinyContend(t)
+	c.Worker[2] = "forgetful"
+	_, err := Contend(t.Context(), c)
+	require.ErrorIs(t, err, bench.ErrWrongAnswer)
+}
+
+func TestContendInterrupt(t *testing.T) {
+	t.Parallel()
+	c := tinyContend(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Contend(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestContendUsage(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(c *ContendConfig){
+		"--engine oracle":          func(c *ContendConfig) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":        func(c *ContendConfig) { c.Engines = nil },
+		"--engine pebble-iterator": func(c *ContendConfig) { c.Engines = []string{"pebble-iterator"} },
+		"--keys 10":                func(c *ContendConfig) { c.Keys = 10 },
+		"--compression zstd":       func(c *ContendConfig) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":        func(c *ContendConfig) { c.ValueSize = 1 },
+		"--block 1:":               func(c *ContendConfig) { c.Store.BlockBytes = 1 },
+		"--procs 0":                func(c *ContendConfig) { c.Procs = []int{0} },
+		"--goroutines 9999":        func(c *ContendConfig) { c.Goroutines = []int{9999} },
+		"--goroutines: nothing":    func(c *ContendConfig) { c.Goroutines = nil },
+		"--reps 0":                 func(c *ContendConfig) { c.Repetitions = 0 },
+		"--seconds 0":              func(c *ContendConfig) { c.Seconds = 0 },
+		"--dir /nothing/here":      func(c *ContendConfig) { c.Dir = "/nothing/here" },
+	} {
+		c := tinyContend(t)
+		change(c)
+		_, err := Contend(t.Context(), c)
+		require.ErrorIs(t, err, bench.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,245 @@
+package compare
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+)
+
+// load writes all records in load order and notes the sum of their words.
+func (w *worker) load(ctx context.Context) (*Sample, error) {
+	u := w.keyspace
+	w.checksum = 0
+	s, err := w.timed(func() error {
+		var key, value []byte
+		for i := range u.n {
+			if i%chunkKeys == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			key = u.source.AppendPresent(key[:0], i)
+			value = u.loaded.Append(value[:0], key)
+			w.checksum += binary.LittleEndian.Uint64(value)
+			if err := w.store.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Operations = int64(u.n)
+	s.PerSecond = float64(u.n) / s.Seconds
+	return s, nil
+}
+
+// warm looks up a key of every block, in key order, so that a cache that is large
+// enough has them all.
+func (w *worker) warm(ctx context.Context) (*Sample, error) {
+	entry := w.keyspace.keySize + w.start.ValueSize
+	step := max(1, w.settings.BlockBytes/(4*entry))
+	r, err := w.store.NewReader(engine.Get, engine.Existing)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	loop := lookups{reader: r, values: w.keyspace.loaded, kind: engine.Existing, next: w.keyspace.inOrder(step),
+		chunk: newChunk(w.keyspace)}
+	return w.timed(func() error {
+		_, err := runLoop(ctx, &loop, math.MaxInt64)
+		return err
+	})
+}
+
+// A loop does something a chunk at a time.
+type loop interface {
+	draw() (operations int, err error) // chooses a chunk, off the clock; none: nothing is left
+	do() error                         // does it
+	close() error
+}
+
+// A total is what a loop has done, and the time that it took.
+type total struct {
+	operations int
+	wall, cpu  time.Duration // cpu is of the whole process
+}
+
+// runLoop does chunks until they have taken some time.
+func runLoop(ctx context.Context, l loop, limit time.Duration) (t total, err error) {
+	for t.operations == 0 || t.wall < limit {
+		n, err := l.draw()
+		if n == 0 || err != nil {
+			return t, err
+		}
+		cpu, start := cpuTime(), time.Now()
+		if err := l.do(); err != nil {
+			return t, err
+		}
+		t.wall += time.Since(start)
+		t.cpu += cpuTime() - cpu
+		t.operations += n
+		if ctx.Err() != nil {
+			return t, ctx.Err()
+		}
+	}
+	return t, nil
+}
+
+// newLoop makes the loop of one thread of a job.
+func (w *worker) newLoop(j *job, thread int) (loop, error) {
+	u, pass := w.keyspace, j.Pass*16+uint64(thread)
+	switch {
+	case j.Kind == "scan":
+		return newScans(w, j.Limit, pass), nil
+	case j.Kind == "scan-keys":
+		return newKeyScans(w)
+	case j.Kind == "set":
+		return newSets(w, pass), nil
+	case strings.HasPrefix(j.Kind, "ycsb-"):
+		return newYCSB(w, j.Kind, pass)
+	}
+	l := &lookups{values: u.loaded, kind: engine.Existing, chunk: newChunk(u)}
+	switch j.Kind {
+	case "existing":
+		l.next = u.existing(existingOrder, pass)
+	case "replaced":
+		l.next = w.newest(pass)
+	case "warmup":
+		l.next = u.existing(warmupOrder, pass)
+	case "zipfian":
+		l.next = u.zipfian(w.popular, pass)
+	case "absent":
+		l.next, l.kind = u.absentKeys(pass), engine.Absent
+	case "gone":
+		l.next, l.kind = u.gone(w.hole, pass), engine.Absent
+	case "counters":
+		l.next, l.values = w.counters(pass), counterValues{}
+	default:
+		return nil, fmt.Errorf("no job named %q", j.Kind)
+	}
+	var err error
+	l.reader, err = w.store.NewReader(engine.Get, l.kind)
+	return l, err
+}
+
+// job runs loops, one per thread, until each has taken the job's time.
+func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
+	switch j.Kind {
+	case "heavy":
+		return w.heavy(ctx, j)
+	case "cold-absent", "cold-existing":
+		return w.cold(ctx, j)
+	case "contend-absent", "contend-existing", "contend-set":
+		return w.contend(ctx, j, strings.TrimPrefix(j.Kind, "contend-"))
+	case "overwrite":
+		return w.overwrite(ctx, j)
+	case "replace":
+		return w.watched(func() (*Sample, error) { return w.replace(ctx, j) })
+	case "delete":
+		return w.deletePoints(ctx)
+	case "delete-ranges":
+		return w.deleteRanges(ctx)
+	case "add":
+		return w.add(ctx, j)
+	}
+	threads := max(1, j.Threads)
+	loops := make([]loop, threads)
+	for i := range loops {
+		var err error
+		if loops[i], err = w.newLoop(j, i); err != nil {
+			return nil, err
+		}
+	}
+	limit := time.Duration(j.Seconds * float64(time.Second))
+	runtime.GC() // each pays for its own garbage only
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	totals, errs := make([]total, threads), make([]error, threads)
+	var group sync.WaitGroup
+	for i, l := range loops {
+		group.Go(func() { totals[i], errs[i] = runLoop(ctx, l, limit) })
+	}
+	group.Wait()
+	runtime.ReadMemStats(&after)
+	for i, l := range loops {
+		errs[i] = errors.Join(errs[i], l.close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	s := &Sample{}
+	for _, t := range totals {
+		s.Operations += int64(t.operations)
+		s.Seconds += t.wall.Seconds() / float64(threads)
+		s.PerSecond += float64(t.operations) / t.wall.Seconds()
+		if threads == 1 {
+			s.CPUSeconds = t.cpu.Seconds()
+		}
+	}
+	if s.Operations > 0 {
+		s.Allocs = float64(after.Mallocs-before.Mallocs) / float64(s.Operations)
+		s.AllocBytes = float64(after.TotalAlloc-before.TotalAlloc) / float64(s.Operations)
+	}
+	return s, nil
+}
+
+// words check values by their first words.
+type words interface {
+	HasWord(value []byte, word uint64) bool
+	Size() int
+}
+
+// lookups is a loop of point lookups.
+type lookups struct {
+	reader engine.Reader
+	values words
+	kind   engine.Kind
+	next   drawing
+	chunk  *chunk
+	dst    []byte
+}
+
+func (l *lookups) close() error { return l.reader.Close() }
+
+func (l *lookups) draw() (int, error) {
+	l.chunk.reset()
+	l.next(l.chunk)
+	if l.dst == nil {
+		l.dst = make([]byte, 0, l.values.Size()+64)
+	}
+	return l.chunk.len(), nil
+}
+
+func (l *lookups) do() error { return l.some(0, l.chunk.len()) }
+
+// some does the lookups of the chunk from one on up to another.
+func (l *lookups) some(from, to int) error {
+	c := l.chunk
+	for i := from; i < to; i++ {
+		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
+		if err != nil {
+			return fmt.Errorf("look up %x: %w", c.key(i), err)
+		}
+		if found != (l.kind == engine.Existing) || found && !l.values.HasWord(value, c.words[i]) {
+			return wrongLookup(l.kind, c.key(i), value, found)
+		}
+	}
+	return nil
+}
+
+func wrongLookup(kind engine.Kind, key, value []byte, found bool) error {
+	what := "not found"
+	if found {
+		what = fmt.Sprintf("found with the wrong value %x", value)
+	}
+	return &measure.WrongAnswer{Kind: kind, Key: append([]byte(nil), key...), What: what}
+}

@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// Names of engines that are more than a word.
+const (
+	// PebbleIteratorName is Pebble with lookups by one iterator, which does not see what is
+	// written later.
+	PebbleIteratorName = "pebble-iterator"
+	// RocksDBName is an engine of programs that are built with the tag rocksdb.
+	RocksDBName = "rocksdb"
+	// LMDBName is an engine of programs that are built with the tag lmdb.
+	LMDBName = "lmdb"
+)
+
+// An entry is an engine.
+type entry struct {
+	name  string
+	notes string // how a live store is used, and with which settings beside the common ones
+	// live opens or creates a store as programs have it; nil if there is none
+	live func(dir string, s Settings) (Live, error)
+	// vary makes a variant one of the engine; the policy is nil for a filter of its own. nil if
+	// it is there for large values alone
+	vary   func(v *Variant, policy filterpolicy.Policy) error
+	shapes bool // it has trees of other shapes than settled
+}
+
+// engines lists every engine in the order of reports.
+var engines = []entry{
+	{name: "null", vary: (*Variant).null, shapes: true},
+	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
+		"workloads all values in the tree, else as by default",
+		opened(openSiftKV, Settings.inline), (*Variant).siftkv, true},
+	{SiftKVApartName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
+		opened(openSiftKV, Settings.apart), nil, false},
+	{SiftKVTightName, "as siftkv-apart, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
+	{SiftKVCommitName, "as siftkv-apart, when values are committed: the log has handles",
+		opened(openSiftKV, Settings.committed), nil, false},
+	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
+		"NoSync has the commit with the OS soon", opened(openPebble, Settings.inline), (*Variant).pebble, true},
+	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: " +
+		"it does not see later writes", opened(openPebbleIterator, Settings.inline), (*Variant).pebble, true},
+	{PebbleApartName, "as pebble; ValueSeparationPolicy: values from --separate-from on in blob files, " +
+		"TargetGarbageRatio of --blob-space, files of a second are rewritten, MaxBlobReferenceDepth 10",
+		opened(openPebble, Settings.apart), nil, false},
+	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
+		"indexes in memory, no conflict detection, no metrics; without compression no block cache: " +
+		"blocks come from its memory maps", opened(openBadger, Settings.inline), fixed("own:10", openBadger), false},
+	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of half a memtable; " +
+		"memtables a 128th, as they have no such values; RunValueLogGC four times a second, again while it " +
+		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.apart), nil, false},
+	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
+		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
+	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
+		"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor " +
+		"compression: a memory map", openBBolt, fixed("none", openBBolt), false},
+	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, " +
+		"whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; " +
+		"NoSync has each commit with the OS" + rocksDBBuild(), opened(openRocksDBLive, Settings.inline),
+		(*Variant).rocksDB, true},
+	{RocksDBBlobsName, "as rocksdb; BlobDB: values from --separate-from on in blob files, collected, " +
+		"force_threshold of --blob-space", opened(openRocksDBLive, Settings.apart), nil, false},
+	{LMDBName, "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
+		"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked for, " +
+		"MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map",
+		openLMDB, fixed("none", openLMDB), false},
+}
+
+// names lists the engines of this build that are wanted.
+func names(wanted func(e *entry) bool) []string {
+	var out []string
+	for _, e := range engines {
+		if built(e.name) && wanted(&e) {
+			out = append(out, e.name)
+		}
+	}
+	return out
+}
+
+// built reports whether an engine is in this program.
+func built(name string) bool {
+	switch name {
+	case RocksDBName, RocksDBBlobsName:
+		return hasRocksDB
+	case LMDBName:
+		return hasLMDB
+	}
+	return true
+}
+
+// find returns an engine, which there is.
+func find(name string) *entry {
+	return &engines[slices.IndexFunc(engines, func(e entry) bool { return e.name == name })]
+}
+
+// Variants lists the names that NewVariant accepts.
+func Variants() []string { return names(func(e *entry) bool { return e.vary != nil }) }
+
+// Peers lists the names that Open accepts: those of RocksDB and LMDB only if they are built in.
+func Peers() []string { return names(func(e *entry) bool { return e.live != nil }) }
+
+// Open opens or creates the store of a named engine in dir.
+func Open(name, dir string, s Settings) (Live, error) {
+	if err := CheckName("engine", name, Peers()); err != nil {
+		return nil, err
+	}
+	return find(name).live(dir, s)
+}
+
+// Notes says how the store of a named engine is used, and with which settings
+// beside the common ones.
+func Notes(name string) string {
+	for _, e := range engines {
+		if e.name == name {
+			return e.notes
+		}
+	}
+	return ""
+}
+
+// Compresses reports whether a named engine has compression.
+func Compresses(name string) bool { return LogStructured(name) }
+
+// DeletesRanges reports whether stores of a named engine are RangeDeleters.
+func DeletesRanges(name string) bool {
+	family, _, _ := strings.Cut(name, "-")
+	return family == "siftkv" || family == "pebble" || family == RocksDBName
+}
+
+// ScansKeys reports whether stores of a named engine are KeyScanners.
+func ScansKeys(name string) bool {
+	family, _, _ := strings.Cut(name, "-")
+	return family == "siftkv" || family == "pebble" || family == "badger"
+}
+
+// LogStructured reports whether a named engine is a log-structured store.
+func LogStructured(name string) bool { return name != "bbolt" && name != LMDBName }
+
+// HasRocksDB reports whether RocksDB is built in.
+func HasRocksDB() bool { return hasRocksDB }
+
+// RocksDBNote says how the numbers of stores of RocksDB that count are to be read.
+func RocksDBNote() string {
+	return "RocksDB's filters and indexes are pinned in its block cache; its blocks are data blocks. " +
+		"Its statistics are on, for the counters, and cost time; each lookup is one call from Go into C" +
+		rocksDBBuild() + "."
+}
+
+// CheckName returns nil if an engine's name, given to a setting, is one of those allowed,
+// and otherwise an error that says what is, or how to get RocksDB or LMDB.
+func CheckName(setting, name string, allowed []string) error {
+	switch {
+	case slices.Contains(allowed, name):
+		return nil
+	case !hasRocksDB && strings.HasPrefix(name, RocksDBName):
+		return bench.Usagef("%s %s: this program was built without RocksDB; install it (Debian: apt-get install "+
+			"librocksdb-dev) and build with its tag: go run -tags rocksdb ./cmd/kvbench", setting, name)
+	case !hasLMDB && name == LMDBName:
+		return bench.Usagef("%s %s: this program was built without LMDB; install it (Debian: apt-get install "+
+			"liblmdb-dev) and build with its tag: go run -tags lmdb ./cmd/kvbench", setting, name)
+	}
+	return bench.Usagef("%s %s: choose from %s", setting, name, strings.Join(allowed, ", "))
+}

@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+)
+
+func TestRangeFiltersOfStores(t *testing.T) {
+	for _, text := range []string{"none", "cut:6", "cut:6+last", "oracle", "oracle+last", "prefix:fixed:3",
+		"prefix:delimiter:/,2"} {
+		require.NoError(t, CheckRange(text), text)
+	}
+	for _, text := range []string{"", "cut", "cut:6+first", "blocked:10", "prefix:", "prefix:fixed:0", "+last"} {
+		require.ErrorIs(t, CheckRange(text), bench.ErrUsage, text)
+	}
+}
+
+func TestScanTallies(t *testing.T) {
+	a := ScanTally{Files: 10, DeniedByPrefix: 1, DeniedByRange: 2, Empty: 3, WithEntries: 4, FalsePositives: 2,
+		CachedBlocks: 5, DiskBlocks: 6, DiskBytes: 7}
+	require.Equal(t, a, a.Plus(a).Minus(a))
+	require.EqualValues(t, 3, a.Denied())
+	require.EqualValues(t, 11, a.Blocks())
+	require.EqualValues(t, 20, a.Plus(a).Files)
+}

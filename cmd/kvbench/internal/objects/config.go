@@ -1,0 +1,105 @@
+package objects
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// A Config says what to measure, and where.
+type Config struct {
+	Settings
+	Dir      string // where a temporary directory is made; empty: the system's
+	InMemory bool   // the object store is in memory, not in that directory
+	Argv     []string
+	Progress *progress.Reporter
+
+	// Open, if set, returns the object store in place of those, empty, and Origin says what it is. Run deletes
+	// all objects at the end, and closes it. A program in a module that has a client of a server sets
+	// it, so that this module does without that client.
+	Open   func() (objstore.Store, error)
+	Origin string
+}
+
+// Settings are the exact settings of a run.
+type Settings struct {
+	Filters     []string `json:"filters"` // specs of filterpolicy.Parse, a store each
+	Caches      []int64  `json:"caches"`  // sizes of the block cache, in bytes; 0: none
+	Keys        int      `json:"keys"`
+	KeySize     int      `json:"key_bytes"`
+	ValueSize   int      `json:"value_bytes"`
+	TargetFile  int64    `json:"target_file_bytes"`
+	Compression string   `json:"compression"`
+	Young       int      `json:"young"` // files in level 0, each of a hundredth of the keys
+	// of each kind, per row; of absent keys up to absentLookups times as many
+	Lookups     int           `json:"lookups"`
+	Repetitions int           `json:"repetitions"`  // of each operation that is no lookup
+	Memory      int64         `json:"memory_limit"` // of the rows with a limit, in bytes; 0: no such rows
+	Delay       time.Duration `json:"delay_ns"`     // of each request of what is no lookup
+	GetPrice    float64       `json:"get_price"`    // dollars per 1,000 GET
+	PutPrice    float64       `json:"put_price"`    // dollars per 1,000 PUT and LIST
+	Seed        uint64        `json:"seed"`
+}
+
+const (
+	// absentLookups is how many times Lookups the absent keys may be: filters of many bits let one
+	// in thousands pass.
+	absentLookups = 40
+	// writers put keys at the same time in the operation that says so.
+	writers = 16
+	// multiKeys and scanKeys are how many keys a MultiGet and a short scan have.
+	multiKeys, scanKeys = 32, 100
+	// youngPart of the keys are in a young file.
+	youngPart = 100
+	// batchKeys are written at a time while loading.
+	batchKeys = 1000
+)
+
+// validate reports the first field that makes no sense.
+func (c *Config) validate() error {
+	bounds := []bench.Bound{
+		{Flag: "--keys", Value: int64(c.Keys), Low: youngPart, High: 1 << 28},
+		{Flag: "--young", Value: int64(c.Young), Low: 1, High: 64},
+		{Flag: "--target-file", Value: c.TargetFile, Low: 16 << 10, High: 1 << 30},
+		{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: 1 << 24},
+		{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 10_000},
+		{Flag: "--delay", Value: c.Delay.Milliseconds(), Low: 1, High: 10_000},
+	}
+	if c.Memory != 0 {
+		bounds = append(bounds, bench.Bound{Flag: "--memory", Value: c.Memory, Low: 4 << 20, High: 1 << 40})
+	}
+	for _, size := range c.Caches {
+		if size != 0 {
+			bounds = append(bounds, bench.Bound{Flag: "--cache", Value: size, Low: 64 << 10, High: 1 << 40})
+		}
+	}
+	for _, spec := range c.Filters {
+		if _, err := filterpolicy.Parse(spec); err != nil {
+			return bench.Usagef("--filter: %w", err)
+		}
+	}
+	if len(c.Filters) == 0 || len(c.Caches) == 0 {
+		return bench.Usagef("--filter and --cache: nothing to measure without one of each")
+	}
+	return cmp.Or(bench.CheckBounds(bounds...), checkPrice("--get-price", c.GetPrice),
+		checkPrice("--put-price", c.PutPrice),
+		bench.CheckNames("--compression", []string{c.Compression}, bench.Compressions))
+}
+
+// checkPrice refuses what is no amount of dollars.
+func checkPrice(flag string, dollars float64) error {
+	if !(dollars >= 0) || math.IsInf(dollars, 1) {
+		return bench.Usagef("%s %g: want dollars per 1,000 requests, 0 or more", flag, dollars)
+	}
+	return nil
+}
+
+// Dollars returns what requests cost by the price table. Those that delete are free.
+func (s *Settings) Dollars(t Traffic) float64 {
+	return float64(t.Gets)*s.GetPrice/1000 + float64(t.Puts+t.Lists)*s.PutPrice/1000
+}

@@ -1,0 +1,185 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/sstable"
+)
+
+// An experiment is a run under way. It is used by one goroutine.
+type experiment struct {
+	*Config
+	source      *keys.Generated
+	values      keys.Values
+	compression sstable.Compression
+
+	wire     *wire
+	counters objstore.Counters
+	objects  objstore.Store // over the wire, counted
+
+	logs    string // the directory of logs on the local disk
+	result  *Result
+	scratch []byte // of values that answers are compared with
+}
+
+// Run measures what the config says. A wrong answer ends it with an error that matches
+// bench.ErrWrongAnswer. Its temporary directory is gone when it returns.
+func Run(ctx context.Context, c *Config) (result *Result, err error) {
+	started := time.Now()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	x := &experiment{Config: c}
+	if x.source, err = keys.NewGenerated(c.Keys, c.KeySize, c.Seed); err != nil {
+		return nil, err
+	}
+	if x.values, err = keys.NewValues(c.ValueSize, c.Seed); err != nil {
+		return nil, err
+	}
+	if x.compression, err = sstable.ParseCompression(c.Compression); err != nil {
+		return nil, err
+	}
+	dir, remove, err := bench.TempDir(c.Dir, "objects")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	x.logs = filepath.Join(dir, "log")
+	x.result = &Result{Schema: Schema, Environment: environ.Capture(c.Argv, dir), Settings: c.Settings}
+	if err := x.open(dir); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, x.objects.Close()) }()
+	for i, spec := range c.Filters {
+		if err = x.filter(ctx, i, spec); err != nil {
+			err = fmt.Errorf("%s: %w", spec, err)
+			break
+		}
+	}
+	if c.Open != nil {
+		err = errors.Join(err, x.clear(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.result.Requests = trafficOf(x.counters.Snapshot())
+	x.result.WallSeconds = time.Since(started).Seconds()
+	return x.result, nil
+}
+
+// cleanup is how long it takes at most to delete the objects of a run that its context has ended.
+const cleanup = time.Minute
+
+// clear deletes all objects.
+func (x *experiment) clear(ctx context.Context) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanup)
+		defer cancel()
+	}
+	for o, err := range x.objects.List(ctx, "", "") {
+		if err == nil {
+			err = x.objects.Delete(ctx, o.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("objects of the measurement are left: %w", err)
+		}
+	}
+	return nil
+}
+
+// open opens the object store of all stores.
+func (x *experiment) open(dir string) (err error) {
+	var s objstore.Store
+	switch {
+	case x.Open != nil:
+		x.result.Origin = cmp.Or(x.Origin, "handed in")
+		s, err = x.Open()
+	case x.InMemory:
+		x.result.Origin, s = "memory", objstore.NewMem()
+	default:
+		x.result.Origin = "directory"
+		s, err = objstore.OpenDir(filepath.Join(dir, "objects"))
+	}
+	if err != nil {
+		return err
+	}
+	x.wire = &wire{Store: s}
+	x.objects = objstore.WithCounters(x.wire, &x.counters)
+	return nil
+}
+
+// operator returns which of the filters operations are measured with: the first that is a filter.
+func (x *experiment) operator() int {
+	for i, spec := range x.Filters {
+		if spec != "none" {
+			return i
+		}
+	}
+	return 0
+}
+
+// filter measures one store.
+func (x *experiment) filter(ctx context.Context, i int, spec string) error {
+	policy, err := filterpolicy.Parse(spec)
+	if err != nil {
+		return err
+	}
+	s := &store{x: x, policy: policy, shape: Settled,
+		objects: objstore.Sub(x.objects, fmt.Sprintf("%02d", i))}
+	operates := i == x.operator()
+	if err := s.load(ctx, operates); err != nil {
+		return err
+	}
+	if operates {
+		x.result.Operator = policy.String()
+	}
+	for _, shape := range []string{Settled, Young} {
+		if shape == Young {
+			if err := s.addYoung(ctx, operates); err != nil {
+				return err
+			}
+		}
+		if err := s.rows(ctx); err != nil {
+			return err
+		}
+		if operates {
+			if err := s.operations(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if operates {
+		err = errors.Join(s.writes(ctx), s.localWrites(ctx))
+	}
+	return err
+}
+
+// traffic returns what f costs.
+func (x *experiment) traffic(f func() error) (Traffic, error) {
+	before := x.counters.Snapshot()
+	err := f()
+	return trafficOf(x.counters.Snapshot().Minus(before)), err
+}
+
+// check holds what a lookup has returned against what it should have. A missing key is nil.
+func (x *experiment) check(key, got []byte, present bool) (err error) {
+	ok := !present && got == nil
+	if present && got != nil {
+		ok, x.scratch = x.values.Check(x.scratch, key, got)
+	}
+	if !ok {
+		return fmt.Errorf("%w: key %x, present %t: got %x", bench.ErrWrongAnswer, key, present, got)
+	}
+	return nil
+}

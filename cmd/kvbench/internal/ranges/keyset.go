@@ -1,0 +1,158 @@
+package ranges
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+)
+
+// A keyset is keys in order, and the kinds of ranges that are asked for among them.
+type keyset struct {
+	name  string
+	list  [][]byte
+	kinds []kind
+}
+
+// generators make sets of n keys.
+var generators = map[string]func(r *rand.Rand, n int) *keyset{
+	"random": randomKeys, "names": nameKeys, "urls": urlKeys, "series": seriesKeys,
+}
+
+// Generated lists the sets of keys that are generated.
+func Generated() []string { return []string{"random", "names", "urls", "series"} }
+
+// within reports whether a key is in [lo, hi).
+func (s *keyset) within(lo, hi []byte) bool {
+	i, _ := slices.BinarySearchFunc(s.list, lo, bytes.Compare)
+	return i < len(s.list) && bytes.Compare(s.list[i], hi) < 0
+}
+
+// meanLen returns the mean length of a key.
+func (s *keyset) meanLen() float64 {
+	size := 0
+	for _, key := range s.list {
+		size += len(key)
+	}
+	return float64(size) / float64(len(s.list))
+}
+
+// drawn returns the distinct keys among those of n draws, in order.
+func drawn(n int, draw func() []byte) [][]byte {
+	list := make([][]byte, n)
+	for i := range list {
+		list[i] = draw()
+	}
+	slices.SortFunc(list, bytes.Compare)
+	return slices.CompactFunc(list, bytes.Equal)
+}
+
+// randomSize is the bytes of a random key.
+const randomSize = 16
+
+func randomKeys(r *rand.Rand, n int) *keyset {
+	s := &keyset{name: "random", list: drawn(n, func() []byte { return randomBytes(r) })}
+	s.kinds = numberKinds(s.list)
+	return s
+}
+
+func randomBytes(r *rand.Rand) []byte {
+	key := make([]byte, randomSize)
+	for i := range key {
+		key[i] = byte(r.Uint32())
+	}
+	return key
+}
+
+// dealt makes a set of half of some keys, and asks for what is under the others.
+func dealt(name string, n int, draw func() []byte) *keyset {
+	all := drawn(2*n, draw)
+	s := &keyset{name: name}
+	var absent [][]byte
+	for i, key := range all {
+		if keys.Mix(uint64(i))&1 == 0 {
+			s.list = append(s.list, key)
+		} else {
+			absent = append(absent, key)
+		}
+	}
+	s.kinds = nameKinds(s.list, absent)
+	return s
+}
+
+// Parts of names.
+var syllables = []string{
+	"py", "data", "lib", "test", "web", "auto", "fast", "micro", "sim", "net", "log", "core", "io", "kit", "ml", "api",
+	"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "wo", "xi", "yo",
+	"za",
+}
+
+// name draws a name such as those of packages, some parts more often than others.
+func name(r *rand.Rand) []byte {
+	var out []byte
+	for word := range 1 + r.IntN(3) {
+		if word > 0 {
+			out = append(out, '-')
+		}
+		for range 1 + r.IntN(3) {
+			at := min(r.IntN(len(syllables)), r.IntN(len(syllables)))
+			out = append(out, syllables[at]...)
+		}
+	}
+	if r.IntN(4) == 0 {
+		out = append(out, byte('0'+r.IntN(10)))
+	}
+	return out
+}
+
+func nameKeys(r *rand.Rand, n int) *keyset {
+	return dealt("names", n, func() []byte { return name(r) })
+}
+
+func urlKeys(r *rand.Rand, n int) *keyset {
+	hosts := drawn(max(2, n/100), func() []byte { return name(r) })
+	return dealt("urls", n, func() []byte {
+		host := hosts[min(r.IntN(len(hosts)), r.IntN(len(hosts)))]
+		return fmt.Appendf(nil, "https://%s.example/%s/%d", host, name(r), r.IntN(1000))
+	})
+}
+
+// Series are readings of users, about one a minute.
+const (
+	seriesStart = 1_700_000_000_000 // milliseconds since 1970
+	minute      = 60_000
+	perUser     = 500
+)
+
+func reading(user int, at int) []byte { return fmt.Appendf(nil, "user%06d|%013d", user, at) }
+
+func seriesKeys(r *rand.Rand, n int) *keyset {
+	users := max(1, n/perUser)
+	s := &keyset{name: "series", list: drawn(n, func() []byte {
+		return reading(2*r.IntN(users), seriesStart+minute*r.IntN(2*perUser)+r.IntN(minute))
+	})}
+	s.kinds = seriesKinds(s.list, users)
+	return s
+}
+
+// fileKeys makes a set of the keys of a file, of which half are held out.
+func fileKeys(path string, seed uint64) (*keyset, error) {
+	source, err := keys.Open(keys.Request{Keys: path, MaxLen: 1 << 16, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	s := &keyset{name: filepath.Base(path)}
+	for i := range source.Present() {
+		s.list = append(s.list, source.AppendPresent(nil, i))
+	}
+	slices.SortFunc(s.list, bytes.Compare)
+	absent := make([][]byte, source.Absent())
+	for i := range absent {
+		absent[i] = source.AppendAbsent(nil, i)
+	}
+	s.kinds = nameKinds(s.list, absent)
+	return s, nil
+}

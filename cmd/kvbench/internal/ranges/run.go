@@ -1,0 +1,223 @@
+package ranges
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/filterpolicy"
+)
+
+// Run measures every filter on every set of keys. A key that a filter denies is a wrong answer and ends the run.
+func Run(ctx context.Context, c *Config) (*Result, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	var policies []filterpolicy.RangePolicy
+	for _, spec := range c.Filters {
+		p, err := filterpolicy.ParseRange(spec)
+		if err != nil {
+			return nil, bench.Usagef("--filter: %w", err)
+		}
+		policies = append(policies, p)
+	}
+	sets, err := c.keysets()
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Settings: c.Settings}
+	for _, make := range sets {
+		s, err := make()
+		if err != nil {
+			return nil, err
+		}
+		m := newMeter(c, s)
+		t := Table{Set: s.name, Keys: len(s.list), KeyBytes: s.meanLen()}
+		for _, p := range policies {
+			phase := c.Progress.Start(fmt.Sprintf("%s, %d keys: %s", s.name, len(s.list), p), 0, "")
+			row, err := m.row(ctx, p)
+			phase.Done()
+			if err != nil {
+				return nil, err
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		r.Tables = append(r.Tables, t)
+	}
+	r.WallSeconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// keysets returns what makes each set of keys, so that one is in memory at a time.
+func (c *Config) keysets() (list []func() (*keyset, error), err error) {
+	for _, name := range c.Sets {
+		generate, ok := generators[name]
+		switch {
+		case ok:
+			for _, n := range c.Keys {
+				list = append(list, func() (*keyset, error) {
+					return generate(rand.New(rand.NewPCG(c.Seed, uint64(n))), n), nil
+				})
+			}
+		case strings.ContainsAny(name, "./"):
+			list = append(list, func() (*keyset, error) { return fileKeys(name, c.Seed) })
+		default:
+			return nil, bench.Usagef("--sets %s: want %s, or the path of a file with a key per line (./%s)", name,
+				strings.Join(Generated(), ", "), name)
+		}
+	}
+	return list, nil
+}
+
+// A meter holds the keys and ranges that all filters of a table are measured with.
+type meter struct {
+	c     *Config
+	set   *keyset
+	asked []asked
+}
+
+// An asked is the ranges of one kind, bound by bound in one piece of memory, as a query reads them.
+type asked struct {
+	kind   string
+	bounds [][2][]byte
+}
+
+// tries is how often a range is drawn until it is an empty one; kinds that give few have fewer.
+const tries = 20
+
+func newMeter(c *Config, s *keyset) *meter {
+	m := &meter{c: c, set: s}
+	for i, k := range s.kinds {
+		r := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+		a := asked{kind: k.name}
+		for try := 0; try < tries*c.Probes && len(a.bounds) < c.Probes; try++ {
+			lo, hi := k.draw(r)
+			if bytes.Compare(lo, hi) < 0 && !s.within(lo, hi) {
+				a.bounds = append(a.bounds, together(lo, hi))
+			}
+		}
+		m.asked = append(m.asked, a)
+	}
+	return m
+}
+
+// together returns copies of both bounds that lie side by side.
+func together(lo, hi []byte) [2][]byte {
+	both := append(append(make([]byte, 0, len(lo)+len(hi)), lo...), hi...)
+	return [2][]byte{both[:len(lo):len(lo)], both[len(lo):]}
+}
+
+// row measures one filter.
+func (m *meter) row(ctx context.Context, p filterpolicy.RangePolicy) (Row, error) {
+	row := Row{Name: p.String()}
+	if e := filterpolicy.ExpectedRange(p, len(m.set.list)); e.OK {
+		row.TheoryBits, row.TheoryRate = e.BitsPerKey, e.FPR
+	}
+	row.Rates = make([]Rate, len(m.asked))
+	var builds, points []float64
+	times := make([][]float64, len(m.asked))
+	for range m.c.Repetitions {
+		if ctx.Err() != nil {
+			return row, ctx.Err()
+		}
+		data, ns, ok := m.build(p)
+		if !ok {
+			return row, fmt.Errorf("%s declines to make a filter of %d keys", p, len(m.set.list))
+		}
+		f, err := filterpolicy.DecodeRange(p.Name(), data)
+		if err != nil {
+			return row, err
+		}
+		if err := m.check(p.String(), f); err != nil {
+			return row, err
+		}
+		row.BitsPerKey = 8 * float64(len(data)) / float64(len(m.set.list))
+		builds, points = append(builds, ns), append(points, m.buildPoints())
+		for i := range m.asked {
+			ns := m.ask(f, &m.asked[i], &row.Rates[i])
+			times[i] = append(times[i], ns)
+		}
+	}
+	row.BuildNs, row.PointNs = measure.Median(builds), measure.Median(points)
+	for i := range row.Rates {
+		row.Rates[i].Ns = measure.Median(times[i])
+	}
+	return row, nil
+}
+
+// build builds a filter, and returns the time per key.
+func (m *meter) build(p filterpolicy.RangePolicy) (data []byte, ns float64, ok bool) {
+	b := p.NewRangeBuilder()
+	runtime.GC()
+	start := time.Now()
+	for _, key := range m.set.list {
+		b.AddKey(key)
+	}
+	data, ok = b.Finish(nil)
+	return data, float64(time.Since(start)) / float64(len(m.set.list)), ok
+}
+
+// buildPoints returns the time per key of the filter for lookups that stores have by default, for comparison.
+func (m *meter) buildPoints() float64 {
+	p, err := filterpolicy.Parse("blocked:10")
+	if err != nil {
+		panic(err) // it is a spec
+	}
+	b := p.NewBuilder()
+	runtime.GC()
+	start := time.Now()
+	for _, key := range m.set.list {
+		b.AddHash(filterpolicy.Hash(key))
+	}
+	b.Finish(nil)
+	return float64(time.Since(start)) / float64(len(m.set.list))
+}
+
+// check asks for every key, by the narrowest range that has it.
+func (m *meter) check(name string, f filterpolicy.RangeFilter) error {
+	var hi []byte
+	for i, key := range m.set.list {
+		hi = append(append(hi[:0], key...), 0)
+		if !f.MayContainRange(key, hi) {
+			return fmt.Errorf("%w: %s denies key %d of %d, which was added (%q)", bench.ErrWrongAnswer, name, i,
+				len(m.set.list), key)
+		}
+	}
+	return nil
+}
+
+// batch is how many queries are timed together: so few that most batches are not interrupted.
+const batch = 250
+
+// ask asks for all ranges of a kind, counts those that pass, and returns the time of a query, the median of the
+// batches.
+func (m *meter) ask(f filterpolicy.RangeFilter, a *asked, into *Rate) float64 {
+	n := len(a.bounds)
+	if n == 0 {
+		*into = Rate{Ranges: a.kind}
+		return 0
+	}
+	passed := 0
+	var times []float64
+	for part := range slices.Chunk(a.bounds, batch) {
+		start := time.Now()
+		for i := range part {
+			if f.MayContainRange(part[i][0], part[i][1]) {
+				passed++
+			}
+		}
+		times = append(times, float64(time.Since(start))/float64(len(part)))
+	}
+	*into = Rate{Ranges: a.kind, Asked: n, Passed: passed, Rate: float64(passed) / float64(n)}
+	into.Low, into.High = measure.Wilson(into.Rate, float64(n))
+	return measure.Median(times)
+}

@@ -1,0 +1,316 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+)
+
+// Cells writes a set of results as text for a terminal.
+func Cells(w io.Writer, set []*cell.Result) error {
+	return write(w, func(out *page.Page) {
+		writeCommon(out, set, "")
+		for _, g := range Grids(set) {
+			out.Grid(g)
+		}
+		sum := sumIdentities(set)
+		identities(out, &sum)
+		out.List("Notes", Notes(set)...)
+		out.List("Warnings", Warnings(set)...)
+	})
+}
+
+// CellsMarkdown writes a set of results as Markdown.
+func CellsMarkdown(w io.Writer, set []*cell.Result) error {
+	return write(w, func(out *page.Page) {
+		out.Printf("# kvbench: %s\n\n", times(len(set), "cell"))
+		writeCommon(out, set, "- ")
+		for _, g := range Grids(set) {
+			out.WriteString("\n" + g.Markdown())
+		}
+		markdownList(out, "Notes", Notes(set))
+		markdownList(out, "Warnings", Warnings(set))
+	})
+}
+
+func markdownList(out *page.Page, title string, items []string) {
+	if len(items) > 0 {
+		out.Printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
+	}
+}
+
+// writeCommon says what all cells have in common, and on what they ran.
+func writeCommon(out *page.Page, set []*cell.Result, bullet string) {
+	out.Printf("%scells     %s\n", bullet, count(len(set)))
+	if l := NewLabels(set); len(l.Common) > 0 {
+		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
+	}
+	for _, text := range Machines(set) {
+		out.Printf("%smachine   %s\n", bullet, text)
+	}
+}
+
+// Machines says on what the cells of a set ran, each machine once.
+func Machines(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string {
+		e := r.Environment
+		e.Load1 = 0 // it differs from cell to cell
+		return []string{strings.Replace(e.String(), "load 0.00 · ", "", 1)}
+	})
+}
+
+// Notes returns the notes of all cells, each once.
+func Notes(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Notes })
+}
+
+// Warnings returns the warnings of all cells, each once.
+func Warnings(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Warnings })
+}
+
+// collect gathers lines of all cells, each once. Lines that differ from cell to cell
+// in their numbers alone are told once.
+func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
+	seen, all := map[string]bool{}, []string{}
+	for _, r := range set {
+		for _, line := range lines(r) {
+			plain := strings.Map(func(c rune) rune {
+				if c >= '0' && c <= '9' {
+					return -1
+				}
+				return c
+			}, line)
+			if !seen[plain] {
+				seen[plain] = true
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// sumIdentities sums up the identities of all cells.
+func sumIdentities(set []*cell.Result) measure.Identities {
+	var sum measure.Identities
+	for _, r := range set {
+		sum.Rules = r.Identities.Rules
+		sum.Checked += r.Identities.Checked
+		sum.Unknown += r.Identities.Unknown
+		sum.Failures = append(sum.Failures, r.Identities.Failures...)
+	}
+	return sum
+}
+
+// IdentitiesLine says in one line whether the counters of all cells add up.
+func IdentitiesLine(set []*cell.Result) string {
+	sum := sumIdentities(set)
+	if n := len(sum.Failures); n > 0 {
+		return fmt.Sprintf("Of %d relations between counters %d do not hold, the first: %s", sum.Checked, n,
+			sum.Failures[0])
+	}
+	return fmt.Sprintf("%d relations between counters were checked, and all hold. Every answer was checked.",
+		sum.Checked)
+}
+
+// Grids returns the tables of a set: absent keys, existing keys, stores.
+func Grids(set []*cell.Result) []*Grid {
+	l := NewLabels(set)
+	grids := []*Grid{phaseGrid(set, l, engine.Absent), phaseGrid(set, l, engine.Existing)}
+	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Scans != nil }) {
+		grids = append(grids, cellGrid("Scans between two bounds", set, l, metricColumns(cell.ScanKind, scanColumns)))
+	}
+	return append(grids, storeGrid(set, l))
+}
+
+var scanColumns = []metricColumn{
+	{"files/op", "files /op", "files within the bounds of a scan", perOne},
+	{"denied/op", "denied /op", "of these, ruled out by a filter", perOne},
+	{"empty/op", "empty /op", "read, and without an entry within the bounds", perOne},
+	{"with-entries/op", "with entries /op", "read, with an entry within the bounds", perOne},
+	{"false-positives/op", "false+ /op", "of the empty ones, a range filter said maybe", perOne},
+	{"blocks/op", "blocks /op", "data blocks, from the cache or from disk", perOne},
+	{"disk-blocks/op", "disk /op", "data blocks from disk", perOne},
+	{"ns/op", "ns /op", "time of a scan, an iterator of its own included", nanos},
+}
+
+// settingColumns are the columns of the settings in which cells differ.
+func settingColumns(l *Labels) []Column {
+	var columns []Column
+	for _, name := range l.Varying {
+		columns = append(columns, Column{Name: name, Help: "setting", Text: true})
+	}
+	return columns
+}
+
+// A metricColumn shows a metric of a cell.
+type metricColumn struct {
+	unit, name, help string
+	format           func(float64) string
+}
+
+var phaseColumns = []metricColumn{
+	{"files/op", "files /op", "files whose place in the tree could hold the key", perOne},
+	{"filter-checks/op", "checks /op", "filter probes", perOne},
+	{"false-positives/op", "false+ /op", "probes that said maybe of a file without the key", perOne},
+	{"index/op", "index /op", "block index searches", perOne},
+	{"blocks/op", "blocks /op", "blocks read, from cache or file", perOne},
+	{"disk-blocks/op", "disk /op", "blocks read from a file", perOne},
+	{"disk-bytes/op", "bytes /op", "bytes read from files, as stored", perOne},
+	{"ns/op", "ns /op", "time of a lookup, median of the repetitions", nanos},
+	{"p50-ns", "p50 ns", "median of single lookups", nanos},
+	{"p99-ns", "p99 ns", "99th percentile of single lookups", nanos},
+	{"p99.99-ns", "p99.99 ns", "99.99th percentile of single lookups", nanos},
+	{"max-ns", "max ns", "slowest single lookup", nanos},
+}
+
+// rateColumn is shown if some cell has several workers: with one it is the time turned
+// over.
+var rateColumn = metricColumn{"lookups/s", "lookups\u00a0/s",
+	"lookups of all workers in a second, median of the repetitions", whole}
+
+// columnsOf returns the columns of a table of lookups.
+func columnsOf(set []*cell.Result) []metricColumn {
+	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Settings.Threads > 1 }) {
+		return append(slices.Clip(phaseColumns), rateColumn)
+	}
+	return phaseColumns
+}
+
+// keysTitle names the keys of a table: absent ones lie between existing ones, but for
+// those of a trace, which lie where the application asked.
+func keysTitle(set []*cell.Result, kind engine.Kind) string {
+	traces, replays := 0, 0
+	for _, r := range set {
+		if r.Keys.Replay != nil {
+			traces++
+		}
+		if r.Settings.Workload == cell.Replay {
+			replays++
+		}
+	}
+	switch {
+	case kind == engine.Existing && replays == len(set):
+		return "Existing keys, as the trace asked for them"
+	case kind == engine.Existing:
+		return "Existing keys"
+	case replays == len(set):
+		return "Absent keys, as the trace asked for them"
+	case traces == len(set):
+		return "Absent keys of the trace"
+	case traces > 0:
+		return "Absent keys, of traces and between existing ones"
+	}
+	return "Absent keys, between existing ones"
+}
+
+// A cellColumn shows something of a cell.
+type cellColumn struct {
+	Column
+	item func(*cell.Result) Item
+}
+
+// cellGrid has a line per cell: its settings and some columns.
+func cellGrid(title string, set []*cell.Result, l *Labels, columns []cellColumn) *Grid {
+	g := &Grid{Title: title, Columns: settingColumns(l)}
+	for _, c := range columns {
+		g.Columns = append(g.Columns, c.Column)
+	}
+	for i, r := range set {
+		row := slices.Clone(l.Values(i))
+		for _, c := range columns {
+			row = append(row, c.item(r))
+		}
+		g.Rows = append(g.Rows, row)
+	}
+	return g
+}
+
+// metricColumns show metrics of one kind, of the cells that have them.
+func metricColumns(kind string, list []metricColumn) []cellColumn {
+	var columns []cellColumn
+	for _, c := range list {
+		columns = append(columns, cellColumn{Column{Name: c.name, Help: c.help}, func(r *cell.Result) Item {
+			if m := r.Metric(kind, c.unit); m != nil {
+				return number(m.Value, c.format(m.Value))
+			}
+			return word(absentCell)
+		}})
+	}
+	return columns
+}
+
+// phaseGrid shows what lookups of one kind cost.
+func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) *Grid {
+	columns := metricColumns(string(kind), columnsOf(set))
+	if kind == engine.Absent {
+		columns = append(columns,
+			cellColumn{Column{Name: "FPR\u00a0% [95\u00a0%]",
+				Help: "false positives / (false positives + negatives), with its Wilson interval"},
+				func(r *cell.Result) Item { return rateItem(r.Absent.FPR) }},
+			cellColumn{Column{Name: "FPR\u00a0% theory", Help: "what theory says of the filter in files of this size"},
+				theoryItem})
+	}
+	return cellGrid(keysTitle(set, kind), set, l, columns)
+}
+
+func rateItem(r *measure.Rate) Item {
+	if r == nil {
+		return word(absentCell)
+	}
+	return number(r.Value, between(percent, r.Value, r.Low, r.High))
+}
+
+func theoryItem(r *cell.Result) Item {
+	if r.Theory == nil {
+		return word(absentCell)
+	}
+	return number(r.Theory.FPR, percent(r.Theory.FPR))
+}
+
+var storeColumns = []metricColumn{
+	{"filter-bits/key", "filter bits/key", "filter bytes on disk x 8 / keys", bits},
+	{"index-bits/key", "index bits/key", "index bytes on disk x 8 / keys", bits},
+	{"filter-memory-bytes", "filter memory", "filters in memory after the lookups", size[float64]},
+	{"index-memory-bytes", "index memory", "indexes in memory after the lookups", size[float64]},
+	{"files", "files", "sorted files", whole},
+	{"runs", "runs", "sorted runs that a lookup may have to ask", whole},
+	{"bytes", "size", "bytes of all files", size[float64]},
+	{"space-amp", "space amp", "bytes of files / bytes of keys and values that are there", ratio},
+	{"write-amp", "write amp", "bytes written by flushes and compactions / bytes of keys and values written", ratio},
+	{"written/user", "written /user", "bytes given to the kernel to write while the store was made, logs and blob " +
+		"files too / bytes of keys and values written", ratio},
+	{"disk/live", "disk /live", "bytes that all files take when it is made / bytes of keys and values that are there",
+		ratio},
+	{"build-s", "build s", "time to load and to compact", seconds},
+}
+
+// storeGrid shows what the stores take and took.
+func storeGrid(set []*cell.Result, l *Labels) *Grid {
+	return cellGrid("Stores", set, l, append(metricColumns(cell.StoreKind, storeColumns), cellColumn{
+		Column{Name: "levels", Help: "files of each level, youngest first", Text: true},
+		func(r *cell.Result) Item { return word(levelsText(r.Shape)) },
+	}))
+}
+
+// levelsText shows the files of each level.
+func levelsText(s engine.Shape) string {
+	var out []string
+	for _, l := range s.Levels {
+		text := fmt.Sprintf("L%d:%d", l.Level, l.Files)
+		if l.Level > 0 && l.Runs > 1 {
+			text += fmt.Sprintf("/%d", l.Runs)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return absentCell
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/internal/golden"
+)
+
+func TestCellsGolden(t *testing.T) {
+	set := celltest.Samples()
+	for name, write := range map[string]func(io.Writer, []*cell.Result) error{
+		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV, "cells.bench": CellsBenchfmt,
+	} {
+		var out bytes.Buffer
+		require.NoError(t, write(&out, set))
+		golden.File(t, "testdata/"+name, out.String())
+	}
+	var one bytes.Buffer
+	require.NoError(t, Cell(&one, set[2]))
+	golden.File(t, "testdata/cell.txt", one.String())
+	data, err := results.JSON(set[2])
+	require.NoError(t, err)
+	golden.File(t, "testdata/cell.json", data)
+}
+
+func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
+	set := celltest.Samples()
+	data, err := json.Marshal(set)
+	require.NoError(t, err)
+	var again []*cell.Result
+	require.NoError(t, json.Unmarshal(data, &again))
+	require.Equal(t, Grids(set), Grids(again), "the JSON holds what the tables show")
+	for _, g := range Grids(set)[:2] {
+		for i, row := range g.Rows {
+			for n, c := range phaseColumns {
+				item := row[len(NewLabels(set).Varying)+n]
+				kind := "absent"
+				if strings.HasPrefix(g.Title, "Existing") {
+					kind = "existing"
+				}
+				m := set[i].Metric(kind, c.unit)
+				require.Equal(t, m == nil, item.Sort == nil, "%s %s", g.Title, c.unit)
+				if m != nil {
+					require.InDelta(t, m.Value, *item.Sort, 0)
+				}
+			}
+		}
+	}
+}
+
+func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
+	set := celltest.Samples()
+	for i, g := range Grids(set)[:2] {
+		require.NotContains(t, g.Text(), "lookups", "one worker: it is the time turned over")
+		set[2].Settings.Threads = 4
+		g = Grids(set)[i]
+		require.Contains(t, g.Text(), "lookups")
+		at := slices.IndexFunc(g.Columns, func(c Column) bool { return c.Name == rateColumn.name })
+		require.InDelta(t, set[2].Metric([]string{"absent", "existing"}[i], "lookups/s").Value, *g.Rows[2][at].Sort, 0)
+		set[2].Settings.Threads = 1
+	}
+	var out bytes.Buffer
+	set[2].Settings.Threads = 4
+	require.NoError(t, CellsCSV(&out, set[2:3]))
+	require.Regexp(t, `absent,,0,blocks from disk/op,false,`, out.String())
+	require.Regexp(t, `absent,,0,filter checks/op,true,`, out.String())
+}
+
+func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
+	titles := func(set []*cell.Result) string {
+		grids := Grids(set)
+		return grids[0].Title + "; " + grids[1].Title
+	}
+	set := celltest.Samples()[:2]
+	require.Equal(t, "Absent keys, between existing ones; Existing keys", titles(set))
+	set[1].Keys.Replay, set[1].Settings.Workload = &keys.Replay{}, cell.Replay
+	require.Equal(t, "Absent keys, of traces and between existing ones; Existing keys", titles(set))
+	require.Equal(t, "Absent keys, as the trace asked for them; Existing keys, as the trace asked for them",
+		titles(set[1:]))
+	set[1].Settings.Workload = cell.Uniform
+	require.Equal(t, "Absent keys of the trace; Existing keys", titles(set[1:]))
+}
+
+func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
+	set := celltest.Samples()
+	var out bytes.Buffer
+	require.NoError(t, CellsCSV(&out, set))
+	lines, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	require.Greater(t, len(lines), 50)
+	for _, line := range lines[1:] {
+		_, err := strconv.ParseFloat(line[len(line)-1], 64)
+		require.NoError(t, err)
+	}
+	require.NoError(t, CellsBenchfmt(&out, set))
+	r := benchfmt.NewReader(&out, "text")
+	benchmarks := 0
+	for r.Scan() {
+		switch record := r.Result().(type) {
+		case *benchfmt.Result:
+			benchmarks++
+			require.NotEmpty(t, record.GetConfig("filter"))
+		case *benchfmt.SyntaxError:
+			t.Error(record)
+		}
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks,
+		"two repetitions of two kinds, and the store, which null has not")
+}

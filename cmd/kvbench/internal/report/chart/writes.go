@@ -1,0 +1,143 @@
+package chart
+
+import (
+	"fmt"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
+)
+
+// Lanes of background work, in the order in which they are drawn.
+var lanes = map[engine.BackgroundKind]string{
+	engine.Flush: "flushes", engine.Compaction: "compactions", engine.Stall: "stalls",
+}
+
+// Lanes lists the lanes of Times from the top.
+var Lanes = []string{lanes[engine.Flush], lanes[engine.Compaction], lanes[engine.Stall]}
+
+// writes shows how each store was filled. Cells that share a store show it once.
+func writes(set []*cell.Result, labels []string) Chart {
+	var names []string
+	var lines []*measure.Timeline
+	seen := map[string]bool{}
+	for i, r := range set {
+		build := r.Settings.BuildText()
+		if r.Build.Timeline == nil || seen[build] {
+			continue
+		}
+		seen[build] = true
+		names, lines = append(names, labels[i]), append(lines, r.Build.Timeline)
+	}
+	return Over(names, lines, "writes", "Writes per second while a store is filled", "writes per second")
+}
+
+// Over draws timelines, called by the names.
+func Over(names []string, lines []*measure.Timeline, id, title, perSecond string) Chart {
+	c := Chart{
+		ID: id, Title: title, Form: Times,
+		X: Axis{Name: "time", Unit: Seconds},
+		Y: Axis{Name: perSecond},
+		Note: "Below: when memtables were flushed, when files were compacted, and when writes had to wait. Engines " +
+			"other than SiftKV and Pebble do not say.",
+	}
+	for i, t := range lines {
+		s := Series{Name: names[i], Line: true}
+		for n, count := range t.Operations {
+			s.Points = append(s.Points, Point{X: (float64(n) + 0.5) * t.Interval, Y: float64(count) / t.Interval})
+		}
+		for _, e := range t.Events {
+			m := Mark{Lane: lanes[e.Kind], From: e.From, To: e.To}
+			switch e.Kind {
+			case engine.Flush:
+				m.Label = "flush, " + bench.Size(e.Bytes).String()
+			case engine.Compaction:
+				m.Label = fmt.Sprintf("compaction L%d to L%d, %s", e.Level, e.OutputLevel, bench.Size(e.Bytes))
+			case engine.Stall:
+				m.Label = "writes wait"
+			}
+			s.Marks = append(s.Marks, m)
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+// YCSB draws each workload over time, one line per engine.
+func YCSB(r *ycsb.Result) []Chart {
+	var charts []Chart
+	for _, name := range ycsb.Names {
+		var engines []string
+		var lines []*measure.Timeline
+		for _, row := range r.Rows {
+			if row.Workload == name {
+				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)
+			}
+		}
+		if len(lines) > 0 {
+			charts = append(charts, Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
+				"operations per second"))
+		}
+	}
+	return charts
+}
+
+// ratioColumns are the metrics that are compared with those of the baseline.
+var ratioColumns = []struct{ kind, unit, name string }{
+	{"absent", "blocks/op", "absent blocks"},
+	{"absent", "ns/op", "absent time"},
+	{"absent", "p99-ns", "absent p99"},
+	{"existing", "blocks/op", "existing blocks"},
+	{"existing", "ns/op", "existing time"},
+	{"existing", "p99-ns", "existing p99"},
+	{cell.StoreKind, "filter-bits/key", "filter bits"},
+	{cell.StoreKind, "space-amp", "space amp"},
+	{cell.StoreKind, "write-amp", "write amp"},
+	{cell.StoreKind, "build-s", "build time"},
+}
+
+// ratios holds every cell against the first that is a store.
+func ratios(set []*cell.Result, labels []string) Chart {
+	c := Chart{
+		ID: "ratios", Title: "Every cell beside a baseline", Form: Ratios, Baseline: -1, Categories: labels,
+		Note: "Times as much as the baseline has; less is better. Blue is less, orange is more, full from eight " +
+			"times on.",
+	}
+	for i, r := range set {
+		if c.Baseline < 0 && r.Metric(cell.StoreKind, "files") != nil {
+			c.Baseline = i
+		}
+	}
+	if c.Baseline < 0 || len(set) < 2 {
+		return Chart{}
+	}
+	for _, column := range ratioColumns {
+		s, known := Series{Name: column.name}, false
+		for _, r := range set {
+			value := -1.0
+			if m := r.Metric(column.kind, column.unit); m != nil {
+				value, known = m.Value, true
+			}
+			s.Values = append(s.Values, value)
+		}
+		if known {
+			c.Series = append(c.Series, s)
+		}
+	}
+	return c
+}
+
+// RatioOf returns how many times as much as the baseline a category has of a series:
+// 1 if both have nothing, +Inf if only the baseline has nothing.
+func (c *Chart) RatioOf(series, category int) (ratio float64, known bool) {
+	value, base := c.Series[series].Values[category], c.Series[series].Values[c.Baseline]
+	switch {
+	case value < 0 || base < 0:
+		return 0, false
+	case value == base:
+		return 1, true
+	}
+	return value / base, true
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+)
+
+// Diff writes what changed between two sets, and with all what did not.
+func Diff(w io.Writer, d *results.Diff, all bool) error {
+	return write(w, func(out *page.Page) {
+		out.Printf("%s in both sets", times(len(d.Cells), "cell"))
+		if n := len(d.OnlyA); n > 0 {
+			out.Printf(", %s only in the first", count(n))
+		}
+		if n := len(d.OnlyB); n > 0 {
+			out.Printf(", %s only in the second", count(n))
+		}
+		out.Printf("\ncounters: %s equal, %s changed\n", count(d.Equal), count(d.Changed))
+		if g := diffGrid(d, all); len(g.Rows) > 0 {
+			out.Grid(g)
+		} else {
+			out.Printf("\nNothing differs.\n")
+		}
+		for _, v := range d.Violations {
+			out.Printf("\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
+				quantity(v.B),
+				deltaText(v.Delta))
+		}
+		for _, m := range d.Missing {
+			out.Printf("\nFAIL %s: %s: %s %s is missing from the second set", m.Limit, m.Cell, m.Kind, m.Unit)
+		}
+		if len(d.Violations)+len(d.Missing) > 0 {
+			out.Printf("\n")
+		}
+		out.List("Notes",
+			"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its "+
+				"95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference "+
+				"from chance at 5 %. Percentiles are one number per run, and are not tested.",
+			"With many comparisons one in twenty shows a difference where there is none.")
+		out.List("Warnings", d.Warnings...)
+	})
+}
+
+// diffGrid lists the metrics that changed, or all. Times are always there.
+func diffGrid(d *results.Diff, all bool) *Grid {
+	var set []*cell.Result
+	for _, p := range d.Cells {
+		set = append(set, p.A)
+	}
+	l := NewLabels(set)
+	g := newGrid("What changed", 2, "keys", "metric", "first", "second", "change", "95\u00a0% interval", "p", "verdict")
+	g.Columns[7].Text = true
+	g.Columns = append(settingColumns(l), g.Columns...)
+	for i, p := range d.Cells {
+		for _, c := range p.Metrics {
+			shown := c.Rank != nil || c.Exact && c.Verdict != results.Same
+			if !shown && !all {
+				continue
+			}
+			g.Rows = append(g.Rows, append(slices.Clone(l.Values(i)), diffItems(&c)...))
+		}
+	}
+	return g
+}
+
+func diffItems(c *results.Comparison) []Item {
+	interval, p, verdict := "", "", string(c.Verdict)
+	if c.Rank != nil {
+		interval = fmt.Sprintf("%+.1f %% to %+.1f %%", 100*(c.Rank.Low-1), 100*(c.Rank.High-1))
+		p = strings.Replace(fmt.Sprintf("%.3f (n=%d+%d)", c.Rank.P, c.Rank.N[0], c.Rank.N[1]), "0.000", "<0.001", 1)
+	}
+	if c.Verdict == results.Unclear {
+		verdict = "~"
+	}
+	return []Item{
+		word(c.Kind), word(c.Unit), number(c.A, quantity(c.A)), number(c.B, quantity(c.B)),
+		number(float64(c.Delta), deltaText(c.Delta)), word(interval), word(p), word(verdict),
+	}
+}
+
+// deltaText formats a relative change.
+func deltaText(c results.Change) string {
+	switch x := float64(c); {
+	case x == 0:
+		return "0"
+	case math.IsInf(x, 0):
+		return "from 0"
+	default:
+		return fmt.Sprintf("%+.2f %%", 100*x)
+	}
+}
+
+// quantity formats a number of unknown size.
+func quantity(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return count(int64(x))
+	}
+	if math.Abs(x) >= 1000 {
+		return whole(x)
+	}
+	return fmt.Sprintf("%.4g", x)
+}

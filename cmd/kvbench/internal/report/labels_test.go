@@ -1,0 +1,29 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+)
+
+func TestLabelsAreShortAndUnlike(t *testing.T) {
+	set := celltest.Samples()
+	set[3].Settings.Compaction, set[3].Settings.Seed = "tiered", 2
+	set[4].Settings.Compression = "none"
+	l := NewLabels(set)
+	seen := map[string]bool{}
+	for i, want := range []string{
+		"null none compression snappy seed 1",
+		"siftkv none compression snappy seed 1",
+		"siftkv bloom:8 young:2 compression snappy seed 1",
+		"siftkv blocked:12 tiered compression snappy seed 2",
+		"pebble own:10 compression none seed 1",
+	} {
+		require.Equal(t, want, l.Text(i))
+		require.False(t, seen[want])
+		seen[want] = true
+		require.Len(t, l.Values(i), len(l.Varying))
+	}
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/internal/golden"
+)
+
+// phase makes a phase of one repetition with fixed numbers.
+func phase(ns int64, c engine.Counters, rate *measure.Rate) measure.Phase {
+	return measure.Phase{
+		NsPerLookup: float64(ns), Lookups: 1000, Counters: c, FPR: rate,
+		Latency: measure.Percentiles{Lookups: 250, P50: ns + 10, P90: 2 * ns, P99: 3 * ns, P999: 4 * ns,
+			Max: 1234567},
+		Repetitions: []measure.Repetition{{Lookups: 1000, Nanos: 1000 * ns, Counters: c}},
+	}
+}
+
+// sample is a result with every kind of cell: known, zero, unknown, no filter,
+// two levels, a broken identity, a warning.
+func sample() *readamp.Result {
+	hit := engine.Tally{FilesConsidered: 1000, FilterChecks: 1000, TruePositives: 1000, IndexLookups: 1000,
+		BlocksFromCache: 600, BlocksFromDisk: 400, BytesFromDisk: 912_345, Answered: 1000}
+	miss := engine.Tally{FilesConsidered: 1000, OutOfBounds: 2, FilterChecks: 998, Negatives: 988, FalsePositives: 10,
+		IndexLookups: 10, BlocksFromCache: 7, BlocksFromDisk: 3, BytesFromDisk: 6789}
+	pebble := engine.UnknownTally()
+	pebble.FilterChecks, pebble.Negatives, pebble.TruePositives, pebble.FalsePositives = 0, 0, 0, 0
+	pebble.BlocksFromCache, pebble.BlocksFromDisk, pebble.BytesFromDisk = 2600, 400, 1_000_000
+	counters := func(t engine.Tally) engine.Counters {
+		return engine.Counters{Lookups: 1000, Total: t, Levels: []engine.Tally{{}, t}}
+	}
+	unlevelled := engine.Counters{Lookups: engine.Unknown, MemtableAnswers: engine.Unknown, Total: pebble}
+	nothing := engine.Counters{Lookups: engine.Unknown, MemtableAnswers: engine.Unknown, Total: engine.UnknownTally()}
+	return &readamp.Result{
+		Schema: readamp.Schema,
+		Environment: environ.Environment{
+			Argv:    []string{"kvbench", "readamp", "--json", "out.json"},
+			Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			Version: "v0.1.0", Revision: "abc123",
+			Dependencies: []environ.Module{{Path: "github.com/cockroachdb/pebble/v2", Version: "v2.1.7"}},
+			GoVersion:    "go1.26.0", OS: "linux", Arch: "amd64", Cgo: true, GOMAXPROCS: 2, Cores: 2, CPU: "A CPU",
+			RAMBytes: 8 << 30,
+			Kernel:   "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
+		},
+		Settings: readamp.Settings{
+			Engines: readamp.Engines(), Filters: []string{"none", "blocked:10"}, ValueBytes: 100,
+			Lookups: 1000, LatencyLookups: 250, WarmupLookups: 1000, Repetitions: 1, Seed: 1,
+			Store: engine.Settings{CacheBytes: 64 << 20, MemtableBytes: 16 << 20, BlockBytes: 4096,
+				Compression: "snappy", Compactions: 2, BatchKeys: 1000},
+		},
+		Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
+			MaxLen: 16, MeanLen: 16},
+		Stores: []readamp.StoreResult{
+			{Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", LoadSeconds: 2.34,
+				SettleSeconds: 1.26, Shape: engine.Shape{Levels: []engine.LevelShape{
+					{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
+					{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000,
+						IndexBytes: 400_000},
+				}}},
+			{Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", LoadSeconds: 4, SettleSeconds: 3,
+				Settled: true, Shape: engine.Shape{Levels: []engine.LevelShape{
+					{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000,
+						IndexBytes: 410_000},
+				}}},
+		},
+		Rows: []readamp.Row{
+			{Name: "null", Engine: "null", Access: engine.Get, Store: "null", Existing: phase(57, nothing, nil),
+				Absent: phase(7, nothing, nil)},
+			{
+				Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", Access: engine.Get,
+				Store:      "siftkv blocked:10",
+				BitsPerKey: 10.02, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0095},
+				Existing: phase(1500, counters(hit), nil),
+				Absent: phase(110, counters(miss),
+					&measure.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
+			},
+			{
+				Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", Access: engine.Get,
+				Store:      "pebble bloom(10)",
+				BitsPerKey: 10.08, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0114},
+				Existing: phase(12_345, unlevelled, nil), Absent: phase(9_876, unlevelled, nil),
+			},
+		},
+		Comparisons: []readamp.Comparison{
+			{Kind: engine.Existing, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 12_345,
+				Speedup: 8.23, Low: 8.23, High: 8.23},
+			{Kind: engine.Absent, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 9_876,
+				Speedup: 89.8, Low: 89.8, High: 89.8},
+		},
+		Identities: measure.Identities{
+			Rules: []string{"a = b + c"}, Checked: 1234, Unknown: 56,
+			Failures: []measure.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c",
+				Left: 3, Relation: "=", Right: 4}},
+		},
+		TimerNs: 40, WallSeconds: 61.4,
+		Notes:    []string{"How to read this."},
+		Warnings: []string{"siftkv blocked:10 is not settled: its files are in 2 levels"},
+	}
+}
+
+func TestTextIsGolden(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, ReadAmp(&out, sample()))
+	golden.File(t, "testdata/readamp.txt", out.Bytes())
+
+	r := sample()
+	r.Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998,
+		Lines: 104_000, Empty: 1, Duplicates: 1999, Outside: 2, MinLen: 1, MaxLen: 23, MeanLen: 8.46}
+	r.Identities.Failures, r.Warnings, r.Comparisons = nil, nil, nil
+	r.Settings.Store.PebbleIndexBytes = 256 << 10
+	out.Reset()
+	require.NoError(t, ReadAmp(&out, r))
+	golden.File(t, "testdata/readamp_file.txt", out.Bytes())
+}
+
+func TestTablesFitTheTerminal(t *testing.T) {
+	r := sample()
+	r.Rows[1].Name = "pebble iterator bloom(10)"
+	r.Rows[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000,
+		Distinct: 250_000}
+	r.Rows[1].Absent.Counters.Total.IndexLookups = 1000
+	var out bytes.Buffer
+	out.WriteString(phaseTable(r, engine.Existing).Text() + "\n" + phaseTable(r, engine.Absent).Text() + "\n" +
+		storeTable(r).Text())
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 160, line)
+	}
+}
+
+func TestJSONIsGolden(t *testing.T) {
+	data, err := results.JSON(sample())
+	require.NoError(t, err)
+	golden.File(t, "testdata/readamp.json", data)
+	var back readamp.Result
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, sample(), &back, "nothing is lost")
+}
+
+func TestNumbers(t *testing.T) {
+	for want, got := range map[string]string{
+		"-":          perOp(engine.Unknown, 10),
+		"0":          perOp(0, 10),
+		"0.0100":     perOp(10, 1000),
+		"1.000":      perOp(1000, 1000),
+		"12.3":       perOp(123, 10),
+		"912":        perOp(9123, 10),
+		"1,345":      perOp(13449, 10),
+		"0.950":      percent(0.0095),
+		"1.14":       percent(0.0114),
+		"0.0117":     percent(0.000117),
+		"50.0":       percent(0.5),
+		"9.99":       ratio(9.994),
+		"90":         ratio(89.8),
+		"1,234,567":  count(1234567),
+		"-1,000":     count(-1000),
+		"999":        count(999),
+		"1,235":      whole(1234.5),
+		"1 row":      times(1, "row"),
+		"2,000 rows": times(2000, "row"),
+	} {
+		require.Equal(t, want, got)
+	}
+}

@@ -1,0 +1,40 @@
+// Package report renders results: tables for people, CSV and text for benchstat. Every
+// number it prints is in the JSON of a result, or a quotient of two numbers that are.
+package report
+
+import (
+	"io"
+	"slices"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+)
+
+// A Grid is a table of a report, for those who show it otherwise.
+type Grid = page.Grid
+
+// A Column of a grid has a name and says what is in it.
+type Column = page.Column
+
+// An Item is what stands in a grid.
+type Item = page.Item
+
+// write makes a text and writes it whole.
+func write(w io.Writer, text func(out *page.Page)) error { return page.Write(w, text) }
+
+// identities says which equations hold, and shows those that do not.
+func identities(out *page.Page, ids *measure.Identities) {
+	verdict := "all hold"
+	if n := len(ids.Failures); n > 0 {
+		verdict = count(n) + " DO NOT HOLD"
+	}
+	out.Printf("\nIdentities: %s checked, %s (%s more need a counter that the engine does not keep)\n\n",
+		count(ids.Checked), verdict, count(ids.Unknown))
+	for _, rule := range ids.Rules {
+		out.Printf("  %s\n", rule)
+	}
+	const shown = 10
+	for _, f := range slices.Clip(ids.Failures)[:min(shown, len(ids.Failures))] {
+		out.Printf("  BROKEN: %s\n", f)
+	}
+}

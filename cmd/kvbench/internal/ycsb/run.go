@@ -1,0 +1,259 @@
+package ycsb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/internal/cli/progress"
+)
+
+// Schema names the form of a Result in JSON.
+const Schema = "kvbench.ycsb/v1"
+
+// A Config says what to run. Every field is needed but Rate, Dir, Argv and Wrap.
+type Config struct {
+	Settings
+	Engines   []string // of Engines()
+	Workloads []string // of Names, in this order on the same store
+	Dir       string   // where a temporary directory is made; empty: the system's
+	Argv      []string
+	Progress  *progress.Reporter
+
+	// Wrap, if set, stands between the run and each store it opens.
+	Wrap func(name string, s engine.Live) engine.Live
+}
+
+// Settings are those of a run.
+type Settings struct {
+	Keys       int             `json:"keys"` // records loaded
+	KeySize    int             `json:"key_bytes"`
+	ValueSize  int             `json:"value_bytes"`
+	Operations int             `json:"operations"` // of each workload
+	Workers    int             `json:"workers"`
+	Rate       float64         `json:"rate"` // operations a second of all workers; 0: a closed loop
+	Seed       uint64          `json:"seed"`
+	Store      engine.Settings `json:"store"`
+}
+
+// A Result is everything that a run found out.
+type Result struct {
+	Schema      string              `json:"schema"`
+	Environment environ.Environment `json:"environment"`
+	Settings
+	Rows     []Row    `json:"rows"`
+	TimerNs  int64    `json:"timer_ns"`
+	Warnings []string `json:"warnings"`
+}
+
+// A Row is one workload on one engine.
+type Row struct {
+	Engine    string    `json:"engine"`
+	Workload  string    `json:"workload"`
+	Seconds   float64   `json:"seconds"`
+	PerSecond float64   `json:"per_second"`
+	Verbs     []Latency `json:"verbs"`
+
+	Timeline *measure.Timeline `json:"timeline"`
+}
+
+// A Latency is how long the operations of one verb took, in nanoseconds: from the
+// moment the operation was due, which in a closed loop is when it began, and from when
+// it began.
+type Latency struct {
+	Verb    string      `json:"verb"`
+	Count   int64       `json:"count"`
+	Due     Percentiles `json:"due_ns"`
+	Service Percentiles `json:"service_ns"`
+}
+
+// Percentiles are those of a distribution.
+type Percentiles struct {
+	Mean  float64 `json:"mean"`
+	P50   int64   `json:"p50"`
+	P90   int64   `json:"p90"`
+	P99   int64   `json:"p99"`
+	P999  int64   `json:"p999"`
+	P9999 int64   `json:"p9999"`
+	Max   int64   `json:"max"`
+}
+
+// Engines lists the engines of a run: all but the iterator, which does not see what is
+// written later.
+func Engines() []string {
+	return slices.DeleteFunc(engine.Peers(), func(name string) bool { return name == engine.PebbleIteratorName })
+}
+
+// maxRate bounds operations per second.
+const maxRate = 1e8
+
+// validate reports the first field that makes no sense.
+func (c *Config) validate() error {
+	for _, name := range c.Engines {
+		if err := engine.CheckName("--engine", name, Engines()); err != nil {
+			return err
+		}
+	}
+	if c.Rate < 0 || c.Rate > maxRate {
+		return bench.Usagef("--rate %g: want operations per second, up to %g, or 0 for a closed loop", c.Rate, maxRate)
+	}
+	return cmp.Or(bench.CheckNames("--engine", c.Engines, Engines()),
+		bench.CheckNames("--workload", c.Workloads, Names),
+		bench.CheckBounds(
+			bench.Bound{Flag: "--keys", Value: int64(c.Keys), Low: 100, High: keys.MaxGenerated / 2},
+			bench.Bound{Flag: "--ops", Value: int64(c.Operations), Low: 1, High: 1 << 30},
+			bench.Bound{Flag: "--threads", Value: int64(c.Workers), Low: 1, High: 4096}),
+		c.Store.Check("--"))
+}
+
+// Run loads a store per engine and runs every workload on it. A wrong answer ends the
+// run with an error that matches bench.ErrWrongAnswer.
+func Run(ctx context.Context, c *Config) (r *Result, err error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	values, err := keys.NewValues(c.ValueSize, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := keys.NewValues(c.ValueSize, c.Seed+1)
+	if err != nil {
+		return nil, err
+	}
+	// Records to insert have keys from the beginning, after those that are loaded.
+	source, err := keys.NewGenerated(c.Keys+c.inserts(), c.KeySize, c.Seed)
+	if err != nil {
+		return nil, err
+	}
+	dir, remove, err := bench.TempDir(c.Dir, "ycsb")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	r = &Result{
+		Schema: Schema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), Settings: c.Settings,
+		TimerNs: int64(measure.TimerCost()),
+	}
+	r.Warnings = append([]string{}, r.Environment.Warnings...)
+	for _, name := range c.Engines {
+		x := &run{c: c, source: source, values: values, updated: updated, engine: name}
+		if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return r, nil
+}
+
+// inserts returns how many records the workloads may insert: a bit more than their
+// share, which is drawn.
+func (c *Config) inserts() int {
+	n := 0
+	for _, name := range c.Workloads {
+		if m := Mixes[name]; m.Other == Insert {
+			n += int((1-m.Share)*float64(c.Operations)*1.5) + 1000
+		}
+	}
+	return n
+}
+
+// A run is one engine under way.
+type run struct {
+	c        *Config
+	source   *keys.Generated
+	values   keys.Values
+	updated  keys.Values // what updates write
+	engine   string
+	store    engine.Live
+	frontier *Frontier
+	zipf     *keys.Zipf
+	line     atomic.Pointer[measure.Recorder] // of the workload that runs
+}
+
+// background notes what the store does beside a workload.
+func (x *run) background(b engine.Background) {
+	if line := x.line.Load(); line != nil {
+		line.Background(b)
+	}
+}
+
+// all loads the store and runs the workloads on it.
+func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
+	s := x.c.Store
+	s.Durability, s.Writers, s.Background = engine.Soon, x.c.Workers, x.background
+	if x.store, err = engine.Open(x.engine, dir, s); err != nil {
+		return err
+	}
+	if x.c.Wrap != nil {
+		x.store = x.c.Wrap(x.engine, x.store)
+	}
+	defer func() { err = errors.Join(err, x.store.Close()) }()
+	if err := x.load(ctx); err != nil {
+		return err
+	}
+	x.frontier = NewFrontier(x.c.Keys, x.c.Keys+x.c.inserts())
+	x.zipf = keys.NewZipf(x.c.Keys, keys.Theta)
+	for _, name := range x.c.Workloads {
+		row, err := x.workload(ctx, name)
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", name, err)
+		}
+		r.Rows = append(r.Rows, *row)
+		if x.c.Rate > 0 && row.PerSecond < 0.95*x.c.Rate {
+			r.Warnings = append(r.Warnings,
+				fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow "+
+					"with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
+		}
+	}
+	return nil
+}
+
+// load writes the records and settles the store.
+func (x *run) load(ctx context.Context) error {
+	phase := x.c.Progress.Start("load "+x.engine, x.c.Keys, "keys")
+	l := &measure.Loader{Source: x.source, Values: x.values, Store: x.store, Keys: x.c.Keys}
+	if err := l.Fill(ctx, phase.Add); err != nil {
+		return err
+	}
+	phase.Done()
+	phase = x.c.Progress.Start("settle "+x.engine, 0, "")
+	defer phase.Done()
+	return x.store.Settle(ctx)
+}
+
+// workload runs one workload with all workers.
+func (x *run) workload(ctx context.Context, name string) (*Row, error) {
+	phase := x.c.Progress.Start(x.engine+" "+name, x.c.Operations, "operations")
+	workers := make([]*worker, x.c.Workers)
+	for i := range workers {
+		w, err := x.newWorker(name, i)
+		if err != nil {
+			return nil, err
+		}
+		workers[i] = w
+	}
+	line := measure.StartTimeline()
+	x.line.Store(line)
+	start := time.Now()
+	failed := measure.Together(ctx, len(workers), func(ctx context.Context, i int) error {
+		return errors.Join(workers[i].loop(ctx, start, line), workers[i].Close())
+	})
+	took := time.Since(start)
+	if failed != nil {
+		return nil, failed
+	}
+	phase.Add(x.c.Operations)
+	phase.Done()
+	row := summary(x.engine, name, took, workers)
+	row.Timeline = line.Timeline(start.Add(took))
+	return row, nil
+}
