@@ -184,6 +184,43 @@ func TestFaultsOfPagesAreFound(t *testing.T) {
 	require.Len(t, faultsOf("```\n"+short+" "+short+short+"\n```\n\nValues lie apart. `whoever` is code.\n"), 2)
 }
 
+// TestGoBlocksAreCodeThatCompiles holds that each block of Go in docs is a part of a Go file of the tree.
+func TestGoBlocksAreCodeThatCompiles(t *testing.T) {
+	var code strings.Builder
+	require.NoError(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		code.WriteString(withoutIndent(string(data)))
+		return err
+	}))
+	blocks := 0
+	for _, path := range markdown(t, "../../docs") {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range goBlock.FindAllStringSubmatch(string(data), -1) {
+			blocks++
+			there := strings.Contains(code.String(), "\n"+withoutIndent(m[1]))
+			if !there && !strings.HasSuffix(path, "transactions.md") {
+				t.Errorf("%s: no Go file has this code:\n%s", path, m[1])
+			}
+		}
+	}
+	require.GreaterOrEqual(t, blocks, 3, "the list is real")
+}
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// withoutIndent returns a text whose lines begin with what is no space.
+func withoutIndent(text string) string {
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		all.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return all.String()
+}
+
 // TestLinksLeadSomewhere holds that each link of a page to a file or a heading of the tree leads there.
 func TestLinksLeadSomewhere(t *testing.T) {
 	checked := 0

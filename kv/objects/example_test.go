@@ -4,11 +4,41 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
+
+// A store in an object store needs no directory: any machine can open it next.
+func Example() {
+	bucket := objstore.NewMem() // or s3.OpenURL(ctx, "s3://bucket/prefix?region=eu-central-1")
+	db, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: bucket}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = db.Set([]byte("key"), []byte("value"), kv.Sync) // the object store has it
+	fmt.Println(err, db.Close())
+	// Output: <nil> <nil>
+}
+
+// With LocalLog a write waits for the disk of this machine and sends no request.
+func ExampleConfig_localLog() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	bucket := objstore.NewMem()
+	db, err := kv.Open(dir, &kv.Options{Objects: &objects.Config{Store: bucket, LocalLog: true}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = db.Set([]byte("key"), []byte("value"), kv.Sync) // this machine's disk has it
+	fmt.Println(err, db.Close())
+	// Output: <nil> <nil>
+}
 
 // A checkpoint keeps what a store in an object store was, and a clone of it is a store that can be written to. They
 // share files with the store, and none is copied.
@@ -38,7 +68,7 @@ func ExampleConfig_Clone() {
 	main, trial := &objects.Config{Store: bucket}, &objects.Config{Store: bucket, Branch: "trial"}
 	before := &objects.Config{Store: bucket, Checkpoint: "before"}
 
-	set(main, "old")
+	set(main, "old") // opens the store, sets a key, and closes the store
 	if _, err := main.PinCheckpoint(ctx, "before"); err != nil {
 		log.Fatal(err)
 	}
