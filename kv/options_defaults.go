@@ -98,7 +98,7 @@ func (o *Options) setMemory() {
 }
 
 // The defaults of Options.SeparateFrom, in bytes, for reasons in
-// docs/adr/0030-values-from-4-kib-on-lie-apart.md, and of SeparateAtCommit. Tests change them.
+// docs/adr/0030-values-of-4-kib-are-separated.md, and of SeparateAtCommit. Tests change them.
 var (
 	defaultSeparateFrom     = 4 << 10
 	separateEverywhere      = false // what is read from maps or an object store too
