@@ -9,7 +9,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
-	"github.com/siftkv/siftkv/internal/objectscmd"
 )
 
 // TestThePagesHaveCommandsThatParse holds lines of the pages that run kvbench to the commands and flags there are.
@@ -19,7 +18,7 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 		for _, argv := range commandLines {
 			lines++
 			spec := cli.Program{Name: "kvbench", Stdout: io.Discard, Stderr: io.Discard, Vars: vars(), Helps: helps()}
-			_, err := spec.Parse(t.Context(), argv, &commands{}, &program{}, &objectscmd.Surrounding{})
+			_, err := spec.Parse(t.Context(), argv, &commands{}, &program{})
 			assert.NoError(t, err, "%s: %q", page, argv)
 		}
 	}
