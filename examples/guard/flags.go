@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/siftkv/siftkv/examples/guard/internal/users"
+	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 )
 
 // flags are the command line.
@@ -17,24 +17,19 @@ type flags struct {
 	RedisUser     string   `env:"GUARD_REDIS_USER" placeholder:"NAME" help:"User of Redis."`
 	RedisPassword string   `env:"GUARD_REDIS_PASSWORD" placeholder:"WORD" help:"Its password."`
 	RedisCluster  bool     `help:"A single address of --redis is of a cluster."`
-	RedisTLS      bool     `name:"redis-tls" help:"Speak TLS to Redis."`
-	RedisCA       string   `name:"redis-ca" type:"path" placeholder:"FILE" help:"Speak TLS, and trust these alone."`
-	RedisCert     string   `type:"path" placeholder:"FILE" help:"Speak TLS, and show this certificate."`
-	RedisKey      string   `type:"path" placeholder:"FILE" help:"Its key."`
+	RedisTLS      bool     `name:"redis-tls" help:"Speak TLS to Redis. SSL_CERT_FILE names other authorities."`
 
 	RedisTimeout time.Duration `default:"250ms" help:"Of a question to a filter or the cache; a later answer is none."`
 
 	Postgres string `env:"GUARD_POSTGRES" placeholder:"URL" help:"Default: SQLite."`
 	Data     string `placeholder:"DIR" type:"path" help:"Directory of SQLite. Default: one that ends with the process."`
-	Users    int    `default:"100000" help:"Users 1 to this, user1 and so on, are made if they are missing."`
+	Users    int    `default:"100000" help:"Users 1 to this, user1 and so on, are made if there are none."`
 
-	Capacity int     `default:"125000" help:"What the filters are sized for; they grow beyond it."`
+	Capacity int     `default:"125000" help:"Keys that the filters are sized for; they grow beyond it."`
 	Rate     float64 `default:"0.01" help:"Their share of false positives."`
-	Bans     int     `default:"100000" help:"What the black list is sized for; it is loaded anew, larger, beyond it."`
-	Replica  bool    `help:"Answer from a copy of the filters here, which learns of others' sign-ups within a second."`
-	NoFilter bool    `help:"Ask no filter for identifiers and names, to compare."`
-	Rebuild  bool    `help:"Load the filters anew: after others wrote or deleted rows, or for other sizes."`
-	Drop     bool    `help:"Drop the filters, and end: when they are needed no more."`
+	Bans     int     `default:"100000" help:"Bans that the black list is sized for; beyond it a larger one is loaded."`
+	Mirror   bool    `help:"Answer from a mirror of the filters, which learns of others' sign-ups within a second."`
+	Rebuild  bool    `help:"Load the filters again: after others wrote or deleted rows, or for other sizes."`
 	Fail     string  `enum:"open,closed" default:"open" help:"What a filter cannot tell: ask the database, or refuse."`
 
 	DBConns  int           `name:"db-conns" default:"16" help:"Statements that the database gets at once."`
@@ -43,34 +38,27 @@ type flags struct {
 	CacheTTL time.Duration `name:"cache-ttl" default:"5m" help:"How long the cache keeps rows."`
 	NullTTL  time.Duration `name:"null-ttl" default:"5s" help:"How long it keeps that there is no such row."`
 
-	Attack   time.Duration `xor:"play" placeholder:"TIME" help:"Play an attack of absent keys, and end."`
-	Cold     time.Duration `xor:"play" placeholder:"TIME" help:"Play visitors who find the cache empty, and end."`
-	Normal   time.Duration `xor:"play" placeholder:"TIME" help:"Play a normal day, and end."`
-	Visitors float64       `placeholder:"N" help:"Visitors a second of these. Default: what a laptop serves."`
-	Page     bool          `help:"Show what happens, live, at /."`
+	Page     bool    `help:"Show what the filters keep from the database, live, at /, and attack from there."`
+	Visitors float64 `default:"1000" help:"Visitors a second of an attack."`
 
-	Log     string `enum:"text,json" default:"text" help:"Form of the log: text or json."`
-	Verbose bool   `short:"v" help:"Log refusals and what a layer did not answer."`
+	Verbose bool `short:"v" help:"Log refusals and what a layer did not answer."`
 }
 
-// grace is the longest time between the moment when the filters are told of a key
-// and the commit of its row. The database begins the statement within --timeout of
-// that moment, and ends it after as much again.
+// grace is the longest time between the moment when the filters are told of a key and the commit of its row. The
+// database begins the statement within --timeout of that moment, and ends it after as much again.
 const grace = 5 * time.Second
 
 // Validate is called by kong.
 func (f *flags) Validate() error {
 	switch {
-	case f.Users < 0 || int64(f.Users) > users.MaxSeed:
-		return fmt.Errorf("--users %d: it is from 0 to %d", f.Users, users.MaxSeed)
-	case f.Users < 2 && (f.Page || f.Attack+f.Cold+f.Normal > 0):
-		return errors.New("loads, and the page that plays them, need --users of at least 2")
-	case f.Visitors < 0:
-		return fmt.Errorf("--visitors %g: it is at least 0", f.Visitors)
-	case f.Capacity < 1:
-		return fmt.Errorf("--capacity %d: it is at least 1", f.Capacity)
-	case f.Bans < 1:
-		return fmt.Errorf("--bans %d: it is at least 1", f.Bans)
+	case f.Users < 0 || int64(f.Users) > guard.MaxSeed:
+		return fmt.Errorf("--users %d: it is from 0 to %d", f.Users, guard.MaxSeed)
+	case f.Users < 2 && f.Page:
+		return errors.New("--page plays attacks: it needs --users of at least 2")
+	case !(f.Visitors > 0 && f.Visitors <= 1e6):
+		return fmt.Errorf("--visitors %g: it is above 0 and at most a million", f.Visitors)
+	case f.Capacity < 1 || f.Bans < 1:
+		return errors.New("--capacity and --bans are at least 1")
 	case !(f.Rate >= 1e-5 && f.Rate <= 0.5):
 		return fmt.Errorf("--rate %g: it is from 0.00001 to 0.5, such as 0.01", f.Rate)
 	case f.DBConns < 1 || f.DBQueue < 0:
@@ -84,23 +72,12 @@ func (f *flags) Validate() error {
 		return errors.New("--cache-ttl and --null-ttl are at least 1ms")
 	case f.Postgres != "" && f.Data != "":
 		return errors.New("--data is SQLite's directory, and --postgres is given: leave one of them out")
-	case len(f.Redis) == 0 && f.Replica:
-		return errors.New("--replica needs --redis ADDR: the Redis in this process does not tell of changes")
-	case len(f.Redis) == 0 && (f.RedisMaster != "" || f.RedisUser != "" || f.RedisPassword != "" ||
-		f.RedisCluster || f.speaksTLS()):
+	case len(f.Redis) > 0 && f.Postgres == "" && f.Data == "":
+		return errors.New("--redis needs --postgres or --data: it would outlive a database that ends with the process")
+	case len(f.Redis) == 0 && f.Mirror:
+		return errors.New("--mirror needs --redis ADDR: the Redis in this process does not tell of changes")
+	case len(f.Redis) == 0 && (f.RedisMaster+f.RedisUser+f.RedisPassword != "" || f.RedisCluster || f.RedisTLS):
 		return errors.New("a setting of Redis without --redis ADDR")
-	case f.RedisMaster != "" && f.RedisCluster:
-		return errors.New("--redis-master is of Sentinels, and --redis-cluster of a cluster: leave one of them out")
-	case (f.RedisCert == "") != (f.RedisKey == ""):
-		return errors.New("--redis-cert and --redis-key: give both")
 	}
 	return nil
 }
-
-// speaksTLS reports whether connections to Redis are encrypted.
-func (f *flags) speaksTLS() bool {
-	return f.RedisTLS || f.RedisCA != "" || f.RedisCert != "" || f.RedisKey != ""
-}
-
-// outlived reports whether Redis outlives the database, and what was derived from it.
-func (f *flags) outlived() bool { return f.Postgres == "" && f.Data == "" && len(f.Redis) > 0 }

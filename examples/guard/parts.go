@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,35 +11,30 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/siftkv/siftkv/examples/guard/internal/cache"
+	"github.com/siftkv/siftkv/redisfilter"
+	"github.com/siftkv/siftkv/redisfilter/inprocess"
+
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
-	"github.com/siftkv/siftkv/examples/guard/internal/stats"
-	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
-// spareConns are connections to the database beyond those of requests: for scans
-// that fill filters, and for the check of its health.
-const spareConns = 4
+const (
+	spareConns = 4                      // to the database, beyond those of requests: for scans and health checks
+	dialTime   = 500 * time.Millisecond // for a connection to Redis
+	openTime   = 30 * time.Second       // for Redis at the start, when it is busy with the first loads
+	growth     = 2                      // a filter's next layer is twice as large as its last one
+	banRate    = 0.001                  // the black list's share of false positives
+)
 
-// parts is what a service stands on, and what ends with it.
+// parts are what the service stands on. They end with it.
 type parts struct {
 	guard.Parts
-	db      *users.Store // which is guard.Parts' Store
 	closers []func() error
 }
 
-// onClose adds what is to be done at the end, last first.
+// onClose adds what is done at the end, last first.
 func (p *parts) onClose(f func() error) { p.closers = append(p.closers, f) }
-
-// onEnd is onClose for what asks a server.
-func (p *parts) onEnd(ctx context.Context, f func(context.Context) error) {
-	p.onClose(func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-		defer cancel()
-		return f(ctx)
-	})
-}
 
 // Close ends all parts in the opposite order of their beginning.
 func (p *parts) Close() error {
@@ -46,14 +42,12 @@ func (p *parts) Close() error {
 	for _, f := range slices.Backward(p.closers) {
 		errs = append(errs, f())
 	}
-	p.closers = nil
 	return errors.Join(errs...)
 }
 
-// openParts opens the database, then Redis, then the filters, which are built from
-// the database.
+// openParts opens the database, then Redis, then the filters, which are loaded from the database.
 func openParts(ctx context.Context, f flags, log *slog.Logger) (*parts, error) {
-	p := &parts{Parts: guard.Parts{Counters: stats.New(), Logger: log}}
+	p := &parts{Parts: guard.Parts{Counters: guard.NewCounters(), Logger: log}}
 	if err := p.open(ctx, f); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -64,8 +58,7 @@ func (p *parts) open(ctx context.Context, f flags) error {
 	if err := p.openStore(ctx, f); err != nil {
 		return err
 	}
-	seeded, err := p.seed(ctx, f.Users)
-	if err != nil {
+	if err := p.Store.Seed(ctx, f.Users); err != nil {
 		return err
 	}
 	options, err := p.redisOptions(f)
@@ -74,53 +67,114 @@ func (p *parts) open(ctx context.Context, f flags) error {
 	}
 	client := redis.NewUniversalClient(options)
 	p.onClose(client.Close)
-	p.Cache = cache.New(client, cache.Config{
-		Prefix: "guard:" + p.db.Instance() + ":", TTL: f.CacheTTL, NullTTL: f.NullTTL, Timeout: f.RedisTimeout,
-	})
-	if f.outlived() {
-		p.onEnd(ctx, p.Cache.Clear)
+	p.Cache = &guard.Cache{
+		Redis: client, Prefix: "guard:" + p.Store.Instance + ":",
+		TTL: f.CacheTTL, NullTTL: f.NullTTL, Timeout: f.RedisTimeout,
 	}
-	// Of users that were made in old data, filters that are there were told nothing.
-	f.Rebuild = f.Rebuild || seeded && !p.db.Fresh()
 	return p.openFilters(ctx, f, options)
 }
 
 // openStore opens the database.
 func (p *parts) openStore(ctx context.Context, f flags) (err error) {
 	if f.Postgres != "" {
-		p.db, err = users.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)
+		p.Store, err = guard.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)
 	} else {
-		p.db, err = p.openSQLite(ctx, f.Data)
+		if f.Data != "" {
+			err = os.MkdirAll(f.Data, 0o700)
+		} else if f.Data, err = os.MkdirTemp("", "guard-"); err == nil {
+			p.onClose(func() error { return os.RemoveAll(f.Data) })
+			p.Logger.Info("the database is SQLite and ends with this process; keep one by --data DIR or --postgres URL")
+		}
+		if err != nil {
+			return fmt.Errorf("make a directory for the database: %w; name one by --data", err)
+		}
+		p.Store, err = guard.OpenSQLite(ctx, f.Data)
 	}
 	if err == nil {
-		p.Store = p.db
-		p.onClose(p.db.Close)
+		p.onClose(p.Store.Close)
 	}
 	return err
 }
 
-func (p *parts) openSQLite(ctx context.Context, dir string) (*users.Store, error) {
-	if dir != "" {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make the directory of the database: %w", err)
-		}
-		return users.OpenSQLite(ctx, dir)
+// redisOptions returns how to reach Redis, and starts one in this process if none is named.
+func (p *parts) redisOptions(f flags) (*redis.UniversalOptions, error) {
+	o := &redis.UniversalOptions{
+		Addrs: f.Redis, MasterName: f.RedisMaster, Username: f.RedisUser, Password: f.RedisPassword,
+		IsClusterMode: f.RedisCluster,
+		// Requests bound every operation, and none waits for a Redis that is away.
+		ContextTimeoutEnabled: true, DialTimeout: dialTime, DialerRetries: 1, MaxRetries: 1, MinRetryBackoff: -1,
 	}
-	dir, err := os.MkdirTemp("", "guard-")
+	if f.RedisTLS {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if len(f.Redis) > 0 {
+		return o, nil
+	}
+	server, err := inprocess.Start()
 	if err != nil {
-		return nil, fmt.Errorf("make a directory for the database: %w; name one by --data", err)
+		return nil, err
 	}
-	p.onClose(func() error { return os.RemoveAll(dir) })
-	p.Logger.Info("the database is SQLite and ends with this process; keep one by --data DIR or --postgres URL")
-	return users.OpenSQLite(ctx, dir)
+	p.onClose(func() error { server.Close(); return nil })
+	p.Logger.Info("Redis runs in this process and ends with it; name one by --redis ADDR")
+	o.Addrs = []string{server.Addr()}
+	return o, nil
 }
 
-// seed makes the first users and reports whether some were missing.
-func (p *parts) seed(ctx context.Context, n int) (bool, error) {
-	began := time.Now()
-	added, err := p.db.Seed(ctx, n)
-	if err == nil && added > 0 {
-		p.Logger.Info("made users", "users", added, "took", time.Since(began).Round(time.Millisecond))
+// openFilters opens the service's sets in Redis, or makes them. Sets that are new or were lost are loaded in the
+// background; until then they say "maybe" with an error. With f.Rebuild all are loaded before openFilters returns.
+func (p *parts) openFilters(ctx context.Context, f flags, o *redis.UniversalOptions) error {
+	opening, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	client, err := redisfilter.Open(opening, o)
+	if err != nil {
+		return fmt.Errorf("%w; is Redis there?", err)
 	}
-	return added > 0, err
+	p.onClose(client.Close)
+	name := func(of string) string { return of + "-" + p.Store.Instance } // another database has other sets
+	options := func(source redisfilter.Source) *redisfilter.Options {
+		return &redisfilter.Options{Source: source, Grace: grace, Timeout: f.RedisTimeout, Logger: p.Logger}
+	}
+	growing := func(of string, source redisfilter.Source) (*redisfilter.Set, guard.Set, error) {
+		o := options(source)
+		o.Growth = growth
+		s, err := redisfilter.New(opening, client, name(of), f.Capacity, f.Rate, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.onClose(s.Close)
+		if !f.Mirror {
+			return s, s, nil
+		}
+		mirror, err := s.Replica(opening, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.onClose(mirror.Close)
+		return s, mirror, nil
+	}
+	users, askUsers, failed := growing("users", p.Store.IDs)
+	names, askNames, err := growing("names", p.Store.Names)
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
+	banned, err := redisfilter.NewCuckoo(opening, client, name("banned"), f.Bans, banRate, options(p.Store.BannedIDs))
+	if err != nil {
+		return err
+	}
+	p.onClose(banned.Close)
+	p.Filters = guard.Filters{
+		Users: askUsers, Names: askNames, Banned: banned,
+		Metrics: map[string]func() redisfilter.Metrics{
+			"users": users.Metrics, "names": names.Metrics, "banned": banned.Metrics,
+		},
+	}
+	if !f.Rebuild {
+		return nil
+	}
+	p.Logger.Info("the filters are loaded again")
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return users.Load(ctx, nil) })
+	group.Go(func() error { return names.Load(ctx, nil) })
+	group.Go(func() error { return banned.Load(ctx, nil) })
+	return group.Wait()
 }

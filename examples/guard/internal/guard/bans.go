@@ -6,19 +6,15 @@ import (
 	"fmt"
 
 	"github.com/siftkv/siftkv/redisfilter"
-
-	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
-// The black list's filter must never hold fewer copies of a key than the table has
-// rows. So every row that is written has its own Add before it, and every Remove
-// has a row that was deleted before it. A copy too many, left by a process that
-// ended in between or by two bans at once, costs queries and nothing else. If there
-// are as many as the filter can hold, one more is not needed.
+// The black list's filter must hold at least as many copies of a key as the table has rows. So each row that is
+// written has its own Add before it, and each Remove follows a row that was deleted. A copy too many, left by a
+// process that ended in between or by two bans at once, costs queries and nothing else.
 
 // IsBanned reports whether a user is on the black list.
 func (g *Guard) IsBanned(ctx context.Context, id int64) (bool, error) {
-	maybe, err := g.maybe(ctx, g.Filters.Banned, &g.Counters.Banned, users.IDKey(id))
+	maybe, err := g.maybe(ctx, g.Filters.Banned, &g.Counters.Banned, idKey(id))
 	if err != nil || !maybe {
 		return false, err
 	}
@@ -26,14 +22,19 @@ func (g *Guard) IsBanned(ctx context.Context, id int64) (bool, error) {
 	return answer.found, err
 }
 
-// Ban puts a user on the black list. It is in force, in all processes, when Ban
-// returns nil. To ban a user twice is no error.
+// Ban puts a user on the black list. The ban is in force in all processes when Ban returns nil. Banning a user twice
+// is no error.
 func (g *Guard) Ban(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	already, err := g.rows.ask(ctx, g.askBanned(id))
 	if err == nil && !already.found {
-		err = g.ban(ctx, id)
+		if err = g.tell(ctx, func(ctx context.Context) error { return g.addCopy(ctx, id) }); err == nil {
+			err = g.rows.statement(ctx, &g.Counters.Database.Writes, func(ctx context.Context) error {
+				_, err := g.Store.Ban(ctx, id)
+				return err
+			})
+		}
 	}
 	if err == nil {
 		err = g.rows.tell(ctx, banKey(id), row{found: true})
@@ -44,26 +45,17 @@ func (g *Guard) Ban(ctx context.Context, id int64) error {
 	return nil
 }
 
-// ban adds a copy to the filter, and the row.
-func (g *Guard) ban(ctx context.Context, id int64) error {
-	add := func(ctx context.Context) error {
-		err := g.Filters.Banned.Add(ctx, users.IDKey(id))
-		switch {
-		case errors.Is(err, redisfilter.ErrTooManyCopies):
-			return nil
-		case errors.Is(err, redisfilter.ErrFull): // for some seconds: a larger one is loaded
-			g.Counters.Banned.Full.Add(1)
-			g.Logger.WarnContext(ctx, "the black list has no room for a ban until its next load", "user", id)
-		}
-		return err
+// addCopy adds a copy of a user to the filter.
+func (g *Guard) addCopy(ctx context.Context, id int64) error {
+	err := g.Filters.Banned.Add(ctx, idKey(id))
+	switch {
+	case errors.Is(err, redisfilter.ErrTooManyCopies): // one more is not needed
+		return nil
+	case errors.Is(err, redisfilter.ErrFull): // for some seconds: a larger filter is being loaded
+		g.Counters.Banned.Full.Add(1)
+		g.Logger.WarnContext(ctx, "the black list has no room for a ban until its next load", "user", id)
 	}
-	if err := g.tell(ctx, add); err != nil {
-		return err
-	}
-	return g.rows.statement(ctx, &g.Counters.Database.Inserts, func(ctx context.Context) error {
-		_, err := g.Store.Ban(ctx, id)
-		return err
-	})
+	return err
 }
 
 // Unban takes a user off the black list. To do it twice is no error.
@@ -71,7 +63,7 @@ func (g *Guard) Unban(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	deleted := false
-	err := g.rows.statement(ctx, &g.Counters.Database.Inserts, func(ctx context.Context) (err error) {
+	err := g.rows.statement(ctx, &g.Counters.Database.Writes, func(ctx context.Context) (err error) {
 		deleted, err = g.Store.Unban(ctx, id)
 		return err
 	})
@@ -88,11 +80,11 @@ func (g *Guard) Unban(ctx context.Context, id int64) error {
 	return nil
 }
 
-// removeCopy takes a user's copy out of the filter.
+// removeCopy takes one copy of a user out of the filter.
 func (g *Guard) removeCopy(ctx context.Context, id int64) {
 	ctx, cancel := context.WithTimeout(ctx, g.config.FilterTimeout)
 	defer cancel()
-	if _, err := g.Filters.Banned.Remove(ctx, users.IDKey(id)); err != nil {
+	if _, err := g.Filters.Banned.Remove(ctx, idKey(id)); err != nil {
 		g.Logger.WarnContext(ctx, "the black list's filter keeps a copy of a user who is not banned any more; "+
 			"it costs a query every --null-ttl while the user asks", "user", id, "error", err)
 	}

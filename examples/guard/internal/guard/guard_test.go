@@ -1,4 +1,4 @@
-package guard_test
+package guard
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,12 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter"
-
-	"github.com/siftkv/siftkv/examples/guard/internal/cache"
-	"github.com/siftkv/siftkv/examples/guard/internal/guard"
-	"github.com/siftkv/siftkv/examples/guard/internal/limit"
-	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
-	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
 // Each layer is asked only if those before it could not answer.
@@ -34,27 +26,27 @@ func TestLookupAsksNoMoreThanItMust(t *testing.T) {
 		err             error
 		cached, queries uint64
 	}{
-		{"absent: the filter knows", 400, guard.ErrNotFound, 0, 0},
+		{"absent: the filter knows", 400, ErrNotFound, 0, 0},
 		{"present: the database is asked", 7, nil, 1, 1},
 		{"present again: the cache knows", 7, nil, 1, 0},
-		{"a false positive: the database is asked", 500, guard.ErrNotFound, 1, 1},
-		{"a false positive again: the cache knows", 500, guard.ErrNotFound, 1, 0},
+		{"a false positive: the database is asked", 500, ErrNotFound, 1, 1},
+		{"a false positive again: the cache knows", 500, ErrNotFound, 1, 0},
 	} {
 		cached, queries := s.asked(func() {
 			u, err := s.User(t.Context(), step.id)
 			require.ErrorIs(t, err, step.err, step.what)
 			if err == nil {
-				require.Equal(t, users.User{ID: step.id, Name: users.SeedName(step.id)}, u)
+				require.Equal(t, User{ID: step.id, Name: fmt.Sprintf("user%d", step.id)}, u)
 			}
 		})
 		require.Equal(t, step.cached, cached, step.what)
 		require.Equal(t, step.queries, queries, step.what)
 	}
-	counted := s.Counters.Snapshot()
-	require.EqualValues(t, 5, counted.Users.Asked)
-	require.EqualValues(t, 1, counted.Users.No)
-	require.EqualValues(t, 1, counted.Database.Empty)
-	require.EqualValues(t, 1, counted.Cache.NullHits)
+	counted := s.Counters
+	require.EqualValues(t, 4, counted.Users.Maybe.Load())
+	require.EqualValues(t, 1, counted.Users.No.Load())
+	require.EqualValues(t, 1, counted.Database.Empty.Load())
+	require.EqualValues(t, 1, counted.Cache.Nulls.Load())
 }
 
 // Without the filter every absent key costs a query.
@@ -65,26 +57,26 @@ func TestSwitch(t *testing.T) {
 	_, queries := s.asked(func() {
 		for id := range int64(10) {
 			_, err := s.User(t.Context(), 400+id)
-			require.ErrorIs(t, err, guard.ErrNotFound)
+			require.ErrorIs(t, err, ErrNotFound)
 		}
 		_, err := s.SignUp(t.Context(), "ann")
 		require.NoError(t, err)
 	})
 	require.EqualValues(t, 11, queries)
-	require.Zero(t, s.Counters.Users.Asked.Load())
+	require.Zero(t, s.Counters.Users.No.Load()+s.Counters.Users.Maybe.Load())
 	s.Switch.Set(true)
-	require.NoError(t, s.Cache.Clear(t.Context()))
+	require.NoError(t, s.Cache.Redis.FlushAll(t.Context()).Err())
 	taken, err := s.Taken(t.Context(), "ann")
 	require.NoError(t, err)
 	require.True(t, taken, "the filter was told while it was off")
 }
 
 func TestFalsePositiveAsksAgainWhenItsNullEnds(t *testing.T) {
-	s := start(t, func(_ *guard.Config, c *cache.Config) { c.NullTTL = 5 * time.Millisecond })
+	s := start(t, func(_ *Config, c *Cache) { c.NullTTL = 5 * time.Millisecond })
 	s.users.falsely["500"] = true
-	servertest.Await(t, func() bool {
+	await(t, func() bool {
 		_, err := s.User(t.Context(), 500)
-		require.ErrorIs(t, err, guard.ErrNotFound)
+		require.ErrorIs(t, err, ErrNotFound)
 		return s.Counters.Database.Queries.Load() >= 2
 	})
 }
@@ -92,17 +84,16 @@ func TestFalsePositiveAsksAgainWhenItsNullEnds(t *testing.T) {
 func TestFilterAway(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
-			s := start(t, func(c *guard.Config, _ *cache.Config) { c.FailClosed = closed })
-			for _, m := range []*memory{s.users, s.names, s.banned, s.feed} {
+			s := start(t, func(c *Config, _ *Cache) { c.FailClosed = closed })
+			for _, m := range []*memory{s.users, s.names, s.banned} {
 				m.away = true
 			}
 			_, present := s.User(t.Context(), 7)
 			_, absent := s.User(t.Context(), 400)
 			taken, named := s.Taken(t.Context(), "user7")
-			items, fed := s.Feed(t.Context(), 7, 10)
 			if closed {
-				for _, err := range []error{present, absent, named, fed} {
-					require.ErrorIs(t, err, guard.ErrUnsure)
+				for _, err := range []error{present, absent, named} {
+					require.ErrorIs(t, err, ErrUnsure)
 					require.ErrorIs(t, err, errAway)
 				}
 				require.ErrorIs(t, s.Ready(t.Context()), errAway)
@@ -110,14 +101,12 @@ func TestFilterAway(t *testing.T) {
 				return
 			}
 			require.NoError(t, present)
-			require.ErrorIs(t, absent, guard.ErrNotFound, "the database knows")
+			require.ErrorIs(t, absent, ErrNotFound, "the database knows")
 			require.NoError(t, named)
 			require.True(t, taken)
-			require.NoError(t, fed)
-			require.Len(t, items, 10)
 			require.NoError(t, s.Ready(t.Context()))
-			require.EqualValues(t, 7, s.Counters.Snapshot().Users.Errors+
-				s.Counters.Snapshot().Names.Errors+s.Counters.Snapshot().Banned.Errors)
+			c := s.Counters
+			require.EqualValues(t, 5, c.Users.Errors.Load()+c.Names.Errors.Load()+c.Banned.Errors.Load())
 		})
 	}
 }
@@ -138,22 +127,22 @@ func TestCacheAway(t *testing.T) {
 
 func TestDatabaseAway(t *testing.T) {
 	s := start(t, nil)
-	require.NoError(t, s.Store.(*users.Store).Close())
+	require.NoError(t, s.Store.Close())
 	_, err := s.User(t.Context(), 7)
-	require.ErrorIs(t, err, guard.ErrDatabase)
+	require.ErrorIs(t, err, ErrDatabase)
 	_, err = s.SignUp(t.Context(), "ann")
-	require.ErrorIs(t, err, guard.ErrDatabase)
-	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrDatabase)
-	require.ErrorIs(t, s.Unban(t.Context(), 7), guard.ErrDatabase)
+	require.ErrorIs(t, err, ErrDatabase)
+	require.ErrorIs(t, s.Ban(t.Context(), 7), ErrDatabase)
+	require.ErrorIs(t, s.Unban(t.Context(), 7), ErrDatabase)
 	require.Error(t, s.Ready(t.Context()))
 	_, err = s.User(t.Context(), 400)
-	require.ErrorIs(t, err, guard.ErrNotFound, "the filter needs no database")
+	require.ErrorIs(t, err, ErrNotFound, "the filter needs no database")
 	require.EqualValues(t, 4, s.Counters.Database.Errors.Load())
 }
 
 // Those who find the queue full are refused, and the database is not asked.
 func TestOverload(t *testing.T) {
-	s := start(t, func(c *guard.Config, _ *cache.Config) { c.Conns, c.Queue = 1, 0 })
+	s := start(t, func(c *Config, _ *Cache) { c.Conns, c.Queue = 1, 0 })
 	errs := make([]error, 64)
 	var group sync.WaitGroup
 	for i := range errs {
@@ -163,13 +152,13 @@ func TestOverload(t *testing.T) {
 	refused := uint64(0)
 	for _, err := range errs {
 		if err != nil {
-			require.ErrorIs(t, err, limit.ErrFull)
+			require.ErrorIs(t, err, ErrOverload)
 			refused++
 		}
 	}
-	counted := s.Counters.Snapshot().Database
-	require.Equal(t, refused, counted.Shed)
-	require.Equal(t, uint64(len(errs))-refused, counted.Queries)
+	counted := &s.Counters.Database
+	require.Equal(t, refused, counted.Shed.Load())
+	require.Equal(t, uint64(len(errs))-refused, counted.Queries.Load())
 }
 
 func TestSignUp(t *testing.T) {
@@ -186,7 +175,7 @@ func TestSignUp(t *testing.T) {
 	taken, err := s.Taken(ctx, "ann")
 	require.NoError(t, err)
 	require.False(t, taken)
-	var u users.User
+	var u User
 	_, queries := s.asked(func() { u, err = s.SignUp(ctx, "ann") })
 	require.NoError(t, err)
 	require.Zero(t, queries, "a free name costs no query")
@@ -199,7 +188,7 @@ func TestSignUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, u, found)
 		_, err = s.SignUp(ctx, "ann")
-		require.ErrorIs(t, err, guard.ErrTaken)
+		require.ErrorIs(t, err, ErrTaken)
 	})
 	require.Zero(t, queries, "sign-up filled the cache")
 }
@@ -222,15 +211,15 @@ func TestSignUpWithoutItsFilterWritesNothing(t *testing.T) {
 	s := start(t, nil)
 	s.names.away = true
 	_, err := s.SignUp(t.Context(), "ann")
-	require.ErrorIs(t, err, guard.ErrUnsure)
+	require.ErrorIs(t, err, ErrUnsure)
 	s.names.away = false
 	s.users.away = true
 	_, err = s.SignUp(t.Context(), "ann")
-	require.ErrorIs(t, err, guard.ErrUnsure)
+	require.ErrorIs(t, err, ErrUnsure)
 	taken, err := s.Store.Taken(t.Context(), "ann")
 	require.NoError(t, err)
 	require.False(t, taken)
-	require.Zero(t, s.Counters.Database.Inserts.Load())
+	require.Zero(t, s.Counters.Database.Writes.Load())
 }
 
 func TestOneOfManySignUpsWins(t *testing.T) {
@@ -248,7 +237,7 @@ func TestOneOfManySignUpsWins(t *testing.T) {
 			won++
 			continue
 		}
-		require.ErrorIs(t, err, guard.ErrTaken)
+		require.ErrorIs(t, err, ErrTaken)
 	}
 	require.Equal(t, 1, won)
 }
@@ -263,7 +252,7 @@ func TestBanAndUnban(t *testing.T) {
 		for range 2 {
 			require.NoError(t, s.Ban(ctx, 7))
 			_, err = s.User(ctx, 7)
-			require.ErrorIs(t, err, guard.ErrBanned)
+			require.ErrorIs(t, err, ErrBanned)
 		}
 		require.Equal(t, 1, s.banned.copies["7"])
 		for range 2 {
@@ -284,7 +273,7 @@ func TestBanWithAsManyCopiesAsFit(t *testing.T) {
 	for range 2 {
 		require.NoError(t, s.Ban(t.Context(), 7))
 		_, err := s.User(t.Context(), 7)
-		require.ErrorIs(t, err, guard.ErrBanned)
+		require.ErrorIs(t, err, ErrBanned)
 		require.NoError(t, s.Unban(t.Context(), 7))
 		_, err = s.User(t.Context(), 7)
 		require.NoError(t, err)
@@ -299,8 +288,8 @@ func TestBanWithoutRoom(t *testing.T) {
 	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	s.Filters.Banned = full{s.banned}
 	require.ErrorIs(t, s.Ready(t.Context()), redisfilter.ErrFull)
-	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrUnsure)
-	require.EqualValues(t, 1, s.Counters.Snapshot().Banned.Full)
+	require.ErrorIs(t, s.Ban(t.Context(), 7), ErrUnsure)
+	require.EqualValues(t, 1, s.Counters.Banned.Full.Load())
 	require.Regexp(t, "level=WARN .*no room.* user=7", log.String())
 	banned, err := s.Store.Banned(t.Context(), 7)
 	require.NoError(t, err)
@@ -317,7 +306,7 @@ func TestABlackListThatWasNotLoadedIsNotReady(t *testing.T) {
 func TestBanWithoutItsFilterWritesNothing(t *testing.T) {
 	s := start(t, nil)
 	s.banned.away = true
-	require.ErrorIs(t, s.Ban(t.Context(), 7), guard.ErrUnsure)
+	require.ErrorIs(t, s.Ban(t.Context(), 7), ErrUnsure)
 	banned, err := s.Store.Banned(t.Context(), 7)
 	require.NoError(t, err)
 	require.False(t, banned)
@@ -343,9 +332,9 @@ func TestBanAndUnbanWithoutTheCache(t *testing.T) {
 	for _, change := range []struct {
 		make func(context.Context, int64) error
 		want error
-	}{{s.Ban, guard.ErrBanned}, {s.Unban, nil}} {
+	}{{s.Ban, ErrBanned}, {s.Unban, nil}} {
 		s.cache.on.Store(true)
-		require.ErrorIs(t, change.make(ctx, 7), guard.ErrCache)
+		require.ErrorIs(t, change.make(ctx, 7), ErrCache)
 		s.cache.on.Store(false)
 		require.NoError(t, change.make(ctx, 7))
 		_, err = s.User(ctx, 7)
@@ -377,48 +366,7 @@ func TestBansNeverLoseACopy(t *testing.T) {
 	for id := range int64(ids) {
 		banned, err := s.Store.Banned(t.Context(), id+1)
 		require.NoError(t, err)
-		copies := s.banned.copies[string(users.IDKey(id+1))]
+		copies := s.banned.copies[string(idKey(id+1))]
 		require.False(t, banned && copies == 0, "user %d is banned, and the filter says no", id+1)
 	}
-}
-
-func TestFeedRepeatsNothing(t *testing.T) {
-	s := start(t, nil)
-	const pages, n = 20, 50
-	feeds := make([][]int, pages)
-	errs := make([]error, pages)
-	var group sync.WaitGroup
-	for i := range pages { // also if one user asks for many at once
-		group.Go(func() { feeds[i], errs[i] = s.Feed(t.Context(), 7, n) })
-	}
-	group.Wait()
-	require.NoError(t, errors.Join(errs...))
-	all := slices.Concat(feeds...)
-	require.Len(t, all, pages*n)
-	slices.Sort(all)
-	require.Len(t, slices.Compact(all), pages*n)
-	require.GreaterOrEqual(t, all[0], 1)
-	require.LessOrEqual(t, all[len(all)-1], guard.Items)
-}
-
-// Nothing is kept for identifiers that are no user's.
-func TestFeedOfNobody(t *testing.T) {
-	s := start(t, nil)
-	s.users.falsely["500"] = true
-	for _, id := range []int64{400, 500} {
-		_, err := s.Feed(t.Context(), id, 10)
-		require.ErrorIs(t, err, guard.ErrNotFound)
-	}
-	require.Empty(t, s.feed.copies)
-}
-
-// Who has seen everything gets nothing, and no error.
-func TestFeedEnds(t *testing.T) {
-	s := start(t, nil)
-	for item := range guard.Items {
-		s.feed.copies[strconv.Itoa(item+1)] = 1
-	}
-	feed, err := s.Feed(t.Context(), 7, guard.MaxFeed)
-	require.NoError(t, err)
-	require.Empty(t, feed)
 }

@@ -1,4 +1,4 @@
-package guard_test
+package guard
 
 import (
 	"context"
@@ -14,11 +14,6 @@ import (
 
 	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
-
-	"github.com/siftkv/siftkv/examples/guard/internal/cache"
-	"github.com/siftkv/siftkv/examples/guard/internal/guard"
-	"github.com/siftkv/siftkv/examples/guard/internal/stats"
-	"github.com/siftkv/siftkv/examples/guard/internal/users"
 )
 
 // mostCopies of a key are what a cuckoo filter holds.
@@ -88,29 +83,6 @@ func (m *memory) Remove(_ context.Context, key []byte) (removed bool, err error)
 	return removed, err
 }
 
-func (m *memory) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
-	answers := make([]bool, len(keys))
-	var failed error
-	for i, key := range keys {
-		var err error
-		if answers[i], err = m.Contains(ctx, key); err != nil {
-			failed = err
-		}
-	}
-	return answers, failed
-}
-
-func (m *memory) MAddNew(_ context.Context, keys [][]byte) ([]bool, error) {
-	fresh := make([]bool, len(keys))
-	err := m.do(func() {
-		for i, key := range keys {
-			fresh[i] = m.copies[string(key)] == 0
-			m.copies[string(key)]++
-		}
-	})
-	return fresh, err
-}
-
 func (m *memory) Metrics() redisfilter.Metrics { return redisfilter.Metrics{Loaded: !m.lost} }
 
 // full is a filter that has no room.
@@ -124,10 +96,10 @@ func (m *memory) Ready(context.Context) error { return m.do(func() {}) }
 
 // service is a guard whose filters are in memory.
 type service struct {
-	*guard.Guard
-	users, names, banned, feed *memory
-	redis                      *inprocess.Server
-	cache                      *failingHook
+	*Guard
+	users, names, banned *memory
+	redis                *inprocess.Server
+	cache                *failingHook
 }
 
 // A failingHook refuses commands while it is on, as a server without memory does.
@@ -149,26 +121,26 @@ func (h *failingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 }
 
 // start returns a service with the users 1 to 100.
-func start(t *testing.T, change func(*guard.Config, *cache.Config)) *service {
+func start(t *testing.T, change func(*Config, *Cache)) *service {
 	t.Helper()
-	config := guard.Config{Conns: 4, Queue: 100, Timeout: time.Hour, FilterTimeout: time.Hour}
-	cached := cache.Config{Prefix: "t:", TTL: time.Hour, NullTTL: time.Hour, Timeout: time.Hour}
+	config := Config{Conns: 4, Queue: 100, Timeout: time.Hour, FilterTimeout: time.Hour}
+	cached := Cache{Prefix: "t:", TTL: time.Hour, NullTTL: time.Hour, Timeout: time.Hour}
 	if change != nil {
 		change(&config, &cached)
 	}
-	store, err := users.OpenSQLite(t.Context(), t.TempDir())
+	store, err := OpenSQLite(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	_, err = store.Seed(t.Context(), 100)
-	require.NoError(t, err)
+	require.NoError(t, store.Seed(t.Context(), 100))
 	server, err := inprocess.Start()
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
 	failing := &failingHook{}
 	client.AddHook(failing)
+	cached.Redis = client
 	t.Cleanup(func() { _ = client.Close() })
-	s := &service{users: newMemory(), names: newMemory(), banned: newMemory(), feed: newMemory(), redis: server,
+	s := &service{users: newMemory(), names: newMemory(), banned: newMemory(), redis: server,
 		cache: failing}
 	fill := func(m *memory, source func(context.Context, time.Time, func(...[]byte) error) error) {
 		require.NoError(t, source(t.Context(), time.Time{}, func(keys ...[]byte) error {
@@ -180,20 +152,27 @@ func start(t *testing.T, change func(*guard.Config, *cache.Config)) *service {
 	}
 	fill(s.users, store.IDs)
 	fill(s.names, store.Names)
-	s.Guard = guard.New(guard.Parts{
-		Store: store, Cache: cache.New(client, cached), Counters: stats.New(), Logger: slog.New(slog.DiscardHandler),
-		Filters: guard.Filters{
+	s.Guard = New(Parts{
+		Store: store, Cache: &cached, Counters: NewCounters(), Logger: slog.New(slog.DiscardHandler),
+		Filters: Filters{
 			Users: s.users, Names: s.names, Banned: s.banned,
-			Feed: func(string) guard.Seen { return s.feed },
 		},
 	}, config)
 	return s
 }
 
+// await waits until condition returns true, for as long as go test lets it.
+func await(t *testing.T, condition func() bool) {
+	t.Helper()
+	for !condition() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // asked returns what the cache and the database are asked while f runs.
 func (s *service) asked(f func()) (cached, queries uint64) {
-	before := s.Counters.Snapshot()
+	before := s.Counters.Layers()
 	f()
-	after := s.Counters.Snapshot()
-	return after.Cache.Asked - before.Cache.Asked, after.Database.Queries - before.Database.Queries
+	after := s.Counters.Layers()
+	return after.Cache - before.Cache, after.Queries - before.Queries
 }

@@ -1,146 +1,152 @@
-// Package load plays what happens to a user service: an attack of keys that do
-// not exist, a cold cache, a normal day. It is a visitor like any other: it knows
-// the service's URL and nothing else, checks every answer, and measures how long
-// visitors wait.
-//
-// What visitor i wants depends on the seed and i alone, so two runs of one seed
-// send the same requests, whatever the service does and however many workers
-// there are.
+// Package load attacks a user service, as a visitor that knows the service's URL and nothing else. Most of its
+// visitors ask for users that do not exist, each for another one, which no cache knows; the others ask for users that
+// exist, few of them often. It checks every answer and measures how long the users wait.
 package load
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// A Scenario is what visitors come for.
-type Scenario string
-
-// The scenarios.
 const (
-	Attack Scenario = "attack" // most ask for users that do not exist, each for another one
-	Cold   Scenario = "cold"   // all ask for users, few of them often, after the cache was emptied
-	Normal Scenario = "normal" // lookups, sign-ups with a check of the name, feeds, a few bans
+	attackers = 0.9              // the share of visitors who ask for users that do not exist
+	workers   = 32               // visitors at once
+	patience  = 10 * time.Second // of a visitor
+	firstFake = 1 << 40          // users that do not exist have higher identifiers
+	skew      = 1.1              // of Zipf's law: the most popular tenth of the users gets most of the visits
 )
 
-// Scenarios are all of them.
-var Scenarios = []Scenario{Attack, Cold, Normal}
-
-// Config says what to play. Base, Scenario and Users must be set.
-type Config struct {
-	Base     string // URL of the service, such as http://127.0.0.1:8080
-	Scenario Scenario
-	Users    int // users 1 to Users exist
-
-	For     time.Duration // 0: until the context ends
-	Workers int           // visitors at once; default 32
-	// Visitors a second; default: UsualRate of the scenario. Each is due at a moment of its own,
-	// and its latency counts from then, so a slow service cannot hide the wait of those who came
-	// meanwhile.
-	Rate float64
-	// Each worker sends its next visitor as soon as the last one has left, at no Rate: this finds
-	// how much a service can do, not how long visitors wait.
-	Unpaced bool
-	// Sign-ups of a seed take names of their own: play it once against a database. 0: a random one.
-	Seed       uint64
-	Attackers  float64                     // share of visitors who attack; default 0.9
-	Timeout    time.Duration               // of one request; default 10 s
-	EmptyCache func(context.Context) error // before Cold; nil: the cache is as it is
-	Transport  http.RoundTripper           // default: one that keeps Workers connections
-}
-
-// UsualRate is a number of visitors a second that a laptop serves.
-func (s Scenario) UsualRate() float64 {
-	if s == Normal { // its visitors stay longer, and ask for more
-		return 300
-	}
-	return 1000
-}
-
-// ErrConfig means that a Config cannot be played.
-var ErrConfig = errors.New("load: the configuration is not valid")
-
-// A Load is one scenario with its figures.
+// Load is an attack that can be repeated. Its figures are those of all times. It is for any number of goroutines.
 type Load struct {
-	config Config
-	plan   plan
-	client *client
-	tally  *tally
+	Base  string  // URL of the service, such as http://127.0.0.1:8080
+	Users int     // users 1 to Users exist; at least 2
+	Rate  float64 // visitors a second
 
-	next   atomic.Uint64 // the next visitor
-	served atomic.Uint64
-	late   atomic.Uint64 // visitors who were due and not served when the time was over
-	once   sync.Once
-	played atomic.Pointer[span]
+	mu      sync.Mutex
+	figures Figures
+	waits   []time.Duration // of users since the last call of Waits
 }
 
-// span is when a load ran.
-type span struct {
-	start time.Time
-	end   time.Time // zero: it is running
+// Figures are what became of requests. The numbers never go down.
+type Figures struct {
+	Users   uint64 `json:"users"`   // requests for users that exist
+	Absent  uint64 `json:"absent"`  // requests for users that do not
+	Failed  uint64 `json:"failed"`  // no answer, or one of status 5xx
+	Wrong   uint64 `json:"wrong"`   // answers that are not true
+	Mistake string `json:"mistake"` // the last wrong answer, or else the last failure
 }
 
-// New prepares a load, which Run plays.
-func New(config Config) (*Load, error) {
-	config.Workers = cmp.Or(config.Workers, 32)
-	config.Attackers = cmp.Or(config.Attackers, 0.9)
-	config.Timeout = cmp.Or(config.Timeout, 10*time.Second)
-	config.Rate = cmp.Or(config.Rate, config.Scenario.UsualRate())
-	config.Seed = cmp.Or(config.Seed, rand.Uint64())
-	if err := config.check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
-	}
-	if config.Transport == nil {
-		config.Transport = &http.Transport{MaxIdleConnsPerHost: config.Workers, MaxConnsPerHost: config.Workers}
-	}
-	l := &Load{config: config, plan: newPlan(config), tally: newTally()}
-	l.client = &client{
-		base: strings.TrimSuffix(config.Base, "/"), tally: l.tally, timeout: config.Timeout,
-		http: &http.Client{Transport: config.Transport},
-	}
-	return l, nil
+// Figures returns the figures so far.
+func (l *Load) Figures() Figures {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.figures
 }
 
-// check returns what is wrong with a configuration.
-func (c *Config) check() error {
-	base, err := url.Parse(c.Base)
+// Waits returns the median and the 99th percentile of how long users waited since its last call; 0 without users.
+func (l *Load) Waits() (p50, p99 time.Duration) {
+	l.mu.Lock()
+	waits := l.waits
+	l.waits = nil
+	l.mu.Unlock()
+	if len(waits) == 0 {
+		return 0, 0
+	}
+	slices.Sort(waits)
+	return waits[len(waits)/2], waits[len(waits)*99/100]
+}
+
+// Run attacks for a time, or until the context ends. It returns when the visitors under way have left.
+func (l *Load) Run(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	transport := &http.Transport{MaxIdleConnsPerHost: workers, MaxConnsPerHost: workers}
+	client := &http.Client{Timeout: patience, Transport: transport}
+	defer client.CloseIdleConnections()
+	begin := time.Now()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for {
+				// Each visitor is due at a moment of its own, and waits from then on: a slow service cannot hide
+				// how long visitors wait by letting fewer come.
+				due := begin.Add(time.Duration(float64(next.Add(1)-1) / l.Rate * float64(time.Second)))
+				select {
+				case <-time.After(time.Until(due)):
+				case <-ctx.Done():
+				}
+				if ctx.Err() != nil {
+					return
+				}
+				l.visit(client, due)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// visit plays a visitor who was due at a time.
+func (l *Load) visit(client *http.Client, due time.Time) {
+	user, exists := rand.Int64N(1<<50)+firstFake, false
+	if rand.Float64() >= attackers {
+		random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+		user, exists = 1+int64(rand.NewZipf(random, skew, 1, uint64(l.Users-1)).Uint64()), true
+	}
+	path := "/users/" + strconv.FormatInt(user, 10)
+	failed, wrong := ask(client, l.Base+path, user, exists)
+	wait := time.Since(due)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := &l.figures
+	if exists {
+		f.Users++
+		l.waits = append(l.waits, wait)
+	} else {
+		f.Absent++
+	}
+	if wrong != nil {
+		f.Wrong++
+	} else if failed != nil {
+		f.Failed++
+	}
+	if err := cmp.Or(wrong, failed); err != nil && (wrong != nil || f.Wrong == 0) {
+		f.Mistake = fmt.Sprintf("GET %s: %v", path, err)
+	}
+}
+
+// ask asks for a user. It returns why there is no answer, or why the answer is not true.
+func ask(client *http.Client, url string, user int64, exists bool) (failed, wrong error) {
+	response, err := client.Get(url)
+	if err != nil {
+		return errors.Unwrap(err), nil // without the URL
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	switch {
 	case err != nil:
-		return err
-	case base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
-		return fmt.Errorf("%q is no URL of a service, such as http://127.0.0.1:8080", c.Base)
-	case c.Users < 2:
-		return fmt.Errorf("%d users: at least 2 must exist", c.Users)
-	case c.Workers < 1:
-		return fmt.Errorf("%d workers: at least 1 is needed", c.Workers)
-	case c.Rate < 0 || c.Rate > 1e6:
-		return fmt.Errorf("%g visitors a second: the rate is from 0 to a million", c.Rate)
-	case c.Attackers < 0 || c.Attackers > 1:
-		return fmt.Errorf("%g of the visitors attack: the share is from 0 to 1", c.Attackers)
-	case c.For < 0 || c.Timeout < 0:
-		return errors.New("a negative time")
+		return err, nil
+	case response.StatusCode >= http.StatusInternalServerError:
+		return fmt.Errorf("status %d: %.200s", response.StatusCode, body), nil
+	case !exists && response.StatusCode == http.StatusNotFound:
+		return nil, nil
 	}
-	if !slices.Contains(Scenarios, c.Scenario) {
-		return fmt.Errorf("%q is no scenario; there are %v", c.Scenario, Scenarios)
+	var got struct {
+		ID int64 `json:",string"`
 	}
-	return nil
-}
-
-// Run plays a scenario. See Load.Run.
-func Run(ctx context.Context, config Config) (Report, error) {
-	l, err := New(config)
-	if err != nil {
-		return Report{}, err
+	if exists && response.StatusCode == http.StatusOK && json.Unmarshal(body, &got) == nil && got.ID == user {
+		return nil, nil
 	}
-	return l.Run(ctx)
+	return nil, fmt.Errorf("status %d: %.200s; the user exists: %t", response.StatusCode, body, exists)
 }

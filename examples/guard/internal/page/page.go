@@ -1,127 +1,155 @@
-// Package page is a page in the browser that shows what the service and its visitors
-// see, live, and that starts and stops loads and turns the filter off and on.
+// Package page shows in a browser, live, what the filters keep from the database. It starts and stops an attack, and
+// turns the filters off and on.
 //
 //	GET  /              the page
-//	GET  /page/{file}   its parts
-//	GET  /live?after=N  the state, and the samples after sample N, as JSON
-//	POST /run?scenario=attack|cold|normal
-//	POST /stop
+//	GET  /live          the state and the last samples, as JSON
+//	POST /attack        begins an attack
+//	POST /stop          ends it
 //	POST /filter?on=true|false
 //
-// The page loads nothing from elsewhere. What changes something is refused to pages of
-// other origins.
+// The page loads nothing from elsewhere. Requests that change something are refused to pages of other origins.
 package page
 
 import (
-	"cmp"
 	"context"
 	"embed"
+	"encoding/json"
 	"io/fs"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 	"github.com/siftkv/siftkv/examples/guard/internal/load"
-	"github.com/siftkv/siftkv/examples/guard/internal/meter"
-	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
 
 //go:embed files
 var embedded embed.FS
 
-// files are the page's parts.
-var files, _ = fs.Sub(embedded, "files") // it has that folder
+var files, _ = fs.Sub(embedded, "files") // the page's parts
 
-// A Switch turns the filter off and on. It may be used from many goroutines.
-type Switch interface {
-	On() bool
-	Set(on bool)
-}
+const (
+	keep   = 120         // samples that a page shows
+	length = time.Minute // of an attack
+)
 
-// Config says what a page shows and plays.
-type Config struct {
-	Counters func() stats.Snapshot // of the service
-	// Load is what is played. Scenario and Seed are the page's; For is the longest time of a load,
-	// default one minute.
-	Load   load.Config
-	Filter Switch // nil: the filter cannot be turned off
-	// Promise is the share of false positives that the filter promises, such as 0.01: a line in
-	// the chart. 0: there is none.
-	Promise float64
-	Every   time.Duration // between samples; default 0.5 s
-}
-
-// keep is how many samples a page that is opened shows at once.
-const keep = 120
-
-// A Page is a page, or many windows of it. It may be used from many goroutines.
+// Page is a page. Make one with its fields, and have Run running. It is for any number of goroutines.
 type Page struct {
-	config Config
-	meter  *meter.Meter
-	player player
+	Layers  func() guard.Layers // of the service
+	Load    *load.Load
+	Filter  *guard.Switch
+	Promise float64       // the share of false positives that the filters promise, such as 0.01
+	Every   time.Duration // between samples
 
-	mu      sync.Mutex
-	moments []moment // the last ones, oldest first
+	mu       sync.Mutex
+	samples  []sample        // the last ones, oldest first
+	attacks  context.Context // of all attacks; nil before Run
+	running  bool            // an attack is
+	begun    time.Time       // of the last attack
+	cancel   context.CancelFunc
+	visitors sync.WaitGroup
 }
 
-// A moment is a sample, and how things were.
-type moment struct {
-	meter.Sample
-	Filter bool `json:"filter"`
+// A sample is the state at a time. Its numbers count from the start of the process.
+type sample struct {
+	Seconds float64 `json:"seconds"` // since the sample before
+	On      bool    `json:"on"`      // the filters are
+	P50     int64   `json:"p50"`     // how long the load's users waited since then, in microseconds; 0: nobody did
+	P99     int64   `json:"p99"`
+	guard.Layers
+	load.Figures
 }
 
-// New returns a page. Run brings it to life.
-func New(config Config) *Page {
-	config.Every = cmp.Or(config.Every, 500*time.Millisecond)
-	config.Load.For = cmp.Or(config.Load.For, time.Minute)
-	p := &Page{config: config, meter: meter.New(config.Counters)}
-	p.player = player{config: config.Load, meter: p.meter}
-	return p
+// A state is what the page shows.
+type state struct {
+	Running bool     `json:"running"`
+	Seconds float64  `json:"seconds"` // since the last attack began; 0: there was none
+	Limit   float64  `json:"limit"`   // seconds after which it ends by itself
+	On      bool     `json:"on"`      // the filters are
+	Promise float64  `json:"promise"`
+	Every   float64  `json:"every"` // seconds between samples
+	Keep    int      `json:"keep"`
+	Samples []sample `json:"samples"`
 }
 
-// Run takes samples until the context ends. Then it stops the load that is played, and
-// returns when its visitors have left.
+// Run takes samples until the context ends. Then it ends the attack, and returns when its visitors have left.
 func (p *Page) Run(ctx context.Context) {
-	tick := time.NewTicker(p.config.Every)
+	p.mu.Lock()
+	p.attacks = ctx
+	p.mu.Unlock()
+	tick := time.NewTicker(p.Every)
 	defer tick.Stop()
-	for {
+	for before := time.Now(); ; {
 		select {
 		case <-tick.C:
-			p.take()
+			before = p.take(before)
 		case <-ctx.Done():
-			p.player.close()
+			p.mu.Lock() // no attack begins after this
+			p.mu.Unlock()
+			p.visitors.Wait()
 			return
 		}
 	}
 }
 
-// take takes a sample.
-func (p *Page) take() {
-	m := moment{Sample: p.meter.Take(), Filter: p.filter()}
+// take takes a sample and returns when it began. A busy machine may hold it up between two counters. So a sample
+// reaches from the beginning of the one before to its own end, and no rate that is made of it is too high.
+func (p *Page) take(before time.Time) (begun time.Time) {
+	begun = time.Now()
+	p50, p99 := p.Load.Waits()
+	s := sample{
+		On: p.Filter.On(), P50: p50.Microseconds(), P99: p99.Microseconds(),
+		Figures: p.Load.Figures(), Layers: p.Layers(),
+	}
+	s.Seconds = time.Since(before).Seconds()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.moments = append(p.moments, m)
-	p.moments = p.moments[max(0, len(p.moments)-keep):]
+	p.samples = append(p.samples, s)
+	p.samples = p.samples[max(0, len(p.samples)-keep):]
+	return begun
 }
 
-// after returns the moments after a number, oldest first, and the number of the last one.
-// A number that is still to come is one of a process before this one: all are returned.
-func (p *Page) after(number uint64) (fresh []moment, last uint64) {
+// state returns the state and the last samples.
+func (p *Page) state() state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.moments) == 0 {
-		return []moment{}, 0
+	s := state{
+		Running: p.running, Limit: length.Seconds(), On: p.Filter.On(), Promise: p.Promise,
+		Every: p.Every.Seconds(), Keep: keep, Samples: append([]sample{}, p.samples...),
 	}
-	last = p.moments[len(p.moments)-1].Number
-	if number > last {
-		number = 0
+	if p.cancel != nil {
+		s.Seconds = time.Since(p.begun).Seconds()
 	}
-	n := min(last-number, uint64(len(p.moments)))
-	return append([]moment{}, p.moments[uint64(len(p.moments))-n:]...), last
+	return s
 }
 
-// filter reports whether the filter is on.
-func (p *Page) filter() bool { return p.config.Filter == nil || p.config.Filter.On() }
+// attack begins an attack, unless one is running or the service ends.
+func (p *Page) attack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running || p.attacks == nil || p.attacks.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(p.attacks)
+	p.begun, p.running, p.cancel = time.Now(), true, cancel
+	p.visitors.Go(func() {
+		defer cancel()
+		p.Load.Run(ctx, length)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running = false
+	})
+}
+
+// stop ends the attack. Its visitors may still be leaving.
+func (p *Page) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running {
+		p.cancel()
+	}
+}
 
 // Register adds the page to a service's routes.
 func (p *Page) Register(mux *http.ServeMux) {
@@ -129,14 +157,32 @@ func (p *Page) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) {
 		serveFile(w, r, r.PathValue("file"))
 	})
-	mux.HandleFunc("GET /live", p.live)
+	mux.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(p.state()) // fails if the browser is gone
+	})
 	origin := http.NewCrossOriginProtection()
-	mux.Handle("POST /run", origin.Handler(http.HandlerFunc(p.run)))
-	mux.Handle("POST /stop", origin.Handler(http.HandlerFunc(p.stop)))
-	mux.Handle("POST /filter", origin.Handler(http.HandlerFunc(p.turn)))
+	change := func(pattern string, f func()) {
+		mux.Handle(pattern, origin.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			f()
+			w.WriteHeader(http.StatusNoContent)
+		})))
+	}
+	change("POST /attack", p.attack)
+	change("POST /stop", p.stop)
+	mux.Handle("POST /filter", origin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		on, err := strconv.ParseBool(r.URL.Query().Get("on"))
+		if err != nil {
+			http.Error(w, "on must be true or false", http.StatusBadRequest)
+			return
+		}
+		p.Filter.Set(on)
+		w.WriteHeader(http.StatusNoContent)
+	})))
 }
 
-// policy lets the page use nothing but its own parts, and be in no frame of another page.
+// policy lets the page use only its own parts, and keeps it out of frames of other pages.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -12,9 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 	"github.com/siftkv/siftkv/examples/guard/internal/load"
-	"github.com/siftkv/siftkv/examples/guard/internal/servertest"
-	"github.com/siftkv/siftkv/examples/guard/internal/stats"
 )
 
 // existing is how many users there are.
@@ -23,32 +22,25 @@ const existing = 100
 // A service stands for the real one: users 1 to 100 exist, others are a matter of its filter,
 // which is wrong about one key in a hundred.
 type service struct {
-	counters *stats.Counters
-	off      atomic.Bool
+	guard.Switch
+	counters *guard.Counters
 	asked    atomic.Uint64
 	lies     atomic.Bool
 	page     *Page
 	url      string
 }
 
-func (s *service) On() bool    { return !s.off.Load() }
-func (s *service) Set(on bool) { s.off.Store(!on) }
-
 // serve starts a service with a page, which ends with the test.
-func serve(t *testing.T, change func(*Config)) *service {
-	s := &service{counters: stats.New()}
+func serve(t *testing.T) *service {
+	s := &service{counters: guard.NewCounters()}
 	mux := http.NewServeMux()
 	listener := httptest.NewServer(mux)
 	t.Cleanup(listener.Close)
 	s.url = listener.URL
-	config := Config{
-		Counters: s.counters.Snapshot, Filter: s, Promise: 0.01, Every: 20 * time.Millisecond,
-		Load: load.Config{Base: s.url, Users: existing, Rate: 500, Workers: 4},
+	s.page = &Page{
+		Layers: s.counters.Layers, Filter: &s.Switch, Promise: 0.01, Every: 20 * time.Millisecond,
+		Load: &load.Load{Base: s.url, Users: existing, Rate: 500},
 	}
-	if change != nil {
-		change(&config)
-	}
-	s.page = New(config)
 	s.page.Register(mux)
 	mux.HandleFunc("/", s.answer)
 	ended := make(chan struct{})
@@ -71,11 +63,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 		s.absent()
 	case !s.lies.Load():
 		status = http.StatusOK
-		s.counters.Users.Answered(true, nil)
-		s.counters.Cache.Asked.Add(1)
+		s.counters.Users.Maybe.Add(1)
 		s.counters.Cache.Hits.Add(1)
 	}
-	s.counters.Request(status, time.Millisecond)
+	s.counters.Requests.Add(1)
 	w.WriteHeader(status)
 	if status == http.StatusOK {
 		_ = json.NewEncoder(w).Encode(map[string]string{"id": strconv.FormatInt(id, 10), "name": "ann"})
@@ -84,12 +75,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 
 // absent counts a lookup of a key that does not exist.
 func (s *service) absent() {
-	maybe := s.off.Load() || s.asked.Add(1)%100 == 0
-	if s.On() {
-		s.counters.Users.Answered(maybe, nil)
-	}
-	if maybe {
-		s.counters.Cache.Asked.Add(1)
+	maybe := !s.On() || s.asked.Add(1)%100 == 0
+	if !maybe {
+		s.counters.Users.No.Add(1)
+	} else {
 		s.counters.Cache.Misses.Add(1)
 		s.counters.Database.Queries.Add(1)
 		s.counters.Database.Empty.Add(1)
@@ -109,9 +98,9 @@ func (s *service) ask(t *testing.T, method, path string, header ...string) int {
 	return response.StatusCode
 }
 
-// look returns the picture after a sample.
-func (s *service) look(t *testing.T, after string) (p picture) {
-	response, err := http.Get(s.url + "/live?after=" + after)
+// look returns the state.
+func (s *service) look(t *testing.T) (p state) {
+	response, err := http.Get(s.url + "/live")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusOK, response.StatusCode)
@@ -119,11 +108,10 @@ func (s *service) look(t *testing.T, after string) (p picture) {
 	return p
 }
 
-// await looks until something is true of the picture.
-func (s *service) await(t *testing.T, what func(picture) bool) (p picture) {
-	servertest.Await(t, func() bool {
-		p = s.look(t, "0")
-		return what(p)
-	})
+// await looks until something is true of the state.
+func (s *service) await(t *testing.T, what func(state) bool) (p state) {
+	for p = s.look(t); !what(p); p = s.look(t) {
+		time.Sleep(time.Millisecond)
+	}
 	return p
 }

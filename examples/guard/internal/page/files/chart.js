@@ -103,9 +103,9 @@ export class Chart {
     const [nodes, words] = [[], []];
     const y = this.high ? box.y + box.height - 6 : box.y + 13;
     for (let i = 0; i < this.samples.length; i++) {
-      if (this.samples[i].filter) continue;
+      if (this.samples[i].on) continue;
       let end = i;
-      while (end + 1 < this.samples.length && !this.samples[end + 1].filter) end++;
+      while (end + 1 < this.samples.length && !this.samples[end + 1].on) end++;
       const [from, to] = [Math.max(box.x, x(i - 1)), x(end)];
       nodes.push(make("rect", { x: from, y: box.y, width: to - from, height: box.height, class: "off" }));
       if (to - from > 60) words.push(make("text", { x: from + 4, y, class: "shade" }, "filter off"));

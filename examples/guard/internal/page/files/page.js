@@ -1,18 +1,15 @@
-// The page asks for what is new twice a second and shows it.
+// The page asks for the state twice a second and shows it.
 import { Chart } from "./chart.js";
 import { count, ratio, share, wait } from "./format.js";
 
 const byId = (id) => document.getElementById(id);
-const names = { attack: "Attack", cold: "Cold cache", normal: "Normal day" };
-const perSecond = (field) => (sample) => sample.per_second[field];
+const perSecond = (field) => (sample) => sample.rate?.[field] ?? null;
 const milliseconds = (field) => (sample) => (sample[field] ? sample[field] / 1000 : null);
 const showMilliseconds = (ms) => wait(ms && ms * 1000);
 
-let samples = [];
-let last = 0;
 let charts;
 
-/** makeCharts makes the charts; the first picture says what the filter promises. */
+/** makeCharts makes the charts; the state says what the filter promises. */
 function makeCharts(promise) {
   const guides = [{ at: 10000, name: "without a filter: 10,000" }];
   if (promise) guides.push({ at: promise * 10000, name: `promised: ${count(promise * 10000)}` });
@@ -22,10 +19,8 @@ function makeCharts(promise) {
       { name: "cache", of: perSecond("cache"), style: 1, show: count },
       { name: "database", of: perSecond("queries"), style: 2, show: count },
     ]),
-    new Chart(byId("chart-ratio"), [
-      { name: "now", of: (s) => s.recent, style: 2, show: ratio },
-      { name: "average", of: (s) => (s.per_second.absent ? s.per_ten_thousand : null), style: 3, show: ratio },
-    ], { log: [1, 10000], guides }),
+    new Chart(byId("chart-ratio"), [{ name: "over three seconds", of: (s) => s.ratio, style: 2, show: ratio }],
+      { log: [1, 10000], guides }),
     new Chart(byId("chart-wait"), [
       { name: "p50", of: milliseconds("p50"), style: 0, show: showMilliseconds },
       { name: "p99", of: milliseconds("p99"), style: 2, show: showMilliseconds },
@@ -38,18 +33,28 @@ function makeCharts(promise) {
   ];
 }
 
+/** derive adds to each sample what happened since the one before, per second, and the ratio. */
+function derive(samples) {
+  const fields = Object.keys(samples[0] ?? {}).filter((f) => typeof samples[0][f] === "number");
+  samples.forEach((sample, i) => {
+    if (i === 0) return;
+    sample.rate = {};
+    for (const f of fields) sample.rate[f] = (sample[f] - samples[i - 1][f]) / sample.seconds;
+    sample.ratio = ratioAt(samples, i);
+  });
+}
+
 /**
- * recent returns the queries per 10,000 absent keys of the last three seconds, as far as the
- * filter was on, or off, as it is in the last sample; null if no attack is played.
+ * ratioAt returns the queries without a row per 10,000 absent keys, of the last three seconds in which the filter was
+ * on, or off, as it is in sample i; null if no absent key was asked for in sample i.
  */
-function recent(samples) {
-  const last = samples.at(-1);
-  if (last.per_ten_thousand == null || !last.per_second.absent) return null;
+function ratioAt(samples, i) {
+  if (!samples[i].rate.absent) return null;
   let [queries, keys, seconds] = [0, 0, 0];
-  for (let i = samples.length - 1; i >= 0 && seconds < 3 && samples[i].filter === last.filter; i--) {
-    const { per_second: now, seconds: took } = samples[i];
-    queries += now.empty * took;
-    keys += now.absent * took;
+  for (let k = i; k > 0 && seconds < 3 && samples[k].on === samples[i].on; k--) {
+    const { rate, seconds: took } = samples[k];
+    queries += rate.empty * took;
+    keys += rate.absent * took;
     seconds += took;
   }
   return (queries / keys) * 10000;
@@ -60,111 +65,79 @@ function set(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-function showState(p) {
-  let text = "no load is played";
-  if (p.failure) text = p.failure;
-  else if (p.running) text = `${names[p.scenario] ?? "A load"} is played`;
-  else if (p.scenario) text = `${names[p.scenario]} is over`;
-  const filter = p.filter ? "" : " · the filter is off";
-  set(byId("state"), text + filter);
-  set(byId("clock"), p.running ? `${Math.floor(p.seconds)} of ${count(p.limit)} s` : "");
-  for (const button of document.querySelectorAll("[data-run]")) {
-    button.setAttribute("aria-pressed", String(p.running && p.scenario === button.dataset.run));
-  }
-  byId("stop").disabled = !p.running;
-  byId("filter").disabled = !p.switch;
-  byId("filter").setAttribute("aria-checked", String(p.filter));
-  set(byId("filter").querySelector("b"), p.filter ? "on" : "off");
+function showState(s) {
+  const attack = s.running ? "the service is under attack" : s.seconds ? "the attack is over" : "no attack yet";
+  set(byId("state"), attack + (s.on ? "" : " · the filter is off"));
+  set(byId("clock"), s.running ? `${Math.floor(s.seconds)} of ${count(s.limit)} s` : "");
+  byId("attack").setAttribute("aria-pressed", String(s.running));
+  byId("stop").disabled = !s.running;
+  byId("filter").disabled = false;
+  byId("filter").setAttribute("aria-checked", String(s.on));
+  set(byId("filter").querySelector("b"), s.on ? "on" : "off");
 }
 
-function showTiles(s, p) {
-  const { per_second: now, total } = s;
-  set(byId("tile-requests"), count(now.requests));
-  set(byId("tile-wait"), wait(s.p99));
-  set(byId("tile-p50"), wait(s.p50));
-  set(byId("tile-queries"), count(now.queries));
-  const since = s.per_ten_thousand;
-  const much = s.recent ?? since;
-  set(byId("tile-ratio"), ratio(much));
-  set(byId("tile-ratio-since"), since == null ? "play an attack to see" : `${ratio(since)} on average of ${count(total.absent)} keys`);
-  byId("verdict").className = much == null || !p.promise ? "" : much > p.promise * 20000 ? "bad" : "good";
-  set(byId("tile-wrong"), count(total.wrong));
-  set(byId("tile-failed"), count(total.failed));
-  byId("truth").className = total.wrong ? "bad" : "";
+function showTiles(now, s) {
+  set(byId("tile-requests"), count(now.rate?.requests));
+  set(byId("tile-wait"), wait(now.p99));
+  set(byId("tile-p50"), wait(now.p50));
+  set(byId("tile-queries"), count(now.rate?.queries));
+  const known = s.samples.findLast((sample) => sample.ratio != null);
+  set(byId("tile-ratio"), ratio(known?.ratio));
+  set(byId("tile-ratio-of"), known ? `of ${count(now.absent)} keys in all` : "attack to see");
+  byId("verdict").className = !known || !s.promise ? "" : known.ratio > s.promise * 20000 ? "bad" : "good";
+  set(byId("tile-wrong"), count(now.wrong));
+  set(byId("tile-failed"), count(now.failed));
+  byId("truth").className = now.wrong ? "bad" : "";
 }
 
-/** fill makes a table of rows, each a name and cells. */
-function fill(table, rows) {
-  const body = table.tBodies[0];
-  while (body.rows.length > rows.length) body.deleteRow(-1);
-  rows.forEach(([name, ...cells], r) => {
+function showTable(now) {
+  const rows = [
+    ["filter", "filter", `${share(now.filter_no, now.filter)} “no”`],
+    ["cache", "cache", `${share(now.cache_hits, now.cache)} known`],
+    ["database", "queries", `${share(now.empty, now.queries)} no such row`],
+    ["database, written", "writes", ""],
+    ["refused: queue full", "shed", ""],
+    ["users of the attack", "users", ""],
+    ["absent keys of the attack", "absent", ""],
+  ];
+  const body = byId("asked").tBodies[0];
+  rows.forEach(([name, field, said], r) => {
     const row = body.rows[r] ?? body.insertRow();
     if (!row.cells.length) {
-      const head = document.createElement("th");
-      head.scope = "row";
-      row.append(head);
-      cells.forEach(() => row.insertCell());
+      row.append(Object.assign(document.createElement("th"), { scope: "row" }));
+      for (let i = 0; i < 3; i++) row.insertCell();
+      row.cells[3].className = "text";
     }
-    set(row.cells[0], name);
-    cells.forEach((cell, c) => {
-      set(row.cells[c + 1], cell.text ?? cell);
-      row.cells[c + 1].className = cell.style ?? "";
-    });
+    [name, count(now.rate?.[field]), count(now[field]), said].forEach((text, i) => set(row.cells[i], text));
   });
 }
 
-function showTables({ per_second: now, total }, p) {
-  const words = (text) => ({ text, style: "text" });
-  fill(byId("asked"), [
-    ["filter", count(now.filter), count(total.filter), words(`${share(total.filter_no, total.filter)} “no”`)],
-    ["cache", count(now.cache), count(total.cache), words(`${share(total.cache_hits, total.cache)} known`)],
-    ["database", count(now.queries), count(total.queries), words(`${share(total.empty, total.queries)} no such row`)],
-    ["database, written", count(now.inserts), count(total.inserts), words("")],
-    ["refused: queue full", count(now.shed), count(total.shed), words("")],
-  ]);
-  const kinds = p.kinds.map((k) => [
-    k.name, count(k.requests), count(k.per_second), wait(k.p50), wait(k.p99), wait(k.max), count(k.failed),
-    { text: count(k.wrong), style: k.wrong ? "wrong" : "" },
-    words(Object.entries(k.status).map(([status, n]) => `${status === "0" ? "none" : status}: ${count(n)}`).join(", ")),
-  ]);
-  fill(byId("kinds"), kinds.length ? kinds : [["nobody came yet", ...Array(7).fill("–"), words("")]]);
-}
-
-function showAlarm(total, p) {
+function showAlarm(now) {
   const lines = [];
-  if (total.wrong) lines.push(`Wrong answers: ${count(total.wrong)}. The service said what is not true.`);
-  lines.push(...p.mistakes);
-  if (p.repeated) lines.push(`Pages of feeds that showed an item again: ${count(p.repeated)}. The filter did not answer, or lost it.`);
-  if (p.late) lines.push(`Visitors who were due, and not served in time: ${count(p.late)}.`);
+  if (now.wrong) lines.push(`Wrong answers: ${count(now.wrong)}. The service said what is not true.`);
+  if (now.mistake) lines.push(now.mistake);
   const alarm = byId("alarm");
   if (alarm.innerText.trim() === lines.join("\n")) return;
-  alarm.className = total.wrong ? "bad" : "";
+  alarm.className = now.wrong ? "bad" : "";
   alarm.replaceChildren(...lines.map((line) => Object.assign(document.createElement("p"), { textContent: line })));
 }
 
-/** show shows a picture, as /live sends it. */
-function show(p) {
-  if (p.last < last) samples = []; // of a process before this one
-  last = p.last;
-  for (const sample of p.samples) {
-    samples.push(sample);
-    sample.recent = recent(samples);
-  }
-  samples = samples.slice(-p.keep);
-  charts ??= makeCharts(p.promise);
-  showState(p);
-  const now = samples.at(-1);
+/** show shows a state, as /live sends it. */
+function show(s) {
+  derive(s.samples);
+  charts ??= makeCharts(s.promise);
+  showState(s);
+  const now = s.samples.at(-1);
   if (!now) return;
-  showTiles(now, p);
-  showTables(now, p);
-  showAlarm(now.total, p);
-  for (const chart of charts) chart.update(samples, p.keep, p.every);
+  showTiles(now, s);
+  showTable(now);
+  showAlarm(now);
+  for (const chart of charts) chart.update(s.samples, s.keep, s.every);
 }
 
-/** lookOnce asks for what is new. */
 async function lookOnce() {
   try {
-    const response = await fetch(`/live?after=${last}`);
+    const response = await fetch("/live");
     if (!response.ok) throw new Error(`status ${response.status}`);
     show(await response.json());
   } catch (error) {
@@ -172,7 +145,7 @@ async function lookOnce() {
   }
 }
 
-/** look asks for what is new after all looks that were asked for have ended. */
+/** look asks for the state after all looks before have ended. */
 let looks = Promise.resolve();
 const look = () => (looks = looks.then(lookOnce));
 
@@ -188,15 +161,13 @@ async function tell(path) {
   await look();
 }
 
-for (const button of document.querySelectorAll("[data-run]")) {
-  button.addEventListener("click", () => tell(`/run?scenario=${button.dataset.run}`));
-}
+byId("attack").addEventListener("click", () => tell("/attack"));
 byId("stop").addEventListener("click", () => tell("/stop"));
 byId("filter").addEventListener("click", (event) => {
   tell(`/filter?on=${event.currentTarget.getAttribute("aria-checked") !== "true"}`);
 });
 
-/** keepLooking looks again some time after the last look has ended: looks never pile up. */
+/** keepLooking looks again some time after the last look has ended, so looks never pile up. */
 async function keepLooking() {
   await look();
   setTimeout(keepLooking, 500);

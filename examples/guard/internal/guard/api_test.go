@@ -1,4 +1,4 @@
-package api
+package guard
 
 import (
 	"math"
@@ -12,17 +12,15 @@ import (
 	"github.com/siftkv/siftkv/internal/property"
 )
 
-func TestParseName(t *testing.T) {
+func TestCheckName(t *testing.T) {
 	for _, name := range []string{"ann", "a1", "0x", "a.b_c-d", strings.Repeat("a", 32)} {
-		got, err := parseName(name)
-		require.NoError(t, err)
-		require.Equal(t, name, got)
+		require.NoError(t, checkName(name))
 	}
 	for _, name := range []string{
 		"", "a", strings.Repeat("a", 33), "Ann", "-a", ".a", "_a", "a b", "a/b", "a\n", "\x00a", "a{b}", "änn",
 		"a\xff", "ann:1",
 	} {
-		_, err := parseName(name)
+		err := checkName(name)
 		var input *inputError
 		require.ErrorAs(t, err, &input, "%q", name)
 		require.Less(t, len(err.Error()), 300, "an error quotes no more than the beginning")
@@ -56,16 +54,4 @@ func FuzzParseID(f *testing.F) {
 			require.Equal(t, s, strconv.FormatInt(id, 10))
 		}
 	})
-}
-
-func TestParseCount(t *testing.T) {
-	for s, want := range map[string]int{"": 10, "1": 1, "100": 100} {
-		n, err := parseCount(s)
-		require.NoError(t, err)
-		require.Equal(t, want, n)
-	}
-	for _, s := range []string{"0", "-1", "101", "x", "1.5", "99999999999999999999"} {
-		_, err := parseCount(s)
-		require.Error(t, err, s)
-	}
 }
