@@ -8,19 +8,13 @@ import (
 	"slices"
 )
 
-// A hashed returns the hashes of an operation under the seed of a content.
-type hashed func(content) []uint64
-
-func oneHash(h uint64) hashed { return func(content) []uint64 { return []uint64{h} } }
-
-func hashAll(keys [][]byte) hashed {
-	return func(c content) []uint64 {
-		hashes := make([]uint64, len(keys))
-		for i, key := range keys {
-			hashes[i] = c.hash(key)
-		}
-		return hashes
+// hashAll returns the hashes of keys under the seed of a content.
+func hashAll(c content, keys [][]byte) []uint64 {
+	hashes := make([]uint64, len(keys))
+	for i, key := range keys {
+		hashes[i] = c.hash(key)
 	}
+	return hashes
 }
 
 // A keyed is a content that is asked for keys and takes them: that of a Set or of a Cuckoo.
@@ -48,13 +42,13 @@ type addition struct {
 	fullIn  string // the generation in use that had no room; "" for none
 }
 
-// askAll is all lookups. The n answers are "maybe" where nobody knows better.
-func (l *lineage) askAll(ctx context.Context, n int, hashed hashed) ([]bool, error) {
+// askAll is all lookups. The answers are "maybe" where nobody knows better.
+func (l *lineage) askAll(ctx context.Context, keys [][]byte) ([]bool, error) {
 	ctx, cancel := l.deadline(ctx)
 	defer cancel()
 	for {
-		maybe := slices.Repeat([]bool{true}, n)
-		err := l.askOnce(ctx, hashed, maybe)
+		maybe := slices.Repeat([]bool{true}, len(keys))
+		err := l.askOnce(ctx, keys, maybe)
 		if !errors.Is(err, errStale) {
 			l.tallies.asked(maybe, err)
 			return maybe, l.client.wrap(l.name, err)
@@ -63,7 +57,7 @@ func (l *lineage) askAll(ctx context.Context, n int, hashed hashed) ([]bool, err
 }
 
 // askOnce clears the maybes of keys that are absent.
-func (l *lineage) askOnce(ctx context.Context, hashed hashed, maybe []bool) error {
+func (l *lineage) askOnce(ctx context.Context, keys [][]byte, maybe []bool) error {
 	v, err := l.current()
 	if err != nil {
 		return err
@@ -73,7 +67,7 @@ func (l *lineage) askOnce(ctx context.Context, hashed hashed, maybe []bool) erro
 		return fmt.Errorf("%w: it was not loaded yet", ErrIncomplete)
 	}
 	k := v.content.(keyed)
-	hashes := hashed(k)
+	hashes := hashAll(k, keys)
 	slots := k.slots(hashes)
 	if err := l.allAway(slots); err != nil {
 		return err
@@ -124,13 +118,13 @@ func (l *lineage) superseded(ctx context.Context, generation string) bool {
 }
 
 // addAll is all adds: to every generation, until it is certain that there is no other.
-// Whatever the error, the n keys have an answer each.
-func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) ([]bool, error) {
+// Whatever the error, the keys have an answer each.
+func (l *lineage) addAll(ctx context.Context, keys [][]byte, isNew bool) ([]bool, error) {
 	ctx, cancel := l.deadline(ctx)
 	defer cancel()
-	a := addition{isNew: isNew, fresh: slices.Repeat([]bool{isNew}, n)}
-	err := l.addEverywhere(ctx, hashed, &a)
-	l.tallies.added(n, &a, err)
+	a := addition{isNew: isNew, fresh: slices.Repeat([]bool{isNew}, len(keys))}
+	err := l.addEverywhere(ctx, keys, &a)
+	l.tallies.added(len(keys), &a, err)
 	if err != nil {
 		l.client.watch.Kick()
 		clear(a.fresh)
@@ -143,7 +137,7 @@ func (l *lineage) addAll(ctx context.Context, n int, hashed hashed, isNew bool) 
 }
 
 // addEverywhere adds keys to one generation after the other, all of them before it returns.
-func (l *lineage) addEverywhere(ctx context.Context, hashed hashed, a *addition) error {
+func (l *lineage) addEverywhere(ctx context.Context, keys [][]byte, a *addition) error {
 	var incomplete error
 	done := map[string][]bool{}
 	for {
@@ -155,7 +149,7 @@ func (l *lineage) addEverywhere(ctx context.Context, hashed hashed, a *addition)
 			return err
 		}
 		k := v.content.(keyed)
-		a.hashes = hashed(k)
+		a.hashes = hashAll(k, keys)
 		slots := v.slots(a.hashes)
 		if err := l.allAway(slots); err != nil {
 			return err

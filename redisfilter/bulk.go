@@ -93,7 +93,7 @@ var errGrows = programError{errors.New("a set that grows has no local counterpar
 var errResizes = programError{errors.New("a load changes the shape of the set: wait for its end, and make the " +
 	"local set again by Local")}
 
-// Local returns an empty local set that Import takes. It is to be filled by AddHash with what Hash returns,
+// Local returns an empty local set that Import takes. Fill it by its AddHash with what Set.Hash returns,
 // or by Add if Options.PublicHash is set.
 func (s *Set) Local() (*blocked.Set, error) {
 	v, p, err := s.fixed()
@@ -198,7 +198,7 @@ func (s *Set) sureOfAll(ctx context.Context) (*view, error) {
 }
 
 // Export returns a local set of the keys that were added before the call, and perhaps of later ones.
-// Ask it by ContainsHash with what Hash returns; or by Contains if Options.PublicHash is set. It fails
+// Ask it by its ContainsHash with what Set.Hash returns; or by Contains if Options.PublicHash is set. It fails
 // if any part of the set could not say no. The set must not be a growing one.
 func (s *Set) Export(ctx context.Context) (*blocked.Set, error) {
 	local, err := s.export(ctx)

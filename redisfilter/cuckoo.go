@@ -127,59 +127,32 @@ func (k *Cuckoo) Contains(ctx context.Context, key []byte) (bool, error) {
 // MAdd is Add for many keys, in one trip to each node. If some are refused, the error is a
 // *RefusedError, and the others were added; with any other error some may have been.
 func (k *Cuckoo) MAdd(ctx context.Context, keys [][]byte) error {
-	_, err := k.addAll(ctx, len(keys), hashAll(keys), false)
+	_, err := k.addAll(ctx, keys, false)
 	return err
 }
 
 // MAddNew is AddNew for many keys, in one trip to each node. Of a key that is there twice, one is new. If some
 // are refused, the error is a *RefusedError, and the other answers count; with any other error none does.
 func (k *Cuckoo) MAddNew(ctx context.Context, keys [][]byte) (fresh []bool, err error) {
-	return k.addAll(ctx, len(keys), hashAll(keys), true)
+	return k.addAll(ctx, keys, true)
 }
 
 // MRemove is Remove for many keys, in one trip to each node. With an error, those were removed whose
 // answer is true, and perhaps others.
 func (k *Cuckoo) MRemove(ctx context.Context, keys [][]byte) (removed []bool, err error) {
-	return k.removeAll(ctx, len(keys), hashAll(keys))
+	ctx, cancel := k.deadline(ctx)
+	defer cancel()
+	removed = make([]bool, len(keys))
+	if err = k.removeEach(ctx, keys, removed); err != nil {
+		k.client.watch.Kick()
+	}
+	return removed, k.client.wrap(k.name, err)
 }
 
 // MContains is Contains for many keys, in one trip to each node. Answers that are false are certain,
 // with an error too.
 func (k *Cuckoo) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
-	return k.askAll(ctx, len(keys), hashAll(keys))
-}
-
-// Hash returns what the set knows of a key, for the methods of hashes. It depends on the seed of the
-// set, which changes when the set is dropped and made again.
-func (k *Cuckoo) Hash(key []byte) uint64 {
-	if v := k.view.Load(); v.content != nil {
-		return v.content.hash(key)
-	}
-	return 0
-}
-
-// AddHash is Add for the key of a hash.
-func (k *Cuckoo) AddHash(ctx context.Context, h uint64) error {
-	_, err := k.addAll(ctx, 1, oneHash(h), false)
-	return err
-}
-
-// AddNewHash is AddNew for the key of a hash.
-func (k *Cuckoo) AddNewHash(ctx context.Context, h uint64) (bool, error) {
-	fresh, err := k.addAll(ctx, 1, oneHash(h), true)
-	return fresh[0], err
-}
-
-// RemoveHash is Remove for the key of a hash.
-func (k *Cuckoo) RemoveHash(ctx context.Context, h uint64) (bool, error) {
-	removed, err := k.removeAll(ctx, 1, oneHash(h))
-	return removed[0], err
-}
-
-// ContainsHash is Contains for the key of a hash.
-func (k *Cuckoo) ContainsHash(ctx context.Context, h uint64) (bool, error) {
-	maybe, err := k.askAll(ctx, 1, oneHash(h))
-	return maybe[0], err
+	return k.askAll(ctx, keys)
 }
 
 // Load makes the set anew out of a source and takes it into use; see Set.Load. It gathers the keys of the
@@ -201,22 +174,11 @@ func (k *Cuckoo) Close() error {
 	return nil
 }
 
-// removeAll is all removals. They go to the generation in use and to no other. One that is being built may lack
+// removeEach is all removals. They go to the generation in use and to no other. One that is being built may lack
 // a key whose row was deleted before its source was read, and would lose another key in its place.
 // Once it is in use, it has the key: the load waits for Options.Grace, in which removals of keys that
 // its source did not show come to their end.
-func (k *Cuckoo) removeAll(ctx context.Context, n int, hashed hashed) ([]bool, error) {
-	ctx, cancel := k.deadline(ctx)
-	defer cancel()
-	removed := make([]bool, n)
-	err := k.removeEach(ctx, hashed, removed)
-	if err != nil {
-		k.client.watch.Kick()
-	}
-	return removed, k.client.wrap(k.name, err)
-}
-
-func (k *Cuckoo) removeEach(ctx context.Context, hashed hashed, removed []bool) error {
+func (k *Cuckoo) removeEach(ctx context.Context, keys [][]byte, removed []bool) error {
 	left := make([]int, len(removed))
 	for i := range left {
 		left[i] = i
@@ -231,7 +193,7 @@ func (k *Cuckoo) removeEach(ctx context.Context, hashed hashed, removed []bool) 
 			return fmt.Errorf("%w: it was not loaded yet", ErrIncomplete)
 		}
 		t := v.content.(*tables)
-		hashes := hashed(t)
+		hashes := hashAll(t, keys)
 		if err := k.allAway(t.slots(hashes)); err != nil {
 			return err
 		}

@@ -101,16 +101,6 @@ func (r *Replica) Contains(ctx context.Context, key []byte) (bool, error) {
 	return r.set.Contains(ctx, key)
 }
 
-// ContainsHash is Contains for the key of a hash, as Set.Hash gives it.
-func (r *Replica) ContainsHash(ctx context.Context, h uint64) (bool, error) {
-	if t := r.table.Load(); t != nil {
-		if maybe, ok := r.answer(t, h); ok {
-			return maybe, nil
-		}
-	}
-	return r.set.ContainsHash(ctx, h)
-}
-
 // MContains is Contains for many keys. Those that need a trip share one to each node.
 func (r *Replica) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
 	t := r.table.Load()

@@ -87,48 +87,29 @@ func (s *Set) Contains(ctx context.Context, key []byte) (bool, error) {
 // full. With an error, some keys may have been added. Options.Timeout bounds all of it: give ctx a
 // deadline of its own for thousands of keys, or use Load or Import.
 func (s *Set) MAdd(ctx context.Context, keys [][]byte) error {
-	_, err := s.addAll(ctx, len(keys), hashAll(keys), false)
+	_, err := s.addAll(ctx, keys, false)
 	return err
 }
 
 // MAddNew is AddNew for many keys. A set that grows takes a trip for each. Of a key that is there twice, one
 // is new. With an error no answer is true, though some keys may have been added.
 func (s *Set) MAddNew(ctx context.Context, keys [][]byte) (fresh []bool, err error) {
-	return s.addAll(ctx, len(keys), hashAll(keys), true)
+	return s.addAll(ctx, keys, true)
 }
 
 // MContains is Contains for many keys, in one trip to each node. Answers that are false are certain,
 // with an error too.
 func (s *Set) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
-	return s.askAll(ctx, len(keys), hashAll(keys))
+	return s.askAll(ctx, keys)
 }
 
-// Hash returns what the set knows of a key, for AddHash, AddNewHash, ContainsHash and local sets that are
-// imported. It takes no trip. It depends on the seed of the set, which changes when the set is dropped and
-// made again; do not store it.
+// Hash returns what the set knows of a key, for local sets that are imported or were exported. It takes no trip. It
+// depends on the seed of the set, which changes when the set is dropped and made again; do not store it.
 func (s *Set) Hash(key []byte) uint64 {
 	if v := s.view.Load(); v.content != nil {
 		return v.content.hash(key)
 	}
 	return 0
-}
-
-// AddHash is Add for the key of a hash.
-func (s *Set) AddHash(ctx context.Context, h uint64) error {
-	_, err := s.addAll(ctx, 1, oneHash(h), false)
-	return err
-}
-
-// AddNewHash is AddNew for the key of a hash.
-func (s *Set) AddNewHash(ctx context.Context, h uint64) (bool, error) {
-	fresh, err := s.addAll(ctx, 1, oneHash(h), true)
-	return fresh[0], err
-}
-
-// ContainsHash is Contains for the key of a hash.
-func (s *Set) ContainsHash(ctx context.Context, h uint64) (bool, error) {
-	maybe, err := s.askAll(ctx, 1, oneHash(h))
-	return maybe[0], err
 }
 
 // Load makes the set anew out of a source and takes it into use, while all processes go on to ask

@@ -44,7 +44,7 @@ func (s *swarm) awaitLost(set *Set, master *redistest.Server, ranges int) {
 		m := set.client.watch.Map()
 		for ; ranges < len(s.rows); ranges++ {
 			content := set.view.Load().content.(keyed)
-			for _, slot := range content.slots(hashAll(s.rows[ranges].keys())(content)) {
+			for _, slot := range content.slots(hashAll(content, s.rows[ranges].keys())) {
 				if owner, _, ok := m.Owner(slot); ok && owner == identity {
 					lost++
 				}
