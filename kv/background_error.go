@@ -48,10 +48,6 @@ type resumer struct {
 
 	// Owned by the goroutine that resumes, or Close.
 	next *wal.Writer // a WAL that is ready to follow a broken one
-
-	// Guarded by DB.manifestMu: names of files that the broken manifest may name, or that may
-	// be in force themselves. They are removed when a new manifest is in force.
-	orphans []string
 }
 
 var defaultBackoff = compaction.Backoff{First: 100 * time.Millisecond, Max: 10 * time.Second}

@@ -107,27 +107,23 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 
 // addFiles adds the tables and blob files of a version to a backup.
 func (d *DB) addFiles(b *backup.Backup, v *version.Version) {
-	remote := d.opts.Objects != nil // then what is copied is verified
+	add := func(sent backup.Sent, verify func(each func() error) error) {
+		if d.opts.Objects != nil { // what is copied is verified
+			verify = nil
+		}
+		b.Sources = append(b.Sources, backup.Source{Sent: sent, Verify: verify})
+	}
 	for f := range v.Blobs() {
-		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
-			if remote {
-				return nil
-			}
-			return d.verifyBlob(f.Blob, each)
-		}})
+		add(sentBlob(&f.BlobFile), func(each func() error) error { return d.verifyBlob(f.Blob, each) })
 	}
 	v.All(func(_ int, t *version.Table) {
-		verify := func(each func() error) error {
-			if remote {
-				return nil
-			}
+		add(sentTable(&t.Table), func(each func() error) error {
 			r, err := t.Open(&d.tables)
 			if err != nil {
 				return err
 			}
 			return r.VerifyEach(func(base.InternalKey, []byte) error { return each() })
-		}
-		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t.Table), Verify: verify})
+		})
 	})
 }
 
@@ -151,8 +147,8 @@ func (d *DB) verifyBlob(b *version.Blob, each func() error) error {
 // pinVersion keeps the current version's tables on disk until unpinVersion, and
 // describes it. It returns nil if the store is closed.
 func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
-	d.manifestMu.Lock()
-	defer d.manifestMu.Unlock()
+	d.manifest.Lock()
+	defer d.manifest.Unlock()
 	d.mu.Lock()
 	v := d.current
 	if v != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -76,8 +75,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	out, err := j.Do(env)
 	d.countPass(&out.Stats)
 	for _, t := range out.Tables {
-		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory,
-			Verify: func(each func() error) error { return d.verifyMade(memory, &t, each) }})
+		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory})
 	}
 	return out.Tables, err
 }
@@ -93,20 +91,4 @@ func (d *DB) addHeld(b *backup.Backup, mems []*memTable) {
 			return errors.Join(d.verifyBlob(f, each), f.Close())
 		}})
 	}
-}
-
-// verifyMade reads a whole table that the store does not list.
-func (d *DB) verifyMade(fsys vfs.FS, t *manifest.Table, each func() error) error {
-	name := d.tablePath(t.Num)
-	f, err := fsys.Open(name)
-	if err != nil {
-		return err
-	}
-	r, err := sstable.NewReader(f, t.Size, &sstable.ReaderOptions{Name: name, CacheSize: -1, TailSize: t.TailSize,
-		ID: t.ID, AnyExpansion: true})
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	err = r.VerifyEach(func(base.InternalKey, []byte) error { return each() })
-	return errors.Join(err, r.Close())
 }

@@ -202,7 +202,10 @@ func (d *DB) commitStore() commit.Store {
 	}
 	return commit.Store{
 		Values: large, Visible: &d.visible, GroupBytes: d.opts.groupBytes(), OwnTable: d.opts.ownTable(),
-		Logger: d.log, MakeRoom: d.makeRoom, Filled: d.rotateFilled, Enable: d.enable,
+		Logger: d.log, MakeRoom: d.makeRoom, Enable: d.enable,
+		Filled: func() { // if the log cannot be replaced, writers get the error
+			_ = d.rotateIf(func(*memTable) bool { return true })
+		},
 		Combine: func(key []byte, values [][]byte) ([]byte, error) {
 			return d.operands.mergeWithin(d.operands.limit(), key, values)
 		},

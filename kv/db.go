@@ -86,9 +86,7 @@ type DB struct {
 	isClosed chan struct{} // closed when the first Close has finished
 	closeErr error         // what it returned
 
-	// manifestMu orders version edits. It is taken before mu.
-	manifestMu sync.Mutex
-	manifest   *manifest.Log
+	manifest version.ManifestWriter // its lock is taken before mu
 
 	// mu guards what follows. It is never held during I/O.
 	mu          sync.Mutex
@@ -266,17 +264,27 @@ func (d *DB) close() error {
 		d.openReaders.Leaked(ErrReadersOpen, "reader of a value"))
 	d.dropState()
 	d.cleaner.Wait()
+	err = d.releaseAll(err, func(err error) error {
+		if d.manifest.Log != nil {
+			err = d.closeManifest(err)
+		}
+		return errors.Join(err, d.reportMoved())
+	})
+	return errors.Join(err, leaked)
+}
+
+// releaseAll releases what the store holds, and joins errors to err. The function ends the manifest.
+func (d *DB) releaseAll(err error, endManifest func(err error) error) error {
+	d.dropState()
 	d.cleaner.Stop()
 	err = errors.Join(err, d.cleaner.Drain())
 	d.memtables.Close()
 	d.cache.Release() // tables of open iterators keep it
-	if d.manifest != nil {
-		err = d.closeManifest(err)
-	}
+	err = endManifest(err)
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	err = errors.Join(err, d.reportMoved(), d.directory.Close(), d.closeObjects())
+	err = errors.Join(err, d.directory.Close(), d.closeObjects())
 	d.share.Leave()
-	return errors.Join(err, leaked)
+	return err
 }

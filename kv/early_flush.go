@@ -60,11 +60,6 @@ func (d *DB) examineMemtable() (again time.Duration) {
 // flushEarly has the active memtable flushed if it still has this log, and MaxMemtables allows one more.
 func (d *DB) flushEarly(log uint64) error {
 	return d.commits.Exclusive(context.Background(), func() error {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.mem.Log != log || d.mem.Empty() || d.failure != nil || d.closing || len(d.imms)+1 >= d.opts.MaxMemtables {
-			return nil
-		}
-		return d.rotate()
+		return d.rotateIf(func(m *memTable) bool { return m.Log == log && !m.Empty() })
 	})
 }

@@ -216,7 +216,7 @@ func requireOnlyLiveFiles(t *testing.T, d *DB) {
 		case manifest.FileWAL:
 			require.GreaterOrEqual(t, num, logNum, name)
 		case manifest.FileManifest:
-			require.Equal(t, d.position().Manifest, num, name)
+			require.Equal(t, d.manifest.Position().Manifest, num, name)
 		}
 	}
 }
@@ -487,7 +487,7 @@ func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 		requireContents(t, model{"a": "1"}, view)
 	}
 	requireRefreshed()
-	require.NoError(t, w.replaceManifest())
+	require.NoError(t, replaceManifest(w))
 	requireRefreshed()
 	require.NoError(t, w.resume(true))
 	requireRefreshed()

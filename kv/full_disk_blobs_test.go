@@ -206,7 +206,7 @@ func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
 func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 	t.Parallel()
 	s := openCrowded(t, false, nil)
-	name := manifest.FileName(manifest.FileManifest, s.position().Manifest)
+	name := manifest.FileName(manifest.FileManifest, s.manifest.Position().Manifest)
 	s.disk.deny(name)
 	require.NoError(t, s.put(0))
 	require.NoError(t, s.Flush(t.Context()))

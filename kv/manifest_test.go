@@ -28,9 +28,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 		}
 		db.waitForBackground()
 		old := db.manifest.Num()
-		db.manifestMu.Lock()
-		db.rotateManifest(db.current)
-		db.manifestMu.Unlock()
+		require.NoError(t, replaceManifest(db))
 		num, err := manifest.Current(mem, "db")
 		require.NoError(t, err)
 		require.Greater(t, num, old)
@@ -108,4 +106,11 @@ func deletedFrom(level0 []*version.Table) (deleted []manifest.DeletedTable) {
 		deleted = append(deleted, manifest.DeletedTable{Num: t.Num})
 	}
 	return deleted
+}
+
+// replaceManifest puts a manifest in force that describes the store as it is.
+func replaceManifest(db *DB) error {
+	db.manifest.Lock()
+	defer db.manifest.Unlock()
+	return db.manifest.Replace(db.current, db.newFileNum())
 }

@@ -83,12 +83,6 @@ func (d *DB) wakeCompactions() {
 func (d *DB) giveUpMemtable() {
 	d.memtables.SetKeep(0)
 	_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.failure != nil || d.closing || d.mem == nil || len(d.imms)+1 >= d.opts.MaxMemtables ||
-			!d.share.TooLarge(d.mem.Bytes()) {
-			return nil
-		}
-		return d.rotate()
+		return d.rotateIf(func(m *memTable) bool { return d.share.TooLarge(m.Bytes()) })
 	})
 }

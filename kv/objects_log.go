@@ -55,7 +55,7 @@ func (d *DB) writtenTo() string {
 // says so. All writes have ended, and the logs are closed. If that fails, the log stays what it is: the store goes on
 // from it, on this machine.
 func (d *DB) releaseLog() error {
-	if !d.localLog() || d.manifest == nil {
+	if !d.localLog() || d.manifest.Log == nil {
 		return nil
 	}
 	d.mu.Lock()

@@ -94,8 +94,12 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
 	d.watchLongLogs()
+	m := &d.manifest
+	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, dir, d.log, &d.cleaner, opts.maxManifestSize
+	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
+	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: dir,
-		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.position, Cleaned: d.publishView}
+		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.manifest.Position, Cleaned: d.publishView}
 	d.cleaner.Start()
 	opened := d.abortWith(ctx)
 	returned := false
@@ -184,18 +188,12 @@ func (d *DB) abandon() error {
 	next := d.takeSpare() // its log stays for the next Open to remove
 	d.mu.Unlock()
 	next.mem.Drop()
-	d.dropState()
-	err = errors.Join(err, d.cleaner.Drain())
-	d.memtables.Close()
-	d.cache.Release()
-	if d.manifest != nil {
-		err = errors.Join(err, d.manifest.Close())
-	}
-	if d.lock != nil {
-		err = errors.Join(err, d.lock.Close())
-	}
-	d.share.Leave()
-	return errors.Join(err, d.directory.Close(), d.closeObjects())
+	return d.releaseAll(err, func(err error) error {
+		if d.manifest.Log != nil {
+			err = errors.Join(err, d.manifest.Close())
+		}
+		return err
+	})
 }
 
 func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
@@ -270,29 +268,26 @@ func (d *DB) examine() (exists bool, err error) {
 // create makes a new store.
 func (d *DB) create() error {
 	d.storeID = rand.Uint64() | 1
-	d.nextFile.Store(manifest.First + 1)
+	d.nextFile.Store(manifest.First)
 	if err := d.settleMerger(0); err != nil {
 		return err
 	}
-	return d.start(&version.Version{}, 0, manifest.First)
+	return d.start(&version.Version{}, 0)
 }
 
 // start puts the store to work on a version: a new manifest, a new WAL, an empty
 // memtable. The WAL comes last: a directory without CURRENT never holds one.
-func (d *DB) start(v *version.Version, lastSeq base.SeqNum, manifestNum uint64) error {
+func (d *DB) start(v *version.Version, lastSeq base.SeqNum) error {
 	d.visible.Store(uint64(lastSeq))
+	num := d.newFileNum()
 	d.logNum = d.newFileNum()
 	d.features = v.Features()
-	m, err := manifest.Create(d.fs, d.dir, manifestNum, d.snapshotEdit(v))
-	if err != nil && d.lacksSpace(err) {
-		m, err = manifest.Create(d.fs, d.dir, d.newFileNum(), d.snapshotEdit(v))
-	}
+	d.manifest.Lock() // the cleaner may be closing what recovery did not need
+	err := d.manifest.Replace(v, num)
+	d.manifest.Unlock()
 	if err != nil {
 		return err
 	}
-	d.manifestMu.Lock() // the cleaner may have closed what recovery did not need
-	d.manifest = m
-	d.manifestMu.Unlock()
 	log, err := d.createLog(d.logNum)
 	if err != nil {
 		return err

@@ -48,7 +48,8 @@ func OpenReadOnly(dir string, o *Options) (*DB, error) {
 // register makes the store one that follows a writer.
 func (d *DB) register() error {
 	d.follower, d.values.Follows = newFollower(d), true
-	if d.opts.Objects != nil { // the writer keeps files for Objects.Grace, and knows no readers
+	d.openFiles.Explain = d.follower.stale // a file may be gone when it is opened again
+	if d.opts.Objects != nil {             // the writer keeps files for Objects.Grace, and knows no readers
 		d.tables.KeepOpen = true
 		return nil
 	}
@@ -130,34 +131,7 @@ func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 		f, err := d.fs.Open(name)
 		return f, d.follower.stale(err)
 	}
-	f, err := d.openFiles.Open(d.fs, name)
-	if err != nil || d.follower == nil {
-		return f, d.follower.stale(err)
-	}
-	return followedFile{f, d.follower}, nil
-}
-
-// A followedFile is a file of a view under the bound of MaxOpenFiles: it may be gone when it
-// is opened again.
-type followedFile struct {
-	vfs.ReadFile
-	f *follower
-}
-
-func (r followedFile) ReadAt(p []byte, off int64) (int, error) {
-	n, err := r.ReadFile.ReadAt(p, off)
-	return n, r.f.stale(err)
-}
-
-// ReadNow implements vfs.NowReader.
-func (r followedFile) ReadNow(p []byte, off int64) vfs.NowRead {
-	return r.ReadFile.(vfs.NowReader).ReadNow(p, off)
-}
-
-// Map implements vfs.Mapper.
-func (r followedFile) Map(size int64) (data []byte, unmap func() error, err error) {
-	data, unmap, err = r.ReadFile.(vfs.Mapper).Map(size)
-	return data, unmap, r.f.stale(err)
+	return d.openFiles.Open(d.fs, name)
 }
 
 // A followedObject is a file of a view in an object store: it may be gone when it is read.

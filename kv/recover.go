@@ -80,7 +80,7 @@ func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.Seq
 		return d.explainFull(err, v, mems)
 	}
 	d.share.SetReplayed(0)
-	if err := d.start(flushed, lastSeq, d.newFileNum()); err != nil {
+	if err := d.start(flushed, lastSeq); err != nil {
 		return d.explainFull(err, v, mems)
 	}
 	d.cleaner.Sweep(flushed, d.logNum, d.manifest.Num())

@@ -185,7 +185,18 @@ func (d *DB) restoreWriting(stoppable bool) error {
 		return err
 	}
 	if broken&brokenManifest != 0 {
-		if err := d.replaceManifest(); err != nil {
+		d.manifest.Lock()
+		d.mu.Lock()
+		v := d.current
+		d.mu.Unlock()
+		err := d.manifest.Replace(v, d.newFileNum())
+		if err == nil {
+			d.mu.Lock()
+			d.resumer.broken &^= brokenManifest
+			d.mu.Unlock()
+		}
+		d.manifest.Unlock()
+		if err != nil {
 			return err
 		}
 	}
@@ -197,18 +208,17 @@ func (d *DB) restoreWriting(stoppable bool) error {
 // store.
 func (d *DB) verifyStoreID() error {
 	num, err := manifest.Current(d.fs, d.dir)
-	if err != nil {
-		return err
-	}
 	id := uint64(0)
-	err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
-		id = max(id, e.StoreID)
-		return nil
-	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = manifest.Load(d.fs, d.dir, num, func(e *manifest.Edit) error {
+			id = max(id, e.StoreID)
+			return nil
+		})
 	}
-	if id != d.storeID {
+	switch {
+	case err != nil:
+		return err
+	case id != d.storeID:
 		return fmt.Errorf("%w: %s is another store now", ErrForeignDirectory, d.dir)
 	}
 	d.mu.Lock()
@@ -221,43 +231,6 @@ func (d *DB) verifyStoreID() error {
 	d.mu.Unlock()
 	defer d.unrefVersion(v)
 	return d.checkFiles(v)
-}
-
-// replaceManifest puts a manifest in force that describes the store as it is, in
-// place of one whose last edit may or may not be there.
-func (d *DB) replaceManifest() error {
-	d.manifestMu.Lock()
-	defer d.manifestMu.Unlock()
-	d.mu.Lock()
-	v := d.current
-	d.mu.Unlock()
-	if err := d.newManifest(v); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	d.resumer.broken &^= brokenManifest
-	d.mu.Unlock()
-	return nil
-}
-
-// orphan removes the tables and blob files of an edit that could not be made. It does so at once if it is certain that
-// no manifest names them, otherwise when none can name them any more. The caller holds manifestMu.
-func (d *DB) orphan(e *manifest.Edit, unnamed bool) {
-	drop := func(name string) { d.resumer.orphans = append(d.resumer.orphans, name) }
-	if unnamed {
-		drop = d.cleaner.File
-	}
-	for _, a := range e.Added {
-		moved := slices.ContainsFunc(e.Deleted, func(t manifest.DeletedTable) bool { return t.Num == a.Table.Num })
-		if !moved {
-			drop(d.tablePath(a.Table.Num))
-		}
-	}
-	for _, b := range e.AddedBlobs {
-		if d.values.File(b.Num) == nil { // else what refers to it is in memory still
-			drop(d.blobPath(b.Num))
-		}
-	}
 }
 
 // saveMemtables flushes what waits to be flushed, and lets writers go on in the log that

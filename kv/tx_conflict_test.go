@@ -231,11 +231,11 @@ var conflictModes = map[string]func(t *testing.T, db *DB, write *Batch, tx *Tx) 
 		first := queue(db, 1, func() error { return write.Commit(NoSync) })
 		between := queue(db, 2, func() error { return db.Flush(t.Context()) })
 		second := queue(db, 3, func() error { return tx.Commit(NoSync) })
-		db.manifestMu.Lock() // the flush does not end before the commit
+		db.manifest.Lock() // the flush does not end before the commit
 		release()
 		require.NoError(t, <-first)
 		err := <-second
-		db.manifestMu.Unlock()
+		db.manifest.Unlock()
 		require.NoError(t, <-between)
 		return err
 	},

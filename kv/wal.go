@@ -44,6 +44,17 @@ func (o *Options) memtableArena() int64 {
 // caller leads the pipeline and holds d.mu, which is released during I/O.
 func (d *DB) rotate() error { return d.rotateTo(0, nil) }
 
+// rotateIf rotates if the store takes writes, another memtable may exist, and the active one is wanted to go. The
+// caller leads the pipeline.
+func (d *DB) rotateIf(wanted func(m *memTable) bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failure != nil || d.closing || d.mem == nil || len(d.imms)+1 >= d.opts.MaxMemtables || !wanted(d.mem) {
+		return nil
+	}
+	return d.rotate()
+}
+
 // rotateTo is rotate to a memtable with room for arena bytes, or for the record of an order, unless that is nil.
 func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	least := int64(arena) + memtable.Slack

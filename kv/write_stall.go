@@ -71,16 +71,6 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 	}
 }
 
-// rotateFilled replaces the active memtable, which takes no more writes, if another may exist. Otherwise the next
-// writer does it.
-func (d *DB) rotateFilled() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.failure == nil && !d.closing && len(d.imms)+1 < d.opts.MaxMemtables {
-		_ = d.rotate() // if the log cannot be replaced, writers get the error
-	}
-}
-
 // noteRoom notes whether writes may go ahead without asking: no failure and no pressure
 // keeps them. Then a goroutine that holds d.mu for long, for the choice of a
 // compaction, say, does not hold them up. The caller holds d.mu, and has changed

@@ -15,6 +15,8 @@ import (
 //
 // A read of an open file takes a read lock of that file. It is safe for concurrent use.
 type ReadLimit struct {
+	Explain func(err error) error // makes the error of a file that cannot be opened; nil: it stays
+
 	bound int
 	over  atomic.Bool // more files are open than most
 
@@ -187,6 +189,9 @@ func (f *limitedFile) reopen() error {
 	}
 	if err != nil {
 		f.limit.remove(f)
+		if f.limit.Explain != nil {
+			err = f.limit.Explain(err)
+		}
 		return err
 	}
 	f.file = file
