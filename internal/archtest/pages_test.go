@@ -37,8 +37,12 @@ var pagesToRewrite = []string{
 	"docs/writepath.md",
 }
 
+// promise is what the first paragraph of a page makes to its reader.
+var promise = regexp.MustCompile(`\byou\s+(can|know)\b`)
+
 // retired are words of a private language, and constructions that STYLE.md replaces.
-var retired = regexp.MustCompile(`(?i)\b(anew|whoever|nobody|somebody|but for|so many|beside` +
+var retired = regexp.MustCompile(`(?i)\b(anew|whoever|nobody|somebody|but for|all but|so many|beside|victims?` +
+	`|is said to|what is asked for|from [\d.,]+ \w+ on` +
 	`|(lies?|lay|lying|values?|set) apart|(is|are) to be)\b`)
 
 // TestPagesAreEasyToRead holds the pages of docs to their length and to sentences that need one reading.
@@ -53,6 +57,10 @@ func TestPagesAreEasyToRead(t *testing.T) {
 		n, decision := len(strings.Fields(text)), strings.HasPrefix(name, "docs/adr/")
 		if decision && n > maxDecisionWords || n > maxPageWords {
 			faults = append(faults, "the page is too long")
+		}
+		first, _, _ := strings.Cut(strings.TrimPrefix(text, strings.SplitAfterN(text, "\n\n", 2)[0]), "\n\n")
+		if strings.HasPrefix(name, "docs/") && !decision && !promise.MatchString(first) {
+			faults = append(faults, "the first paragraph does not say what you can do, or know, after reading")
 		}
 		if strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, "docs/format") && !decision {
 			all += n
@@ -81,7 +89,7 @@ func faultsOf(page string) (faults []string) {
 	}
 	sentences, words := 0, 0
 	for _, p := range paragraphs(page) {
-		for _, s := range strings.Split(sentenceStop.ReplaceAllString(p.text, "$1\x00"), "\x00") {
+		for s := range strings.SplitSeq(sentenceStop.ReplaceAllString(p.text, "$1\x00"), "\x00") {
 			n := countWords(s)
 			if n == 0 {
 				continue
@@ -163,7 +171,7 @@ func paragraphs(page string) (all []paragraph) {
 
 // countWords counts what has a letter or a digit.
 func countWords(s string) (n int) {
-	for _, word := range strings.Fields(s) {
+	for word := range strings.FieldsSeq(s) {
 		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
 			n++
 		}
