@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 )
 
 var (
+	testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
 	goFile   = regexp.MustCompile("`((?:kv|internal|filterpolicy|sstable|blockindex|objstore|cmd)/[\\w/.-]+\\.go)`")
 	function = regexp.MustCompile("`(\\w+)\\.(\\w+)`, `([\\w/.-]+\\.go)`")
 )
@@ -46,4 +48,29 @@ func TestTheTourNamesFunctionsThatAreThere(t *testing.T) {
 		declared := regexp.MustCompile(`(?m)^func \(\w+ \*?` + m[1] + `\) ` + m[2] + `\(`)
 		require.Regexp(t, declared, string(source), strings.Join(m[1:], " "))
 	}
+}
+
+// TestDocsNameTestsThatAreThere follows what the documents say is tested.
+func TestDocsNameTestsThatAreThere(t *testing.T) {
+	var tests strings.Builder
+	require.NoError(t, filepath.WalkDir("../..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		tests.Write(data)
+		return err
+	}))
+	names := 0
+	for _, doc := range markdown(t, "../../docs") {
+		text, err := os.ReadFile(doc)
+		require.NoError(t, err)
+		for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+			names++
+			if !strings.Contains(tests.String(), "func "+m[1]+"(") {
+				t.Errorf("%s names %s: there is no such test", doc, m[1])
+			}
+		}
+	}
+	require.Greater(t, names, 20, "the list is real")
 }
