@@ -30,7 +30,7 @@
 //
 // One loss is noticed late: a value that COPY, RENAME or RESTORE put in the place of another by hand. The
 // header of a value says which key it belongs to. Growing sets and windows check it with each operation, in their
-// first layer, and a Replica with each copy. Lookups in later layers, in sets of one size and in cuckoo sets read no
+// first layer, and a Mirror with each copy. Lookups in later layers, in sets of one size and in cuckoo sets read no
 // header. Each process therefore looks at all values of its sets once a minute. For a set for more than 50 million
 // keys the time between two looks is 4 ms for each partition. Until the next look, the set may deny keys of
 // the replaced value. From then on, the process answers "maybe" and ErrForeign for the whole set until the next
@@ -44,7 +44,7 @@
 //
 // Set is a blocked Bloom filter: keys are added, and never removed. It is made for a number of keys,
 // or grows. Cuckoo takes removals as well, grows by its loads, and an add costs the server two to seven
-// times as much. Windows are sets per owner and period, which expire: what a user has seen. A Replica
+// times as much. Windows are sets per owner and period, which expire: what a user has seen. A Mirror
 // of a Set answers most questions from a copy of its bits in the process, without a trip.
 //
 // # How it works
@@ -55,7 +55,7 @@
 // which all processes add while it is loaded from the Source, and which they take into use together.
 // A process says "no" only if it learned, at most 1.5 s ago, that the generation is in use and that the
 // server is still the process that it was; it polls twice a second. The files of the package describe each
-// part: shard.go the bytes, lineage.go and build.go generations, view.go who may say "no", chain_grow.go
+// part: shard.go the bytes, lineage.go and build.go generations, view.go who may say "no", chain.go
 // growth, and internal/nodes the servers.
 //
 // Keys are hashed by SipHash under a secret that is kept in Redis, so that nobody who cannot read it

@@ -85,9 +85,9 @@ func ExampleSet_Import() {
 	// true
 }
 
-// A replica answers most questions without a trip. It needs a Redis, as package inprocess does not tell
-// of changes: there, a replica asks the set.
-func ExampleSet_Replica() {
+// A mirror answers most questions without a trip. It needs a Redis, as package inprocess does not tell
+// of changes: there, a mirror asks the set.
+func ExampleSet_Mirror() {
 	ctx := context.Background()
 	client, err := redisfilter.Open(ctx, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}})
 	if err != nil {
@@ -102,17 +102,17 @@ func ExampleSet_Replica() {
 	}
 	defer users.Close()
 
-	replica, err := users.Replica(ctx, &redisfilter.ReplicaOptions{
+	mirror, err := users.Mirror(ctx, &redisfilter.MirrorOptions{
 		Lease: 2 * time.Second, // for so long, keys that others added may be denied
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer replica.Close()
-	maybe, err := replica.Contains(ctx, []byte("ada"))
+	defer mirror.Close()
+	maybe, err := mirror.Contains(ctx, []byte("ada"))
 	fmt.Println(maybe, err)
-	fmt.Println(replica.Add(ctx, []byte("eve"))) // this replica knows her from here on
-	stats := replica.Stats()
+	fmt.Println(mirror.Add(ctx, []byte("eve"))) // this mirror knows her from here on
+	stats := mirror.Stats()
 	fmt.Println(stats.Yes+stats.No, "answers without a trip,", stats.Asked, "with one")
 }

@@ -297,7 +297,7 @@ func TestReadyEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	c := openClient(t, startServer(t).Addr)
 	s := openSet(t, c, "users", 1000, Options{}) // was never loaded
-	r, err := s.Replica(t.Context(), nil)
+	r, err := s.Mirror(t.Context(), nil)
 	require.NoError(t, err)
 	waits := make(chan error, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

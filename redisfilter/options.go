@@ -29,7 +29,7 @@ type Options struct {
 	Partitions int
 
 	// ShardBytes is the most bytes of a value in Redis, 80 to 65,488. The default, 4,048, fits a size
-	// class of Redis' allocator and keeps what a replica fetches again small. Of cuckoo sets the least
+	// class of Redis' allocator and keeps what a Mirror fetches again small. Of cuckoo sets the least
 	// is 1,024 and the default 8,184, as smaller shards waste more of their slots.
 	ShardBytes int
 

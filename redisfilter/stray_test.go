@@ -216,10 +216,10 @@ func TestAReplicaDoesNotCopyTheShardOfAnotherKey(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t)
 	s := wholeSet(t, openClient(t, srv.Addr), "users", 400, Options{Partitions: 4})
-	r := replicaOf(t, s, nil)
+	r := mirrorOf(t, s, nil)
 	shards := shardsOf(t, s)
 	require.NoError(t, srv.Client().Copy(t.Context(), shards[0], shards[1], 0, true).Err())
-	until(t, func() bool { return r.Stats().Lost == 1 }, "the Replica has no copy of the shard")
+	until(t, func() bool { return r.Stats().Lost == 1 }, "the Mirror has no copy of the shard")
 }
 
 // A shard that an earlier release made has no tag.

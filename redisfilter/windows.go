@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/window"
 )
 
 // Windows are sets of many owners in which keys are remembered for some time: what each user of a feed
@@ -21,8 +25,8 @@ import (
 // memory may run out, the eviction policy volatile-ttl gives up the oldest windows, and never a Set.
 type Windows struct {
 	lineage
-	calendar calendar
-	clock    *serverClock
+	calendar window.Calendar
+	clock    *window.Clock
 }
 
 // WindowOptions are what NewWindows may be told. Nil, and the zero value of each field, mean the
@@ -68,11 +72,11 @@ const (
 // asked, with all of their layers, from 1e-5 * Keep to 0.5. At 1 % and seven windows, 100 keys of an owner in a
 // window take some 400 bytes of Redis, and 1,000 some 2.6 KB.
 func NewWindows(ctx context.Context, c *Client, name string, n int, rate float64, o *WindowOptions) (*Windows, error) {
-	return newWindows(ctx, c, name, n, rate, o, newServerClock(c, configKey(name)))
+	return newWindows(ctx, c, name, n, rate, o, clockOf(c, configKey(name)))
 }
 
 func newWindows(ctx context.Context, c *Client, name string, n int, rate float64, o *WindowOptions,
-	clock *serverClock) (*Windows, error) {
+	clock *window.Clock) (*Windows, error) {
 	if o == nil {
 		o = &WindowOptions{}
 	}
@@ -89,7 +93,7 @@ func newWindows(ctx context.Context, c *Client, name string, n int, rate float64
 			lifecycle: lifecycle{timeout: o.Timeout, logger: o.Logger},
 			client:    c, name: name, asked: fresh.Asked,
 		},
-		calendar: calendar{fresh.Asked.Period, fresh.Asked.Keep},
+		calendar: window.Calendar{Period: fresh.Asked.Period, Keep: fresh.Asked.Keep},
 		clock:    clock,
 	}
 	w.open = func(cfg *config) content { return newOwners(c, name, cfg) }
@@ -98,11 +102,23 @@ func newWindows(ctx context.Context, c *Client, name string, n int, rate float64
 	}
 	ctx, cancel := w.deadline(ctx)
 	defer cancel()
-	if _, err := w.clock.read(ctx); err != nil {
+	if err := w.clock.Read(ctx); err != nil {
 		return nil, errors.Join(c.wrap(name, err), w.Close())
 	}
 	c.watch.Add(w.clock)
 	return w, nil
+}
+
+// clockOf returns the clock of the server that holds a key. The nodes of a cluster each have their own.
+func clockOf(c *Client, key string) *window.Clock {
+	ask := func(ctx context.Context) (time.Time, error) {
+		const script = "local t = redis.call('TIME') return t[1] * 1000000 + t[2]" // TIME alone goes to any node
+		cmd := redis.NewIntCmd(ctx, "eval", script, 1, key)
+		c.run(ctx, cmd)
+		micro, err := cmd.Result()
+		return time.UnixMicro(micro), err
+	}
+	return &window.Clock{Ask: ask, Now: time.Now}
 }
 
 // newWindowsConfig fills in the defaults of a request and returns what it leads to.
@@ -162,4 +178,4 @@ const maxOwner = 200
 
 // Of returns the windows of an owner, any text of 1 to 200 bytes; operations of another fail. It is cheap:
 // no trip, and nothing to be closed.
-func (w *Windows) Of(owner string) *Window { return &Window{w, owner} }
+func (w *Windows) Of(owner string) *OwnerSet { return &OwnerSet{w, owner} }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
+	"github.com/siftkv/siftkv/redisfilter/internal/window"
 )
 
 // generousTimeout is that of operations on a machine that has other work.
@@ -36,11 +37,11 @@ func (wt windowsTest) open(t testing.TB, skew time.Duration) *Windows {
 	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	clock := newServerClock(c, configKey("feed"))
-	clock.now = func() time.Time { return time.Now().Add(skew) }
+	clock := clockOf(c, configKey("feed"))
+	clock.Now = func() time.Time { return time.Now().Add(skew) }
 	if wt.clock != nil {
-		clock.ask = wt.clock.ask
-		clock.now = func() time.Time { return wt.clock.now().Add(skew) }
+		clock.Ask = wt.clock.ask
+		clock.Now = func() time.Time { return wt.clock.now().Add(skew) }
 	}
 	w, err := newWindows(t.Context(), c, "feed", wt.keys, wt.rate, &WindowOptions{
 		Period: wt.period, Keep: wt.keep, PublicHash: wt.public,
@@ -99,7 +100,7 @@ func TestWindowsThatShareAHint(t *testing.T) {
 	}.open(t, 0)
 	v, err := w.current()
 	require.NoError(t, err)
-	last := w.calendar.number(clock.now()) + 1
+	last := w.calendar.Number(clock.now()) + 1
 	owner := ""
 	for i := 0; owner == ""; i++ {
 		name := fmt.Sprint("owner", i)
@@ -301,7 +302,7 @@ func TestWindowsDoNotGuessTheTime(t *testing.T) {
 	clock := &manualClock{}
 	w := windowsTest{addrs: []string{s.Addr}, keys: 100, rate: 0.01, clock: clock}.open(t, 0)
 	clock.away.Store(true)
-	clock.advance(maxReading)
+	clock.advance(window.MaxReading)
 	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("k")))
 	clock.advance(time.Second)
 	maybe, err := w.Of("ada").Contains(t.Context(), []byte("absent"))

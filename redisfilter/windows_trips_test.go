@@ -55,7 +55,7 @@ func TestTripsOfWindows(t *testing.T) {
 		require.NoError(t, f())
 		require.Equal(t, want, trips.n.Load()-before, what)
 	}
-	ada := func() *Window { return w.Of("ada") } // a handle knows nothing
+	ada := func() *OwnerSet { return w.Of("ada") } // a handle knows nothing
 	add := func() error { return ada().Add(t.Context(), []byte("k")) }
 	addNew := func() error { _, err := ada().AddNew(t.Context(), []byte("n")); return err }
 	contains := func() error { _, err := ada().Contains(t.Context(), []byte("k")); return err }

@@ -145,7 +145,7 @@ func (p *parts) openFilters(ctx context.Context, f flags, o *redis.UniversalOpti
 		if !f.Mirror {
 			return s, s, nil
 		}
-		mirror, err := s.Replica(opening, nil)
+		mirror, err := s.Mirror(opening, nil)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -21,7 +21,7 @@ const (
 
 // dedicated returns a client for the one connection that tracks: it has no
 // other, never retries on another, and hands its pushes to m.
-func (m *Mirror) dedicated(options *redis.Options) *redis.Client {
+func (m *Server) dedicated(options *redis.Options) *redis.Client {
 	o := *options
 	o.Protocol = 3
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 0, 0
@@ -40,7 +40,7 @@ func (m *Mirror) dedicated(options *redis.Options) *redis.Client {
 }
 
 // listener takes the server's invalidations.
-type listener struct{ mirror *Mirror }
+type listener struct{ mirror *Server }
 
 // HandlePushNotification implements push.NotificationHandler. go-redis calls it
 // on the mirror's goroutine, before it reads what the server sent after.
@@ -75,7 +75,7 @@ func invalidated(notification []any) (keys []string, ok bool) {
 }
 
 // run connects again and again, until ctx ends.
-func (m *Mirror) run(ctx context.Context) {
+func (m *Server) run(ctx context.Context) {
 	defer close(m.done)
 	wait := firstWait
 	for {
@@ -97,13 +97,13 @@ func (m *Mirror) run(ctx context.Context) {
 }
 
 // report notes why there is no connection, nil if there is one, and logs when one is lost.
-func (m *Mirror) report(err error) {
+func (m *Server) report(err error) {
 	m.mu.Lock()
 	first := m.err == nil
 	m.err = err
 	m.mu.Unlock()
 	if err != nil && first {
-		m.options.Logger.Warn("redisfilter: the local replica asks Redis until it is connected again",
+		m.options.Logger.Warn("redisfilter: the mirror asks Redis until it is connected again",
 			"addr", m.client.Options().Addr, "err", err)
 	}
 }
@@ -120,7 +120,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // session is the life of one connection. It reports whether a round was
 // answered, and why it ended.
-func (m *Mirror) session(ctx context.Context) (answered bool, err error) {
+func (m *Server) session(ctx context.Context) (answered bool, err error) {
 	conn := m.client.EphemeralConn()
 	defer conn.Close()
 	id, err := track(ctx, conn)
@@ -166,7 +166,7 @@ func track(ctx context.Context, conn *redis.Conn) (id int64, err error) {
 		return 0, fmt.Errorf("HELLO 3: %w", err)
 	}
 	if proto, _ := hello["proto"].(int64); proto != 3 {
-		return 0, errors.New("HELLO 3: the server does not speak RESP3, which local replicas need")
+		return 0, errors.New("HELLO 3: the server does not speak RESP3, which mirrors need")
 	}
 	id, ok := hello["id"].(int64)
 	if !ok {
@@ -180,7 +180,7 @@ func track(ctx context.Context, conn *redis.Conn) (id int64, err error) {
 
 // round fetches what is due and renews the lease, in one trip. It reports
 // whether more could be fetched at once.
-func (m *Mirror) round(ctx context.Context, conn *redis.Conn, id int64) (more bool, err error) {
+func (m *Server) round(ctx context.Context, conn *redis.Conn, id int64) (more bool, err error) {
 	sent := time.Now()
 	at := sent.Sub(m.born)
 	batch, more := m.takeDue(at)
@@ -226,7 +226,7 @@ func judge(reply *redis.StringCmd, size int) (State, []byte) {
 }
 
 // landAll ends a batch's fetches with what outcome says of each.
-func (m *Mirror) landAll(batch []*Entry, outcome func(i int) (State, []byte)) {
+func (m *Server) landAll(batch []*Entry, outcome func(i int) (State, []byte)) {
 	var again []*Entry
 	var fetched int
 	for i, e := range batch {

@@ -21,7 +21,7 @@ const (
 // An Entry is the local copy of one string, made by Mirror.Entry. Any number of
 // goroutines may use it.
 type Entry struct {
-	mirror *Mirror
+	mirror *Server
 	key    string
 	size   int
 	value  atomic.Pointer[value] // never nil

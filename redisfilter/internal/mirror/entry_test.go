@@ -14,8 +14,8 @@ import (
 
 // unconnected returns a mirror whose leases are as given and whose last round
 // was just answered. No other will be.
-func unconnected(lease time.Duration) *Mirror {
-	m := &Mirror{
+func unconnected(lease time.Duration) *Server {
+	m := &Server{
 		options: Options{Lease: lease}.withDefaults(),
 		born:    time.Now(),
 		wake:    make(chan struct{}, 1),
@@ -27,7 +27,7 @@ func unconnected(lease time.Duration) *Mirror {
 }
 
 // want is an entry that is wanted.
-func want(m *Mirror, key string, size int) *Entry {
+func want(m *Server, key string, size int) *Entry {
 	e := m.Entry(key, size)
 	m.Want(e)
 	return e

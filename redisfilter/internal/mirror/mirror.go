@@ -88,10 +88,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Mirror has copies of strings of one server. Any number of goroutines may
+// A Server has copies of strings of one server. Any number of goroutines may
 // use it. In a cluster each master has a mirror of its own; which keys belong
 // to which is the caller's affair.
-type Mirror struct {
+type Server struct {
 	options Options
 	client  *redis.Client
 	born    time.Time
@@ -118,9 +118,9 @@ const never = time.Duration(math.MinInt64 / 2)
 // New returns a mirror of the server that options lead to, and connects in the
 // background: to begin with, nothing is fresh. It takes the address, dialer,
 // TLS, credentials, database and timeouts from options, which it does not keep.
-func New(options *redis.Options, o Options) *Mirror {
+func New(options *redis.Options, o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
-	m := &Mirror{
+	m := &Server{
 		options: o.withDefaults(),
 		born:    time.Now(),
 		wake:    make(chan struct{}, 1),
@@ -134,7 +134,7 @@ func New(options *redis.Options, o Options) *Mirror {
 }
 
 // Close ends the connection; it may be called again. Nothing is fresh after it.
-func (m *Mirror) Close() error {
+func (m *Server) Close() error {
 	m.stop()
 	err := m.client.Close() // also ends a read in progress
 	<-m.done
@@ -147,7 +147,7 @@ func (m *Mirror) Close() error {
 // Entry returns the place of a copy of the string at key, the same one for every
 // call with the key until Forget. Only a string of exactly size bytes, at least 1,
 // is copied, and none before Want is called.
-func (m *Mirror) Entry(key string, size int) *Entry {
+func (m *Server) Entry(key string, size int) *Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.entries[key]
@@ -163,7 +163,7 @@ func (m *Mirror) Entry(key string, size int) *Entry {
 // reports by Or it must report to entries that it has made known to its
 // goroutines before it wants them: a bit that was set before Want needs no
 // report, as every fetch brings it.
-func (m *Mirror) Want(entries ...*Entry) {
+func (m *Server) Want(entries ...*Entry) {
 	m.mu.Lock()
 	for _, e := range entries {
 		if !e.wanted && m.entries[e.key] == e {
@@ -179,7 +179,7 @@ func (m *Mirror) Want(entries ...*Entry) {
 }
 
 // Forget ends the keeping of copies. Their entries are never fresh again.
-func (m *Mirror) Forget(entries ...*Entry) {
+func (m *Server) Forget(entries ...*Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range entries {
@@ -205,7 +205,7 @@ type Stats struct {
 }
 
 // Stats counts the entries, which takes some microseconds per thousand.
-func (m *Mirror) Stats() Stats {
+func (m *Server) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := Stats{
@@ -235,10 +235,10 @@ func (m *Mirror) Stats() Stats {
 }
 
 // now is the mirror's clock.
-func (m *Mirror) now() time.Duration { return time.Since(m.born) }
+func (m *Server) now() time.Duration { return time.Since(m.born) }
 
 // leased reports whether clean copies are fresh.
-func (m *Mirror) leased() bool {
+func (m *Server) leased() bool {
 	sent := m.lease.Load()
 	if sent == nil {
 		return false
@@ -250,7 +250,7 @@ func (m *Mirror) leased() bool {
 
 // queue has e fetched as soon as Refresh allows, if it is wanted. The caller
 // holds m.mu.
-func (m *Mirror) queue(e *Entry) {
+func (m *Server) queue(e *Entry) {
 	if e.queued || !e.wanted {
 		return
 	}
@@ -260,7 +260,7 @@ func (m *Mirror) queue(e *Entry) {
 
 // takeDue returns entries that may be fetched now, of Batch bytes at most unless
 // there is only one, and whether more could be.
-func (m *Mirror) takeDue(now time.Duration) (batch []*Entry, more bool) {
+func (m *Server) takeDue(now time.Duration) (batch []*Entry, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	room := m.options.Batch
@@ -285,7 +285,7 @@ func (m *Mirror) takeDue(now time.Duration) (batch []*Entry, more bool) {
 }
 
 // invalidate notes that the strings at keys are not what they were.
-func (m *Mirror) invalidate(keys []string) {
+func (m *Server) invalidate(keys []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {
@@ -297,7 +297,7 @@ func (m *Mirror) invalidate(keys []string) {
 }
 
 // invalidateAll notes that no copy is known to be what the server has.
-func (m *Mirror) invalidateAll() {
+func (m *Server) invalidateAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.entries {
@@ -307,7 +307,7 @@ func (m *Mirror) invalidateAll() {
 
 // spoil ends the copy's being clean and has it fetched again. The caller holds
 // m.mu.
-func (m *Mirror) spoil(e *Entry) {
+func (m *Server) spoil(e *Entry) {
 	if flying := e.spoil(); !flying {
 		m.queue(e)
 	}

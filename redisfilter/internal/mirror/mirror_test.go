@@ -32,7 +32,7 @@ func freshBytes(t testing.TB, e *Entry, want string) {
 }
 
 // lost waits until a copy is known to be lost.
-func lost(t testing.TB, m *Mirror, n int) {
+func lost(t testing.TB, m *Server, n int) {
 	t.Helper()
 	eventually(t, func() bool { return m.Stats().Lost == n }, "%d are not lost", n)
 }

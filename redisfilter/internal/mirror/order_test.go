@@ -20,7 +20,7 @@ import (
 
 // A ledger is what the server acknowledged to writers, and when.
 type ledger struct {
-	mirror  *Mirror
+	mirror  *Server
 	entries []*Entry
 
 	mu   sync.Mutex
@@ -97,7 +97,7 @@ func (l *ledger) wait(number int) []ack {
 // blank makes strings of zeros, and a mirror that wants them and connects as through says.
 func blank(
 	t testing.TB, c *redis.Client, through *redis.Options, n, size int, o Options,
-) (*Mirror, []*Entry) {
+) (*Server, []*Entry) {
 	m := New(through, o)
 	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	entries := make([]*Entry, n)

@@ -1,4 +1,4 @@
-package redisfilter
+package window
 
 import (
 	"context"
@@ -14,19 +14,19 @@ import (
 
 func TestSpan(t *testing.T) {
 	at := func(hours float64) time.Time { return time.Unix(0, int64(hours*float64(time.Hour))) }
-	c := calendar{period: time.Hour, keep: 3}
-	require.Equal(t, span{first: 8, add: 10, last: 10, life: 150 * time.Minute}, c.span(at(10.5), at(10.5), 0))
-	require.Equal(t, span{first: 7, add: 9, last: 10, life: 135 * time.Minute}, c.span(at(9.75), at(10.25), 0))
-	require.Equal(t, span{first: 8, add: 10, last: 11, life: 150 * time.Minute},
-		c.span(at(10.5), at(10.5), time.Hour/2))
-	require.Equal(t, span{first: 10, add: 10, last: 10, life: time.Hour},
-		calendar{time.Hour, 1}.span(at(10), at(10), 0))
-	require.Equal(t, 3, c.span(at(10.5), at(10.5), 0).windows())
+	c := Calendar{Period: time.Hour, Keep: 3}
+	require.Equal(t, Span{First: 8, Add: 10, Last: 10, Life: 150 * time.Minute}, c.Span(at(10.5), at(10.5), 0))
+	require.Equal(t, Span{First: 7, Add: 9, Last: 10, Life: 135 * time.Minute}, c.Span(at(9.75), at(10.25), 0))
+	require.Equal(t, Span{First: 8, Add: 10, Last: 11, Life: 150 * time.Minute},
+		c.Span(at(10.5), at(10.5), time.Hour/2))
+	require.Equal(t, Span{First: 10, Add: 10, Last: 10, Life: time.Hour},
+		Calendar{time.Hour, 1}.Span(at(10), at(10), 0))
+	require.Equal(t, 3, c.Span(at(10.5), at(10.5), 0).Len())
 }
 
 // A program is a process in a simulation: its clock is wrong, and goes wrong.
 type program struct {
-	clock *serverClock
+	clock *Clock
 	now   *time.Time // true, and the server's
 }
 
@@ -39,7 +39,7 @@ func drawProgram(t *rapid.T, now *time.Time) program {
 		return now.Add(skew + time.Duration(drift*float64(elapsed)))
 	}
 	p := program{now: now}
-	p.clock = &serverClock{now: local, ask: func(context.Context) (time.Time, error) {
+	p.clock = &Clock{Now: local, Ask: func(context.Context) (time.Time, error) {
 		p.passes(t, "on the way there")
 		server := now.Truncate(time.Microsecond)
 		p.passes(t, "on the way back")
@@ -57,19 +57,19 @@ func TestServerTimeIsWithinItsBounds(t *testing.T) {
 		now := time.Unix(1e9, rapid.Int64Range(0, 1e9).Draw(t, "start"))
 		p := drawProgram(t, &now)
 		for range 20 {
-			earliest, latest, err := p.clock.bounds(t.Context())
+			earliest, latest, err := p.clock.Bounds(t.Context())
 			require.NoError(t, err)
 			require.False(t, earliest.After(now), "%v after %v", earliest, now)
 			require.False(t, latest.Before(now), "%v before %v", latest, now)
 			require.Less(t, latest.Sub(earliest), 500*time.Millisecond)
-			now = now.Add(time.Duration(rapid.Int64Range(0, int64(2*maxReading)).Draw(t, "passes")))
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(2*MaxReading)).Draw(t, "passes")))
 		}
 	})
 }
 
 // A simulation is Windows of programs with different clocks, over a Redis that is a list of adds.
 type simulation struct {
-	calendar
+	Calendar
 	now   time.Time
 	added []simulatedAdd
 }
@@ -83,7 +83,7 @@ type simulatedAdd struct {
 // A simulatedOp has been sent and not executed yet.
 type simulatedOp struct {
 	kind     int
-	at       span
+	at       Span
 	begun    time.Time
 	deadline time.Time
 	known    int // adds that were acknowledged before it was sent
@@ -99,13 +99,13 @@ const simulatedTimeout = 300 * time.Millisecond
 
 func (s *simulation) begin(t *rapid.T, p program) simulatedOp {
 	op := simulatedOp{kind: rapid.IntRange(0, 2).Draw(t, "operation"), begun: s.now, known: len(s.added)}
-	earliest, latest, err := p.clock.bounds(t.Context())
+	earliest, latest, err := p.clock.Bounds(t.Context())
 	require.NoError(t, err)
 	ahead := time.Duration(0)
 	if op.kind == simulatedAddNew {
 		ahead = simulatedTimeout
 	}
-	op.at = s.span(earliest, latest, ahead)
+	op.at = s.Span(earliest, latest, ahead)
 	op.deadline = s.now.Add(simulatedTimeout)
 	return op
 }
@@ -115,8 +115,8 @@ func (s *simulation) begin(t *rapid.T, p program) simulatedOp {
 func (s *simulation) execute(t *rapid.T, op simulatedOp) {
 	must, found := false, false
 	for i, a := range s.added {
-		there := a.window >= op.at.first && a.window <= op.at.last && s.now.Before(a.expires)
-		due := s.now.Sub(a.begun) < time.Duration(s.keep-1)*s.period-time.Second/2
+		there := a.window >= op.at.First && a.window <= op.at.Last && s.now.Before(a.expires)
+		due := s.now.Sub(a.begun) < time.Duration(s.Keep-1)*s.Period-time.Second/2
 		found = found || there
 		must = must || due && (i < op.known || op.kind == simulatedAddNew)
 	}
@@ -124,7 +124,7 @@ func (s *simulation) execute(t *rapid.T, op simulatedOp) {
 		require.True(t, found || !must, "%+v does not find what was added: %+v", op, s.added)
 	}
 	if op.kind == simulatedPlainAdd || op.kind == simulatedAddNew && !found {
-		s.added = append(s.added, simulatedAdd{op.at.add, s.now.Add(op.at.life), op.begun})
+		s.added = append(s.added, simulatedAdd{op.at.Add, s.now.Add(op.at.Life), op.begun})
 	}
 }
 
@@ -132,9 +132,9 @@ func (s *simulation) execute(t *rapid.T, op simulatedOp) {
 // acknowledged, and nobody is told that it is new meanwhile.
 func TestProgramsWithAnyClocksAgree(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
-		s := &simulation{calendar: calendar{
-			period: time.Duration(rapid.Int64Range(1e9, 5e9).Draw(t, "period")),
-			keep:   rapid.IntRange(2, 4).Draw(t, "keep"),
+		s := &simulation{Calendar: Calendar{
+			Period: time.Duration(rapid.Int64Range(1e9, 5e9).Draw(t, "period")),
+			Keep:   rapid.IntRange(2, 4).Draw(t, "keep"),
 		}}
 		s.now = time.Unix(1e9, rapid.Int64Range(0, 1e10).Draw(t, "start"))
 		programs := make([]program, 3)
@@ -152,7 +152,7 @@ func TestProgramsWithAnyClocksAgree(t *testing.T) {
 			}
 			passes := int64(simulatedTimeout) / 4
 			if len(sent) == 0 {
-				passes = int64(s.period)
+				passes = int64(s.Period)
 			}
 			s.now = s.now.Add(time.Duration(rapid.Int64Range(0, passes).Draw(t, "passes")))
 			sent = slices.DeleteFunc(sent, func(op simulatedOp) bool { return op.deadline.Before(s.now) })

@@ -12,14 +12,14 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-// large is a set of 10,000,000 keys at 1 %, 3,100 shards of 4 KB, some of whose keys are there, and a replica of it
+// large is a set of 10,000,000 keys at 1 %, 3,100 shards of 4 KB, some of whose keys are there, and a mirror of it
 // while another process adds 100 keys per second until the test ends.
-func large(t testing.TB, present int) *Replica {
+func large(t testing.TB, present int) *Mirror {
 	ctx := context.Background()
 	addr := []string{redistest.Start(t).Addr}
 	const n, rate = 10_000_000, 0.01
 	o := patient(Options{StartEmpty: true})
-	r := replicaOf(t, process(t, addr, "large", n, rate, o), nil)
+	r := mirrorOf(t, process(t, addr, "large", n, rate, o), nil)
 	require.InDelta(t, 3100, len(r.table.Load().parts), 200)
 	other := process(t, addr, "large", n, rate, o)
 	for i := 0; i < present; i += 10_000 {
@@ -51,7 +51,7 @@ func large(t testing.TB, present int) *Replica {
 }
 
 // share is which part of the answers from a to b took no trip.
-func share(a, b ReplicaStats) float64 {
+func share(a, b MirrorStats) float64 {
 	here := float64(b.Yes - a.Yes + b.No - a.No)
 	return here / (here + float64(b.Asked-a.Asked))
 }

@@ -43,11 +43,11 @@ func connected(t testing.TB, to *redis.UniversalOptions, name string, n int, rat
 	return s
 }
 
-func replicaOf(t testing.TB, s *Set, o *ReplicaOptions) *Replica {
+func mirrorOf(t testing.TB, s *Set, o *MirrorOptions) *Mirror {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	require.NoError(t, s.Ready(ctx))
-	r, err := s.Replica(ctx, o)
+	r, err := s.Mirror(ctx, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	require.NoError(t, r.Ready(ctx))
@@ -60,8 +60,8 @@ func until(t testing.TB, condition func() bool, what string) {
 	redistest.Await(t, what, condition)
 }
 
-// local waits until the replica answers without a trip.
-func local(t testing.TB, r *Replica, key []byte, want bool) {
+// local waits until the mirror answers without a trip.
+func local(t testing.TB, r *Mirror, key []byte, want bool) {
 	t.Helper()
 	until(t, func() bool {
 		before := r.Stats()
@@ -88,7 +88,7 @@ func TestReplicaKnowsOwnKeysAtOnce(t *testing.T) {
 	ctx := context.Background()
 	for name, o := range shapesOfSets {
 		t.Run(name, func(t *testing.T) {
-			r := replicaOf(t, process(t, []string{redistest.Start(t).Addr}, "s", 300, 0.001, patient(o)), nil)
+			r := mirrorOf(t, process(t, []string{redistest.Start(t).Addr}, "s", 300, 0.001, patient(o)), nil)
 			for i := 0; i < 3000; i += 3 {
 				require.NoError(t, r.Add(ctx, keyOf(i)))
 				_, err := r.AddNew(ctx, keyOf(i+1))
@@ -122,8 +122,8 @@ func TestReplicaKnowsOthersKeysAfterTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			addr := []string{redistest.Start(t).Addr}
 			const lease = 20 * time.Millisecond
-			r := replicaOf(t, process(t, addr, "s", 300, 0.001, patient(o)),
-				&ReplicaOptions{Lease: lease, Refresh: time.Millisecond, Poll: time.Millisecond})
+			r := mirrorOf(t, process(t, addr, "s", 300, 0.001, patient(o)),
+				&MirrorOptions{Lease: lease, Refresh: time.Millisecond, Poll: time.Millisecond})
 			other := process(t, addr, "s", 300, 0.001, patient(o))
 			const keys = 6000
 			acks := make([]time.Time, keys)
@@ -163,7 +163,7 @@ func TestReplicaOfAnotherGeneration(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	addr := []string{redistest.Start(t).Addr}
-	r := replicaOf(t, process(t, addr, "s", 5000, 0.0001, patient(Options{StartEmpty: true})), nil)
+	r := mirrorOf(t, process(t, addr, "s", 5000, 0.0001, patient(Options{StartEmpty: true})), nil)
 	other := process(t, addr, "s", 5000, 0.0001, patient(Options{StartEmpty: true}))
 	require.NoError(t, r.Add(ctx, keyOf(1)))
 	local(t, r, keyOf(1), true)
@@ -210,7 +210,7 @@ func TestReplicaOfWhatWasLost(t *testing.T) {
 			server := redistest.Start(t)
 			s := process(t, []string{server.Addr}, "s", 100, 0.0001, patient(Options{Growth: 10}))
 			require.NoError(t, s.Load(ctx, sourceOf()))
-			r := replicaOf(t, s, nil)
+			r := mirrorOf(t, s, nil)
 			require.NoError(t, r.Add(ctx, keyOf(1)))
 			local(t, r, keyOf(2), false)
 			lose(server.Client(), r.table.Load().parts[0].prefix+"0")
@@ -234,7 +234,7 @@ func TestReplicaWhileRedisIsAway(t *testing.T) {
 	ctx := context.Background()
 	server := redistest.Start(t)
 	s := process(t, []string{server.Addr}, "s", 100, 0.0001, patient(Options{StartEmpty: true}))
-	r := replicaOf(t, s, nil)
+	r := mirrorOf(t, s, nil)
 	require.NoError(t, r.Add(ctx, keyOf(1)))
 	local(t, r, keyOf(2), false)
 	server.Stop()
@@ -258,7 +258,7 @@ func TestReplicaOfADroppedSet(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	addr := []string{redistest.Start(t).Addr}
-	r := replicaOf(t, process(t, addr, "s", 100, 0.01, patient(Options{StartEmpty: true})), nil)
+	r := mirrorOf(t, process(t, addr, "s", 100, 0.01, patient(Options{StartEmpty: true})), nil)
 	require.NoError(t, r.Add(ctx, keyOf(1)))
 	require.NoError(t, process(t, addr, "s", 100, 0.01, patient(Options{StartEmpty: true})).Drop(ctx))
 	until(t, func() bool { return r.table.Load() == nil }, "the copies are kept")
@@ -274,7 +274,7 @@ func TestReplicaKeepsToItsMemory(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := process(t, []string{redistest.Start(t).Addr}, "s", 30_000, 0.01, patient(Options{StartEmpty: true}))
-	r := replicaOf(t, s, &ReplicaOptions{MaxBytes: 20_000})
+	r := mirrorOf(t, s, &MirrorOptions{MaxBytes: 20_000})
 	require.LessOrEqual(t, r.Stats().Bytes, int64(20_000))
 	require.Positive(t, r.Stats().Bytes)
 	for i := range 1000 {
@@ -311,7 +311,7 @@ func TestReplicaInAClusterThatFailsOver(t *testing.T) {
 		defer mu.Unlock()
 		return add(database...)
 	}})
-	r := replicaOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
+	r := mirrorOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
 	other := process(t, cluster.Addrs(), "s", 3000, 0.0001, o)
 	require.Len(t, r.table.Load().mirrors, 3)
 	for i := range 500 {
@@ -352,7 +352,7 @@ func TestReplicaInAClusterThatFailsOver(t *testing.T) {
 }
 
 // A replica server that lacks acknowledged keys takes its master's place and address. It is refilled
-// and trusted again; what the Replica copied of it before that may not be relied upon.
+// and trusted again; what the Mirror copied of it before that may not be relied upon.
 func TestReplicaOfAServerThatForgotKeys(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
@@ -381,7 +381,7 @@ func TestReplicaOfAServerThatForgotKeys(t *testing.T) {
 		}
 		return nil
 	}})
-	r := replicaOf(t, connected(t, virtual, "s", 1000, 0.0001, o), nil)
+	r := mirrorOf(t, connected(t, virtual, "s", 1000, 0.0001, o), nil)
 	master.AwaitReplicas(ctx, 1)
 	local(t, r, keyOf(-1), false)
 	shard := r.table.Load().parts[0].prefix + "0"
@@ -421,7 +421,7 @@ func clearLines(t *testing.T, server *redistest.Server, shard string) string {
 	return string(data[headerLen:])
 }
 
-// Whatever lies in Redis, the Replica says no only where the Set does.
+// Whatever lies in Redis, the Mirror says no only where the Set does.
 func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
@@ -429,7 +429,7 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	server := redistest.Start(t)
 	s := process(t, []string{server.Addr}, "s", 100, 0.01, patient(Options{Growth: 10}))
 	require.NoError(t, s.Load(ctx, sourceOf()))
-	r := replicaOf(t, s, &ReplicaOptions{Refresh: time.Millisecond, Poll: time.Millisecond})
+	r := mirrorOf(t, s, &MirrorOptions{Refresh: time.Millisecond, Poll: time.Millisecond})
 	shard := r.table.Load().parts[0].prefix + "0"
 	blank, err := server.Client().Get(ctx, shard).Bytes()
 	require.NoError(t, err)
@@ -474,7 +474,7 @@ func TestReplicaOfASlotThatMoves(t *testing.T) {
 	ctx := context.Background()
 	cluster := redistest.StartCluster(t, 3, 0)
 	o := patient(Options{StartEmpty: true, Partitions: 12})
-	r := replicaOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
+	r := mirrorOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
 	other := process(t, cluster.Addrs(), "s", 3000, 0.0001, o)
 	part, slot := r.table.Load().parts[4], r.table.Load().slots[4]
 	shard := part.prefix + "0"
@@ -531,7 +531,7 @@ func TestReplicaOfAMasterThatDidNotAnswer(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := process(t, []string{redistest.Start(t).Addr}, "s", 30_000, 0.0001, patient(Options{StartEmpty: true}))
-	r := replicaOf(t, s, nil)
+	r := mirrorOf(t, s, nil)
 	require.NoError(t, r.Add(ctx, keyOf(1)))
 	local(t, r, keyOf(1), true)
 	local(t, r, keyOf(2), false)

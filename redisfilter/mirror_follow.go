@@ -15,7 +15,7 @@ import (
 )
 
 // follow makes a table of every poll, until ctx ends.
-func (r *Replica) follow(ctx context.Context) {
+func (r *Mirror) follow(ctx context.Context) {
 	defer close(r.ended)
 	for {
 		changed := r.set.client.watch.Changed()
@@ -36,28 +36,28 @@ func (r *Replica) follow(ctx context.Context) {
 //
 // A server that is trusted now may have been refilled just before by another process, after it lost keys.
 // Copies are made after their server was found to be trusted, so they have what it was refilled with.
-func (r *Replica) tabulate(ctx context.Context, v *view, m *nodes.Map) *replicaTable {
+func (r *Mirror) tabulate(ctx context.Context, v *view, m *nodes.Map) *mirrorTable {
 	if v.usable() != nil || v.cfg.Generation == "" {
 		return nil
 	}
 	content := v.content.(*partitions)
-	t := &replicaTable{
+	t := &mirrorTable{
 		cfg:       v.cfg,
 		content:   content,
 		known:     content.knownOf(v.cfg.Generation),
 		confirmed: v.confirmed,
-		parts:     make([]*replicaPart, content.count),
+		parts:     make([]*mirrorPart, content.count),
 		doubted:   make([]bool, content.count),
 	}
 	old := r.table.Load()
 	if old == nil || old.content != content {
-		old = &replicaTable{cfg: &config{}, slots: content.allSlots()}
+		old = &mirrorTable{cfg: &config{}, slots: content.allSlots()}
 	}
 	t.slots = old.slots
 	keeper, _, ok := m.Owner(slotOf(configKey(r.set.name)))
 	for i := range t.parts {
 		t.doubted[i] = !ok || !v.trusted[keeper] // the configuration may be an older one: see vouch
-		var last *replicaPart
+		var last *mirrorPart
 		if old.cfg.Generation == v.cfg.Generation {
 			last = old.parts[i]
 		}
@@ -72,7 +72,7 @@ func (r *Replica) tabulate(ctx context.Context, v *view, m *nodes.Map) *replicaT
 		default:
 			if server := r.server(ctx, m, identity); server != nil {
 				prefix := content.prefix(i, v.cfg.Generation)
-				t.parts[i] = newReplicaPart(r, server, identity, prefix, content.layers)
+				t.parts[i] = newMirrorPart(r, server, identity, prefix, content.layers)
 				t.confirm(confirmed)
 			}
 		}
@@ -84,14 +84,14 @@ func (r *Replica) tabulate(ctx context.Context, v *view, m *nodes.Map) *replicaT
 }
 
 // confirm makes t at most as young as what was found at a time.
-func (t *replicaTable) confirm(at time.Time) {
+func (t *mirrorTable) confirm(at time.Time) {
 	if at.Before(t.confirmed) {
 		t.confirmed = at
 	}
 }
 
 // install takes a table into use, begins to fill what is new in it, and gives up what it does not have.
-func (r *Replica) install(t *replicaTable) {
+func (r *Mirror) install(t *mirrorTable) {
 	old := r.table.Swap(t)
 	if t != nil {
 		t.catchUp()
@@ -112,7 +112,7 @@ func (r *Replica) install(t *replicaTable) {
 }
 
 // server returns the mirror of the server with an identity, nil if it is not known how to reach it.
-func (r *Replica) server(ctx context.Context, m *nodes.Map, identity string) *mirror.Mirror {
+func (r *Mirror) server(ctx context.Context, m *nodes.Map, identity string) *mirror.Server {
 	if server := r.servers[identity]; server != nil {
 		return server
 	}
@@ -149,7 +149,7 @@ func identify(ctx context.Context, conn *redis.Conn) (string, error) {
 }
 
 // optionsFor returns how the client connects to a master.
-func (r *Replica) optionsFor(ctx context.Context, addr string) (options *redis.Options) {
+func (r *Mirror) optionsFor(ctx context.Context, addr string) (options *redis.Options) {
 	switch rdb := r.set.client.rdb.(type) {
 	case *redis.Client:
 		return rdb.Options()

@@ -10,20 +10,20 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
 )
 
-// A replicaTable has the copies of one generation. What it says is as old as confirmed.
-type replicaTable struct {
+// A mirrorTable has the copies of one generation. What it says is as old as confirmed.
+type mirrorTable struct {
 	cfg       *config
 	content   *partitions
 	known     []atomic.Uint32 // layers beside the first that this process knows of, by partition
 	confirmed time.Time       // when it was asked who owns the slots, and that the generation is in use
-	parts     []*replicaPart  // nil: ask the Set
+	parts     []*mirrorPart   // nil: ask the Set
 	doubted   []bool          // by partition: the copies are good for "maybe" only
 	slots     []int           // by partition
-	mirrors   []*mirror.Mirror
+	mirrors   []*mirror.Server
 }
 
 // ask returns what the copies say of a hash, lost if they do not know.
-func (t *replicaTable) ask(h uint64) answer {
+func (t *mirrorTable) ask(h uint64) answer {
 	spot := blocked.Locate(h)
 	number, within := spot.Split(t.content.count)
 	part := t.parts[number]
@@ -67,7 +67,7 @@ func (t *replicaTable) ask(h uint64) answer {
 
 // add sets the bits of a hash in the last layer that this process knows of, where an add puts them. If
 // there is no copy of that layer, lookups ask Redis until it was fetched, and then it has them.
-func (t *replicaTable) add(h uint64) {
+func (t *mirrorTable) add(h uint64) {
 	spot := blocked.Locate(h)
 	number, within := spot.Split(t.content.count)
 	part := t.parts[number]
@@ -87,7 +87,7 @@ func (t *replicaTable) add(h uint64) {
 }
 
 // catchUp has copies made of the layers that those of the first layer tell of.
-func (t *replicaTable) catchUp() {
+func (t *mirrorTable) catchUp() {
 	for number, part := range t.parts {
 		if part == nil {
 			continue
@@ -104,15 +104,15 @@ func (t *replicaTable) catchUp() {
 	}
 }
 
-// A replicaPart is the copies of one chain.
-type replicaPart struct {
+// A mirrorPart is the copies of one chain.
+type mirrorPart struct {
 	base  atomic.Pointer[mirror.Entry]      // layer 0, one shard; nil at first
 	upper atomic.Pointer[[][]*mirror.Entry] // layers from 1 on, by shard; never shorter than before
 
 	identity string // of the server that has the chain
-	mirror   *mirror.Mirror
+	mirror   *mirror.Server
 	prefix   string
-	replica  *Replica
+	of       *Mirror
 	shapes   []layerShape
 
 	full atomic.Bool // there is no memory for more layers
@@ -122,16 +122,16 @@ type replicaPart struct {
 
 var noLayers [][]*mirror.Entry
 
-func newReplicaPart(
-	r *Replica, server *mirror.Mirror, identity, prefix string, shapes []layerShape,
-) *replicaPart {
-	p := &replicaPart{identity: identity, mirror: server, prefix: prefix, replica: r, shapes: shapes}
+func newMirrorPart(
+	r *Mirror, server *mirror.Server, identity, prefix string, shapes []layerShape,
+) *mirrorPart {
+	p := &mirrorPart{identity: identity, mirror: server, prefix: prefix, of: r, shapes: shapes}
 	p.upper.Store(&noLayers)
 	return p
 }
 
 // copied returns how many layers have copies, fetched or not.
-func (p *replicaPart) copied() int {
+func (p *mirrorPart) copied() int {
 	if p.base.Load() == nil {
 		return 0
 	}
@@ -139,7 +139,7 @@ func (p *replicaPart) copied() int {
 }
 
 // entry returns the copy of a shard of a layer below copied.
-func (p *replicaPart) entry(layer, shard int) *mirror.Entry {
+func (p *mirrorPart) entry(layer, shard int) *mirror.Entry {
 	if layer == 0 {
 		return p.base.Load()
 	}
@@ -147,7 +147,7 @@ func (p *replicaPart) entry(layer, shard int) *mirror.Entry {
 }
 
 // told returns how many layers the header of layer 0 tells of, and whether it is one.
-func (p *replicaPart) told(base mirror.View) (layers int, ok bool) {
+func (p *mirrorPart) told(base mirror.View) (layers int, ok bool) {
 	var header [headerLen]byte
 	if base.ReadAt(header[:], 0) != headerLen || !p.shapes[0].validHeader(header[:]) {
 		return 1, false
@@ -156,7 +156,7 @@ func (p *replicaPart) told(base mirror.View) (layers int, ok bool) {
 }
 
 // extend has copies made of so many layers, if there is memory for them.
-func (p *replicaPart) extend(layers int) {
+func (p *mirrorPart) extend(layers int) {
 	if p.full.Load() {
 		return
 	}
@@ -166,8 +166,8 @@ func (p *replicaPart) extend(layers int) {
 	for layer := p.copied(); layer < layers && !p.gone; layer++ {
 		shape := p.shapes[layer]
 		size := int64(shape.Shards * shape.shardLen())
-		if p.replica.bytes.Add(size) > p.replica.options.MaxBytes {
-			p.replica.bytes.Add(-size)
+		if p.of.bytes.Add(size) > p.of.options.MaxBytes {
+			p.of.bytes.Add(-size)
 			p.full.Store(true)
 			break
 		}
@@ -188,7 +188,7 @@ func (p *replicaPart) extend(layers int) {
 }
 
 // drop gives the copies up.
-func (p *replicaPart) drop() {
+func (p *mirrorPart) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.gone = true
@@ -197,6 +197,6 @@ func (p *replicaPart) drop() {
 		for shard := range shape.Shards {
 			p.mirror.Forget(p.entry(layer, shard))
 		}
-		p.replica.bytes.Add(-int64(shape.Shards * shape.shardLen()))
+		p.of.bytes.Add(-int64(shape.Shards * shape.shardLen()))
 	}
 }

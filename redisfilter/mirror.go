@@ -9,18 +9,18 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
 )
 
-// A Replica answers for a Set out of a copy of its bits in the process, without a trip to Redis. What
+// A Mirror answers for a Set out of a copy of its bits in the process, without a trip to Redis. What
 // the copy cannot answer it asks the Set. It is for any number of goroutines.
 //
-// What is promised: no key is absent for the Replica that was added
-//   - through this Replica, from the moment when Add returned;
+// What is promised: no key is absent for the Mirror that was added
+//   - through this Mirror, from the moment when Add returned;
 //   - by anybody else, be it through the Set or in another process, from a Lease after their Add
-//     returned: one second, unless ReplicaOptions say otherwise.
+//     returned: one second, unless MirrorOptions say otherwise.
 //
 // What is not promised is that the keys of others are seen before the Lease is over. For so long a
-// Replica may say "no" where the Set would say "maybe". Where that does harm, as to a program that has
+// Mirror may say "no" where the Set would say "maybe". Where that does harm, as to a program that has
 // just heard of the key from another process, ask the Set. All else is as the Set promises it: after a
-// loss or a failover, and while Redis is away, the answer is "maybe" with the Set's error. A Replica
+// loss or a failover, and while Redis is away, the answer is "maybe" with the Set's error. A Mirror
 // learns of a loss within the Lease, and of a failover when the Set does. That Redis is away it need
 // not tell: keys whose bits were seen may be in the set in any case.
 //
@@ -30,24 +30,24 @@ import (
 // 10,000,000 keys at 1 %, that is 0.3 % of the answers, as 1 - exp(-adds per second * Poll / shards)
 // lets expect.
 //
-// A Replica costs the memory of the set, 1.3 bytes per key at 1 %; a connection to each master, which
+// A Mirror costs the memory of the set, 1.3 bytes per key at 1 %; a connection to each master, which
 // remembers what was read through it (CLIENT TRACKING); and a fetch of 4 KB whenever a shard was changed, at
 // most once per Refresh. A set to which thousands of keys are added every second is better asked in Redis.
-// Where the server has no CLIENT TRACKING, as that of package inprocess, a Replica asks the Set
+// Where the server has no CLIENT TRACKING, as that of package inprocess, a Mirror asks the Set
 // everything, and Ready fails.
-type Replica struct {
+type Mirror struct {
 	set     *Set
-	options ReplicaOptions
-	table   atomic.Pointer[replicaTable] // nil: ask the Set
-	servers map[string]*mirror.Mirror    // by identity; the background alone uses it
-	bytes   atomic.Int64                 // of the copies
+	options MirrorOptions
+	table   atomic.Pointer[mirrorTable] // nil: ask the Set
+	servers map[string]*mirror.Server   // by identity; the background alone uses it
+	bytes   atomic.Int64                // of the copies
 	tallies [tallyStripes]tally
 	quit    context.CancelFunc
 	ended   chan struct{}
 }
 
-// ReplicaOptions are what Set.Replica may be told; zero values are the defaults.
-type ReplicaOptions struct {
+// MirrorOptions are what Set.Mirror may be told; zero values are the defaults.
+type MirrorOptions struct {
 	// Lease is the most time that others' keys take to be seen. The default is 1 s.
 	Lease time.Duration
 
@@ -63,20 +63,20 @@ type ReplicaOptions struct {
 	MaxBytes int64
 }
 
-// Replica returns a replica of the set. It begins without any copy, and asks the Set; Ready waits until
-// it has them. o may be nil. Close the replica before the set.
-func (s *Set) Replica(ctx context.Context, o *ReplicaOptions) (*Replica, error) {
+// Mirror returns a mirror of the set. It begins without any copy, and asks the Set; Ready waits until
+// it has them. o may be nil. Close the mirror before the set.
+func (s *Set) Mirror(ctx context.Context, o *MirrorOptions) (*Mirror, error) {
 	if o == nil {
-		o = &ReplicaOptions{}
+		o = &MirrorOptions{}
 	}
 	if o.Lease < 0 || o.Refresh < 0 || o.Poll < 0 || o.MaxBytes < 0 {
-		return nil, errors.New("redisfilter: Lease, Refresh, Poll and MaxBytes of a replica must not be negative")
+		return nil, errors.New("redisfilter: Lease, Refresh, Poll and MaxBytes of a mirror must not be negative")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, s.client.wrap(s.name, err)
 	}
 	run, quit := context.WithCancel(context.Background())
-	r := &Replica{set: s, options: *o, servers: map[string]*mirror.Mirror{}, quit: quit, ended: make(chan struct{})}
+	r := &Mirror{set: s, options: *o, servers: map[string]*mirror.Server{}, quit: quit, ended: make(chan struct{})}
 	if r.options.MaxBytes == 0 {
 		r.options.MaxBytes = 1 << 30
 	}
@@ -84,15 +84,15 @@ func (s *Set) Replica(ctx context.Context, o *ReplicaOptions) (*Replica, error) 
 	return r, nil
 }
 
-// Close ends the connections and gives the copies up. The Replica then asks the Set everything.
-func (r *Replica) Close() error {
+// Close ends the connections and gives the copies up. The Mirror then asks the Set everything.
+func (r *Mirror) Close() error {
 	r.quit()
 	<-r.ended
 	return nil
 }
 
-// Contains reports whether a key may have been added; false is certain, as far as Replica promises.
-func (r *Replica) Contains(ctx context.Context, key []byte) (bool, error) {
+// Contains reports whether a key may have been added; false is certain, as far as Mirror promises.
+func (r *Mirror) Contains(ctx context.Context, key []byte) (bool, error) {
 	if t := r.table.Load(); t != nil {
 		if maybe, ok := r.answer(t, t.content.hash(key)); ok {
 			return maybe, nil
@@ -102,7 +102,7 @@ func (r *Replica) Contains(ctx context.Context, key []byte) (bool, error) {
 }
 
 // MContains is Contains for many keys. Those that need a trip share one to each node.
-func (r *Replica) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
+func (r *Mirror) MContains(ctx context.Context, keys [][]byte) ([]bool, error) {
 	t := r.table.Load()
 	if t == nil {
 		return r.set.MContains(ctx, keys)
@@ -126,30 +126,30 @@ func (r *Replica) MContains(ctx context.Context, keys [][]byte) ([]bool, error) 
 	return maybe, err
 }
 
-// Add adds a key to the Set, as Set.Add does. This Replica knows it at once.
-func (r *Replica) Add(ctx context.Context, key []byte) error {
+// Add adds a key to the Set, as Set.Add does. This Mirror knows it at once.
+func (r *Mirror) Add(ctx context.Context, key []byte) error {
 	err := r.set.Add(ctx, key)
 	r.added(key)
 	return err
 }
 
-// AddNew adds a key to the Set and reports whether it was new, as Set.AddNew does. This Replica knows it
+// AddNew adds a key to the Set and reports whether it was new, as Set.AddNew does. This Mirror knows it
 // at once.
-func (r *Replica) AddNew(ctx context.Context, key []byte) (bool, error) {
+func (r *Mirror) AddNew(ctx context.Context, key []byte) (bool, error) {
 	fresh, err := r.set.AddNew(ctx, key)
 	r.added(key)
 	return fresh, err
 }
 
 // MAdd is Add for many keys.
-func (r *Replica) MAdd(ctx context.Context, keys [][]byte) error {
+func (r *Mirror) MAdd(ctx context.Context, keys [][]byte) error {
 	err := r.set.MAdd(ctx, keys)
 	r.added(keys...)
 	return err
 }
 
 // MAddNew is AddNew for many keys.
-func (r *Replica) MAddNew(ctx context.Context, keys [][]byte) ([]bool, error) {
+func (r *Mirror) MAddNew(ctx context.Context, keys [][]byte) ([]bool, error) {
 	fresh, err := r.set.MAddNew(ctx, keys)
 	r.added(keys...)
 	return fresh, err
@@ -157,7 +157,7 @@ func (r *Replica) MAddNew(ctx context.Context, keys [][]byte) ([]bool, error) {
 
 // added sets the bits of keys that are in Redis. If an add failed they may not be, which makes
 // another "maybe" and no wrong "no".
-func (r *Replica) added(keys ...[]byte) {
+func (r *Mirror) added(keys ...[]byte) {
 	t := r.table.Load()
 	if t == nil {
 		return
@@ -168,7 +168,7 @@ func (r *Replica) added(keys ...[]byte) {
 }
 
 // answer says whether the key of a hash may be in the set; ok is false if only Redis knows.
-func (r *Replica) answer(t *replicaTable, h uint64) (maybe, ok bool) {
+func (r *Mirror) answer(t *mirrorTable, h uint64) (maybe, ok bool) {
 	counts := &r.tallies[h%tallyStripes]
 	v := r.set.view.Load()
 	if v.cfg != t.cfg || v.usable() != nil {
@@ -198,8 +198,8 @@ type tally struct {
 
 const tallyStripes = 16
 
-// ReplicaStats say what a Replica did and has.
-type ReplicaStats struct {
+// MirrorStats say what a Mirror did and has.
+type MirrorStats struct {
 	Yes   uint64 // answers "maybe" without a trip
 	No    uint64 // answers "no" without a trip
 	Asked uint64 // questions to the Set
@@ -216,9 +216,9 @@ type ReplicaStats struct {
 	Err error // why there is no connection to one of the masters
 }
 
-// Stats returns figures since the Replica began. It takes some microseconds per thousand shards.
-func (r *Replica) Stats() ReplicaStats {
-	var s ReplicaStats
+// Stats returns figures since the Mirror began. It takes some microseconds per thousand shards.
+func (r *Mirror) Stats() MirrorStats {
+	var s MirrorStats
 	for i := range r.tallies {
 		s.Yes += r.tallies[i].yes.Load()
 		s.No += r.tallies[i].no.Load()
@@ -246,9 +246,9 @@ func (r *Replica) Stats() ReplicaStats {
 	return s
 }
 
-// Ready waits until the Replica has a copy of every shard that is in Redis and within MaxBytes, or
+// Ready waits until the Mirror has a copy of every shard that is in Redis and within MaxBytes, or
 // returns why it has not when ctx ends. There is no need to call it: until then the Set is asked.
-func (r *Replica) Ready(ctx context.Context) error {
+func (r *Mirror) Ready(ctx context.Context) error {
 	for !r.filled() {
 		select {
 		case <-r.ended:
@@ -264,7 +264,7 @@ func (r *Replica) Ready(ctx context.Context) error {
 	return nil
 }
 
-func (r *Replica) filled() bool {
+func (r *Mirror) filled() bool {
 	t := r.table.Load()
 	if t == nil || r.set.view.Load().cfg != t.cfg {
 		return false
