@@ -1,17 +1,16 @@
 package kv
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
-	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // When a write to disk fails, the store takes no more writes: writers get an error
@@ -62,7 +61,7 @@ const (
 // returns the error that writers get from now on, which names what could not be
 // done. Of several failures the first is reported, unless a later one is fatal.
 func (d *DB) fail(broken brokenPart, what string, err error) error {
-	if errors.Is(err, objects.ErrFenced) {
+	if errors.Is(err, base.ErrFenced) {
 		broken |= fatal // another writer has the store now
 	}
 	d.lacksSpace(err)
@@ -109,27 +108,27 @@ func (d *DB) describeFailure(what string, err error) error {
 func (d *DB) advice(err error) string {
 	const again = "the store then takes writes again by itself"
 	switch {
-	case errors.Is(err, objects.ErrFenced):
+	case errors.Is(err, base.ErrFenced):
 		return "close the store: another process writes to it now"
 	case d.resumer.broken&fatal != 0:
 		return "close the store and open it again"
 	case vfs.IsNoSpace(err):
-		return fmt.Sprintf("free space on the file system of %s; %s", d.writtenTo(), again)
+		return fmt.Sprintf("free space on the file system of %s; %s", d.objects.writtenTo(d.dir), again)
 	case errors.Is(err, ErrDirectoryMoved):
 		return fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
-			"there now: what was written is in the directory that was moved", cmp.Or(d.localDir, d.dir), again)
+			"there now: what was written is in the directory that was moved", d.objects.directory(d.dir), again)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.writtenTo(), again)
+		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.objects.writtenTo(d.dir), again)
 	case errors.Is(err, ErrCorruption):
 		return "close the store, and repair it or restore a backup: " + d.repairHint()
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("let this process write to %s; %s", d.writtenTo(), again)
+		return fmt.Sprintf("let this process write to %s; %s", d.objects.writtenTo(d.dir), again)
 	}
 	const retries = "the store tries again by itself, and takes writes as soon as that works; if it does not, check "
 	if d.opts.Objects == nil {
 		return retries + "the disk of " + d.dir
 	}
-	return retries + d.writtenTo()
+	return retries + d.objects.writtenTo(d.dir)
 }
 
 // failedError returns why the store takes no writes, or nil.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/kv/objects"
 )
 
@@ -33,6 +34,12 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 }
 
 // The error of a failed write names what it was written to. A store in an object store has no disk to look at.
+func inObjects(ops objectdir.Ops) *DB {
+	d := &DB{dir: objectdir.Root, opts: Options{Objects: &objects.Config{}}}
+	d.objects = &objectStore{Ops: &ops, d: d, localDir: "logs"}
+	return d
+}
+
 func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -41,15 +48,13 @@ func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 		want string
 	}{
 		{"a directory", &DB{dir: "db"}, "the disk of db"},
-		{"an object store", &DB{dir: objectsRoot, opts: Options{Objects: &objects.Config{}}}, "the object store"},
-		{"a log on the disk", &DB{dir: objectsRoot, localDir: "logs",
-			opts: Options{Objects: &objects.Config{LocalLog: true}}},
-			"logs or the object store"},
+		{"an object store", inObjects(objectdir.Ops{}), "the object store"},
+		{"a log on the disk", inObjects(objectdir.Ops{LocalLog: true}), "logs or the object store"},
 	} {
 		require.Regexp(t, "; if it does not, check "+c.want+"$", c.db.advice(io.ErrClosedPipe), c.name)
 		if c.db.opts.Objects != nil {
 			for _, err := range []error{io.ErrClosedPipe, syscall.ENOSPC, fs.ErrNotExist, fs.ErrPermission} {
-				require.NotContains(t, c.db.advice(err), objectsRoot, c.name)
+				require.NotContains(t, c.db.advice(err), objectdir.Root, c.name)
 				require.Contains(t, c.db.advice(err), c.want, c.name)
 			}
 		}

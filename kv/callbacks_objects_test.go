@@ -70,7 +70,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 		"Put":         compacted,
 		"PutIfAbsent": flushed,
 		"List": func(_ *testing.T, db *DB, _ *rudeness) {
-			_, _ = db.opts.Objects.Branches(context.Background())
+			_, _ = configOf(&db.opts).Branches(context.Background())
 		},
 		"Delete": func(t *testing.T, db *DB, r *rudeness) {
 			compacted(t, db, r)

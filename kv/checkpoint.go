@@ -20,7 +20,7 @@ func (d *DB) Checkpoint(ctx context.Context, dir string) error {
 	if err := d.Flush(ctx); err != nil {
 		return err
 	}
-	local := d.localFS()
+	local := d.opts.fs
 	dir, err := vfs.Absolute(local, dir)
 	if err != nil {
 		return err

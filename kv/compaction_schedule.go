@@ -106,7 +106,7 @@ func (d *DB) afterCompaction(c *job.Compaction, err error) {
 	case reading && errors.Is(err, ErrCorruption):
 		d.quarantine(c, err, true)
 	case errors.Is(err, fs.ErrNotExist):
-		_ = d.fail(0, compacting, d.explainLoss(err)) // what is written to a directory that is gone is lost
+		_ = d.fail(0, compacting, d.objects.explainLoss(err)) // what is written to a directory that is gone is lost
 	case !c.Asked:
 		d.pauseCompactions(c, err, reading)
 	}

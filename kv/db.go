@@ -48,7 +48,7 @@ var (
 type DB struct {
 	dir       string
 	directory *vfs.Directory // dir, as it was opened; nil: it cannot be moved
-	localDir  string         // of a store in an object store: the directory on the disk
+	objects   *objectStore   // nil: the store is in a directory on the disk
 	opts      Options
 
 	optionsText string // see options_file.go
@@ -237,7 +237,7 @@ func (d *DB) CloseContext(ctx context.Context) error {
 		}
 	}
 	defer close(d.isClosed)
-	finished := d.abortWith(ctx)
+	finished := d.objects.closeWith(ctx)
 	d.closeErr = d.close()
 	if !finished() && d.closeErr != nil {
 		d.closeErr = errors.Join(base.ContextError(ctx, "the store was closed early"), d.closeErr)
@@ -248,13 +248,12 @@ func (d *DB) CloseContext(ctx context.Context) error {
 func (d *DB) close() error {
 	d.resumeAtClose()
 	d.dropSpare()
-	d.interruptRefresh()
-	endless := func() bool { return d.failedError() != nil || d.inFiles() }
-	err := errors.Join(d.commits.Close(endless), d.follower.close())
+	endless := func() bool { return d.failedError() != nil || d.objects.holdsAll() }
+	err := errors.Join(d.follower.close(), d.commits.Close(endless))
 	d.values.Commits().AwaitSyncs()
 	err = errors.Join(err, d.failedError())
 	if err == nil {
-		err = d.releaseLog()
+		err = d.objects.flushLog()
 	}
 
 	err = errors.Join(err, d.values.Close())
@@ -284,7 +283,7 @@ func (d *DB) releaseAll(err error, endManifest func(err error) error) error {
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
-	err = errors.Join(err, d.directory.Close(), d.closeObjects())
+	err = errors.Join(err, d.directory.Close(), d.objects.close())
 	d.share.Leave()
 	return err
 }

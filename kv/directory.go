@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -32,14 +31,6 @@ func (o *Options) openDirectory(dir string) (*vfs.Directory, error) {
 	}
 	o.fs = fsys
 	return d, nil
-}
-
-// localFS returns the file system of the local disk, on which checkpoints are made.
-func (d *DB) localFS() vfs.FS {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		return objects.Local()
-	}
-	return d.opts.fs
 }
 
 // verifyDirectory returns an error if the directory's name leads elsewhere by now: writes would be safe, but not where

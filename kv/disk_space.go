@@ -29,10 +29,10 @@ func (d *DB) noteSpace() {
 }
 
 // askSpace asks the disk what is free, after unneeded files are removed if that is little. It returns what the
-// disk says: math.MaxInt64 if it does not tell, or the store has no blob files.
+// disk says: math.MaxInt64 if it does not tell, or the store has no blob files on it.
 func (d *DB) askSpace() int64 {
 	d.mu.Lock()
-	blobs, scarce := d.current.BlobTotals().Files > 0, d.scarce()
+	blobs, scarce := d.opts.Objects == nil && d.current.BlobTotals().Files > 0, d.scarce()
 	d.mu.Unlock()
 	free := int64(math.MaxInt64)
 	if blobs {

@@ -76,8 +76,9 @@
 // # Object storage
 //
 // [Options.Objects] has a store live in an object store instead of a directory: sorted files, lists of files and the
-// log. To open it for writing takes it over: the writer before gets [objects.ErrFenced]. Until that one writes, it may
-// not notice, and reads what it has: Objects.MaxStaleness bounds for how long.
+// log. Package kv/objects has the settings of such a store. To open it for writing takes it over: the writer before
+// gets objects.ErrFenced. Until that one writes, it may not notice, and reads what it has: Objects.MaxStaleness bounds
+// for how long.
 //
 // # Waiting
 //

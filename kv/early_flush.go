@@ -36,7 +36,7 @@ func (d *DB) examineMemtable() (again time.Duration) {
 		return 0
 	}
 	p := compaction.PendingOf(s.mem, now)
-	p.LogEntries = d.logEntries(s.mem.Log)
+	p.LogEntries = d.objects.logEntries(s.mem.Log)
 	if hidden := job.HiddenBy(&d.tables, s.version, s.version.Runs); hidden != nil {
 		p.EstimateHidden(hidden)
 	}

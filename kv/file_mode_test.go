@@ -106,7 +106,7 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 			require.NoError(t, db.Flush(t.Context()))
 			requireContents(t, want, db)
 			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "checkpoint")))
-			cached, ok := db.opts.fs.(interface{ FlushCache() })
+			cached, ok := db.objects.dir.(interface{ FlushCache() })
 			require.True(t, ok)
 			cached.FlushCache()
 			require.NoError(t, db.Set([]byte("a"), nil, nil))

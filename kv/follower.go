@@ -30,7 +30,8 @@ import (
 // and where the log does not go on as expected, the follower starts again at CURRENT.
 type follower struct {
 	d       *DB
-	closing chan struct{} // closed when the store closes
+	closing context.Context // ends when the store closes
+	end     context.CancelFunc
 	turn    chan struct{} // has a token unless a refresh runs, which owns what follows
 
 	tail          *manifest.Tail
@@ -52,7 +53,8 @@ type followedView struct {
 }
 
 func newFollower(d *DB) *follower {
-	f := &follower{d: d, closing: make(chan struct{}), turn: make(chan struct{}, 1)}
+	f := &follower{d: d, turn: make(chan struct{}, 1)}
+	f.closing, f.end = context.WithCancel(context.Background())
 	f.turn <- struct{}{}
 	d.limit = 0
 	d.visible.Store(uint64(base.MaxSeqNum)) // a state's limit decides
@@ -72,7 +74,7 @@ func (f *follower) refresh(ctx context.Context) error {
 		return base.ContextError(ctx, "waited for another refresh")
 	}
 	defer func() { f.turn <- struct{}{} }()
-	defer f.d.within(ctx)()
+	defer f.d.objects.within(ctx, f.closing)()
 	err := f.d.directory.Check()
 	if err != nil {
 		return fmt.Errorf("%w; close the view, and open what %s is now", err, f.d.dir)
@@ -131,7 +133,7 @@ func (f *follower) advance(ctx context.Context) error {
 			ahead, err = f.readLogs(ctx)
 		}
 		if err == nil && (ahead || f.lastSeq < f.state.Closed) {
-			f.d.lookAgain()
+			f.d.objects.lookAgain()
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
 		if err == nil && at == f.position() {
@@ -293,7 +295,7 @@ func (f *follower) close() error {
 	if f == nil {
 		return nil
 	}
-	close(f.closing)
+	f.end()
 	<-f.turn
 	defer func() { f.turn <- struct{}{} }() // for calls that find the store closed
 	return f.restart()

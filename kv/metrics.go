@@ -3,11 +3,9 @@ package kv
 import (
 	"time"
 
-	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/metrics"
-	"github.com/siftkv/siftkv/objstore"
 )
 
 // Metrics returns the store's figures. For a closed store it returns only the counters.
@@ -21,8 +19,8 @@ func (d *DB) Metrics() *metrics.Store {
 	m.WALSyncs = p.Syncs.Load()
 	m.CompactionRateTime = time.Duration(d.compactionRate.Waited.Load())
 	addTableCache(m, &d.tables)
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		addObjects(&m.Objects, objects, d.opts.requests)
+	if d.objects != nil {
+		m.Objects = d.objects.dir.Metrics()
 	}
 	m.CacheBytes, m.CacheBlocks = d.cached()
 	if d.share != nil {
@@ -45,20 +43,6 @@ func addTableCache(m *metrics.Store, c *tablecache.Cache) {
 	m.FalsePositiveMemory, m.FalsePositives = c.FalsePositives.Bytes(), c.FalsePositives.Len()
 	m.FiltersSkipped = c.Skipped.Load()
 	m.FilterLoads, m.ClosedTables = c.Loads.Load(), c.Left.Load()
-}
-
-// addObjects sets the figures of an object store; requests is nil if they are not counted.
-func addObjects(m *metrics.Objects, objects *remote.FS, requests *objstore.Counters) {
-	if requests != nil {
-		m.Requests = requests.Snapshot()
-	}
-	c := objects.CacheMetrics()
-	m.DiskCacheHits, m.DiskCacheMisses, m.DiskCacheHitBytes = uint64(c.Hits), uint64(c.Misses), uint64(c.HitBytes)
-	m.DiskCacheEvicted, m.DiskCacheDropped = uint64(c.Evicted), uint64(c.Dropped)
-	m.DiskCacheDamaged, m.DiskCacheFailures = uint64(c.Damaged), uint64(c.Failed)
-	m.DiskCacheBytes = c.Bytes
-	m.GarbageFiles, m.GarbageBytes, m.FailedDeletes = objects.Garbage()
-	m.Epoch, m.EntriesSinceList = objects.Position()
 }
 
 // addVersion sets the figures of tables and blob files.

@@ -50,7 +50,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 			_, err := db.Get(fmt.Appendf(nil, "%06d", i))
 			require.NoError(t, err)
 		}
-		db.opts.fs.(*remote.FS).FlushCache()
+		db.objects.dir.(*remote.FS).FlushCache()
 	}
 	cold := since(read)
 	require.Positive(t, cold.DiskCacheMisses)

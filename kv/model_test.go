@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
@@ -114,7 +115,7 @@ type modelRun struct {
 
 	objects  objstore.Store // unless nil, the store is in it
 	localLog bool           // but for its log, which is in fs
-	part     int            // Options.partSize
+	part     int            // objectdir.Params.PartSize
 	apart    bool           // values lie apart
 
 	clock *fakeClock
@@ -148,7 +149,10 @@ func (r *modelRun) open() {
 	r.opts.fs = r.fs
 	if r.objects != nil {
 		r.opts.Objects = &objects.Config{Store: r.objects, Grace: -1, LocalLog: r.localLog}
-		r.opts.partSize, r.opts.listEdits = r.part, manyEdits
+		r.opts.tuneObjects = func(p *objectdir.Params) {
+			manyEdits(p)
+			p.PartSize = r.part
+		}
 	}
 	r.opts.Clock = r.clock.time
 	if r.apart {

@@ -4,132 +4,232 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/callback"
-	"github.com/siftkv/siftkv/internal/remote"
-	"github.com/siftkv/siftkv/internal/remote/branch"
+	"github.com/siftkv/siftkv/internal/objectdir"
+	"github.com/siftkv/siftkv/internal/replay"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
-	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/kv/objects"
-	"github.com/siftkv/siftkv/objstore"
 )
 
-// objectsRoot is the directory that the files of a store seem to be in, in errors and logs.
-const objectsRoot = "objects"
-
-// fileSystem returns the file system of a store in an object store, with a cache and logs in dir.
-func (o *Options) fileSystem(dir string) vfs.FS {
-	cache := o.Objects.CacheSize
-	if dir == "" {
-		cache = 0
-	}
-	local := o.fs
-	if local == nil {
-		local = vfs.OSWithMode(o.FileMode)
-	}
-	return remote.NewFS(remote.FSOptions{Options: branch.Options{Objects: o.Objects.Store,
-		Branch: o.Objects.Branch, Checkpoint: o.Objects.Checkpoint, Grace: branch.Grace(o.Objects.Grace),
-		Patience: o.Objects.Patience}, Root: objectsRoot, Local: local, Writes: !o.ReadOnly,
-		Logs: remote.LogOptions{Interval: o.Objects.LogInterval, MaxBuffered: o.Objects.LogBuffer,
-			Patience: max(o.Objects.Patience, time.Minute), Edits: o.listEdits}, Log: o.Logger,
-		Tables:   remote.TableOptions{PartSize: o.partSize, WriteThrough: o.Objects.WriteThrough},
-		CacheDir: dir, CacheSize: cache,
-		LogDir: dir, LocalLog: o.Objects.LocalLog, AbandonLog: o.Objects.AbandonLog, Place: placeOf(dir)})
-}
-
-// closeObjects ends the requests of a store in an object store.
-func (d *DB) closeObjects() error {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		return objects.Close()
-	}
-	return nil
-}
-
-// lookAgain has a view in an object store find the newest list of files, however old the one is that it has.
-func (d *DB) lookAgain() {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		objects.LookAgain()
-	}
-}
-
-// within makes requests of a view that is being refreshed end with ctx, until end is called.
-func (d *DB) within(ctx context.Context) (end func()) {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		return objects.Within(ctx)
-	}
-	return func() {}
-}
-
-// abortWith makes all requests of a store that is being opened end with ctx, until opened is called. That reports
-// whether ctx has not ended them.
-func (d *DB) abortWith(ctx context.Context) (opened func() bool) {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		return context.AfterFunc(ctx, objects.Abort)
-	}
-	return func() bool { return true }
-}
-
-// inFiles reports whether a store in an object store has all writes in sorted files, and nothing in its log. Then the
-// log need not be ended to say that nothing is missing: the manifest says it.
-func (d *DB) inFiles() bool {
-	if d.opts.Objects == nil || d.opts.ReadOnly || d.seq() == 0 {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	log := d.commits.Log()
-	return log != nil && log.Empty() && len(d.imms) == 0 && d.mem.Empty()
-}
-
-// unchanged reports whether a store in an object store is as it was when it was opened: it can be left so.
-func (d *DB) unchanged() bool {
-	objects, ok := d.opts.fs.(*remote.FS)
-	return ok && objects.Unchanged()
-}
-
-// explainLoss returns why a file is not there: in an object store, a writer that has taken over may have deleted it.
-func (d *DB) explainLoss(err error) error {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		if fenced := objects.Overtaken(); fenced != nil {
-			return fmt.Errorf("%w; %w", fenced, err)
-		}
-	}
-	return err
-}
-
-// interruptRefresh ends the requests of a view that is being refreshed, for Close not to wait for them.
-func (d *DB) interruptRefresh() {
-	if objects, ok := d.opts.fs.(*remote.FS); ok && d.follower != nil {
-		objects.Interrupt()
-	}
+// An objectStore is the part of a store in an object store: its directory, and what depends on that. It is nil for a
+// store in a directory on the disk.
+type objectStore struct {
+	*objectdir.Ops
+	d        *DB
+	dir      objectdir.Directory
+	localDir string // on the local disk, for a cache and a log; empty: there is none
 }
 
 // checkObjects refuses options that a store in an object store cannot have.
 func (o *Options) checkObjects() error {
-	switch {
-	case o.Objects == nil:
+	switch ops := o.objects; {
+	case ops == nil:
 		return nil
-	case o.Objects.Store == nil:
-		return invalidf("Objects.Store is nil")
-	case o.Objects.Checkpoint != "" && !o.ReadOnly:
+	case ops.Invalid != nil:
+		return ops.Invalid
+	case ops.Checkpoint != "" && !o.ReadOnly:
 		return invalidf("Objects.Checkpoint is %q, and a checkpoint does not change: OpenReadOnly reads it, and "+
-			"a Clone of it can be written to", o.Objects.Checkpoint)
+			"a Clone of it can be written to", ops.Checkpoint)
 	case o.InMemory:
 		return invalidf("InMemory and Objects are both set")
 	case o.MemoryMap:
 		return invalidf("MemoryMap and Objects are both set: objects cannot be mapped")
-	case o.Objects.CacheSize < 0:
-		return invalidf("Objects.CacheSize is %d: want a number of bytes, or 0 for none", o.Objects.CacheSize)
-	case o.Objects.Patience < 0:
-		return invalidf("Objects.Patience is negative")
-	case o.Objects.MaxStaleness < 0:
-		return invalidf("Objects.MaxStaleness is negative")
-	case o.Objects.LogInterval < 0 || o.Objects.LogBuffer < 0:
-		return invalidf("Objects.LogInterval or Objects.LogBuffer is negative")
 	}
 	return nil
+}
+
+// objectParams returns what opens the directory of a store in an object store.
+func (o *Options) objectParams() objectdir.Params {
+	p := objectdir.Params{Writes: !o.ReadOnly, Local: o.fs, Log: o.Logger}
+	if o.tuneObjects != nil {
+		o.tuneObjects(&p)
+	}
+	return p
+}
+
+// newObjectStore returns the object store of a store with these options, nil if they have none. The cache and the log
+// are in dir.
+func newObjectStore(opts *Options, dir string) (*objectStore, error) {
+	if opts.objects == nil {
+		return nil, nil
+	}
+	o := &objectStore{Ops: opts.objects, localDir: dir}
+	p := opts.objectParams()
+	p.Dir, p.LongLog = dir, o.flushLongLog
+	var err error
+	o.dir, err = o.Open(p)
+	return o, err
+}
+
+// close ends all requests.
+func (o *objectStore) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.dir.Close()
+}
+
+// closeWith makes all requests end with ctx, until stop is called. That reports whether ctx has not ended them.
+func (o *objectStore) closeWith(ctx context.Context) (stop func() bool) {
+	if o == nil {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(ctx, func() { _ = o.dir.Close() }) // it is closed again
+}
+
+// within makes requests of a view that is being refreshed end with ctx, and when the view closes, until end is called.
+func (o *objectStore) within(ctx, closing context.Context) (end func()) {
+	if o == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(closing, cancel)
+	within := o.dir.Within(ctx)
+	return func() {
+		within()
+		stop()
+		cancel()
+	}
+}
+
+// lookAgain has a view find the newest list of files, however old the one is that it has.
+func (o *objectStore) lookAgain() {
+	if o != nil {
+		o.dir.LookAgain()
+	}
+}
+
+// holdsAll reports whether all writes are in sorted files, and nothing is in the log. Then the log need not be ended to
+// say that nothing is missing: the manifest says it.
+func (o *objectStore) holdsAll() bool {
+	if o == nil || o.d.opts.ReadOnly || o.d.seq() == 0 {
+		return false
+	}
+	o.d.mu.Lock()
+	defer o.d.mu.Unlock()
+	log := o.d.commits.Log()
+	return log != nil && log.Empty() && len(o.d.imms) == 0 && o.d.mem.Empty()
+}
+
+// finish prepares the end of the manifest, and reports whether it needs none: the store is as it was when it was
+// opened.
+func (o *objectStore) finish() (unchanged bool) { return o != nil && o.dir.Finish() }
+
+// lossPatience bounds how long a store asks whether another writer has taken over.
+const lossPatience = time.Minute
+
+// explainLoss returns why a file is not there: a writer that has taken over may have deleted it.
+func (o *objectStore) explainLoss(err error) error {
+	if o == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lossPatience)
+	defer cancel()
+	if fenced := o.dir.Confirm(ctx); errors.Is(fenced, base.ErrFenced) {
+		return fmt.Errorf("%w; %w", fenced, err)
+	}
+	return err
+}
+
+// localLog reports whether this is a writer whose log is on the local disk.
+func (o *objectStore) localLog() bool { return o != nil && o.LocalLog && !o.d.opts.ReadOnly }
+
+// writtenTo names where a failed write may have been for: the directory dir of a store on the disk, the object store,
+// or one of the two.
+func (o *objectStore) writtenTo(dir string) string {
+	switch {
+	case o == nil:
+		return dir
+	case o.localLog():
+		return o.localDir + " or the object store"
+	}
+	return "the object store"
+}
+
+// directory names the directory on the disk: dir is that of a store without an object store.
+func (o *objectStore) directory(dir string) string {
+	if o == nil {
+		return dir
+	}
+	return o.localDir
+}
+
+// flushLog has the store need no log on the local disk: it flushes what is in memory, and the end of the manifest says
+// so. All writes have ended, and the logs are closed. If that fails, the log stays what it is: the store goes on from
+// it, on this machine.
+func (o *objectStore) flushLog() error {
+	if !o.localLog() || o.d.manifest.Log == nil {
+		return nil
+	}
+	d := o.d
+	d.mu.Lock()
+	mems := append(slices.Clone(d.imms), d.mem)
+	empty := !slices.ContainsFunc(mems, func(m *memTable) bool { return !m.Empty() })
+	job := flushJob{mems: mems, snapshots: d.snapshots.seqs(), limit: d.seq()}
+	d.mu.Unlock()
+	if empty {
+		return nil
+	}
+	next, err := d.createLog(d.newFileNum()) // from which the store would go on if the end were missing
+	if err == nil {
+		job.next = next
+		err = errors.Join(d.flush(job), next.CloseFile())
+	}
+	if err != nil {
+		return fmt.Errorf("what was written since the last flush is in the log in %s, and needed there: %w",
+			o.localDir, err)
+	}
+	return nil
+}
+
+// reportLostLogs reports the logs that were given up for the sake of Objects.AbandonLog. It returns those that the
+// local disk must have and has not.
+func (o *objectStore) reportLostLogs() map[uint64]replay.Dropped {
+	missing := map[uint64]replay.Dropped{}
+	for _, l := range o.dir.LostLogs() {
+		lost := replay.Dropped{File: l.File, Bytes: l.Bytes, Reason: l.Reason}
+		if l.Num == 0 {
+			o.d.reportDropped(DroppedInfo(lost))
+		} else {
+			missing[l.Num] = lost
+		}
+	}
+	return missing
+}
+
+// Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log
+// has many entries, however small it is, and earlier once the store is at rest.
+
+// flushLongLog begins to flush the active memtable if it still has this log. It does not where level 0 would make
+// writers wait: the log is reported again.
+func (o *objectStore) flushLongLog(log uint64) {
+	d := o.d
+	if !d.early.Begin() {
+		return
+	}
+	go d.early.Run(func() {
+		d.mu.Lock()
+		crowded := d.current.NumRuns(0) >= d.opts.L0SlowdownThreshold
+		d.mu.Unlock()
+		if crowded {
+			return
+		}
+		if err := d.flushEarly(log); err != nil {
+			d.log.Debug("a memtable with a long log was not flushed", "error", err)
+		}
+	})
+}
+
+// logEntries returns the number of entries that a log has in an object store.
+func (o *objectStore) logEntries(log uint64) int {
+	if o == nil {
+		return 0
+	}
+	return o.dir.LogEntries(log)
 }
 
 // maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
@@ -153,87 +253,38 @@ func (d *DB) openTables(v *version.Version) error {
 // sideBySide is callback.Parallel for requests.
 func sideBySide(n int, do func(i int)) { callback.Parallel(n, values.MaxRequests, do) }
 
-// checkConditions refuses an object store in which two writers could both win.
-func checkConditions(ctx context.Context, s objstore.Store) error {
-	if err := objstore.CheckConditional(ctx, s, "check/"); err != nil {
-		return fmt.Errorf("siftkv: the object store cannot hold a store: %w", err)
-	}
-	return nil
-}
-
 // PinCheckpoint is that of objects.Config for the branch that is open. The checkpoint has what was written to this DB
 // before the call: it is flushed first. For a view of OpenReadOnly the checkpoint is what the branch is now, not what
 // the view was. Refresh shows whether that is the same.
 //
 // The error matches ErrInvalidOptions if the store is in no object store; Checkpoint copies such a store.
-func (d *DB) PinCheckpoint(ctx context.Context, name string) (objects.CheckpointInfo, error) {
-	o, err := d.branchObjects()
+func (d *DB) PinCheckpoint(ctx context.Context, name string) (objectdir.Checkpoint, error) {
+	err := d.checkBranch()
 	if err == nil && !d.opts.ReadOnly {
 		err = d.Flush(ctx)
 	}
 	if err != nil {
-		return objects.CheckpointInfo{}, err
+		return objectdir.Checkpoint{}, err
 	}
-	return o.PinCheckpoint(ctx, name)
+	return d.objects.dir.PinCheckpoint(ctx, name)
 }
 
 // DropCheckpoint is that of objects.Config for the branch that is open. If this DB writes to it, files that
 // nothing else needs are deleted after Objects.Grace.
 func (d *DB) DropCheckpoint(ctx context.Context, name string) error {
-	o, err := d.branchObjects()
-	if err == nil {
-		err = o.DropCheckpoint(ctx, name)
+	if err := d.checkBranch(); err != nil {
+		return err
 	}
-	if objects, ok := d.opts.fs.(*remote.FS); ok && err == nil {
-		objects.CollectAgain()
-	}
-	return err
+	return d.objects.dir.DropCheckpoint(ctx, name)
 }
 
-// branchObjects returns the settings of a store in an object store that is open.
-func (d *DB) branchObjects() (*objects.Config, error) {
+// checkBranch returns an error if no branch of a store in an object store is open.
+func (d *DB) checkBranch() error {
 	if d.closed.Load() {
-		return nil, ErrClosed
+		return ErrClosed
 	}
-	if d.opts.Objects == nil {
-		return nil, invalidf("the store is in no object store: Checkpoint makes one in a directory")
+	if d.objects == nil {
+		return invalidf("the store is in no object store: Checkpoint makes one in a directory")
 	}
-	return d.opts.Objects, nil
-}
-
-// Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log
-// has many entries, however small it is, and earlier once the store is at rest.
-
-// watchLongLogs has the active memtable flushed when its log has many entries in an object store.
-func (d *DB) watchLongLogs() {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		objects.WatchLogs(d.flushLongLog)
-	}
-}
-
-// flushLongLog begins to flush the active memtable if it still has this log. It does not where level 0 would make
-// writers wait: the log is reported again.
-func (d *DB) flushLongLog(log uint64) {
-	if !d.early.Begin() {
-		return
-	}
-	go d.early.Run(func() {
-		d.mu.Lock()
-		crowded := d.current.NumRuns(0) >= d.opts.L0SlowdownThreshold
-		d.mu.Unlock()
-		if crowded {
-			return
-		}
-		if err := d.flushEarly(log); err != nil {
-			d.log.Debug("a memtable with a long log was not flushed", "error", err)
-		}
-	})
-}
-
-// logEntries returns the number of entries that a log has in an object store.
-func (d *DB) logEntries(log uint64) int {
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		return objects.LogEntries(log)
-	}
-	return 0
+	return nil
 }

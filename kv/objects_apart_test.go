@@ -307,7 +307,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 		needed := s.requests(func() {
 			db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}})
 			require.NoError(t, err)
-			cache := db.opts.fs.(*remote.FS)
+			cache := db.objects.dir.(*remote.FS)
 			cache.FlushCache() // it has found what was there
 			for k, v := range want {
 				got, err := db.Get([]byte(k))

@@ -127,7 +127,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	addCounters(t, db, 2)
 	log, _ := db.measureMemtable()
 	flushes := db.Metrics().Flushes
-	db.flushLongLog(log)
+	db.objects.flushLongLog(log)
 	db.waitForBackground()
 	require.Equal(t, flushes, db.Metrics().Flushes)
 	pause(false)
@@ -135,10 +135,10 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	addCounters(t, db, 3)
 	log, _ = db.measureMemtable()
 	flushes = db.Metrics().Flushes
-	db.flushLongLog(log - 1)
+	db.objects.flushLongLog(log - 1)
 	db.waitForBackground()
 	require.Equal(t, flushes, db.Metrics().Flushes, "that log was flushed")
-	db.flushLongLog(log)
+	db.objects.flushLongLog(log)
 	db.waitForBackground()
 	require.Equal(t, flushes+1, db.Metrics().Flushes)
 }

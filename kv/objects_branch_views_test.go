@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -185,7 +186,7 @@ func TestTheCacheOfABranch(t *testing.T) {
 		return s.requests(func() {
 			db, err := OpenReadOnly(dir, &Options{CacheSize: -1, Objects: &of})
 			require.NoError(t, err)
-			objects := db.opts.fs.(*remote.FS)
+			objects := db.objects.dir.(*remote.FS)
 			objects.FlushCache() // it is read in the background
 			for k, v := range want {
 				got, err := db.Get([]byte(k))
@@ -226,7 +227,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	m := newMachines(t)
 	clone := func() *Options {
 		o := m.options()
-		o.Objects.Branch = "clone"
+		configOf(o).Branch = "clone"
 		return o
 	}
 	db := m.open("a", m.options())
@@ -236,7 +237,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	inClone := maps.Clone(want)
 	putDurably(t, db, "late", "in the log")
 	want["late"] = "in the log"
-	require.NoError(t, m.options().Objects.Clone(t.Context(), "clone"))
+	require.NoError(t, configOf(m.options()).Clone(t.Context(), "clone"))
 	m.refused("a", clone(), ErrLocked)
 	other := m.open("b", clone())
 	requireContents(t, inClone, other)
@@ -247,9 +248,9 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	crash(t, other)
 	crash(t, db)
 	elsewhere := clone()
-	elsewhere.Objects.LocalLog = false
-	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), placeOf("b"))
-	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), placeOf("a"))
+	configOf(elsewhere).LocalLog = false
+	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), locallog.PlaceOf("b"))
+	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), locallog.PlaceOf("a"))
 	other, db = m.open("b", clone()), m.open("a", m.options())
 	requireContents(t, inClone, other)
 	requireContents(t, want, db)

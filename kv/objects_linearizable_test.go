@@ -227,7 +227,7 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		open := func(rule objstoretest.Rule, bound time.Duration) (*DB, *objstoretest.Faults) {
 			faults := objstoretest.NewFaults(s, rng.Uint64())
 			o := objectsOptions(rng, faults)
-			o.Objects.MaxStaleness = bound
+			configOf(o).MaxStaleness = bound
 			db, err := Open("", o)
 			require.NoError(t, err)
 			faults.Inject(rule)

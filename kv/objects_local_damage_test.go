@@ -297,7 +297,7 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 
 	faults := newFaults(m.objects, nth)
 	o := m.options()
-	o.Objects.Store, o.Objects.LocalLog = faults, mode%2 == 0
+	configOf(o).Store, configOf(o).LocalLog = faults, mode%2 == 0
 	unknown := "" // a write that failed may be there
 	db, err := Open("a", o)
 	if err == nil {
@@ -315,7 +315,7 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 		_ = db.Close()
 	}
 	o = m.options()
-	o.Objects.LocalLog = mode/2 == 0
+	configOf(o).LocalLog = mode/2 == 0
 	db = m.open("a", o)
 	if ok, err := db.Has([]byte(unknown)); err == nil && ok {
 		want[unknown] = unknown

@@ -29,7 +29,7 @@ func TestKillWithALocalLog(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 500))
 	open := func(local bool, least, most int) *objectsWriter {
 		o := objectsOptions(rng, s)
-		o.Objects.LocalLog = local
+		configOf(o).LocalLog = local
 		db, err := Open(log, o)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = db.Close() })

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -37,7 +38,7 @@ func newMachines(t *testing.T) *machines { return &machines{t, objstore.NewMem()
 // options are those of a store with a log on the local disk.
 func (m *machines) options() *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff,
-		fs: m.disks, listEdits: manyEdits,
+		fs: m.disks, tuneObjects: manyEdits,
 		Objects: &objects.Config{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
 			Grace: m.grace}}
 }
@@ -45,13 +46,13 @@ func (m *machines) options() *Options {
 // remote are those of a store without one, on the same machines.
 func (m *machines) remote() *Options {
 	o := m.options()
-	o.Objects.LocalLog = false
+	configOf(o).LocalLog = false
 	return o
 }
 
 func (m *machines) abandoning() *Options {
 	o := m.options()
-	o.Objects.AbandonLog = true
+	configOf(o).AbandonLog = true
 	return o
 }
 
@@ -136,7 +137,7 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 		}
 		for _, o := range []*Options{m.options(), m.remote()} {
 			err := m.refused("b", o, objects.ErrLogElsewhere)
-			require.ErrorContains(t, err, placeOf("a"))
+			require.ErrorContains(t, err, locallog.PlaceOf("a"))
 			require.ErrorContains(t, err, "AbandonLog")
 		}
 		_, err := Open("", &Options{Objects: &objects.Config{Store: m.objects}})
@@ -187,7 +188,7 @@ func TestAbandonLog(t *testing.T) {
 	o.Events.RecoveryDropped = func(d DroppedInfo) { dropped = append(dropped, d) }
 	db := m.open("b", o)
 	require.Len(t, dropped, 1)
-	require.Equal(t, placeOf("a"), dropped[0].File)
+	require.Equal(t, locallog.PlaceOf("a"), dropped[0].File)
 	require.Contains(t, dropped[0].Reason, "AbandonLog")
 	want := model{"flushed": "1"}
 	requireContents(t, want, db)
@@ -235,7 +236,7 @@ func TestALogIsAbandonedForGood(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	crash(t, db)
 	o := m.remote()
-	o.Objects.AbandonLog = true
+	configOf(o).AbandonLog = true
 	require.NoError(t, m.open("b", o).Close())
 	require.NoError(t, m.open("c", m.options()).Close())
 }
@@ -263,7 +264,7 @@ func TestTheLogMoves(t *testing.T) {
 		want, machine := model{}, "a"
 		for round := range 12 {
 			o := m.options()
-			o.Objects.LocalLog = rng.IntN(2) == 0
+			configOf(o).LocalLog = rng.IntN(2) == 0
 			db := m.open(machine, o)
 			requireContents(t, want, db)
 			for i := range rng.IntN(40) {
@@ -285,7 +286,7 @@ func TestTheLogMoves(t *testing.T) {
 				continue
 			}
 			crash(t, db)
-			if !o.Objects.LocalLog {
+			if !configOf(o).LocalLog {
 				machine = string(rune('a' + rng.IntN(3)))
 			}
 		}
@@ -352,7 +353,7 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 	for round := range 6 {
 		k := strconv.Itoa(round)
 		putDurably(t, db, k, "value")
-		if !db.localLog() { // then the object store has it
+		if !db.objects.localLog() { // then the object store has it
 			want[k] = "value"
 		}
 		refresh()
@@ -395,7 +396,7 @@ func TestCloseWithoutTheObjectStore(t *testing.T) {
 	m := newMachines(t)
 	faults := objstoretest.NewFaults(m.objects, 1)
 	o := m.options()
-	o.Objects.Store = faults
+	configOf(o).Store = faults
 	db := m.open("a", o)
 	putDurably(t, db, "k", "v")
 	faults.Inject(dead)

@@ -65,7 +65,7 @@ func (r *cacheRun) reads(disk *pebblevfs.MemFS, what string) int64 {
 	needed := r.s.requests(func() {
 		db, err := Open("cache", r.options(disk, 16<<20, nothing))
 		require.NoError(r.t, err, what)
-		objects, ok := db.opts.fs.(*remote.FS)
+		objects, ok := db.objects.dir.(*remote.FS)
 		require.True(r.t, ok)
 		objects.FlushCache() // it is read in the background
 		for range 2 {

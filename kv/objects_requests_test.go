@@ -141,7 +141,7 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 		require.NoError(t, db.Set([]byte("key"), nil, Sync))
 	}
 	poll(map[objstore.Kind]int64{objstore.Get: 21, objstore.List: 1})
-	view.lookAgain()
+	view.objects.lookAgain()
 	poll(map[objstore.Kind]int64{objstore.List: 1})
 	require.NoError(t, view.Close())
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 2}, s.requests(func() {

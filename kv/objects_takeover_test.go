@@ -31,7 +31,7 @@ func writeToObjects(dir, local string, localLog bool) error {
 	rng := rand.New(rand.NewPCG(uint64(envInt(childSeedEnv, 0)), 14))
 	fmt.Println("opening")
 	o := objectsOptions(rng, s)
-	o.Objects.LocalLog = localLog
+	configOf(o).LocalLog = localLog
 	db, err := Open(local, o)
 	if err != nil {
 		return err

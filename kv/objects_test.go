@@ -11,14 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/remote/filelist"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // manyEdits has lists of files put as edits that are whole ones in small stores.
-var manyEdits = filelist.EditLimits{Percent: 1 << 20, Each: 1, Max: 8}
+func manyEdits(p *objectdir.Params) { p.Edits.Percent, p.Edits.Each, p.Edits.Max = 1<<20, 1, 8 }
+
+// configOf returns the settings of a store in an object store.
+func configOf(o *Options) *objects.Config { return o.Objects.(*objects.Config) }
 
 func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	t.Helper()
@@ -27,7 +30,12 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 		opts = *o
 	}
 	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
-	opts.listEdits = manyEdits
+	opts.tuneObjects = func(p *objectdir.Params) {
+		manyEdits(p)
+		if o != nil && o.tuneObjects != nil {
+			o.tuneObjects(p)
+		}
+	}
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db

@@ -25,7 +25,7 @@ func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 			require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i), NoSync))
 		}
 		require.NoError(t, db.Flush(t.Context()))
-		db.opts.fs.(*remote.FS).FlushCache()
+		db.objects.dir.(*remote.FS).FlushCache()
 		gets := s.requests(func() {
 			for i := range 1000 {
 				_, err := db.Get(key(i))

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +12,13 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/objstore"
 )
 
 // Open opens the store in dir, and creates it if the directory is empty or not
@@ -43,33 +41,32 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = vfs.Absolute(cmp.Or(opts.fs, vfs.OS), dir); err != nil {
+	if dir, err = vfs.Absolute(opts.fs, dir); err != nil {
 		return nil, err
 	}
-	localDir := ""
-	if _, open := opts.fs.(*remote.FS); opts.Objects != nil && !open {
-		if err := opts.checkDir(dir); err != nil {
-			return nil, err
-		}
-		objects := *opts.Objects // the caller's may change
-		opts.requests = new(objstore.Counters)
-		objects.Store = remote.Guard(objstore.WithCounters(objects.Store, opts.requests))
-		opts.Objects = &objects
-		opts.fs, localDir, dir = opts.fileSystem(dir), dir, objectsRoot
+	objects, err := newObjectStore(&opts, dir)
+	if err != nil {
+		return nil, err
+	}
+	if objects != nil {
+		dir = objectdir.Root
 	}
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, localDir: localDir, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
-		fs: opts.fs, log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
+	d := &DB{dir: dir, objects: objects, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
+		log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
 	if err := d.shareMemory(); err != nil {
-		return nil, errors.Join(err, d.closeObjects())
+		return nil, errors.Join(err, d.objects.close())
 	}
 	if d.directory, err = d.opts.openDirectory(dir); err != nil {
 		d.share.Leave()
-		return nil, errors.Join(err, d.closeObjects())
+		return nil, errors.Join(err, d.objects.close())
 	}
 	d.fs = d.openFiles.Relieve(d.opts.fs)
+	if objects != nil {
+		objects.d, d.fs = d, d.openFiles.Relieve(objects.dir)
+	}
 	d.progress.L = &d.mu
 	d.present = readView{d: d, at: base.MaxSeqNum}
 	d.told.system = o == nil || o.Clock == nil
@@ -93,7 +90,6 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.watch.begin(d)
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
-	d.watchLongLogs()
 	m := &d.manifest
 	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, dir, d.log, &d.cleaner, opts.maxManifestSize
 	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
@@ -101,7 +97,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: dir,
 		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.manifest.Position, Cleaned: d.publishView}
 	d.cleaner.Start()
-	opened := d.abortWith(ctx)
+	opened := d.objects.closeWith(ctx)
 	returned := false
 	defer func() {
 		if !returned { // a function of the application panicked, or called runtime.Goexit
@@ -236,7 +232,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 // store that is fit for it.
 func (d *DB) makePlace(ctx context.Context) error {
 	if d.opts.Objects != nil {
-		return checkConditions(ctx, d.opts.Objects.Store)
+		return d.objects.CheckStore(ctx)
 	}
 	return vfs.MkdirAllDurable(d.fs, d.dir)
 }

@@ -92,7 +92,7 @@ func (d *DB) WaitForChange(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(d.opts.PollInterval):
-		case <-d.follower.closing:
+		case <-d.follower.closing.Done():
 			return ErrClosed
 		case <-ctx.Done():
 			return base.ContextError(ctx, "waited for a change")
@@ -110,7 +110,7 @@ func (d *DB) viewSeq() base.SeqNum {
 // stale adds ErrStale to the error of a view that misses a file.
 func (f *follower) stale(err error) error {
 	if f != nil && errors.Is(err, fs.ErrNotExist) {
-		f.d.lookAgain()
+		f.d.objects.lookAgain()
 		return fmt.Errorf("%w: %w", ErrStale, err)
 	}
 	return err
@@ -121,7 +121,7 @@ func (f *follower) stale(err error) error {
 // know of this follower do not.
 func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 	if d.opts.Objects != nil { // nothing is open there that could be too much
-		f, err := d.opts.fs.Open(name)
+		f, err := d.objects.dir.Open(name)
 		if err != nil || d.follower == nil {
 			return f, d.follower.stale(err)
 		}

@@ -9,10 +9,8 @@ import (
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/remote/filelist"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/kv/objects"
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -275,9 +273,9 @@ type Options struct {
 	// object store. There a look is a GET: 2.6 million in a month, about one dollar.
 	PollInterval time.Duration
 
-	// Objects, unless nil, has the store live in an object store, whatever the directory's
-	// name.
-	Objects *objects.Config
+	// Objects, unless nil, has the store live in an object store, whatever the directory's name. It is an
+	// *objects.Config: package kv/objects has the settings, and links what a store in an object store needs.
+	Objects objectdir.Settings
 
 	// Logger receives messages about background work. By default there are none. Its handler is called on a goroutine
 	// of its own, for which the store waits, with locks held: it must not call the store. A message is lost if the
@@ -304,7 +302,7 @@ type Options struct {
 	// finding leaks.
 	TraceOpens bool
 
-	requests *objstore.Counters // of the calls of Objects.Store, once the store is open
+	objects *objectdir.Ops // of Objects, once the options are complete; nil: there are none
 
 	// Tests set these, those of other packages by harness.Apply.
 	fs              vfs.FS             // with Objects, the local disk
@@ -313,11 +311,10 @@ type Options struct {
 	leastStreamed   int64 // bytes of a value that SetReader puts into a blob file; 0: the constant of that name
 	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
 	blobSize        int64 // bytes of a blob file at which the next is begun; 0: it depends on what they hold
-	partSize        int   // bytes that a pass over a sorted file in an object store reads at a time; 0: 2 MiB
 	ownTableFrom    int   // bytes of a batch in a memtable at which it gets one of its own; 0: see ownTable
 	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: as large as it should be
 
-	listEdits filelist.EditLimits // of lists of files in an object store, set by tests
+	tuneObjects func(*objectdir.Params) // of a store in an object store
 }
 
 func init() {

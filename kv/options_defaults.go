@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/filterbudget"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -57,6 +58,11 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
 	if r.Objects != nil {
+		r.objects = objectdir.OpsOf(r.Objects.Driver())
+	}
+	if r.objects == nil {
+		r.Objects = nil // it may be a nil *objects.Config
+	} else {
 		r.PollInterval = cmp.Or(r.PollInterval, objectsPollInterval)
 		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
 	}
@@ -69,7 +75,7 @@ func (o *Options) withDefaults() (Options, error) {
 	case r.fs != nil:
 	case r.InMemory:
 		r.fs = vfs.NewMem()
-	case r.Objects == nil: // else it depends on the directory
+	default:
 		r.fs = vfs.OSWithMode(r.FileMode)
 	}
 	return r, nil

@@ -123,9 +123,8 @@ var fieldsWithoutText = map[string]string{
 	"blobSize":        "for tests",
 	"leastStreamed":   "for tests",
 	"maxMerged":       "for tests",
-	"partSize":        "for tests",
-	"listEdits":       "for tests",
-	"requests":        "counters of an open store",
+	"tuneObjects":     "for tests",
+	"objects":         "it is made of Objects",
 }
 
 func parseFileMode(text string) (fs.FileMode, error) {

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/remote"
-	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/internal/base"
 )
 
 // ErrUnconfirmed is matched by errors of reads of a store whose Objects.MaxStaleness has passed since the object store
@@ -20,7 +19,7 @@ var ErrUnconfirmed = errors.New("siftkv: the object store has not confirmed that
 // another writer has taken over. Otherwise it returns nil. It sends no request. A writer learns it from its next
 // request to write, or within Objects.MaxStaleness, and then calls Events.Failed too.
 func (d *DB) Fenced() error {
-	if err := d.failedError(); errors.Is(err, objects.ErrFenced) {
+	if err := d.failedError(); errors.Is(err, base.ErrFenced) {
 		return err
 	}
 	return nil
@@ -58,13 +57,13 @@ func (r *refusal) swapState(seen *atomic.Pointer[readState], next *readState) (o
 
 // beginOwnership confirms that a store that was just opened is still this writer's, and then again at intervals.
 func (d *DB) beginOwnership(ctx context.Context) error {
-	if d.opts.Objects == nil || d.opts.ReadOnly || d.opts.Objects.MaxStaleness == 0 {
+	if d.objects == nil || d.opts.ReadOnly || d.objects.MaxStaleness == 0 {
 		return nil
 	}
-	o := &ownership{d: d, bound: d.opts.Objects.MaxStaleness, ended: make(chan struct{})}
+	o := &ownership{d: d, bound: d.objects.MaxStaleness, ended: make(chan struct{})}
 	begun := time.Now()
-	switch err := d.opts.fs.(*remote.FS).Confirm(ctx); {
-	case errors.Is(err, objects.ErrFenced):
+	switch err := d.objects.dir.Confirm(ctx); {
+	case errors.Is(err, base.ErrFenced):
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
@@ -101,7 +100,7 @@ func (o *ownership) run(ctx context.Context) {
 		}
 		begun := time.Now()
 		err := o.ask(ctx)
-		if errors.Is(err, objects.ErrFenced) {
+		if errors.Is(err, base.ErrFenced) {
 			_ = o.d.fail(fatal, "confirming that it is the writer", err)
 			return
 		}
@@ -122,7 +121,7 @@ func (o *ownership) run(ctx context.Context) {
 func (o *ownership) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.bound)
 	defer cancel()
-	return o.d.opts.fs.(*remote.FS).Confirm(ctx)
+	return o.d.objects.dir.Confirm(ctx)
 }
 
 // settle refuses reads if the bound has passed, and admits them if it has not.
@@ -144,7 +143,7 @@ func (o *ownership) settle() {
 
 // refuseReads makes reads fail, unless the store was taken over and they do already. The caller holds d.mu.
 func (d *DB) refuseReads(reason error) {
-	if d.refusal.active && errors.Is(d.refusal.reason, objects.ErrFenced) {
+	if d.refusal.active && errors.Is(d.refusal.reason, base.ErrFenced) {
 		return
 	}
 	if d.refusal.reason = reason; !d.refusal.active {
@@ -154,7 +153,7 @@ func (d *DB) refuseReads(reason error) {
 
 // refuseFenced makes reads fail for good if they must not be stale. The caller holds d.mu.
 func (d *DB) refuseFenced(err error) {
-	if d.ownership != nil && errors.Is(err, objects.ErrFenced) {
+	if d.ownership != nil && errors.Is(err, base.ErrFenced) {
 		d.refuseReads(fmt.Errorf("%w; %s", err, d.advice(err)))
 	}
 }
@@ -163,7 +162,7 @@ func (d *DB) refuseFenced(err error) {
 func (d *DB) admitReads() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.refusal.active && !errors.Is(d.refusal.reason, objects.ErrFenced) {
+	if d.refusal.active && !errors.Is(d.refusal.reason, base.ErrFenced) {
 		d.state.Store(d.refusal.state)
 		d.refusal.active, d.refusal.state = false, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/replay"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -15,11 +14,8 @@ import (
 // recover opens a store that is there.
 func (d *DB) recover() (err error) {
 	r := replay.Recovery{Replayer: d.replayer(), NextFile: &d.nextFile}
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		r.MissingLogs = objects.MissingLogs
-		for _, l := range objects.AbandonedLogs() { // for the sake of Objects.AbandonLog
-			d.reportDropped(DroppedInfo{File: l.File, Bytes: l.Bytes, Reason: l.Reason})
-		}
+	if d.objects != nil {
+		r.Missing = d.objects.reportLostLogs()
 	}
 	if err := r.ReadManifest(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -63,26 +63,28 @@ func Restore(ctx context.Context, r io.Reader, dir string, o *Options) error {
 
 // restoreObjects restores into an object store.
 func (o *Options) restoreObjects(ctx context.Context, r io.Reader) (err error) {
-	given := *o.Objects
-	given.LocalLog, given.AbandonLog, given.CacheSize = false, false, 0 // what they are for is not there
-	given.Store = remote.Guard(given.Store)
-	o.Objects = &given
-	fsys := o.fileSystem("")
-	objects := fsys.(io.Closer)
-	defer func() { err = errors.Join(err, objects.Close()) }()
-	looking := *o
-	looking.ReadOnly = true
-	reader := looking.fileSystem("")
-	defer func() { err = errors.Join(err, reader.(io.Closer).Close()) }()
-	names, err := reader.List(objectsRoot)
+	p := o.objectParams()
+	p.Transfer = true
+	fsys, err := o.objects.Open(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fsys.Close()) }()
+	p.Writes = false
+	reader, err := o.objects.Open(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	names, err := reader.List(objectdir.Root)
 	if err == nil && !slices.Contains(names, manifest.CurrentName) {
-		err = checkConditions(ctx, o.Objects.Store)
+		err = o.objects.CheckStore(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = objects.Close() })() // ends the requests under way
-	to := backup.Target{FS: fsys, Dir: objectsRoot, Log: o.Logger, Published: true, Reader: reader}
+	defer context.AfterFunc(ctx, func() { _ = fsys.Close() })() // ends the requests under way
+	to := backup.Target{FS: fsys, Dir: objectdir.Root, Log: o.Logger, Published: true, Reader: reader}
 	err = restoreInto(ctx, r, to)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", base.ContextError(ctx, "it was broken off"), err)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // Resuming writes what the store holds in memory to new files. The memtables have all that
@@ -133,7 +133,7 @@ func (d *DB) syncAtClose() {
 	needless := false
 	if d.opts.Objects != nil {
 		_ = d.commits.Exclusive(context.Background(), func() error {
-			needless = d.inFiles()
+			needless = d.objects.holdsAll()
 			return nil
 		})
 	}
@@ -146,7 +146,7 @@ func (d *DB) syncAtClose() {
 // taken over, the store has failed for good.
 func (d *DB) resume(stoppable bool) error {
 	err := d.restoreWriting(stoppable)
-	if errors.Is(err, objects.ErrFenced) {
+	if errors.Is(err, base.ErrFenced) {
 		return d.fail(fatal, "an attempt to write again", err)
 	}
 	return err

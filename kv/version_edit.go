@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -71,11 +70,8 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 // the next start were not lost to a crash. The manifest stays without an end if something went wrong before, and in an
 // object store if nothing has changed since Open.
 func (d *DB) closeManifest(err error) error {
-	if err != nil || d.failure != nil || d.unchanged() {
+	if err != nil || d.failure != nil || d.objects.finish() {
 		return errors.Join(err, d.manifest.Abandon())
-	}
-	if objects, ok := d.opts.fs.(*remote.FS); ok {
-		objects.PublishWhole()
 	}
 	err = d.manifest.Append(&manifest.Edit{Closed: d.seq()})
 	return errors.Join(err, d.manifest.Close())

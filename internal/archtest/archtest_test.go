@@ -58,7 +58,6 @@ var layers = []struct {
 	{"blockindex", 2},
 	{"internal/readset", 2},
 	{"internal/sequence", 3},
-	{"internal/remote", 4},
 	{"internal/sstable", 3},
 	{"internal/batchrepr", 3},
 	{"sstable", 4},
@@ -66,6 +65,7 @@ var layers = []struct {
 	{"kv/explain", 4},
 	{"kv/lookuptrace", 2},
 	{"kv/metrics", 3},
+	{"internal/objectdir", 4},
 	{"internal/counters", 4},
 	{"internal/memtable", 4},
 	{"internal/tablemeta", 4},
@@ -81,8 +81,10 @@ var layers = []struct {
 	{"internal/diskspace", 7},
 	{"internal/storeview", 7},
 	{"kv", 8},
+	{"internal/remote", 8}, // package kv must not link it: see TestEmbeddersPayForLittle
+	{"kv/objects", 9},
 	{"kv/advice", 9},
-	{"cmd/kvbench/internal", 9},
+	{"cmd/kvbench/internal", 10},
 	{"internal/gatewaytest", 1},
 	{"internal/doctor", 9},
 	{"internal/cli", 9},
@@ -191,6 +193,13 @@ func TestEmbeddersPayForLittle(t *testing.T) {
 		}
 	}
 	require.Contains(t, deps, "github.com/cespare/xxhash/v2", "the list is real")
+	for _, dep := range goList(t, "-deps", "./kv") {
+		for _, only := range []string{"kv/objects", "internal/remote", "internal/sequence", "internal/diskcache"} {
+			if dep == module+only || strings.HasPrefix(dep, module+only+"/") {
+				t.Errorf("the store links %s: only kv/objects does", dep)
+			}
+		}
+	}
 }
 
 // TestToolsDoWithoutTheLaboratory keeps what measures stores out of the program that

@@ -19,6 +19,9 @@ var (
 	// ErrInvalidOptions is matched by errors about what a program chose.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 
+	// ErrFenced is matched when another writer has taken over a store in an object store.
+	ErrFenced = errors.New("siftkv: another writer has taken over")
+
 	ErrForeignDirectory = errors.New("siftkv: the directory is not empty and holds no store")
 
 	// ErrNotExist matches fs.ErrNotExist too.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -29,8 +30,8 @@ import (
 // grace is more than twice as long as listings lag.
 func branchOptions(s objstore.Store, name string) FSOptions {
 	return FSOptions{Options: branch.Options{Objects: s, Branch: name, Patience: 10 * time.Hour,
-		Grace: 2*sequencetest.Lag + 5*time.Second}, Root: "root", Local: vfs.NewMem(),
-		Log:    slog.New(slog.DiscardHandler),
+		Grace: 2*sequencetest.Lag + 5*time.Second}, Params: objectdir.Params{Local: vfs.NewMem(),
+		Log: slog.New(slog.DiscardHandler)},
 		Logs:   LogOptions{Patience: 10 * time.Hour, Interval: -1, Edits: shortEdits},
 		Tables: TableOptions{ReadTimeout: 10 * time.Hour}}
 }
@@ -94,7 +95,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Close(), f.Close()) }()
 	files, num := []uint64{}, uint64(1)
-	if current, err := manifest.Current(f, f.o.Root); err == nil {
+	if current, err := manifest.Current(f, objectdir.Root); err == nil {
 		data, err := vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, current), math.MaxInt64)
 		require.NoError(m.t, err)
 		live, _, err := filelist.ReadManifest(data, current)
@@ -109,7 +110,7 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 		addModelFile(snapshot, n)
 	}
 	num++
-	l, err := manifest.Create(f, f.o.Root, num, snapshot)
+	l, err := manifest.Create(f, objectdir.Root, num, snapshot)
 	if err != nil {
 		return err
 	}

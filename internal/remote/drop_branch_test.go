@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -27,7 +28,7 @@ func startModelStore(t *testing.T, s objstore.Store) {
 	require.NoError(t, err)
 	require.NoError(t, writeModelTable(f, 1))
 	added := []manifest.AddedTable{{Table: modelTable(1)}}
-	l, err := manifest.Create(f, f.o.Root, 2, &manifest.Edit{StoreID: 1, LogNum: 1, Added: added})
+	l, err := manifest.Create(f, objectdir.Root, 2, &manifest.Edit{StoreID: 1, LogNum: 1, Added: added})
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(l.Close(), lock.Close(), f.Close()))
 }

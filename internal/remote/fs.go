@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -15,34 +14,27 @@ import (
 
 	"github.com/siftkv/siftkv/internal/diskcache"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
-	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // FSOptions are the settings of an FS.
 type FSOptions struct {
 	branch.Options // the directory has the files of the branch, or of the checkpoint, for ever; Patience: Logs.Patience
 
-	Root   string     // the directory that the store's files seem to be in
-	Local  vfs.FS     // has all other directories
-	Logs   LogOptions // Patience is for lists of files too
-	Tables TableOptions
-	Log    *slog.Logger
+	objectdir.Params // Writes: before the exclusive lock, only CURRENT is visible, if there is a store
 
-	// Writes says that the caller will take the exclusive lock. Before that, only CURRENT is visible, if there is a
-	// store.
-	Writes bool
+	Logs      LogOptions // Patience is for lists of files too
+	Tables    TableOptions
+	Requests  *objstore.Counters // of the object store, for Metrics; nil: nothing counts them
+	CacheSize int64              // in bytes, of what was read of sorted files and blob files, in Dir; 0: no cache
 
-	CacheDir  string // of Local, for what was read of sorted files and blob files
-	CacheSize int64  // in bytes; 0: no cache
-
-	LogDir     string // of Local, for logs; or where logs may be that the store needs; "": nowhere
-	LocalLog   bool   // logs are put into LogDir, and not into the object store
-	AbandonLog bool   // a new writer abandons logs that are elsewhere, and renames stale ones
-	Place      string // what LogDir is called in lists of files, for people on other machines
+	LocalLog   bool // logs are put into Dir, and not into the object store
+	AbandonLog bool // a new writer abandons logs that are elsewhere, and renames stale ones
 }
 
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
@@ -62,17 +54,16 @@ type FSOptions struct {
 // no writer out: the next one fences this one, whose calls then fail with ErrFenced. A shared lock does nothing.
 //
 // An FS without the exclusive lock is a reader. Opening CURRENT reads the newest state from the object store; all other
-// files are as of then.
+// files are as of then. An FS is an [objectdir.Directory].
 type FS struct {
 	o        FSOptions
-	ctx      context.Context // ends with Interrupt, Abort or Close
+	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	branches *branch.Set
 	cache    *diskcache.Cache
 	small    vfs.FS // all files except sorted ones and blob files; logs that are being written are empty here
 	now      func() time.Time
-	long     func(log uint64) // see WatchLogs
-	lost     atomic.Bool      // the next refresh looks by a listing
+	lost     atomic.Bool // the next refresh looks by a listing
 	span     atomic.Pointer[span]
 
 	refreshing sync.Mutex         // held to read what is new; it is locked before mu
@@ -80,7 +71,7 @@ type FS struct {
 	at         mark
 	saved      uint64 // the number of the checkpoint that was read
 	growing    map[string]*growing
-	abandoned  []locallog.AbandonedLog
+	lostLogs   []objectdir.LostLog
 
 	mu     sync.Mutex
 	seq    *sequence.Sequence // nil: it is not known where the branch is; set while refreshing is held
@@ -95,34 +86,19 @@ func NewFS(o FSOptions) *FS {
 	o.Logs = o.Logs.withDefaults()
 	o.Patience = cmp.Or(o.Patience, o.Logs.Patience)
 	f := &FS{o: o, small: vfs.NewMem(), list: filelist.List{Files: map[uint64]filelist.File{}}, now: time.Now,
-		growing: map[string]*growing{}, long: func(uint64) {}}
+		growing: map[string]*growing{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.branches = branch.NewSet(o.Options)
 	if o.Branch == "" {
 		f.seq = f.branches.Sequence("", 0)
 	}
 	if o.CacheSize > 0 {
-		f.cache = diskcache.Open(o.Local, o.CacheDir, diskcache.Options{Capacity: o.CacheSize, Log: o.Log})
+		f.cache = diskcache.Open(o.Local, o.Dir, diskcache.Options{Capacity: o.CacheSize, Log: o.Log})
 	}
 	return f
 }
 
-// Local returns the file system of all other directories.
-func (f *FS) Local() vfs.FS { return f.o.Local }
-
-// Interrupt ends all requests, now and later, except those for sorted files and blob files. A call that waits for one
-// gets an error.
-func (f *FS) Interrupt() { f.cancel() }
-
-// Abort ends all requests, now and later: f is of no use any more, except for Close.
-func (f *FS) Abort() {
-	f.cancel()
-	if t := f.storedFiles(); t != nil {
-		_ = t.Close() // it has no error
-	}
-}
-
-// Close ends all requests. The object store stays open.
+// Close implements objectdir.Directory. The object store stays open.
 func (f *FS) Close() error {
 	f.cancel()
 	var err error
@@ -137,9 +113,6 @@ func (f *FS) Close() error {
 
 // FlushCache waits until what the cache's directory had was found, and what was read has been written.
 func (f *FS) FlushCache() { f.cache.Flush() }
-
-// CacheMetrics returns the metrics of the cache on the local disk.
-func (f *FS) CacheMetrics() diskcache.Metrics { return f.cache.Metrics() }
 
 // stored returns a sorted file or a blob file of the list of files.
 func (f *FS) stored(kind manifest.FileKind, num uint64) (filelist.File, bool) {
@@ -302,7 +275,7 @@ func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 }
 
 // join returns the path of a file of the store.
-func (f *FS) join(base string) string { return filepath.Join(f.o.Root, base) }
+func (f *FS) join(base string) string { return filepath.Join(objectdir.Root, base) }
 
 func (f *FS) asWriter() *fsWriter {
 	f.mu.Lock()

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
@@ -66,10 +67,17 @@ func (f *FS) loadCheckpoint(ctx context.Context) error {
 	return f.take(&filelist.State{List: s.List, ManifestNum: s.ManifestNum, Slot: 1, Data: filelist.Bodies(logs)})
 }
 
-// CollectAgain has the writer look again whether sorted files can be deleted that checkpoints needed. It does nothing
-// for a reader.
-func (f *FS) CollectAgain() {
-	if w := f.asWriter(); w != nil {
+// PinCheckpoint is [branch.CreateCheckpoint] for the branch.
+func (f *FS) PinCheckpoint(ctx context.Context, name string) (objectdir.Checkpoint, error) {
+	return branch.CreateCheckpoint(ctx, f.o.Options, name)
+}
+
+// DropCheckpoint is [branch.DropCheckpoint] for the branch. A writer looks again whether files can be deleted that the
+// checkpoint needed.
+func (f *FS) DropCheckpoint(ctx context.Context, name string) error {
+	err := branch.DropCheckpoint(ctx, f.o.Options, name)
+	if w := f.asWriter(); w != nil && err == nil {
 		w.collector.recheck()
 	}
+	return err
 }

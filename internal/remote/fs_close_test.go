@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -33,8 +34,8 @@ func (h *hanging) Delete(ctx context.Context, _ string) error {
 }
 
 func testFS(store objstore.Store) *FS {
-	return NewFS(FSOptions{Options: branch.Options{Objects: store}, Root: "root", Local: vfs.NewMem(),
-		Log:  slog.New(slog.DiscardHandler),
+	return NewFS(FSOptions{Options: branch.Options{Objects: store}, Params: objectdir.Params{Local: vfs.NewMem(),
+		Log: slog.New(slog.DiscardHandler)},
 		Logs: LogOptions{Patience: 50 * time.Millisecond}, Tables: TableOptions{ReadTimeout: time.Hour}})
 }
 
@@ -45,7 +46,7 @@ func TestCloseEndsRemovals(t *testing.T) {
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
 	for num := range uint64(3) {
-		name := filepath.Join("root", manifest.FileName(manifest.FileTable, num+1))
+		name := filepath.Join(objectdir.Root, manifest.FileName(manifest.FileTable, num+1))
 		w, err := f.Create(name)
 		require.NoError(t, err)
 		_, err = w.Write([]byte("table"))

@@ -156,25 +156,6 @@ func (c *collector) collectInherited() {
 	c.failed += uint64(got.Failed)
 }
 
-// Garbage returns what the store does not need any more and has not deleted, as far as the writer has noticed: files of
-// a number of bytes; and how many deletions have failed.
-func (f *FS) Garbage() (files int, bytes int64, failed uint64) {
-	w := f.asWriter()
-	if w == nil {
-		return 0, 0, 0
-	}
-	c := &w.collector
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, some := range [][]removedFile{c.files, c.pinned} {
-		files += len(some)
-		for _, t := range some {
-			bytes += t.Size
-		}
-	}
-	return files, bytes, c.failed
-}
-
 // collect deletes what was removed or replaced before a moment.
 func (c *collector) collect(before time.Time) error {
 	c.mu.Lock()

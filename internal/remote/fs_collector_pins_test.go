@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
@@ -31,7 +32,7 @@ func TestAPinStaysForACheckpointThatTheCollectorHasNotSeen(t *testing.T) {
 	require.NoError(t, err)
 	of := func(num uint64) []manifest.AddedTable { return []manifest.AddedTable{{Table: modelTable(num)}} }
 	snapshot := &manifest.Edit{StoreID: 1, LogNum: 1, Added: of(1)}
-	l, err := manifest.Create(f, f.o.Root, 3, snapshot)
+	l, err := manifest.Create(f, objectdir.Root, 3, snapshot)
 	require.NoError(t, err)
 	remove := func(num uint64) {
 		require.NoError(t, l.Append(&manifest.Edit{Deleted: []manifest.DeletedTable{{Num: num}}}))

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 )
 
 // List implements vfs.FS.
@@ -17,7 +18,7 @@ func (f *FS) List(dir string) ([]string, error) {
 	if names, found, err := f.find(); found || err != nil {
 		return names, err
 	}
-	names, err := f.small.List(f.o.Root)
+	names, err := f.small.List(objectdir.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -76,4 +77,4 @@ func (f *FS) SyncDir(dir string) error {
 }
 
 // isRoot reports whether dir is the store's directory.
-func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(f.o.Root) }
+func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(objectdir.Root) }

@@ -3,10 +3,10 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/sequence"
@@ -61,7 +61,7 @@ func (w *fsWriter) findLogs(at locallog.Location, store uint64) (locallog.Verdic
 	}
 	if foreign && f.o.LocalLog {
 		return locallog.Verdict{}, fmt.Errorf("%w: %s has the log of another store; give this one another directory",
-			base.ErrForeignDirectory, f.o.LogDir)
+			base.ErrForeignDirectory, f.o.Dir)
 	}
 	if foreign {
 		if err := w.local.Close(false, f.o.Log); err != nil {
@@ -88,10 +88,15 @@ func (w *fsWriter) takeLogs() error {
 	if v.Lost {
 		reason := fmt.Sprintf("the log of the writer with epoch %d is not here, and was given up "+
 			"(Objects.AbandonLog): writes since its last flush are not in the store, and can never come back", at.Epoch)
-		f.abandoned = append(f.abandoned, locallog.AbandonedLog{File: at.Place, Reason: reason})
+		f.lostLogs = append(f.lostLogs, objectdir.LostLog{File: at.Place, Reason: reason})
 	}
 	if v.Here {
-		w.missing = slices.DeleteFunc(slices.Clone(at.Logs), w.local.Has)
+		for _, num := range at.Logs {
+			if !w.local.Has(num) {
+				f.lostLogs = append(f.lostLogs, objectdir.LostLog{Num: num, File: w.local.LogPath(num),
+					Reason: "the log is missing, and the store's list of files has it"})
+			}
+		}
 		if err := f.dropMarkers(); err != nil {
 			return err
 		}
@@ -100,13 +105,13 @@ func (w *fsWriter) takeLogs() error {
 		return nil
 	}
 	kept, err := w.local.Commit(v, f.o.LocalLog, f.logStore(), w.author.Epoch)
-	f.abandoned = append(f.abandoned, kept...)
+	f.lostLogs = append(f.lostLogs, kept...)
 	return err
 }
 
 // dropMarkers removes the empty files that stand for logs whose bytes are elsewhere, so that a missing log shows.
 func (f *FS) dropMarkers() error {
-	names, err := f.small.List(f.o.Root)
+	names, err := f.small.List(objectdir.Root)
 	if err != nil {
 		return err
 	}
@@ -122,29 +127,9 @@ func (f *FS) dropMarkers() error {
 	return nil
 }
 
-// ReleaseLog says that all writes are in sorted files. The next published list of files needs no log, so any machine
-// can open the store. No log can be created any more.
-func (f *FS) ReleaseLog() {
-	if w := f.asWriter(); w != nil {
-		w.released.Store(true)
-	}
-}
-
-// MissingLogs returns the paths of logs with numbers of at least oldest that had records when the newest list of files
-// was published, and are not in the log directory.
-func (f *FS) MissingLogs(oldest uint64) (names []string) {
-	if w := f.asWriter(); w != nil {
-		for _, num := range w.missing {
-			if num >= oldest {
-				names = append(names, w.local.LogPath(num))
-			}
-		}
-	}
-	return names
-}
-
-// AbandonedLogs returns the logs that were abandoned when the store was taken over.
-func (f *FS) AbandonedLogs() []locallog.AbandonedLog { return f.abandoned }
+// LostLogs returns the logs that were abandoned when the store was taken over, and those that had records when the
+// newest list of files was published, and are not in the log directory.
+func (f *FS) LostLogs() []objectdir.LostLog { return f.lostLogs }
 
 // localLog returns the directory of a log that is there; nil if it is elsewhere.
 func (f *FS) localLog(num uint64) *locallog.Dir {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 )
@@ -34,7 +35,7 @@ func (f *FS) load() error {
 	if f.at.Next > 0 || f.asWriter() != nil {
 		return nil
 	}
-	if err := f.small.MkdirAll(f.o.Root); err != nil {
+	if err := f.small.MkdirAll(objectdir.Root); err != nil {
 		return err
 	}
 	ctx, cancel := f.asked()
@@ -111,9 +112,8 @@ func (f *FS) polled(now time.Time, found int, err error) {
 	}
 }
 
-// LookAgain makes the next refresh look for the newest entries by a listing. A reader that has lost a file, or finds
-// writes missing in the logs, must call it. The next slot may have been deleted, with newer data after it, and the
-// clock of a suspended machine does not tell.
+// LookAgain makes the next refresh look for the newest entries by a listing: the next slot may have been deleted, with
+// newer data after it, and the clock of a suspended machine does not tell.
 func (f *FS) LookAgain() { f.lost.Store(true) }
 
 // step reads the next slot, and reports whether there was anything.
@@ -208,8 +208,7 @@ func (f *FS) catchUp(ctx context.Context, v *sequence.TailView) error {
 	return err
 }
 
-// Within makes requests for what is new end with ctx, until end is called, and so reads of files that are opened
-// meanwhile. It is for one caller at a time.
+// Within implements objectdir.Directory.
 func (f *FS) Within(ctx context.Context) (end func()) {
 	s := &span{ctx: ctx}
 	f.span.Store(s)

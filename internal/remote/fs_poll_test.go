@@ -164,7 +164,7 @@ func TestAWriterThatStallsBeforeItsFenceFindsAll(t *testing.T) {
 	}), LogOptions{Interval: -1}, false)
 	require.NoError(t, err)
 	require.Equal(t, []uint64{1, 2, 3, 4, 5}, next.records)
-	require.ErrorIs(t, w.flush(t.Context()), sequence.ErrFenced)
+	require.ErrorIs(t, w.flush(t.Context()), base.ErrFenced)
 	require.NoError(t, errors.Join(next.logs.Close(), w.logs.Close()))
 }
 
@@ -251,7 +251,7 @@ func TestAWriterWhoIsAlwaysFasterIsNoDamage(t *testing.T) {
 	eager(next.seq)
 	lock, err := next.Lock(next.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	require.ErrorIs(t, w.flush(t.Context()), sequence.ErrFenced)
+	require.ErrorIs(t, w.flush(t.Context()), base.ErrFenced)
 	require.NoError(t, errors.Join(lock.Close(), next.Close(), view.f.Close(), w.logs.Close()))
 
 	// What is lost stays an error.

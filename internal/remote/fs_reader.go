@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -54,7 +55,7 @@ func (f *FS) accept(l *filelist.List, num uint64) error {
 	if err := f.writeSmall(manifest.CurrentName, []byte(l.Current)); err != nil {
 		return err
 	}
-	names, err := f.small.List(f.o.Root)
+	names, err := f.small.List(objectdir.Root)
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
-	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -26,7 +26,6 @@ type fsWriter struct {
 	logs      *Logs
 	collector collector
 	local     *locallog.Dir       // nil: there is none
-	missing   []uint64            // logs that should be in the directory, and were not
 	ended     []locallog.EndedLog // that the list of files has which was there
 	released  atomic.Bool         // the next list needs no log on the local disk
 	left      atomic.Bool         // a list needs no log on the local disk, nor do later ones
@@ -47,7 +46,7 @@ func (f *FS) takeOver() (io.Closer, error) {
 	if err := f.locate(f.ctx); err != nil {
 		return nil, err
 	}
-	local, err := locallog.Claim(f.o.Local, f.o.LogDir, f.o.LocalLog)
+	local, err := locallog.Claim(f.o.Local, f.o.Dir, f.o.LocalLog)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (w *fsWriter) takeOver() error {
 	f := w.f
 	v := f.tail
 	f.tail = nil
-	if err := f.small.MkdirAll(f.o.Root); err != nil {
+	if err := f.small.MkdirAll(objectdir.Root); err != nil {
 		return err
 	}
 	v, err := w.examineLogs(v)
@@ -84,7 +83,9 @@ func (w *fsWriter) takeOver() error {
 		w.left.Store(c.List.Location.ID == 0)
 		w.collector.published(c.Slots, c.List.LogStart)
 	}
-	logs.long = f.long
+	if f.o.LongLog != nil {
+		logs.long = f.o.LongLog
+	}
 	if found.List == nil {
 		err = f.checkBegun()
 	} else {
@@ -197,7 +198,7 @@ type manifestFile struct {
 }
 
 func (m *manifestFile) Sync() error {
-	current := filepath.Join(m.w.f.o.Root, manifest.CurrentName)
+	current := filepath.Join(objectdir.Root, manifest.CurrentName)
 	text, err := vfs.ReadSmallFile(m.w.f.small, current, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -233,13 +234,7 @@ func (w *fsWriter) setCurrent(from, to string) error {
 	return nil
 }
 
-// WatchLogs has long called with the number of a log that has grown to 500 entries, and again for every 50 more. Each
-// entry is a request when the store is opened, so the log must be flushed. long must not block. Call WatchLogs before
-// locking.
-func (f *FS) WatchLogs(long func(log uint64)) { f.long = long }
-
-// LogEntries returns the number of entries that are read for a log when the store is opened; 0 if this is no writer, or
-// the log is on the local disk.
+// LogEntries implements objectdir.Directory.
 func (f *FS) LogEntries(log uint64) int {
 	if w := f.asWriter(); w != nil {
 		return w.logs.Entries(log)
@@ -247,22 +242,19 @@ func (f *FS) LogEntries(log uint64) int {
 	return 0
 }
 
-// Position returns the writer's epoch, and the number of entries that it has put since the last list of files; zeros if
-// this is no writer.
-func (f *FS) Position() (epoch uint64, entries int) {
-	if w := f.asWriter(); w != nil {
-		return w.author.Epoch, w.logs.sinceList()
-	}
-	return 0, 0
-}
-
-// Unchanged reports whether the store is as it was when it was opened for writing, and nothing waits to be put.
-func (f *FS) Unchanged() bool {
+// Finish implements objectdir.Directory. The next published list of files needs no log, so any machine can open the
+// store, and a list is one object for the next opening. No log can be created any more.
+func (f *FS) Finish() (unchanged bool) {
 	w := f.asWriter()
-	return w != nil && w.logs.Unchanged()
+	if w == nil || w.logs.Unchanged() {
+		return w != nil
+	}
+	w.released.Store(true)
+	w.logs.whole.Store(true)
+	return false
 }
 
-// Confirm is Writer.Confirm of the store's writer. It returns nil if this is no writer.
+// Confirm is Writer.Confirm of the store's writer.
 func (f *FS) Confirm(ctx context.Context) error {
 	w := f.asWriter()
 	if w == nil {
@@ -272,17 +264,6 @@ func (f *FS) Confirm(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(f.ctx, cancel)()
 	return w.logs.Writer().Confirm(ctx)
-}
-
-// Overtaken returns an error that matches ErrFenced if this was the store's writer and another took over. It is nil
-// too if the object store does not tell. It is a GET, or two.
-func (f *FS) Overtaken() error {
-	ctx, cancel := context.WithTimeout(f.ctx, f.o.Logs.Patience)
-	defer cancel()
-	if err := f.Confirm(ctx); errors.Is(err, sequence.ErrFenced) {
-		return err
-	}
-	return nil
 }
 
 // publish publishes a list of files with current as CURRENT. It is one request.
@@ -310,14 +291,14 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 		return nil, err
 	}
 	l := &filelist.List{Current: string(text), Logs: w.local.Numbers()}
-	l.Location, err = w.local.Location(f.o.Place, f.o.LocalLog && !w.released.Load(), w.author.Epoch, w.ended)
+	l.Location, err = w.local.Location(f.o.LocalLog && !w.released.Load(), w.author.Epoch, w.ended)
 	if err != nil {
 		return nil, err
 	}
 	if l.Manifest, err = vfs.ReadSmallFile(f.small, f.path(manifest.FileManifest, num), math.MaxInt64); err != nil {
 		return nil, err
 	}
-	names, err := f.small.List(f.o.Root)
+	names, err := f.small.List(objectdir.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -341,13 +322,5 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 
 // path returns the name of a numbered file.
 func (f *FS) path(kind manifest.FileKind, num uint64) string {
-	return filepath.Join(f.o.Root, manifest.FileName(kind, num))
-}
-
-// PublishWhole has the writer put later lists of files whole. The last list before the store is closed should be: then
-// it is one object for the next opening.
-func (f *FS) PublishWhole() {
-	if w := f.asWriter(); w != nil {
-		w.logs.whole.Store(true)
-	}
+	return filepath.Join(objectdir.Root, manifest.FileName(kind, num))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -26,7 +27,7 @@ type job struct {
 func beginJob(t *testing.T, o FSOptions) *job {
 	t.Helper()
 	f := NewFS(o)
-	_, err := f.List(f.o.Root)
+	_, err := f.List(objectdir.Root)
 	require.NoError(t, err)
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
@@ -42,9 +43,9 @@ func (j *job) replace(t *testing.T, num uint64) {
 	_, err = w.Write(make([]byte, 100))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(w.Sync(), w.Close()))
-	names, err := f.List(f.o.Root)
+	names, err := f.List(objectdir.Root)
 	require.NoError(t, err)
-	l, err := manifest.Create(f, f.o.Root, 1000+num, &manifest.Edit{StoreID: 1,
+	l, err := manifest.Create(f, objectdir.Root, 1000+num, &manifest.Edit{StoreID: 1,
 		Added: []manifest.AddedTable{{Table: modelTable(num)}}})
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
@@ -149,7 +150,7 @@ func TestDeletionsThatFailAreCounted(t *testing.T) {
 		j.replace(t, 20)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		files, bytes, failed := j.f.Garbage()
+		files, bytes, failed := j.f.writer.collector.garbage()
 		require.Positive(t, failed)
 		require.Positive(t, files)
 		require.EqualValues(t, 100*files, bytes)
@@ -186,7 +187,7 @@ func TestACollectorThatIsSlowCollectsOnceAtATime(t *testing.T) {
 			require.Equal(t, i > 0, c.armed)
 			c.mu.Unlock()
 		}
-		files, _, _ := j.f.Garbage()
+		files, _, _ := j.f.writer.collector.garbage()
 		require.Equal(t, 18, files, "the first is being removed")
 		j.end(t)
 	})

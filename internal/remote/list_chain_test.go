@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
@@ -182,7 +183,7 @@ func TestACollectionKeepsTheChain(t *testing.T) {
 		store := objstore.NewMem()
 		o := jobOptions(store)
 		j := beginJob(t, o)
-		l, err := manifest.Create(j.f, j.f.o.Root, 1, &manifest.Edit{StoreID: 1, LogNum: 1})
+		l, err := manifest.Create(j.f, objectdir.Root, 1, &manifest.Edit{StoreID: 1, LogNum: 1})
 		require.NoError(t, err)
 		for num := range uint64(3) {
 			require.NoError(t, writeModelTable(j.f, 10+num))
@@ -209,7 +210,7 @@ func TestAViewKeepsItsFilesWhereAChainIsBroken(t *testing.T) {
 	o := jobOptions(store)
 	o.Logs.Edits.Max = 8
 	j := beginJob(t, o)
-	l, err := manifest.Create(j.f, j.f.o.Root, 1, &manifest.Edit{StoreID: 1, LogNum: 1})
+	l, err := manifest.Create(j.f, objectdir.Root, 1, &manifest.Edit{StoreID: 1, LogNum: 1})
 	require.NoError(t, err)
 	add := func(num uint64) {
 		require.NoError(t, writeModelTable(j.f, num))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sequence"
@@ -102,7 +103,7 @@ func (n *node) flush(ctx context.Context) (err error) {
 		return err
 	}
 	slot, err := n.logs.Publish(n.list())
-	if err != nil && !errors.Is(err, sequence.ErrFenced) {
+	if err != nil && !errors.Is(err, base.ErrFenced) {
 		slot, err = n.logs.Publish(n.list())
 	}
 	if err != nil {
@@ -273,7 +274,7 @@ func (v *viewer) read() (records []uint64, err error) {
 	text, failed := vfs.ReadSmallFile(v.f.small, v.f.path(manifest.FileManifest, 7), math.MaxInt64)
 	require.NoError(v.t, failed)
 	records = decodeRecords(v.t, text)
-	names, failed := v.f.small.List("root")
+	names, failed := v.f.small.List(objectdir.Root)
 	require.NoError(v.t, failed)
 	for _, name := range names {
 		kind, num := manifest.ParseFileName(name)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
-	"github.com/siftkv/siftkv/internal/sequence"
 )
 
 // A listMaker makes the list of files as it is now. start returns the first slot that is needed if logs below oldest
@@ -85,7 +84,7 @@ func (l *Logs) put(make listMaker) (slot uint64, err error) {
 		}
 	case len(chunks) > 0:
 		l.fail(err)
-	case errors.Is(err, sequence.ErrFenced):
+	case errors.Is(err, base.ErrFenced):
 		l.failure = err
 	}
 	l.schedule()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -64,7 +65,7 @@ func (b *brokenLine) requireLogs(oldest uint64, want ...filelist.Log) {
 	require.Equal(b.t, want, found)
 	b.faults.Deliver()
 	_, err = b.logs.Publish(needing(b.t, 5))
-	require.ErrorIs(b.t, err, sequence.ErrFenced)
+	require.ErrorIs(b.t, err, base.ErrFenced)
 }
 
 var brokenOutcomes = []objstoretest.Outcome{objstoretest.NotPerformed, objstoretest.LostReply, objstoretest.Late}

@@ -110,7 +110,7 @@ func (l *Logs) Create(number uint64) (vfs.WriteFile, error) {
 	}
 	err := l.untold
 	l.untold = nil
-	if errors.Is(l.failure, sequence.ErrFenced) {
+	if errors.Is(l.failure, base.ErrFenced) {
 		err = l.failure
 	}
 	if l.closed {

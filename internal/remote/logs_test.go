@@ -29,7 +29,7 @@ func eager(s *sequence.Sequence) *sequence.Sequence {
 
 func requireOvertaken(t *testing.T, err error, epoch uint64) {
 	t.Helper()
-	require.ErrorIs(t, err, sequence.ErrFenced)
+	require.ErrorIs(t, err, base.ErrFenced)
 	var fenced *sequence.FencedError
 	require.ErrorAs(t, err, &fenced)
 	require.Equal(t, epoch, fenced.Epoch)

@@ -1,8 +1,8 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -15,8 +15,8 @@ import (
 // writes that are in no table yet. It changes nothing on the disk.
 type Recovery struct {
 	Replayer
-	NextFile    *atomic.Uint64               // becomes larger than the number of each file that is there
-	MissingLogs func(oldest uint64) []string // names logs that should be there and are not; nil: none is missing
+	NextFile *atomic.Uint64     // becomes larger than the number of each file that is there
+	Missing  map[uint64]Dropped // logs that should be there and are not, by their numbers
 
 	Manifest uint64                 // number of the manifest
 	State    *version.ManifestState // what it says
@@ -47,10 +47,9 @@ func (r *Recovery) claim(next uint64) { r.NextFile.Store(max(r.NextFile.Load(), 
 // caller's, also after an error.
 func (r *Recovery) ReplayLogs() error {
 	names, err := r.FS.List(r.Dir)
-	if err == nil && r.MissingLogs != nil {
-		for _, name := range r.MissingLogs(r.State.LogNum) {
-			l := Dropped{File: name, Reason: "the log is missing, and the store's list of files has it"}
-			err = cmp.Or(err, r.Lost(l))
+	for _, num := range slices.Sorted(maps.Keys(r.Missing)) {
+		if err == nil && num >= r.State.LogNum {
+			err = r.Lost(r.Missing[num])
 		}
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -63,7 +64,7 @@ func TestWhatIsInTheWayOfAFenceIsDeleted(t *testing.T) {
 	_, newest := open(t, hasty)
 	require.Equal(t, "newest", string(newest.Body))
 	_, err := w.Put(t.Context(), raw("late"))
-	require.ErrorIs(t, err, ErrFenced)
+	require.ErrorIs(t, err, base.ErrFenced)
 }
 
 // An object that is there for puts alone is no end that moves on.

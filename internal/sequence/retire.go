@@ -3,6 +3,8 @@ package sequence
 import (
 	"context"
 	"errors"
+
+	"github.com/siftkv/siftkv/internal/base"
 )
 
 // Retire fences off the writer, and any later one, of a sequence that nothing opens any more. It puts a fence after the
@@ -27,7 +29,7 @@ func (s *Sequence) Retire(ctx context.Context, first uint64, remove func(fence u
 		if err == nil {
 			err = s.verify(ctx, Entry{Slot: fence, Epoch: fence})
 		}
-		if !errors.Is(err, ErrMoved) && !errors.Is(err, ErrFenced) {
+		if !errors.Is(err, ErrMoved) && !errors.Is(err, base.ErrFenced) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sequence/sequencetest"
 	"github.com/siftkv/siftkv/objstore"
@@ -71,7 +72,7 @@ func put(t *testing.T, w *Writer, body string) uint64 {
 
 func requireFenced(t *testing.T, err error, epoch uint64) {
 	t.Helper()
-	require.ErrorIs(t, err, ErrFenced)
+	require.ErrorIs(t, err, base.ErrFenced)
 	var fenced *FencedError
 	require.ErrorAs(t, err, &fenced)
 	require.Equal(t, epoch, fenced.Epoch)

@@ -46,7 +46,7 @@ func (w *Writer) Next() uint64 { return w.next.Load() }
 // It tries again, with growing pauses, while the outcome is unknown and when there are too many requests, until ctx
 // ends; without a deadline it waits for a store that cannot be reached.
 //
-// An error that matches ErrFenced is for ever: the entry is not there and never will be. After one that matches
+// An error that matches base.ErrFenced is for ever: the entry is not there and never will be. After one that matches
 // objstore.ErrUnknown it may be there; the next Put first makes sure that it is, and then puts its own. After any other
 // error it is not there, and the next Put gets the slot.
 //
@@ -89,8 +89,9 @@ func (w *Writer) put(ctx context.Context, object []byte) error {
 	return err
 }
 
-// Confirm returns nil if no other writer had taken over when it was called, and an error that matches ErrFenced if one
-// has. After any other error the writer does not know. It is a GET; two while an entry is being put, or may be there.
+// Confirm returns nil if no other writer had taken over when it was called, and an error that matches base.ErrFenced if
+// one has. After any other error the writer does not know. It is a GET; two while an entry is being put, or may be
+// there.
 //
 // The successor's fence is in the first slot that was free, and is never deleted. That is the next slot, or the one
 // after it if an entry of this writer was put there; the successor may have deleted that entry since.

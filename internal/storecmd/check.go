@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/doctor/repair"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -85,7 +86,7 @@ func (p *program) surveyObjects(ctx context.Context, l Location,
 		return nil, fmt.Errorf("%w in %s", kv.ErrNotExist, l)
 	}
 	o.FS = f
-	if s, err = take(ctx, objectsRoot, o); s != nil {
+	if s, err = take(ctx, objectdir.Root, o); s != nil {
 		s.Dir = string(l.name())
 	}
 	if err != nil {
@@ -117,7 +118,7 @@ func (c *repairCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		defer func() { _ = f.Close() }() // it was read only
-		dir, o.From = objectsRoot, f
+		dir, o.From = objectdir.Root, f
 	}
 	list := lostList{name: c.Lost}
 	if c.Lost != "" {

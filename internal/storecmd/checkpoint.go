@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 )
@@ -161,7 +162,7 @@ func (c *checkpointsCommand) files(ctx context.Context, p *program, info *object
 		return 0, err
 	}
 	defer func() { _ = f.Close() }() // it was read only
-	names, err := f.List(objectsRoot)
+	names, err := f.List(objectdir.Root)
 	for _, name := range names {
 		switch kind, _ := manifest.ParseFileName(filepath.Base(name)); kind {
 		case manifest.FileTable, manifest.FileBlob:

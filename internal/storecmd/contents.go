@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -71,7 +72,7 @@ func (p *program) compare(ctx context.Context, sent *contents, l Location) (err 
 			return err
 		}
 		defer func() { _ = f.Close() }() // it was read only
-		fsys, dir = f, objectsRoot
+		fsys, dir = f, objectdir.Root
 	}
 	got, err := listed(fsys, dir)
 	if err != nil {

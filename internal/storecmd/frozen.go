@@ -12,20 +12,16 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/remote"
-	"github.com/siftkv/siftkv/internal/remote/branch"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 )
 
-// objectsRoot is the directory that a store in an object store seems to be in.
-const objectsRoot = "objects"
-
 // A frozenFS is the directory of a store in an object store as it was at one moment, whatever its
 // writer does meanwhile: a prefix of the store's writes. All other directories are those of the disk.
 type frozenFS struct {
-	*remote.FS
+	objectdir.Directory
 	objects *objects.Config
 	current []byte // CURRENT, to open which is to ask for what is new; nil: there was none
 }
@@ -46,15 +42,19 @@ func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &frozenFS{FS: newRemote(o), objects: o}
-	name := filepath.Join(objectsRoot, manifest.CurrentName)
-	if _, err = f.List(objectsRoot); err == nil {
+	directory, err := openDirectory(o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", a, err), o.Store.Close())
+	}
+	f := &frozenFS{Directory: directory, objects: o}
+	name := filepath.Join(objectdir.Root, manifest.CurrentName)
+	if _, err = f.List(objectdir.Root); err == nil {
 		if _, missing := f.Stat(name); missing == nil {
-			f.current, err = vfs.ReadSmallFile(f.FS, name, 1<<16)
+			f.current, err = vfs.ReadSmallFile(f.Directory, name, 1<<16)
 		}
 	}
 	if err == nil {
-		_, err = f.List(objectsRoot) // the logs, up to now
+		_, err = f.List(objectdir.Root) // the logs, up to now
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", a, err), f.Close())
@@ -62,28 +62,29 @@ func (p *program) freezeAt(ctx context.Context, a address) (*frozenFS, error) {
 	return f, nil
 }
 
-func newRemote(o *objects.Config) *remote.FS {
-	return remote.NewFS(remote.FSOptions{Options: branch.Options{Objects: o.Store, Branch: o.Branch,
-		Checkpoint: o.Checkpoint}, Root: objectsRoot, Local: vfs.OS, Log: slog.New(slog.DiscardHandler)})
+// openDirectory opens the directory of a store in an object store, for a reader.
+func openDirectory(o *objects.Config) (objectdir.Directory, error) {
+	return objectdir.OpsOf(o.Driver()).Open(objectdir.Params{Transfer: true, Local: vfs.OS,
+		Log: slog.New(slog.DiscardHandler)})
 }
 
 // Close ends all requests, and closes the object store.
-func (f *frozenFS) Close() error { return errors.Join(f.FS.Close(), f.objects.Store.Close()) }
+func (f *frozenFS) Close() error { return errors.Join(f.Directory.Close(), f.objects.Store.Close()) }
 
 // Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
-	if f.current != nil && filepath.Clean(name) == filepath.Join(objectsRoot, manifest.CurrentName) {
+	if f.current != nil && filepath.Clean(name) == filepath.Join(objectdir.Root, manifest.CurrentName) {
 		return vfs.FileOf(f.current), nil
 	}
-	return f.FS.Open(name)
+	return f.Directory.Open(name)
 }
 
 // Lock implements vfs.FS: in an object store readers need no lock.
 func (f *frozenFS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
-	if filepath.Dir(name) == objectsRoot {
+	if filepath.Dir(name) == objectdir.Root {
 		return io.NopCloser(nil), nil
 	}
-	return f.FS.Lock(name, mode)
+	return f.Directory.Lock(name, mode)
 }
 
 // outlived returns an error if damage may be that the store went on, and deleted what this moment of it had.
@@ -91,9 +92,12 @@ func (f *frozenFS) outlived(damage []survey.Damage) (err error) {
 	if len(damage) == 0 {
 		return nil
 	}
-	now := newRemote(f.objects)
+	now, err := openDirectory(f.objects)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, now.Close()) }()
-	names, err := now.List(objectsRoot)
+	names, err := now.List(objectdir.Root)
 	if err != nil {
 		return err
 	}
@@ -126,7 +130,7 @@ func (p *program) openFile(ctx context.Context, name cli.File) (vfs.ReadFile, st
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := fsys.Open(filepath.Join(objectsRoot, base))
+	f, err := fsys.Open(filepath.Join(objectdir.Root, base))
 	if err != nil {
 		return nil, "", errors.Join(fmt.Errorf("%s: %w", l, err), fsys.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -87,9 +88,12 @@ func (r *restoring) begin() (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newRemote(objects)
-	r.start, err = backup.Published(f, objectsRoot)
-	if err = errors.Join(err, f.Close()); err != nil {
+	f, err := openDirectory(objects)
+	if err == nil {
+		r.start, err = backup.Published(f, objectdir.Root)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (objects: %s)", err, r.dir), objects.Store.Close())
 	}
 	r.into = &kv.Options{Objects: objects}

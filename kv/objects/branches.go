@@ -2,11 +2,9 @@ package objects
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 )
@@ -24,15 +22,7 @@ var (
 )
 
 // A CheckpointInfo describes a checkpoint in an object store.
-type CheckpointInfo struct {
-	Name    string
-	Created time.Time // by the clock of the machine that made it
-	Bytes   int64     // of the sorted files, blob files and logs that it has, which it shares with others
-
-	// Unfinished says that it cannot be opened: it is being made, or that was cut short. Or it was dropped, and a
-	// branch that was cloned from it needs its files. DropCheckpoint deletes what it can.
-	Unfinished bool
-}
+type CheckpointInfo = objectdir.Checkpoint
 
 // A BranchInfo describes a branch of a store in an object store.
 type BranchInfo struct {
@@ -60,21 +50,16 @@ func (o *Config) PinCheckpoint(ctx context.Context, name string) (CheckpointInfo
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	info, err := branch.CreateCheckpoint(ctx, of, name)
-	return CheckpointInfo(info), err
+	return branch.CreateCheckpoint(ctx, of, name)
 }
 
 // Checkpoints returns the checkpoints of the branch, by name: a LIST, and a GET for each.
-func (o *Config) Checkpoints(ctx context.Context) (all []CheckpointInfo, err error) {
+func (o *Config) Checkpoints(ctx context.Context) ([]CheckpointInfo, error) {
 	of, err := o.options()
 	if err != nil {
 		return nil, err
 	}
-	found, err := branch.Checkpoints(ctx, of)
-	for _, c := range found {
-		all = append(all, CheckpointInfo(c))
-	}
-	return all, err
+	return branch.Checkpoints(ctx, of)
 }
 
 // DropCheckpoint deletes a checkpoint of the branch. Files that nothing else needs are deleted by the branch's writer,
@@ -141,8 +126,7 @@ func (o *Config) DropBranch(ctx context.Context, name string) error {
 // options returns the settings that matter without a DB.
 func (o *Config) options() (branch.Options, error) {
 	if o.Store == nil {
-		return branch.Options{}, fmt.Errorf("%w: Objects.Store is nil", base.ErrInvalidOptions)
+		return branch.Options{}, invalidf("Objects.Store is nil")
 	}
-	return branch.Options{Objects: remote.Guard(o.Store), Branch: o.Branch, Checkpoint: o.Checkpoint,
-		Patience: o.Patience, Grace: branch.Grace(o.Grace)}, nil
+	return o.branch(), nil
 }

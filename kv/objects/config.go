@@ -5,8 +5,8 @@ package objects
 import (
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
-	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -102,7 +102,7 @@ type Config struct {
 // Nothing that was acknowledged is lost: it is in the store as the other one has it. Writes
 // whose fate is not known were not acknowledged. The DB takes no writes any more. Reads go on, of what it has, unless
 // Config.MaxStaleness is set: then they fail too. DB.Fenced tells without a write.
-var ErrFenced = sequence.ErrFenced
+var ErrFenced = base.ErrFenced
 
 // Errors of Open that say where the log of a store in an object store is: see Config.LocalLog. The message names the
 // machine and the directory, and what to do.

@@ -2,6 +2,7 @@ package objects_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -86,4 +87,28 @@ func ExampleConfig_Clone() {
 	// new <nil>
 	// tried <nil>
 	// <nil> <nil>
+}
+
+// Any machine takes a store over by opening it for writing. The writer before acknowledges nothing more.
+func Example_takeOver() {
+	bucket := objstore.NewMem() // or a bucket, by package objstore/s3
+	o := &kv.Options{Objects: &objects.Config{Store: bucket}}
+	here, err := kv.Open("", o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := here.Set([]byte("key"), []byte("value"), kv.Sync); err != nil { // the bucket has it
+		log.Fatal(err)
+	}
+	there, err := kv.Open("", o) // on any machine: it takes the store over
+	if err != nil {
+		log.Fatal(err)
+	}
+	value, err := there.Get([]byte("key"))
+	fmt.Println(string(value), err)
+	err = here.Set([]byte("key"), []byte("late"), kv.Sync)
+	fmt.Println(errors.Is(err, objects.ErrFenced), errors.Is(here.Close(), objects.ErrFenced), there.Close())
+	// Output:
+	// value <nil>
+	// true true <nil>
 }

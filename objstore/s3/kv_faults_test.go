@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -110,8 +111,8 @@ func TestAStoreInABucketWithTroubles(t *testing.T) {
 			for life := range 3 {
 				s := plain.by(t, p.server, func(c *Config) { c.Timeout = 200 * time.Millisecond })
 				o := bucketOptions(s)
-				o.Objects.Patience = 10 * time.Second
-				o.Objects.Grace = 0 // lists that lag need time before anything is deleted
+				o.Objects.(*objects.Config).Patience = 10 * time.Second
+				o.Objects.(*objects.Config).Grace = 0 // lists that lag need time before anything is deleted
 				db, err := kv.Open("", o)
 				require.NoError(t, err)
 				w := &bucketWriter{t: t, db: db, n: checkBucket(t, db, n, n)}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -20,7 +21,7 @@ func TestLookupsInABucketAreHedged(t *testing.T) {
 	p := newProxy(t, newServer(t))
 	s, counters := counted(t, p, func(c *Config) { c.HedgeAfter = 20 * time.Millisecond })
 	o := bucketOptions(s)
-	o.CacheSize, o.Objects.Grace = -1, time.Hour
+	o.CacheSize, o.Objects.(*objects.Config).Grace = -1, time.Hour
 	db, err := kv.Open("", o)
 	require.NoError(t, err)
 	const lookups = 100

@@ -9,18 +9,11 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/filelist"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// A CheckpointInfo describes a checkpoint.
-type CheckpointInfo struct {
-	Name       string
-	Created    time.Time // by the clock of its creator
-	Bytes      int64     // of sorted files, blob files and logs that it has
-	Unfinished bool      // it cannot be opened: it is being made, or was dropped and branches need it
-}
 
 // saveTries bounds the tries to save a state when the branch removes one of its files meanwhile.
 const saveTries = 100
@@ -30,8 +23,8 @@ const saveTries = 100
 //
 // The proof that no collector deletes a file of it is in docs/adr/0024. It is two LIST, two PUT, and what reading the
 // state needs: another LIST, a GET or two, and a GET for each entry of the log.
-func CreateCheckpoint(ctx context.Context, o Options, name string) (CheckpointInfo, error) {
-	f, info := NewSet(o), CheckpointInfo{Name: name, Created: time.Now()}
+func CreateCheckpoint(ctx context.Context, o Options, name string) (objectdir.Checkpoint, error) {
+	f, info := NewSet(o), objectdir.Checkpoint{Name: name, Created: time.Now()}
 	if err := filelist.CheckName(name); err != nil {
 		return info, err
 	}
@@ -165,7 +158,7 @@ func (f *Set) ReadCheckpoint(ctx context.Context, c Checkpoint) (s *Snapshot, h 
 }
 
 // Checkpoints returns those of a branch, by name. It is a LIST for a thousand objects, and a GET for each checkpoint.
-func Checkpoints(ctx context.Context, o Options) (all []CheckpointInfo, err error) {
+func Checkpoints(ctx context.Context, o Options) (all []objectdir.Checkpoint, err error) {
 	f := NewSet(o)
 	at, _, err := f.Locate(ctx, o.Branch)
 	if err != nil {
@@ -186,9 +179,10 @@ func Checkpoints(ctx context.Context, o Options) (all []CheckpointInfo, err erro
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, CheckpointInfo{c.Name, h.created, h.size, !c.Confirmed})
+		all = append(all, objectdir.Checkpoint{Name: c.Name, Created: h.created, Bytes: h.size,
+			Unfinished: !c.Confirmed})
 	}
-	slices.SortStableFunc(all, func(a, b CheckpointInfo) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b objectdir.Checkpoint) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

@@ -3,6 +3,8 @@ package locallog
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -73,9 +75,14 @@ func (e *LocationError) Unwrap() []error {
 	return []error{e.Err, e.Cause}
 }
 
-// An AbandonedLog is a log that was abandoned as the caller had asked.
-type AbandonedLog struct {
-	File   string // where it is kept, or was last seen
-	Bytes  int64  // 0 if that is not known
-	Reason string
+// PlaceOf returns what a directory of this machine is called on others.
+func PlaceOf(dir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine without a name"
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return host + ":" + dir
 }

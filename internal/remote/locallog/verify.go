@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -79,7 +80,7 @@ func (d *Dir) refusal(v Verdict, list Location) error {
 // Commit assigns the directory to the writer with an epoch, with its logs if they are here. It renames stale logs,
 // which it returns, and removes all other logs. If the writer keeps no logs here, and there are none, it leaves. The
 // change is durable on return.
-func (d *Dir) Commit(v Verdict, keep bool, store, epoch uint64) (kept []AbandonedLog, err error) {
+func (d *Dir) Commit(v Verdict, keep bool, store, epoch uint64) (kept []objectdir.LostLog, err error) {
 	if kept, err = d.archive(v.stale); err != nil {
 		return kept, err
 	}
@@ -101,7 +102,7 @@ func (d *Dir) Commit(v Verdict, keep bool, store, epoch uint64) (kept []Abandone
 }
 
 // archive renames stale logs to names that are not those of logs, and returns them.
-func (d *Dir) archive(stale []uint64) (kept []AbandonedLog, err error) {
+func (d *Dir) archive(stale []uint64) (kept []objectdir.LostLog, err error) {
 	if len(stale) == 0 {
 		return nil, nil
 	}
@@ -124,7 +125,7 @@ func (d *Dir) archive(stale []uint64) (kept []AbandonedLog, err error) {
 			return kept, err
 		}
 		d.forget(num)
-		kept = append(kept, AbandonedLog{File: aside, Bytes: size,
+		kept = append(kept, objectdir.LostLog{File: aside, Bytes: size,
 			Reason: "a later writer of the store has given this log up (Objects.AbandonLog)"})
 	}
 	return kept, d.Sync()
@@ -140,14 +141,13 @@ func (d *Dir) clear() error {
 	return d.Sync()
 }
 
-// Location returns what the next list of files says of the logs: they are here as long as the writer keeps them here,
-// in a directory that it calls place. Else logs that were here are not needed any more, in addition to those that have
-// ended before.
-func (d *Dir) Location(place string, keep bool, epoch uint64, ended []EndedLog) (at Location, err error) {
+// Location returns what the next list of files says of the logs: they are here as long as the writer keeps them here.
+// Else logs that were here are not needed any more, in addition to those that have ended before.
+func (d *Dir) Location(keep bool, epoch uint64, ended []EndedLog) (at Location, err error) {
 	at.Epoch, at.Ended = epoch, ended
 	switch {
 	case keep:
-		at.ID, at.Place = d.identity.id, place
+		at.ID, at.Place = d.identity.id, PlaceOf(d.dir)
 		at.Logs, err = d.withRecords()
 	case d != nil && d.identity.id != 0:
 		at.end(EndedLog{d.identity.id, epoch})

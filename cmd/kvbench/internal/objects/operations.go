@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // measure repeats an operation over a long wire. db may be nil if the operation opens it.
@@ -149,7 +150,7 @@ func (s *store) writes(ctx context.Context) error {
 	phase := s.x.Progress.Start("write", 0, "")
 	defer phase.Done()
 	usual := s.options(0)
-	usual.Objects.LogInterval = 0 // its default
+	usual.Objects = &objects.Config{Store: s.objects}
 	return s.using(usual, func(db *kv.DB) error {
 		written := 0
 		one := func() error {
@@ -172,7 +173,7 @@ func (s *store) writes(ctx context.Context) error {
 // localWrites measures single writes into a log on the local disk.
 func (s *store) localWrites(ctx context.Context) error {
 	o := s.options(0)
-	o.Objects.LocalLog = true
+	o.Objects = &objects.Config{Store: s.objects, LogInterval: time.Hour, LocalLog: true}
 	return s.using(o, func(db *kv.DB) error {
 		return s.note(db, LocalWrite, s.x.Repetitions, func() error { return s.put(ctx, db, 0, 1, kv.Sync) })
 	})
