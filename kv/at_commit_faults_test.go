@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
 // An openFS counts the files that are open.
 type openFS struct {
-	sift.FS
+	vfs.FS
 	open *atomic.Int64
 }
 
-func (o openFS) Create(name string) (sift.WriteFile, error) {
+func (o openFS) Create(name string) (vfs.WriteFile, error) {
 	f, err := o.FS.Create(name)
 	if err == nil {
 		o.open.Add(1)
@@ -31,7 +31,7 @@ func (o openFS) Create(name string) (sift.WriteFile, error) {
 	return f, err
 }
 
-func (o openFS) Open(name string) (sift.ReadFile, error) {
+func (o openFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := o.FS.Open(name)
 	if err == nil {
 		o.open.Add(1)
@@ -41,14 +41,14 @@ func (o openFS) Open(name string) (sift.ReadFile, error) {
 }
 
 type openWriteFile struct {
-	sift.WriteFile
+	vfs.WriteFile
 	open *atomic.Int64
 }
 
 func (f openWriteFile) Close() error { f.open.Add(-1); return f.WriteFile.Close() }
 
 type openReadFile struct {
-	sift.ReadFile
+	vfs.ReadFile
 	open *atomic.Int64
 }
 
@@ -61,7 +61,7 @@ type commitFaults struct {
 	mode faultMode
 	at   int
 	what string
-	disk *vfs.MemFS
+	disk *crashfs.Disk
 	fs   *faultFS
 	open *atomic.Int64
 	o    *Options
@@ -74,9 +74,9 @@ type commitFaults struct {
 const commitFaultWrites = 24
 
 func newCommitFaults(t *testing.T, mode faultMode, at int) *commitFaults {
-	r := &commitFaults{t: t, mode: mode, at: at, disk: vfs.NewCrashableMem(), open: new(atomic.Int64),
+	r := &commitFaults{t: t, mode: mode, at: at, disk: crashfs.NewDisk(), open: new(atomic.Int64),
 		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.name)}
-	r.fs = &faultFS{fs: newCrashFS(r.disk, nothing)}
+	r.fs = &faultFS{fs: crashfs.New(r.disk, nothing)}
 	r.o = &Options{fs: openFS{r.fs, r.open}, SeparateFrom: 50, SeparateAtCommit: true, backoff: quickBackoff,
 		blobSize: 1500, leastStreamed: 300, Merger: Append(","), MemtableSize: 64 << 10}
 	return r
@@ -178,10 +178,9 @@ func (r *commitFaults) heal(db *DB) {
 
 // cut checks what a power cut would leave.
 func (r *commitFaults) cut(percent int) {
-	disk := r.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent,
-		RNG: rand.New(rand.NewPCG(uint64(r.at), 1))})
+	disk := r.disk.CutTo(percent, rand.New(rand.NewPCG(uint64(r.at), 1)))
 	o := *r.o
-	o.fs = newCrashFS(disk, nothing)
+	o.fs = crashfs.New(disk, nothing)
 	db, err := Open("db", &o)
 	require.NoError(r.t, err, r.what)
 	r.check(db, r.synced)

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/sstable"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,9 +24,9 @@ var never = compaction.Backoff{First: time.Hour, Max: time.Hour}
 // The sync of a log that was rotated fails, there is no room to resume, and the next sync
 // of the same file says nil and does nothing. Close must not take its word.
 func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
-	disk := vfs.NewCrashableMem()
+	disk := crashfs.NewDisk()
 	flushes := make(chan struct{})
-	f := &faultFS{fs: &gateFS{FS: newCrashFS(disk, nothing), table: func() { <-flushes }}}
+	f := &faultFS{fs: &gateFS{FS: crashfs.New(disk, nothing), table: func() { <-flushes }}}
 	db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10, MaxMemtables: 64, CacheSize: -1, backoff: never})
 	require.NoError(t, err)
 	want := model{}
@@ -65,7 +65,7 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	// The process ends, the machine goes on: all that was acknowledged is there, and the
 	// commit that failed is too, whole, since the store had not resumed.
 	want["failed"] = ""
-	db, err = Open("db", &Options{fs: newCrashFS(disk, nothing), CacheSize: -1})
+	db, err = Open("db", &Options{fs: crashfs.New(disk, nothing), CacheSize: -1})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -74,7 +74,7 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 // A store that failed and could not resume says so when it closes, whatever failed.
 func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync"} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &faultFS{fs: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
@@ -99,8 +99,8 @@ func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 // commit has the sequence number that the files would be put after.
 func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
-		disk := vfs.NewCrashableMem()
-		crash := newCrashFS(disk, nothing)
+		disk := crashfs.NewDisk()
+		crash := crashfs.New(disk, nothing)
 		f := &faultFS{fs: crash}
 		db, err := Open("db", &Options{fs: f, CacheSize: -1, backoff: never})
 		require.NoError(t, err)
@@ -117,8 +117,8 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		require.ErrorIs(t, exclusive(db, in.install), ErrReadOnly)
 		in.files.TakeBack()
 		in.end()
-		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
-		again, err := Open("db", &Options{fs: newCrashFS(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		after := disk.CutTo(100, rand.New(rand.NewPCG(1, 1)))
+		again, err := Open("db", &Options{fs: crashfs.New(after, nothing), CacheSize: -1, RecoveryMode: mode})
 		require.NoError(t, err)
 		ok, err := again.Has([]byte("b"))
 		require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 	}
 }
 
-func writeIngestible(t *testing.T, fsys sift.FS, name string, keys ...string) {
+func writeIngestible(t *testing.T, fsys vfs.FS, name string, keys ...string) {
 	t.Helper()
 	out, err := fsys.Create(name)
 	require.NoError(t, err)
@@ -145,14 +145,14 @@ func writeIngestible(t *testing.T, fsys sift.FS, name string, keys ...string) {
 func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
 	t.Parallel()
 	for mode := range numRecoveryModes {
-		disk := vfs.NewCrashableMem()
-		db, err := Open("db", &Options{fs: newCrashFS(disk, nothing), CacheSize: -1})
+		disk := crashfs.NewDisk()
+		db, err := Open("db", &Options{fs: crashfs.New(disk, nothing), CacheSize: -1})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
 		require.NoError(t, db.Close())
-		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
-		db, err = Open("db", &Options{fs: newCrashFS(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		after := disk.CutTo(0, nil)
+		db, err = Open("db", &Options{fs: crashfs.New(after, nothing), CacheSize: -1, RecoveryMode: mode})
 		require.NoError(t, err, mode)
 		requireContents(t, model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())
@@ -183,7 +183,7 @@ func TestFlushBesideClose(t *testing.T) {
 // A flush that fails while the store closes, on a disk that works from then on, is made
 // good by Close like one before.
 func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &faultFS{fs: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), NoSync))

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
-	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
 // wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up
@@ -54,30 +55,27 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 	stride := scale.Stride(3, 1)
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for seed := range uint64(2) {
-			var cuts []*pebblevfs.MemFS
-			watch, calls, rng := false, 0, rand.New(rand.NewPCG(12, seed))
-			var disk *crashFS
-			disk = newCrashFS(pebblevfs.NewCrashableMem(), func() error {
-				if calls++; watch && calls%stride == 0 {
-					cuts = append(cuts, crashClone(disk.mem, rng))
+			var cuts []*crashfs.Disk
+			var watch atomic.Bool
+			calls, rng := 0, rand.New(rand.NewPCG(12, seed))
+			var disk *crashfs.FS
+			disk = crashfs.New(crashfs.NewDisk(), func() error {
+				if calls++; watch.Load() && calls%stride == 0 {
+					cuts = append(cuts, disk.Disk.Cut(rng))
 				}
 				return nil
 			})
 			db, m := wasteful(t, kind, seed, disk)
-			disk.mu.Lock()
-			watch = true
-			disk.mu.Unlock()
+			watch.Store(true)
 			db.holdCompactions(false)
 			db.settle()
-			disk.mu.Lock()
-			watch = false
-			disk.mu.Unlock()
+			watch.Store(false)
 			require.Positive(t, db.counters.BlobGCs.Load())
 			finished(t, db, m, "no cut")
 			require.Greater(t, len(cuts), 20/stride)
 			for n, cut := range cuts {
 				what := fmt.Sprintf("seed %d, cut %d", seed, n)
-				db := collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = newCrashFS(cut, nothing), 1.2 })
+				db := collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = crashfs.New(cut, nothing), 1.2 })
 				requireContents(t, m, db)
 				db.settle()
 				finished(t, db, m, what)

@@ -3,28 +3,28 @@ package kv
 import (
 	"math/rand/v2"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
 // A CrashDisk is a file system in memory whose power can be cut and whose calls can
 // fail, for tests of packages that are above this one.
 type CrashDisk struct {
-	mem   *vfs.MemFS
+	mem   *crashfs.Disk
 	fault faultFS
 }
 
 // NewCrashDisk returns an empty file system. It calls before, one at a time, before
 // every call that changes something.
 func NewCrashDisk(before func()) *CrashDisk {
-	d := &CrashDisk{mem: vfs.NewCrashableMem()}
-	d.fault.fs = newCrashFS(d.mem, func() error { before(); return nil })
+	d := &CrashDisk{mem: crashfs.NewDisk()}
+	d.fault.fs = crashfs.New(d.mem, func() error { before(); return nil })
 	return d
 }
 
 // Cut returns what a power cut at this moment leaves.
-func (d *CrashDisk) Cut(rng *rand.Rand) sift.FS {
-	return newCrashFS(crashClone(d.mem, rng), nothing)
+func (d *CrashDisk) Cut(rng *rand.Rand) vfs.FS {
+	return crashfs.New(d.mem.Cut(rng), nothing)
 }
 
 // Fail makes calls fail that change the disk, as refuse says of the method and the bytes
@@ -46,11 +46,11 @@ func (d *CrashDisk) Fail(refuse func(op string, bytes int) error) {
 func (d *CrashDisk) Room(bytes int) { d.fault.set(quota(bytes)) }
 
 // FS returns the file system.
-func (d *CrashDisk) FS() sift.FS { return &d.fault }
+func (d *CrashDisk) FS() vfs.FS { return &d.fault }
 
 // OnDisk puts a store on a file system. Manifests are replaced often, and a store that
 // has failed tries to resume at once.
-func (o *Options) OnDisk(fs sift.FS) *Options {
+func (o *Options) OnDisk(fs vfs.FS) *Options {
 	o.fs, o.maxManifestSize, o.backoff = fs, 2000, quickBackoff
 	return o
 }

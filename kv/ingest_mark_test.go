@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"testing"
 
-	crashfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -158,12 +158,12 @@ func TestAnIngestThatIsGivenUpLeavesNoMark(t *testing.T) {
 // lost after a power cut, the files are no part of an ingest that was broken off.
 func TestAnIngestThatEndedLeavesNoMarkBehindAPowerCut(t *testing.T) {
 	for seed := range uint64(20) {
-		disk := crashfs.NewCrashableMem()
-		fsys := newCrashFS(disk, nothing)
+		disk := crashfs.NewDisk()
+		fsys := crashfs.New(disk, nothing)
 		db, err := Open("db", &Options{fs: fsys, CacheSize: -1})
 		require.NoError(t, err)
 		require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, fsys, "file", nil, "k=v")}, nil))
-		require.Empty(t, ingestMarks(t, newCrashFS(crashClone(disk, rand.New(rand.NewPCG(seed, 1))), nothing)))
+		require.Empty(t, ingestMarks(t, crashfs.New(disk.Cut(rand.New(rand.NewPCG(seed, 1))), nothing)))
 		require.NoError(t, db.Close())
 	}
 }

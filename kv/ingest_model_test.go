@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
 )
@@ -30,7 +30,7 @@ type settable interface {
 // writeIngestFile writes a file of random values under the keys of m that lie in one
 // of a few ranges, deletes, and perhaps a range delete, and does to m what ingesting
 // it does.
-func writeIngestFile(t *testing.T, rng *rand.Rand, fsys sift.FS, path string, m settable, keys []string) {
+func writeIngestFile(t *testing.T, rng *rand.Rand, fsys vfs.FS, path string, m settable, keys []string) {
 	t.Helper()
 	f, err := fsys.Create(path)
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestModelWithIngest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
-		r := &modelRun{t: t, rng: rng, fs: sift.NewMem(), opts: randomOptions(rng), m: modelStore{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{},
 			clock: &fakeClock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -156,8 +156,8 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 		n := strconv.Itoa(i + 1)
 		require.NoError(t, db.Set([]byte("a"), []byte(n), Async))
 		paths := []string{
-			ingestFile(t, sift.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
-			ingestFile(t, sift.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
+			ingestFile(t, vfs.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
+			ingestFile(t, vfs.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
 		}
 		require.NoError(t, db.Ingest(t.Context(), paths, nil))
 		for _, p := range paths {
@@ -168,19 +168,6 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 	done.Store(true)
 	others.Wait()
 	require.NoError(t, db.Close())
-}
-
-// SyncFile makes crashFS a file system that can take files in by a link.
-func (c *crashFS) SyncFile(name string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	f, err := c.mem.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 // ingest takes in files as one write of a history. It returns the error of Ingest,
@@ -197,8 +184,8 @@ func (r *cutRun) ingest() error {
 			keys = append(keys, fmt.Sprintf("%s%02d", part, 3*j))
 		}
 		fsys := r.opts.fs
-		if c, ok := fsys.(*crashFS); ok {
-			fsys = newCrashFS(c.mem, nothing) // writing the files is not under test
+		if c, ok := fsys.(*crashfs.FS); ok {
+			fsys = crashfs.New(c.Disk, nothing) // writing the files is not under test
 		}
 		if i == 0 {
 			ingestFile(r.t, fsys, path, nil, "count="+m["count"])
@@ -220,14 +207,14 @@ func TestPowerCutDuringIngest(t *testing.T) {
 	cuts := 0
 	for seed := uint64(0); cuts < scale.Count(48, 120); seed++ {
 		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []model{{}}}
-		mem := vfs.NewCrashableMem()
+		mem := crashfs.NewDisk()
 		clock := rand.New(rand.NewPCG(seed, 609))
 		calls := 0
-		fs := newCrashFS(mem, func() error {
+		fs := crashfs.New(mem, func() error {
 			calls++
 			if len(r.cuts) < 12 && clock.IntN(15) == 0 {
 				c := cut{call: calls, synced: int(r.synced.Load())}
-				c.disk = crashClone(mem, clock)
+				c.disk = mem.Cut(clock)
 				c.begun = int(r.begun.Load())
 				r.cuts = append(r.cuts, c)
 			}
@@ -253,12 +240,12 @@ func TestPowerCutDuringIngest(t *testing.T) {
 // TestCloseWaitsForAnIngest closes the store in the middle of an ingest, which must
 // not leave a file in a directory that may be another's by then.
 func TestCloseWaitsForAnIngest(t *testing.T) {
-	mem := vfs.NewCrashableMem()
+	mem := crashfs.NewDisk()
 	var db *DB
 	var closing atomic.Bool
 	closed := make(chan error, 1)
-	path := ingestFile(t, newCrashFS(mem, nothing), "file", nil, "k=v")
-	fsys := newCrashFS(mem, func() error {
+	path := ingestFile(t, crashfs.New(mem, nothing), "file", nil, "k=v")
+	fsys := crashfs.New(mem, func() error {
 		if closing.CompareAndSwap(true, false) {
 			go func() { closed <- db.Close() }()
 			for !db.closed.Load() {
@@ -286,10 +273,10 @@ func TestIngestWhenTheDiskFails(t *testing.T) {
 	failed := 0
 	for failAt := 1; ; failAt++ {
 		r := &cutRun{t: t, seed: uint64(failAt), rng: rand.New(rand.NewPCG(3, 610)), states: []model{{}}}
-		mem := vfs.NewCrashableMem()
+		mem := crashfs.NewDisk()
 		var calls atomic.Int64
 		calls.Store(-1 << 30)
-		fs := newCrashFS(mem, func() error {
+		fs := crashfs.New(mem, func() error {
 			if calls.Add(1) == int64(failAt) {
 				return errDisk
 			}

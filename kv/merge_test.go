@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -254,8 +254,8 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 	t.Parallel()
 	for calls := range 3 { // of the write and the sync of the manifest, and none
-		mem, left := pebblevfs.NewCrashableMem(), -1
-		fs := newCrashFS(mem, func() error {
+		mem, left := crashfs.NewDisk(), -1
+		fs := crashfs.New(mem, func() error {
 			if left--; left == -1 {
 				return errors.New("disk")
 			}
@@ -265,8 +265,7 @@ func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 		set(t, db, "k", "v")
 		left = calls
 		err := db.Merge([]byte("k"), []byte("w"), NoSync)
-		disk := newCrashFS(mem.CrashClone(pebblevfs.CrashCloneCfg{UnsyncedDataPercent: 100,
-			RNG: rand.New(rand.NewPCG(1, 1))}), nothing)
+		disk := crashfs.New(mem.CutTo(100, rand.New(rand.NewPCG(1, 1))), nothing)
 		f, _ := manifestFeatures(t, disk, "db")
 		if calls < 2 {
 			require.ErrorContains(t, err, "disk")

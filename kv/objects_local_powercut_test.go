@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -100,9 +100,9 @@ func TestPowerCutOfALocalLog(t *testing.T) {
 // The power fails at each call that changes the disk while logs are given up: the store is what it was, and no log is
 // lost from the disk.
 func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
-	bucket, disk := newFrozenStore(), pebblevfs.NewCrashableMem()
-	on := func(bucket *frozenStore, disk *pebblevfs.MemFS, before func() error) *machines {
-		return &machines{t, bucket, newCrashFS(disk, before), -1}
+	bucket, disk := newFrozenStore(), crashfs.NewDisk()
+	on := func(bucket *frozenStore, disk *crashfs.Disk, before func() error) *machines {
+		return &machines{t, bucket, crashfs.New(disk, before), -1}
 	}
 	m := on(bucket, disk, nothing)
 	db := m.open("a", m.options())
@@ -124,15 +124,15 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 
 	rng := rand.New(rand.NewPCG(1, 77))
 	for nth := 1; ; nth++ {
-		calls, cutDisk := 0, (*pebblevfs.MemFS)(nil)
+		calls, cutDisk := 0, (*crashfs.Disk)(nil)
 		var cutBucket *frozenStore
-		var disks *pebblevfs.MemFS
+		var disks *crashfs.Disk
 		before := bucket.cut(func() {
-			disks = disk.CrashClone(pebblevfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
+			disks = disk.CutTo(100, rng)
 		})
 		m := on(before, disks, func() error {
 			if calls++; calls == nth {
-				cutBucket = before.cut(func() { cutDisk = crashClone(disks, rng) })
+				cutBucket = before.cut(func() { cutDisk = disks.Cut(rng) })
 			}
 			return nil
 		})

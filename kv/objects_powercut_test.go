@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
-	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/remote"
@@ -23,22 +24,22 @@ type cacheRun struct {
 	s     *countedStore
 	want  model
 	calls int
-	cuts  []*pebblevfs.MemFS
+	cuts  []*crashfs.Disk
 }
 
-func (r *cacheRun) options(disk *pebblevfs.MemFS, size int64, before func() error) *Options {
+func (r *cacheRun) options(disk *crashfs.Disk, size int64, before func() error) *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
-		CacheSize: -1, fs: newCrashFS(disk, before),
+		CacheSize: -1, fs: crashfs.New(disk, before),
 		Objects: &objects.Config{Store: r.s, CacheSize: size, Grace: -1}}
 }
 
 // write fills the store and its cache, opening it several times, and notes what cuts would leave of the disk.
 func (r *cacheRun) write(stride int) {
-	disk, clock := pebblevfs.NewCrashableMem(), rand.New(rand.NewPCG(r.rng.Uint64(), 77))
+	disk, clock := crashfs.NewDisk(), rand.New(rand.NewPCG(r.rng.Uint64(), 77))
 	for life := range 6 {
 		db, err := Open("cache", r.options(disk, 2<<20, func() error { // less than what there is
 			if r.calls++; clock.IntN(stride) == 0 {
-				r.cuts = append(r.cuts, crashClone(disk, clock))
+				r.cuts = append(r.cuts, disk.Cut(clock))
 			}
 			return nil
 		}))
@@ -61,7 +62,7 @@ func (r *cacheRun) write(stride int) {
 }
 
 // reads opens the store with the cache on a disk, reads everything twice and returns the requests for it.
-func (r *cacheRun) reads(disk *pebblevfs.MemFS, what string) int64 {
+func (r *cacheRun) reads(disk *crashfs.Disk, what string) int64 {
 	needed := r.s.requests(func() {
 		db, err := Open("cache", r.options(disk, 16<<20, nothing))
 		require.NoError(r.t, err, what)
@@ -81,24 +82,15 @@ func (r *cacheRun) reads(disk *pebblevfs.MemFS, what string) int64 {
 }
 
 // damage flips a bit in each file of the cache.
-func (r *cacheRun) damage(disk *pebblevfs.MemFS) {
-	names, err := disk.List("cache")
+func (r *cacheRun) damage(disk *crashfs.Disk) {
+	names, err := crashfs.New(disk, nothing).List("cache")
 	require.NoError(r.t, err)
 	for _, name := range names {
-		name = disk.PathJoin("cache", name)
-		f, err := disk.OpenReadWrite(name, pebblevfs.WriteCategoryUnspecified)
-		require.NoError(r.t, err)
-		info, err := f.Stat()
-		require.NoError(r.t, err)
-		if info.Size() > 0 {
-			at, b := r.rng.Int64N(info.Size()), make([]byte, 1)
-			_, err = f.ReadAt(b, at)
-			require.NoError(r.t, err)
-			b[0] ^= 1 << r.rng.IntN(8)
-			_, err = f.WriteAt(b, at)
-			require.NoError(r.t, err)
-		}
-		require.NoError(r.t, f.Close())
+		require.NoError(r.t, disk.Edit(filepath.Join("cache", name), func(data []byte) {
+			if len(data) > 0 {
+				data[r.rng.IntN(len(data))] ^= 1 << r.rng.IntN(8)
+			}
+		}))
 	}
 }
 
@@ -112,7 +104,7 @@ func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	for seed := uint64(0); cuts < want || fewer == 0 && seed < 10; seed++ {
 		r := &cacheRun{t: t, rng: rand.New(rand.NewPCG(seed, 31)), s: newCountedStore(), want: model{}}
 		r.write(24)
-		empty := r.reads(pebblevfs.NewCrashableMem(), "an empty disk")
+		empty := r.reads(crashfs.NewDisk(), "an empty disk")
 		for n, disk := range r.cuts {
 			what := fmt.Sprintf("seed %d, cut %d of %d calls", seed, n, r.calls)
 			if r.reads(disk, what) < empty {

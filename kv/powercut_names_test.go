@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -19,7 +19,7 @@ import (
 // A nameFS is a disk on which a few syncs of directories fail, one after the other: those from
 // number from on, with an error, or with a lie.
 type nameFS struct {
-	*crashFS
+	*crashfs.FS
 	from, fails int
 	done        bool // what fails has been done all the same
 	lies        bool
@@ -32,7 +32,7 @@ type nameFS struct {
 func (f *nameFS) SyncDir(dir string) error {
 	n := int(f.syncs.Add(1))
 	if n < f.from || n >= f.from+f.fails {
-		err := f.crashFS.SyncDir(dir)
+		err := f.FS.SyncDir(dir)
 		if n >= f.from+f.fails && err == nil && f.dir.Load() == dir {
 			f.worked.Add(1)
 		}
@@ -44,7 +44,7 @@ func (f *nameFS) SyncDir(dir string) error {
 	case f.lies:
 		return nil
 	case f.done:
-		return errors.Join(f.crashFS.SyncDir(dir), errDisk)
+		return errors.Join(f.FS.SyncDir(dir), errDisk)
 	}
 	return errDisk
 }
@@ -64,7 +64,7 @@ type nameRun struct {
 
 // A nameCut is what a cut left, and what must be there.
 type nameCut struct {
-	disk         *vfs.MemFS
+	disk         *crashfs.Disk
 	acked, begun int
 }
 
@@ -96,14 +96,14 @@ func TestPowerCutAfterASyncOfADirectoryThatFailed(t *testing.T) {
 }
 
 func (r *nameRun) run(stride int) {
-	mem := vfs.NewCrashableMem()
-	r.fs.crashFS = newCrashFS(mem, func() error {
+	mem := crashfs.NewDisk()
+	r.fs.FS = crashfs.New(mem, func() error {
 		watched := r.fs.failed.Load() > 0 && (!r.fs.lies || r.fs.worked.Load() > 0)
 		if watched && r.rng.IntN(stride) == 0 {
 			c := nameCut{acked: int(r.acked.Load())}
-			c.disk = mem.CrashClone(vfs.CrashCloneCfg{})
+			c.disk = mem.CutTo(0, nil)
 			if r.rng.IntN(3) == 0 {
-				c.disk = crashClone(mem, r.rng)
+				c.disk = mem.Cut(r.rng)
 			}
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
@@ -168,7 +168,7 @@ func (r *nameRun) write(do func(key string) error) {
 
 // check opens the store on what a cut left.
 func (r *nameRun) check(c nameCut) {
-	db, err := Open("a/db", &Options{fs: newCrashFS(c.disk, nothing), CacheSize: -1, MemtableSize: 64 << 10})
+	db, err := Open("a/db", &Options{fs: crashfs.New(c.disk, nothing), CacheSize: -1, MemtableSize: 64 << 10})
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, c.acked, c.begun)
 	require.NoError(r.t, errors.Join(db.verify(io.Discard), db.Set([]byte("new"), nil, Sync), db.Close()), r.what)
@@ -187,12 +187,12 @@ func (r *nameRun) checkKeys(db *DB, acked, begun int) {
 }
 
 // checkCopy opens a checkpoint that was made.
-func (r *nameRun) checkCopy(mem *vfs.MemFS, name string) {
+func (r *nameRun) checkCopy(mem *crashfs.Disk, name string) {
 	if r.fs.lies {
 		return
 	}
-	disk := mem.CrashClone(vfs.CrashCloneCfg{})
-	db, err := Open(name, &Options{fs: newCrashFS(disk, nothing), ReadOnly: true, CacheSize: -1})
+	disk := mem.CutTo(0, nil)
+	db, err := Open(name, &Options{fs: crashfs.New(disk, nothing), ReadOnly: true, CacheSize: -1})
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, int(r.acked.Load()), int(r.begun.Load()))
 	require.NoError(r.t, db.Close())

@@ -6,157 +6,23 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/scale"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
-// A crashFS is Pebble's crashable file system behind our interface. Before every
-// call that changes something it may take a copy of what a power cut at this
-// moment would leave: what was synced, and of the rest some pages and some names.
-// Or the call fails.
-type crashFS struct {
-	mem    *vfs.MemFS
-	mu     sync.Mutex // held while before runs
-	before func() error
-}
-
-var _ sift.FS = (*crashFS)(nil)
-
-func newCrashFS(mem *vfs.MemFS, before func() error) *crashFS {
-	c := &crashFS{mem: mem}
-	c.before = func() error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return before()
-	}
-	return c
-}
-
 func nothing() error { return nil }
-
-func (c *crashFS) Create(name string) (sift.WriteFile, error) {
-	if err := c.before(); err != nil {
-		return nil, err
-	}
-	f, err := c.mem.Create(name, vfs.WriteCategoryUnspecified)
-	return crashFile{f, c}, err
-}
-
-func (c *crashFS) Open(name string) (sift.ReadFile, error) {
-	f, err := c.mem.Open(name)
-	return crashReadFile{f}, err
-}
-
-func (c *crashFS) Remove(name string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	return c.mem.Remove(name)
-}
-
-func (c *crashFS) Rename(oldname, newname string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	return c.mem.Rename(oldname, newname)
-}
-
-func (c *crashFS) Link(oldname, newname string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	// Pebble's Link takes the lock that a copy of the disk waits for a second time
-	// while it holds it: a copy that comes in between stops both for good.
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mem.Link(oldname, newname)
-}
-
-func (c *crashFS) List(dir string) ([]string, error) {
-	names, err := c.mem.List(dir)
-	slices.Sort(names)
-	return names, err
-}
-
-func (c *crashFS) MkdirAll(dir string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	return c.mem.MkdirAll(dir, 0o755)
-}
-
-func (c *crashFS) SyncDir(dir string) error {
-	if err := c.before(); err != nil {
-		return err
-	}
-	d, err := c.mem.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	if err := d.Sync(); err != nil {
-		return err
-	}
-	return d.Close()
-}
-
-func (c *crashFS) Stat(name string) (int64, error) {
-	info, err := c.mem.Stat(name)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-func (c *crashFS) Lock(name string, _ sift.LockMode) (io.Closer, error) {
-	if err := c.before(); err != nil {
-		return nil, err
-	}
-	return c.mem.Create(name, vfs.WriteCategoryUnspecified)
-}
-
-type crashFile struct {
-	vfs.File
-	fs *crashFS
-}
-
-func (f crashFile) Write(b []byte) (int, error) {
-	if err := f.fs.before(); err != nil {
-		n, _ := f.File.Write(b[:len(b)/2])
-		return n, err
-	}
-	return f.File.Write(b)
-}
-
-func (f crashFile) Sync() error {
-	if err := f.fs.before(); err != nil {
-		return err
-	}
-	return f.File.Sync()
-}
-
-type crashReadFile struct{ vfs.File }
-
-func (f crashReadFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
 
 // A cut is what a power cut left of a history.
 type cut struct {
-	disk    *vfs.MemFS
+	disk    *crashfs.Disk
 	objects *frozenStore // nil: the store is on the disk
 	call    int          // of those that change the disk
 	synced  int          // writes that were durable before the cut
@@ -172,7 +38,7 @@ type cutRun struct {
 	states []model // after each write
 	opts   *Options
 	db     *DB
-	fs     sift.FS
+	fs     vfs.FS
 
 	objects *frozenStore // unless nil, the store is in it, but for its log
 
@@ -185,13 +51,13 @@ type cutRun struct {
 // run goes through a history of steps, and then through its cuts: one before every
 // stride-th call on the average. It returns how many calls there were.
 func (r *cutRun) run(steps, stride int) (calls int) {
-	mem := vfs.NewCrashableMem()
+	mem := crashfs.NewDisk()
 	clock := rand.New(rand.NewPCG(r.seed, 77)) // the calls' own: they come from several goroutines
-	fs := newCrashFS(mem, func() error {
+	fs := crashfs.New(mem, func() error {
 		calls++
 		if clock.IntN(stride) == 0 {
 			c := cut{call: calls, synced: int(r.synced.Load()), copies: int(r.copied.Load())}
-			c.objects = r.objects.cut(func() { c.disk = crashClone(mem, clock) })
+			c.objects = r.objects.cut(func() { c.disk = mem.Cut(clock) })
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
 		}
@@ -209,14 +75,9 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 	return calls
 }
 
-// crashClone returns what a power cut leaves: of what was not synced, any share.
-func crashClone(mem *vfs.MemFS, rng *rand.Rand) *vfs.MemFS {
-	return mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, rng.IntN(101), 100}[rng.IntN(3)], RNG: rng})
-}
-
 // open opens the store with other options than before. Manifests are replaced
 // often.
-func (r *cutRun) open(fs sift.FS) {
+func (r *cutRun) open(fs vfs.FS) {
 	r.opts, r.fs = randomOptions(r.rng), fs
 	r.opts.fs, r.opts.Objects = fs, r.objects.options(r.rng)
 	r.opts.maxManifestSize = int64(1500 + r.rng.IntN(3000))
@@ -346,7 +207,7 @@ func (r *cutRun) check(c cut) {
 	calls, at := 0, 1+r.rng.IntN(12)
 	n := r.recovered(c, func() error {
 		if calls++; calls == at {
-			again.objects = c.objects.cut(func() { again.disk = crashClone(c.disk, r.rng) })
+			again.objects = c.objects.cut(func() { again.disk = c.disk.Cut(r.rng) })
 		}
 		return nil
 	})
@@ -360,7 +221,7 @@ func (r *cutRun) check(c cut) {
 // cut short is no store, or whole.
 func (r *cutRun) checkCopies(c cut) {
 	for n := max(0, c.copies-1); n <= c.copies && n < len(r.copies); n++ {
-		db, err := Open(fmt.Sprintf("copy%d", n), &Options{fs: newCrashFS(c.disk, nothing), ReadOnly: true})
+		db, err := Open(fmt.Sprintf("copy%d", n), &Options{fs: crashfs.New(c.disk, nothing), ReadOnly: true})
 		if err != nil {
 			require.Equal(r.t, c.copies, n, "seed %d, cut before call %d: checkpoint %d: %v", r.seed, c.call, n, err)
 			continue
@@ -373,10 +234,10 @@ func (r *cutRun) checkCopies(c cut) {
 
 // recovered returns how many writes are there.
 func (r *cutRun) recovered(c cut, before func() error) int {
-	return r.recoveredOn(c, newCrashFS(c.disk, before))
+	return r.recoveredOn(c, crashfs.New(c.disk, before))
 }
 
-func (r *cutRun) recoveredOn(c cut, fs sift.FS) int {
+func (r *cutRun) recoveredOn(c cut, fs vfs.FS) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced,
 		c.begun)
 	o := randomOptions(r.rng)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -79,15 +79,15 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 
 // A writersCut is what a power cut left, and how far the writers were.
 type writersCut struct {
-	disk           *vfs.MemFS
+	disk           *crashfs.Disk
 	durable, begun [numCutWriters]int64
 }
 
-func (c *cutWriters) cut(mem *vfs.MemFS, rng *rand.Rand) (cut writersCut) {
+func (c *cutWriters) cut(mem *crashfs.Disk, rng *rand.Rand) (cut writersCut) {
 	for w := range c.all {
 		cut.durable[w] = c.all[w].durable.Load()
 	}
-	cut.disk = crashClone(mem, rng)
+	cut.disk = mem.Cut(rng)
 	for w := range c.all {
 		cut.begun[w] = c.all[w].begun.Load()
 	}
@@ -96,7 +96,7 @@ func (c *cutWriters) cut(mem *vfs.MemFS, rng *rand.Rand) (cut writersCut) {
 
 // check opens what a cut left: it has a prefix of history, with all that was durable.
 func (c *cutWriters) check(cut writersCut) {
-	db, err := Open("db", &Options{fs: newCrashFS(cut.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
+	db, err := Open("db", &Options{fs: crashfs.New(cut.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
 	require.NoError(c.t, err)
 	var has [numCutWriters]int64
 	number := func(key ...byte) []byte {
@@ -138,10 +138,10 @@ func TestPowerCutBesideWriters(t *testing.T) {
 	cuts, failures := 0, uint64(0)
 	for seed := range uint64(max(scale.Count(6, 12), 4)) {
 		rng := rand.New(rand.NewPCG(seed, 31)) // the calls' own
-		mem := vfs.NewCrashableMem()
+		mem := crashfs.NewDisk()
 		c := &cutWriters{t: t}
 		var all []writersCut
-		crash := newCrashFS(mem, func() error {
+		crash := crashfs.New(mem, func() error {
 			if rng.IntN(40) == 0 {
 				all = append(all, c.cut(mem, rng))
 			}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
@@ -27,10 +27,10 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 	cuts, unfinished := 0, 0
 	for round := range scale.Count(1, 5) {
 		rng := rand.New(rand.NewPCG(uint64(round), 709))
-		mem := vfs.NewCrashableMem()
-		var disks []*vfs.MemFS
-		o := &Options{fs: newCrashFS(mem, func() error {
-			disks = append(disks, crashClone(mem, rng))
+		mem := crashfs.NewDisk()
+		var disks []*crashfs.Disk
+		o := &Options{fs: crashfs.New(mem, func() error {
+			disks = append(disks, mem.Cut(rng))
 			return nil
 		})}
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
@@ -38,7 +38,7 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(second), "dir", o))
 		for i, disk := range disks {
 			cuts++
-			o := &Options{fs: newCrashFS(disk, nothing)}
+			o := &Options{fs: crashfs.New(disk, nothing)}
 			stream, want := full, m0
 			if i >= ofFull {
 				stream, want = second, m1
@@ -82,9 +82,9 @@ func testRestoreWhenTheDiskFails(t *testing.T, from int) {
 	second, _ := backUp(t, db, mark)
 	failures := 0
 	for failAt := 1; ; failAt++ {
-		mem := vfs.NewCrashableMem()
+		mem := crashfs.NewDisk()
 		calls := 0
-		o := &Options{fs: newCrashFS(mem, func() error {
+		o := &Options{fs: crashfs.New(mem, func() error {
 			if calls++; calls == failAt {
 				return errDisk
 			}
@@ -102,7 +102,7 @@ func testRestoreWhenTheDiskFails(t *testing.T, from int) {
 			}
 			require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", o), "call %d", failAt)
 		}
-		requireRestored(t, newCrashFS(mem, nothing), "dir", m1)
+		requireRestored(t, crashfs.New(mem, nothing), "dir", m1)
 		if calls < failAt {
 			break
 		}

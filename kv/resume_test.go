@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/scale"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,7 +39,7 @@ func failOnce(f *faultFS, op string) {
 func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"write", "sync"} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &faultFS{fs: vfs.NewMem()}
 		o := &Options{fs: f, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 // old log would be taken for one of the log that replaced it.
 func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	t.Parallel()
-	f := &faultFS{fs: sift.NewMem()}
+	f := &faultFS{fs: vfs.NewMem()}
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
 	leading := make(chan bool, 1)
@@ -103,17 +103,17 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 	cuts := 0
 	for seed := range uint64(scale.Count(20, 40)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
-		mem := vfs.NewCrashableMem()
+		mem := crashfs.NewDisk()
 		type moment struct {
-			disk    *vfs.MemFS
+			disk    *crashfs.Disk
 			resumed bool
 		}
 		var clones []moment
 		var watching, resumed atomic.Bool
-		crash := newCrashFS(mem, func() error {
+		crash := crashfs.New(mem, func() error {
 			if watching.Load() {
 				h := resumed.Load()
-				clones = append(clones, moment{crashClone(mem, rng), h})
+				clones = append(clones, moment{mem.Cut(rng), h})
 			}
 			return nil
 		})
@@ -141,7 +141,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 		watching.Store(false)
 		require.NoError(t, db.Close())
 		for _, c := range clones {
-			db, err := Open("db", &Options{fs: newCrashFS(c.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
+			db, err := Open("db", &Options{fs: crashfs.New(c.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
 			require.NoError(t, err, "seed %d", seed)
 			all := want
 			if ok, err := db.Has([]byte("zzz")); ok {
@@ -161,7 +161,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 
 // While a store has failed, writers get the error at once and readers answers.
 func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &faultFS{fs: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -188,7 +188,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 // Close makes a last attempt to save what is in memory alone.
 func TestCloseResumesAStoreIfItCan(t *testing.T) {
 	for _, how := range []string{"failed before", "fails in Close"} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &faultFS{fs: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
@@ -246,7 +246,7 @@ func TestARemovedDirectory(t *testing.T) {
 // A disk that is slow at times makes nothing wrong. Every hundredth call takes
 // milliseconds.
 func TestLatencySpikes(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &faultFS{fs: vfs.NewMem()}
 	rng := rand.New(rand.NewPCG(5, 5))
 	f.set(func(ioCall) (int, error) {
 		if rng.IntN(100) == 0 {
@@ -288,7 +288,7 @@ func TestLatencySpikes(t *testing.T) {
 // then writers get the cause. It is tried again by itself.
 func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	f := &faultFS{fs: sift.NewMem()}
+	f := &faultFS{fs: vfs.NewMem()}
 	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5,
 		backoff: quickBackoff}
 	db, err := Open("db", o)

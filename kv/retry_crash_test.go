@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -18,13 +18,13 @@ import (
 
 // retryThenCut calls try on a disk that start makes, until it succeeds although every
 // call may have failed, and gives check what a power cut leaves after each success.
-func retryThenCut(t *testing.T, start func() *vfs.MemFS, try func(sift.FS) error, check func(sift.FS, string)) {
+func retryThenCut(t *testing.T, start func() *crashfs.Disk, try func(vfs.FS) error, check func(vfs.FS, string)) {
 	t.Helper()
 	for _, dies := range []bool{false, true} {
 		failures := 0
 		for failAt := 1; ; failAt++ {
 			mem, calls := start(), 0
-			err := try(newCrashFS(mem, func() error {
+			err := try(crashfs.New(mem, func() error {
 				if calls++; calls == failAt || dies && calls > failAt {
 					return errDisk
 				}
@@ -35,9 +35,9 @@ func retryThenCut(t *testing.T, start func() *vfs.MemFS, try func(sift.FS) error
 			if err != nil {
 				failures++
 				require.ErrorIs(t, err, errDisk, what)
-				require.NoError(t, try(newCrashFS(mem, nothing)), what)
+				require.NoError(t, try(crashfs.New(mem, nothing)), what)
 			}
-			check(newCrashFS(mem.CrashClone(vfs.CrashCloneCfg{}), nothing), what)
+			check(crashfs.New(mem.CutTo(0, nil), nothing), what)
 			if !failed {
 				break
 			}
@@ -49,7 +49,7 @@ func retryThenCut(t *testing.T, start func() *vfs.MemFS, try func(sift.FS) error
 func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"db", "a/b/c"} {
-		write := func(fs sift.FS) error {
+		write := func(fs vfs.FS) error {
 			db, err := Open(dir, &Options{fs: fs, MemtableSize: 64 << 10, CacheSize: 64 << 10})
 			if err != nil {
 				return err
@@ -57,17 +57,17 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 			err = db.Set([]byte("key"), []byte("value"), Sync)
 			return errors.Join(err, db.Close())
 		}
-		check := func(fs sift.FS, what string) {
+		check := func(fs vfs.FS, what string) {
 			db, err := Open(dir, &Options{fs: fs, ReadOnly: true, MemtableSize: 64 << 10, CacheSize: 64 << 10})
 			require.NoError(t, err, what)
 			requireContents(t, model{"key": "value"}, db)
 			require.NoError(t, db.Close())
 		}
-		retryThenCut(t, vfs.NewCrashableMem, write, check)
+		retryThenCut(t, crashfs.NewDisk, write, check)
 
-		before := vfs.NewCrashableMem()
-		require.NoError(t, write(newCrashFS(before, nothing)))
-		again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+		before := crashfs.NewDisk()
+		require.NoError(t, write(crashfs.New(before, nothing)))
+		again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 		retryThenCut(t, again, write, check)
 	}
 }
@@ -80,9 +80,9 @@ func TestPowerCutAfterARestoreThatIsRepeated(t *testing.T) {
 func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 	db, want := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
-	retryThenCut(t, vfs.NewCrashableMem, func(fs sift.FS) error {
+	retryThenCut(t, crashfs.NewDisk, func(fs vfs.FS) error {
 		return Restore(t.Context(), bytes.NewReader(stream), "a/b", &Options{fs: fs})
-	}, func(fs sift.FS, what string) {
+	}, func(fs vfs.FS, what string) {
 		got, err := Open("a/b", &Options{fs: fs, ReadOnly: true})
 		require.NoError(t, err, what)
 		requireContents(t, want, got)
@@ -93,15 +93,15 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 // A checkpoint that was cut short keeps its directory: the next one goes elsewhere.
 func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 	t.Parallel()
-	before := vfs.NewCrashableMem()
-	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: newCrashFS(before, nothing)}
+	before := crashfs.NewDisk()
+	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: crashfs.New(before, nothing)}
 	db, err := Open("db", &small)
 	require.NoError(t, err)
 	want := addTables(t, db, model{}, "first", 2)
 	require.NoError(t, db.Close())
-	again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+	again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 	dir := ""
-	retryThenCut(t, again, func(fs sift.FS) error {
+	retryThenCut(t, again, func(fs vfs.FS) error {
 		o := small
 		o.fs = fs
 		db, err := Open("db", &o)
@@ -112,7 +112,7 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 			dir = "a/c"
 		}
 		return errors.Join(db.Checkpoint(t.Context(), dir), db.Close())
-	}, func(fs sift.FS, what string) {
+	}, func(fs vfs.FS, what string) {
 		got, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
 		require.NoError(t, err, what)
 		requireContents(t, want, got)
@@ -120,15 +120,15 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 	})
 }
 
-func isEmpty(fs sift.FS, dir string) bool {
+func isEmpty(fs vfs.FS, dir string) bool {
 	names, err := fs.List(dir)
 	return err != nil || len(names) == 0
 }
 
 func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 	t.Parallel()
-	before := vfs.NewCrashableMem()
-	works := newCrashFS(before, nothing)
+	before := crashfs.NewDisk()
+	works := crashfs.New(before, nothing)
 	ingestFile(t, works, "in.sst", nil, "key=value")
 	require.NoError(t, errors.Join(works.SyncFile("in.sst"), works.SyncDir(".")))
 	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: works}
@@ -136,9 +136,9 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 	require.NoError(t, err)
 	set(t, db, "before", "1")
 	require.NoError(t, db.Close())
-	again := func() *vfs.MemFS { return before.CrashClone(vfs.CrashCloneCfg{}) }
+	again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 	for _, copied := range []bool{false, true} {
-		retryThenCut(t, again, func(fs sift.FS) error {
+		retryThenCut(t, again, func(fs vfs.FS) error {
 			o := small
 			o.fs = fs
 			db, err := Open("db", &o)
@@ -147,7 +147,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 			}
 			err = db.Ingest(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
 			return errors.Join(err, db.Close())
-		}, func(fs sift.FS, what string) {
+		}, func(fs vfs.FS, what string) {
 			got, err := Open("db", &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
 			require.NoError(t, err, what)
 			requireContents(t, model{"before": "1", "key": "value"}, got)

@@ -4,23 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/stretchr/testify/require"
 
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // unsyncedLost is what a power cut leaves at the least.
-func unsyncedLost(disk *vfs.MemFS) *vfs.MemFS {
-	return disk.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 1))})
+func unsyncedLost(disk *crashfs.Disk) *crashfs.Disk {
+	return disk.CutTo(0, nil)
 }
 
 // What was acknowledged before a Sync survives a power cut right after it, wherever the log is:
@@ -37,8 +36,8 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, bucket, flushes := vfs.NewCrashableMem(), newFrozenStore(), make(chan struct{})
-			o := &Options{fs: &gateFS{FS: newCrashFS(disk, nothing), table: func() { <-flushes }},
+			disk, bucket, flushes := crashfs.NewDisk(), newFrozenStore(), make(chan struct{})
+			o := &Options{fs: &gateFS{FS: crashfs.New(disk, nothing), table: func() { <-flushes }},
 				Objects: config(bucket), MaxMemtables: 8}
 			db, err := Open("db", o)
 			require.NoError(t, err)
@@ -46,9 +45,9 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 			check := func(complete bool) {
 				t.Helper()
 				o := &Options{}
-				var after *vfs.MemFS
+				var after *crashfs.Disk
 				left := bucket.cut(func() { after = unsyncedLost(disk) })
-				o.fs, o.Objects = newCrashFS(after, nothing), config(left)
+				o.fs, o.Objects = crashfs.New(after, nothing), config(left)
 				again, err := Open("db", o)
 				require.NoError(t, err)
 				if complete {
@@ -81,7 +80,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 
 // A Sync for which there is nothing to do neither writes nor syncs.
 func TestSyncWithNothingToDo(t *testing.T) {
-	calls := &faultFS{fs: sift.NewMem()}
+	calls := &faultFS{fs: vfs.NewMem()}
 	db := openDir(t, "db", &Options{fs: calls})
 	changes := 0
 	idle := func(what string) {
@@ -172,7 +171,7 @@ func TestSyncBesideACommitWithSync(t *testing.T) {
 // failed, the error says that all it was for is visible.
 func TestAFailedSync(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &faultFS{fs: vfs.NewMem()}
 		// In one file: that of large values would be synced beside it, and fail too.
 		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff, SeparateFrom: -1})
 		want := model{"a": "1", "b": "2"}
@@ -238,7 +237,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 	}
 	for name, fail := range fails {
 		t.Run(name, func(t *testing.T) {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &faultFS{fs: vfs.NewMem()}
 			db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 			require.ErrorIs(t, fail(db, f), errDisk)
@@ -256,7 +255,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 }
 
 func TestSyncOfAStoreThatTakesNoWrites(t *testing.T) {
-	fs := sift.NewMem()
+	fs := vfs.NewMem()
 	db := openDir(t, "db", &Options{fs: fs})
 	set(t, db, "a", "")
 	require.NoError(t, db.Close())
