@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/sstable"
@@ -38,25 +36,6 @@ func largeValues(b *testing.B, size, keys int, o Options) *DB {
 	require.NoError(b, err)
 	eachValue(b, size, keys, func(k, v []byte) error { return db.Set(k, v, Async) })
 	require.NoError(b, db.Compact(b.Context(), nil, nil))
-	b.Cleanup(func() { require.NoError(b, db.Close()) })
-	return db
-}
-
-// pebbleLargeValues is the same in Pebble, with values apart as its documentation has them.
-func pebbleLargeValues(b *testing.B, size, keys int, cache int64) *pebble.DB {
-	b.Helper()
-	o := &pebble.Options{Logger: quiet{}, FormatMajorVersion: pebble.FormatValueSeparation, CacheSize: cache,
-		MemTableSize: 64 << 20}
-	o.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
-	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-		return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: 512, MaxBlobReferenceDepth: 10,
-			TargetGarbageRatio: 0.2}
-	}
-	db, err := pebble.Open(b.TempDir(), o)
-	require.NoError(b, err)
-	eachValue(b, size, keys, func(k, v []byte) error { return db.Set(k, v, pebble.NoSync) })
-	require.NoError(b, db.Flush())
-	require.NoError(b, db.Compact(b.Context(), []byte{0}, []byte{255, 255, 255, 255, 255}, false))
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return db
 }
@@ -96,7 +75,7 @@ func inTurn(b *testing.B, keys int, get func(key []byte) int) {
 	b.ReportMetric((processorTime(b)-began)/float64(n), "cpu-ns/op")
 }
 
-// BenchmarkLargeGet looks up values that lie in tables, in blob files, and in Pebble's blob files.
+// BenchmarkLargeGet looks up values in tables and in blob files. `kvbench compare --workload large-get` has other stores.
 func BenchmarkLargeGet(b *testing.B) {
 	for _, s := range apartSizes {
 		for _, store := range largeStores {
@@ -115,22 +94,6 @@ func BenchmarkLargeGet(b *testing.B) {
 				inTurn(b, s.keys, func(key []byte) int {
 					var err error
 					if dst, err = db.AppendGet(dst[:0], key); err != nil {
-						b.Fatal(err)
-					}
-					return len(dst)
-				})
-			})
-		}
-		for _, cache := range []int64{4 << 20, 256 << 20} {
-			db := pebbleLargeValues(b, s.size, s.keys, cache)
-			b.Run(fmt.Sprintf("%s/pebble-apart,cache=%dMiB/get", s.name, cache>>20), func(b *testing.B) {
-				inTurn(b, s.keys, func(key []byte) int {
-					v, closer, err := db.Get(key)
-					if err != nil {
-						b.Fatal(err)
-					}
-					dst := append([]byte(nil), v...)
-					if err := closer.Close(); err != nil {
 						b.Fatal(err)
 					}
 					return len(dst)

@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
-	pebbletable "github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
@@ -25,14 +20,6 @@ type overwriting struct {
 	value     int // bytes
 	rounds    int
 	rest      bool // after each memtable until nothing is left to do: counts are then the same in each run
-}
-
-// An overwritten store is what an overwriting asks of the stores that it compares.
-type overwritten interface {
-	write(key, value []byte) error
-	wait()
-	written() (bytes int64) // log, flushes and compactions
-	shape() (bytes int64, runs int)
 }
 
 // amplification is what an overwriting of incompressible values finds. Space and runs are
@@ -73,7 +60,8 @@ func (o overwriting) run(t testing.TB, s overwritten) (a amplification) {
 	return a
 }
 
-type overwrittenSift struct {
+// An overwritten store is what an overwriting writes to.
+type overwritten struct {
 	*DB
 	t     testing.TB
 	flush bool
@@ -88,66 +76,27 @@ func (o overwriting) siftKV(t testing.TB) overwritten {
 		BaseLevelSize: 2 * int64(o.memtable), Compression: sstable.NoCompression, MaxConcurrentCompactions: 1})
 	require.NoError(t, err)
 	closeAtEnd(t, db)
-	return overwrittenSift{db, t, o.rest}
+	return overwritten{db, t, o.rest}
 }
 
-func (s overwrittenSift) write(key, value []byte) error { return s.Set(key, value, NoSync) }
+func (s overwritten) write(key, value []byte) error { return s.Set(key, value, NoSync) }
 
-func (s overwrittenSift) wait() {
+func (s overwritten) wait() {
 	if s.flush {
 		require.NoError(s.t, s.Flush(context.Background()))
 	}
 	s.waitForBackground()
 }
 
-func (s overwrittenSift) written() int64 {
+// written returns the bytes of log, flushes and compactions.
+func (s overwritten) written() int64 {
 	m := s.Metrics()
 	return int64(m.WALBytes + m.FlushBytes + m.CompactionWrittenBytes)
 }
 
-func (s overwrittenSift) shape() (bytes int64, runs int) {
+func (s overwritten) shape() (bytes int64, runs int) {
 	for _, l := range s.Metrics().Levels {
 		bytes, runs = bytes+l.Bytes, runs+l.Runs
-	}
-	return bytes, runs
-}
-
-type overwrittenPebble struct{ *pebble.DB }
-
-func (o overwriting) pebble(t testing.TB) overwritten {
-	p := &pebble.Options{FS: vfs.NewMem(), MemTableSize: uint64(o.memtable), LBaseMaxBytes: 2 * int64(o.memtable),
-		CompactionConcurrencyRange: func() (int, int) { return 1, 1 }, Logger: quiet{}}
-	for i := range p.Levels {
-		p.TargetFileSizes[i] = int64(o.memtable/16) << i
-		p.Levels[i].Compression = func() *pebbletable.CompressionProfile { return pebbletable.NoCompression }
-		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	db, err := pebble.Open("db", p)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return overwrittenPebble{db}
-}
-
-func (p overwrittenPebble) write(key, value []byte) error { return p.Set(key, value, pebble.NoSync) }
-
-func (p overwrittenPebble) wait() {
-	for m := p.Metrics(); m.Compact.NumInProgress > 0 || m.Flush.NumInProgress > 0; m = p.Metrics() {
-		time.Sleep(50 * time.Microsecond)
-	}
-}
-
-func (p overwrittenPebble) written() int64 {
-	m := p.Metrics()
-	bytes := m.WAL.BytesWritten
-	for _, l := range m.Levels {
-		bytes += l.TableBytesFlushed + l.TableBytesCompacted
-	}
-	return int64(bytes)
-}
-
-func (p overwrittenPebble) shape() (bytes int64, runs int) {
-	for _, l := range p.Metrics().Levels {
-		bytes, runs = bytes+l.TablesSize, runs+int(l.Sublevels)
 	}
 	return bytes, runs
 }
@@ -174,27 +123,24 @@ func TestWriteAmplificationOfOverwrites(t *testing.T) {
 	}
 }
 
-// BenchmarkWriteAmplification counts what overwrites of all keys, three times, write and take
-// beside Pebble: with compactions that catch up after each memtable, and with a writer that
-// goes as fast as it may.
+// BenchmarkWriteAmplification counts what overwrites of all keys, three times, write and take: with compactions that
+// catch up after each memtable, and with a writer that goes as fast as it may. `kvbench compare --workload overwrite` has
+// other stores.
 func BenchmarkWriteAmplification(b *testing.B) {
 	for _, rest := range []bool{true, false} {
 		for _, value := range []int{1008, 16 << 10} {
 			for _, memtables := range []int{8, 16, 32, 64, 128} {
 				o := overwriting{memtable: 1 << 20, memtables: memtables, value: value, rounds: 3, rest: rest}
-				engines := map[string]func(testing.TB) overwritten{"siftkv": o.siftKV, "pebble": o.pebble}
-				for name, open := range engines {
-					name = fmt.Sprintf("rest=%v/value=%d/memtables=%d/%s", rest, value, memtables, name)
-					b.Run(name, func(b *testing.B) {
-						for b.Loop() {
-							a := o.run(b, open(b))
-							b.ReportMetric(a.write, "written/user")
-							b.ReportMetric(a.space, "space")
-							b.ReportMetric(a.mostSpace, "space-max")
-							b.ReportMetric(a.runs, "runs")
-						}
-					})
-				}
+				name := fmt.Sprintf("rest=%v/value=%d/memtables=%d", rest, value, memtables)
+				b.Run(name, func(b *testing.B) {
+					for b.Loop() {
+						a := o.run(b, o.siftKV(b))
+						b.ReportMetric(a.write, "written/user")
+						b.ReportMetric(a.space, "space")
+						b.ReportMetric(a.mostSpace, "space-max")
+						b.ReportMetric(a.runs, "runs")
+					}
+				})
 			}
 		}
 	}

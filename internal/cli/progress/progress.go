@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -43,7 +42,7 @@ type Phase struct {
 	unit  string
 	total int
 	start time.Time
-	bar   *progressbar.ProgressBar
+	bar   *bar
 }
 
 // Start begins a phase of total units, such as keys; 0 means the size is not
@@ -56,34 +55,17 @@ func (r *Reporter) Start(name string, total int, unit string) *Phase {
 	return p
 }
 
-// newBar draws a bar, or a spinner for a phase of unknown size.
-func newBar(w io.Writer, name string, total int, unit string) *progressbar.ProgressBar {
-	options := []progressbar.Option{
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(fmt.Sprintf("%-32s", name)),
-		progressbar.OptionThrottle(100 * time.Millisecond),
-		progressbar.OptionSetRenderBlankState(true),
-		progressbar.OptionClearOnFinish(),
-	}
-	if total == 0 {
-		return progressbar.NewOptions64(-1, append(options, progressbar.OptionSpinnerType(9))...)
-	}
-	return progressbar.NewOptions64(int64(total), append(options,
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(24))...)
-}
-
 // Add says that n more units are done.
 func (p *Phase) Add(n int) {
 	if p.bar != nil {
-		_ = p.bar.Add(n) // a bar that cannot be drawn must not stop the work
+		p.bar.add(n)
 	}
 }
 
 // Done ends the phase: the bar goes, or a line says how long it took.
 func (p *Phase) Done() {
 	if p.bar != nil {
-		_ = p.bar.Finish()
+		p.bar.clear()
 		return
 	}
 	took := time.Since(p.start)

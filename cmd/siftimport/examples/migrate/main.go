@@ -3,7 +3,7 @@
 // compared, and the service is served by the new store alone. (For a store that nobody has open,
 // cmd/siftimport does all of it.)
 //
-//	go run ./examples/migrate DIR
+//	go run ./cmd/siftimport/examples/migrate DIR
 package main
 
 import (

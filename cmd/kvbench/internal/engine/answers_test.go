@@ -1,4 +1,4 @@
-package kv
+package engine
 
 import (
 	"bytes"
@@ -11,16 +11,21 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	pebblevfs "github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // A pebbleRun does the same to a store and to Pebble, and compares the answers.
 type pebbleRun struct {
 	t    *testing.T
 	rng  *rand.Rand
-	ours *DB
+	ours *kv.DB
 	peer *pebble.DB
 	fs   vfs.FS
 	disk *pebblevfs.MemFS
@@ -30,30 +35,44 @@ type pebbleRun struct {
 }
 
 type pairOfSnapshots struct {
-	ours *Snapshot
+	ours *kv.Snapshot
 	peer *pebble.Snapshot
 }
 
 type pairOfIterators struct {
-	ours *Iterator
+	ours *kv.Iterator
 	peer *pebble.Iterator
 }
 
-// quiet is a logger that only speaks before it ends the process.
-type quiet struct{ t *testing.T }
-
-func (quiet) Infof(string, ...any)             {}
-func (quiet) Errorf(string, ...any)            {}
-func (q quiet) Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
-
 func (r *pebbleRun) open() {
-	o := randomOptions(r.rng)
-	o.fs = r.fs
 	var err error
-	r.ours, err = Open("db", o)
+	r.ours, err = kv.Open("db", r.options())
 	require.NoError(r.t, err)
-	r.peer, err = pebble.Open("db", &pebble.Options{FS: r.disk, MemTableSize: 64 << 10, Logger: quiet{r.t}})
+	r.peer, err = pebble.Open("db", &pebble.Options{FS: r.disk, MemTableSize: 64 << 10, Logger: &pebbleLog{}})
 	require.NoError(r.t, err)
+}
+
+// options returns options of a small store that change whenever it is opened.
+func (r *pebbleRun) options() *kv.Options {
+	specs := []string{"none", "bloom:10", "blocked:4", "cuckoo:12", "salted:blocked:4"}
+	filter, err := filterpolicy.Parse(specs[r.rng.IntN(len(specs))])
+	require.NoError(r.t, err)
+	o := &kv.Options{
+		CacheSize:                []int64{-1, 16 << 10, 8 << 20}[r.rng.IntN(3)],
+		MemtableSize:             64 << 10,
+		MaxMemtables:             2 + r.rng.IntN(3),
+		BlockSize:                64 + r.rng.IntN(1000),
+		Compression:              sstable.Compression(r.rng.IntN(4)),
+		Compaction:               []kv.CompactionStyle{kv.Leveled, kv.Tiered, kv.LazyLeveled}[r.rng.IntN(3)],
+		Filter:                   filter,
+		TargetFileSize:           16 << 10,
+		BaseLevelSize:            int64(16+r.rng.IntN(100)) << 10,
+		L0CompactionThreshold:    1 + r.rng.IntN(4),
+		MaxConcurrentCompactions: 1 + r.rng.IntN(3),
+		SeparateFrom:             []int{0, 100, 1000}[r.rng.IntN(3)],
+	}
+	harness.Apply(o, harness.Harness{FS: r.fs, RangeSize: []int64{0, 500, 5000}[r.rng.IntN(3)]})
+	return o
 }
 
 func (r *pebbleRun) close() {
@@ -86,7 +105,13 @@ func (r *pebbleRun) span() (lo, hi []byte) {
 	return lo, hi
 }
 
-func (r *pebbleRun) value() []byte { return randomBytes(r.rng, r.rng.IntN(1+r.rng.IntN(1500))) }
+func (r *pebbleRun) value() []byte {
+	v := make([]byte, r.rng.IntN(1+r.rng.IntN(1500)))
+	for i := range v {
+		v[i] = byte(r.rng.Uint32())
+	}
+	return v
+}
 
 // writer is what our batch and Pebble's have in common.
 type writer struct {
@@ -127,7 +152,7 @@ func (r *pebbleRun) batch(writes int) {
 				func(lo, hi []byte) error { return peer.DeleteRange(lo, hi, nil) },
 			})
 	}
-	require.NoError(r.t, ours.Commit([]*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]))
+	require.NoError(r.t, ours.Commit([]*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[r.rng.IntN(3)]))
 	require.NoError(r.t, peer.Commit(pebble.NoSync))
 }
 
@@ -166,12 +191,12 @@ func (r *pebbleRun) step() {
 	}
 }
 
-func (r *pebbleRun) get(ours Reader, peer pebble.Reader) {
+func (r *pebbleRun) get(ours kv.Reader, peer pebble.Reader) {
 	k := r.key()
 	got, err := ours.Get(k)
 	want, closer, peerErr := peer.Get(k)
 	if errors.Is(peerErr, pebble.ErrNotFound) {
-		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
+		require.ErrorIs(r.t, err, kv.ErrNotFound, "%q", k)
 		return
 	}
 	require.NoError(r.t, peerErr)
@@ -204,13 +229,13 @@ func (r *pebbleRun) newIter() {
 	if r.rng.IntN(3) == 0 {
 		hi = nil
 	}
-	var ours Reader = r.ours
+	var ours kv.Reader = r.ours
 	var peer pebble.Reader = r.peer
 	if len(r.snaps) > 0 && r.rng.IntN(2) == 0 {
 		s := r.snaps[r.rng.IntN(len(r.snaps))]
 		ours, peer = s.ours, s.peer
 	}
-	a, err := ours.NewIter(&IterOptions{LowerBound: lo, UpperBound: hi})
+	a, err := ours.NewIter(&kv.IterOptions{LowerBound: lo, UpperBound: hi})
 	require.NoError(r.t, err)
 	b, err := peer.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	require.NoError(r.t, err)
