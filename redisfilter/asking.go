@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"slices"
 )
 
@@ -26,7 +27,7 @@ type keyed interface {
 
 	// ask looks keys up in a generation, in as few trips as it can. Where it cannot say, the answer is
 	// lost; an error then says why, unless a value is just not there.
-	ask(ctx context.Context, generation string, hashes []uint64) ([]answer, error)
+	ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error)
 
 	// put adds keys to a generation and notes what it found. It says whether all was whole.
 	put(ctx context.Context, generation string, inUse bool, a *addition) (whole bool, err error)
@@ -82,14 +83,14 @@ func (l *lineage) askOnce(ctx context.Context, keys [][]byte, maybe []bool) erro
 	vouched := map[int]error{}
 	for i, a := range answers {
 		switch a {
-		case lost:
+		case layout.Lost:
 			if failed == nil {
 				if l.superseded(ctx, g) {
 					return errStale
 				}
 				failed = l.missing(g)
 			}
-		case absent:
+		case layout.Absent:
 			err, ok := vouched[slots[i]]
 			if !ok {
 				err = l.vouch(ctx, slots[i], v)

@@ -26,6 +26,7 @@ func startPeer(t testing.TB, addr, key string, n int) *peer {
 	program := filepath.Join(t.TempDir(), "peer")
 	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("internal", "peer")
+	build.Env = append(os.Environ(), "GOWORK=off") // no module of the workspace
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "build go-zero's filter, which needs its modules: %s", out)
 	cmd := exec.Command(program)

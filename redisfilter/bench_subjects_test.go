@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
@@ -193,7 +194,7 @@ func (s *bareRead) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes i
 func anyShard(s *Set) string {
 	v := s.view.Load()
 	p := v.content.(*partitions)
-	return shardKey(p.prefix(0, v.cfg.Generation), 0, 0)
+	return layout.ShardKey(p.prefix(0, v.cfg.Generation), 0, 0)
 }
 
 // memoryOf sums the memory of all values whose keys match.

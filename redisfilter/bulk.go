@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // bulk adds keys to a generation. They are gathered here and merged shard by shard: a trip for hundreds
@@ -28,23 +29,14 @@ func (p *partitions) bulk(generation string) (add insert, finish func(context.Co
 			spot := blocked.Locate(h)
 			part, within := spot.Split(p.count)
 			if shards[part] == nil {
-				shards[part] = make([]byte, p.layers[0].shardLen())
+				shards[part] = make([]byte, p.layers[0].Len())
 			}
-			_, line := p.layers[0].place(within)
-			setBits(shards[part], line, spot, p.layers[0].Probes)
+			_, line := p.layers[0].Place(within)
+			layout.SetBits(shards[part], line, spot, p.layers[0].Probes)
 		}
 		return nil
 	}
 	return add, func(ctx context.Context) error { return p.mergeFirst(ctx, generation, shards) }
-}
-
-// setBits sets the bits of a key in a line of a shard that is kept here.
-func setBits(shard []byte, line int, spot blocked.Spot, probes int) {
-	var room [blocked.MaxProbes]uint16
-	at := shard[lineOffset(line):]
-	for _, b := range bitPositions(room[:0], spot, probes) {
-		at[b/8] |= 1 << (b % 8)
-	}
 }
 
 // mergeFirst sets the bits of shards of layer 0, by partition, nil for none.
@@ -52,7 +44,7 @@ func (p *partitions) mergeFirst(ctx context.Context, generation string, shards [
 	var some []mergeable
 	for part, data := range shards {
 		if data != nil {
-			some = append(some, mergeable{shardKey(p.prefix(part, generation), 0, 0), data})
+			some = append(some, mergeable{layout.ShardKey(p.prefix(part, generation), 0, 0), data})
 		}
 	}
 	return p.merge(ctx, some)
@@ -139,9 +131,9 @@ func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
 	}
 	shards := make([][]byte, p.count)
 	for part := range shards {
-		shards[part] = append(make([]byte, headerLen, shape.shardLen()), local.Lines()[part*perShard:][:perShard]...)
-		for at := headerLen; at < len(shards[part]); at += blocked.LineLen {
-			foldMark(shards[part][at:])
+		shards[part] = append(make([]byte, layout.HeaderLen, shape.Len()), local.Lines()[part*perShard:][:perShard]...)
+		for at := layout.HeaderLen; at < len(shards[part]); at += blocked.LineLen {
+			layout.FoldMark(shards[part][at:])
 		}
 	}
 	for {
@@ -176,19 +168,6 @@ func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
 	}
 }
 
-// foldMark turns a line of a local set into one of a shard that has no mark.
-func foldMark(line []byte) {
-	line[markByte] |= line[markByte] & markBit >> 1 // position 510 serves 511 too
-	line[markByte] &^= markBit
-}
-
-// unfoldMark turns a line of a shard into one of a local set, which asks position 511 of keys that
-// have it.
-func unfoldMark(line []byte) {
-	line[markByte] &^= markBit
-	line[markByte] |= line[markByte] << 1 & markBit
-}
-
 // sureOfAll is sure for every partition.
 func (s *Set) sureOfAll(ctx context.Context) (*view, error) {
 	v, err := s.current()
@@ -220,22 +199,22 @@ func (s *Set) export(ctx context.Context) (*blocked.Set, error) {
 	lines := make([]byte, 0, p.count*perShard)
 	keys := 0.0
 	err = p.forAll(ctx, func(part int) []redis.Cmder {
-		return []redis.Cmder{redis.NewStringCmd(ctx, "get", shardKey(p.prefix(part, g), 0, 0))}
+		return []redis.Cmder{redis.NewStringCmd(ctx, "get", layout.ShardKey(p.prefix(part, g), 0, 0))}
 	}, func(_ int, cmds []redis.Cmder) error {
 		data, _ := cmds[0].(*redis.StringCmd).Bytes()
-		if len(data) != shape.shardLen() || !shape.isShard(keyAsked(cmds[0]), data) {
+		if len(data) != shape.Len() || !shape.Owns(keyAsked(cmds[0]), data) {
 			return s.missing(g)
 		}
 		ones := 0
-		for at := headerLen; at < len(data); at += blocked.LineLen {
-			if data[at+markByte]&markBit == 0 {
+		for at := layout.HeaderLen; at < len(data); at += blocked.LineLen {
+			if data[at+layout.MarkByte]&layout.MarkBit == 0 {
 				return s.missing(g)
 			}
 			ones += onesOf(data[at:at+blocked.LineLen]) - 1
-			unfoldMark(data[at:])
+			layout.UnfoldMark(data[at:])
 		}
-		keys += min(shape.keysOf(ones), maxKeys)
-		lines = append(lines, data[headerLen:]...)
+		keys += min(shape.KeysOf(ones), maxKeys)
+		lines = append(lines, data[layout.HeaderLen:]...)
 		return nil
 	})
 	if errors.Is(err, redis.Nil) {
@@ -303,13 +282,13 @@ func (g *gathering) fillLayer(ctx context.Context, layer int, parts []int, left 
 	err := g.client.forAll(ctx, len(parts), func(i int) (cmds []redis.Cmder) {
 		prefix := g.prefix(parts[i], g.generation)
 		for shard := range shape.Shards {
-			cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", shardKey(prefix, layer, shard), headerLen, -1))
+			cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", layout.ShardKey(prefix, layer, shard), layout.HeaderLen, -1))
 		}
 		return cmds
 	}, func(i int, cmds []redis.Cmder) error {
 		part, keys := parts[i], 0.0
 		for _, cmd := range cmds {
-			keys += shape.keysOf(max(0, int(cmd.(*redis.IntCmd).Val())-shape.Lines))
+			keys += shape.KeysOf(max(0, int(cmd.(*redis.IntCmd).Val())-shape.Lines))
 		}
 		n := len(left[part])
 		if g.canGrow(layer) {
@@ -317,7 +296,7 @@ func (g *gathering) fillLayer(ctx context.Context, layer int, parts []int, left 
 		}
 		prefix := g.prefix(part, g.generation)
 		for shard, data := range g.shardsOf(shape, left[part][:n]) {
-			shards = append(shards, mergeable{shardKey(prefix, layer, shard), data})
+			shards = append(shards, mergeable{layout.ShardKey(prefix, layer, shard), data})
 		}
 		left[part] = left[part][n:]
 		return nil
@@ -329,16 +308,16 @@ func (g *gathering) fillLayer(ctx context.Context, layer int, parts []int, left 
 }
 
 // shardsOf returns the shards of one layer of a partition that some keys have bits in.
-func (g *gathering) shardsOf(shape layerShape, hashes []uint64) map[int][]byte {
+func (g *gathering) shardsOf(shape layout.Layer, hashes []uint64) map[int][]byte {
 	shards := map[int][]byte{}
 	for _, h := range hashes {
 		spot := blocked.Locate(h)
 		_, within := spot.Split(g.count)
-		shard, line := shape.place(within)
+		shard, line := shape.Place(within)
 		if shards[shard] == nil {
-			shards[shard] = make([]byte, shape.shardLen())
+			shards[shard] = make([]byte, shape.Len())
 		}
-		setBits(shards[shard], line, spot, shape.Probes)
+		layout.SetBits(shards[shard], line, spot, shape.Probes)
 	}
 	return shards
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -29,19 +30,19 @@ func TestBytesPerKeyAtCapacity(t *testing.T) {
 			first, second := cfg.Layers[0], cfg.Layers[1]
 			shards := make([][]byte, cfg.Partitions)
 			for i := range shards {
-				shards[i] = first.blankShard()
+				shards[i] = first.Blank()
 			}
 			for i := range n {
 				spot := blocked.Locate(cfg.hasher().hash(key(i)))
 				part, within := spot.Split(cfg.Partitions)
-				_, line := first.place(within)
-				setBits(shards[part], line, spot, first.Probes)
+				_, line := first.Place(within)
+				layout.SetBits(shards[part], line, spot, first.Probes)
 			}
 			bytes := 0
 			for _, shard := range shards {
 				bytes += len(shard) + overhead
-				if first.full(onesOf(shard[headerLen:]) - first.Lines) {
-					bytes += second.Shards * (second.shardLen() + overhead)
+				if first.Full(onesOf(shard[layout.HeaderLen:]) - first.Lines) {
+					bytes += second.Shards * (second.Len() + overhead)
 				}
 			}
 			require.LessOrEqual(t, float64(bytes)/float64(n), mostBytes, "%d keys, growth %v", n, growth)

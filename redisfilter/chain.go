@@ -9,13 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // A chain is the layers of one partition, whose values share a prefix and a node of a cluster. It has
 // one layer unless the set grows. Chains is how those of a set look.
 type chains struct {
 	client *Client
-	layers []layerShape
+	layers []layout.Layer
 	lazy   bool // values are made by adds and end by themselves: one that is missing holds no keys
 }
 
@@ -37,16 +38,16 @@ func (s seat) learn(layers int) { s.known.Store(uint32(layers - 1)) }
 
 // shardAt returns the key of the shard that a seat has in a layer, and its line there.
 func (c *chains) shardAt(s seat, layer int) (key string, line int) {
-	shard, line := c.layers[layer].place(s.within)
-	return shardKey(s.prefix, layer, shard), line
+	shard, line := c.layers[layer].Place(s.within)
+	return layout.ShardKey(s.prefix, layer, shard), line
 }
 
 func (c *chains) grows() bool { return len(c.layers) > 1 }
 
 // lookup asks for keys in one trip, or in two when a chain has grown since this process looked last.
 // Where it cannot say, the answer is lost; an error then says why, unless a value is just not there.
-func (c *chains) lookup(ctx context.Context, seats []seat) ([]answer, error) {
-	answers := make([]answer, len(seats))
+func (c *chains) lookup(ctx context.Context, seats []seat) ([]layout.Answer, error) {
+	answers := make([]layout.Answer, len(seats))
 	if len(seats) == 1 && !c.grows() { // no need for anything but one command
 		key, line := c.shardAt(seats[0], 0)
 		cmd := getLine(ctx, key, line)
@@ -77,7 +78,7 @@ type layerAsk struct {
 
 // lookupLayers asks for some layers and returns what there is to be asked beside.
 func (c *chains) lookupLayers(ctx context.Context, seats []seat, asks []layerAsk,
-	answers []answer) ([]layerAsk, error) {
+	answers []layout.Answer) ([]layerAsk, error) {
 	total := 0
 	for _, a := range asks {
 		total += a.to - a.from
@@ -121,19 +122,19 @@ func (c *chains) lookupLayers(ctx context.Context, seats []seat, asks []layerAsk
 
 // combine makes one answer of those of some layers and of what former layers said, and returns what
 // there is to be asked beside.
-func (c *chains) combine(a layerAsk, s seat, sum *answer) (more *layerAsk, failed error) {
+func (c *chains) combine(a layerAsk, s seat, sum *layout.Answer) (more *layerAsk, failed error) {
 	there, whole, failed := c.layersThere(a, s)
 	if !whole {
-		*sum = lost
+		*sum = layout.Lost
 	}
 	for i, cmd := range a.lines[:max(0, min(a.to, there)-a.from)] {
 		got, err := c.judge(cmd, s, a.from+i)
-		if got == present {
-			*sum = present
+		if got == layout.Present {
+			*sum = layout.Present
 			return nil, nil
 		}
-		if got == lost {
-			*sum, failed = lost, errors.Join(failed, err)
+		if got == layout.Lost {
+			*sum, failed = layout.Lost, errors.Join(failed, err)
 		}
 	}
 	if there > a.to {
@@ -152,10 +153,10 @@ func (c *chains) layersThere(a layerAsk, s seat) (there int, whole bool, err err
 	if c.lazy && err == nil && len(header) == 0 {
 		return a.to, true, nil
 	}
-	if key := keyAsked(a.header); err != nil || !c.layers[0].isShard(key, header) {
+	if key := keyAsked(a.header); err != nil || !c.layers[0].Owns(key, header) {
 		return a.to, false, foreign(err, key, header)
 	}
-	there = layersOf(header, len(c.layers))
+	there = layout.LayersOf(header, len(c.layers))
 	s.learn(there)
 	// Its line is missing if a lazy one was made since, or is too short.
 	missing := c.lazy && a.from == 0 && len(a.lines) > 0 && a.lines[0].Val() == ""
@@ -163,16 +164,16 @@ func (c *chains) layersThere(a layerAsk, s seat) (there int, whole bool, err err
 }
 
 // judge returns what the line of a key says, and why not if it was not read.
-func (c *chains) judge(cmd *redis.StringCmd, s seat, layer int) (answer, error) {
+func (c *chains) judge(cmd *redis.StringCmd, s seat, layer int) (layout.Answer, error) {
 	line, err := cmd.Bytes()
 	if err != nil {
 		key, _ := c.shardAt(s, layer)
-		return lost, foreign(err, key, nil)
+		return layout.Lost, foreign(err, key, nil)
 	}
 	if c.lazy && len(line) == 0 {
-		return absent, nil
+		return layout.Absent, nil
 	}
-	return ask(line, s.spot, c.layers[layer].Probes), nil
+	return layout.Ask(line, s.spot, c.layers[layer].Probes), nil
 }
 
 // foreign says which value an error is about. Without an error it is about a header that is none:
@@ -181,7 +182,7 @@ func foreign(err error, key string, header []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
-	for _, b := range header[:min(len(header), layersAt)] { // a late process may have set a layer's bit
+	for _, b := range header[:min(len(header), layout.LayersAt)] { // a late process may have set a layer's bit
 		if b != 0 {
 			return fmt.Errorf("%w: %s begins with %q", ErrForeign, key, header)
 		}
@@ -193,13 +194,13 @@ func foreign(err error, key string, header []byte) error {
 func keyAsked(cmd redis.Cmder) string { return cmd.Args()[1].(string) }
 
 func getLine(ctx context.Context, key string, line int) *redis.StringCmd {
-	at := lineOffset(line)
+	at := layout.LineOffset(line)
 	return redis.NewStringCmd(ctx, "getrange", key, at, at+blocked.LineLen-1)
 }
 
 // getHeader reads the header of layer 0.
 func getHeader(ctx context.Context, prefix string) *redis.StringCmd {
-	return redis.NewStringCmd(ctx, "getrange", shardKey(prefix, 0, 0), 0, headerLen-1)
+	return redis.NewStringCmd(ctx, "getrange", layout.ShardKey(prefix, 0, 0), 0, layout.HeaderLen-1)
 }
 
 // groupLen is how many shards one MSETNX makes, so that no command holds the server for long.
@@ -218,7 +219,7 @@ func (c *chains) growFull(ctx context.Context, seats []seat, adds []adding) erro
 		if err != nil {
 			return err
 		}
-		if c.layers[a.layer].full(int(ones) - c.layers[a.layer].Lines) {
+		if c.layers[a.layer].Full(int(ones) - c.layers[a.layer].Lines) {
 			if err := c.grow(ctx, seats[a.seat], a.layer+1); err != nil {
 				return err
 			}
@@ -230,11 +231,11 @@ func (c *chains) growFull(ctx context.Context, seats []seat, adds []adding) erro
 // growIfFull is growFull for an add that a script made.
 func (c *chains) growIfFull(ctx context.Context, s seat) error {
 	layer := c.knownLayers(s) - 1
-	if !c.canGrow(layer) || !c.layers[layer].looks(s.hash) {
+	if !c.canGrow(layer) || !c.layers[layer].Looks(s.hash) {
 		return nil
 	}
 	key, _ := c.shardAt(s, layer)
-	a := adding{layer: layer, count: redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1)}
+	a := adding{layer: layer, count: redis.NewIntCmd(ctx, "bitcount", key, layout.HeaderLen, -1)}
 	c.client.run(ctx, a.count)
 	return c.growFull(ctx, []seat{s}, []adding{a})
 }
@@ -254,8 +255,8 @@ func (c *chains) grow(ctx context.Context, s seat, layer int) error {
 			return nil
 		}
 	}
-	key := shardKey(s.prefix, 0, 0)
-	err := c.client.rdb.Do(ctx, "bitfield", key, "set", "u1", layerBit(layer), 1).Err()
+	key := layout.ShardKey(s.prefix, 0, 0)
+	err := c.client.rdb.Do(ctx, "bitfield", key, "set", "u1", layout.LayerBit(layer), 1).Err()
 	if err != nil {
 		return foreign(err, key, nil)
 	}
@@ -268,19 +269,19 @@ func (c *chains) grow(ctx context.Context, s seat, layer int) error {
 // watched, so that they are not made over what was added and lost.
 func (c *chains) makeGroup(ctx context.Context, s seat, layer, group int) (made bool, err error) {
 	shape := c.layers[layer]
-	keys := []string{markerKey(s.prefix, layer, group)}
+	keys := []string{layout.MarkerKey(s.prefix, layer, group)}
 	values := []any{keys[0], ""}
 	for shard := group * groupLen; shard < min(shape.Shards, (group+1)*groupLen); shard++ {
-		key := shardKey(s.prefix, layer, shard)
-		keys, values = append(keys, key), append(values, key, shape.newShard(key))
+		key := layout.ShardKey(s.prefix, layer, shard)
+		keys, values = append(keys, key), append(values, key, shape.New(key))
 	}
 	make := func(tx *redis.Tx) error {
-		base := shardKey(s.prefix, 0, 0)
-		header, err := tx.GetRange(ctx, base, 0, headerLen-1).Bytes()
-		if err != nil || !c.layers[0].isShard(base, header) {
+		base := layout.ShardKey(s.prefix, 0, 0)
+		header, err := tx.GetRange(ctx, base, 0, layout.HeaderLen-1).Bytes()
+		if err != nil || !c.layers[0].Owns(base, header) {
 			return err
 		}
-		if there := layersOf(header, len(c.layers)); there > layer {
+		if there := layout.LayersOf(header, len(c.layers)); there > layer {
 			s.learn(there)
 			return nil
 		}
@@ -296,11 +297,11 @@ func (c *chains) makeGroup(ctx context.Context, s seat, layer, group int) (made 
 }
 
 // layerKeys calls f with the keys of a layer, its markers among them.
-func layerKeys(prefix string, layer int, shape layerShape, f func(key string, marker bool)) {
+func layerKeys(prefix string, layer int, shape layout.Layer, f func(key string, marker bool)) {
 	for shard := range shape.Shards {
-		f(shardKey(prefix, layer, shard), false)
+		f(layout.ShardKey(prefix, layer, shard), false)
 	}
 	for group := 0; layer > 0 && group*groupLen < shape.Shards; group++ {
-		f(markerKey(prefix, layer, group), true)
+		f(layout.MarkerKey(prefix, layer, group), true)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // An added says what an add found.
@@ -31,7 +32,7 @@ type adding struct {
 // same time both may find it fresh: see addNew.
 func (c *chains) add(ctx context.Context, seats []seat) ([]added, error) {
 	found := make([]added, len(seats))
-	answers := make([]answer, len(seats))
+	answers := make([]layout.Answer, len(seats))
 	if c.grows() {
 		var err error
 		if answers, err = c.lookup(ctx, seats); err != nil {
@@ -40,7 +41,7 @@ func (c *chains) add(ctx context.Context, seats []seat) ([]added, error) {
 	}
 	todo := make([]int, 0, len(seats))
 	for i := range seats {
-		if found[i].whole = answers[i] != lost; answers[i] != present {
+		if found[i].whole = answers[i] != layout.Lost; answers[i] != layout.Present {
 			todo = append(todo, i)
 		}
 	}
@@ -73,7 +74,7 @@ func (c *chains) stride(ctx context.Context, seats []seat, todo []int) (int, err
 			continue
 		}
 		key, _ := c.shardAt(s, c.knownLayers(s)-1)
-		looks[s.prefix] = redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1)
+		looks[s.prefix] = redis.NewIntCmd(ctx, "bitcount", key, layout.HeaderLen, -1)
 		cmds = append(cmds, looks[s.prefix])
 	}
 	if len(looks) == 0 {
@@ -107,7 +108,7 @@ func (c *chains) room(s seat, ones int) int {
 	if !c.canGrow(layer) {
 		return math.MaxInt
 	}
-	return int(float64(shape.Keys) - min(shape.keysOf(max(0, ones-shape.Lines)), maxKeys)*float64(shape.Shards))
+	return int(float64(shape.Keys) - min(shape.KeysOf(max(0, ones-shape.Lines)), maxKeys)*float64(shape.Shards))
 }
 
 // addOnce adds the keys of some seats, and returns those that have to be added again: to a layer that
@@ -180,17 +181,17 @@ func (c *chains) adding(ctx context.Context, s seat, i int, look bool) adding {
 	layer := c.knownLayers(s) - 1
 	shape := c.layers[layer]
 	key, line := c.shardAt(s, layer)
-	at := lineOffset(line) * 8
+	at := layout.LineOffset(line) * 8
 	args := make([]any, 0, 2+4*shape.Probes+3)
 	args = append(args, "bitfield", key)
 	var room [blocked.MaxProbes]uint16
-	for _, p := range bitPositions(room[:0], s.spot, shape.Probes) {
-		args = append(args, "set", "u1", at+redisBit(int(p)), 1)
+	for _, p := range layout.BitPositions(room[:0], s.spot, shape.Probes) {
+		args = append(args, "set", "u1", at+layout.RedisBit(int(p)), 1)
 	}
-	args = append(args, "get", "u1", at+redisBit(markPosition))
+	args = append(args, "get", "u1", at+layout.RedisBit(layout.MarkPosition))
 	a := adding{seat: i, layer: layer, set: redis.NewIntSliceCmd(ctx, args...)}
-	if c.canGrow(layer) && (look || shape.looks(s.hash)) {
-		a.count = redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1)
+	if c.canGrow(layer) && (look || shape.Looks(s.hash)) {
+		a.count = redis.NewIntCmd(ctx, "bitcount", key, layout.HeaderLen, -1)
 	}
 	return a
 }
@@ -245,14 +246,14 @@ func (c *chains) runAddNew(ctx context.Context, s seat, layers int) ([]int64, er
 	for layer := range layers {
 		key, line := c.shardAt(s, layer)
 		keys[layer] = key
-		args = append(args, lineOffset(line), c.layers[layer].Probes)
+		args = append(args, layout.LineOffset(line), c.layers[layer].Probes)
 		probes = max(probes, c.layers[layer].Probes)
 	}
 	var room [blocked.MaxProbes]uint16
-	for _, p := range bitPositions(room[:0], s.spot, probes) {
+	for _, p := range layout.BitPositions(room[:0], s.spot, probes) {
 		args = append(args, p)
 	}
-	args = append(args, tagBytes(keys[0]), len(c.layers))
+	args = append(args, layout.TagBytes(keys[0]), len(c.layers))
 	reply, err := c.client.runScript(ctx, addNewScript, []scriptCall{{keys, args}})[0].Result()
 	if err != nil {
 		return nil, foreign(err, keys[0], nil)

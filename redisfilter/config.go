@@ -15,6 +15,7 @@ import (
 	"github.com/dchest/siphash"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // A config is what Redis keeps of a set under sk:{NAME}, as JSON. What programs must agree about is
@@ -24,9 +25,9 @@ type config struct {
 	Dropped bool    `json:"dropped,omitempty"`
 	Asked   request `json:"asked,omitzero"`
 
-	Seed       []byte       `json:"seed,omitempty"` // 16 bytes, or none: xxhash64
-	Partitions int          `json:"partitions,omitempty"`
-	Layers     []layerShape `json:"layers,omitempty"` // of blocked lines
+	Seed       []byte         `json:"seed,omitempty"` // 16 bytes, or none: xxhash64
+	Partitions int            `json:"partitions,omitempty"`
+	Layers     []layout.Layer `json:"layers,omitempty"` // of blocked lines
 
 	Table cuckootable.Shape `json:"table,omitzero"` // of a cuckoo set
 

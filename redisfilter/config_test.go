@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 func TestConfigRoundTrip(t *testing.T) {
@@ -130,9 +131,9 @@ func FuzzConfig(f *testing.F) {
 			key, line := p.shardAt(seats[0], layer)
 			require.NotEmpty(t, key)
 			require.Less(t, line, p.layers[layer].Lines)
-			require.LessOrEqual(t, len(p.layers[layer].blankShard()), maxShardBytes)
-			p.layers[layer].full(p.layers[layer].Lines)
-			p.layers[layer].looks(hash)
+			require.LessOrEqual(t, len(p.layers[layer].Blank()), maxShardBytes)
+			p.layers[layer].Full(p.layers[layer].Lines)
+			p.layers[layer].Looks(hash)
 		}
 		p.adding(context.Background(), seats[0], 0, true)
 		again, err := decodeConfig(cfg.encode())
@@ -144,8 +145,8 @@ func FuzzConfig(f *testing.F) {
 func TestNames(t *testing.T) {
 	for _, name := range []string{"users", "a/b", "ключ", "a:b", "ünïcode/日本", strings.Repeat("x", maxName)} {
 		require.NoError(t, checkName(name))
-		require.Equal(t, slotOf(partitionPrefix(name, "1", "aaaaaaaaaa")),
-			slotOf(shardKey(partitionPrefix(name, "1", "bbbbbbbbbb"), 3, 4)), "a partition is on one node")
+		require.Equal(t, slotOf(layout.PartitionPrefix(name, "1", "aaaaaaaaaa")),
+			slotOf(layout.ShardKey(layout.PartitionPrefix(name, "1", "bbbbbbbbbb"), 3, 4)), "a partition is on one node")
 	}
 	for _, name := range []string{"", "a b", "a{b", "a}b", "a\nb", "a\tb", strings.Repeat("x", maxName+1)} {
 		require.Error(t, checkName(name), name)

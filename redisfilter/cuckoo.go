@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // A Cuckoo is a cuckoo filter that many processes share: a set from which keys can be removed. It is
@@ -244,7 +245,7 @@ func (k *Cuckoo) info(ctx context.Context) (Info, error) {
 			redis.NewIntSliceCmd(ctx, t.shape.Probe(key)...), redis.NewIntCmd(ctx, "bitcount", key, first, last),
 		}
 	}, func(part int, cmds []redis.Cmder) error {
-		if err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), tagOf(keyAsked(cmds[0]))); err != nil {
+		if err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), layout.TagOf(keyAsked(cmds[0]))); err != nil {
 			info.Lost++
 			rate++
 			odd = errors.Join(odd, notLost(t.shard(part, g), err))

@@ -56,7 +56,7 @@ func (s *Set) info(ctx context.Context) (Info, error) {
 		shape := p.layers[st.layer]
 		info.Shards++
 		info.Layers = max(info.Layers, st.layer+1)
-		info.Bytes += int64(shape.shardLen())
+		info.Bytes += int64(shape.Len())
 		info.Capacity += shape.Keys / shape.Shards
 		share := 1 / float64(p.count*shape.Shards) // of keys that ask this shard
 		if !st.whole {
@@ -65,7 +65,7 @@ func (s *Set) info(ctx context.Context) (Info, error) {
 			foreign = errors.Join(foreign, st.err)
 			return nil
 		}
-		n := min(shape.keysOf(st.ones), maxKeys)
+		n := min(shape.KeysOf(st.ones), maxKeys)
 		keys += n
 		rate += share * blocked.Rate(n, shape.Lines, shape.Probes)
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
@@ -16,7 +17,7 @@ import (
 // the record that the configuration does not name is removed by any process that has the set open.
 
 // madeKey is the record: a Redis hash from generations to their shapes, each a configuration.
-func madeKey(name string) string { return configKey(name) + ":made" }
+func madeKey(name string) string { return layout.ConfigKey(name) + ":made" }
 
 // makeBlank makes an empty generation of the shape of v and trusts the servers that hold it.
 func (l *lineage) makeBlank(ctx context.Context, v *view) (generation string, identities []string, err error) {
@@ -54,7 +55,7 @@ func (l *lineage) discard(ctx context.Context, generation string, c content) err
 // the record: what another process made since is in neither, or in both.
 func (l *lineage) leftovers(ctx context.Context) (map[string]content, error) {
 	made := redis.NewMapStringStringCmd(ctx, "hgetall", madeKey(l.name))
-	get := redis.NewStringCmd(ctx, "get", configKey(l.name))
+	get := redis.NewStringCmd(ctx, "get", layout.ConfigKey(l.name))
 	l.client.run(ctx, made, get)
 	data, err := get.Bytes()
 	now := &config{}

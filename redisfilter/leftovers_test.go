@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/stretchr/testify/require"
 )
 
@@ -79,7 +80,7 @@ func TestDropCanBeRepeated(t *testing.T) {
 	require.NoError(t, s.Drop(t.Context()))
 	keys, err := srv.Client().Keys(t.Context(), "*").Result()
 	require.NoError(t, err)
-	require.Equal(t, []string{configKey("users")}, keys, "what tells others of the end")
+	require.Equal(t, []string{layout.ConfigKey("users")}, keys, "what tells others of the end")
 	require.NoError(t, s.Drop(t.Context()))
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // A lineage is the generations of a named set, one after the other. A generation is all the values
@@ -106,7 +107,7 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 // create makes the configuration unless there is one, or was one and it was dropped. A set that may
 // start empty begins with a generation.
 func (l *lineage) create(ctx context.Context, fresh *config) error {
-	key := configKey(l.name)
+	key := layout.ConfigKey(l.name)
 	data, err := l.client.rdb.Get(ctx, key).Bytes()
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -145,7 +146,7 @@ func (l *lineage) trust(ctx context.Context, generation string, identities []str
 
 // swap replaces the configuration if it still is what it was, nil for none, and says whether it did.
 func (l *lineage) swap(ctx context.Context, old []byte, next *config) (swapped bool, err error) {
-	key := configKey(l.name)
+	key := layout.ConfigKey(l.name)
 	if old == nil {
 		set := redis.NewBoolCmd(ctx, "setnx", key, next.encode())
 		l.client.run(ctx, once{set})

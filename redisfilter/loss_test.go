@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -26,7 +27,7 @@ func TestADroppedSetStaysAway(t *testing.T) {
 	require.NoError(t, other.watch.Poll(ctx))
 	_, err := seen.Contains(ctx, key(1))
 	require.ErrorIs(t, err, ErrDropped)
-	require.NoError(t, srv.Client().Del(ctx, configKey("users")).Err()) // an hour later
+	require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err()) // an hour later
 	for range 3 {
 		seen.refresh(ctx)
 		require.ErrorIs(t, seen.Add(ctx, key(1)), ErrDropped)
@@ -76,7 +77,7 @@ func TestAddsGoWhereAFailoverLeftTheChain(t *testing.T) {
 			shards := shardsOf(t, s)
 			require.Greater(t, len(shards), 1, "the set has grown")
 			for layer := 1; layer < maxLayers; layer++ {
-				require.NoError(t, srv.Client().SetBit(ctx, shards[0], int64(layerBit(layer)), 0).Err())
+				require.NoError(t, srv.Client().SetBit(ctx, shards[0], int64(layout.LayerBit(layer)), 0).Err())
 			}
 			forget(srv.Client(), shards)
 			mended := wholeSet(t, openClient(t, srv.Addr), "users", 100, Options{Growth: 3})
@@ -174,7 +175,7 @@ func TestAnAddCountsOnceNobodyAsksWhatItWasNotAddedTo(t *testing.T) {
 		func(k []byte) error { adding.refresh(ctx); return adding.Add(ctx, k) },
 	} {
 		asker.watch.Remove(poller{&asking.lineage}) // its polls are as late as they may be
-		require.NoError(t, srv.Client().Del(ctx, configKey("users")).Err())
+		require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err())
 		asking.view.Store(func() *view { v := *asking.view.Load(); v.confirmed = time.Now(); return &v }())
 		k := key(i)
 		if err := add(k); err == nil {
@@ -195,12 +196,12 @@ func TestALockThatIsNoneFailsALoad(t *testing.T) {
 	srv := startServer(t)
 	s := openSet(t, openClient(t, srv.Addr), "users", 1000, Options{})
 	for _, args := range [][]any{{"set", "forever"}, {"sadd", "member"}} {
-		require.NoError(t, srv.Client().Do(t.Context(), args[0], configKey("users")+":lock", args[1]).Err())
+		require.NoError(t, srv.Client().Do(t.Context(), args[0], layout.ConfigKey("users")+":lock", args[1]).Err())
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		err := s.Load(ctx, sourceOf())
 		cancel()
 		require.ErrorIs(t, err, ErrForeign)
-		require.NoError(t, srv.Client().Del(t.Context(), configKey("users")+":lock").Err())
+		require.NoError(t, srv.Client().Del(t.Context(), layout.ConfigKey("users")+":lock").Err())
 	}
 }
 

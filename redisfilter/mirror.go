@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
 )
 
@@ -176,10 +177,10 @@ func (r *Mirror) answer(t *mirrorTable, h uint64) (maybe, ok bool) {
 		return true, false
 	}
 	switch t.ask(h) {
-	case present:
+	case layout.Present:
 		counts.yes.Add(1)
 		return true, true
-	case absent:
+	case layout.Absent:
 		if v.err == nil && r.set.client.watch.Valid(t.confirmed) {
 			counts.no.Add(1)
 			return false, true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
@@ -54,7 +55,7 @@ func (r *Mirror) tabulate(ctx context.Context, v *view, m *nodes.Map) *mirrorTab
 		old = &mirrorTable{cfg: &config{}, slots: content.allSlots()}
 	}
 	t.slots = old.slots
-	keeper, _, ok := m.Owner(slotOf(configKey(r.set.name)))
+	keeper, _, ok := m.Owner(slotOf(layout.ConfigKey(r.set.name)))
 	for i := range t.parts {
 		t.doubted[i] = !ok || !v.trusted[keeper] // the configuration may be an older one: see vouch
 		var last *mirrorPart
@@ -125,7 +126,9 @@ func (r *Mirror) server(ctx context.Context, m *nodes.Map, identity string) *mir
 		Refresh: r.options.Refresh,
 		Poll:    r.options.Poll,
 		Logger:  r.set.logger,
-		Valid:   func(key string, shard []byte) bool { return hasTag(binary.LittleEndian.Uint32(shard[tagAt:]), key) },
+		Valid: func(key string, shard []byte) bool {
+			return layout.HasTag(binary.LittleEndian.Uint32(shard[layout.TagAt:]), key)
+		},
 		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
 			found, err := identify(ctx, conn)
 			if err == nil && found != identity {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/mirror"
 )
 
@@ -23,44 +24,44 @@ type mirrorTable struct {
 }
 
 // ask returns what the copies say of a hash, lost if they do not know.
-func (t *mirrorTable) ask(h uint64) answer {
+func (t *mirrorTable) ask(h uint64) layout.Answer {
 	spot := blocked.Locate(h)
 	number, within := spot.Split(t.content.count)
 	part := t.parts[number]
 	if part == nil {
-		return lost
+		return layout.Lost
 	}
 	there := int(t.known[number].Load()) + 1
-	sum, have := absent, part.copied()
+	sum, have := layout.Absent, part.copied()
 	for layer := range have {
 		shape := t.content.layers[layer]
-		shard, line := shape.place(within)
+		shard, line := shape.Place(within)
 		view, fresh := part.entry(layer, shard).Load()
 		var room [blocked.LineLen]byte
-		n := view.ReadAt(room[:], lineOffset(line))
-		switch ask(room[:n], spot, shape.Probes) {
-		case present:
-			return present
-		case lost:
-			sum = lost
+		n := view.ReadAt(room[:], layout.LineOffset(line))
+		switch layout.Ask(room[:n], spot, shape.Probes) {
+		case layout.Present:
+			return layout.Present
+		case layout.Lost:
+			sum = layout.Lost
 		}
 		if !fresh {
-			sum = lost
+			sum = layout.Lost
 		}
 		if layer == 0 && t.content.grows() {
 			told, ok := part.told(view)
 			if !ok {
-				sum = lost
+				sum = layout.Lost
 			}
 			there = max(there, told)
 		}
 	}
 	if there > have {
 		part.extend(there)
-		return lost
+		return layout.Lost
 	}
 	if t.doubted[number] {
-		return lost
+		return layout.Lost
 	}
 	return sum
 }
@@ -76,12 +77,12 @@ func (t *mirrorTable) add(h uint64) {
 		return
 	}
 	shape := t.content.layers[last]
-	shard, line := shape.place(within)
+	shard, line := shape.Place(within)
 	var bits [blocked.MaxProbes]uint16
 	var offsets [blocked.MaxProbes]uint32
-	positions := bitPositions(bits[:0], spot, shape.Probes)
+	positions := layout.BitPositions(bits[:0], spot, shape.Probes)
 	for i, p := range positions {
-		offsets[i] = uint32(8*lineOffset(line) + redisBit(int(p)))
+		offsets[i] = uint32(8*layout.LineOffset(line) + layout.RedisBit(int(p)))
 	}
 	part.entry(last, shard).Or(offsets[:len(positions)]...)
 }
@@ -113,7 +114,7 @@ type mirrorPart struct {
 	mirror   *mirror.Server
 	prefix   string
 	of       *Mirror
-	shapes   []layerShape
+	shapes   []layout.Layer
 
 	full atomic.Bool // there is no memory for more layers
 	mu   sync.Mutex  // of those who change it
@@ -123,7 +124,7 @@ type mirrorPart struct {
 var noLayers [][]*mirror.Entry
 
 func newMirrorPart(
-	r *Mirror, server *mirror.Server, identity, prefix string, shapes []layerShape,
+	r *Mirror, server *mirror.Server, identity, prefix string, shapes []layout.Layer,
 ) *mirrorPart {
 	p := &mirrorPart{identity: identity, mirror: server, prefix: prefix, of: r, shapes: shapes}
 	p.upper.Store(&noLayers)
@@ -148,11 +149,11 @@ func (p *mirrorPart) entry(layer, shard int) *mirror.Entry {
 
 // told returns how many layers the header of layer 0 tells of, and whether it is one.
 func (p *mirrorPart) told(base mirror.View) (layers int, ok bool) {
-	var header [headerLen]byte
-	if base.ReadAt(header[:], 0) != headerLen || !p.shapes[0].validHeader(header[:]) {
+	var header [layout.HeaderLen]byte
+	if base.ReadAt(header[:], 0) != layout.HeaderLen || !p.shapes[0].ValidHeader(header[:]) {
 		return 1, false
 	}
-	return layersOf(header[:], len(p.shapes)), true
+	return layout.LayersOf(header[:], len(p.shapes)), true
 }
 
 // extend has copies made of so many layers, if there is memory for them.
@@ -165,7 +166,7 @@ func (p *mirrorPart) extend(layers int) {
 	var wanted []*mirror.Entry
 	for layer := p.copied(); layer < layers && !p.gone; layer++ {
 		shape := p.shapes[layer]
-		size := int64(shape.Shards * shape.shardLen())
+		size := int64(shape.Shards * shape.Len())
 		if p.of.bytes.Add(size) > p.of.options.MaxBytes {
 			p.of.bytes.Add(-size)
 			p.full.Store(true)
@@ -173,7 +174,7 @@ func (p *mirrorPart) extend(layers int) {
 		}
 		entries := make([]*mirror.Entry, shape.Shards)
 		for shard := range entries {
-			entries[shard] = p.mirror.Entry(shardKey(p.prefix, layer, shard), shape.shardLen())
+			entries[shard] = p.mirror.Entry(layout.ShardKey(p.prefix, layer, shard), shape.Len())
 		}
 		if layer == 0 {
 			p.base.Store(entries[0])
@@ -197,6 +198,6 @@ func (p *mirrorPart) drop() {
 		for shard := range shape.Shards {
 			p.mirror.Forget(p.entry(layer, shard))
 		}
-		p.of.bytes.Add(-int64(shape.Shards * shape.shardLen()))
+		p.of.bytes.Add(-int64(shape.Shards * shape.Len()))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
@@ -387,7 +388,7 @@ func TestReplicaOfAServerThatForgotKeys(t *testing.T) {
 	shard := r.table.Load().parts[0].prefix + "0"
 
 	standby.Promote(ctx)
-	require.NoError(t, standby.Client().Do(ctx, "SETRANGE", shard, lineOffset(0), clearLines(t, standby, shard)).Err())
+	require.NoError(t, standby.Client().Do(ctx, "SETRANGE", shard, layout.LineOffset(0), clearLines(t, standby, shard)).Err())
 	target.Store(&standby.Addr)
 	master.Kill()
 	check := func() (certain int) {
@@ -411,14 +412,14 @@ func clearLines(t *testing.T, server *redistest.Server, shard string) string {
 	data, err := server.Client().Get(context.Background(), shard).Bytes()
 	require.NoError(t, err)
 	for i := range data {
-		if i < headerLen || (i-headerLen)%64 != markByte {
+		if i < layout.HeaderLen || (i-layout.HeaderLen)%64 != layout.MarkByte {
 			data[i] = 0
 		}
-		if (i-headerLen)%64 == markByte {
-			data[i] = markBit
+		if (i-layout.HeaderLen)%64 == layout.MarkByte {
+			data[i] = layout.MarkBit
 		}
 	}
-	return string(data[headerLen:])
+	return string(data[layout.HeaderLen:])
 }
 
 // Whatever lies in Redis, the Mirror says no only where the Set does.
@@ -444,7 +445,7 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 			data = data[:random.IntN(len(data))]
 		}
 		require.NoError(t, server.Client().Set(ctx, shard, data, 0).Err())
-		copied := len(data) == len(blank) && hasTag(binary.LittleEndian.Uint32(data[tagAt:]), shard)
+		copied := len(data) == len(blank) && layout.HasTag(binary.LittleEndian.Uint32(data[layout.TagAt:]), shard)
 		until(t, func() bool {
 			view, fresh := r.table.Load().parts[0].entry(0, 0).Load()
 			got := make([]byte, view.Len())
@@ -453,12 +454,12 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 		}, "not fetched")
 		for i := range 100 {
 			switch r.table.Load().ask(s.Hash(keyOf(i))) {
-			case absent:
+			case layout.Absent:
 				maybe, err := s.Contains(ctx, keyOf(i))
 				require.NoError(t, err)
 				require.False(t, maybe, "round %d, key %d", round, i)
 				agreed++
-			case present:
+			case layout.Present:
 				maybe, _ := s.Contains(ctx, keyOf(i))
 				require.True(t, maybe)
 			}
@@ -538,6 +539,6 @@ func TestReplicaOfAMasterThatDidNotAnswer(t *testing.T) {
 	before := r.table.Load()
 	doubted := r.tabulate(ctx, s.view.Load(), &nodes.Map{})
 	require.Equal(t, before.parts, doubted.parts)
-	require.Equal(t, present, doubted.ask(s.Hash(keyOf(1))))
-	require.Equal(t, lost, doubted.ask(s.Hash(keyOf(2))))
+	require.Equal(t, layout.Present, doubted.ask(s.Hash(keyOf(1))))
+	require.Equal(t, layout.Lost, doubted.ask(s.Hash(keyOf(2))))
 }

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -78,7 +79,7 @@ func (m *model) lose(t *rapid.T) {
 	case 1:
 		require.NoError(t, c.PExpire(ctx, k, time.Millisecond).Err())
 	case 2:
-		require.NoError(t, c.Del(ctx, configKey("users")).Err())
+		require.NoError(t, c.Del(ctx, layout.ConfigKey("users")).Err())
 	default:
 		require.NoError(t, c.Del(ctx, k).Err())
 	}
@@ -230,7 +231,7 @@ func TestHostileValues(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 8000)
 	for i := range noise {
-		noise[i] = byte(rand.Uint32()) &^ markBit // no marks, without which no line is believed
+		noise[i] = byte(rand.Uint32()) &^ layout.MarkBit // no marks, without which no line is believed
 	}
 	spoils := map[string][]any{
 		"list": {"rpush", "x"}, "hash": {"hset", "a", "b"}, "zset": {"zadd", 1, "a"}, "empty": {"set", ""},

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/window"
 )
 
@@ -157,9 +158,9 @@ func (op *windowOp) ask(ctx context.Context, keys [][]seat, maybe []bool) error 
 		var unclear []int
 		for _, k := range todo {
 			n := len(keys[k])
-			at := slices.Index(answers[:n], lost)
-			maybe[k] = at >= 0 || slices.Contains(answers[:n], present)
-			if at >= 0 && !slices.Contains(answers[:n], present) {
+			at := slices.Index(answers[:n], layout.Lost)
+			maybe[k] = at >= 0 || slices.Contains(answers[:n], layout.Present)
+			if at >= 0 && !slices.Contains(answers[:n], layout.Present) {
 				unclear, prefix = append(unclear, k), keys[k][at].prefix
 			}
 			answers = answers[n:]
@@ -200,11 +201,11 @@ func (s *OwnerSet) Info(ctx context.Context) (OwnerInfo, error) {
 }
 
 // add counts a shard.
-func (i *OwnerInfo) add(s shardState, shape layerShape) {
-	keys := min(shape.keysOf(s.ones), maxKeys)
+func (i *OwnerInfo) add(s shardState, shape layout.Layer) {
+	keys := min(shape.KeysOf(s.ones), maxKeys)
 	i.Keys += int(math.Round(keys))
 	i.Shards++
-	i.Bytes += int64(shape.shardLen())
+	i.Bytes += int64(shape.Len())
 	i.Layers = max(i.Layers, s.layer+1)
 	i.FalsePositiveRate += blocked.Rate(keys, shape.Lines, shape.Probes) / float64(shape.Shards)
 	if s.layer == 0 {
@@ -213,7 +214,7 @@ func (i *OwnerInfo) add(s shardState, shape layerShape) {
 }
 
 // survey calls f with each shard of the owner that there is.
-func (op *windowOp) survey(ctx context.Context, f func(shardState, layerShape)) error {
+func (op *windowOp) survey(ctx context.Context, f func(shardState, layout.Layer)) error {
 	there := func(s shardState) error {
 		switch {
 		case s.err != nil:
@@ -250,12 +251,12 @@ func (op *windowOp) grown(ctx context.Context) (map[string]int, error) {
 		header, err := cmds[i].(*redis.StringCmd).Bytes()
 		switch {
 		case err != nil:
-			return nil, foreign(err, shardKey(prefix, 0, 0), nil)
+			return nil, foreign(err, layout.ShardKey(prefix, 0, 0), nil)
 		case len(header) == 0:
-		case !op.layers[0].isShard(keyAsked(cmds[i]), header):
+		case !op.layers[0].Owns(keyAsked(cmds[i]), header):
 			return nil, fmt.Errorf("%w: %s begins with %q", ErrForeign, keyAsked(cmds[i]), header)
 		default:
-			layers[prefix] = layersOf(header, len(op.layers))
+			layers[prefix] = layout.LayersOf(header, len(op.layers))
 		}
 	}
 	return layers, nil
@@ -277,7 +278,7 @@ func (s *OwnerSet) Drop(ctx context.Context) error {
 	for prefix, n := range layers {
 		for layer := range n {
 			for shard := range op.layers[layer].Shards {
-				cmds = append(cmds, redis.NewIntCmd(ctx, "unlink", shardKey(prefix, layer, shard)))
+				cmds = append(cmds, redis.NewIntCmd(ctx, "unlink", layout.ShardKey(prefix, layer, shard)))
 			}
 		}
 	}

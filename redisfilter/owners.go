@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // Owners is the content of Windows: a chain for each window of each owner. The first add to a window
@@ -40,8 +41,8 @@ type hints struct {
 func newOwners(c *Client, name string, cfg *config) *owners {
 	o := &owners{chains: chains{c, cfg.Layers, true}, hasher: cfg.hasher(), name: name}
 	for _, l := range cfg.Layers {
-		o.headers = append(o.headers, l.blankShard()[:headerLen])
-		full := sort.Search(l.Lines*markPosition, l.full)
+		o.headers = append(o.headers, l.Blank()[:layout.HeaderLen])
+		full := sort.Search(l.Lines*layout.MarkPosition, l.Full)
 		o.full = append(o.full, l.Lines+full)
 	}
 	o.hints.Store(&hints{newest: math.MinInt64})
@@ -51,7 +52,7 @@ func newOwners(c *Client, name string, cfg *config) *owners {
 // prefix is how the keys of a window begin. Braces and slashes in an owner are escaped, so that no two owners
 // have one prefix.
 func (o *owners) prefix(owner, generation string, window int64) string {
-	return partitionPrefix(o.name, url.PathEscape(owner), generation+":w"+strconv.FormatInt(window, 10))
+	return layout.PartitionPrefix(o.name, url.PathEscape(owner), generation+":w"+strconv.FormatInt(window, 10))
 }
 
 // hintsFor returns the hints for operations whose newest window is the given one.
@@ -181,21 +182,21 @@ func (o *owners) addCall(seats []seat, layers []int, current int, life time.Dura
 		widest = max(widest, n)
 	}
 	for _, s := range seats {
-		args = append(args, tagBytes(shardKey(s.prefix, 0, 0)))
+		args = append(args, layout.TagBytes(layout.ShardKey(s.prefix, 0, 0)))
 	}
 	s := seats[current]
 	for layer, shape := range o.layers[:widest] {
 		full := 0
-		if o.canGrow(layer) && shape.looks(s.hash) {
+		if o.canGrow(layer) && shape.Looks(s.hash) {
 			full = o.full[layer]
 		}
 		key, line := o.shardAt(s, layer)
-		header := slices.Concat(o.headers[layer][:tagAt], tagBytes(key))
-		args = append(args, lineOffset(line), shape.Probes, header, full, lineOffset(line+1)-1)
+		header := slices.Concat(o.headers[layer][:layout.TagAt], layout.TagBytes(key))
+		args = append(args, layout.LineOffset(line), shape.Probes, header, full, layout.LineOffset(line+1)-1)
 		probes = max(probes, shape.Probes)
 	}
 	var room [blocked.MaxProbes]uint16
-	for _, p := range bitPositions(room[:0], s.spot, probes) {
+	for _, p := range layout.BitPositions(room[:0], s.spot, probes) {
 		args = append(args, p)
 	}
 	return scriptCall{keys, args}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // Partitions is the content of a Set: a chain in each of its partitions.
@@ -49,14 +50,14 @@ func (p *partitions) knownOf(generation string) []atomic.Uint32 {
 
 func (p *partitions) prefix(partition int, generation string) string {
 	var digits [20]byte // on the stack, while Itoa would allocate
-	return partitionPrefix(p.name, string(strconv.AppendInt(digits[:0], int64(partition), 10)), generation)
+	return layout.PartitionPrefix(p.name, string(strconv.AppendInt(digits[:0], int64(partition), 10)), generation)
 }
 
 // blank makes layer 0 of each chain.
 func (p *partitions) blank(ctx context.Context, generation string) error {
 	return p.forAll(ctx, func(part int) []redis.Cmder {
-		key := shardKey(p.prefix(part, generation), 0, 0)
-		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, p.layers[0].newShard(key))}
+		key := layout.ShardKey(p.prefix(part, generation), 0, 0)
+		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, p.layers[0].New(key))}
 	}, nil)
 }
 
@@ -111,7 +112,7 @@ func (p *partitions) survey(ctx context.Context, generation string, count bool, 
 		s := p.stateOf(p.prefix(part, generation), 0, 0, cmds)
 		layers[part] = 1
 		if header, _ := cmds[0].(*redis.StringCmd).Bytes(); s.whole && p.grows() {
-			layers[part] = layersOf(header, len(p.layers))
+			layers[part] = layout.LayersOf(header, len(p.layers))
 		}
 		return f(s)
 	})
@@ -141,7 +142,7 @@ func (c *chains) surveyLayer(ctx context.Context, prefix string, layer int, coun
 		cmds := all[each*shard:][:each]
 		for _, cmd := range cmds {
 			if err := cmd.Err(); err != nil {
-				return foreign(err, shardKey(prefix, layer, shard), nil)
+				return foreign(err, layout.ShardKey(prefix, layer, shard), nil)
 			}
 		}
 		if err := f(c.stateOf(prefix, layer, shard, cmds)); err != nil {
@@ -154,29 +155,29 @@ func (c *chains) surveyLayer(ctx context.Context, prefix string, layer int, coun
 // surveyShard returns the commands that tell of a shard: its header and first line, its length, and its bits if
 // they are to be counted.
 func (c *chains) surveyShard(ctx context.Context, prefix string, layer, shard int, count bool) []redis.Cmder {
-	key := shardKey(prefix, layer, shard)
+	key := layout.ShardKey(prefix, layer, shard)
 	cmds := []redis.Cmder{
-		redis.NewStringCmd(ctx, "getrange", key, 0, lineOffset(1)-1),
+		redis.NewStringCmd(ctx, "getrange", key, 0, layout.LineOffset(1)-1),
 		redis.NewIntCmd(ctx, "strlen", key),
 	}
 	if count {
-		cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", key, headerLen, -1))
+		cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", key, layout.HeaderLen, -1))
 	}
 	return cmds
 }
 
 func (c *chains) stateOf(prefix string, layer, shard int, cmds []redis.Cmder) shardState {
-	s := shardState{key: shardKey(prefix, layer, shard), layer: layer}
+	s := shardState{key: layout.ShardKey(prefix, layer, shard), layer: layer}
 	shape := c.layers[layer]
 	begin, _ := cmds[0].(*redis.StringCmd).Bytes()
 	s.length = int(cmds[1].(*redis.IntCmd).Val())
 	if len(cmds) > 2 {
 		s.ones = max(0, int(cmds[2].(*redis.IntCmd).Val())-shape.Lines)
 	}
-	valid := shape.isShard(s.key, begin)
-	s.whole = valid && s.length == shape.shardLen() && begin[headerLen+markByte]&markBit != 0
-	if !valid && len(begin) >= headerLen {
-		s.err = foreign(nil, s.key, begin[:headerLen])
+	valid := shape.Owns(s.key, begin)
+	s.whole = valid && s.length == shape.Len() && begin[layout.HeaderLen+layout.MarkByte]&layout.MarkBit != 0
+	if !valid && len(begin) >= layout.HeaderLen {
+		s.err = foreign(nil, s.key, begin[:layout.HeaderLen])
 	}
 	return s
 }
@@ -192,8 +193,8 @@ func (p *partitions) discard(ctx context.Context, generation string) error {
 		err := p.forAll(ctx, func(part int) []redis.Cmder {
 			return []redis.Cmder{getHeader(ctx, p.prefix(part, generation))}
 		}, func(part int, cmds []redis.Cmder) error {
-			if header, _ := cmds[0].(*redis.StringCmd).Bytes(); p.layers[0].validHeader(header) {
-				layers[part] = layersOf(header, len(p.layers))
+			if header, _ := cmds[0].(*redis.StringCmd).Bytes(); p.layers[0].ValidHeader(header) {
+				layers[part] = layout.LayersOf(header, len(p.layers))
 			}
 			return nil
 		})
@@ -238,7 +239,7 @@ func slotsOfParts(c *Client, name string, n int, partOf func(i int) int) []int {
 		part := partOf(i)
 		slot, ok := known[part]
 		if !ok {
-			slot = slotOf(partitionPrefix(name, strconv.Itoa(part), ""))
+			slot = slotOf(layout.PartitionPrefix(name, strconv.Itoa(part), ""))
 			known[part] = slot
 		}
 		slots[i] = slot
@@ -247,7 +248,7 @@ func slotsOfParts(c *Client, name string, n int, partOf func(i int) int) []int {
 }
 
 // ask looks keys up in a generation.
-func (p *partitions) ask(ctx context.Context, generation string, hashes []uint64) ([]answer, error) {
+func (p *partitions) ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error) {
 	return p.lookup(ctx, p.seats(generation, hashes))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
@@ -239,7 +240,7 @@ const (
 // locked calls f while no other process loads the set. The lock saves work: what keeps two loads
 // from harming each other is that each publishes only on top of the configuration that it knows.
 func (l *lineage) locked(ctx context.Context, f func(context.Context) error) error {
-	key, mine := configKey(l.name)+":lock", rand.Text()
+	key, mine := layout.ConfigKey(l.name)+":lock", rand.Text()
 	for {
 		got, err := l.client.rdb.SetNX(ctx, key, mine, lockTime).Result()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // Programs that share a set may ask for different sizes, rates and shapes of it, as during a deploy. All use
@@ -41,7 +42,7 @@ type size struct {
 	Keys       int               `json:"keys"`
 	Asked      request           `json:"asked,omitzero"` // absent: that of the configuration, for Keys
 	Partitions int               `json:"partitions,omitempty"`
-	Layers     []layerShape      `json:"layers,omitempty"`
+	Layers     []layout.Layer    `json:"layers,omitempty"`
 	Table      cuckootable.Shape `json:"table,omitzero"` // which has the partitions of a cuckoo set
 }
 

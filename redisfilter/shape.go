@@ -3,20 +3,11 @@ package redisfilter
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"sort"
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
-
-// A layerShape is how the keys of one layer of one partition lie in Redis: in Shards values of
-// Lines lines each.
-type layerShape struct {
-	Keys   int `json:"keys"` // of a partition, until the next layer is made
-	Shards int `json:"shards"`
-	Lines  int `json:"lines"` // of a shard
-	Probes int `json:"probes"`
-}
 
 const (
 	maxLayers     = 16
@@ -44,7 +35,7 @@ const tightening = 0.5
 const overfill = 0.08
 
 // shapes returns the number of partitions and the layers that a request needs.
-func shapes(r request) (partitions int, layers []layerShape, err error) {
+func shapes(r request) (partitions int, layers []layout.Layer, err error) {
 	if r.Keys < 1 || int64(r.Keys) > maxKeys {
 		return 0, nil, fmt.Errorf("redisfilter: a set is made for 1 to %d keys, not %d", int64(maxKeys), r.Keys)
 	}
@@ -60,11 +51,11 @@ func shapes(r request) (partitions int, layers []layerShape, err error) {
 	if r.Partitions < 0 || r.Partitions > 1<<16 {
 		return 0, nil, fmt.Errorf("redisfilter: Partitions is from 1 to %d, not %d", 1<<16, r.Partitions)
 	}
-	if r.ShardBytes < headerLen+blocked.LineLen || r.ShardBytes > maxShardBytes {
+	if r.ShardBytes < layout.HeaderLen+blocked.LineLen || r.ShardBytes > maxShardBytes {
 		return 0, nil, fmt.Errorf("redisfilter: ShardBytes is from %d to %d, not %d",
-			headerLen+blocked.LineLen, maxShardBytes, r.ShardBytes)
+			layout.HeaderLen+blocked.LineLen, maxShardBytes, r.ShardBytes)
 	}
-	most := (r.ShardBytes - headerLen) / blocked.LineLen
+	most := (r.ShardBytes - layout.HeaderLen) / blocked.LineLen
 	rate := r.Rate
 	if r.Growth != 0 {
 		rate *= 1 - tightening - overfill
@@ -78,11 +69,11 @@ func shapes(r request) (partitions int, layers []layerShape, err error) {
 		return 0, nil, fmt.Errorf("redisfilter: %d keys need %d partitions: raise ShardBytes", r.Keys, partitions)
 	}
 	each := (lines + partitions - 1) / partitions
-	first := layerShape{Keys: (r.Keys + partitions - 1) / partitions, Shards: 1, Lines: each, Probes: probes}
+	first := layout.Layer{Keys: (r.Keys + partitions - 1) / partitions, Shards: 1, Lines: each, Probes: probes}
 	if r.Growth != 0 {
 		partitions, first = withRoom(r, partitions, first, most, rate)
 	}
-	layers = []layerShape{first}
+	layers = []layout.Layer{first}
 	for r.Growth != 0 && len(layers) < maxLayers {
 		rate *= tightening
 		next, ok := nextLayer(float64(first.Keys)*math.Pow(r.Growth, float64(len(layers))), rate, most)
@@ -104,7 +95,7 @@ const estimated = 0.01
 // withRoom returns the first layer of a set that grows and how many partitions have it: at least as many as
 // given, and so many that each has room for the keys that it gets by chance when the set has those that it
 // was made for. Windows stay in one partition. What was given is returned if there is no such room.
-func withRoom(r request, least int, first layerShape, mostLines int, rate float64) (int, layerShape) {
+func withRoom(r request, least int, first layout.Layer, mostLines int, rate float64) (int, layout.Layer) {
 	most := shardRoom(first.Keys, mostLines, rate)
 	partitions := least
 	if r.Kind != kindWindows {
@@ -119,7 +110,7 @@ func withRoom(r request, least int, first layerShape, mostLines int, rate float6
 	if err != nil || lines > mostLines || keys < first.Keys && partitions == least {
 		return least, first
 	}
-	return partitions, layerShape{Keys: keys, Shards: 1, Lines: lines, Probes: probes}
+	return partitions, layout.Layer{Keys: keys, Shards: 1, Lines: lines, Probes: probes}
 }
 
 // shardRoom returns how many keys a shard of some lines has room for. It begins to look at a guess.
@@ -140,7 +131,7 @@ func shardRoom(guess, lines int, rate float64) int {
 func shardKeys(n, partitions int) int {
 	mean := float64(n) / float64(partitions)
 	need := (1 + estimated) * (mean + chance*math.Sqrt(mean*(1-1/float64(partitions))))
-	return int(math.Ceil(need + min(early, need/(earlyShare-1))))
+	return int(math.Ceil(need + min(layout.Early, need/(layout.EarlyShare-1))))
 }
 
 // linesFor returns the lines and the probes that keep a rate.
@@ -153,68 +144,30 @@ func linesFor(keys int, rate float64) (lines, probes int, err error) {
 }
 
 // nextLayer returns the shape of a layer of one partition, unless it would be too large.
-func nextLayer(keys, rate float64, mostLines int) (layerShape, bool) {
+func nextLayer(keys, rate float64, mostLines int) (layout.Layer, bool) {
 	if keys > maxKeys {
-		return layerShape{}, false
+		return layout.Layer{}, false
 	}
 	lines, probes, err := linesFor(int(keys), max(rate, minLayer))
 	if err != nil {
-		return layerShape{}, false
+		return layout.Layer{}, false
 	}
 	shards := (lines + mostLines - 1) / mostLines
-	return layerShape{int(keys), shards, (lines + shards - 1) / shards, probes}, shards <= maxShards
+	layer := layout.Layer{Keys: int(keys), Shards: shards, Lines: (lines + shards - 1) / shards, Probes: probes}
+	return layer, shards <= maxShards
 }
 
 // checkLayers refuses what no request leads to and what would make a reader leave its bounds.
-func checkLayers(layers []layerShape) error {
+func checkLayers(layers []layout.Layer) error {
 	if len(layers) < 1 || len(layers) > maxLayers || layers[0].Shards != 1 {
 		return fmt.Errorf("%d layers cannot be", len(layers))
 	}
 	for i, l := range layers {
 		if l.Keys < 1 || int64(l.Keys) > maxKeys || l.Shards < 1 || l.Shards > maxShards || l.Probes < 1 ||
 			l.Probes > blocked.MaxProbes || l.Lines < 1 || l.Lines > maxShardBytes/blocked.LineLen ||
-			l.shardLen() > maxShardBytes {
+			l.Len() > maxShardBytes {
 			return fmt.Errorf("layer %d cannot be: %+v", i, l)
 		}
 	}
 	return nil
-}
-
-func (l layerShape) shardLen() int { return headerLen + l.Lines*blocked.LineLen }
-
-// place returns the shard of a layer, and the line in it, of a key that is within the partition as
-// blocked's Split says.
-func (l layerShape) place(within uint64) (shard, line int) {
-	at, _ := bits.Mul64(within, uint64(l.Shards*l.Lines))
-	return int(at) / l.Lines, int(at) % l.Lines
-}
-
-// keysOf estimates how many keys a shard of l has of whose bits, marks left out, so many are set: the
-// expected share of set bits, inverted. Keys fall into lines at random, and probes into a line's bits.
-func (l layerShape) keysOf(ones int) float64 {
-	fill := float64(ones) / float64(l.Lines*markPosition)
-	if fill >= 1 {
-		return math.Inf(1)
-	}
-	perKey := -math.Expm1(float64(l.Probes)*math.Log1p(-1.0/markPosition)) / float64(l.Lines)
-	return math.Log1p(-fill) / math.Log1p(-perKey)
-}
-
-// early and earlyShare are how many keys before its capacity, and which part of them, a shard is full.
-const (
-	early      = 32
-	earlyShare = 16
-)
-
-// full reports whether a shard has as many keys as it was made for. A few fewer count as well: not
-// every add looks, and some are under way.
-func (l layerShape) full(ones int) bool {
-	keys := float64(l.Keys) / float64(l.Shards)
-	return l.keysOf(ones) >= keys-min(early, keys/earlyShare)
-}
-
-// looks reports whether the add of a hash asks how full the shard is: one in 32, more of small shards.
-func (l layerShape) looks(hash uint64) bool {
-	every := min(32, max(1, l.Keys/l.Shards/32))
-	return hash%uint64(every) == 0
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 func drawRequest(t *rapid.T) request {
@@ -31,7 +32,7 @@ func drawRequest(t *rapid.T) request {
 
 // rateOf is what theory gives for keys in the lines of some partitions as they are in Redis: a key has no
 // use of the mark, and two positions share a bit.
-func rateOf(keys int, l layerShape, partitions int) float64 {
+func rateOf(keys int, l layout.Layer, partitions int) float64 {
 	return blocked.Rate(float64(keys)*512/510, partitions*l.Shards*l.Lines, l.Probes)
 }
 
@@ -49,7 +50,7 @@ func TestShapesKeepThePromise(t *testing.T) {
 		require.Equal(t, r.Growth != 0, len(layers) > 1, "a set that is to grow can")
 		sum := 0.0
 		for i, l := range layers {
-			require.LessOrEqual(t, l.shardLen(), r.ShardBytes, "layer %d", i)
+			require.LessOrEqual(t, l.Len(), r.ShardBytes, "layer %d", i)
 			sum += rateOf(l.Keys, l, 1) // each partition grows when it is full
 		}
 		if r.Growth == 0 { // some partitions get more keys than others
@@ -94,60 +95,38 @@ func TestKeysOfIsNear(t *testing.T) {
 		l := layers[0]
 		for _, share := range []float64{0.1, 0.5, 1, 1.5} {
 			keys := int(float64(l.Keys) * share)
-			shard := l.blankShard()
+			shard := l.Blank()
 			for range keys {
 				addTo(shard, l, rand.Uint64())
 			}
-			got := l.keysOf(onesOf(shard[headerLen:]) - l.Lines)
+			got := l.KeysOf(onesOf(shard[layout.HeaderLen:]) - l.Lines)
 			require.InEpsilon(t, keys, got, 0.08, "rate %v, %d keys", rate, keys)
-			require.Equal(t, share > 0.99, l.full(onesOf(shard[headerLen:])-l.Lines) || share == 1,
+			require.Equal(t, share > 0.99, l.Full(onesOf(shard[layout.HeaderLen:])-l.Lines) || share == 1,
 				"rate %v, %d keys", rate, keys)
 		}
 	}
 }
 
-func TestKeysOfAtTheEdges(t *testing.T) {
-	l := layerShape{Keys: 10, Shards: 1, Lines: 1, Probes: 7}
-	require.Zero(t, l.keysOf(0))
-	require.True(t, math.IsInf(l.keysOf(l.Lines*markPosition), 1))
-	require.True(t, math.IsInf(l.keysOf(math.MaxInt32), 1))
-	require.False(t, l.full(0))
-}
-
 // addTo sets the bits of a hash in a shard that is alone in its partition.
-func addTo(shard []byte, l layerShape, hash uint64) {
+func addTo(shard []byte, l layout.Layer, hash uint64) {
 	spot := blocked.Locate(hash)
 	_, within := spot.Split(1)
-	_, line := l.place(within)
-	for _, p := range bitPositions(nil, spot, l.Probes) {
-		shard[lineOffset(line)+int(p/8)] |= 1 << (p % 8)
-	}
+	_, line := l.Place(within)
+	layout.SetBits(shard, line, spot, l.Probes)
 }
 
 func TestPlacesAreWithinTheShards(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
-		l := layerShape{
+		l := layout.Layer{
 			Keys:   1,
 			Shards: rapid.IntRange(1, maxShards).Draw(t, "shards"),
-			Lines:  rapid.IntRange(1, (maxShardBytes-headerLen)/64).Draw(t, "lines"),
+			Lines:  rapid.IntRange(1, (maxShardBytes-layout.HeaderLen)/64).Draw(t, "lines"),
 			Probes: 1,
 		}
-		require.NoError(t, checkLayers(append([]layerShape{{1, 1, 1, 1}}, l)))
+		require.NoError(t, checkLayers(append([]layout.Layer{{Keys: 1, Shards: 1, Lines: 1, Probes: 1}}, l)))
 		for _, within := range []uint64{0, math.MaxUint64, rapid.Uint64().Draw(t, "within")} {
-			shard, line := l.place(within)
+			shard, line := l.Place(within)
 			require.True(t, shard >= 0 && shard < l.Shards && line >= 0 && line < l.Lines, fmt.Sprint(shard, line))
 		}
-	})
-}
-
-// What a shard of a partition holds is what a set of all lines holds there.
-func TestPlacesAreThoseOfALocalSet(t *testing.T) {
-	property.Check(t, func(t *rapid.T) {
-		partitions := rapid.IntRange(1, 5000).Draw(t, "partitions")
-		l := layerShape{Keys: 1, Shards: 1, Lines: rapid.IntRange(1, 1000).Draw(t, "lines"), Probes: 1}
-		spot := blocked.Locate(rapid.Uint64().Draw(t, "hash"))
-		part, within := spot.Split(partitions)
-		_, line := l.place(within)
-		require.Equal(t, spot.Line(partitions*l.Lines), part*l.Lines+line)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -84,7 +85,7 @@ func baseShards(c content, generation string) (all []string) {
 	switch c := c.(type) {
 	case *partitions:
 		for part := range c.count {
-			all = append(all, shardKey(c.prefix(part, generation), 0, 0))
+			all = append(all, layout.ShardKey(c.prefix(part, generation), 0, 0))
 		}
 	case *tables:
 		for part := range c.count() {
@@ -195,7 +196,7 @@ func TestWindowsRefuseTheShardOfAnotherKey(t *testing.T) {
 				require.NoError(t, w.Of("bob").Add(t.Context(), []byte("other")))
 			} else {
 				from = key + "0"
-				value := w.view.Load().content.(*owners).layers[0].newShard(from)
+				value := w.view.Load().content.(*owners).layers[0].New(from)
 				require.NoError(t, s.Client().Set(t.Context(), from, value, 0).Err())
 			}
 			require.NoError(t, s.Client().Copy(t.Context(), from, key, 0, true).Err())
@@ -233,7 +234,7 @@ func TestShardsWithoutATagAreWhole(t *testing.T) {
 			s := open(t, c, kind)
 			v := s.self().view.Load()
 			for _, key := range baseShards(v.content, v.cfg.Generation) {
-				require.NoError(t, srv.Client().SetRange(t.Context(), key, tagAt, "\x00\x00\x00\x00").Err())
+				require.NoError(t, srv.Client().SetRange(t.Context(), key, layout.TagAt, "\x00\x00\x00\x00").Err())
 			}
 			fresh, err := s.MAddNew(t.Context(), keys)
 			require.NoError(t, err)
@@ -251,7 +252,7 @@ func TestShardsWithoutATagAreWhole(t *testing.T) {
 	t.Run("windows", func(t *testing.T) {
 		s, w := windowsOfAda(t)
 		valuesOf(t, s.Client(), func(key string) {
-			require.NoError(t, s.Client().SetRange(t.Context(), key, tagAt, "\x00\x00\x00\x00").Err())
+			require.NoError(t, s.Client().SetRange(t.Context(), key, layout.TagAt, "\x00\x00\x00\x00").Err())
 		})
 		maybe, err := w.Of("ada").MContains(t.Context(), [][]byte{[]byte("k"), []byte("absent")})
 		require.NoError(t, err)
@@ -269,10 +270,10 @@ func TestTagsNeverChange(t *testing.T) {
 		"sk:{users/17}:abcdefghij:0", "sk:{users/18}:abcdefghij:0", "sk:{users/17}:abcdefghik:0",
 		"sk:{users/17}:abcdefghij:1:0", "sk:{users/17}:abcdefghij:1:1", "sk:{feed/ada}:abcdefghij:w5:0",
 	} {
-		require.False(t, tags[tagOf(key)], "%s", key)
-		tags[tagOf(key)] = true
+		require.False(t, tags[layout.TagOf(key)], "%s", key)
+		tags[layout.TagOf(key)] = true
 	}
-	require.Equal(t, uint32(0x68238dc2), tagOf("sk:{users/17}:abcdefghij:0"))
-	require.Equal(t, tagOf("sk:{users/17}:abcdefghij:0"), tagOf("sk:{a/b/17}:abcdefghij:0"), "the name does not count")
-	require.True(t, hasTag(0, "sk:{users/17}:abcdefghij:0"))
+	require.Equal(t, uint32(0x68238dc2), layout.TagOf("sk:{users/17}:abcdefghij:0"))
+	require.Equal(t, layout.TagOf("sk:{users/17}:abcdefghij:0"), layout.TagOf("sk:{a/b/17}:abcdefghij:0"), "the name does not count")
+	require.True(t, layout.HasTag(0, "sk:{users/17}:abcdefghij:0"))
 }

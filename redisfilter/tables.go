@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // Tables is the content of a Cuckoo: one shard of internal/cuckootable in each partition.
@@ -27,11 +28,11 @@ func newTables(c *Client, name string, cfg *config) *tables {
 }
 
 func (t *tables) prefix(part int, generation string) string {
-	return partitionPrefix(t.name, strconv.Itoa(part), generation)
+	return layout.PartitionPrefix(t.name, strconv.Itoa(part), generation)
 }
 
 func (t *tables) shard(part int, generation string) string {
-	return shardKey(t.prefix(part, generation), 0, 0)
+	return layout.ShardKey(t.prefix(part, generation), 0, 0)
 }
 
 func (t *tables) count() int { return int(t.shape.Shards) }
@@ -42,8 +43,8 @@ func (t *tables) slots(hashes []uint64) []int {
 }
 
 // ask looks keys up in a generation: one command each, all in one trip.
-func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([]answer, error) {
-	answers := make([]answer, len(hashes))
+func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error) {
+	answers := make([]layout.Answer, len(hashes))
 	cmds := make([]redis.Cmder, len(hashes))
 	for i, h := range hashes {
 		p := t.shape.Place(h)
@@ -59,10 +60,10 @@ func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([
 		}
 		switch {
 		case err != nil:
-			answers[i] = lost
+			answers[i] = layout.Lost
 			failed = errors.Join(failed, notLost(t.shard(int(p.Shard), generation), err))
 		case n > 0:
-			answers[i] = present
+			answers[i] = layout.Present
 		}
 	}
 	return answers, failed
@@ -197,7 +198,7 @@ func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, 
 			for k, i := range part {
 				places[k] = t.shape.Place(hashes[i])
 			}
-			key := shardKey(prefix, 0, 0)
+			key := layout.ShardKey(prefix, 0, 0)
 			call := t.shape.Call(op, key, prefix+"@"+rand.Text()[:16], places...)
 			all = append(all, change{call, key, part})
 		}
@@ -210,7 +211,7 @@ func (t *tables) blank(ctx context.Context, generation string) error {
 	blank := t.shape.Blank()
 	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
 		key := t.shard(part, generation)
-		shard := cuckootable.Tagged(slices.Clone(blank), tagOf(key))
+		shard := cuckootable.Tagged(slices.Clone(blank), layout.TagOf(key))
 		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, shard)}
 	}, nil)
 }
@@ -222,7 +223,7 @@ func (t *tables) check(ctx context.Context, generation string) error {
 		return []redis.Cmder{redis.NewIntSliceCmd(ctx, t.shape.Probe(t.shard(part, generation))...)}
 	}, func(part int, cmds []redis.Cmder) error {
 		key := t.shard(part, generation)
-		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), tagOf(key))
+		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), layout.TagOf(key))
 		if err != nil && lost == nil {
 			lost = fmt.Errorf("%w: %s is lost", ErrIncomplete, key)
 		}
@@ -331,11 +332,11 @@ func (t *tables) mergeShard(ctx context.Context, key string, gathered []byte, re
 
 // joined returns a shard of the keys of two. In most cases the stored one has few.
 func (t *tables) joined(key string, gathered, stored []byte) ([]byte, error) {
-	own, err := t.shape.Open(cuckootable.Tagged(append([]byte(nil), gathered...), tagOf(key)), tagOf(key))
+	own, err := t.shape.Open(cuckootable.Tagged(append([]byte(nil), gathered...), layout.TagOf(key)), layout.TagOf(key))
 	if err != nil {
 		return nil, err
 	}
-	others, err := t.shape.Open(stored, tagOf(key))
+	others, err := t.shape.Open(stored, layout.TagOf(key))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s is lost", ErrIncomplete, key), notLost(key, err))
 	}

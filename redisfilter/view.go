@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
@@ -73,7 +74,7 @@ func (v *view) sameGenerations(o *view) bool {
 }
 
 func trustedKey(name, generation string) string {
-	return configKey(name) + ":" + generation + ":trusted"
+	return layout.ConfigKey(name) + ":" + generation + ":trusted"
 }
 
 // A poller is a lineage for the watch, whose method is no part of the API of sets.
@@ -86,7 +87,7 @@ func (p poller) Refresh(ctx context.Context) { p.lineage.refresh(ctx) }
 func (l *lineage) refresh(ctx context.Context) {
 	old := l.view.Load()
 	sent := time.Now()
-	get := redis.NewStringCmd(ctx, "get", configKey(l.name))
+	get := redis.NewStringCmd(ctx, "get", layout.ConfigKey(l.name))
 	cmds := []redis.Cmder{get}
 	made := redis.NewStringSliceCmd(ctx, "hkeys", madeKey(l.name))
 	cmds = append(cmds, made)
@@ -137,7 +138,7 @@ func (l *lineage) adopt(v *view, data []byte) error {
 	cfg, err := decodeConfig(data)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %s: %w", ErrForeign, configKey(l.name), err)
+		return fmt.Errorf("%w: %s: %w", ErrForeign, layout.ConfigKey(l.name), err)
 	case cfg.Dropped:
 		return ErrDropped
 	}
@@ -209,7 +210,7 @@ func (l *lineage) restore(ctx context.Context, old *view) {
 		}
 		l.tallies.losses.Add(1)
 		l.logger.Warn("the configuration of a set in redis was lost", "set", l.name)
-		l.client.rdb.SetNX(ctx, configKey(l.name), cfg.encode(), 0)
+		l.client.rdb.SetNX(ctx, layout.ConfigKey(l.name), cfg.encode(), 0)
 		l.client.watch.Kick()
 	}
 	next.err = fmt.Errorf("%w: its configuration was removed from redis", ErrIncomplete)
@@ -260,7 +261,7 @@ func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 	// A failover of the server that holds the configuration may have brought back an older one.
 	m := l.client.watch.Map()
 	owner, _, _ := m.Owner(slot)
-	keeper, _, _ := m.Owner(slotOf(configKey(l.name)))
+	keeper, _, _ := m.Owner(slotOf(layout.ConfigKey(l.name)))
 	if !v.trusted[owner] || !v.trusted[keeper] {
 		l.repairSoon()
 		return fmt.Errorf("%w: a server failed over or was restarted and may lack keys", ErrIncomplete)

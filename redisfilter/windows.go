@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/window"
 )
 
@@ -72,7 +73,7 @@ const (
 // asked, with all of their layers, from 1e-5 * Keep to 0.5. At 1 % and seven windows, 100 keys of an owner in a
 // window take some 400 bytes of Redis, and 1,000 some 2.6 KB.
 func NewWindows(ctx context.Context, c *Client, name string, n int, rate float64, o *WindowOptions) (*Windows, error) {
-	return newWindows(ctx, c, name, n, rate, o, clockOf(c, configKey(name)))
+	return newWindows(ctx, c, name, n, rate, o, clockOf(c, layout.ConfigKey(name)))
 }
 
 func newWindows(ctx context.Context, c *Client, name string, n int, rate float64, o *WindowOptions,

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -35,14 +36,14 @@ func TestWindowsRefuseForeignValues(t *testing.T) {
 		"list":          func() error { return s.Client().LPush(t.Context(), key, "x").Err() },
 		"hash":          func() error { return s.Client().HSet(t.Context(), key, "x", "y").Err() },
 		"short":         set("x"),
-		"header only":   set(whole[:headerLen]),
-		"cut off":       set(whole[:headerLen+70]),
-		"cut line":      set(whole[:headerLen+30]),
+		"header only":   set(whole[:layout.HeaderLen]),
+		"cut off":       set(whole[:layout.HeaderLen+70]),
+		"cut line":      set(whole[:layout.HeaderLen+30]),
 		"other header":  set("x" + whole[1:]),
 		"other version": set(whole[:4] + "\x02" + whole[5:]),
 		"other lines":   set(whole[:6] + "\x01" + whole[7:]),
 		"zeros":         set(strings.Repeat("\x00", len(whole))),
-		"no marks":      set(whole[:headerLen] + strings.Repeat("\x00", len(whole)-headerLen)),
+		"no marks":      set(whole[:layout.HeaderLen] + strings.Repeat("\x00", len(whole)-layout.HeaderLen)),
 	} {
 		require.NoError(t, s.Client().Del(t.Context(), key).Err())
 		require.NoError(t, put(), name)

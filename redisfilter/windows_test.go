@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 	"github.com/siftkv/siftkv/redisfilter/internal/window"
 )
@@ -37,7 +38,7 @@ func (wt windowsTest) open(t testing.TB, skew time.Duration) *Windows {
 	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	clock := clockOf(c, configKey("feed"))
+	clock := clockOf(c, layout.ConfigKey("feed"))
 	clock.Now = func() time.Time { return time.Now().Add(skew) }
 	if wt.clock != nil {
 		clock.Ask = wt.clock.ask
@@ -288,7 +289,7 @@ func TestWindowsOutliveAFlush(t *testing.T) {
 	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("before")))
 	require.NoError(t, s.Client().FlushAll(t.Context()).Err())
 	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("after")))
-	for s.Client().Exists(t.Context(), configKey("feed")).Val() == 0 {
+	for s.Client().Exists(t.Context(), layout.ConfigKey("feed")).Val() == 0 {
 		require.NoError(t, w.client.watch.Poll(t.Context()))
 	}
 	maybe, err := wt.open(t, 0).Of("ada").MContains(t.Context(), [][]byte{[]byte("before"), []byte("after")})
