@@ -282,7 +282,8 @@ func (g *gathering) fillLayer(ctx context.Context, layer int, parts []int, left 
 	err := g.client.forAll(ctx, len(parts), func(i int) (cmds []redis.Cmder) {
 		prefix := g.prefix(parts[i], g.generation)
 		for shard := range shape.Shards {
-			cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", layout.ShardKey(prefix, layer, shard), layout.HeaderLen, -1))
+			key := layout.ShardKey(prefix, layer, shard)
+			cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", key, layout.HeaderLen, -1))
 		}
 		return cmds
 	}, func(i int, cmds []redis.Cmder) error {

@@ -146,7 +146,8 @@ func TestNames(t *testing.T) {
 	for _, name := range []string{"users", "a/b", "ключ", "a:b", "ünïcode/日本", strings.Repeat("x", maxName)} {
 		require.NoError(t, checkName(name))
 		require.Equal(t, slotOf(layout.PartitionPrefix(name, "1", "aaaaaaaaaa")),
-			slotOf(layout.ShardKey(layout.PartitionPrefix(name, "1", "bbbbbbbbbb"), 3, 4)), "a partition is on one node")
+			slotOf(layout.ShardKey(layout.PartitionPrefix(name, "1", "bbbbbbbbbb"), 3, 4)),
+			"a partition is on one node")
 	}
 	for _, name := range []string{"", "a b", "a{b", "a}b", "a\nb", "a\tb", strings.Repeat("x", maxName+1)} {
 		require.Error(t, checkName(name), name)

@@ -41,7 +41,7 @@ type Mirror struct {
 	options MirrorOptions
 	table   atomic.Pointer[mirrorTable] // nil: ask the Set
 	servers map[string]*mirror.Server   // by identity; the background alone uses it
-	bytes   atomic.Int64                // of the copies
+	budget  mirror.Budget               // of the copies
 	tallies [tallyStripes]tally
 	quit    context.CancelFunc
 	ended   chan struct{}
@@ -81,6 +81,7 @@ func (s *Set) Mirror(ctx context.Context, o *MirrorOptions) (*Mirror, error) {
 	if r.options.MaxBytes == 0 {
 		r.options.MaxBytes = 1 << 30
 	}
+	r.budget.Max = r.options.MaxBytes
 	go r.follow(run)
 	return r, nil
 }
@@ -164,7 +165,7 @@ func (r *Mirror) added(keys ...[]byte) {
 		return
 	}
 	for _, key := range keys {
-		t.add(t.content.hash(key))
+		t.Add(t.content.hash(key))
 	}
 }
 
@@ -176,7 +177,7 @@ func (r *Mirror) answer(t *mirrorTable, h uint64) (maybe, ok bool) {
 		counts.asked.Add(1)
 		return true, false
 	}
-	switch t.ask(h) {
+	switch t.Ask(h) {
 	case layout.Present:
 		counts.yes.Add(1)
 		return true, true
@@ -229,7 +230,7 @@ func (r *Mirror) Stats() MirrorStats {
 	if t == nil {
 		return s
 	}
-	for _, m := range t.mirrors {
+	for _, m := range t.servers {
 		of := m.Stats()
 		s.Clean += of.Clean
 		s.Unknown += of.Unknown
@@ -270,7 +271,7 @@ func (r *Mirror) filled() bool {
 	if t == nil || r.set.view.Load().cfg != t.cfg {
 		return false
 	}
-	t.catchUp()
+	t.CatchUp()
 	s := r.Stats()
-	return s.Unknown == 0 && s.Connections == len(t.mirrors) && s.Clean+s.Dirty+s.Lost > 0
+	return s.Unknown == 0 && s.Connections == len(t.servers) && s.Clean+s.Dirty+s.Lost > 0
 }

@@ -20,7 +20,7 @@ func large(t testing.TB, present int) *Mirror {
 	const n, rate = 10_000_000, 0.01
 	o := patient(Options{StartEmpty: true})
 	r := mirrorOf(t, process(t, addr, "large", n, rate, o), nil)
-	require.InDelta(t, 3100, len(r.table.Load().parts), 200)
+	require.InDelta(t, 3100, len(r.table.Load().Parts), 200)
 	other := process(t, addr, "large", n, rate, o)
 	for i := 0; i < present; i += 10_000 {
 		keys := make([][]byte, 10_000)

@@ -15,6 +15,16 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
+// A mirrorTable has the copies of one generation. What it says is as old as confirmed.
+type mirrorTable struct {
+	mirror.Table
+	cfg       *config
+	content   *partitions
+	confirmed time.Time // when it was asked who owns the slots, and that the generation is in use
+	slots     []int     // by partition
+	servers   []*mirror.Server
+}
+
 // follow makes a table of every poll, until ctx ends.
 func (r *Mirror) follow(ctx context.Context) {
 	defer close(r.ended)
@@ -43,12 +53,13 @@ func (r *Mirror) tabulate(ctx context.Context, v *view, m *nodes.Map) *mirrorTab
 	}
 	content := v.content.(*partitions)
 	t := &mirrorTable{
-		cfg:       v.cfg,
-		content:   content,
-		known:     content.knownOf(v.cfg.Generation),
-		confirmed: v.confirmed,
-		parts:     make([]*mirrorPart, content.count),
-		doubted:   make([]bool, content.count),
+		Table: mirror.Table{
+			Layers:  content.layers,
+			Known:   content.knownOf(v.cfg.Generation),
+			Parts:   make([]*mirror.Part, content.count),
+			Doubted: make([]bool, content.count),
+		},
+		cfg: v.cfg, content: content, confirmed: v.confirmed,
 	}
 	old := r.table.Load()
 	if old == nil || old.content != content {
@@ -56,29 +67,29 @@ func (r *Mirror) tabulate(ctx context.Context, v *view, m *nodes.Map) *mirrorTab
 	}
 	t.slots = old.slots
 	keeper, _, ok := m.Owner(slotOf(layout.ConfigKey(r.set.name)))
-	for i := range t.parts {
-		t.doubted[i] = !ok || !v.trusted[keeper] // the configuration may be an older one: see vouch
-		var last *mirrorPart
+	for i := range t.Parts {
+		t.Doubted[i] = !ok || !v.trusted[keeper] // the configuration may be an older one: see vouch
+		var last *mirror.Part
 		if old.cfg.Generation == v.cfg.Generation {
-			last = old.parts[i]
+			last = old.Parts[i]
 		}
 		identity, confirmed, ok := m.Owner(t.slots[i])
 		switch {
 		case !ok: // its master did not answer this poll; it may still be the same
-			t.parts[i], t.doubted[i] = last, true
+			t.Parts[i], t.Doubted[i] = last, true
 		case !v.trusted[identity]:
-		case last != nil && last.identity == identity:
-			t.parts[i] = last
+		case last != nil && last.Identity == identity:
+			t.Parts[i] = last
 			t.confirm(confirmed)
 		default:
 			if server := r.server(ctx, m, identity); server != nil {
 				prefix := content.prefix(i, v.cfg.Generation)
-				t.parts[i] = newMirrorPart(r, server, identity, prefix, content.layers)
+				t.Parts[i] = mirror.NewPart(server, identity, prefix, content.layers, &r.budget)
 				t.confirm(confirmed)
 			}
 		}
-		if p := t.parts[i]; p != nil && !slices.Contains(t.mirrors, p.mirror) {
-			t.mirrors = append(t.mirrors, p.mirror)
+		if p := t.Parts[i]; p != nil && !slices.Contains(t.servers, p.Server) {
+			t.servers = append(t.servers, p.Server)
 		}
 	}
 	return t
@@ -95,17 +106,17 @@ func (t *mirrorTable) confirm(at time.Time) {
 func (r *Mirror) install(t *mirrorTable) {
 	old := r.table.Swap(t)
 	if t != nil {
-		t.catchUp()
+		t.CatchUp()
 	}
 	if old != nil {
-		for i, p := range old.parts {
-			if p != nil && (t == nil || i >= len(t.parts) || t.parts[i] != p) {
-				p.drop()
+		for i, p := range old.Parts {
+			if p != nil && (t == nil || i >= len(t.Parts) || t.Parts[i] != p) {
+				p.Drop()
 			}
 		}
 	}
 	for identity, server := range r.servers {
-		if t == nil || !slices.Contains(t.mirrors, server) {
+		if t == nil || !slices.Contains(t.servers, server) {
 			_ = server.Close()
 			delete(r.servers, identity)
 		}

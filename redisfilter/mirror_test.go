@@ -183,7 +183,7 @@ func TestReplicaOfAnotherGeneration(t *testing.T) {
 	local(t, r, keyOf(2), true)
 	until(t, func() bool { maybe, err := r.Contains(ctx, keyOf(1)); return err == nil && !maybe }, "still there")
 	local(t, r, keyOf(1), false)
-	require.EqualValues(t, r.Stats().Bytes, r.bytes.Load(), "the old copies were given up")
+	require.EqualValues(t, r.Stats().Bytes, r.budget.Used(), "the old copies were given up")
 }
 
 func TestReplicaOfWhatWasLost(t *testing.T) {
@@ -214,7 +214,7 @@ func TestReplicaOfWhatWasLost(t *testing.T) {
 			r := mirrorOf(t, s, nil)
 			require.NoError(t, r.Add(ctx, keyOf(1)))
 			local(t, r, keyOf(2), false)
-			lose(server.Client(), r.table.Load().parts[0].prefix+"0")
+			lose(server.Client(), r.table.Load().Parts[0].Prefix+"0")
 			until(t, func() bool {
 				maybe, err := r.Contains(ctx, keyOf(2))
 				require.Equal(t, maybe, err != nil)
@@ -267,7 +267,7 @@ func TestReplicaOfADroppedSet(t *testing.T) {
 	require.ErrorIs(t, err, ErrDropped)
 	require.ErrorIs(t, r.Add(ctx, keyOf(1)), ErrDropped)
 	require.Zero(t, r.Stats().Bytes)
-	require.Zero(t, r.bytes.Load())
+	require.Zero(t, r.budget.Used())
 }
 
 func TestReplicaKeepsToItsMemory(t *testing.T) {
@@ -293,7 +293,7 @@ func TestReplicaKeepsToItsMemory(t *testing.T) {
 	maybe, err := r.Contains(ctx, keyOf(1))
 	require.NoError(t, err)
 	require.True(t, maybe)
-	require.Zero(t, r.bytes.Load())
+	require.Zero(t, r.budget.Used())
 }
 
 // In a cluster each master has its mirror. One of them dies, its replica is promoted, another process
@@ -314,7 +314,7 @@ func TestReplicaInAClusterThatFailsOver(t *testing.T) {
 	}})
 	r := mirrorOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
 	other := process(t, cluster.Addrs(), "s", 3000, 0.0001, o)
-	require.Len(t, r.table.Load().mirrors, 3)
+	require.Len(t, r.table.Load().servers, 3)
 	for i := range 500 {
 		mu.Lock()
 		database = append(database, keyOf(i))
@@ -340,16 +340,16 @@ func TestReplicaInAClusterThatFailsOver(t *testing.T) {
 	}
 	require.NotZero(t, check())
 
-	part := r.table.Load().parts[5]
-	shard := part.prefix + "0"
+	part := r.table.Load().Parts[5]
+	shard := part.Prefix + "0"
 	dead := cluster.KillMasterOf(ctx, shard)
 	cluster.AwaitFailover(ctx, shard, dead)
 	until(t, func() bool {
 		check()
 		now := r.table.Load()
-		return now != nil && now.parts[5] != nil && now.parts[5].identity != part.identity && check() >= 95
+		return now != nil && now.Parts[5] != nil && now.Parts[5].Identity != part.Identity && check() >= 95
 	}, "it does not recover")
-	require.Len(t, r.table.Load().mirrors, 3)
+	require.Len(t, r.table.Load().servers, 3)
 }
 
 // A replica server that lacks acknowledged keys takes its master's place and address. It is refilled
@@ -385,10 +385,11 @@ func TestReplicaOfAServerThatForgotKeys(t *testing.T) {
 	r := mirrorOf(t, connected(t, virtual, "s", 1000, 0.0001, o), nil)
 	master.AwaitReplicas(ctx, 1)
 	local(t, r, keyOf(-1), false)
-	shard := r.table.Load().parts[0].prefix + "0"
+	shard := r.table.Load().Parts[0].Prefix + "0"
 
 	standby.Promote(ctx)
-	require.NoError(t, standby.Client().Do(ctx, "SETRANGE", shard, layout.LineOffset(0), clearLines(t, standby, shard)).Err())
+	lines := clearLines(t, standby, shard)
+	require.NoError(t, standby.Client().Do(ctx, "SETRANGE", shard, layout.LineOffset(0), lines).Err())
 	target.Store(&standby.Addr)
 	master.Kill()
 	check := func() (certain int) {
@@ -431,7 +432,7 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	s := process(t, []string{server.Addr}, "s", 100, 0.01, patient(Options{Growth: 10}))
 	require.NoError(t, s.Load(ctx, sourceOf()))
 	r := mirrorOf(t, s, &MirrorOptions{Refresh: time.Millisecond, Poll: time.Millisecond})
-	shard := r.table.Load().parts[0].prefix + "0"
+	shard := r.table.Load().Parts[0].Prefix + "0"
 	blank, err := server.Client().Get(ctx, shard).Bytes()
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -447,13 +448,13 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 		require.NoError(t, server.Client().Set(ctx, shard, data, 0).Err())
 		copied := len(data) == len(blank) && layout.HasTag(binary.LittleEndian.Uint32(data[layout.TagAt:]), shard)
 		until(t, func() bool {
-			view, fresh := r.table.Load().parts[0].entry(0, 0).Load()
+			view, fresh := r.table.Load().Parts[0].Entry(0, 0).Load()
 			got := make([]byte, view.Len())
 			view.ReadAt(got, 0)
 			return string(got) == string(data) && fresh || !copied && view.Len() == 0
 		}, "not fetched")
 		for i := range 100 {
-			switch r.table.Load().ask(s.Hash(keyOf(i))) {
+			switch r.table.Load().Ask(s.Hash(keyOf(i))) {
 			case layout.Absent:
 				maybe, err := s.Contains(ctx, keyOf(i))
 				require.NoError(t, err)
@@ -477,8 +478,8 @@ func TestReplicaOfASlotThatMoves(t *testing.T) {
 	o := patient(Options{StartEmpty: true, Partitions: 12})
 	r := mirrorOf(t, process(t, cluster.Addrs(), "s", 3000, 0.0001, o), nil)
 	other := process(t, cluster.Addrs(), "s", 3000, 0.0001, o)
-	part, slot := r.table.Load().parts[4], r.table.Load().slots[4]
-	shard := part.prefix + "0"
+	part, slot := r.table.Load().Parts[4], r.table.Load().slots[4]
+	shard := part.Prefix + "0"
 	from := cluster.MasterOf(ctx, shard)
 	to := cluster.Servers[(slices.Index(cluster.Servers, from)+1)%3]
 
@@ -512,8 +513,8 @@ func TestReplicaOfASlotThatMoves(t *testing.T) {
 	add(100)
 	check()
 	until(t, func() bool {
-		now := r.table.Load().parts[4]
-		return now != nil && now.identity != part.identity
+		now := r.table.Load().Parts[4]
+		return now != nil && now.Identity != part.Identity
 	}, "its owner did not change")
 	add(100)
 	check()
@@ -538,7 +539,7 @@ func TestReplicaOfAMasterThatDidNotAnswer(t *testing.T) {
 	local(t, r, keyOf(2), false)
 	before := r.table.Load()
 	doubted := r.tabulate(ctx, s.view.Load(), &nodes.Map{})
-	require.Equal(t, before.parts, doubted.parts)
-	require.Equal(t, layout.Present, doubted.ask(s.Hash(keyOf(1))))
-	require.Equal(t, layout.Lost, doubted.ask(s.Hash(keyOf(2))))
+	require.Equal(t, before.Parts, doubted.Parts)
+	require.Equal(t, layout.Present, doubted.Ask(s.Hash(keyOf(1))))
+	require.Equal(t, layout.Lost, doubted.Ask(s.Hash(keyOf(2))))
 }

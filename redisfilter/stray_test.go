@@ -274,6 +274,7 @@ func TestTagsNeverChange(t *testing.T) {
 		tags[layout.TagOf(key)] = true
 	}
 	require.Equal(t, uint32(0x68238dc2), layout.TagOf("sk:{users/17}:abcdefghij:0"))
-	require.Equal(t, layout.TagOf("sk:{users/17}:abcdefghij:0"), layout.TagOf("sk:{a/b/17}:abcdefghij:0"), "the name does not count")
+	require.Equal(t, layout.TagOf("sk:{users/17}:abcdefghij:0"), layout.TagOf("sk:{a/b/17}:abcdefghij:0"),
+		"the name does not count")
 	require.True(t, layout.HasTag(0, "sk:{users/17}:abcdefghij:0"))
 }

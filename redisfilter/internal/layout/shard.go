@@ -1,5 +1,5 @@
-// Package layout says how sets of lines lie in Redis: the names of keys, the bytes of a shard and its header, and what a
-// line says of a key.
+// Package layout says how sets of lines lie in Redis: the names of keys, the bytes of a shard and its header, and
+// what a line says of a key.
 package layout
 
 import (
