@@ -25,7 +25,7 @@ each = @set -e; for module in $(MODULES); do echo "-- $$module: "'$(1)'; .ci/in 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help check fmt vet verify tidy lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
+.PHONY: help check fmt vet verify tidy release-check lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
 	echarts hooks
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ vet: ## go vet
 
 verify: ## check the modules that are required against go.sum
 	$(call each,$(GO) mod verify)
+
+release-check: ## make modules of the last commit, and install programs and get libraries from them as users do: minutes
+	.ci/release-check
 
 tidy: ## go mod tidy
 	.ci/tidy $(MODULES)

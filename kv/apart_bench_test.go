@@ -75,7 +75,8 @@ func inTurn(b *testing.B, keys int, get func(key []byte) int) {
 	b.ReportMetric((processorTime(b)-began)/float64(n), "cpu-ns/op")
 }
 
-// BenchmarkLargeGet looks up values in tables and in blob files. `kvbench compare --workload large-get` has other stores.
+// BenchmarkLargeGet looks up values in tables and in blob files. `kvbench compare --workload large-get` has other
+// stores.
 func BenchmarkLargeGet(b *testing.B) {
 	for _, s := range apartSizes {
 		for _, store := range largeStores {

@@ -124,8 +124,8 @@ func TestWriteAmplificationOfOverwrites(t *testing.T) {
 }
 
 // BenchmarkWriteAmplification counts what overwrites of all keys, three times, write and take: with compactions that
-// catch up after each memtable, and with a writer that goes as fast as it may. `kvbench compare --workload overwrite` has
-// other stores.
+// catch up after each memtable, and with a writer that goes as fast as it may. `kvbench compare --workload overwrite`
+// has other stores.
 func BenchmarkWriteAmplification(b *testing.B) {
 	for _, rest := range []bool{true, false} {
 		for _, value := range []int{1008, 16 << 10} {

@@ -95,3 +95,33 @@ func TestModulesMeetInPublic(t *testing.T) {
 	})
 	require.Positive(t, fromNested, "the walk found the modules' imports")
 }
+
+// required are the modules that the root's go.mod may require, tests included. `go get` of the store raises what a
+// program has to these versions, and adds all of them to its module graph.
+var required = []string{"github.com/alecthomas/kong", "github.com/anishathalye/porcupine", "github.com/cespare/xxhash/v2",
+	"github.com/klauspost/compress", "github.com/stretchr/testify", "go.yaml.in/yaml/v3", "golang.org/x/sys",
+	"golang.org/x/term", "pgregory.net/rapid"}
+
+func TestTheRootRequiresLittle(t *testing.T) {
+	data, err := os.ReadFile("../../go.mod")
+	require.NoError(t, err)
+	found := 0
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(strings.TrimPrefix(line, "require "))
+		if len(fields) < 2 || !strings.HasPrefix(fields[1], "v") {
+			continue
+		}
+		found++
+		require.Contains(t, required, fields[0], "the root requires it")
+	}
+	require.Len(t, required, found)
+}
+
+// TestModulesWithProgramsCanBeInstalled holds modules of `go install PATH@VERSION` to what Go asks of them.
+func TestModulesWithProgramsCanBeInstalled(t *testing.T) {
+	for _, dir := range []string{".", "cmd/kvbench", "cmd/siftimport", "examples/guard", "objstore/s3"} {
+		data, err := os.ReadFile(filepath.Join("../..", dir, "go.mod"))
+		require.NoError(t, err)
+		require.NotContains(t, string(data), "replace", dir)
+	}
+}
