@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/term"
-
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -49,7 +48,7 @@ func (c *backupCommand) checkOutputs() error {
 // create opens what the backup goes to, and refuses to overwrite anything.
 func (c *backupCommand) create(p *program) (*outFile, error) {
 	if c.Out == "-" {
-		if f, ok := p.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if progress.IsTerminal(p.stdout) {
 			return nil, usagef("standard output is a terminal: send the backup to a file or a pipe")
 		}
 		return &outFile{Writer: p.stdout, name: "-"}, nil

@@ -1,10 +1,7 @@
 package storecmd
 
 import (
-	"os"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -18,8 +15,7 @@ type display struct {
 }
 
 func (p *program) display() display {
-	f, ok := p.stderr.(*os.File)
-	if !ok || p.Quiet || !term.IsTerminal(int(f.Fd())) {
+	if p.Quiet || !progress.IsTerminal(p.stderr) {
 		return display{}
 	}
 	return display{reporter: progress.New(p.stderr, "auto")}

@@ -6,10 +6,7 @@ package progress
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // Modes lists what New accepts. "auto" is a bar if the writer is a terminal and
@@ -27,12 +24,7 @@ func New(w io.Writer, mode string) *Reporter {
 	if mode == "none" {
 		w = io.Discard
 	}
-	return &Reporter{w: w, bar: mode == "auto" && isTerminal(w)}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return &Reporter{w: w, bar: mode == "auto" && IsTerminal(w)}
 }
 
 // A Phase is a piece of work of known size.

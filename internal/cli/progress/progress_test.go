@@ -53,3 +53,15 @@ func TestBarDrawsAndGoes(t *testing.T) {
 		require.NotContains(t, string(text), "keys/s\n")
 	}
 }
+
+func TestTerminals(t *testing.T) {
+	require.False(t, IsTerminal(&bytes.Buffer{}))
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.False(t, IsTerminal(null), "it is a device, and no terminal")
+	require.NoError(t, null.Close())
+	if terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0); err == nil {
+		require.True(t, IsTerminal(terminal))
+		require.NoError(t, terminal.Close())
+	}
+}
