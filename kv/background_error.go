@@ -101,35 +101,37 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 // describeFailure makes the error that writers get: what failed, why, and what to
 // do about it. The caller holds d.mu.
 func (d *DB) describeFailure(what string, err error) error {
-	return fmt.Errorf("%w since %s failed: %w; %s", ErrReadOnly, what, err, d.advice(err))
-}
-
-// advice says what to do about a failed write.
-func (d *DB) advice(err error) string {
 	const again = "the store then takes writes again by itself"
+	target := d.objects.writtenTo(d.dir)
+	advice := "the store tries again by itself, and takes writes as soon as that works; if it does not, check "
 	switch {
 	case errors.Is(err, base.ErrFenced):
-		return "close the store: another process writes to it now"
+		advice = fencedAdvice
 	case d.resumer.broken&fatal != 0:
-		return "close the store and open it again"
+		advice = "close the store and open it again"
 	case vfs.IsNoSpace(err):
-		return fmt.Sprintf("free space on the file system of %s; %s", d.objects.writtenTo(d.dir), again)
+		advice = fmt.Sprintf("free space on the file system of %s; %s", target, again)
 	case errors.Is(err, ErrDirectoryMoved):
-		return fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
+		advice = fmt.Sprintf("move the store's directory back to %s, and %s; or close the store, and open what is "+
 			"there now: what was written is in the directory that was moved", d.objects.directory(d.dir), again)
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Sprintf("%s or files in it were removed: put them back, and %s", d.objects.writtenTo(d.dir), again)
+		advice = fmt.Sprintf("%s or files in it were removed: put them back, and %s", target, again)
+	case errors.Is(err, ErrCorruption) && d.opts.Objects != nil:
+		advice = "close the store, and repair it or restore a backup: siftkv repair URL --out DIR"
 	case errors.Is(err, ErrCorruption):
-		return "close the store, and repair it or restore a backup: " + d.repairHint()
+		advice = "close the store, and repair it or restore a backup: " +
+			"go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Sprintf("let this process write to %s; %s", d.objects.writtenTo(d.dir), again)
+		advice = fmt.Sprintf("let this process write to %s; %s", target, again)
+	case d.opts.Objects == nil:
+		advice += "the disk of " + d.dir
+	default:
+		advice += target
 	}
-	const retries = "the store tries again by itself, and takes writes as soon as that works; if it does not, check "
-	if d.opts.Objects == nil {
-		return retries + "the disk of " + d.dir
-	}
-	return retries + d.objects.writtenTo(d.dir)
+	return fmt.Errorf("%w since %s failed: %w; %s", ErrReadOnly, what, err, advice)
 }
+
+const fencedAdvice = "close the store: another process writes to it now"
 
 // failedError returns why the store takes no writes, or nil.
 func (d *DB) failedError() error {

@@ -51,11 +51,12 @@ func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 		{"an object store", inObjects(objectdir.Ops{}), "the object store"},
 		{"a log on the disk", inObjects(objectdir.Ops{LocalLog: true}), "logs or the object store"},
 	} {
-		require.Regexp(t, "; if it does not, check "+c.want+"$", c.db.advice(io.ErrClosedPipe), c.name)
+		advice := func(err error) string { return c.db.describeFailure("a write", err).Error() }
+		require.Regexp(t, "; if it does not, check "+c.want+"$", advice(io.ErrClosedPipe), c.name)
 		if c.db.opts.Objects != nil {
 			for _, err := range []error{io.ErrClosedPipe, syscall.ENOSPC, fs.ErrNotExist, fs.ErrPermission} {
-				require.NotContains(t, c.db.advice(err), objectdir.Root, c.name)
-				require.Contains(t, c.db.advice(err), c.want, c.name)
+				require.NotContains(t, advice(err), objectdir.Root, c.name)
+				require.Contains(t, advice(err), c.want, c.name)
 			}
 		}
 	}

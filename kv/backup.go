@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -114,7 +113,7 @@ func (d *DB) addFiles(b *backup.Backup, v *version.Version) {
 		b.Sources = append(b.Sources, backup.Source{Sent: sent, Verify: verify})
 	}
 	for f := range v.Blobs() {
-		add(sentBlob(&f.BlobFile), func(each func() error) error { return d.verifyBlob(f.Blob, each) })
+		add(sentBlob(&f.BlobFile), func(each func() error) error { return f.Verify(&d.values.Blobs, each) })
 	}
 	v.All(func(_ int, t *version.Table) {
 		add(sentTable(&t.Table), func(each func() error) error {
@@ -133,15 +132,6 @@ func sentTable(t *manifest.Table) backup.Sent {
 
 func sentBlob(b *manifest.BlobFile) backup.Sent {
 	return backup.Sent{File: backup.File{Num: b.Num, ID: b.ID}, Kind: manifest.FileBlob, Size: b.Size}
-}
-
-// verifyBlob reads a whole blob file of the store, and calls each for each record.
-func (d *DB) verifyBlob(b *version.Blob, each func() error) error {
-	r, err := b.Open(&d.values.Blobs)
-	if err != nil {
-		return err
-	}
-	return r.Verify(b.Num, func(blob.Handle, blob.Record) error { return each() })
 }
 
 // pinVersion keeps the current version's tables on disk until unpinVersion, and

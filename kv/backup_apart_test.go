@@ -147,7 +147,7 @@ func forged(t *testing.T, db *DB, forge func(f *forgery)) []byte {
 		f.files = append(f.files, sentTable(&e.Added[i].Table))
 	}
 	for _, s := range f.files {
-		f.data = append(f.data, readAll(t, db.fs, db.path(s.Kind, s.Num)))
+		f.data = append(f.data, readAll(t, db.fs, manifest.Path(db.dir, s.Kind, s.Num)))
 	}
 	forge(&f)
 	h := &backup.Header{StoreID: e.StoreID, BackupID: 5, LastSeq: e.LastSeq, Files: uint64(len(f.files)), Apart: true}

@@ -88,7 +88,7 @@ func (d *DB) addHeld(b *backup.Backup, mems []*memTable) {
 		f := &version.Blob{BlobFile: b.Store.AddedBlobs[listed+i]}
 		b.Store.Features |= manifest.FeatureApart
 		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
-			return errors.Join(d.verifyBlob(f, each), f.Close())
+			return errors.Join(f.Verify(&d.values.Blobs, each), f.Close())
 		}})
 	}
 }

@@ -109,7 +109,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		file := "new.sst"
 		writeIngestible(t, crash, file, "b")
 		// The write fails while the ingest waits in the queue after it.
-		in := db.newIngest(t.Context(), &IngestOptions{})
+		in := newIngest(t.Context(), db, &IngestOptions{})
 		require.NoError(t, in.begin())
 		bringIn(t, in, file)
 		failOnce(f, "sync")

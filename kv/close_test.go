@@ -118,7 +118,7 @@ func TestAManifestCutBackIsFoundOut(t *testing.T) {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), Sync))
 		require.NoError(t, db.Flush(t.Context()))
 	}
-	name := db.path(manifest.FileManifest, db.manifest.Num())
+	name := manifest.Path(db.dir, manifest.FileManifest, db.manifest.Num())
 	db.settle()
 	require.NoError(t, db.Close())
 	for i := len(ends) - 1; i > 0; i-- {

@@ -28,7 +28,7 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 		slows := func() (bool, bool) {
 			db.mu.Lock()
 			defer db.mu.Unlock()
-			return db.slowsForBlobs() == 1, db.makesBlobSpace()
+			return db.load().BlobPressure() >= 1, db.makesBlobSpace()
 		}
 		for round := 0; ; round++ {
 			slowed, waits := slows()
@@ -63,7 +63,7 @@ func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	pressed := func() bool {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		return db.blobPressure() > 0
+		return db.load().BlobPressure() > 0
 	}
 	for round := 0; !pressed(); round++ {
 		require.Less(t, round, 30)

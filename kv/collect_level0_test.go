@@ -64,7 +64,7 @@ func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
 			overwrite(t, db, m, rng, 400, 500)
 			db.settle()
 			db.mu.Lock()
-			pressure, slows := db.blobPressure(), db.slowsForBlobs()
+			pressure, slows := db.load().BlobPressure(), db.load().Pressure(nil)
 			db.mu.Unlock()
 			most = max(most, pressure)
 			require.Zero(t, slows, "nothing runs")

@@ -108,7 +108,7 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 		db.scheduleCompactions()
 		db.settle()
 		db.mu.Lock()
-		s, pressure := db.compactionInput(db.current).BlobSpace(), db.blobPressure()
+		s, pressure := db.compactionInput(db.current).BlobSpace(), db.load().BlobPressure()
 		db.mu.Unlock()
 		require.Less(t, s.Dead, s.MaxHidden)
 		require.Zero(t, pressure)

@@ -142,14 +142,6 @@ func (d *DB) compactionInput(v *version.Version) *compaction.Input {
 	}
 }
 
-// compactionDebt returns Metrics.CompactionDebt of a version.
-func (d *DB) compactionDebt(v *version.Version) int64 {
-	d.askClock()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.compactionInput(v).Debt()
-}
-
 // NumLevels is the number of levels: level 0, whose files may overlap, and
 // levels 1 to 6, each one sorted run in a leveled store and several in a tiered one.
 const NumLevels = manifest.NumLevels

@@ -24,7 +24,9 @@ func (d *DB) scheduleCompactions() {
 // scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
 func (d *DB) scheduleCompactionsLocked() {
 	s := &d.compactions
-	for !d.closing && !d.opts.ReadOnly && d.current != nil && d.mayCompact() && !s.Paused &&
+	// On a full disk compactions begin between attempts to resume, which need the same room.
+	writes := d.failure == nil || d.fullDisk() && !d.flushing
+	for !d.closing && !d.opts.ReadOnly && d.current != nil && writes && !s.Paused &&
 		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.share.Background().Queued() {
 		in := d.compactionInput(d.current)
 		j := compaction.Pick(in)
@@ -138,9 +140,9 @@ func (d *DB) pauseCompactions(c *job.Compaction, err error, reading bool) {
 // quarantine keeps the inputs of a compaction that could not be read out of later ones, for good or for a while.
 func (d *DB) quarantine(c *job.Compaction, err error, forGood bool) {
 	var names []string
-	tables := c.Unreadable(err, d.tablePath)
+	tables := c.Unreadable(err, d.tables.Path)
 	for _, t := range tables {
-		names = append(names, d.tablePath(t.Num))
+		names = append(names, d.tables.Path(t.Num))
 	}
 	d.mu.Lock()
 	d.compactions.Quarantine(d.current, tables, forGood)
@@ -157,6 +159,6 @@ func (d *DB) leaveAlone(num uint64, cause error, forGood bool) {
 	if known {
 		return
 	}
-	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.blobPath(num), "error", cause)
+	d.log.Error("a blob file cannot be read: it is left as it is", "file", d.values.Blobs.Path(num), "error", cause)
 	tell(d, "Quarantined", d.opts.Events.Quarantined, cause)
 }

@@ -3,11 +3,11 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/budget"
@@ -99,8 +99,8 @@ type DB struct {
 	features    manifest.Features
 	snapshots   snapshotList
 	flushing    bool
-	slowDebt    time.Duration // how long writes should have slept
-	ingesting   int           // calls of Ingest that may have files in the directory
+	throttle    compaction.Throttle
+	ingesting   int // calls of Ingest that may have files in the directory
 	compactions compaction.Scheduler
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
@@ -267,7 +267,11 @@ func (d *DB) close() error {
 		if d.manifest.Log != nil {
 			err = d.closeManifest(err)
 		}
-		return errors.Join(err, d.reportMoved())
+		if moved := d.directory.Check(); moved != nil && !d.opts.ReadOnly {
+			err = errors.Join(err, fmt.Errorf("%w; what was written is in the directory that was opened as %s", moved,
+				d.dir))
+		}
+		return err
 	})
 	return errors.Join(err, leaked)
 }

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -40,15 +39,4 @@ func (d *DB) verifyDirectory() error {
 		return nil
 	}
 	return d.directory.Check()
-}
-
-// reportMoved returns the error of closing a store for writing whose directory was moved.
-func (d *DB) reportMoved() error {
-	if d.opts.ReadOnly {
-		return nil
-	}
-	if err := d.directory.Check(); err != nil {
-		return fmt.Errorf("%w; what was written is in the directory that was opened as %s", err, d.dir)
-	}
-	return nil
 }

@@ -32,7 +32,8 @@ func (d *DB) noteSpace() {
 // disk says: math.MaxInt64 if it does not tell, or the store has no blob files on it.
 func (d *DB) askSpace() int64 {
 	d.mu.Lock()
-	blobs, scarce := d.opts.Objects == nil && d.current.BlobTotals().Files > 0, d.scarce()
+	blobs := d.opts.Objects == nil && d.current.BlobTotals().Files > 0
+	scarce := d.compactionInput(d.current).ScarceSpace()
 	d.mu.Unlock()
 	free := int64(math.MaxInt64)
 	if blobs {
@@ -44,9 +45,6 @@ func (d *DB) askSpace() int64 {
 	d.space.Note(free)
 	return free
 }
-
-// scarce reports whether so little was free that it matters how much it is by now. The caller holds d.mu.
-func (d *DB) scarce() bool { return d.space.Free() < 2*d.opts.compaction().SpaceWanted(d.current) }
 
 // afterWork asks the disk what is free after a flush or a compaction, and makes the ballast if there is room for it.
 func (d *DB) afterWork() {
@@ -80,10 +78,6 @@ func (d *DB) awaitsRoom() bool {
 func (d *DB) fullDisk() bool {
 	return d.failure != nil && vfs.IsNoSpace(d.failure) && d.resumer.broken&(brokenManifest|fatal) == 0
 }
-
-// mayCompact reports whether compactions may begin: of a store on a full disk, between attempts to resume, which need
-// the same room. The caller holds d.mu.
-func (d *DB) mayCompact() bool { return d.failure == nil || d.fullDisk() && !d.flushing }
 
 // explainFull adds to the error of a store that could not be opened how much room it needs for what its logs hold.
 func (d *DB) explainFull(err error, v *version.Version, mems []*memTable) error {

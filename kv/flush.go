@@ -179,7 +179,7 @@ func (d *DB) flush(f flushJob) error {
 		return err
 	}
 	for _, m := range mems {
-		d.cleaner.File(d.path(manifest.FileWAL, m.Log))
+		d.cleaner.File(manifest.Path(d.dir, manifest.FileWAL, m.Log))
 	}
 	info.Duration = time.Since(start)
 	d.counters.Flushes.Add(1)

@@ -72,7 +72,7 @@ func (f *follower) readLogs(ctx context.Context) (ahead bool, err error) {
 // openLog opens a log. It returns nil if there is none, nor a later one: a new
 // store has its manifest before its log.
 func (f *follower) openLog(num uint64) (*followedLog, error) {
-	name := f.d.path(manifest.FileWAL, num)
+	name := manifest.Path(f.d.dir, manifest.FileWAL, num)
 	file, err := f.d.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		later, listErr := f.nextLog(num)
@@ -123,7 +123,7 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	if _, err := r.Follow(); err != nil {
 		return false, false, err
 	}
-	name := f.d.path(manifest.FileWAL, f.log.num)
+	name := manifest.Path(f.d.dir, manifest.FileWAL, f.log.num)
 	p := f.d.replayer()
 	p.Log, p.Mems, p.LastSeq, p.Combine = f.log.num, f.mems, f.lastSeq, f.operandMerger.combiner()
 	defer p.Close()

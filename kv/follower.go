@@ -98,7 +98,7 @@ func (f *follower) refresh(ctx context.Context) error {
 			break // from the start it is no better
 		}
 	}
-	return base.WithHint(err, f.d.hint())
+	return base.WithHint(err, f.d.opts.hint(f.d.dir))
 }
 
 // interrupted returns an error if the store is closed or ctx has ended.
@@ -227,18 +227,18 @@ func (f *follower) install(v *version.Version) error {
 	}
 	d.operands = f.operandMerger
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
-	d.chargeView()
+	f.charge(d.imms)
 	d.installState()
 	return nil
 }
 
-// chargeView counts the memtables of a view, and no others. The caller holds d.mu.
-func (d *DB) chargeView() {
+// charge counts the memtables of a view, and no others. The caller holds DB.mu.
+func (f *follower) charge(view []*memTable) {
 	bytes := int64(0)
-	for _, m := range d.imms {
+	for _, m := range view {
 		bytes += m.Bytes()
 	}
-	d.share.SetReplayed(bytes)
+	f.d.share.SetReplayed(bytes)
 }
 
 // publishPosition tells the writer which files are still needed: those of the oldest view
@@ -284,7 +284,7 @@ func (f *follower) restart() error {
 	dropAll(f.mems)
 	f.tail, f.state, f.mems, f.lastSeq = nil, version.NewManifestState(), nil, 0
 	f.d.mu.Lock()
-	f.d.chargeView()
+	f.charge(f.d.imms)
 	f.d.mu.Unlock()
 	return err
 }

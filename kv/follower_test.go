@@ -382,8 +382,8 @@ func TestViewsOfEveryLengthOfALog(t *testing.T) {
 		set(t, w, "count", strconv.Itoa(i+1))
 		set(t, w, fmt.Sprintf("key%02d", i), strings.Repeat("x", i*300))
 	}
-	name := w.path(manifest.FileWAL, w.commits.Log().ID())
-	edits, size := w.path(manifest.FileManifest, w.manifest.Num()), w.manifest.Size()
+	name := manifest.Path(w.dir, manifest.FileWAL, w.commits.Log().ID())
+	edits, size := manifest.Path(w.dir, manifest.FileManifest, w.manifest.Num()), w.manifest.Size()
 	require.NoError(t, w.Close())
 	require.NoError(t, os.Truncate(edits, size)) // a store that is being written does not say that it was closed
 	whole, err := os.ReadFile(name)

@@ -50,7 +50,7 @@ func (d *DB) Ingest(ctx context.Context, paths []string, o *IngestOptions) error
 	if o == nil {
 		o = &IngestOptions{}
 	}
-	in := d.newIngest(ctx, o)
+	in := newIngest(ctx, d, o)
 	if err := in.begin(); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ type ingestJob struct {
 	submitted bool                      // the manifest may name the files
 }
 
-func (d *DB) newIngest(ctx context.Context, o *IngestOptions) *ingestJob {
+func newIngest(ctx context.Context, d *DB, o *IngestOptions) *ingestJob {
 	in := &ingestJob{d: d, ctx: ctx}
 	in.files.Options = ingest.Options{Source: d.fs, FS: d.fs, Dir: d.dir, Log: d.log, Filter: d.opts.Filter,
 		Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Copy: !o.Link, SkipVerify: o.SkipVerify,

@@ -69,7 +69,7 @@ func TestIngestCountsNoMomentOfExpiry(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	db := openMem(t, nil)
-	in := db.newIngest(t.Context(), &IngestOptions{})
+	in := newIngest(t.Context(), db, &IngestOptions{})
 	require.NoError(t, in.begin())
 	defer in.end()
 	sizes := map[string]int{}

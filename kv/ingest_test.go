@@ -286,7 +286,7 @@ func bringIn(t *testing.T, in *ingestJob, path string) {
 func TestWritesJustBeforeAnIngest(t *testing.T) {
 	db, err := Open("db", &Options{fs: vfs.NewMem()})
 	require.NoError(t, err)
-	in := db.newIngest(t.Context(), &IngestOptions{})
+	in := newIngest(t.Context(), db, &IngestOptions{})
 	require.NoError(t, in.begin())
 	bringIn(t, in, ingestFile(t, db.fs, "file", nil, "k=ingested"))
 	set(t, db, "k", "just before")

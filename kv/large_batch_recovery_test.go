@@ -26,7 +26,7 @@ func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want m
 	want.set("first", "small")
 	want.set("small", "after")
 	for _, m := range append(db.imms, db.mem) {
-		logs = append(logs, db.path(manifest.FileWAL, m.Log))
+		logs = append(logs, manifest.Path(db.dir, manifest.FileWAL, m.Log))
 	}
 	stopFlushes(db, false)
 	require.NoError(t, db.abandon())

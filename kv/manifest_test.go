@@ -33,7 +33,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, num, old)
 		db.settle()
-		_, err = mem.Stat(db.path(manifest.FileManifest, old))
+		_, err = mem.Stat(manifest.Path(db.dir, manifest.FileManifest, old))
 		require.Error(t, err, "the replaced manifest is gone")
 	}
 	require.NoError(t, db.Set([]byte("last"), []byte("in the log"), nil))

@@ -56,14 +56,6 @@ func (d *DB) shareMemory() error {
 	return nil
 }
 
-// cached returns what the store has in the cache.
-func (d *DB) cached() (bytes int64, blocks int) {
-	if owner := d.share.Owner(); owner != nil {
-		return owner.Used()
-	}
-	return d.cache.Used()
-}
-
 // partsLimit returns how many bytes of sorted files iterators on an object store may prefetch, all together: 64 MiB,
 // or an eighth of a limit if that is less.
 func (o *Options) partsLimit() int64 {

@@ -183,7 +183,7 @@ func TestADamagedFilterIsReadOnceWhenMemoryIsShort(t *testing.T) {
 	for _, tb := range damaged {
 		r, err := tb.Open(&db.tables)
 		require.NoError(t, err)
-		rewrite(t, db.tablePath(tb.Num), flip(int(r.Properties().DataBytes)+40)) // in the filter
+		rewrite(t, db.tables.Path(tb.Num), flip(int(r.Properties().DataBytes)+40)) // in the filter
 	}
 	require.NoError(t, db.Close())
 

@@ -22,16 +22,20 @@ func (d *DB) Metrics() *metrics.Store {
 	if d.objects != nil {
 		m.Objects = d.objects.dir.Metrics()
 	}
-	m.CacheBytes, m.CacheBlocks = d.cached()
+	if owner := d.share.Owner(); owner != nil {
+		m.CacheBytes, m.CacheBlocks = owner.Used()
+	} else {
+		m.CacheBytes, m.CacheBlocks = d.cache.Used()
+	}
 	if d.share != nil {
 		m.BudgetBytes = d.share.Bytes() + m.FilterMemory + m.IndexMemory + d.tables.Parts.Used()
 	}
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
 	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
+	d.askClock()
 	if v := d.addPresent(m); v != nil {
 		addVersion(m, v)
-		m.CompactionDebt = d.compactionDebt(v)
 	}
 	return m
 }
@@ -86,6 +90,7 @@ func (d *DB) addPresent(m *metrics.Store) *version.Version {
 	if d.failure != nil {
 		m.Failure = d.failure.Error()
 	}
+	m.CompactionDebt = d.compactionInput(d.current).Debt()
 	m.RunningCompactions, m.Snapshots = d.compactions.Running, len(d.snapshots.list)
 	m.MemtableSize = d.mem.Bytes()
 	for _, mem := range append([]*memTable{d.mem}, d.imms...) {

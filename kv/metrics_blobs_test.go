@@ -41,7 +41,7 @@ func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 			continue
 		}
 		want.Files++
-		want.Bytes += int64(len(readAll(t, db.fs, db.path(manifest.FileBlob, num))))
+		want.Bytes += int64(len(readAll(t, db.fs, manifest.Path(db.dir, manifest.FileBlob, num))))
 		want.Records += db.current.Blob(num).Records
 	}
 	want.Garbage = uint64(want.Bytes) - want.LiveBytes - uint64(want.Files)*metrics.BlobOverhead

@@ -93,7 +93,8 @@ func readWhole(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (in
 }
 
 func (w wholeFS) verifyTable(name string, b wholeFile) error {
-	r, err := sstable.NewReader(b, int64(len(b)), &sstable.ReaderOptions{Name: name, Hint: w.d.hint(), CacheSize: -1,
+	r, err := sstable.NewReader(b, int64(len(b)), &sstable.ReaderOptions{Name: name,
+		Hint: w.d.opts.hint(w.d.dir), CacheSize: -1,
 		Filter: w.d.opts.Filter, Prefix: w.d.opts.Prefix, AnyExpansion: true,
 		ID: w.ids[filepath.Base(name)]})
 	if err != nil {
@@ -108,7 +109,7 @@ func (w wholeFS) verifyBlob(name string, b wholeFile) error {
 		return err
 	}
 	id := cmp.Or(w.ids[filepath.Base(name)], info.ID)
-	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.hint(), ID: id})
+	r, err := blob.NewReader(b, int64(len(b)), blob.ReaderOptions{Name: name, Hint: w.d.opts.hint(w.d.dir), ID: id})
 	if err != nil {
 		return err
 	}

@@ -73,10 +73,12 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.askClock()
 	d.resumer.stop = make(chan struct{})
 	d.space.Init(d.fs, dir, d.log)
-	d.tables = tablecache.Cache{Path: d.tablePath, OpenFile: d.openFile, Log: d.log,
+	d.tables = tablecache.Cache{Path: func(num uint64) string { return manifest.Path(dir, manifest.FileTable, num) },
+		OpenFile: d.openFile, Log: d.log,
 		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
-		Options: sstable.ReaderOptions{Hint: d.hint(), Cache: d.cache, Owner: d.share.Owner(), Filter: opts.Filter,
-			Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap, AnyExpansion: true}}
+		Options: sstable.ReaderOptions{Hint: opts.hint(dir), Cache: d.cache, Owner: d.share.Owner(),
+			Filter: opts.Filter, Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap,
+			AnyExpansion: true}}
 	d.values = values.New(d.valuesConfig())
 	d.tables.Parts.Limit = opts.partsLimit()
 	if d.share != nil {
@@ -95,7 +97,12 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: dir,
-		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.manifest.Position, Cleaned: d.publishView}
+		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.manifest.Position,
+		Cleaned: func() { // the writer learns which files a view still needs
+			if err := d.follower.publishPosition(); err != nil {
+				d.log.Warn("the writer keeps more files than this reader needs", "dir", dir, "error", err)
+			}
+		}}
 	d.cleaner.Start()
 	opened := d.objects.closeWith(ctx)
 	returned := false
@@ -125,7 +132,8 @@ func (d *DB) valuesConfig() values.Config {
 		logFile = min(logFile, d.opts.blobSize)
 	}
 	return values.Config{FS: d.fs, Dir: d.dir, NewNum: d.newFileNum, Cleaner: &d.cleaner, Log: d.log,
-		Blobs: version.BlobCache{Path: d.blobPath, OpenFile: d.openFile, Hint: d.hint(),
+		Blobs: version.BlobCache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileBlob, num) },
+			OpenFile: d.openFile, Hint: d.opts.hint(d.dir),
 			Values: blob.Cache{Blocks: d.cache, Owner: d.share.Owner(), AtOnce: d.opts.Objects != nil}},
 		SeparateFrom: d.opts.SeparateFrom, MaxLogFile: logFile, Fail: d.commits.Fail}
 }
@@ -197,10 +205,15 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 	if err != nil {
 		return err
 	}
-	if !exists && !d.opts.ReadOnly {
-		if err := d.makePlace(ctx); err != nil {
-			return err
-		}
+	switch {
+	case exists || d.opts.ReadOnly:
+	case d.opts.Objects != nil:
+		err = d.objects.CheckStore(ctx)
+	default:
+		err = vfs.MkdirAllDurable(d.fs, d.dir)
+	}
+	if err != nil {
+		return err
 	}
 	if err := takeLock(d); err != nil {
 		return err
@@ -226,15 +239,6 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		err = d.beginOwnership(ctx)
 	}
 	return err
-}
-
-// makePlace prepares the place of a new store: a directory whose name is durable, or an object
-// store that is fit for it.
-func (d *DB) makePlace(ctx context.Context) error {
-	if d.opts.Objects != nil {
-		return d.objects.CheckStore(ctx)
-	}
-	return vfs.MkdirAllDurable(d.fs, d.dir)
 }
 
 // tryLock locks the directory, or fails with ErrLocked at once. A directory that was moved meanwhile is not worth
@@ -297,28 +301,10 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum) error {
 	return nil
 }
 
-// path returns the name of a numbered file of the store.
-func (d *DB) path(kind manifest.FileKind, num uint64) string {
-	return filepath.Join(d.dir, manifest.FileName(kind, num))
-}
-
-// tablePath returns the name of a table's file.
-func (d *DB) tablePath(num uint64) string { return d.path(manifest.FileTable, num) }
-
-func (d *DB) blobPath(num uint64) string { return d.path(manifest.FileBlob, num) }
-
 // hint is the command that errors about damage tell the user to run.
-func (d *DB) hint() string {
-	if d.opts.Objects != nil {
+func (o *Options) hint(dir string) string {
+	if o.Objects != nil {
 		return "siftkv verify URL; for S3 that is github.com/siftkv/siftkv/objstore/s3/cmd/siftkv"
 	}
-	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + d.dir
-}
-
-// repairHint is the command that mends a store with damaged files.
-func (d *DB) repairHint() string {
-	if d.opts.Objects != nil {
-		return "siftkv repair URL --out DIR"
-	}
-	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
+	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + dir
 }

@@ -85,9 +85,13 @@ func (d *DB) Refresh(ctx context.Context) error {
 // GET each time. If ctx ends first, the error matches ctx.Err(); if the view is closed, it is ErrClosed, at once. It
 // returns at once if the store was not opened by OpenReadOnly.
 func (d *DB) WaitForChange(ctx context.Context) error {
-	seen := d.viewSeq()
-	for {
-		if err := d.Refresh(ctx); err != nil || d.follower == nil || d.viewSeq() != seen {
+	last := func() base.SeqNum {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.limit
+	}
+	for seen := last(); ; {
+		if err := d.Refresh(ctx); err != nil || d.follower == nil || last() != seen {
 			return err
 		}
 		select {
@@ -98,13 +102,6 @@ func (d *DB) WaitForChange(ctx context.Context) error {
 			return base.ContextError(ctx, "waited for a change")
 		}
 	}
-}
-
-// viewSeq returns the number of the last write in the view of a follower.
-func (d *DB) viewSeq() base.SeqNum {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.limit
 }
 
 // stale adds ErrStale to the error of a view that misses a file.
@@ -153,10 +150,3 @@ func (r followedObject) ReadAgain(p []byte, off int64) (int, error) {
 
 // PartSize implements vfs.PartReader.
 func (r followedObject) PartSize() int { return r.ReadFile.(vfs.PartReader).PartSize() }
-
-// publishView tells the writer which files the reader still needs.
-func (d *DB) publishView() {
-	if err := d.follower.publishPosition(); err != nil {
-		d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
-	}
-}

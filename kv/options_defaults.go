@@ -57,6 +57,7 @@ func (o *Options) withDefaults() (Options, error) {
 		r.Logger = callback.Logger(r.Logger)
 	}
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
+	r.leastStreamed = cmp.Or(r.leastStreamed, leastStreamed)
 	if r.Objects != nil {
 		r.objects = objectdir.OpsOf(r.Objects.Driver())
 	}

@@ -154,7 +154,7 @@ func (d *DB) refuseReads(reason error) {
 // refuseFenced makes reads fail for good if they must not be stale. The caller holds d.mu.
 func (d *DB) refuseFenced(err error) {
 	if d.ownership != nil && errors.Is(err, base.ErrFenced) {
-		d.refuseReads(fmt.Errorf("%w; %s", err, d.advice(err)))
+		d.refuseReads(fmt.Errorf("%w; %s", err, fencedAdvice))
 	}
 }
 

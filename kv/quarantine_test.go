@@ -345,7 +345,7 @@ func testLevel0IsStuck(t *testing.T, below bool) {
 	db.current.All(func(level int, file *version.Table) {
 		if n++; below && level > 0 || !below && n%2 == 0 {
 			file.Quarantined = true
-			damaged = append(damaged, db.tablePath(file.Num))
+			damaged = append(damaged, db.tables.Path(file.Num))
 		}
 	})
 	for _, file := range db.current.Level0() {

@@ -62,7 +62,7 @@ func (d *DB) checkFiles(v *version.Version) error {
 	if d.opts.TolerateMissingValues {
 		tolerated = func(num uint64, err error) { d.leaveAlone(num, err, true) }
 	}
-	return v.CheckFiles(d.fs, d.dir, d.hint(), tolerated)
+	return v.CheckFiles(d.fs, d.dir, d.opts.hint(d.dir), tolerated)
 }
 
 // startWriting serves what was recovered, from tables alone.

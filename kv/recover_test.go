@@ -19,7 +19,7 @@ func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
 	require.NoError(t, err)
 	var first string
 	db.mu.Lock()
-	first = db.path(manifest.FileWAL, db.logNum)
+	first = manifest.Path(db.dir, manifest.FileWAL, db.logNum)
 	db.flushing = true // no flush takes the logs away
 	db.mu.Unlock()
 	for i := range 3000 {

@@ -50,7 +50,7 @@ func (d *DB) reportDropped(l DroppedInfo) {
 
 // replayer returns a replayer of the store's logs.
 func (d *DB) replayer() replay.Replayer {
-	return replay.Replayer{FS: d.fs, Dir: d.dir, Hint: d.hint(), Mode: replay.Mode(d.opts.RecoveryMode),
+	return replay.Replayer{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir), Mode: replay.Mode(d.opts.RecoveryMode),
 		Dropped: func(l replay.Dropped) { d.reportDropped(DroppedInfo(l)) },
 		Arena:   d.opts.memtableArena(), OwnTable: d.opts.ownTable(), Share: d.share,
 		Values: values.Replay{Store: d.values}}

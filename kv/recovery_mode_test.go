@@ -43,7 +43,7 @@ func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 		for n := range craftedWrites {
 			require.NoError(t, db.Set([]byte(craftedKey(log, n)), randomBytes(rng, 3000), o))
 		}
-		name := db.path(manifest.FileWAL, db.commits.Log().ID())
+		name := manifest.Path(db.dir, manifest.FileWAL, db.commits.Log().ID())
 		c.sizes[log] = db.commits.Log().Size()
 		if log == 1 {
 			c.last = name

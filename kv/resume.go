@@ -114,7 +114,16 @@ func (d *DB) endBackground() {
 // commit.Pipeline.Fail.
 func (d *DB) resumeAtClose() {
 	d.endBackground() // what fails in it is taken care of below
-	d.syncAtClose()
+	needless := false
+	if d.opts.Objects != nil {
+		_ = d.commits.Exclusive(context.Background(), func() error {
+			needless = d.objects.holdsAll()
+			return nil
+		})
+	}
+	if !needless {
+		_ = d.commits.Sync() // if it fails, so has the store
+	}
 	d.mu.Lock()
 	failed := d.failure != nil && d.resumer.broken&fatal == 0
 	d.mu.Unlock()
@@ -125,20 +134,6 @@ func (d *DB) resumeAtClose() {
 	if next := d.resumer.next; next != nil {
 		_ = next.CloseFile() // nothing that was written to it was acknowledged
 		d.resumer.next = nil
-	}
-}
-
-// syncAtClose makes all writes durable. If it cannot, the store has failed.
-func (d *DB) syncAtClose() {
-	needless := false
-	if d.opts.Objects != nil {
-		_ = d.commits.Exclusive(context.Background(), func() error {
-			needless = d.objects.holdsAll()
-			return nil
-		})
-	}
-	if !needless {
-		_ = d.commits.Sync()
 	}
 }
 

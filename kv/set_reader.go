@@ -35,14 +35,14 @@ const leastStreamed = 256 << 10
 // SetReader checks ctx between two reads of r, and then does what Batch.CommitContext does. An error that matches
 // ctx.Err() always means that nothing was written.
 func (d *DB) SetReader(ctx context.Context, key []byte, size int64, r io.Reader, o *WriteOptions) error {
-	if err := errors.Join(d.writable(), checkKey(key), d.checkStreamed(size)); err != nil {
+	if err := errors.Join(d.writable(), checkKey(key), d.opts.checkStreamed(size)); err != nil {
 		return err
 	}
 	if r == nil {
 		return errNilReader
 	}
 	src := &streamSource{ctx: ctx, d: d, r: r}
-	if size < d.leastStreamed() || d.opts.Objects != nil {
+	if size < d.opts.leastStreamed || d.opts.Objects != nil {
 		value := make([]byte, size)
 		if n, err := io.ReadFull(src, value); err != nil {
 			return src.failed(key, int64(n), size, err)
@@ -85,9 +85,9 @@ func (d *DB) commitStream(ctx context.Context, key []byte, f *values.File, o *Wr
 }
 
 // checkStreamed returns an error for a value that is too long for SetReader.
-func (d *DB) checkStreamed(size int64) error {
+func (o *Options) checkStreamed(size int64) error {
 	most := int64(MaxReaderSize)
-	if d.opts.Objects != nil {
+	if o.Objects != nil {
 		most = MaxValueSize
 	}
 	switch {
@@ -97,13 +97,6 @@ func (d *DB) checkStreamed(size int64) error {
 		return fmt.Errorf("%w: a value has %d bytes, the limit is %d", ErrTooLarge, size, most)
 	}
 	return nil
-}
-
-func (d *DB) leastStreamed() int64 {
-	if d.opts.leastStreamed > 0 {
-		return d.opts.leastStreamed
-	}
-	return leastStreamed
 }
 
 // A streamSource is the reader of a value. It fails when the store takes no writes, or ctx has ended.

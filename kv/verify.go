@@ -57,7 +57,7 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	var errs []error
 	for _, p := range s.Damage {
 		errs = append(errs, &CorruptionError{File: filepath.Join(dir, p.File), Offset: p.Offset, What: p.What,
-			Hint: d.hint()})
+			Hint: d.opts.hint(d.dir)})
 	}
 	return errors.Join(append(errs, err, s.Verdict().WriteText(w))...)
 }

@@ -126,7 +126,7 @@ func (d *DB) createLog(num uint64) (*wal.Writer, error) {
 	if err := d.verifyDirectory(); err != nil {
 		return nil, err
 	}
-	f, err := d.fs.Create(d.path(manifest.FileWAL, num))
+	f, err := d.fs.Create(manifest.Path(d.dir, manifest.FileWAL, num))
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (d *DB) createLog(num uint64) (*wal.Writer, error) {
 // that recovery passes over.
 func (d *DB) discardLog(l *wal.Writer) {
 	err := l.CloseFile()
-	if err = errors.Join(err, d.fs.Remove(d.path(manifest.FileWAL, l.ID()))); err != nil {
+	if err = errors.Join(err, d.fs.Remove(manifest.Path(d.dir, manifest.FileWAL, l.ID()))); err != nil {
 		d.log.Warn("an unused log could not be removed", "log", l.ID(), "error", err)
 	}
 }

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -22,7 +21,7 @@ type Log struct {
 // whole store, and makes it the one in force. When it returns, both are durable.
 // After an error the file is gone, unless it may be in force.
 func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
-	name := filepath.Join(dir, FileName(FileManifest, num))
+	name := Path(dir, FileManifest, num)
 	f, err := fs.Create(name)
 	if err != nil {
 		return nil, err

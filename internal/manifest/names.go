@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,11 @@ const (
 	readerPrefix = "READER-"
 	ingestPrefix = "INGEST-"
 )
+
+// Path returns the name of a numbered file of a store in dir.
+func Path(dir string, kind FileKind, num uint64) string {
+	return filepath.Join(dir, FileName(kind, num))
+}
 
 // FileName returns the base name of a numbered file.
 func FileName(kind FileKind, num uint64) string {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -38,7 +37,7 @@ type Tail struct {
 
 // OpenTail opens the manifest with this number.
 func OpenTail(fs vfs.FS, dir string, num uint64) (*Tail, error) {
-	name := filepath.Join(dir, FileName(FileManifest, num))
+	name := Path(dir, FileManifest, num)
 	f, err := fs.Open(name)
 	if err != nil {
 		return nil, err

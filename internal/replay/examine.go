@@ -38,7 +38,7 @@ func (p *Replayer) neverUsed(num uint64, later []uint64, closed base.SeqNum) (bo
 // its end.
 func (p *Replayer) dropLogs(torn uint64, later []uint64) error {
 	damage := func(format string, args ...any) error {
-		return &base.CorruptionError{File: p.path(manifest.FileWAL, torn), Offset: -1, Hint: p.Hint,
+		return &base.CorruptionError{File: manifest.Path(p.Dir, manifest.FileWAL, torn), Offset: -1, Hint: p.Hint,
 			What: fmt.Sprintf("the log "+format, args...)}
 	}
 	if p.Mode == Absolute {
@@ -56,7 +56,7 @@ func (p *Replayer) dropLogs(torn uint64, later []uint64) error {
 		case p.Mode == TolerateTornTail:
 			return damage("has lost its end, although %s came later (recovery mode TolerateTornTail)", name)
 		default:
-			p.Dropped(Dropped{File: p.path(manifest.FileWAL, num), Bytes: c.size,
+			p.Dropped(Dropped{File: manifest.Path(p.Dir, manifest.FileWAL, num), Bytes: c.size,
 				Reason: manifest.FileName(manifest.FileWAL, torn) + ", which came before, has lost its end"})
 		}
 	}
@@ -65,7 +65,7 @@ func (p *Replayer) dropLogs(torn uint64, later []uint64) error {
 
 // readLog calls f with a reader of a WAL, and with the name and the size of its file.
 func (p *Replayer) readLog(num uint64, f func(r *wal.Reader, name string, size int64) error) (err error) {
-	name := p.path(manifest.FileWAL, num)
+	name := manifest.Path(p.Dir, manifest.FileWAL, num)
 	file, err := p.FS.Open(name)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func (r *Recovery) ReadManifest() (err error) {
 		return base.WithHint(err, r.Hint)
 	}
 	if r.Version, err = r.State.Version(&version.Version{}); err != nil {
-		return &base.CorruptionError{File: r.path(manifest.FileManifest, r.Manifest), Offset: -1,
+		return &base.CorruptionError{File: manifest.Path(r.Dir, manifest.FileManifest, r.Manifest), Offset: -1,
 			What: "the levels are not in order", Cause: err, Hint: r.Hint}
 	}
 	r.claim(r.State.NextFile)
@@ -85,7 +85,7 @@ func (r *Recovery) checkFirst(logs []uint64) error {
 	case r.State.Edits == 1 || first == r.Manifest:
 		return nil
 	}
-	return r.Lost(Dropped{File: r.path(manifest.FileWAL, first), Reason: what})
+	return r.Lost(Dropped{File: manifest.Path(r.Dir, manifest.FileWAL, first), Reason: what})
 }
 
 // CheckClosed makes sure that a store has all its writes if the manifest with this number says that it was closed
@@ -94,7 +94,7 @@ func (p *Replayer) CheckClosed(num uint64, closed base.SeqNum) error {
 	if p.LastSeq >= closed {
 		return nil
 	}
-	return p.Lost(Dropped{File: p.path(manifest.FileManifest, num),
+	return p.Lost(Dropped{File: manifest.Path(p.Dir, manifest.FileManifest, num),
 		Reason: fmt.Sprintf("the store was closed cleanly with writes up to number %d, and has those up to %d: "+
 			"a log was cut off or is missing", closed, p.LastSeq)})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
@@ -62,10 +61,6 @@ type Replayer struct {
 	Used    manifest.Features    // by the writes
 	LastSeq base.SeqNum          // of the last write
 	Gap     bool                 // a write is not the one that follows the last
-}
-
-func (p *Replayer) path(kind manifest.FileKind, num uint64) string {
-	return filepath.Join(p.Dir, manifest.FileName(kind, num))
 }
 
 // replayLog replays one WAL. It reports whether the log was closed cleanly.

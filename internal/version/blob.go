@@ -35,6 +35,15 @@ type BlobCache struct {
 	Values   blob.Cache
 }
 
+// Verify reads the whole file, and calls each for each record.
+func (b *Blob) Verify(c *BlobCache, each func() error) error {
+	r, err := b.Open(c)
+	if err != nil {
+		return err
+	}
+	return r.Verify(b.Num, func(blob.Handle, blob.Record) error { return each() })
+}
+
 // Open returns the file's reader. It reads nothing of the file, but asks its size.
 func (b *Blob) Open(c *BlobCache) (*blob.Reader, error) {
 	if r := b.reader.Load(); r != nil {

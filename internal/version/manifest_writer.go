@@ -2,7 +2,6 @@ package version
 
 import (
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -60,12 +59,12 @@ func (w *ManifestWriter) Orphan(e *manifest.Edit) {
 	for _, a := range e.Added {
 		moved := slices.ContainsFunc(e.Deleted, func(t manifest.DeletedTable) bool { return t.Num == a.Table.Num })
 		if !moved {
-			drop(w.path(manifest.FileTable, a.Table.Num))
+			drop(manifest.Path(w.Dir, manifest.FileTable, a.Table.Num))
 		}
 	}
 	for _, b := range e.AddedBlobs {
 		if !w.Retained(b.Num) {
-			drop(w.path(manifest.FileBlob, b.Num))
+			drop(manifest.Path(w.Dir, manifest.FileBlob, b.Num))
 		}
 	}
 }
@@ -91,7 +90,7 @@ func (w *ManifestWriter) Replace(v *Version, num uint64) error {
 	old := w.Log
 	w.Log = next
 	if old != nil {
-		name := w.path(manifest.FileManifest, old.Num())
+		name := manifest.Path(w.Dir, manifest.FileManifest, old.Num())
 		if err := old.Close(); err != nil {
 			// Nothing is lost: the store is described by its successor.
 			w.Logger.Warn("a replaced manifest could not be closed", "file", name, "error", err)
@@ -108,13 +107,9 @@ func (w *ManifestWriter) Replace(v *Version, num uint64) error {
 func (w *ManifestWriter) create(v *Version, num uint64) (*manifest.Log, error) {
 	l, err := manifest.Create(w.FS, w.Dir, num, w.Describe(v))
 	if err != nil { // it may be in force for all we know
-		w.orphans = append(w.orphans, w.path(manifest.FileManifest, num))
+		w.orphans = append(w.orphans, manifest.Path(w.Dir, manifest.FileManifest, num))
 	}
 	return l, err
-}
-
-func (w *ManifestWriter) path(kind manifest.FileKind, num uint64) string {
-	return filepath.Join(w.Dir, manifest.FileName(kind, num))
 }
 
 // Position returns where the store is in its history.
