@@ -13,11 +13,13 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// held is how many bytes an iterator has of what it read on.
-func (on *readOn) held() int { return on.blobs.Memory() + cap(on.memory) }
+const (
+	coldBytes = 1 << 20   // that an iterator prefetches if reads take long
+	soloSize  = 256 << 10 // of a value that is read alone
+)
 
-// What an iterator reads on is bounded as it has it in memory, not as it is stored.
-func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
+// What an iterator prefetches is bounded as it has it in memory, not as it is stored.
+func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "it is about sizes")
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
@@ -39,16 +41,31 @@ func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 			if back {
 				move, next = it.Last, it.Prev
 			}
-			most, n := 0, 0
+			var lengths []int        // of values that are not read alone
+			var reads, from []uint64 // after each move; of lengths, where it began
+			reads = append(reads, db.Metrics().Blobs.Reads)
+			n := 0
 			for ok := move(); ok; ok = next() {
-				require.True(t, m[string(it.Key())] == string(it.Value()))
-				most = max(most, it.c.parts.on.held())
+				value := m[string(it.Key())]
+				require.True(t, value == string(it.Value()))
+				from, reads = append(from, uint64(len(lengths))), append(reads, db.Metrics().Blobs.Reads)
+				if len(value) < soloSize {
+					lengths = append(lengths, len(value))
+				}
 				n++
+			}
+			most := 0 // bytes of one move
+			for i, first := range from {
+				sum := 0
+				for k := first; k < min(first+reads[i+1]-reads[i], uint64(len(lengths))); k++ {
+					sum += lengths[k]
+				}
+				most = max(most, sum)
 			}
 			require.NoError(t, it.Error())
 			require.Equal(t, len(m), n)
-			require.Greater(t, most, waitOn/4, "it reads on")
-			require.Less(t, most, 2*waitOn)
+			require.Greater(t, most, coldBytes/4, "it prefetches")
+			require.Less(t, most, 2*coldBytes)
 			require.NoError(t, it.Close())
 		}
 		db.tables.Far = false
@@ -57,7 +74,7 @@ func TestReadingOnIsBoundedByWhatValuesDecodeTo(t *testing.T) {
 }
 
 // A long value behind short ones is read when the iterator comes to it.
-func TestALongValueIsNotReadOn(t *testing.T) {
+func TestALongValueIsNotPrefetched(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of bytes")
 	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100})
@@ -94,7 +111,6 @@ func TestALongValueIsNotReadOn(t *testing.T) {
 				read += 5 << 20
 			}
 			require.Less(t, db.Metrics().Blobs.Read-was, read+1<<20)
-			require.Less(t, it.c.parts.on.held(), waitOn)
 			n++
 		}
 		require.NoError(t, it.Error())

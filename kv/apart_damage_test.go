@@ -236,7 +236,7 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 			require.NoError(t, db.Merge([]byte(k), []byte("x"), NoSync))
 			m[k] += ",x"
 		case 2:
-			for range 2 * maxVersions {
+			for range manyVersions {
 				require.NoError(t, db.Merge([]byte(k), []byte("y"), NoSync))
 				m[k] += ",y"
 			}

@@ -41,7 +41,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 		b.Store.NextFile = max(b.Store.NextFile, b.Store.AddedBlobs[i].Num+1)
 	}
 	if b.Store.Features&manifest.FeatureMerge != 0 {
-		b.Store.Merger = s.mergerName
+		b.Store.Merger = s.operands.Name
 	}
 	m, err := b.Write(w)
 	return BackupMark{m}, err
@@ -70,7 +70,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	if err := memory.MkdirAll(d.dir); err != nil {
 		return nil, err
 	}
-	env, j := d.jobEnv(s.operandMerger), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
+	env, j := d.jobEnv(s.operands), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
 	env.FS, env.NewNum, env.Stop = memory, func() uint64 { return mems[len(mems)-1].Log }, nil
 	out, err := j.Do(env)
 	d.countPass(&out.Stats)

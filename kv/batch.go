@@ -13,13 +13,11 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A Batch collects writes that take effect together: a reader sees all of them
-// or none, and so does recovery after a crash. Later writes of a batch win over
-// earlier ones. A batch copies the keys and values it is given. It is not safe
+// A Batch collects writes that take effect together: a reader sees all of them or none, and so does recovery after a
+// crash. Later writes of a batch win over earlier ones. A batch copies the keys and values it is given. It is not safe
 // for concurrent use.
 //
-// An error of Set and its kin is returned by Commit as well, so that it need not be
-// checked at every call.
+// An error of Set and its kin is returned by Commit as well, so that it need not be checked at every call.
 //
 // DB.NewBatch makes a batch. The zero Batch belongs to no store, and Commit refuses it.
 type Batch struct {
@@ -38,9 +36,8 @@ func (d *DB) NewBatch() *Batch { return &Batch{db: d} }
 // Len returns the number of writes in the batch.
 func (b *Batch) Len() int { return b.repr.Len() }
 
-// Size returns the bytes that the batch takes in the log: its keys and values, and a few for
-// each write. It is 0 if there are no writes. MaxBatchSize bounds another number, that of the
-// bytes in memory.
+// Size returns the bytes that the batch takes in the log: its keys and values, and a few for each write. It is 0 if
+// there are no writes. MaxBatchSize bounds another number, that of the bytes in memory.
 func (b *Batch) Size() int { return b.repr.Size() }
 
 // Reset empties the batch for reuse. It keeps its memory, unless the batch was committed and took half of a memtable
@@ -68,8 +65,7 @@ func (b *Batch) DeleteRange(lo, hi []byte) error {
 	return b.add(err, base.KindRangeDelete, lo, rangedel.AppendEnd(nil, hi))
 }
 
-// DeletePrefix removes all keys that begin with prefix, as DeleteRange does. An empty prefix is
-// an error.
+// DeletePrefix removes all keys that begin with prefix, as DeleteRange does. An empty prefix is an error.
 func (b *Batch) DeletePrefix(prefix []byte) error {
 	if len(prefix) == 0 {
 		return b.add(errEmptyPrefix, base.KindRangeDelete, nil, nil)
@@ -81,7 +77,7 @@ func (b *Batch) DeletePrefix(prefix []byte) error {
 func (b *Batch) Merge(key, operand []byte) error {
 	err := b.db.mergeable()
 	if err == nil {
-		err = errors.Join(checkKey(key), checkValue(operand), b.db.checkOperand(key, operand))
+		err = errors.Join(checkKey(key), checkValue(operand), b.db.operands.Check(key, operand))
 	}
 	return b.add(err, base.KindMerge, key, operand)
 }
@@ -93,7 +89,7 @@ func (d *DB) mergeable() error {
 		return errNoStore
 	case d.opts.ReadOnly:
 		return ErrReadOnly
-	case d.operands.merger == nil:
+	case d.operands.Merger == nil:
 		return fmt.Errorf("%w: Merge needs Options.Merger", ErrNoMerger)
 	}
 	return nil
@@ -158,13 +154,11 @@ func (b *Batch) add(err error, kind base.Kind, key, value []byte, more ...byte) 
 // whatever o says, and stays usable: use DB.Sync to make durable what others have written.
 func (b *Batch) Commit(o *WriteOptions) error { return b.CommitContext(context.Background(), o) }
 
-// CommitContext is Commit that ends its waits when ctx does. It may wait for a
-// flush while memory is full, for compactions while level 0 or blob files are, or
-// for other writers that wait. If ctx ends before the batch has its place in the
-// log, the error matches ctx.Err(), and the batch is not written: not now and not
-// later. Once it has its place, CommitContext waits only for the disk, whatever
-// happens to ctx, and returns the outcome. So an error that matches ctx.Err()
-// always means that nothing happened.
+// CommitContext is Commit that ends its waits when ctx does. It may wait for a flush while memory is full, for
+// compactions while level 0 or blob files are, or for other writers that wait. If ctx ends before the batch has its
+// place in the log, the error matches ctx.Err(), and the batch is not written: not now and not later. Once it has its
+// place, CommitContext waits only for the disk, whatever happens to ctx, and returns the outcome. So an error that
+// matches ctx.Err() always means that nothing happened.
 func (b *Batch) CommitContext(ctx context.Context, o *WriteOptions) error {
 	switch {
 	case b.committed:
@@ -207,7 +201,7 @@ func (d *DB) commitStore() commit.Store {
 			_ = d.rotateIf(func(*memTable) bool { return true })
 		},
 		Combine: func(key []byte, values [][]byte) ([]byte, error) {
-			return d.operands.mergeWithin(d.operands.limit(), key, values)
+			return d.operands.Entry(key, values)
 		},
 		SyncTook: d.counters.Latencies.SyncTook(),
 		FlushedTo: func() uint64 {

@@ -10,9 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A Writer is what a Batch and a Tx share: it collects writes that take effect together, with
-// a Commit. It copies the slices that it is given. Batch.Replay calls one, which may be an
-// application's own.
+// A Writer is what a Batch and a Tx share: it collects writes that take effect together, with a Commit. It copies the
+// slices that it is given. Batch.Replay calls one, which may be an application's own.
 type Writer interface {
 	Set(key, value []byte) error
 	SetUntil(key, value []byte, expiry time.Time) error
@@ -26,10 +25,9 @@ var (
 	_ Writer = (*Tx)(nil)
 )
 
-// Replay calls w for every write of the batch, in their order: SetUntil for those of SetTTL
-// too, with the moment at which the value ends. So replaying into an empty batch makes a
-// batch of the same writes. Replay stops at the first error of w, and returns it. A batch that
-// has failed is not replayed: Replay returns its error.
+// Replay calls w for every write of the batch, in their order: SetUntil for those of SetTTL too, with the moment at
+// which the value ends. So replaying into an empty batch makes a batch of the same writes. Replay stops at the first
+// error of w, and returns it. A batch that has failed is not replayed: Replay returns its error.
 //
 // The slices that w gets are the batch's: they are valid during the call only, and w must not
 // change them, nor reset the batch. W may be the batch itself, which then has each write twice.
@@ -69,7 +67,7 @@ func replayEntry(w Writer, e batchrepr.Entry) error {
 		}
 		return w.DeleteRange(key, end)
 	default:
-		return unknownKind(key, kind)
+		return base.UnknownKind(key, kind)
 	}
 }
 
@@ -118,7 +116,7 @@ func (b *Batch) takesOperandsOf(other *Batch) error {
 		if e.Key.Kind() != base.KindMerge {
 			continue
 		}
-		if err := b.db.checkOperand(e.Key.User, e.Value); err != nil {
+		if err := b.db.operands.Check(e.Key.User, e.Value); err != nil {
 			return err
 		}
 	}

@@ -81,5 +81,5 @@ func (d *DB) staleFilters() ([]job.Group, error) {
 		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
-	return d.jobEnv(s.operandMerger).StaleFilters(s.version)
+	return d.jobEnv(s.operands).StaleFilters(s.version)
 }

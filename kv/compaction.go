@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -55,17 +56,17 @@ func (d *DB) countCompaction(c *job.Compaction, out *job.Output, took time.Durat
 	tell(d, "Compacted", d.opts.Events.Compacted, info)
 }
 
-// jobEnv returns what flushes and compactions need of the store, whose operands m combines: DB.operands in a store that
+// jobEnv returns what flushes and compactions need of the store, whose operands c combines: DB.operands in a store that
 // writes, and those of the state that is read in one that follows a writer.
-func (d *DB) jobEnv(m operandMerger) *job.Env {
+func (d *DB) jobEnv(c operand.Combiner) *job.Env {
 	o := &d.opts
 	return &job.Env{
 		FS: d.fs, Dir: d.dir, Log: d.log, NewNum: d.newFileNum, Tables: &d.tables, Sizes: o.compaction(),
 		Format: sstable.WriterOptions{BlockSize: o.BlockSize, IndexPartition: o.IndexPartition, Prefix: o.Prefix,
-			PrefixOnly: o.PrefixOnly, Merger: m.mergerName},
+			PrefixOnly: o.PrefixOnly, Merger: c.Name},
 		Filters: o.filterPlan(),
-		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(m.limit(), o.maxFolded()),
-		Merge: m.combiner(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
+		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(c.MaxEntry, o.maxFolded()),
+		Merge: c.EntryFunc(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
 		Threads: job.Threads{
 			Busy: func() int {
 				d.mu.Lock()

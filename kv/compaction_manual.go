@@ -51,7 +51,7 @@ func (d *DB) finishedTables(lo, end []byte) (map[*version.Table]bool, error) {
 		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
-	return d.jobEnv(s.operandMerger).Finished(s.version, lo, end)
+	return d.jobEnv(s.operands).Finished(s.version, lo, end)
 }
 
 // runManual runs the job that pick returns in its caller's goroutine, and returns it. Pick is called with d.mu held,

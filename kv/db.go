@@ -15,12 +15,15 @@ import (
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/cursor"
 	"github.com/siftkv/siftkv/internal/diskspace"
 	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/job"
+	"github.com/siftkv/siftkv/internal/lookupwatch"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
@@ -74,11 +77,12 @@ type DB struct {
 	space          diskspace.Space
 	early          memtable.Watch
 
-	operands operandMerger // of a store that follows a writer, guarded by mu
+	operands operand.Combiner // of a store that follows a writer, guarded by mu
 
-	present readView // what readers see now
+	present readView   // what readers see now
+	cursors cursor.Env // of iterators
 
-	watch    lookupWatch
+	watch    lookupwatch.Watch
 	state    atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
 	visible  atomic.Uint64             // sequence number of the last write that readers see
 	nextFile atomic.Uint64

@@ -63,7 +63,7 @@ var (
 	// ErrTooLarge is returned for keys and values beyond MaxKeySize and
 	// MaxValueSize, and for batches, and what a transaction reads, beyond
 	// MaxBatchSize.
-	ErrTooLarge = errors.New("siftkv: too large")
+	ErrTooLarge = base.ErrTooLarge
 	// ErrBatchCommitted is returned by Commit and by writes of a batch that was committed
 	// since it was made, or since the last Reset. Nothing was written a second time.
 	ErrBatchCommitted = errors.New("siftkv: the batch was committed already: reset it first")

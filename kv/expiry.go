@@ -12,28 +12,24 @@ import (
 // MaxTTL is the longest time that SetTTL takes: a hundred years.
 const MaxTTL = 100 * 365 * 24 * time.Hour
 
-// ErrInvalidTTL is returned by SetTTL for a time that is not positive or beyond MaxTTL,
-// and if Options.Clock is before 1970. SetUntil returns it for a moment after the year
-// 290,000, which has no number of microseconds.
+// ErrInvalidTTL is returned by SetTTL for a time that is not positive or beyond MaxTTL, and if Options.Clock is before
+// 1970. SetUntil returns it for a moment after the year 290,000, which has no number of microseconds.
 var ErrInvalidTTL = base.ErrInvalidTTL
 
-// SetTTL stores value under key until ttl has passed by Options.Clock; from then on
-// the key is not there. The moment is fixed when SetTTL is called, in whole
-// microseconds, so that a value never lives longer than ttl. It ends the way it
-// would by Delete. Earlier values stay hidden, and operands that were merged with it
-// since are left, with nothing under them. Every read asks the clock when it reaches
-// the value, reads of snapshots and iterators included. Compaction drops expired
-// values for good, even if the clock goes back later.
+// SetTTL stores value under key until ttl has passed by Options.Clock; from then on the key is not there. The moment
+// is fixed when SetTTL is called, in whole microseconds, so that a value never lives longer than ttl. It ends the way
+// it would by Delete. Earlier values stay hidden, and operands that were merged with it since are left, with nothing
+// under them. Every read asks the clock when it reaches the value, reads of snapshots and iterators included.
+// Compaction drops expired values for good, even if the clock goes back later.
 func (d *DB) SetTTL(key, value []byte, ttl time.Duration, o *WriteOptions) error {
 	b := d.scratchBatch()
 	return commitScratch(b, b.SetTTL(key, value, ttl), o)
 }
 
-// SetUntil stores value under key until expiry by Options.Clock, as SetTTL does for a length
-// of time. It is for a moment that is known already, such as that of a copied value. Expiry
-// is rounded down to whole microseconds. The zero Time means never: SetUntil is Set then. If
-// expiry has passed, the key is not there, as it would not be after Delete. MaxTTL does not
-// bound it.
+// SetUntil stores value under key until expiry by Options.Clock, as SetTTL does for a length of time. It is for a
+// moment that is known already, such as that of a copied value. Expiry is rounded down to whole microseconds. The zero
+// Time means never: SetUntil is Set then. If expiry has passed, the key is not there, as it would not be after Delete.
+// MaxTTL does not bound it.
 func (d *DB) SetUntil(key, value []byte, expiry time.Time, o *WriteOptions) error {
 	b := d.scratchBatch()
 	return commitScratch(b, b.SetUntil(key, value, expiry), o)

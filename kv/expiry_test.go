@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 )
@@ -159,7 +160,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 
 func kindsBatch(tb testing.TB) *Batch {
 	tb.Helper()
-	b := &Batch{db: &DB{operands: operandMerger{merger: Append("")}}}
+	b := &Batch{db: &DB{operands: operand.Combiner{Merger: Append("")}}}
 	b.db.opts.Clock = (&fakeClock{}).time
 	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
 	require.NoError(tb, b.Merge(nil, nil))

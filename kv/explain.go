@@ -7,12 +7,15 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/cursor"
 	"github.com/siftkv/siftkv/internal/iterator"
+	trace "github.com/siftkv/siftkv/internal/lookuptrace"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/explain"
+	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
 // Explain looks a key up as Get does and returns what it did, step by step. The lookup
@@ -84,22 +87,22 @@ func (d *DB) ExplainScan(o *IterOptions) (*explain.Scan, error) {
 		return nil, d.unreadable()
 	}
 	defer d.release(s, 0)
-	c := cursor{parts: new(iterParts)}
+	var b cursor.Bounds
 	if o != nil {
-		c.bound(o)
+		b.Set((*cursor.Options)(o))
 	}
-	e := &explain.Scan{LowerBound: bytes.Clone(c.lower), UpperBound: bytes.Clone(c.upper)}
+	e := &explain.Scan{LowerBound: bytes.Clone(b.Lower), UpperBound: bytes.Clone(b.Upper)}
 	e.Steps = append(e.Steps, scanStep("memtable", s.mem, e))
 	for _, m := range s.imms {
 		e.Steps = append(e.Steps, scanStep("memtable being flushed", m, e))
 	}
-	prefix := iterator.PrefixWithin(d.opts.Prefix, c.lower, c.upper, &counters.Prefix{})
+	prefix := iterator.PrefixWithin(d.opts.Prefix, b.Lower, b.Upper, &counters.Prefix{})
 	e.WithinPrefix = prefix != nil
 	for _, r := range s.version.Runs {
-		tables := r.Overlapping(c.lower, c.upper)
+		tables := r.Overlapping(b.Lower, b.Upper)
 		e.OutOfBounds[r.Level] += r.Len() - len(tables)
 		for _, t := range tables {
-			n, probe, err := iterator.Look(t, &d.tables, c.lower, c.upper, prefix)
+			n, probe, err := iterator.Look(t, &d.tables, b.Lower, b.Upper, prefix)
 			if err != nil {
 				return e, err
 			}
@@ -138,4 +141,22 @@ func scanVerdict(n *counters.Scan) explain.Verdict {
 		return explain.ReadEmpty
 	}
 	return explain.RuledOutByBounds // those of its keys, which range tombstones do not widen
+}
+
+// TraceLookups has the tracer write down lookups and scans from now on, in place of the tracer before, if there is
+// one; nil ends it. Lookups are those of Get, AppendGet, GetReader, Has, GetSize, Expiry and MultiGet (each key is
+// one) of the store, its snapshots and its transactions. Errors are left out, and what a transaction finds among its
+// own writes. GetSize and Expiry are written as Has is. A scan is what an iterator does from First, Last or a seek to
+// the next, or until it is closed. The trace has where it starts, its bound there, and how many entries it reaches.
+// One that fails is not written.
+//
+// Nothing ever waits for the tracer: a lookup or scan is written into memory, and what finds no room there, because w
+// is slower, is dropped and counted. To record a key makes its lookup longer by two readings of the clock or so.
+// Without a tracer a lookup or a seek makes one comparison.
+func (d *DB) TraceLookups(t *lookuptrace.Tracer) {
+	if t == nil {
+		d.watch.SetTracer(nil)
+		return
+	}
+	d.watch.SetTracer(trace.RecorderOf(t))
 }

@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/operand"
 )
 
 // A store says in its manifest which kinds of entries it may hold in addition to
@@ -17,7 +19,7 @@ import (
 func (d *DB) enable(used manifest.Features) error {
 	e := &manifest.Edit{Features: used}
 	if used&manifest.FeatureMerge != 0 {
-		e.Merger = d.operands.mergerName
+		e.Merger = d.operands.Name
 	}
 	return d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used })
 }
@@ -26,18 +28,18 @@ func (d *DB) enable(used manifest.Features) error {
 func (d *DB) describeFeatures(e *manifest.Edit) {
 	e.Features = d.features
 	if e.Features&manifest.FeatureMerge != 0 {
-		e.Merger = d.operands.mergerName
+		e.Merger = d.operands.Name
 	}
 }
 
 // settleMerger decides which merger combines the operands of a store that holds what used
-// says, and whose manifest names d.operands.mergerName. Without Options.Merger, a merger of
+// says, and whose manifest names d.operands.Name. Without Options.Merger, a merger of
 // this package combines its own operands; those of others are kept and cannot be read. It is
 // called before anything is written.
 func (d *DB) settleMerger(used manifest.Features) error {
 	recorded := ""
 	if used&manifest.FeatureMerge != 0 {
-		recorded = d.operands.mergerName
+		recorded = d.operands.Name
 	}
 	m, err := d.chooseMerger(recorded)
 	if err == nil {
@@ -48,15 +50,18 @@ func (d *DB) settleMerger(used manifest.Features) error {
 
 // chooseMerger decides which merger combines operands of the recorded one; "":
 // there are none.
-func (d *DB) chooseMerger(recorded string) (operandMerger, error) {
+func (d *DB) chooseMerger(recorded string) (operand.Combiner, error) {
 	given := d.opts.Merger
+	c := operand.Combiner{Name: recorded, MaxValue: MaxReaderSize, MaxEntry: cmp.Or(d.opts.maxMerged, MaxValueSize)}
 	switch {
 	case given == nil:
-		return operandMerger{builtinMerger(recorded), recorded, d.opts.maxMerged}, nil
+		c.Merger = operand.Builtin(recorded)
+		return c, nil
 	case recorded != "" && recorded != given.Name():
-		return operandMerger{}, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; "+
+		return c, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; "+
 			"open it with that one, or with none to read other keys",
 			ErrInvalidOptions, given.Name(), d.dir, recorded)
 	}
-	return operandMerger{given, given.Name(), d.opts.maxMerged}, nil
+	c.Merger, c.Name = given, given.Name()
+	return c, nil
 }

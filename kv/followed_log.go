@@ -125,7 +125,7 @@ func (f *follower) readLog(ctx context.Context) (whole, ahead bool, err error) {
 	}
 	name := manifest.Path(f.d.dir, manifest.FileWAL, f.log.num)
 	p := f.d.replayer()
-	p.Log, p.Mems, p.LastSeq, p.Combine = f.log.num, f.mems, f.lastSeq, f.operandMerger.combiner()
+	p.Log, p.Mems, p.LastSeq, p.Combine = f.log.num, f.mems, f.lastSeq, f.operands.EntryFunc()
 	defer p.Close()
 	defer func() {
 		f.mems, f.lastSeq = p.Mems, p.LastSeq // of all that was read, whatever ended it

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -34,12 +35,12 @@ type follower struct {
 	end     context.CancelFunc
 	turn    chan struct{} // has a token unless a refresh runs, which owns what follows
 
-	tail          *manifest.Tail
-	state         *version.ManifestState
-	log           *followedLog
-	mems          []*memTable // oldest first: writes that are in no table of the state
-	lastSeq       base.SeqNum
-	operandMerger operandMerger // of the state
+	tail     *manifest.Tail
+	state    *version.ManifestState
+	log      *followedLog
+	mems     []*memTable // oldest first: writes that are in no table of the state
+	lastSeq  base.SeqNum
+	operands operand.Combiner // of the state
 
 	publishing sync.Mutex
 	reg        *manifest.Registration // nil: there is none
@@ -176,7 +177,7 @@ func (f *follower) readManifest() error {
 	if f.state.Features&manifest.FeatureMerge != 0 {
 		recorded = f.state.Merger
 	}
-	f.operandMerger, err = d.chooseMerger(recorded)
+	f.operands, err = d.chooseMerger(recorded)
 	return err
 }
 
@@ -225,7 +226,7 @@ func (f *follower) install(v *version.Version) error {
 		f.views = append(f.views, followedView{v, at})
 		d.installVersion(v)
 	}
-	d.operands = f.operandMerger
+	d.operands = f.operands
 	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
 	f.charge(d.imms)
 	d.installState()

@@ -14,13 +14,11 @@ import (
 // Get returns a copy of the value of key, or ErrNotFound.
 func (d *DB) Get(key []byte) ([]byte, error) { return d.AppendGet(nil, key) }
 
-// AppendGet appends the value of key to dst and returns the extended slice; dst
-// as it was and ErrNotFound if there is no such key. It does not allocate if dst
-// has room and no block has to be read.
+// AppendGet appends the value of key to dst and returns the extended slice; dst as it was and ErrNotFound if there is
+// no such key. It does not allocate if dst has room and no block has to be read.
 func (d *DB) AppendGet(dst, key []byte) ([]byte, error) { return d.present.get(dst, key) }
 
-// Has reports whether there is a value under key. It costs what AppendGet costs,
-// without the copy.
+// Has reports whether there is a value under key. It costs what AppendGet costs, without the copy.
 func (d *DB) Has(key []byte) (bool, error) { return d.present.has(key) }
 
 // A lookup is one point lookup. It asks memory first: memtables, then of each
@@ -209,8 +207,7 @@ func (l *lookup) tellCache(t *version.Table, p *sstable.Probe) {
 	l.d.tables.Sampled(&t.Entry, !p.KeyPresent, p.Filter == sstable.Unfiltered)
 }
 
-// find looks in a table for the newest version at or below at, and takes it as the
-// answer if there is one.
+// find looks in a table for the newest version at or below at, and takes it as the answer if there is one.
 func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trailer base.Trailer, ok, done bool,
 	err error) {
 	out, trailer, ok, err := r.Find(l.dst, l.key, l.hash, at, p)

@@ -20,8 +20,7 @@ type operandChain struct {
 	err      error
 }
 
-// answerInChain is answer for operands, values that expire, and all that comes under
-// an operand.
+// answerInChain is answer for operands, values that expire, and all that comes under an operand.
 func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 	kind := trailer.Kind()
 	switch {
@@ -67,7 +66,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 		l.chain.operands = append(l.chain.operands, f.Value)
 		return f.Whole || !l.want
 	}
-	l.chain.begun, l.chain.err = true, unknownKind(l.key, kind)
+	l.chain.begun, l.chain.err = true, base.UnknownKind(l.key, kind)
 	return true
 }
 
@@ -80,7 +79,7 @@ func (l *lookup) combine(s *readState, err error) (bool, error) {
 		return err == nil, err
 	}
 	slices.Reverse(l.chain.operands)
-	l.value, err = s.mergeOperands(l.key, l.chain.operands)
+	l.value, err = s.operands.Value(l.key, l.chain.operands)
 	return err == nil, err
 }
 
@@ -123,8 +122,7 @@ func (l *lookup) passFold(it *memtable.Iter, value []byte, on bool) bool {
 	return f.Oldest > 0 && it.SeekVersion(l.key, l.hash, f.Oldest-1)
 }
 
-// olderInTable is olderInMemtable for a table. Compaction leaves few operands of a
-// key in one.
+// olderInTable is olderInMemtable for a table. Compaction leaves few operands of a key in one.
 func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstable.Probe) (done bool, err error) {
 	p.SkipValue = false // what is under an operand has a part in the value
 	for trailer.SeqNum() > 0 {
@@ -138,10 +136,4 @@ func (l *lookup) olderInTable(r *sstable.Reader, trailer base.Trailer, p *sstabl
 		trailer = older
 	}
 	return false, nil
-}
-
-// unknownKind is the error for an entry that this version does not understand.
-func unknownKind(key []byte, kind base.Kind) error {
-	return &CorruptionError{Offset: -1, What: "an entry of key " +
-		base.InternalKey{User: key, Trailer: base.MakeTrailer(0, kind)}.String() + " is of no known kind"}
 }

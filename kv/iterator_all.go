@@ -2,8 +2,7 @@ package kv
 
 import "iter"
 
-// All returns the entries of an iterator with the given options, ascending, for one loop after
-// the other:
+// All returns the entries of an iterator with the given options, ascending, for one loop after the other:
 //
 //	var err error
 //	for key, value := range db.All(nil, &err) {

@@ -35,7 +35,7 @@ var olderVersions = []olderVersion{
 		require.NoError(t, db.SetTTL(key, []byte("old"), time.Nanosecond, NoSync))
 	}},
 	{"versions that snapshots keep", func(t *testing.T, db *DB, key []byte) {
-		for range 2 * maxVersions {
+		for range manyVersions {
 			require.NoError(t, db.Set(key, []byte("old"), NoSync))
 			s := db.NewSnapshot()
 			defer func() { require.NoError(t, s.Close()) }()
@@ -194,8 +194,7 @@ func walkShared(t *testing.T, name string, r Reader, shape string, all []string,
 	}
 }
 
-// Whoever goes on calling an iterator that is closed, while others use what it was made of,
-// sees nothing of theirs.
+// Whoever goes on calling an iterator that is closed, while others use what it was made of, sees nothing of theirs.
 func TestHandlesOfClosedIteratorsSeeNothingOfOthers(t *testing.T) {
 	db := openMem(t, &Options{BlockSize: 256})
 	for i := range 200 {

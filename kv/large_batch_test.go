@@ -86,7 +86,7 @@ func TestReplayOfALargeBatch(t *testing.T) {
 	require.NoError(t, err)
 	r := wal.NewReader(file, "log", 1)
 	p := db.replayer()
-	p.Combine = db.operands.combiner()
+	p.Combine = db.operands.EntryFunc()
 	for range 2 {
 		record, err := r.Next()
 		require.NoError(t, err)

@@ -50,9 +50,9 @@ func BenchmarkLookupSample(b *testing.B) {
 		b.Run(where, func(b *testing.B) {
 			var off, on []time.Duration
 			for b.Loop() {
-				db.watch.most.Store(0)
+				db.watch.Threshold.Store(0)
 				off = append(off, pass())
-				db.watch.setMost()
+				db.watch.Update()
 				on = append(on, pass())
 			}
 			for unit, passes := range map[string][]time.Duration{"off-ns": off, "on-ns": on} {
@@ -60,7 +60,7 @@ func BenchmarkLookupSample(b *testing.B) {
 				b.ReportMetric(float64(passes[len(passes)/2])/asked, unit)
 			}
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(db.watch.sampler.Take().OneIn, "one-in")
+			b.ReportMetric(db.watch.Sampler().Take().OneIn, "one-in")
 		})
 		require.NoError(b, db.Close())
 	}

@@ -12,7 +12,7 @@ import (
 
 // sampled returns what is in the sample of a store, as traced does, and its scans.
 func sampled(db *DB) (lookups, scans []string) {
-	s := db.watch.sampler.Take()
+	s := db.watch.Sampler().Take()
 	for _, l := range s.Lookups {
 		lookups = append(lookups, string(s.Keys[l.Key])+map[bool]string{true: "+", false: "-"}[l.Found])
 	}
@@ -82,7 +82,7 @@ func TestATracerAndTheSampleGoTogether(t *testing.T) {
 	}
 	const full = 300_000 // until which the sample takes one key in many
 	look(0, full)
-	require.Less(t, db.watch.most.Load(), uint64(1)<<62)
+	require.Less(t, db.watch.Threshold.Load(), uint64(1)<<62)
 	all := func() *lookuptrace.Tracer {
 		tracer, err := lookuptrace.New(io.Discard, &lookuptrace.Options{Keys: true})
 		require.NoError(t, err)
@@ -90,13 +90,13 @@ func TestATracerAndTheSampleGoTogether(t *testing.T) {
 	}
 	tracer := all()
 	db.TraceLookups(tracer)
-	before := db.watch.sampler.Take()
+	before := db.watch.Sampler().Take()
 	look(full, full+1000)
 	require.NoError(t, tracer.Close())
 	require.EqualValues(t, 1000, tracer.Stats().Recorded+tracer.Stats().Dropped)
 	db.TraceLookups(nil)
-	require.Equal(t, db.watch.sampler.Most(), db.watch.most.Load())
-	after := db.watch.sampler.Take()
+	require.Equal(t, db.watch.Sampler().Most(), db.watch.Threshold.Load())
+	after := db.watch.Sampler().Take()
 	require.EqualValues(t, 1000, after.Total-before.Total)
 	require.Less(t, len(after.Lookups)-len(before.Lookups), 500)
 	require.NoError(t, db.Close())
@@ -105,7 +105,7 @@ func TestATracerAndTheSampleGoTogether(t *testing.T) {
 func TestWithoutASampleNobodyIsAsked(t *testing.T) {
 	db, err := Open("", &Options{InMemory: true})
 	require.NoError(t, err)
-	require.Zero(t, db.watch.most.Load())
+	require.Zero(t, db.watch.Threshold.Load())
 	require.NoError(t, db.Close())
 	for _, size := range []int64{-1, 1, 1 << 40} {
 		_, err := Open("", &Options{InMemory: true, LookupSample: size})

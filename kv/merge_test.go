@@ -71,25 +71,6 @@ func TestCounters(t *testing.T) {
 	require.NotZero(t, db.Metrics().OperandsMerged)
 }
 
-func TestBuiltinMergers(t *testing.T) {
-	for _, m := range []Merger{Int64Add, Append(""), Append(","), Append("\n\x00\"")} {
-		require.Equal(t, m, builtinMerger(m.Name()), m.Name())
-	}
-	for _, name := range []string{"", "siftkv.append:", `siftkv.append:""`, "siftkv.append:x", "siftkv.appendx",
-		"mine"} {
-		require.Nil(t, builtinMerger(name), name)
-	}
-	for _, c := range []struct{ a, b, sum int64 }{{1, 2, 3}, {-5, 3, -2}, {1<<63 - 1, 1, -1 << 63}} {
-		v, err := Int64Add.Merge(nil, int64Value(c.a), int64Value(c.b))
-		require.NoError(t, err)
-		require.Equal(t, int64Value(c.sum), v, "sums wrap around")
-	}
-	for _, bad := range [][2][]byte{{int64Value(1), []byte("1")}, {nil, int64Value(1)}} {
-		_, err := Int64Add.Merge(nil, bad[0], bad[1])
-		require.ErrorContains(t, err, "8 bytes")
-	}
-}
-
 func TestAMergerIsNeeded(t *testing.T) {
 	db := openMem(t, nil)
 	require.ErrorIs(t, db.Merge([]byte("k"), []byte("1"), nil), ErrNoMerger)
@@ -357,19 +338,6 @@ func TestAMergerOwnsOnlyOlder(t *testing.T) {
 		require.NoError(t, it.Close())
 		require.NoError(t, db.Flush(t.Context()))
 	}
-}
-
-// No entry is made of operands that is too long for Set. It can be read all the same.
-func TestAValueThatGrowsTooLarge(t *testing.T) {
-	t.Parallel()
-	huge := NewMerger("huge", func(_, _, _ []byte) ([]byte, error) { return tooLargeValue(), nil })
-	m := operandMerger{merger: huge}
-	_, err := m.combiner()([]byte("k"), [][]byte{{1}, {2}})
-	require.ErrorIs(t, err, ErrMergeFailed)
-	require.ErrorIs(t, err, ErrTooLarge)
-	v, err := m.mergeOperands([]byte("k"), [][]byte{{1}, {2}})
-	require.NoError(t, err)
-	require.Len(t, v, MaxValueSize+1)
 }
 
 func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {

@@ -62,7 +62,7 @@ func (d *DB) multiGetIn(s *readState, stripe int, keys [][]byte, at base.SeqNum)
 	if err != nil {
 		return nil, err
 	}
-	d.watch.traceMany(keys, values)
+	d.watch.TraceMany(keys, values)
 	return values, nil
 }
 
@@ -78,13 +78,13 @@ func (d *DB) getEach(s *readState, counters *counters.Stripe, values, keys [][]b
 		l.sampled = i%sampledOneIn == first
 		ok, err := l.run(s)
 		if err != nil {
-			return withKey(key, err)
+			return base.WithKey(key, err)
 		}
 		if ok {
 			l.copyValue(0)
 			values[i] = l.dst
 		}
-		d.watch.sampleKey(&l, ok)
+		d.watch.SampleKey(key, l.hash, ok)
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func (d *DB) multiGetOf(s *readState, counters *counters.Stripe, values, keys []
 		m.run(keys, from, min(from+multiGetRun, len(keys)))
 		for i := range m.keys {
 			if k := &m.keys[i]; k.err != nil && k.place < failed {
-				failed, failure = k.place, withKey(k.key, k.err)
+				failed, failure = k.place, base.WithKey(k.key, k.err)
 			}
 		}
 		if failure == nil {
 			m.copyValues(values)
 			for i := range m.keys {
 				k := &m.keys[i]
-				d.watch.sampleKey(&k.lookup, values[k.place] != nil)
+				d.watch.SampleKey(k.key, k.hash, values[k.place] != nil)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/cursor"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/sstable"
@@ -89,7 +90,11 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if d.opts.LatencyHistograms {
 		d.counters.Latencies = counters.NewLatencies()
 	}
-	d.watch.begin(d)
+	if size := d.opts.LookupSample; size > 0 {
+		d.watch.StartSample(size, max(d.opts.CacheSize, 0)/int64(d.opts.BlockSize), d.counters.Gets)
+	}
+	d.cursors = cursor.Env{Tables: &d.tables, Values: d.values, Counters: &d.counters, Watch: &d.watch,
+		Prefix: opts.Prefix, Now: d.now, Closed: &d.closed}
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
 	m := &d.manifest

@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/fieldtext"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -199,7 +200,7 @@ func prefixOnlyField() fieldtext.Field[Options] {
 }
 
 func parseMerger(text string) (Merger, error) {
-	if m := builtinMerger(text); m != nil {
+	if m := operand.Builtin(text); m != nil {
 		return m, nil
 	}
 	return nil, errors.New("it is not a merger of package kv: set Options.Merger, and leave the line out")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/scale"
 
 	"github.com/stretchr/testify/require"
@@ -31,14 +32,21 @@ func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
 	require.NoError(tb, err)
 	require.True(tb, it.First())
 	first := bytes.Clone(it.Key())
-	in := it.c.input
-	it.c.table = nil
+	require.NoError(tb, it.Close())
+	s := db.acquire(0)
+	defer db.release(s, 0)
+	var in iterator.Sources
+	in.AddMemtable(s.mem)
+	for _, m := range s.imms {
+		in.AddMemtable(m)
+	}
+	in.AddVersion(s.version, &db.tables, key, nil, nil)
 	for ok := in.First(); ok && bytes.Compare(in.Key().User, first) < 0; ok = in.Next() {
 		if bytes.Compare(in.Key().User, key) >= 0 {
 			steps++
 		}
 	}
-	require.NoError(tb, it.Close())
+	in.Release()
 	return steps
 }
 

@@ -6,20 +6,19 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A readState is all that a reader needs: memtables and tables as of one moment. It
-// is replaced, never changed. A reader takes a reference on one stripe, which costs
-// two uncontended atomic operations per lookup, however many files there are. The
-// state's tables and memtables are released when the last reference of a replaced
-// state is gone.
+// A readState is all that a reader needs: memtables and tables as of one moment. It is replaced, never changed. A
+// reader takes a reference on one stripe, which costs two uncontended atomic operations per lookup, however many files
+// there are. The state's tables and memtables are released when the last reference of a replaced state is gone.
 type readState struct {
-	mem     *memTable
-	imms    []*memTable // being flushed, newest first
-	version *version.Version
-	limit   base.SeqNum // readers see no later write, although there may be some
-	operandMerger
+	mem      *memTable
+	imms     []*memTable // being flushed, newest first
+	version  *version.Version
+	limit    base.SeqNum // readers see no later write, although there may be some
+	operands operand.Combiner
 
 	refs     [counters.NumStripes]paddedCount
 	replaced atomic.Bool
@@ -31,8 +30,7 @@ type paddedCount struct {
 	_ [120]byte // two lines: the prefetcher fetches pairs
 }
 
-// acquire returns the current state and takes a reference on the stripe, or nil
-// if reads fail: see unreadable.
+// acquire returns the current state and takes a reference on the stripe, or nil if reads fail: see unreadable.
 func (d *DB) acquire(stripe int) *readState {
 	s, _, _ := d.present.enter(stripe)
 	return s
@@ -57,9 +55,8 @@ func (d *DB) drainAfterClose() {
 	}
 }
 
-// unused reports, once, that a replaced state is no longer used. No reader can join
-// a replaced state for good, so stripes that are seen empty one after the other are
-// all empty.
+// unused reports, once, that a replaced state is no longer used. No reader can join a replaced state for good, so
+// stripes that are seen empty one after the other are all empty.
 func (s *readState) unused() bool {
 	for i := range s.refs {
 		if s.refs[i].n.Load() != 0 {
@@ -100,10 +97,9 @@ func (d *DB) dropState() {
 	}
 }
 
-// installState makes a state of the current memtables and version. The caller
-// holds d.mu.
+// installState makes a state of the current memtables and version. The caller holds d.mu.
 func (d *DB) installState() {
-	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operandMerger: d.operands}
+	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operands: d.operands}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 		m.Ref()

@@ -38,10 +38,9 @@ func (v *readView) enter(stripe int) (s *readState, _ int, at base.SeqNum) {
 		// The reference counts only if the state was current after it was taken:
 		// then a goroutine that replaces the state later sees it.
 		//
-		// So does the number, which is read in between. A state that is newer than the number
-		// would lack versions that compactions have dropped since. And a newer state may have
-		// left out writes that will never be visible (see resume.go). The numbers after theirs
-		// belong to it alone, and not to a state that still has them.
+		// So does the number, which is read in between. A state that is newer than the number would lack versions that
+		// compactions have dropped since. And a newer state may have left out writes that will never be visible (see
+		// resume.go). The numbers after theirs belong to it alone, and not to a state that still has them.
 		if d.state.Load() != s {
 			d.release(s, stripe)
 			continue
@@ -86,8 +85,8 @@ func (v *readView) look(l *lookup) error {
 	if found {
 		l.copyValue(len(dst))
 	}
-	if d.watch.wants(l.hash) {
-		d.watch.lookup(l, found, err)
+	if err == nil && d.watch.Wants(l.hash) {
+		d.watch.Lookup(l.key, l.hash, found, l.want && !l.sizeOnly)
 	}
 	d.counters.Latencies.End(counters.Get, began)
 	switch {
@@ -115,9 +114,7 @@ func (v *readView) inTx(l *lookup) (done bool, err error) {
 	}
 	l.d = v.d
 	if own == nil || !l.inOwnWrites(own) {
-		if v.tx.writable {
-			err = v.tx.reads.addKey(l.key)
-		}
+		err = v.tx.reads.AddKey(l.key)
 		return err != nil, err
 	}
 	found := l.found
@@ -167,18 +164,4 @@ func (v *readView) has(key []byte) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// iter returns an iterator over the view, and a transaction's own writes if own is not nil.
-func (v *readView) iter(o *IterOptions, own *txView) (*Iterator, error) {
-	s, stripe, at := v.enter(int(v.d.counters.Iterators.Add(1)) & (counters.NumStripes - 1))
-	if s == nil {
-		return nil, v.refused()
-	}
-	it := v.d.iterOn(s, stripe, at, o, own)
-	if v.ended() {
-		_ = it.Close() // it never fails without a move
-		return nil, ErrClosed
-	}
-	return it, nil
 }

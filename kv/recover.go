@@ -21,7 +21,7 @@ func (d *DB) recover() (err error) {
 		return err
 	}
 	v := r.Version
-	d.storeID, d.operands.mergerName = r.State.StoreID, r.State.Merger
+	d.storeID, d.operands.Name = r.State.StoreID, r.State.Merger
 	installed := false
 	defer func() {
 		if !installed { // or a function of the application panicked
@@ -105,7 +105,7 @@ func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.S
 // startReadOnly serves what was recovered, from memory where it is in no table.
 func (d *DB) startReadOnly(v *version.Version, mems []*memTable, lastSeq base.SeqNum) {
 	d.visible.Store(uint64(lastSeq))
-	if combine := d.operands.combiner(); combine != nil {
+	if combine := d.operands.EntryFunc(); combine != nil {
 		for _, m := range mems {
 			m.FoldAll(combine)
 		}

@@ -100,9 +100,8 @@ func (l *snapshotList) oldest() (base.SeqNum, bool) {
 	return l.list[0], true
 }
 
-// A snapshot of a store that follows a writer keeps the state that it was taken of:
-// the writer drops what its own snapshots do not need. A transaction of such a store
-// reads through a snapshot of this kind.
+// A snapshot of a store that follows a writer keeps the state that it was taken of: the writer drops what its own
+// snapshots do not need. A transaction of such a store reads through a snapshot of this kind.
 
 // pin refers to the current state. It reports false if the store is closed.
 func (s *Snapshot) pin() bool {

@@ -16,7 +16,7 @@ func storeViewOf(d *DB) (*storeview.View, error) {
 	}
 	o := &d.opts
 	return &storeview.View{
-		Version: s.version, Tables: &d.tables, Seq: now, Sampler: d.watch.sampler,
+		Version: s.version, Tables: &d.tables, Seq: now, Sampler: d.watch.Sampler(),
 		Filters: o.filterPlan(), Compaction: o.compaction(),
 		Blocks: storeview.Blocks{Size: o.BlockSize, Cache: max(o.CacheSize, 0),
 			Remembered: max(o.FalsePositiveMemory, 0), SharedMemory: o.MemoryLimit > 0 || o.MemoryBudget != nil},

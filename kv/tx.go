@@ -10,20 +10,19 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cursor"
+	"github.com/siftkv/siftkv/internal/readset"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A Tx is a transaction: reads and writes that take effect as if they all happened
-// at one moment, or not at all. It reads the store as it was when it began, and its
-// own writes. Commit succeeds if nothing that it read has been written since, and
-// fails with ErrConflict otherwise: then nothing was written, and the whole may be
-// tried again. So the transactions that are committed, and all other writes, are as
-// if they had run one after the other, in the order of their commits. This is
-// serializable snapshot isolation, in the optimistic manner of Kung and Robinson.
+// A Tx is a transaction: reads and writes that take effect as if they all happened at one moment, or not at all. It
+// reads the store as it was when it began, and its own writes. Commit succeeds if nothing that it read has been
+// written since, and fails with ErrConflict otherwise: then nothing was written, and the whole may be tried again. So
+// the transactions that are committed, and all other writes, are as if they had run one after the other, in the order
+// of their commits. This is serializable snapshot isolation, in the optimistic manner of Kung and Robinson.
 //
-// It has read every key that it looked up, there or not, and every range of keys
-// that its iterators passed over. A transaction that only reads, or only writes,
-// never conflicts; and nothing waits for a transaction.
+// It has read every key that it looked up, there or not, and every range of keys that its iterators passed over. A
+// transaction that only reads, or only writes, never conflicts; and nothing waits for a transaction.
 //
 // While a transaction is open, old versions of keys pile up: end each by Commit or
 // Discard, soon. A Tx and its iterators belong to one goroutine.
@@ -35,14 +34,13 @@ type Tx struct {
 
 	writes txWrites
 	reads  txReads
-	views  []*txView // of open iterators
+	// overlays are those of its iterators, and those of closed ones, which others use again.
+	overlays []*cursor.Overlay
 }
 
 // Begin starts a transaction; one that is not writable reads alone. End it by
 // Commit or Discard. View and Update see to that themselves.
-func (d *DB) Begin(writable bool) (*Tx, error) { return d.newTx(writable) }
-
-func (d *DB) newTx(writable bool) (*Tx, error) {
+func (d *DB) Begin(writable bool) (*Tx, error) {
 	if d.closed.Load() {
 		return nil, ErrClosed
 	}
@@ -65,10 +63,13 @@ func (d *DB) newTx(writable bool) (*Tx, error) {
 	if t.view.snap != nil {
 		t.view.at = t.view.snap.view.at
 	}
-	t.reads = txReads{db: d, since: t.view.at, limit: MaxBatchSize}
+	t.reads = txReads{db: d, since: t.view.at}
+	if writable {
+		t.reads.Limit = MaxBatchSize
+	}
 	d.snapshots.add(t.view.at)
 	d.mu.Unlock()
-	d.transactions.Add(t, d.opts.TraceOpens, 1)
+	d.transactions.Add(t, d.opts.TraceOpens, 0)
 	return t, nil
 }
 
@@ -89,7 +90,8 @@ func (t *Tx) end() {
 		d.scheduleCompactions()
 	}
 	// A program that keeps the Tx, or an iterator of it, keeps no more than that.
-	t.version, t.view.snap, t.writes, t.reads, t.views = nil, nil, txWrites{}, txReads{}, nil
+	t.version, t.view.snap, t.writes, t.overlays = nil, nil, txWrites{}, nil
+	t.reads = txReads{Tracker: readset.Tracker{Err: ErrTxDone}}
 }
 
 // usable returns an error if the transaction has ended or the store is closed.
@@ -110,12 +112,10 @@ func (t *Tx) Get(key []byte) ([]byte, error) { return t.AppendGet(nil, key) }
 // as it was and ErrNotFound if there is no such key.
 func (t *Tx) AppendGet(dst, key []byte) ([]byte, error) { return t.view.get(dst, key) }
 
-// Has reports whether there is a value under key. After Merge there is one, and Has reads
-// nothing of the store.
+// Has reports whether there is a value under key. After Merge there is one, and Has reads nothing of the store.
 func (t *Tx) Has(key []byte) (bool, error) { return t.view.has(key) }
 
-// MultiGet is DB.MultiGet for what the transaction reads: the store as it was when it
-// began, and its own writes.
+// MultiGet is DB.MultiGet for what the transaction reads: the store as it was when it began, and its own writes.
 func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	if err := t.usable(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 				operands = append(operands, value)
 			}
 			slices.Reverse(operands)
-			if value, err = t.view.d.operands.mergeOperands(rest[i], operands); err != nil {
+			if value, err = t.view.d.operands.Value(rest[i], operands); err != nil {
 				return nil, err
 			}
 			value = append([]byte{}, value...) // there is one, whatever the merger returned
@@ -159,35 +159,41 @@ func (t *Tx) MultiGet(keys [][]byte) (values [][]byte, err error) {
 	return values, nil
 }
 
-// NewIter returns an iterator over what the transaction sees now: later writes of
-// the transaction do not appear in it. It counts as read what the iterator passed
-// over, keys of the transaction's own included, not all that is within its bounds.
-// It does not outlive the transaction: after its end, moves fail with ErrTxDone.
-// Close it all the same.
+// NewIter returns an iterator over what the transaction sees now: later writes of the transaction do not appear in it.
+// It counts as read what the iterator passed over, keys of the transaction's own included, not all that is within its
+// bounds. It does not outlive the transaction: after its end, moves fail with ErrTxDone. Close it all the same.
 func (t *Tx) NewIter(o *IterOptions) (*Iterator, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	v, err := newTxView(t)
+	m, err := t.writes.memory()
 	if err != nil {
 		return nil, err
 	}
-	it, err := t.view.iter(o, v)
-	if err == nil {
-		t.views = append(t.views, v)
-	}
-	return it, err
+	return t.view.iter(o, t.overlay(m))
 }
 
-// Commit ends the transaction and makes its writes durable, to the requested level,
-// and visible. With any error, ErrConflict included, the transaction has ended too,
-// and nothing was written unless the disk failed. A transaction that wrote nothing
-// never conflicts, whatever was written meanwhile.
+// overlay returns an overlay of the own writes, which are in m, for an iterator.
+func (t *Tx) overlay(m *memTable) *cursor.Overlay {
+	last := ownSeq + base.SeqNum(t.writes.indexed.Count) - 1
+	for _, o := range t.overlays {
+		if o.Use(m, ownSeq, last, &t.reads.Tracker) {
+			return o
+		}
+	}
+	o := new(cursor.Overlay)
+	o.Use(m, ownSeq, last, &t.reads.Tracker)
+	t.overlays = append(t.overlays, o)
+	return o
+}
+
+// Commit ends the transaction and makes its writes durable, to the requested level, and visible. With any error,
+// ErrConflict included, the transaction has ended too, and nothing was written unless the disk failed. A transaction
+// that wrote nothing never conflicts, whatever was written meanwhile.
 func (t *Tx) Commit(o *WriteOptions) error { return t.CommitContext(context.Background(), o) }
 
-// CommitContext is Commit that waits for other writers, a flush or a compaction no
-// longer than ctx lasts. An error that matches ctx.Err() says that nothing was
-// written, as that of Batch.CommitContext does.
+// CommitContext is Commit that waits for other writers, a flush or a compaction no longer than ctx lasts. An error
+// that matches ctx.Err() says that nothing was written, as that of Batch.CommitContext does.
 func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 	defer t.end()
 	if err := t.usable(); err != nil {
@@ -210,12 +216,12 @@ func (t *Tx) CommitContext(ctx context.Context, o *WriteOptions) error {
 // commit commits the transaction's batch if nothing that it read was written since.
 func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
 	d, r := t.view.d, &t.reads
-	for _, v := range t.views {
-		v.note()
+	for _, o := range t.overlays {
+		o.Note()
 	}
 	switch {
-	case r.err != nil:
-		return r.err
+	case r.Err != nil:
+		return r.Err
 	case r.Empty():
 		return d.commit(ctx, b, nil, o)
 	}
@@ -243,18 +249,16 @@ func (t *Tx) Discard() error {
 const (
 	// maxAttempts is how often Update runs its function at the most.
 	maxAttempts = 64
-	// Before attempt n, Update sleeps for a random time below firstBackoff << n, and
-	// never longer than maxBackoff. One of those that conflict with each other is
-	// committed in any case; the time lets them come one after the other.
+	// Before attempt n, Update sleeps for a random time below firstBackoff << n, and never longer than maxBackoff. One
+	// of those that conflict with each other is committed in any case; the time lets them come one after the other.
 	firstBackoff = 20 * time.Microsecond
 	maxBackoff   = 20 * time.Millisecond
 )
 
-// View runs fn in a transaction that reads alone: all that fn sees is from one
-// moment. It returns fn's error. The transaction ends with fn, and so do its
-// iterators, which fn closes.
+// View runs fn in a transaction that reads alone: all that fn sees is from one moment. It returns fn's error. The
+// transaction ends with fn, and so do its iterators, which fn closes.
 func (d *DB) View(fn func(tx *Tx) error) error {
-	t, err := d.newTx(false)
+	t, err := d.Begin(false)
 	if err != nil {
 		return err
 	}
@@ -265,16 +269,14 @@ func (d *DB) View(fn func(tx *Tx) error) error {
 // Update runs fn in a transaction and commits it with Sync. If fn returns an error,
 // or panics, nothing is written, and Update returns the error, or panics.
 //
-// On ErrConflict it runs fn again in a new transaction, which sees what was written
-// meanwhile. After 64 runs, with pauses of random length that grow up to 20 ms, it
-// returns ErrConflict. So fn should do nothing outside its transaction that must
-// not be done twice. For another durability, fn may commit the transaction itself,
-// as the last thing it does, and return Commit's error.
+// On ErrConflict it runs fn again in a new transaction, which sees what was written meanwhile. After 64 runs, with
+// pauses of random length that grow up to 20 ms, it returns ErrConflict. So fn should do nothing outside its
+// transaction that must not be done twice. For another durability, fn may commit the transaction itself, as the last
+// thing it does, and return Commit's error.
 func (d *DB) Update(fn func(tx *Tx) error) error { return d.UpdateContext(context.Background(), fn) }
 
-// UpdateContext is Update that waits no longer than ctx lasts, in the commit, as
-// Tx.CommitContext says, and between attempts. The error then matches ctx.Err(), and
-// nothing was written. Fn must check ctx itself.
+// UpdateContext is Update that waits no longer than ctx lasts, in the commit, as Tx.CommitContext says, and between
+// attempts. The error then matches ctx.Err(), and nothing was written. Fn must check ctx itself.
 func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 	for n := 1; ; n++ {
 		err := d.attempt(ctx, fn)
@@ -291,7 +293,7 @@ func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 
 // attempt is Update once.
 func (d *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
-	t, err := d.newTx(true)
+	t, err := d.Begin(true)
 	if err != nil {
 		return err
 	}

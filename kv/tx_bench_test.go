@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// BenchmarkUpdate compares a read-modify-write of one key in a transaction with
-// its plain parts.
+// BenchmarkUpdate compares a read-modify-write of one key in a transaction with its plain parts.
 func BenchmarkUpdate(b *testing.B) {
 	key, value := []byte("key"), make([]byte, 100)
 	run := func(name string, f func(db *DB) error) {
@@ -100,8 +99,9 @@ func BenchmarkValidateRange(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	reads := &txReads{db: db, limit: MaxBatchSize, since: db.seq()}
-	reads.addSpan(version.Span{})
+	reads := &txReads{db: db, since: db.seq()}
+	reads.Limit = MaxBatchSize
+	reads.AddSpan(version.Span{})
 	for b.Loop() {
 		if err := reads.Validate(reads.since + 1); err != nil {
 			b.Fatal(err)

@@ -28,9 +28,8 @@ func lookUp(keys ...string) func(*testing.T, *Tx) {
 	}
 }
 
-// moves takes an iterator through steps within [lo, hi), where "" is no bound: F, L, n and p are
-// First, Last, Next and Prev, any other is SeekGE, or after < SeekLT. The iterator
-// stays open if they end with a dot.
+// moves takes an iterator through steps within [lo, hi), where "" is no bound: F, L, n and p are First, Last, Next and
+// Prev, any other is SeekGE, or after < SeekLT. The iterator stays open if they end with a dot.
 func moves(lo, hi, steps string) func(*testing.T, *Tx) {
 	bound := func(s string) []byte {
 		if s == "" {
@@ -158,8 +157,7 @@ var conflictCases = []conflictCase{
 	{"after a scan that ended on an own write", both(ownSet("d"), moves("", "", "Fn")), puts("e"), false},
 }
 
-// queue starts f, which commits, and returns when it waits in the pipeline as the
-// n-th.
+// queue starts f, which commits, and returns when it waits in the pipeline as the n-th.
 func queue(db *DB, n int, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -275,9 +273,8 @@ func TestTxConflicts(t *testing.T) {
 	}
 }
 
-// TestTxGroups holds the pipeline, so that many commits make one group, and sees
-// who is refused. The leader's own request is refused, too, and those that wait for
-// it are not.
+// TestTxGroups holds the pipeline, so that many commits make one group, and sees who is refused. The leader's own
+// request is refused, too, and those that wait for it are not.
 func TestTxGroups(t *testing.T) {
 	for name, valueSize := range map[string]int{
 		"applied by the leader": 1, "applied by everybody": commit.ParallelBytes / 4,

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A write that waits while the store is stalled by a flush that fails is told so, or
-// gives up, whichever comes first.
+// A write that waits while the store is stalled by a flush that fails is told so, or gives up, whichever comes first.
 func TestAStalledTransactionIsGivenUpWithItsContext(t *testing.T) {
 	s := newStalledStore(t)
 	leader := s.commit(t.Context(), "leader")

@@ -30,8 +30,7 @@ type linearState [linearKeys]int32
 type linearOp struct {
 	name  string
 	steps []linearStep
-	// A transaction that was refused has no effect. What it read was the store at one
-	// moment all the same.
+	// A transaction that was refused has no effect. What it read was the store at one moment all the same.
 	refused bool
 }
 
@@ -242,10 +241,9 @@ func (r *linearRun) transaction(op *linearOp, rng *rand.Rand) {
 	}
 }
 
-// TestLinearizable checks concurrent histories of lookups, scans, writes, batches
-// and transactions, with flushes and compactions going on, by porcupine: there must
-// be an order of the operations that respects their calls and returns and that a
-// map would have answered the same.
+// TestLinearizable checks concurrent histories of lookups, scans, writes, batches and transactions, with flushes and
+// compactions going on, by porcupine: there must be an order of the operations that respects their calls and returns
+// and that a map would have answered the same.
 //
 // Whoever is at work lets others in where a disk would, and the goroutine that compacts
 // waits until an operation has ended: so operations interleave on one processor too.

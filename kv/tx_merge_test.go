@@ -23,7 +23,7 @@ func TestTxReadsItsOwnOperands(t *testing.T) {
 	require.NoError(t, db.Merge([]byte("store"), []byte("x"), nil))
 	tx := beginTx(t, db, true)
 	// What others write later is between the own operands and what is seen under them.
-	for range 3 * maxVersions {
+	for range manyVersions {
 		require.NoError(t, db.Merge([]byte("store"), []byte("later"), nil))
 		set(t, db, "new", "later")
 	}
@@ -74,7 +74,7 @@ func TestAnIteratorOfATxSeesNoLaterOperand(t *testing.T) {
 	require.NoError(t, tx.Merge([]byte("k"), []byte("1")))
 	it, err := tx.NewIter(nil)
 	require.NoError(t, err)
-	for range 2 * maxVersions {
+	for range manyVersions {
 		require.NoError(t, tx.Merge([]byte("k"), []byte("later")))
 		require.NoError(t, db.Merge([]byte("k"), []byte("others"), NoSync))
 	}

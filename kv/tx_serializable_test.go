@@ -17,8 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
-// A serialRun lets goroutines run random transactions and batches against one
-// store, and keeps what each of them saw.
+// A serialRun lets goroutines run random transactions and batches against one store, and keeps what each of them saw.
 type serialRun struct {
 	t  *testing.T
 	db *DB
@@ -167,9 +166,8 @@ func (r *serialRun) add(log serialLog) {
 	r.mu.Unlock()
 }
 
-// replay runs all of it again, one after the other in the order of their sequence
-// numbers, on a sorted map, and compares what was seen. Who wrote nothing saw the
-// store as it was when it began.
+// replay runs all of it again, one after the other in the order of their sequence numbers, on a sorted map, and
+// compares what was seen. Who wrote nothing saw the store as it was when it began.
 func (r *serialRun) replay() model {
 	slices.SortFunc(r.logs, func(a, b serialLog) int {
 		if a.seq != b.seq {
@@ -255,9 +253,8 @@ func (m *modelScan) move(s serialStep) (at string, ok bool) {
 	return "", false
 }
 
-// TestTxSerializable runs random transactions concurrently, beside batches, flushes
-// and compactions: those that were committed, replayed in the order of their
-// commits, see what they saw, and leave what they left.
+// TestTxSerializable runs random transactions concurrently, beside batches, flushes and compactions: those that were
+// committed, replayed in the order of their commits, see what they saw, and leave what they left.
 func TestTxSerializable(t *testing.T) {
 	t.Parallel()
 	commits, conflicts := uint64(0), uint64(0)

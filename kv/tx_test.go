@@ -22,8 +22,7 @@ func beginTx(tb testing.TB, db *DB, writable bool) *Tx {
 	return tx
 }
 
-// contents returns what a reader has, forward, and sees to it that it has the same
-// backward.
+// contents returns what a reader has, forward, and sees to it that it has the same backward.
 func contents(tb testing.TB, r Reader, o *IterOptions) model {
 	tb.Helper()
 	it, err := r.NewIter(o)
@@ -165,12 +164,12 @@ func TestTxErrors(t *testing.T) {
 		return err
 	}
 	tx = beginTx(t, db, true)
-	tx.reads.limit = limit
+	tx.reads.Limit = limit
 	require.NoError(t, tx.Set([]byte("a"), nil))
 	require.ErrorIs(t, fill(tx), ErrTooLarge)
 	require.ErrorIs(t, tx.Commit(nil), ErrTooLarge)
 	tx = beginTx(t, db, true)
-	tx.reads.limit = limit
+	tx.reads.Limit = limit
 	it, err := tx.NewIter(nil)
 	require.NoError(t, err)
 	for i := range 1000 {
@@ -182,7 +181,6 @@ func TestTxErrors(t *testing.T) {
 	require.ErrorIs(t, it.Close(), ErrTooLarge)
 	require.NoError(t, tx.Discard())
 	tx = beginTx(t, db, false)
-	tx.reads.limit = limit
 	require.NoError(t, fill(tx), "who only reads need not remember")
 	require.NoError(t, tx.Discard())
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
@@ -282,8 +280,7 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 	require.ErrorIs(t, db.Update(func(*Tx) error { return nil }), ErrClosed)
 }
 
-// TestTxAgainstModel compares what random transactions see, and what they leave,
-// with a sorted map.
+// TestTxAgainstModel compares what random transactions see, and what they leave, with a sorted map.
 func TestTxAgainstModel(t *testing.T) {
 	t.Parallel()
 	for seed := range modelSeeds / 3 {

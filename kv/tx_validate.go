@@ -12,50 +12,21 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// The store itself tells whether something was written after a transaction's
-// snapshot. There is no table of recent writes, and a write that is no
-// transaction's costs nothing. The open snapshot keeps compaction from dropping the
-// newest version of a key after it, tombstones included, and from taking its
-// sequence number away. So what was written later is in a memtable, or in a table
-// whose largest sequence number says so.
+// The store itself tells whether something was written after a transaction's snapshot. There is no table of recent
+// writes, and a write that is no transaction's costs nothing. The open snapshot keeps compaction from dropping the
+// newest version of a key after it, tombstones included, and from taking its sequence number away. So what was written
+// later is in a memtable, or in a table whose largest sequence number says so.
 //
-// It is asked twice. First by the committing goroutine, for all writes that are
-// visible then; that may read files, and nothing waits for it. Then by the leader
-// of the commit pipeline, between groups, for the few writes that came in between.
-// It also looks at the earlier batches of its group, which are in no memtable yet.
-// The leader refuses a transaction before anything of it is in the log; the others
-// of the group share its sync as ever.
+// It is asked twice. First by the committing goroutine, for all writes that are visible then; that may read files, and
+// nothing waits for it. Then by the leader of the commit pipeline, between groups, for the few writes that came in
+// between. It also looks at the earlier batches of its group, which are in no memtable yet. The leader refuses a
+// transaction before anything of it is in the log; the others of the group share its sync as ever.
 
 // A txReads is what a transaction has read.
 type txReads struct {
-	readset.Set
+	readset.Tracker
 	db    *DB
 	since base.SeqNum // the write up to which it was found valid
-	limit int         // of the memory, in bytes
-	err   error       // it became too large, and is empty
-}
-
-func (r *txReads) addKey(key []byte) error {
-	if r.err == nil {
-		r.AddKey(key)
-		r.check()
-	}
-	return r.err
-}
-
-// addSpan adds a span. If the set is too large then, the next addKey returns the error.
-func (r *txReads) addSpan(s version.Span) {
-	if r.err == nil {
-		r.AddSpan(s)
-		r.check()
-	}
-}
-
-func (r *txReads) check() {
-	if size := r.Size(); size > r.limit {
-		r.Set, r.err = readset.Set{}, fmt.Errorf("%w: what the transaction has read takes %d bytes to remember, "+
-			"the limit is %d: read less in one transaction", ErrTooLarge, size, r.limit)
-	}
 }
 
 // Validate returns ErrConflict if something of the set was written after r.since. The
@@ -78,8 +49,7 @@ func (r *txReads) ValidateIn(m *memTable) error {
 	return r.conflict(&laterWrites{since: r.since, mems: []*memTable{m}})
 }
 
-// conflict returns ErrConflict, and what it is about, if something of the set is among the
-// later writes.
+// conflict returns ErrConflict, and what it is about, if something of the set is among the later writes.
 func (r *txReads) conflict(l *laterWrites) error {
 	if len(l.mems)+len(l.tables) == 0 {
 		return nil
@@ -103,8 +73,7 @@ func (r *txReads) conflict(l *laterWrites) error {
 	return nil
 }
 
-// A laterWrites looks for writes after write since, deletions included, where there
-// may be any.
+// A laterWrites looks for writes after write since, deletions included, where there may be any.
 type laterWrites struct {
 	d      *DB
 	since  base.SeqNum

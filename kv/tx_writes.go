@@ -40,10 +40,9 @@ func (t *Tx) SetUntil(key, value []byte, expiry time.Time) error {
 	return t.write(func(b *Batch) error { return b.SetUntil(key, value, expiry) })
 }
 
-// Merge combines operand with the value of key, as DB.Merge does. It reads nothing, so that
-// transactions which merge into one key do not conflict. Later reads of the transaction see the
-// operand. A Get combines it, with all others of the key, with what the store has. It reads
-// that then, unless the transaction has set or deleted the key before.
+// Merge combines operand with the value of key, as DB.Merge does. It reads nothing, so that transactions which merge
+// into one key do not conflict. Later reads of the transaction see the operand. A Get combines it, with all others of
+// the key, with what the store has. It reads that then, unless the transaction has set or deleted the key before.
 func (t *Tx) Merge(key, operand []byte) error {
 	return t.write(func(b *Batch) error { return b.Merge(key, operand) })
 }
@@ -58,9 +57,12 @@ func (t *Tx) write(f func(*Batch) error) error {
 	return f(&t.writes.batch)
 }
 
-// A txWrites is the writes of a transaction: a batch, and a memtable of the same
-// once something of them is read. A transaction that only writes pays for no
-// memtable.
+// ownSeq is the sequence number of a transaction's first write while it is the transaction's alone; the others count
+// up. It is above all that a store gives out, so that merging puts a transaction's own writes before any others.
+const ownSeq base.SeqNum = 1 << 55
+
+// A txWrites is the writes of a transaction: a batch, and a memtable of the same once something of them is read. A
+// transaction that only writes pays for no memtable.
 type txWrites struct {
 	batch   Batch
 	index   *memTable

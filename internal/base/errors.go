@@ -16,6 +16,9 @@ var (
 	// store, a log or a sorted file.
 	ErrNewerFormat = errors.New("siftkv: newer format")
 
+	// ErrTooLarge is returned for what exceeds a limit of keys, values, batches or transactions.
+	ErrTooLarge = errors.New("siftkv: too large")
+
 	// ErrInvalidOptions is matched by errors about what a program chose.
 	ErrInvalidOptions = errors.New("siftkv: invalid options")
 
@@ -99,4 +102,39 @@ func ContextError(ctx context.Context, what string) error {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return fmt.Errorf("siftkv: %s: %w", what, err)
+}
+
+// UnknownKind returns the error for an entry that this version does not understand.
+func UnknownKind(key []byte, kind Kind) error {
+	return &CorruptionError{Offset: -1, What: "an entry of key " +
+		InternalKey{User: key, Trailer: MakeTrailer(0, kind)}.String() + " is of no known kind"}
+}
+
+// A ValueError names a key whose value cannot be returned: it is damaged or cannot be read, or its operands cannot be
+// combined.
+type ValueError struct {
+	Key   []byte
+	Cause error
+}
+
+// Error names the key and the cause.
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("siftkv: read the value of key %q: %v", e.Key, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *ValueError) Unwrap() error { return e.Cause }
+
+// WithKey returns an error as a ValueError; nil for nil.
+func WithKey(key []byte, err error) error {
+	if err == nil || IsValueError(err) {
+		return err
+	}
+	return &ValueError{Key: append([]byte{}, key...), Cause: err}
+}
+
+// IsValueError reports whether an error is, or wraps, a ValueError.
+func IsValueError(err error) bool {
+	_, ok := errors.AsType[*ValueError](err)
+	return ok
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An Iter walks internal keys in order. Moves report whether it is on an entry. Keys are
-// valid until the next move. Values are too, but those of memtables stay as long as the
-// memtable is referred to.
+// An Iter walks internal keys in order. Moves report whether it is on an entry. Keys are valid until the next move.
+// Values are too, but those of memtables stay as long as the memtable is referred to.
 type Iter interface {
 	First() bool
 	Last() bool
@@ -23,9 +22,8 @@ type Iter interface {
 	Error() error
 }
 
-// A Merging walks several sorted sequences as one. It keeps a binary heap of
-// those that are on an entry; its root is the smallest key going forward, and the
-// largest going backward. No two sequences hold the same internal key.
+// A Merging walks several sorted sequences as one. It keeps a binary heap of those that are on an entry; its root is
+// the smallest key going forward, and the largest going backward. No two sequences hold the same internal key.
 type Merging struct {
 	Iters   []Iter        // may change before a seek, First or Last
 	pass    *sstable.Pass // where reads of tables are requests; nil: elsewhere
@@ -178,9 +176,8 @@ func (m *Merging) SeekLT(k base.InternalKey) bool {
 	return m.rebuild(true, func(it Iter) bool { return it.SeekLT(k) })
 }
 
-// Next moves to the next entry. The iterator must be on an entry and go forward: after
-// Last, SeekLT or Prev, seek first, since the sequences are on the other side of the
-// entry.
+// Next moves to the next entry. The iterator must be on an entry and go forward: after Last, SeekLT or Prev, seek
+// first, since the sequences are on the other side of the entry.
 func (m *Merging) Next() bool {
 	top := &m.heap[0]
 	if len(m.heap) > 1 || !top.iter.Next() {

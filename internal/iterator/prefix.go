@@ -6,8 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// A Prefix is the prefix that all keys of a scan share, as filters know it. A nil Prefix
-// is none.
+// A Prefix is the prefix that all keys of a scan share, as filters know it. A nil Prefix is none.
 type Prefix struct {
 	hash  uint64
 	stats *counters.Prefix

@@ -2,14 +2,12 @@ package iterator
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// An iterator that meets an entry under a range tombstone need not go through all entries
-// under it one by one. If every entry of a table is older than the tombstone, the table's
-// iterator jumps to the tombstone's end. So a deleted range costs a scan one step per
-// table, however many keys it had.
+// An iterator that meets an entry under a range tombstone need not go through all entries under it one by one. If
+// every entry of a table is older than the tombstone, the table's iterator jumps to the tombstone's end. So a deleted
+// range costs a scan one step per table, however many keys it had.
 
-// A skipper can jump over a range of keys if all that it holds of them is older
-// than a sequence number. It reports whether it did, and whether it is on an entry
-// then.
+// A skipper can jump over a range of keys if all that it holds of them is older than a sequence number. It reports
+// whether it did, and whether it is on an entry then.
 type skipper interface {
 	skipForward(end []byte, seq base.SeqNum) (on, skipped bool)    // to end; nil: over everything
 	skipBackward(start []byte, seq base.SeqNum) (on, skipped bool) // to before start

@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Sources are the sequences of memtables and sorted runs that one iterator merges, and the
-// buffers of all of them. A short scan would spend more time on making them than on its
-// entries, so they are used again after Release.
+// Sources are the sequences of memtables and sorted runs that one iterator merges, and the buffers of all of them. A
+// short scan would spend more time on making them than on its entries, so they are used again after Release.
 type Sources struct {
 	Merging
 	runs []*Run           // the first usedRuns are in use

@@ -20,8 +20,7 @@ type Tombstones struct {
 	cache  *tablecache.Cache
 	places []tombstonePlace
 
-	// Between lo and hi the newest tombstone is of sequence number seq, and reaches from
-	// start to end.
+	// Between lo and hi the newest tombstone is of sequence number seq, and reaches from start to end.
 	known      bool
 	lo, hi     []byte // nil: no bound
 	start, end []byte
@@ -73,9 +72,8 @@ func (t *Tombstones) Release() {
 	*t = Tombstones{places: t.places[:0]}
 }
 
-// Cover returns the newest visible tombstone over a key, and a span around the key that
-// it covers; seq is 0 if there is none. It opens the tables with bounds that include the
-// key.
+// Cover returns the newest visible tombstone over a key, and a span around the key that it covers; seq is 0 if there
+// is none. It opens the tables with bounds that include the key.
 func (t *Tombstones) Cover(key []byte) (start, end []byte, seq base.SeqNum, err error) {
 	if t.known && holds(t.lo, t.hi, key) {
 		return t.start, t.end, t.seq, nil
@@ -133,8 +131,7 @@ func (p *tombstonePlace) ask(c *tablecache.Cache, key []byte, at base.SeqNum) er
 	return nil
 }
 
-// outside makes the answer for a key that no table admits. Table t is the one that Find has
-// found, at position i.
+// outside makes the answer for a key that no table admits. Table t is the one that Find has found, at position i.
 func (p *tombstonePlace) outside(i int, t *version.Table) {
 	p.lo, p.hi, p.seq, p.known = nil, nil, 0, true
 	if t != nil {
@@ -145,8 +142,7 @@ func (p *tombstonePlace) outside(i int, t *version.Table) {
 	}
 }
 
-// within ends an answer out of table t, at position i, at the table's bounds, where other
-// tables' begin.
+// within ends an answer out of table t, at position i, at the table's bounds, where other tables' begin.
 func (p *tombstonePlace) within(i int, t *version.Table) {
 	if p.lo == nil && i > 0 {
 		p.lo = t.Smallest

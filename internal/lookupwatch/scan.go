@@ -1,0 +1,58 @@
+package lookupwatch
+
+import (
+	"bytes"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/lookupsample"
+	"github.com/siftkv/siftkv/internal/lookuptrace"
+)
+
+// A Scan is what an iterator does from one seek to the next, for a tracer and the sample.
+type Scan struct {
+	tracer  *lookuptrace.Recorder // nil: it does not want the scan
+	sampler *lookupsample.Sampler // nil: it does not want the scan
+	hash    uint64                // of the start
+	scan    lookupsample.Scan
+}
+
+// Begin begins a scan within bounds if the tracer or the sample wants it, and reports whether one does. The scan begins
+// at key, or at a bound if that is nil. The bounds stay the caller's, and unchanged until End.
+func (s *Scan) Begin(w *Watch, key, lower, upper []byte, backward bool) (wanted bool) {
+	end := upper
+	if backward {
+		if end = lower; upper != nil && (key == nil || bytes.Compare(key, upper) > 0) {
+			key = upper
+		}
+	} else if lower != nil && bytes.Compare(key, lower) < 0 {
+		key = lower
+	}
+	hash := filterpolicy.Hash(key)
+	if !w.Wants(hash) {
+		return false
+	}
+	*s = Scan{tracer: w.tracer.Load(), hash: hash,
+		scan: lookupsample.Scan{Start: bytes.Clone(key), End: end, Backward: backward}}
+	if s.tracer != nil && !s.tracer.Wants(hash) {
+		s.tracer = nil
+	}
+	if w.samples(hash) {
+		s.sampler = w.sampler
+	}
+	return true
+}
+
+// End records the scan. It reached a number of entries; ended says that it reached its end.
+func (s *Scan) End(entries uint64, ended, keysOnly bool) {
+	s.scan.Entries, s.scan.Ended = entries, ended
+	if o := &s.scan; s.tracer != nil {
+		s.tracer.RecordScan(&lookuptrace.Scan{
+			Start:   lookuptrace.Bound{Set: o.Start != nil, Key: o.Start},
+			End:     lookuptrace.Bound{Set: o.End != nil, Key: o.End},
+			Entries: entries, Backward: o.Backward, Ended: ended, KeysOnly: keysOnly,
+		}, s.hash)
+	}
+	if s.sampler != nil {
+		s.sampler.Scan(&s.scan, s.hash)
+	}
+}
