@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -153,7 +154,7 @@ func TestAgainstModel(t *testing.T) {
 		random := func(first base.SeqNum, n int, visible func(base.SeqNum) bool) []write {
 			var writes []write
 			for i := range n {
-				kinds := []write{set(key(), fmt.Sprint(i)), set("c", "c"), merge(key(), "+"), del(key()),
+				kinds := []write{set(key(), strconv.Itoa(i)), set("c", "c"), merge(key(), "+"), del(key()),
 					setTTL(key(), "old", 1), delRange(key(), key())}
 				o := kinds[rng.IntN(len(kinds))]
 				if o.kind == base.KindRangeDelete && o.value <= o.key {
@@ -237,7 +238,7 @@ func TestManyVersionsAreNotWalked(t *testing.T) {
 	const versions = 2000
 	writes := []write{set("a", ""), set("hot", ""), set("z", "")}
 	for i := range versions {
-		writes = append(writes, set("hot", fmt.Sprint(i)))
+		writes = append(writes, set("hot", strconv.Itoa(i)))
 	}
 	mem := fill(t, 1, writes...)
 	for _, at := range []base.SeqNum{3, 1000, base.MaxSeqNum} {
