@@ -18,7 +18,7 @@ import (
 const (
 	maxPageWords     = 2_500 // of one page of docs
 	maxDecisionWords = 600
-	maxDocsWords     = 36_400 // of all pages of docs, except format and decisions; the goal is 35,000
+	maxDocsWords     = 35_000 // of all pages of docs, except format and decisions
 	maxSentenceWords = 32
 	maxMeanWords     = 16 // of the sentences of a page
 )
