@@ -6,50 +6,17 @@ import (
 	"io"
 	"iter"
 	"sync"
+
+	"github.com/siftkv/siftkv/internal/requests"
 )
 
-// A Count is what was counted of one kind of request.
-type Count struct {
-	Calls     int64 // of the method of Store
-	Requests  int64 // that were sent and are billed: tries, hedges, pages of listings, parts
-	Bytes     int64 // of objects, received or sent, in all requests
-	Retries   int64 // requests that repeat one that failed
-	Hedges    int64 // requests that race with one that is slow
-	Throttled int64 // requests refused for coming too fast
-	Unknown   int64 // calls that failed with ErrUnknown
-	Failed    int64 // calls that failed, without those due to the contents: io.EOF, ErrNotExist, ErrExists
-}
+// A Count is what was counted of one kind of request: Calls of the method of Store, Requests that were sent and are
+// billed, Bytes of objects, Retries, Hedges, and requests and calls that failed.
+type Count = requests.Count
 
-func (c Count) plus(d Count, times int64) Count {
-	c.Calls += times * d.Calls
-	c.Requests += times * d.Requests
-	c.Bytes += times * d.Bytes
-	c.Retries += times * d.Retries
-	c.Hedges += times * d.Hedges
-	c.Throttled += times * d.Throttled
-	c.Unknown += times * d.Unknown
-	c.Failed += times * d.Failed
-	return c
-}
-
-// Counts are the counts of all kinds, indexed by [Kind]: counts[objstore.Get].Requests.
-type Counts [NumKinds]Count
-
-// Minus returns what was counted since an earlier snapshot.
-func (c Counts) Minus(earlier Counts) Counts {
-	for k := range c {
-		c[k] = c[k].plus(earlier[k], -1)
-	}
-	return c
-}
-
-// Total returns the sum over all kinds.
-func (c Counts) Total() (total Count) {
-	for _, count := range c {
-		total = total.plus(count, 1)
-	}
-	return total
-}
+// Counts are the counts of all kinds, indexed by [Kind]: counts[objstore.Get].Requests. Minus returns what was counted
+// since an earlier snapshot, and Total the sum over all kinds.
+type Counts = requests.Counts
 
 // Counters count what a store does; see [WithCounters]. The zero value is ready. They are safe for concurrent use,
 // and must not be copied.
@@ -68,7 +35,7 @@ func (c *Counters) Snapshot() Counts {
 func (c *Counters) add(kind Kind, d Count) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts[kind] = c.counts[kind].plus(d, 1)
+	c.counts[kind] = c.counts[kind].Plus(d, 1)
 }
 
 // pageSize is how many objects a page of a listing has in S3, GCS and Azure.

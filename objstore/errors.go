@@ -3,6 +3,8 @@ package objstore
 import (
 	"errors"
 	"fmt"
+
+	"github.com/siftkv/siftkv/internal/requests"
 )
 
 // What calls of a [Store] fail with, to be matched with [errors.Is].
@@ -42,24 +44,15 @@ func (e *Error) Error() string { return fmt.Sprintf("objstore: %s %q: %v", e.Op,
 func (e *Error) Unwrap() error { return e.Err }
 
 // A Kind is a kind of request: the method of [Store] that needs it.
-type Kind uint8
+type Kind = requests.Kind
 
 // The kinds of requests.
 const (
-	Get Kind = iota
-	Put
-	PutIfAbsent
-	List
-	Delete
+	Get         = requests.Get
+	Put         = requests.Put
+	PutIfAbsent = requests.PutIfAbsent
+	List        = requests.List
+	Delete      = requests.Delete
 
-	NumKinds = 5 // the number of kinds
+	NumKinds = requests.NumKinds // the number of kinds
 )
-
-// String returns the kind in lower case, such as put-if-absent.
-func (k Kind) String() string {
-	names := [NumKinds]string{"get", "put", "put-if-absent", "list", "delete"}
-	if k >= NumKinds {
-		return fmt.Sprintf("kind(%d)", uint8(k))
-	}
-	return names[k]
-}

@@ -33,7 +33,8 @@ var layers = []struct {
 	{"internal/racebuild", 0},
 	{"internal/property", 2},
 	{"internal/scale", 1},
-	{"objstore", 0},
+	{"internal/requests", 0},
+	{"objstore", 1},
 	{"internal/cli/progress", 0},
 	{"internal/cli/outfile", 1},
 	{"internal/compression", 1},
@@ -88,7 +89,7 @@ var layers = []struct {
 	{"kv/objects", 9},
 	{"kv/advice", 9},
 	{"cmd/kvbench/internal", 10},
-	{"internal/gatewaytest", 1},
+	{"internal/gatewaytest", 2},
 	{"internal/doctor", 9},
 	{"internal/cli", 9},
 	{"internal/stress", 10},
@@ -197,7 +198,8 @@ func TestEmbeddersPayForLittle(t *testing.T) {
 	}
 	require.Contains(t, deps, "github.com/cespare/xxhash/v2", "the list is real")
 	for _, dep := range goList(t, "-deps", "./kv") {
-		for _, only := range []string{"kv/objects", "internal/remote", "internal/sequence", "internal/diskcache"} {
+		for _, only := range []string{"kv/objects", "objstore", "internal/remote", "internal/sequence",
+			"internal/diskcache"} {
 			if dep == module+only || strings.HasPrefix(dep, module+only+"/") {
 				t.Errorf("the store links %s: only kv/objects does", dep)
 			}

@@ -1,12 +1,12 @@
 package metrics
 
-import "github.com/siftkv/siftkv/objstore"
+import "github.com/siftkv/siftkv/internal/requests"
 
 // Objects has the figures of a store in an object store, and of a view of one. A store in a directory has zeros.
 type Objects struct {
-	// Requests counts the calls of Objects.Store since Open, by kind: what each sent and moved, and how it ended.
-	// Bytes are received by objstore.Get and sent by objstore.Put and objstore.PutIfAbsent.
-	Requests objstore.Counts
+	// Requests are objstore.Counts of the calls of Objects.Store since Open: what each kind sent and moved, and how it
+	// ended. Bytes are received by objstore.Get and sent by objstore.Put and objstore.PutIfAbsent.
+	Requests requests.Counts
 
 	// The cache on the local disk (Objects.CacheSize), since Open.
 	DiskCacheHits     uint64 // reads of sorted files and blob files that sent no request
