@@ -114,9 +114,10 @@ func TestReadFailuresInARowAreDamage(t *testing.T) {
 func TestWhatIsLeftAloneForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := scheduler()
+		s, mu := scheduler()
 		v := versionOf(t, flushes(2)...)
 		tables := v.Level0()
+		mu.Lock()
 		s.Quarantine(v, tables[:1], true)
 		s.Quarantine(v, tables, false)
 		require.Equal(t, tables, s.Quarantined)
@@ -124,6 +125,7 @@ func TestWhatIsLeftAloneForAWhile(t *testing.T) {
 		require.True(t, s.SetAside(v, 7, true))
 		require.False(t, s.SetAside(v, 8, true))
 		require.Len(t, s.StuckBlobs(v), 2)
+		mu.Unlock()
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		require.Len(t, s.StuckBlobs(v), 1)
