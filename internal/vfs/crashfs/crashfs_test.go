@@ -190,3 +190,19 @@ func TestFailedCallsChangeNothingButHalfAWrite(t *testing.T) {
 	require.EqualValues(t, 2, size)
 	require.Equal(t, "gone", m.after(0, 1, "f"))
 }
+
+func TestClosedFilesAreNotUsed(t *testing.T) {
+	m := newMachine(t)
+	w, err := m.Create("f")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	r, err := m.Open("f")
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	for _, use := range []func(){
+		func() { _, _ = w.Write(nil) }, func() { _ = w.Sync() }, func() { _ = w.Close() },
+		func() { _, _ = r.ReadAt(nil, 0) }, func() { _, _ = r.Size() }, func() { _ = r.Close() },
+	} {
+		require.Panics(t, use)
+	}
+}

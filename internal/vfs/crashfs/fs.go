@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -82,7 +83,7 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 	if err != nil {
 		return nil, pathError("open", name, err)
 	}
-	return &readFile{f.Disk, n}, nil
+	return &readFile{disk: f.Disk, node: n}, nil
 }
 
 // Remove implements [vfs.FS].
@@ -222,8 +223,25 @@ func (f *FS) Lock(name string, _ vfs.LockMode) (io.Closer, error) {
 	return io.NopCloser(nil), err
 }
 
+// A handle is an open file. Use after Close panics: a real file may be another's by then.
+type handle struct{ closed atomic.Bool }
+
+func (h *handle) use() {
+	if h.closed.Load() {
+		panic("crashfs: a file is used after it was closed")
+	}
+}
+
+func (h *handle) Close() error {
+	if h.closed.Swap(true) {
+		panic("crashfs: a file is closed twice")
+	}
+	return nil
+}
+
 // A writeFile is written from front to back.
 type writeFile struct {
+	handle
 	fs   *FS
 	node *node
 	off  int
@@ -231,6 +249,7 @@ type writeFile struct {
 
 // Write writes half of the bytes if the call fails.
 func (w *writeFile) Write(p []byte) (int, error) {
+	w.use()
 	err := w.fs.ask()
 	if err != nil {
 		p = p[:len(p)/2]
@@ -246,6 +265,7 @@ func (w *writeFile) Write(p []byte) (int, error) {
 }
 
 func (w *writeFile) Sync() error {
+	w.use()
 	if err := w.fs.ask(); err != nil {
 		return err
 	}
@@ -255,14 +275,14 @@ func (w *writeFile) Sync() error {
 	return nil
 }
 
-func (w *writeFile) Close() error { return nil }
-
 type readFile struct {
+	handle
 	disk *Disk
 	node *node
 }
 
 func (r *readFile) ReadAt(p []byte, off int64) (int, error) {
+	r.use()
 	r.disk.mu.RLock()
 	defer r.disk.mu.RUnlock()
 	if off >= int64(len(r.node.data)) {
@@ -276,9 +296,8 @@ func (r *readFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func (r *readFile) Size() (int64, error) {
+	r.use()
 	r.disk.mu.RLock()
 	defer r.disk.mu.RUnlock()
 	return int64(len(r.node.data)), nil
 }
-
-func (r *readFile) Close() error { return nil }
