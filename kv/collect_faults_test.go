@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -56,20 +56,26 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for seed := range uint64(2) {
 			var cuts []*crashfs.Disk
-			var watch atomic.Bool
-			calls, rng := 0, rand.New(rand.NewPCG(12, seed))
+			var mu sync.Mutex // a call that began before the end of the watch may still take its cut
+			watch, calls, rng := false, 0, rand.New(rand.NewPCG(12, seed))
 			var disk *crashfs.FS
 			disk = crashfs.New(crashfs.NewDisk(), func() error {
-				if calls++; watch.Load() && calls%stride == 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				if calls++; watch && calls%stride == 0 {
 					cuts = append(cuts, disk.Disk.Cut(rng))
 				}
 				return nil
 			})
 			db, m := wasteful(t, kind, seed, disk)
-			watch.Store(true)
+			mu.Lock()
+			watch = true
+			mu.Unlock()
 			db.holdCompactions(false)
 			db.settle()
-			watch.Store(false)
+			mu.Lock()
+			watch = false
+			mu.Unlock()
 			require.Positive(t, db.counters.BlobGCs.Load())
 			finished(t, db, m, "no cut")
 			require.Greater(t, len(cuts), 20/stride)
