@@ -13,7 +13,7 @@ for of in bleve:adapters/bleve:internal/trace guard:docs/study:usertrace ipfs:ad
 	if [ ! -d "$out/$name" ]; then
 		rm -rf "$out/$name.part"
 		at=${of#*:}
-		(cd "${at%:*}" && go run "./${at#*:}" "$out/$name.part")
+		(cd "${at%:*}" && GOWORK=off go run "./${at#*:}" "$out/$name.part")
 		mv "$out/$name.part" "$out/$name"
 	fi
 done
