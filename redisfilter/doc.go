@@ -55,8 +55,8 @@
 // which all processes add while it is loaded from the Source, and which they take into use together.
 // A process says "no" only if it learned, at most 1.5 s ago, that the generation is in use and that the
 // server is still the process that it was; it polls twice a second. The files of the package describe each
-// part: shard.go the bytes, lineage.go and build.go generations, view.go who may say "no", chain.go
-// growth, and internal/nodes the servers.
+// part: lineage.go and build.go generations, view.go who may say "no", chain.go growth, internal/layout the bytes,
+// and internal/nodes the servers.
 //
 // Keys are hashed by SipHash under a secret that is kept in Redis, so that nobody who cannot read it
 // finds keys that the set takes for others; Options.PublicHash does without.

@@ -4,8 +4,8 @@
 //
 // The store is DIR/store and the trace, with keys, is DIR/trace. DIR must not exist. The service has a black list,
 // users by identifier, and an index of their names; it looks up what examples/guard looks up in its database, in the
-// same order, without filters and a cache in front. A normal day is four fifths of the lookups, an attack with
-// identifiers that do not exist the rest.
+// same order, and the users of a feed, without filters and a cache in front. A normal day is four fifths of the
+// lookups, an attack with identifiers that do not exist the rest.
 package main
 
 import (
