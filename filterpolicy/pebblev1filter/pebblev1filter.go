@@ -1,6 +1,6 @@
 // Package pebblev1filter is package pebblefilter for Pebble's first major version (github.com/cockroachdb/pebble,
-// v1.1.5), which has another import path. What is said there holds here; a table that one version wrote with a filter
-// of this module, the other reads with it.
+// v1.1.0 and later), which has another import path. What is said there holds here; a table that one version wrote with
+// a filter of this module, the other reads with it.
 //
 // Two things are necessary here that v2 does by itself. Options.Levels is empty until EnsureDefaults has been called,
 // or the program has made its levels: a loop over them that comes first sets nothing, and the store has no filters.
