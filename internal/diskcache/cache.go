@@ -74,6 +74,7 @@ type Cache struct {
 	work    *sync.Cond // of mu; the queue has grown, or the cache was closed
 	idle    *sync.Cond // of mu; the queue has become shorter
 	done    chan struct{}
+	ending  sync.Once
 
 	writer writer // of the goroutine's alone
 	stats  struct {
@@ -154,26 +155,24 @@ func (c *Cache) Flush() {
 }
 
 // Close ends the writing, after the current page, and releases the directory: waiting pages are lost. Later reads
-// bypass the cache.
-func (c *Cache) Close() error {
+// bypass the cache. A second Close waits for the first: whoever opens the cache after it finds the directory free.
+func (c *Cache) Close() (err error) {
 	if c.idles() {
 		return nil
 	}
-	c.mu.Lock()
-	if c.closed {
+	c.ending.Do(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.work.Broadcast()
+		c.idle.Broadcast()
 		c.mu.Unlock()
-		return nil
-	}
-	c.closed = true
-	c.work.Broadcast()
-	c.idle.Broadcast()
-	c.mu.Unlock()
-	<-c.done
-	var err error
-	for _, s := range c.writer.segments {
-		err = errors.Join(err, s.file.Close())
-	}
-	return errors.Join(err, c.lock.Close())
+		<-c.done
+		for _, s := range c.writer.segments {
+			err = errors.Join(err, s.file.Close())
+		}
+		err = errors.Join(err, c.lock.Close())
+	})
+	return err
 }
 
 // Metrics count what a cache did since it was opened, and say what it has.

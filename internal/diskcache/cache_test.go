@@ -315,6 +315,25 @@ func TestOneHasTheDirectory(t *testing.T) {
 	require.NoError(t, openCache(t, mem, Options{}).Err())
 }
 
+// Whoever has closed a cache can open it, also if another call of Close is ahead of it, as when a context ends.
+func TestASecondCloseWaitsForTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold, mem, o := make(chan any), vfs.NewMem(), newOrigin(t, testPage)
+		c := openCache(t, &hookFS{FS: mem, before: func(op string) error {
+			if op == "write" {
+				<-hold
+			}
+			return nil
+		}}, Options{})
+		o.read(c, "object0", 0, 10)
+		go func() { _ = c.Close() }()
+		synctest.Wait()
+		time.AfterFunc(time.Second, func() { close(hold) })
+		require.NoError(t, c.Close())
+		require.NoError(t, openCache(t, mem, Options{}).Err())
+	})
+}
+
 func TestACacheThatCannotBeLetsReadsPass(t *testing.T) {
 	o := newOrigin(t, 2*testPage)
 	mem := vfs.NewMem()
