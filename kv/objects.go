@@ -82,17 +82,18 @@ func (o *objectStore) closeWith(ctx context.Context) (stop func() bool) {
 }
 
 // within makes requests of a view that is being refreshed end with ctx, and when the view closes, until end is called.
+// Those that are under way then go on: readers see the new view by then, and its files were opened meanwhile.
 func (o *objectStore) within(ctx, closing context.Context) (end func()) {
 	if o == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(closing, cancel)
-	within := o.dir.Within(ctx)
+	either, cancel := context.WithCancel(context.WithoutCancel(ctx)) // nothing holds it when it is not cancelled
+	ended, closed := context.AfterFunc(ctx, cancel), context.AfterFunc(closing, cancel)
+	within := o.dir.Within(either)
 	return func() {
 		within()
-		stop()
-		cancel()
+		ended()
+		closed()
 	}
 }
 

@@ -83,6 +83,54 @@ func TestAViewIsClosedWhileARefreshGetsNoAnswer(t *testing.T) {
 	require.ErrorIs(t, <-refreshed, ErrClosed)
 }
 
+// A holding store, once armed, answers reads when it may.
+type holding struct {
+	objstore.Store
+	armed      atomic.Bool
+	asked, may chan struct{}
+}
+
+func (h *holding) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	if h.armed.Load() {
+		close(h.asked)
+		select {
+		case <-h.may:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return h.Store.GetRange(ctx, key, off, p)
+}
+
+// A read of a file that a refresh has opened goes on when the refresh ends.
+func TestReadsOutliveARefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &holding{Store: objstore.NewMem(), asked: make(chan struct{}), may: make(chan struct{})}
+		db := openObjects(t, s, nil)
+		require.NoError(t, db.Set([]byte("key"), nil, Sync))
+		require.NoError(t, db.Flush(t.Context()))
+		require.NoError(t, db.Close())
+		view := openObjectsReader(t, s)
+		end := view.objects.within(t.Context(), view.follower.closing)
+		f, err := view.openFile(view.tables.Path(view.current.Runs[0].Last().Num))
+		require.NoError(t, err)
+		s.armed.Store(true)
+		read := make(chan error)
+		go func() {
+			_, err := f.ReadAt(make([]byte, 1), 0)
+			read <- err
+		}()
+		<-s.asked
+		end()
+		synctest.Wait()
+		s.armed.Store(false)
+		close(s.may)
+		require.NoError(t, <-read)
+		require.NoError(t, f.Close())
+		require.NoError(t, view.Close())
+	})
+}
+
 // untilAsked calls f with a context that ends when the store has been asked for something that it does not answer, and
 // reports whether it was.
 func (s *silent) untilAsked(f func(context.Context) error) (silenced bool, err error) {
