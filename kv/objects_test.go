@@ -167,3 +167,16 @@ func TestObjectsOptions(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 }
+
+// A nil *objects.Config is as none, also for the defaults of other options.
+func TestANilConfigOfObjectsIsNone(t *testing.T) {
+	for _, limit := range []int64{0, 64 << 20} {
+		want, err := (&Options{MemoryLimit: limit}).withDefaults()
+		require.NoError(t, err)
+		got, err := (&Options{MemoryLimit: limit, Objects: (*objects.Config)(nil)}).withDefaults()
+		require.NoError(t, err)
+		require.True(t, got.Objects == nil)
+		require.Equal(t, want.SeparateFrom, got.SeparateFrom)
+		require.Equal(t, want.CacheSize, got.CacheSize)
+	}
+}

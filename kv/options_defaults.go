@@ -35,6 +35,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if err := r.MemoryBudget.check(&r); err != nil {
 		return r, err
 	}
+	if r.Objects != nil {
+		r.objects = objectdir.OpsOf(r.Objects.Driver())
+	}
+	if r.objects == nil {
+		r.Objects = nil // it may be a nil *objects.Config, on which no default may depend
+	}
 	r.setMemory()
 	r.setFiles()
 	r.setCompactions()
@@ -59,11 +65,6 @@ func (o *Options) withDefaults() (Options, error) {
 	r.backoff = cmp.Or(r.backoff, defaultBackoff)
 	r.leastStreamed = cmp.Or(r.leastStreamed, leastStreamed)
 	if r.Objects != nil {
-		r.objects = objectdir.OpsOf(r.Objects.Driver())
-	}
-	if r.objects == nil {
-		r.Objects = nil // it may be a nil *objects.Config
-	} else {
 		r.PollInterval = cmp.Or(r.PollInterval, objectsPollInterval)
 		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
 	}
