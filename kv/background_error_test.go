@@ -33,13 +33,14 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// The error of a failed write names what it was written to. A store in an object store has no disk to look at.
+// inObjects returns a DB that is in an object store, as far as errors tell.
 func inObjects(ops objectdir.Ops) *DB {
 	d := &DB{dir: objectdir.Root, opts: Options{Objects: &objects.Config{}}}
 	d.objects = &objectStore{Ops: &ops, d: d, localDir: "logs"}
 	return d
 }
 
+// The error of a failed write names what it was written to. A store in an object store has no disk to look at.
 func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
