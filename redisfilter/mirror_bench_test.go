@@ -56,7 +56,7 @@ func share(a, b MirrorStats) float64 {
 	return here / (here + float64(b.Asked-a.Asked))
 }
 
-func TestReplicaAnswersNearlyAllWithoutATrip(t *testing.T) {
+func TestMirrorAnswersNearlyAllWithoutATrip(t *testing.T) {
 	t.Parallel()
 	redistest.RequireReal(t)
 	ctx := context.Background()
@@ -82,7 +82,7 @@ func TestReplicaAnswersNearlyAllWithoutATrip(t *testing.T) {
 	}
 }
 
-func BenchmarkReplica(b *testing.B) {
+func BenchmarkMirror(b *testing.B) {
 	redistest.RequireReal(b)
 	ctx := context.Background()
 	const present = 1_000_000

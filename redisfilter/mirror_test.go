@@ -83,7 +83,7 @@ var shapesOfSets = map[string]Options{
 	"small, wide": {StartEmpty: true, Growth: 10, Partitions: 3, ShardBytes: 400},
 }
 
-func TestReplicaKnowsOwnKeysAtOnce(t *testing.T) {
+func TestMirrorKnowsOwnKeysAtOnce(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -113,9 +113,9 @@ func TestReplicaKnowsOwnKeysAtOnce(t *testing.T) {
 	}
 }
 
-// Another process adds; a lease later no replica says no, whether a key went to the layer that the
-// replica knows or to one that was just made.
-func TestReplicaKnowsOthersKeysAfterTheLease(t *testing.T) {
+// Another process adds; a lease later no mirror says no, whether a key went to the layer that the
+// mirror knows or to one that was just made.
+func TestMirrorKnowsOthersKeysAfterTheLease(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -159,7 +159,7 @@ func TestReplicaKnowsOthersKeysAfterTheLease(t *testing.T) {
 	}
 }
 
-func TestReplicaOfAnotherGeneration(t *testing.T) {
+func TestMirrorOfAnotherGeneration(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -186,7 +186,7 @@ func TestReplicaOfAnotherGeneration(t *testing.T) {
 	require.EqualValues(t, r.Stats().Bytes, r.budget.Used(), "the old copies were given up")
 }
 
-func TestReplicaOfWhatWasLost(t *testing.T) {
+func TestMirrorOfWhatWasLost(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -229,7 +229,7 @@ func TestReplicaOfWhatWasLost(t *testing.T) {
 	}
 }
 
-func TestReplicaWhileRedisIsAway(t *testing.T) {
+func TestMirrorWhileRedisIsAway(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -254,7 +254,7 @@ func TestReplicaWhileRedisIsAway(t *testing.T) {
 	require.True(t, maybe)
 }
 
-func TestReplicaOfADroppedSet(t *testing.T) {
+func TestMirrorOfADroppedSet(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -270,7 +270,7 @@ func TestReplicaOfADroppedSet(t *testing.T) {
 	require.Zero(t, r.budget.Used())
 }
 
-func TestReplicaKeepsToItsMemory(t *testing.T) {
+func TestMirrorKeepsToItsMemory(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -298,7 +298,7 @@ func TestReplicaKeepsToItsMemory(t *testing.T) {
 
 // In a cluster each master has its mirror. One of them dies, its replica is promoted, another process
 // refills it; no key is ever absent that was acknowledged a lease ago.
-func TestReplicaInAClusterThatFailsOver(t *testing.T) {
+func TestMirrorInAClusterThatFailsOver(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -354,7 +354,7 @@ func TestReplicaInAClusterThatFailsOver(t *testing.T) {
 
 // A replica server that lacks acknowledged keys takes its master's place and address. It is refilled
 // and trusted again; what the Mirror copied of it before that may not be relied upon.
-func TestReplicaOfAServerThatForgotKeys(t *testing.T) {
+func TestMirrorOfAServerThatForgotKeys(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -424,7 +424,7 @@ func clearLines(t *testing.T, server *redistest.Server, shard string) string {
 }
 
 // Whatever lies in Redis, the Mirror says no only where the Set does.
-func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
+func TestMirrorAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -470,7 +470,7 @@ func TestReplicaAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 }
 
 // A slot goes to another master of a cluster. Its copies are made anew from there.
-func TestReplicaOfASlotThatMoves(t *testing.T) {
+func TestMirrorOfASlotThatMoves(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
@@ -528,7 +528,7 @@ func TestReplicaOfASlotThatMoves(t *testing.T) {
 }
 
 // The copies of a master that did not answer a poll are kept, good for "maybe" only.
-func TestReplicaOfAMasterThatDidNotAnswer(t *testing.T) {
+func TestMirrorOfAMasterThatDidNotAnswer(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()
 	ctx := context.Background()
