@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -70,6 +72,26 @@ func (r *pebbleRun) options() *kv.Options {
 		L0CompactionThreshold:    1 + r.rng.IntN(4),
 		MaxConcurrentCompactions: 1 + r.rng.IntN(3),
 		SeparateFrom:             []int{0, 100, 1000}[r.rng.IntN(3)],
+		SpaceAmplification:       []float64{0, 1.1, 2}[r.rng.IntN(3)],
+		RunsPerLevel:             2 + r.rng.IntN(3),
+		FalsePositiveMemory:      []int64{0, -1, budget.MinFalsePositives}[r.rng.IntN(3)],
+	}
+	if r.rng.IntN(4) == 0 {
+		o.MemoryLimit = 4 << 20
+	}
+	if r.rng.IntN(4) == 0 {
+		o.LevelCompression[1+r.rng.IntN(kv.NumLevels-1)] = sstable.Zstd
+	}
+	if r.rng.IntN(4) == 0 {
+		o.FilterBudget = int64(1 + r.rng.IntN(2000))
+	}
+	if name := []string{"", "fixed:2", "fixed:6", "delimiter:/", "delimiter:0"}[r.rng.IntN(5)]; name != "" {
+		o.Prefix, err = filterpolicy.ParsePrefix(name)
+		require.NoError(r.t, err)
+		o.PrefixOnly = r.rng.IntN(3) == 0
+	}
+	if r.rng.IntN(2) == 0 {
+		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, r.rng.IntN(2) == 0
 	}
 	harness.Apply(o, harness.Harness{FS: r.fs, RangeSize: []int64{0, 500, 5000}[r.rng.IntN(3)]})
 	return o
