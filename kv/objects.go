@@ -88,8 +88,7 @@ func (o *objectStore) within(ctx, closing context.Context) (end func()) {
 		return func() {}
 	}
 	either, cancel := context.WithCancel(context.WithoutCancel(ctx)) // nothing holds it when it is not cancelled
-	ended, closed := context.AfterFunc(ctx, cancel), context.AfterFunc(closing, cancel)
-	within := o.dir.Within(either)
+	within, ended, closed := o.dir.Within(either), context.AfterFunc(ctx, cancel), context.AfterFunc(closing, cancel)
 	return func() {
 		within()
 		ended()

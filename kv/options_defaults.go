@@ -36,10 +36,9 @@ func (o *Options) withDefaults() (Options, error) {
 		return r, err
 	}
 	if r.Objects != nil {
-		r.objects = objectdir.OpsOf(r.Objects.Driver())
-	}
-	if r.objects == nil {
-		r.Objects = nil // it may be a nil *objects.Config, on which no default may depend
+		if r.objects = objectdir.OpsOf(r.Objects.Driver()); r.objects == nil {
+			r.Objects = nil // it was a nil *objects.Config, on which no default may depend
+		}
 	}
 	r.setMemory()
 	r.setFiles()
