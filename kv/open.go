@@ -74,40 +74,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d.askClock()
 	d.resumer.stop = make(chan struct{})
 	d.space.Init(d.fs, dir, d.log)
-	d.tables = tablecache.Cache{Path: func(num uint64) string { return manifest.Path(dir, manifest.FileTable, num) },
-		OpenFile: d.openFile, Log: d.log,
-		Memory: d.readers, Far: opts.Objects != nil, FalsePositives: d.falsePositives,
-		Options: sstable.ReaderOptions{Hint: opts.hint(dir), Cache: d.cache, Owner: d.share.Owner(),
-			Filter: opts.Filter, Prefix: opts.Prefix, RangeFilter: opts.RangeFilter, Map: opts.MemoryMap,
-			AnyExpansion: true}}
-	d.values = values.New(d.valuesConfig())
-	d.tables.Parts.Limit = opts.partsLimit()
-	if d.share != nil {
-		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
-	}
-	d.compactionRate.Rate, d.compactionRate.Pressed = opts.CompactionRate, d.slowsWriters
-	d.compactions.Backoff, d.compactions.Change = opts.backoff, d.reschedule
-	if d.opts.LatencyHistograms {
-		d.counters.Latencies = counters.NewLatencies()
-	}
-	if size := d.opts.LookupSample; size > 0 {
-		d.watch.StartSample(size, max(d.opts.CacheSize, 0)/int64(d.opts.BlockSize), d.counters.Gets)
-	}
-	d.cursors = cursor.Env{Tables: &d.tables, Values: d.values, Counters: &d.counters, Watch: &d.watch,
-		Prefix: opts.Prefix, Now: d.now, Closed: &d.closed}
-	d.commits.Attach(d.commitStore())
-	d.early.Attach(d.measureMemtable, d.examineMemtable)
-	m := &d.manifest
-	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, dir, d.log, &d.cleaner, opts.maxManifestSize
-	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
-	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
-	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: dir,
-		Log: d.log, ReadOnly: opts.ReadOnly, Position: d.manifest.Position,
-		Cleaned: func() { // the writer learns which files a view still needs
-			if err := d.follower.publishPosition(); err != nil {
-				d.log.Warn("the writer keeps more files than this reader needs", "dir", dir, "error", err)
-			}
-		}}
+	connectParts(d)
 	d.cleaner.Start()
 	opened := d.objects.closeWith(ctx)
 	returned := false
@@ -128,6 +95,44 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		d.share.Begin()
 	}
 	return d, nil
+}
+
+// connectParts gives the parts of a store what they need of its options and of each other.
+func connectParts(d *DB) {
+	d.tables = tablecache.Cache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileTable, num) },
+		OpenFile: d.openFile, Log: d.log,
+		Memory: d.readers, Far: d.opts.Objects != nil, FalsePositives: d.falsePositives,
+		Options: sstable.ReaderOptions{Hint: d.opts.hint(d.dir), Cache: d.cache, Owner: d.share.Owner(),
+			Filter: d.opts.Filter, Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Map: d.opts.MemoryMap,
+			AnyExpansion: true}}
+	d.values = values.New(d.valuesConfig())
+	d.tables.Parts.Limit = d.opts.partsLimit()
+	if d.share != nil {
+		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
+	}
+	d.compactionRate.Rate, d.compactionRate.Pressed = d.opts.CompactionRate, d.slowsWriters
+	d.compactions.Backoff, d.compactions.Change = d.opts.backoff, d.reschedule
+	if d.opts.LatencyHistograms {
+		d.counters.Latencies = counters.NewLatencies()
+	}
+	if size := d.opts.LookupSample; size > 0 {
+		d.watch.StartSample(size, max(d.opts.CacheSize, 0)/int64(d.opts.BlockSize), d.counters.Gets)
+	}
+	d.cursors = cursor.Env{Tables: &d.tables, Values: d.values, Counters: &d.counters, Watch: &d.watch,
+		Prefix: d.opts.Prefix, Now: d.now, Closed: &d.closed}
+	d.commits.Attach(d.commitStore())
+	d.early.Attach(d.measureMemtable, d.examineMemtable)
+	m := &d.manifest
+	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.maxManifestSize
+	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
+	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
+	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: d.dir,
+		Log: d.log, ReadOnly: d.opts.ReadOnly, Position: d.manifest.Position,
+		Cleaned: func() { // the writer learns which files a view still needs
+			if err := d.follower.publishPosition(); err != nil {
+				d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
+			}
+		}}
 }
 
 // valuesConfig returns what the store's blob values need of it.
