@@ -100,8 +100,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 // connectParts gives the parts of a store what they need of its options and of each other.
 func connectParts(d *DB) {
 	d.tables = tablecache.Cache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileTable, num) },
-		OpenFile: d.openFile, Log: d.log,
-		Memory: d.readers, Far: d.opts.Objects != nil, FalsePositives: d.falsePositives,
+		OpenFile: d.openFile, Log: d.log, Memory: d.readers, Far: d.opts.Objects != nil,
+		FalsePositives: d.falsePositives,
 		Options: sstable.ReaderOptions{Hint: d.opts.hint(d.dir), Cache: d.cache, Owner: d.share.Owner(),
 			Filter: d.opts.Filter, Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Map: d.opts.MemoryMap,
 			AnyExpansion: true}}
