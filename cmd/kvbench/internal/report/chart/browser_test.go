@@ -39,7 +39,7 @@ type tab struct {
 }
 
 // patience is how long a browser may take with all that is asked of it.
-const patience = 3 * time.Minute
+const patience = 9 * time.Minute
 
 // openTab starts a browser with an empty profile and goes to a file.
 func openTab(t *testing.T, browser, file string) *tab {
