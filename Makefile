@@ -22,6 +22,10 @@ MODULES  ?= . $(NESTED)
 # $(call each,COMMAND) runs a command in the directory of each module.
 each = @set -e; for module in $(MODULES); do echo "-- $$module: "'$(1)'; .ci/in $$module $(1); done
 
+# $(workspaced) enters a module of the workspace as that has it: the linter does not take the go.mod that .ci/in makes.
+workspaced = f() { module=$$1; shift; if [ $$module = . ] || grep -qx "[[:space:]]*./$$module" go.work; \
+	then (cd $$module && "$$@"); else .ci/in $$module "$$@"; fi; }; f
+
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
@@ -48,7 +52,7 @@ tidy: ## go mod tidy
 	.ci/tidy $(MODULES)
 
 lint: $(GOLANGCI) ## golangci-lint
-	$(call each,$(GOLANGCI) run ./...)
+	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run ./...; done
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"slices"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // hashAll returns the hashes of keys under the seed of a content.

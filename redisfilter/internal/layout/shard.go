@@ -132,6 +132,7 @@ func UnfoldMark(line []byte) {
 // An Answer is what a line says of a key.
 type Answer uint8
 
+// Answers.
 const (
 	Absent Answer = iota
 	Present
