@@ -194,7 +194,7 @@ func walkShared(t *testing.T, name string, r Reader, shape string, all []string,
 	}
 }
 
-// Whoever goes on calling an iterator that is closed, while others use what it was made of, sees nothing of theirs.
+// Calls of an iterator that is closed see nothing of the iterators that use its memory by then.
 func TestHandlesOfClosedIteratorsSeeNothingOfOthers(t *testing.T) {
 	db := openMem(t, &Options{BlockSize: 256})
 	for i := range 200 {

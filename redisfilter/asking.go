@@ -44,7 +44,7 @@ type addition struct {
 	fullIn  string // the generation in use that had no room; "" for none
 }
 
-// askAll is all lookups. The answers are "maybe" where nobody knows better.
+// askAll is all lookups. The answers are "maybe" where nothing else is known.
 func (l *lineage) askAll(ctx context.Context, keys [][]byte) ([]bool, error) {
 	ctx, cancel := l.deadline(ctx)
 	defer cancel()

@@ -242,8 +242,8 @@ func (c *chains) growIfFull(ctx context.Context, s seat) error {
 
 // grow makes a layer of a chain, unless there is one or layer 0 was lost. Any number of processes may
 // do so at once, end in the middle and be late: the bit that says that the layer exists is only ever
-// set, after its shards were made and before anybody adds to them, and none is made once it is set. So
-// nobody makes one again that was lost since.
+// set, after its shards were made and before keys are added to them, and no shard is made once it is
+// set. So a shard that was lost since is not made again.
 func (c *chains) grow(ctx context.Context, s seat, layer int) error {
 	shape := c.layers[layer]
 	for group := 0; group*groupLen < shape.Shards; group++ {
@@ -265,8 +265,8 @@ func (c *chains) grow(ctx context.Context, s seat, layer int) error {
 }
 
 // makeGroup makes some shards of a layer, empty and whole, together with a marker, unless one of them
-// is there. It says no if the layer exists. Whoever adds to the shards meanwhile touches what is
-// watched, so that they are not made over what was added and lost.
+// is there. It reports false if the layer exists. A process that adds to the shards meanwhile touches
+// a key that is watched, so that they are not made over keys that were added and lost.
 func (c *chains) makeGroup(ctx context.Context, s seat, layer, group int) (made bool, err error) {
 	shape := c.layers[layer]
 	keys := []string{layout.MarkerKey(s.prefix, layer, group)}

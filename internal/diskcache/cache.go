@@ -155,7 +155,7 @@ func (c *Cache) Flush() {
 }
 
 // Close ends the writing, after the current page, and releases the directory: waiting pages are lost. Later reads
-// bypass the cache. A second Close waits for the first: whoever opens the cache after it finds the directory free.
+// bypass the cache. A second Close waits for the first, so that the directory is free after each of them.
 func (c *Cache) Close() (err error) {
 	if c.idles() {
 		return nil

@@ -315,7 +315,7 @@ func TestOneHasTheDirectory(t *testing.T) {
 	require.NoError(t, openCache(t, mem, Options{}).Err())
 }
 
-// Whoever has closed a cache can open it, also if another call of Close is ahead of it, as when a context ends.
+// After Close a cache can be opened, also if another call of Close came first, as when a context ends.
 func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, mem, o := make(chan any), vfs.NewMem(), newOrigin(t, testPage)

@@ -24,7 +24,7 @@ func userKey(id uint64) []byte   { return fmt.Appendf(nil, "user/%d", id) }
 func banKey(id uint64) []byte    { return fmt.Appendf(nil, "banned/%d", id) }
 func nameKey(name string) []byte { return []byte("name/" + name) }
 
-// user draws a user who exists, nobody an identifier of no user.
+// user draws an existing user, and nobody an identifier that no user has.
 func (s *service) user() uint64   { return 1 + s.popular.Uint64() }
 func (s *service) nobody() uint64 { return absent + s.random.Uint64N(absent) }
 

@@ -26,8 +26,8 @@ func (l Layer) Place(within uint64) (shard, line int) {
 	return int(at) / l.Lines, int(at) % l.Lines
 }
 
-// KeysOf estimates how many keys a shard of l has of whose bits, marks left out, so many are set: the
-// expected share of set bits, inverted. Keys fall into lines at random, and probes into a line's bits.
+// KeysOf estimates the keys of a shard of l from the number of its bits that are set, without marks.
+// It inverts the expected share of set bits. Keys fall into lines at random, and probes into a line's bits.
 func (l Layer) KeysOf(ones int) float64 {
 	fill := float64(ones) / float64(l.Lines*MarkPosition)
 	if fill >= 1 {

@@ -20,7 +20,7 @@ import (
 //	lines       u16 little-endian, as are all numbers
 //	layers      u32 bit i is set when layer i+1 of the partition exists; only in layer 0
 //	tag         u32 of the shard's key, see TagOf; 0 in a shard that an earlier release made
-//	the lines   as those of a blocked.Set, but for two bits
+//	the lines   as those of a blocked.Set, except two bits
 //
 // Position 511 of each line is its mark. It is set in a shard that was made whole, and no key sets
 // it: where a key has position 511, it uses 510. If a shard is lost and a key is then added,

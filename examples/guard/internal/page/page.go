@@ -55,7 +55,7 @@ type Page struct {
 type sample struct {
 	Seconds float64 `json:"seconds"` // since the sample before
 	On      bool    `json:"on"`      // the filters are
-	P50     int64   `json:"p50"`     // how long the load's users waited since then, in microseconds; 0: nobody did
+	P50     int64   `json:"p50"`     // how long the load's users waited since then, in microseconds; 0: no user waited
 	P99     int64   `json:"p99"`
 	guard.Layers
 	load.Figures
