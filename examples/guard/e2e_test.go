@@ -69,7 +69,7 @@ func (g *ground) flags(t *testing.T, args ...string) (f flags) {
 	require.NoError(t, err)
 	_, err = parser.Parse(append(append([]string{"--users=2000"}, g.args...), args...))
 	require.NoError(t, err)
-	f.Timeout, f.RedisTimeout = patience, patience
+	f.Timeout, f.RedisTimeout, f.Grace = patience, patience, 50*time.Millisecond
 	return f
 }
 

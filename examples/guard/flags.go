@@ -35,6 +35,7 @@ type flags struct {
 	DBConns  int           `name:"db-conns" default:"16" help:"Statements that the database gets at once."`
 	DBQueue  int           `name:"db-queue" default:"128" help:"Requests that wait for their turn; more get 503."`
 	Timeout  time.Duration `default:"2s" help:"Of a request."`
+	Grace    time.Duration `default:"5s" help:"From what the filters are told to the commit of its row, at most."`
 	CacheTTL time.Duration `name:"cache-ttl" default:"5m" help:"How long the cache keeps rows."`
 	NullTTL  time.Duration `name:"null-ttl" default:"5s" help:"How long it keeps that there is no such row."`
 
@@ -43,10 +44,6 @@ type flags struct {
 
 	Verbose bool `short:"v" help:"Log refusals and what a layer did not answer."`
 }
-
-// grace is the longest time between the moment when the filters are told of a key and the commit of its row. The
-// database begins the statement within --timeout of that moment, and ends it after as much again.
-const grace = 5 * time.Second
 
 // Validate is called by kong.
 func (f *flags) Validate() error {
@@ -63,9 +60,8 @@ func (f *flags) Validate() error {
 		return fmt.Errorf("--rate %g: it is from 0.00001 to 0.5, such as 0.01", f.Rate)
 	case f.DBConns < 1 || f.DBQueue < 0:
 		return errors.New("--db-conns is at least 1, --db-queue at least 0")
-	case f.Timeout <= 0 || f.Timeout >= grace/2:
-		return fmt.Errorf("--timeout %v: it is above 0 and below %v, half of what filters give a commit",
-			f.Timeout, grace/2)
+	case f.Timeout <= 0 || f.Timeout >= f.Grace/2: // to the start of a statement, and as much to its end
+		return fmt.Errorf("--timeout %v: it is above 0 and below half of --grace %v", f.Timeout, f.Grace)
 	case f.RedisTimeout <= 0 || f.RedisTimeout > f.Timeout:
 		return fmt.Errorf("--redis-timeout %v: it is above 0 and at most --timeout", f.RedisTimeout)
 	case f.CacheTTL < time.Millisecond || f.NullTTL < time.Millisecond:

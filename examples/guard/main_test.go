@@ -56,7 +56,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--users=-1"}, 2, "--users"},
 		{[]string{"--capacity=0"}, 2, "at least 1"},
 		{[]string{"--db-conns=0"}, 2, "--db-conns"},
-		{[]string{"--timeout=2500ms"}, 2, "below 2.5s"},
+		{[]string{"--timeout=2500ms"}, 2, "half of --grace 5s"},
 		{[]string{"--redis-timeout=2100ms"}, 2, "--timeout"},
 		{[]string{"--null-ttl=0s"}, 2, "at least 1ms"},
 		{[]string{"--data=x", "--postgres=y"}, 2, "leave one of them out"},

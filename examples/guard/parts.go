@@ -132,7 +132,7 @@ func (p *parts) openFilters(ctx context.Context, f flags, o *redis.UniversalOpti
 	p.onClose(client.Close)
 	name := func(of string) string { return of + "-" + p.Store.Instance } // another database has other sets
 	options := func(source redisfilter.Source) *redisfilter.Options {
-		return &redisfilter.Options{Source: source, Grace: grace, Timeout: f.RedisTimeout, Logger: p.Logger}
+		return &redisfilter.Options{Source: source, Grace: f.Grace, Timeout: f.RedisTimeout, Logger: p.Logger}
 	}
 	growing := func(of string, source redisfilter.Source) (*redisfilter.Set, guard.Set, error) {
 		o := options(source)

@@ -90,8 +90,8 @@ func TestWrongAnswersAndFailures(t *testing.T) {
 		failed  func(Figures) uint64
 		mistake string
 	}{
-		"all exist": {func(w http.ResponseWriter, id int64) { truth(w, 1) }, func(f Figures) uint64 { return f.Absent },
-			nil, "the user exists: false"},
+		"all exist": {func(w http.ResponseWriter, id int64) { truth(w, min(id, users)) },
+			func(f Figures) uint64 { return f.Absent }, nil, "the user exists: false"},
 		"none exists": {func(w http.ResponseWriter, id int64) { truth(w, users+1) },
 			func(f Figures) uint64 { return f.Users }, nil, "the user exists: true"},
 		"another user": {func(w http.ResponseWriter, id int64) { truth(w, id+id%2*users) }, nil, nil, ""},
@@ -120,7 +120,9 @@ func TestWrongAnswersAndFailures(t *testing.T) {
 func TestAServiceThatIsAway(t *testing.T) {
 	t.Parallel()
 	l := &Load{Base: "http://127.0.0.1:1", Users: users, Rate: 1000}
-	l.Run(t.Context(), 50*time.Millisecond)
+	for i := 0; i < 100 && l.Figures().Failed == 0; i++ { // a busy machine may end an attack before a visitor comes
+		l.Run(t.Context(), 50*time.Millisecond)
+	}
 	f := l.Figures()
 	require.Positive(t, f.Failed)
 	require.Equal(t, f.Users+f.Absent, f.Failed)
