@@ -58,6 +58,9 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(CURDIR)/bin/golangci-lint $@
 
+# What the tests link is for no debugger, and takes half the time without its tables; make vet is for vet.
+test race fuzz crash faults bitflip soak long: export GOFLAGS := $(shell $(GO) env GOFLAGS) -ldflags=-w -vet=off
+
 test: ## all tests, two modules at a time: tests of one wait while those of another work
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(MODULES:%=test/%)
 
