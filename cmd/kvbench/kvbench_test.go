@@ -20,7 +20,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
-	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore/s3"
 )
 
@@ -292,7 +291,6 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"objects":         {"objects", "--filter", "sieve:10"},
 		"objects in S3":   {"objects", "--s3", "s3://u:HUSH@bucket?x=HUSH"},
 		"workload":        {"compare", "--workload", "idle"},
-		"verify nothing":  {"verify"},
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, args...)
 		require.Equal(t, 2, status, "%s: %s", name, stderr)
@@ -339,7 +337,7 @@ func TestHelpAndVersionAreStatus0(t *testing.T) {
 	status, stdout, _ := kvbench(t, &program{}, "--help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "readamp")
-	require.Contains(t, stdout, "verify")
+	require.Contains(t, stdout, "objects")
 	status, stdout, _ = kvbench(t, &program{}, "readamp", "--help")
 	require.Zero(t, status)
 	for _, word := range []string{"--keys", "--filter=", "(default 64MiB)", "none;bloom:10;blocked:10;cuckoo:12",
@@ -349,37 +347,6 @@ func TestHelpAndVersionAreStatus0(t *testing.T) {
 	status, stdout, _ = kvbench(t, &program{}, "--version")
 	require.Zero(t, status)
 	require.True(t, strings.HasPrefix(stdout, "kvbench "), stdout)
-}
-
-func TestVerifyWalksEveryFile(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	db, err := kv.Open(dir, nil)
-	require.NoError(t, err)
-	for _, key := range []string{"a", "b", "c"} {
-		require.NoError(t, db.Set([]byte(key), bytes.Repeat([]byte(key), 1000), nil))
-	}
-	require.NoError(t, db.Flush(t.Context()))
-	require.NoError(t, db.Close())
-
-	status, stdout, stderr := kvbench(t, &program{}, "verify", dir)
-	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, ".sst")
-
-	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	data, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	data[10] ^= 1
-	require.NoError(t, os.WriteFile(files[0], data, 0o600))
-	status, _, stderr = kvbench(t, &program{}, "verify", dir)
-	require.Equal(t, 1, status)
-	require.Contains(t, stderr, filepath.Base(files[0]))
-
-	status, _, stderr = kvbench(t, &program{}, "verify", filepath.Join(t.TempDir(), "nothing"))
-	require.Equal(t, 1, status)
-	require.NotEmpty(t, stderr)
 }
 
 func TestRangeFiltersFromTheCommandLine(t *testing.T) {

@@ -16,12 +16,10 @@
 //	kvbench advise STORE TRACE   what other settings would cost, and which to take
 //	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine
-//	kvbench verify DIR           check every file of a store
 //
 // Standard output carries results, standard error progress and errors. Exit
-// statuses: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 a wrong
-// answer or counters that do not add up, 4 a threshold is passed, 5 some cells
-// failed, 130 interrupted.
+// statuses: 0 ok, 1 I/O or internal error, 2 usage, 3 a wrong answer or counters
+// that do not add up, 4 a threshold is passed, 5 some cells failed, 130 interrupted.
 package main
 
 import (

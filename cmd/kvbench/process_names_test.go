@@ -131,8 +131,6 @@ func TestStatuses(t *testing.T) {
 		"trace is a directory":     {2, []string{"trace", "info", dir}},
 		"trace missing":            {2, []string{"trace", "info", missing}},
 		"replay a directory":       {2, []string{"trace", "replay", dir}},
-		"verify":                   {0, []string{"verify", store}},
-		"verify text":              {2, []string{"verify", text}},
 		"keys are a directory":     {2, []string{"run", "--keys", dir}},
 		"stores in a file":         {2, []string{"run", "--dir", text}},
 		"specification missing":    {2, []string{"sweep", "--spec", missing}},

@@ -267,7 +267,7 @@ func printing(t *testing.T) map[string][]string {
 		"env": {"env"}, "env json": {"env", "--json"}, "completion": {"completion", "bash"}, "help": {"--help"},
 		"command help": {"run", "--help"}, "version": {"--version"},
 		"plan": {"sweep", "--plan"}, "one table": {"report", set, "--metric", "absent blocks/op"},
-		"page": {"report", set, "--html", "-"}, "verify": {"verify", smallStore(t)},
+		"page": {"report", set, "--html", "-"},
 		"sweep": {"sweep", "--keys", "1000", "--lookups", "50", "--reps", "1", "--quiet", "--dir", t.TempDir(),
 			"--out", filepath.Join(t.TempDir(), "out")},
 	}

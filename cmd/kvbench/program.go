@@ -34,7 +34,6 @@ type commands struct {
 	Objects    objectsCommand    `cmd:"" help:"${objects_about}"`
 	Worker     workerCommand     `cmd:"" hidden:"" help:"What compare runs itself as."`
 	Completion completionCommand `cmd:"" help:"${completion_about}"`
-	Verify     verifyCommand     `cmd:"" help:"${verify_about}"`
 }
 
 // A program is kvbench with its surroundings.

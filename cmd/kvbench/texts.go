@@ -15,7 +15,7 @@ import (
 const description = `A laboratory for reads of log-structured stores: the same lookups on SiftKV and on Pebble, ` +
 	`every answer checked, every read counted.
 
-Exit status: 0 ok, 1 I/O or internal error or damage found, 2 usage, 3 wrong answer or counters that do not add up, ` +
+Exit status: 0 ok, 1 I/O or internal error, 2 usage, 3 wrong answer or counters that do not add up, ` +
 	`4 a threshold is passed, 5 some cells failed, 130 interrupted.`
 
 // vars returns the words that tags of flags refer to.
@@ -88,7 +88,6 @@ var longHelps = map[string]string{
 	"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
 	"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
 		"and probe times.",
-	"verify_about": "Check every file of a store, reading only. Exit status 1 if something is damaged.",
 
 	"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
 	"block":          "Data block before compression (default 4096 bytes).",

@@ -54,7 +54,7 @@ func openStore(ctx context.Context, dir string) (s *store, err error) {
 		return nil, fmt.Errorf("advise: %w", err)
 	}
 	if found.Manifest == nil || len(found.Damage) > 0 {
-		return nil, fmt.Errorf("advise: the store is damaged; run kvbench verify %s", dir)
+		return nil, fmt.Errorf("advise: the store is damaged; run siftkv verify %s", dir)
 	}
 	s = &store{dir: dir, found: found, number: map[string]int32{}}
 	defer func() {
