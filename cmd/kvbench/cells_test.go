@@ -171,7 +171,7 @@ func TestReportWritesEveryFormat(t *testing.T) {
 	require.Zero(t, status, "what report prints as JSON is a set of results: %s", stderr)
 }
 
-func TestInspectAndEnv(t *testing.T) {
+func TestEnv(t *testing.T) {
 	t.Parallel()
 	status, stdout, stderr := kvbench(t, &program{}, "env")
 	require.Zero(t, status, stderr)
@@ -179,8 +179,6 @@ func TestInspectAndEnv(t *testing.T) {
 	status, stdout, _ = kvbench(t, &program{}, "env", "--json", "--dir", t.TempDir())
 	require.Zero(t, status)
 	require.Contains(t, stdout, `"go_version"`)
-	status, _, stderr = kvbench(t, &program{}, "inspect", "/nothing/here")
-	require.Equal(t, 2, status, stderr)
 }
 
 func TestYCSBFromTheCommandLine(t *testing.T) {

@@ -14,7 +14,6 @@
 //	kvbench filters              filter families on their own, beside other libraries
 //	kvbench trace replay FILE    an application's lookups on any engine and filter
 //	kvbench advise STORE TRACE   what other settings would cost, and which to take
-//	kvbench inspect DIR          filters, indexes and blocks of a store
 //	kvbench env                  this machine
 //
 // Standard output carries results, standard error progress and errors. Exit

@@ -52,27 +52,24 @@ func TestNamesOfAnyBytes(t *testing.T) {
 // What belongs to somebody else is neither read nor replaced, and is no damage.
 func TestFilesOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	set, store := savedResults(t), smallStore(t)
+	set := savedResults(t)
 	single := filepath.Join(set, celltest.Samples()[1].Name+".json")
 	trace := writeTrace(t, nil, true)
 	locked := filepath.Join(clitest.PublicDir(t), "locked")
 	require.NoError(t, os.Mkdir(locked, 0o700))
 	require.NoError(t, results.Save(locked, celltest.Samples()[1]))
-	tables, err := filepath.Glob(filepath.Join(store, "*.sst"))
-	require.NoError(t, err)
-	for _, name := range append(tables, single, trace) {
+	for _, name := range []string{single, trace} {
 		require.NoError(t, os.Chmod(name, 0))
 	}
 	require.NoError(t, os.Chmod(locked, 0))                           //nolint:gosec // on purpose
 	t.Cleanup(func() { require.NoError(t, os.Chmod(locked, 0o700)) }) //nolint:gosec // a directory
 
 	for name, args := range map[string][]string{
-		"results":     {"report", set},
-		"directory":   {"report", locked},
-		"one result":  {"diff", single, single},
-		"sorted file": {"inspect", tables[0]},
-		"trace":       {"trace", "info", trace},
-		"keys":        {"run", "--keys", single},
+		"results":    {"report", set},
+		"directory":  {"report", locked},
+		"one result": {"diff", single, single},
+		"trace":      {"trace", "info", trace},
+		"keys":       {"run", "--keys", single},
 	} {
 		r := (&clitest.Process{Args: args, Nobody: true}).Run(t)
 		require.Contains(t, []int{1, 2}, r.Status, "%s: %s", name, r.Stderr)
@@ -108,8 +105,8 @@ func TestStatuses(t *testing.T) {
 	dir := t.TempDir()
 	text, missing := filepath.Join(dir, "text"), filepath.Join(dir, "missing")
 	require.NoError(t, os.WriteFile(text, []byte("no result of anything\n"), 0o600))
-	set, store := savedResults(t), smallStore(t)
-	for status, args := range map[int][]string{0: {"report", set}, 1: {"inspect", dir}, 2: {"report", dir}} {
+	set := savedResults(t)
+	for status, args := range map[int][]string{0: {"report", set}, 2: {"report", dir}} {
 		require.Equal(t, status, process(t, args...).Status)
 	}
 	for name, c := range map[string]struct {
@@ -124,9 +121,6 @@ func TestStatuses(t *testing.T) {
 		"diff with nothing":        {2, []string{"diff", missing, set}},
 		"threshold not read":       {2, []string{"diff", set, set, "--fail-on", "ns/op>many"}},
 		"threshold not passed":     {0, []string{"diff", set, set, "--fail-on", "ns/op>5%"}},
-		"inspect":                  {0, []string{"inspect", store}},
-		"inspect nothing":          {2, []string{"inspect", missing}},
-		"inspect other directory":  {1, []string{"inspect", dir}},
 		"trace is text":            {2, []string{"trace", "info", text}},
 		"trace is a directory":     {2, []string{"trace", "info", dir}},
 		"trace missing":            {2, []string{"trace", "info", missing}},

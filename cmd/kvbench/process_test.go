@@ -78,7 +78,6 @@ func measurers(t *testing.T) []measurer {
 			"--no-libraries"}, false},
 		{"objects", []string{"objects", "--keys", "1000", "--lookups", "10", "--reps", "1", "--filter", "none",
 			"--delay", "1ms"}, true},
-		{"inspect", []string{"inspect", smallStore(t)}, false},
 		{"diff", []string{"diff", set, set}, false},
 		{"trace info", []string{"trace", "info", writeTrace(t, nil, true)}, false},
 	}

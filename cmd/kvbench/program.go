@@ -24,7 +24,6 @@ type commands struct {
 	Report     reportCommand     `cmd:"" help:"${report_about}"`
 	Trace      traceCommand      `cmd:"" help:"${trace_about}"`
 	Advise     adviseCommand     `cmd:"" help:"${advise_about}"`
-	Inspect    inspectCommand    `cmd:"" help:"${inspect_about}"`
 	Env        envCommand        `cmd:"" help:"${env_about}"`
 	Readamp    readampCommand    `cmd:"" help:"${readamp_about}"`
 	Compare    compareCommand    `cmd:"" help:"${compare_about}"`

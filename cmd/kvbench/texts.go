@@ -79,7 +79,6 @@ var longHelps = map[string]string{
 	"trace_about":  "Lookup traces of applications: what is in one, and replays on any engine and filter.",
 	"advise_about": "What other filters, bits and caches would cost the lookups of a trace in a store, and which to " +
 		"take.",
-	"inspect_about": "A store or a sorted file: levels, filters and what they let pass, indexes, block sizes.",
 	"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
 	"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
 	"compare_about": "How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and " +
@@ -210,7 +209,6 @@ var longHelps = map[string]string{
 		"empty ranges of each kind (50000).",
 	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
 		"repeat the flag.",
-	"inspect_walk":  "Files whose blocks are measured, at most; every entry of them is read (default 8).",
 	"advise_memory": "Memory that filters and cache may take together (default: as much as now).",
 	"advise_cache":  "Block cache that the store has (default: what it was last opened with).",
 	"advise_filter": "Filters to try (default: blocked and ribbon from few bits to many, cuckoo:12, fuse:8, none and " +

@@ -6,8 +6,8 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/inspect"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
@@ -26,7 +26,7 @@ type traceInfoCommand struct {
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	return show(p, report.Trace, c.JSON)(inspect.RunTrace(ctx, string(c.File)))
+	return show(p, report.Trace, c.JSON)(traceinfo.Read(ctx, string(c.File)))
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and

@@ -15,24 +15,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-type statsCommand struct{ Dir }
-
-// Run prints the shape of the readable part of the store.
-func (c *statsCommand) Run(ctx context.Context, p *program) error {
-	if c.Dir.Dir.remote() {
-		s, err := p.surveyObjects(ctx, c.Dir.Dir, survey.Take, survey.Options{})
-		if err != nil {
-			return err
-		}
-		return p.report(s.Stats())
-	}
-	s, err := survey.Shape(ctx, string(c.Dir.Dir))
-	if s == nil {
-		return err
-	}
-	return errors.Join(p.report(s), err)
-}
-
 type verifyCommand struct{ Dir }
 
 // Run prints a line per file and one per damaged place, which is exit status 4. A file that cannot be read, or that a

@@ -31,6 +31,8 @@ var helpTexts = map[string]string{
 	"dump_blob":     "Print a blob file: every value that lies apart there, with its key, past damage.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
+	"stats_files": "Also list the sorted files: blocks, index, filter, and the share of random hashes that the " +
+		"filter lets pass.",
 	"store": "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX, and ?branch=NAME or " +
 		"?checkpoint=NAME.",
 	"copy_about": "Copy a store as it is now: from a directory or an object store to another, beside its " +

@@ -113,7 +113,7 @@ func TestShapeSumsBlobFilesUp(t *testing.T) {
 	m := db.Metrics()
 	require.Positive(t, m.Blobs.Garbage+m.Blobs.HiddenBytes)
 	require.NoError(t, db.Close())
-	st, err := survey.Shape(t.Context(), dir)
+	st, err := shapeOf(t.Context(), dir)
 	require.NoError(t, err)
 	b := m.Blobs
 	want := &survey.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -28,7 +27,7 @@ func (c interposedContext) Err() error {
 func TestTheDirectoryOfAStoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := copyStore(t)
-	want, err := survey.Shape(t.Context(), dir)
+	want, err := shapeOf(t.Context(), dir)
 	require.NoError(t, err)
 	swapped := false
 	ctx := interposedContext{t.Context(), func() {
@@ -38,7 +37,7 @@ func TestTheDirectoryOfAStoreIsReplaced(t *testing.T) {
 			require.NoError(t, os.Mkdir(dir, 0o700))
 		}
 	}}
-	st, err := survey.Shape(ctx, dir)
+	st, err := shapeOf(ctx, dir)
 	require.ErrorIs(t, err, vfs.ErrMoved)
 	require.ErrorContains(t, err, "opened as "+dir)
 	require.Equal(t, want, st)

@@ -2,8 +2,6 @@ package survey
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A Stats is the shape of a store.
@@ -79,21 +76,6 @@ type Level struct {
 	LargestSeq       uint64         `json:"largest_seq"`
 
 	blobRecords uint64
-}
-
-// Shape returns the shape of the store in dir. It does not stop a writer. If the directory is moved meanwhile, it
-// returns the shape of what it was, and an error that matches vfs.ErrMoved.
-func Shape(ctx context.Context, dir string) (st *Stats, err error) {
-	h, err := HoldBeside(vfs.OS, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, h.Close()) }()
-	s, err := h.Take(ctx, Options{})
-	if err != nil {
-		return nil, err
-	}
-	return s.Stats(), nil
 }
 
 // Stats returns the store's shape.

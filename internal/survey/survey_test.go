@@ -2,6 +2,8 @@ package survey_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -102,9 +105,23 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 	_, err = doctor.Verify(t.Context(), dir, survey.Options{})
 	require.ErrorIs(t, err, kv.ErrForeignDirectory)
 	require.NoFileExists(t, filepath.Join(dir, manifest.LockName), "nothing is left behind")
-	_, err = survey.Shape(t.Context(), filepath.Join(dir, "nowhere"))
+	_, err = shapeOf(t.Context(), filepath.Join(dir, "nowhere"))
 	require.ErrorIs(t, err, kv.ErrNotExist)
 	require.NoDirExists(t, filepath.Join(dir, "nowhere"))
+}
+
+// shapeOf returns the shape of the store in dir, as siftkv stats takes it.
+func shapeOf(ctx context.Context, dir string) (st *survey.Stats, err error) {
+	h, err := survey.HoldBeside(vfs.OS, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	s, err := h.Take(ctx, survey.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return s.Stats(), nil
 }
 
 // A manifest that was cut after an edit looks like one that a crash cut. The files

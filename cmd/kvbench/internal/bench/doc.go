@@ -8,9 +8,9 @@
 //	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   loads, streams of lookups, timed loops that check every answer, statistics
 //	cell      one experiment: settings in, a result out
-//	ycsb, filters, inspect, compare
-//	          experiments of their own: the workloads of YCSB, filters alone, a store or a
-//	          trace as a lookup sees it, engines in processes of their own
+//	ycsb, filters, traceinfo, compare
+//	          experiments of their own: the workloads of YCSB, filters alone, what
+//	          is in a trace, engines in processes of their own
 //	readamp   what a lookup reads, by engine and filter
 //	results   sets of cells: their files, tables of some settings, what differs between two
 //	report, report/chart

@@ -4,12 +4,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/inspect"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 )
 
 // Trace writes what is in a lookup trace as text for a terminal.
-func Trace(w io.Writer, r *inspect.Trace) error {
+func Trace(w io.Writer, r *traceinfo.Trace) error {
 	return write(w, func(out *page.Page) {
 		form := "keys"
 		if r.Hashed {
@@ -40,13 +40,13 @@ func Trace(w io.Writer, r *inspect.Trace) error {
 }
 
 // traceTable tells keys that were found from those that never were.
-func traceTable(r *inspect.Trace) *Grid {
+func traceTable(r *traceinfo.Trace) *Grid {
 	g := newGrid("Lookups by whether the key was ever found; top: % of them that asked for the most popular keys", 1,
 		"keys", "lookups", "%\u00a0of\u00a0all", "distinct keys", "asked for\u00a0once",
 		"top 0.1\u00a0%", "top 1\u00a0%", "top 10\u00a0%", "top 50\u00a0%")
 	for _, p := range []struct {
 		name string
-		part inspect.Part
+		part traceinfo.Part
 	}{{"found", r.Existing}, {"never found", r.Absent}} {
 		share := absentCell
 		if r.Lookups > 0 {
@@ -64,7 +64,7 @@ func traceTable(r *inspect.Trace) *Grid {
 	return g
 }
 
-func traceWarnings(r *inspect.Trace) []string {
+func traceWarnings(r *traceinfo.Trace) []string {
 	var warnings []string
 	if r.Unfinished {
 		warnings = append(warnings, "the trace has no end: its process was killed, is still recording, or the file "+

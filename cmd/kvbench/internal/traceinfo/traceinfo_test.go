@@ -1,4 +1,4 @@
-package inspect
+package traceinfo
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ func TestATraceIsSummedUp(t *testing.T) {
 		require.NoError(t, r.Close())
 		path := filepath.Join(t.TempDir(), "t")
 		require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
-		got, err := RunTrace(t.Context(), path)
+		got, err := Read(t.Context(), path)
 		require.NoError(t, err)
 		require.Equal(t, !keys, got.Hashed)
 		require.EqualValues(t, out.Len(), got.Bytes)
@@ -55,9 +55,9 @@ func TestATraceIsSummedUp(t *testing.T) {
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = RunTrace(ended, path)
+		_, err = Read(ended, path)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err := RunTrace(t.Context(), "/nothing/here")
+	_, err := Read(t.Context(), "/nothing/here")
 	require.ErrorIs(t, err, bench.ErrUsage)
 }

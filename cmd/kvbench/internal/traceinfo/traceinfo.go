@@ -1,4 +1,5 @@
-package inspect
+// Package traceinfo sums up what is in a lookup trace.
+package traceinfo
 
 import (
 	"context"
@@ -11,8 +12,8 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// TraceSchema names the form of a Result in JSON.
-const TraceSchema = "kvbench.traceinfo/v1"
+// Schema names the form of a Trace in JSON.
+const Schema = "kvbench.traceinfo/v1"
 
 // A Trace is what is in a lookup trace.
 type Trace struct {
@@ -76,10 +77,10 @@ type count struct {
 	lookups, found uint32
 }
 
-// RunTrace reads a trace. It takes some 30 bytes of memory for each key. One without an end
+// Read sums a trace up. It takes some 30 bytes of memory for each key. One without an end
 // is summed up as far as it goes; damage is an error.
-func RunTrace(ctx context.Context, path string) (*Trace, error) {
-	r := &Trace{Schema: TraceSchema, Path: path}
+func Read(ctx context.Context, path string) (*Trace, error) {
+	r := &Trace{Schema: Schema, Path: path}
 	seen := map[uint64]count{}
 	bytes := 0.0
 	scan := func(s *lookuptrace.Scan) error {
