@@ -13,7 +13,6 @@
 //	kvbench ycsb                 YCSB, in a closed loop or at a rate
 //	kvbench filters              filter families on their own, beside other libraries
 //	kvbench trace replay FILE    an application's lookups on any engine and filter
-//	kvbench advise STORE TRACE   what other settings would cost, and which to take
 //	kvbench env                  this machine
 //
 // Standard output carries results, standard error progress and errors. Exit

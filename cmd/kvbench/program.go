@@ -23,7 +23,6 @@ type commands struct {
 	Diff       diffCommand       `cmd:"" help:"${diff_about}"`
 	Report     reportCommand     `cmd:"" help:"${report_about}"`
 	Trace      traceCommand      `cmd:"" help:"${trace_about}"`
-	Advise     adviseCommand     `cmd:"" help:"${advise_about}"`
 	Env        envCommand        `cmd:"" help:"${env_about}"`
 	Readamp    readampCommand    `cmd:"" help:"${readamp_about}"`
 	Compare    compareCommand    `cmd:"" help:"${compare_about}"`

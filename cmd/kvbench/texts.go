@@ -72,13 +72,11 @@ var longHelps = map[string]string{
 	"objects_s3": "The object store is a part of a bucket that nobody else uses, and that is empty afterwards: " +
 		"s3://bucket/prefix?region=...&endpoint=.... A kvbench that is built with the tag s3 has this.",
 
-	"run_about":    "One experiment: an engine, a filter, a tree, a cache and a workload.",
-	"sweep_about":  "A matrix of experiments, from flags or a file; resumable.",
-	"diff_about":   "Two sets of results: counters exactly, times by a rank test.",
-	"report_about": "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
-	"trace_about":  "Lookup traces of applications: what is in one, and replays on any engine and filter.",
-	"advise_about": "What other filters, bits and caches would cost the lookups of a trace in a store, and which to " +
-		"take.",
+	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
+	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
+	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
+	"report_about":  "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
+	"trace_about":   "Lookup traces of applications: what is in one, and replays on any engine and filter.",
 	"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
 	"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
 	"compare_about": "How fast SiftKV is beside Pebble, Badger, goleveldb and bbolt: reads, scans, loads and " +
@@ -209,17 +207,6 @@ var longHelps = map[string]string{
 		"empty ranges of each kind (50000).",
 	"filters_filter": "Filters of this project (default ${families}). Separate by spaces or semicolons, or " +
 		"repeat the flag.",
-	"advise_memory": "Memory that filters and cache may take together (default: as much as now).",
-	"advise_cache":  "Block cache that the store has (default: what it was last opened with).",
-	"advise_filter": "Filters to try (default: blocked and ribbon from few bits to many, cuckoo:12, fuse:8, none and " +
-		"the store's own). Separate by spaces or semicolons, or repeat the flag.",
-	"advise_device": "What a read of the device takes, such as 90us (default: measured, with files in the page cache " +
-		"as they are).",
-	"advise_verify": "Make a copy with the recommended settings, replay the trace on it and on the store, and print " +
-		"what was predicted beside what was counted.",
-	"advise_sweep":   "Verify every filter, with the cache of now and with what the limit of memory leaves.",
-	"advise_lookups": "Lookups of the trace, at most (default 2000000).",
-	"advise_rows":    "Settings to show (default 20).",
 	"filters_ranges": "Measure filters for ranges of keys: --filter then has range filters (default " +
 		"${rangefamilies}).",
 	"filters_sets": "With --ranges, sets of keys: random, names, urls, series, or paths of files with a key per line " +

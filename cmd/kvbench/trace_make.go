@@ -25,7 +25,7 @@ in turns.
 Examples:
   kvbench trace make /tmp/young --keys 200000 --shape young:16 --cache 4MiB
   kvbench trace make /tmp/skewed --shape grown --workload zipfian
-  kvbench advise /tmp/young/store /tmp/young/lookups.trace`
+  siftkv advise /tmp/young/store /tmp/young/lookups.trace`
 }
 
 // Run makes both.

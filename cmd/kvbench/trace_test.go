@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/advice"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
@@ -44,6 +46,29 @@ func writeTrace(t *testing.T, o *lookuptrace.Options, absent bool) string {
 	require.NoError(t, f.Close())
 	require.NoError(t, db.Close())
 	return path
+}
+
+// trace make makes a store, which is that of a cell, and a trace of lookups in it, which siftkv advise takes.
+func TestTraceMake(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "made")
+	status, stdout, stderr := kvbench(t, &program{}, "trace", "make", dir, "--keys", "5000", "--shape", "young:4",
+		"--cache", "128KiB", "--lookups", "3000", "--workload", "zipfian")
+	require.Zero(t, status, stderr)
+	store, trace := filepath.Join(dir, "store"), filepath.Join(dir, "lookups.trace")
+	require.Equal(t, store+"\n"+trace+"\n", stdout)
+	db, err := kv.Open(store, &kv.Options{ReadOnly: true})
+	require.NoError(t, err)
+	f, err := os.Open(trace)
+	require.NoError(t, err)
+	r, err := advice.For(t.Context(), db, &advice.Options{Trace: f})
+	require.NoError(t, err)
+	require.Equal(t, 6000, r.Sample.Lookups)
+	require.NoError(t, errors.Join(db.Close(), f.Close()))
+	for _, wrong := range [][]string{{"--filter", "none;bloom:10"}, {"--engine", "pebble", "--keys", "100"}} {
+		status, _, stderr := kvbench(t, &program{}, append([]string{"trace", "make", dir}, wrong...)...)
+		require.Equal(t, 2, status, stderr)
+	}
 }
 
 func TestTraceInfo(t *testing.T) {

@@ -115,9 +115,6 @@ func (m *Model) limit(steps, paths, most int) {
 	m.thin = max(1, int(math.Ceil(1/times(scanned, scanned))))
 }
 
-// Warm returns how many lookups at the beginning of the trace fill the cache and are not counted.
-func (m *Model) Warm() int { return m.warm }
-
 // pathLen returns how many files a lookup of a key may reach.
 func (m *Model) pathLen(k *Key) int {
 	if k.Pathless {

@@ -119,7 +119,7 @@ func TestBlocksAreThoseOfRealFilters(t *testing.T) {
 			}
 		}
 		found, absent := 0, 0
-		for _, l := range trace.Lookups[m.Warm():] {
+		for _, l := range trace.Lookups[m.warm:] {
 			k := &trace.Keys[l.Key]
 			for _, s := range k.Path {
 				switch {
@@ -163,7 +163,7 @@ func TestReadsAreThoseOfAReplay(t *testing.T) {
 	for i, l := range trace.Lookups {
 		for _, s := range trace.Keys[l.Key].Path {
 			hit := c.read(number[[2]int32{s.File, s.Block}])
-			if i >= m.Warm() {
+			if i >= m.warm {
 				blocks++
 				if !hit {
 					reads++
@@ -171,7 +171,7 @@ func TestReadsAreThoseOfAReplay(t *testing.T) {
 			}
 		}
 	}
-	n := float64(len(trace.Lookups) - m.Warm())
+	n := float64(len(trace.Lookups) - m.warm)
 	require.InDelta(t, float64(blocks)/n, p.All.Blocks, 1e-9)
 	require.InDelta(t, float64(reads)/n, p.All.Reads, 1e-9)
 	require.InDelta(t, 500*float64(reads)/n, p.All.Bytes, 1e-6)

@@ -19,12 +19,12 @@ var laboratory = [][]string{
 	{"engine"},                        // stores under one interface
 	{"measure"},                       // loads, lookups, statistics
 	{"cell", "ycsb"},                  // experiments
-	{"filters", "ranges", "traceinfo", "objects", "advice"}, // of filters and stores by themselves
-	{"readamp", "compare"},       // experiments of experiments
-	{"results", "cell/celltest"}, // results in files, and made-up ones
-	{"sweep"},                    // matrices of cells
-	{"report"},                   // results for a reader
-	{"report/chart"},             // and as pictures
+	{"filters", "ranges", "traceinfo", "objects"}, // of filters and stores by themselves
+	{"readamp", "compare"},                        // experiments of experiments
+	{"results", "cell/celltest"},                  // results in files, and made-up ones
+	{"sweep"},                                     // matrices of cells
+	{"report"},                                    // results for a reader
+	{"report/chart"},                              // and as pictures
 }
 
 // TestTheLaboratoryImportsDown holds every package of the laboratory to its layer: it imports

@@ -124,7 +124,7 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 		line(", one key in %.0f", s.OneIn)
 	}
 	line("\n\n%s\nConfidence: %s; %s.\n\n", r.Words, r.Confidence, r.Why)
-	line("filter\tfilters\tcache\tblocks\tfound\tabsent\tdevice reads\tns\tper scan\t\n")
+	line("filter\tfilters\tcache\tblocks\tfound\tabsent [95 %%]\tdevice reads\tns\tper scan\t\n")
 	line("now: ")
 	setting := func(p *advice.Setting) {
 		name := p.Filter
@@ -133,14 +133,17 @@ func (r *adviceReport) WriteText(w io.Writer) error {
 			name = "as files have"
 		case p.FilterBudget > 0:
 			name, _, _ = strings.Cut(name, ":")
-			name += " in " + bytesize.Format(p.FilterBudget)
+			name += " in " + shortSize(p.FilterBudget)
 		}
 		if p.RangeFilter != "" {
 			name += ", " + p.RangeFilter
 		}
-		line("%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\t%.0f\t\n", name, shortSize(p.FilterBytes),
-			shortSize(p.CacheSize), p.Lookups.Blocks, p.Found.Blocks, p.Absent.Blocks, p.Lookups.DeviceReads,
-			p.Lookups.Nanos, p.Scans.Nanos)
+		if p.BlockSize > 0 {
+			name += ", blocks of " + shortSize(p.BlockSize)
+		}
+		line("%s\t%s\t%s\t%.3f\t%.3f\t%.4f [%.4f, %.4f]\t%.3f\t%.0f\t%.0f\t\n", name, shortSize(p.FilterBytes),
+			shortSize(p.CacheSize), p.Lookups.Blocks, p.Found.Blocks, p.Absent.Blocks, p.Absent.BlocksLow,
+			p.Absent.BlocksHigh, p.Lookups.DeviceReads, p.Lookups.Nanos, p.Scans.Nanos)
 	}
 	setting(&r.Now)
 	for i := range r.Front {
