@@ -184,7 +184,7 @@ func TestEnv(t *testing.T) {
 func TestYCSBFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "y.json")
-	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engines", "siftkv", "--workers", "2", "--dir",
+	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engine", "siftkv", "--threads", "2", "--dir",
 		t.TempDir(), "--memtable", "256KiB"}
 	charts := filepath.Join(t.TempDir(), "charts")
 	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--svg", charts)...)

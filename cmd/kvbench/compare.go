@@ -14,7 +14,7 @@ import (
 
 // compareCommand is the command line of kvbench compare.
 type compareCommand struct {
-	Engine   []string `aliases:"engines" placeholder:"NAMES" help:"${compare_engine}"`
+	Engine   []string `placeholder:"NAMES" help:"${compare_engine}"`
 	Workload []string `default:"${workloads}" placeholder:"NAMES" help:"${compare_workload}"`
 	Keys     int      `default:"3000000" placeholder:"N" help:"Keys to load (default ${default})."`
 	Reps     int      `default:"5" placeholder:"N" help:"${compare_reps}"`

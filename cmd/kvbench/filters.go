@@ -20,7 +20,7 @@ const rangeFamilies = "cut:4;cut:6;cut:8"
 // filtersCommand is the command line of kvbench filters.
 type filtersCommand struct {
 	Keys      []int    `default:"100000,1000000" placeholder:"N" help:"${filters_keys}"`
-	Filter    []string `aliases:"filters" sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
+	Filter    []string `sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
 	Ranges    bool     `help:"${filters_ranges}"`
 	Sets      []string `default:"random,names,urls,series" placeholder:"SETS" help:"${filters_sets}"`
 	Libraries bool     `default:"true" negatable:"" help:"Also measure the libraries that one would otherwise pick."`

@@ -9,7 +9,7 @@ import (
 )
 
 // Each idea has one flag, which is declared here if several commands have it. Names of
-// settings are those of cells (cell.Fields); an alias is what a flag was called before.
+// settings are those of cells (cell.Fields).
 // Texts that are longer than a line are in texts, under the name of the flag.
 
 // secondsFlag bounds a workload by time.
@@ -25,8 +25,8 @@ type cacheFlag struct {
 // storeFlags are settings that all engines have.
 type storeFlags struct {
 	Memtable       bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of a store (default ${default})."`
-	Block          bench.Size `aliases:"block-size" default:"4096" placeholder:"SIZE" help:"${block}"`
-	MaxCompactions int        `aliases:"compactions" default:"2" placeholder:"N" help:"${maxcompactions}"`
+	Block          bench.Size `default:"4096" placeholder:"SIZE" help:"${block}"`
+	MaxCompactions int        `default:"2" placeholder:"N" help:"${maxcompactions}"`
 	SiftkvSpace    int        `placeholder:"PERCENT" help:"Space that SiftKV may take, of what is live (130)."`
 }
 

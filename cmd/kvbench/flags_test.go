@@ -24,54 +24,6 @@ func parse(t *testing.T, args ...string) (*commands, *kong.Kong) {
 	return &c, parser
 }
 
-// renamed are flags under the names that they had before, and have now.
-var renamed = []struct{ command, before, now, value string }{
-	{"readamp", "engines", "engine", "siftkv,pebble-bloom"},
-	{"readamp", "filters", "filter", "none cuckoo:12,4"},
-	{"readamp", "block-size", "block", "8KiB"},
-	{"readamp", "compactions", "max-compactions", "3"},
-	{"readamp", "siftkv-index-block", "siftkv-index", "64KiB"},
-	{"readamp", "pebble-index-block", "pebble-index", "256KiB"},
-	{"compare", "engines", "engine", "siftkv,bbolt"},
-	{"compare", "block-size", "block", "8KiB"},
-	{"compare", "compactions", "max-compactions", "3"},
-	{"ycsb", "engines", "engine", "pebble"},
-	{"ycsb", "block-size", "block", "8KiB"},
-	{"ycsb", "compactions", "max-compactions", "3"},
-	{"ycsb", "workers", "threads", "4"},
-	{"scale", "max", "keys", "3000000"},
-	{"scale", "engines", "engine", "bbolt"},
-	{"scale", "block-size", "block", "8KiB"},
-	{"scale", "compactions", "max-compactions", "3"},
-	{"filters", "filters", "filter", "bloom:10 xor:8"},
-}
-
-func TestEveryOldNameStillParses(t *testing.T) {
-	t.Parallel()
-	aliases, help := map[string]bool{}, map[string]string{}
-	for _, r := range renamed {
-		aliases[r.command+" "+r.before] = true
-		old, _ := parse(t, r.command, "--"+r.before, r.value)
-		now, _ := parse(t, r.command, "--"+r.now, r.value)
-		usual, _ := parse(t, r.command)
-		require.Equal(t, now, old, "%s --%s", r.command, r.before)
-		require.NotEqual(t, usual, old, "%s --%s says something", r.command, r.before)
-		if help[r.command] == "" {
-			_, help[r.command], _ = kvbench(t, &program{}, r.command, "--help")
-			require.NotEmpty(t, help[r.command])
-		}
-		require.NotContains(t, help[r.command], "--"+r.before+"=", "an old name is hidden")
-	}
-	_, app := parse(t)
-	for _, n := range app.Model.Children {
-		for _, f := range n.Flags {
-			for _, alias := range f.Aliases {
-				require.True(t, aliases[n.Name+" "+alias], "%s --%s is in the table", n.Name, alias)
-			}
-		}
-	}
-}
-
 // Every flag of readamp's engines has the row that it had, under the old name and the new.
 func TestReadampEnginesHaveTwoNames(t *testing.T) {
 	t.Parallel()
@@ -137,9 +89,7 @@ func TestOneIdeaHasOneName(t *testing.T) {
 			require.NotEmpty(t, ideas[f.Name], "%s --%s is about something: say what", n.Name, f.Name)
 			require.NotEmpty(t, f.Help, f.Name)
 			require.NotContains(t, f.Help, "${", f.Name)
-			for _, alias := range f.Aliases {
-				require.Empty(t, ideas[alias], "--%s is the name of one thing", alias)
-			}
+			require.Empty(t, f.Aliases, f.Name)
 		}
 		for _, child := range n.Children {
 			check(child)

@@ -93,7 +93,7 @@ func TestReadampOnEveryEngine(t *testing.T) {
 }
 
 func TestReadampBudgetFromTheCommandLine(t *testing.T) {
-	only := []string{"--engines", "siftkv", "--filters", "none", "--budget"}
+	only := []string{"--engine", "siftkv", "--filter", "none", "--budget"}
 	status, stdout, stderr := kvbench(t, &program{}, quick(t, append(only, "blocked:9")...)...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "\nsiftkv uniform blocked:9 ")
@@ -112,7 +112,7 @@ func TestReadampOnAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "words")
 	require.NoError(t, os.WriteFile(path, []byte(words.String()), 0o600))
 	status, stdout, stderr := kvbench(t, &program{},
-		quick(t, "--keys", path, "--engines", "siftkv,pebble-bloom", "--filters", "none cuckoo:12,4")...)
+		quick(t, "--keys", path, "--engine", "siftkv,pebble-bloom", "--filter", "none cuckoo:12,4")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, path)
 	require.Contains(t, stdout, "siftkv cuckoo:12")
@@ -174,7 +174,7 @@ func TestABrokenIdentityIsStatus3AfterTheReport(t *testing.T) {
 		}
 		return s
 	}}
-	status, stdout, stderr := kvbench(t, p, quick(t, "--json", path, "--engines", "siftkv")...)
+	status, stdout, stderr := kvbench(t, p, quick(t, "--json", path, "--engine", "siftkv")...)
 	require.Equal(t, 3, status)
 	require.Contains(t, stdout, "BROKEN: siftkv blocked:10")
 	require.Contains(t, stderr, "identity broken")
@@ -185,7 +185,7 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
 	dir := t.TempDir()
-	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engines", "siftkv,pebble", "--keys", "2000",
+	status, stdout, stderr := kvbench(t, &program{}, "compare", "--engine", "siftkv,pebble", "--keys", "2000",
 		"--reps", "2", "--seconds", "0.002",
 		"--workload", "load,absent,scan-10,memory,set-sync", "--memtable", "1MiB", "--dir", dir, "--json", path)
 	require.Zero(t, status, stderr)
@@ -205,7 +205,7 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 func TestScaleFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, "scale", "--max", "2000", "--reps", "1", "--seconds", "0.002",
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--keys", "2000", "--reps", "1", "--seconds", "0.002",
 		"--memtable", "1MiB", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
@@ -216,7 +216,7 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 func TestColdFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, "scale", "--cold", "--max", "2000", "--memory", "4MiB",
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--cold", "--keys", "2000", "--memory", "4MiB",
 		"--lookups", "600", "--variant", "default xor:8+index:1KiB", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Targets of siftkv")
@@ -229,7 +229,7 @@ func TestColdFromTheCommandLine(t *testing.T) {
 func TestProcsFromTheCommandLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := kvbench(t, &program{}, "scale", "--procs", "1,16", "--goroutines", "20", "--max",
+	status, stdout, stderr := kvbench(t, &program{}, "scale", "--procs", "1,16", "--goroutines", "20", "--keys",
 		"2000", "--reps", "1", "--seconds", "0.002", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "set: nanoseconds of waits for locks")
@@ -266,28 +266,28 @@ func TestUsageErrorsAreStatus2(t *testing.T) {
 		"unknown command": {"readapm"},
 		"unknown flag":    {"readamp", "--filterz", "none"},
 		"not a number":    {"readamp", "--reps", "many"},
-		"no such filter":  {"filters", "--filters", "blocked:ten"},
-		"no range filter": {"filters", "--ranges", "--filters", "blocked:10"},
+		"no such filter":  {"filters", "--filter", "blocked:ten"},
+		"no range filter": {"filters", "--ranges", "--filter", "blocked:10"},
 		"no such set":     {"filters", "--ranges", "--sets", "cities"},
 		"csv of lookups":  {"filters", "--csv", "x.csv"},
 		"not a size":      {"readamp", "--cache", "64 parsecs"},
 		"progress mode":   {"readamp", "--progress", "loud"},
-		"engine":          quick(t, "--engines", "oracle"),
-		"filter":          quick(t, "--filters", "sieve:10"),
+		"engine":          quick(t, "--engine", "oracle"),
+		"filter":          quick(t, "--filter", "sieve:10"),
 		"budget":          quick(t, "--budget", "sieve:10"),
 		"missing file":    quick(t, "--keys", "/nothing/here"),
 		"too few keys":    quick(t, "--keys", "1"),
 		"missing dir":     quick(t, "--dir", "/nothing/here"),
 		"compression":     quick(t, "--compression", "lz4"),
-		"compare engine":  {"compare", "--engines", "oracle"},
-		"scale":           {"scale", "--max", "3"},
-		"cold":            {"scale", "--cold", "--max", "3"},
+		"compare engine":  {"compare", "--engine", "oracle"},
+		"scale":           {"scale", "--keys", "3"},
+		"cold":            {"scale", "--cold", "--keys", "3"},
 		"cold and procs":  {"scale", "--cold", "--procs", "2"},
 		"procs":           {"scale", "--procs", "0"},
 		"goroutines":      {"scale", "--procs", "1", "--goroutines", "0"},
 		"cold memory":     {"scale", "--cold", "--memory", "1"},
 		"cold variant":    {"scale", "--cold", "--variant", "sieve:10"},
-		"cold room":       {"scale", "--cold", "--max", "1000000000", "--value-size", "1000000"},
+		"cold room":       {"scale", "--cold", "--keys", "1000000000", "--value-size", "1000000"},
 		"objects":         {"objects", "--filter", "sieve:10"},
 		"objects in S3":   {"objects", "--s3", "s3://u:HUSH@bucket?x=HUSH"},
 		"workload":        {"compare", "--workload", "idle"},

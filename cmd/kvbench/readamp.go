@@ -17,8 +17,8 @@ const readampFilters = "none;bloom:10;blocked:10;cuckoo:12;oracle"
 
 // readampCommand is the command line of kvbench readamp.
 type readampCommand struct {
-	Engine     []string `aliases:"engines" default:"all" placeholder:"NAMES" help:"${readamp_engine}"`
-	Filter     []string `aliases:"filters" default:"${five}" sep:"none" placeholder:"SPECS" help:"${readamp_filter}"`
+	Engine     []string `default:"all" placeholder:"NAMES" help:"${readamp_engine}"`
+	Filter     []string `default:"${five}" sep:"none" placeholder:"SPECS" help:"${readamp_filter}"`
 	Budget     string   `default:"bloom:10" placeholder:"SPEC" help:"${readamp_budget}"`
 	Compaction string   `default:"${style}" placeholder:"NAME" help:"${readamp_compaction}"`
 	Keys       string   `default:"1000000" placeholder:"N|FILE" help:"${readamp_keys}"`
@@ -28,8 +28,8 @@ type readampCommand struct {
 	cacheFlag
 	storeFlags
 	compressionFlag
-	SiftkvIndex bench.Size `aliases:"siftkv-index-block" default:"0" placeholder:"SIZE" help:"${siftkvindex}"`
-	PebbleIndex bench.Size `aliases:"pebble-index-block" default:"0" placeholder:"SIZE" help:"${pebbleindex}"`
+	SiftkvIndex bench.Size `default:"0" placeholder:"SIZE" help:"${siftkvindex}"`
+	PebbleIndex bench.Size `default:"0" placeholder:"SIZE" help:"${pebbleindex}"`
 	dirFlag     `set:"room=, about 700 MB for the defaults"`
 	jsonFlag
 }

@@ -11,8 +11,8 @@ import (
 
 // scaleCommand is the command line of kvbench scale.
 type scaleCommand struct {
-	Keys       int      `aliases:"max" placeholder:"N" help:"${scale_keys}"`
-	Engine     []string `aliases:"engines" placeholder:"NAMES" help:"${scale_engine}"`
+	Keys       int      `placeholder:"N" help:"${scale_keys}"`
+	Engine     []string `placeholder:"NAMES" help:"${scale_engine}"`
 	CacheShare float64  `default:"0.1" placeholder:"PART" help:"${scale_cacheshare}"`
 
 	Cold    bool       `help:"${scale_cold}"`

@@ -189,7 +189,7 @@ var longHelps = map[string]string{
 	"scale_goroutines": "With --procs: numbers of goroutines (default 1,8,64,1024).",
 	"scale_cold": "Stores that are larger than memory: what lookups read from the device, with nothing in the page " +
 		"cache, under a limit of memory. Numbers of keys are then --keys and, before it, a tenth and a hundredth. " +
-		"Example: --cold --max 100000000 (25 GB of disk, an hour or two).",
+		"Example: --cold --keys 100000000 (25 GB of disk, an hour or two).",
 	"scale_memory":     "With --cold: memory limit of each store (default 512MiB).",
 	"scale_lookups":    "With --cold: lookups of each kind that are timed (default 50000).",
 	"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",

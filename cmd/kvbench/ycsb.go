@@ -11,12 +11,12 @@ import (
 
 // ycsbCommand is the command line of kvbench ycsb.
 type ycsbCommand struct {
-	Engine    []string `aliases:"engines" default:"siftkv,pebble" placeholder:"NAMES" help:"${ycsb_engine}"`
+	Engine    []string `default:"siftkv,pebble" placeholder:"NAMES" help:"${ycsb_engine}"`
 	Workload  []string `default:"a,b,c,d,e,f,absent" placeholder:"LETTERS" help:"${ycsb_workload}"`
 	Keys      int      `default:"1000000" placeholder:"N" help:"Records (default ${default})."`
 	dataFlags `set:"valuesize=Bytes of a value, half of which compress (default 100). YCSB has 1000."`
 	Ops       int     `default:"200000" placeholder:"N" help:"Operations of each workload (default ${default})."`
-	Threads   int     `aliases:"workers" default:"1" placeholder:"N" help:"Goroutines (default ${default})."`
+	Threads   int     `default:"1" placeholder:"N" help:"Goroutines (default ${default})."`
 	Rate      float64 `default:"0" placeholder:"PER_SECOND" help:"${ycsb_rate}"`
 	cacheFlag
 	storeFlags

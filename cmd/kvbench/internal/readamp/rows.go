@@ -63,11 +63,11 @@ func (c *Config) rows() ([]row, error) {
 		for _, spec := range c.Filters {
 			policy, err := engine.ParseFilter(spec)
 			if err != nil {
-				return nil, bench.Usagef("--filters: %w", err)
+				return nil, bench.Usagef("--filter: %w", err)
 			}
 			r := sameNames(SiftKV, policy.String())
 			if slices.Contains(rows, r) {
-				return nil, bench.Usagef("--filters: %s is given twice", policy)
+				return nil, bench.Usagef("--filter: %s is given twice", policy)
 			}
 			rows = append(rows, r)
 		}
