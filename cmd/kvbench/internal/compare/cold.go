@@ -53,7 +53,6 @@ type ColdResult struct {
 	Environment environ.Environment `json:"environment"`
 	Settings    ColdSettings        `json:"settings"`
 	Points      []ColdPoint         `json:"points"` // by size, then by engine
-	Verdicts    []ColdVerdict       `json:"targets"`
 	WallSeconds float64             `json:"wall_seconds"`
 }
 
@@ -196,7 +195,6 @@ func Cold(ctx context.Context, c *ColdConfig) (*ColdResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.judge()
 	r.WallSeconds = time.Since(started).Seconds()
 	return r, nil
 }

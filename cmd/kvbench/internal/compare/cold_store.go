@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
@@ -106,35 +105,4 @@ func (s *coldStore) askAs(ctx context.Context, name, tree string) (*ColdState, e
 
 func coldLookups(s *Sample) ColdLookups {
 	return ColdLookups{Lookups: s.Operations, Reads: *s.Cold, P50: s.P50, P99: s.P99, P999: s.P999, Max: s.Max}
-}
-
-// A ColdVerdict says whether SiftKV reaches a target with the most keys.
-type ColdVerdict struct {
-	Title string  `json:"title"`
-	Tree  string  `json:"tree"`
-	Most  float64 `json:"at_most"`
-	Got   float64 `json:"got"`
-	Met   bool    `json:"met"`
-}
-
-// judge fills in the verdicts. Only SiftKV with its first variant has targets.
-func (r *ColdResult) judge() {
-	r.Verdicts = nil
-	for i := range r.Points {
-		p := &r.Points[i]
-		if p.Engine != "siftkv" || p.Variant != r.Settings.Variants[0] || p.Keys < slices.Max(r.Settings.Sizes) {
-			continue
-		}
-		for _, s := range p.States {
-			for _, t := range []ColdVerdict{
-				{Title: "reads of a lookup, absent key", Most: 0.012, Got: s.Absent.Per(s.Absent.Reads.Files.Calls)},
-				{Title: "reads of a lookup, existing key", Most: 1.03,
-					Got: s.Existing.Per(s.Existing.Reads.Files.Calls)},
-				{Title: "seconds to open", Most: 1, Got: s.OpenSeconds},
-			} {
-				t.Tree, t.Met = s.Tree, 0 <= t.Got && t.Got <= t.Most // less than 0: not known
-				r.Verdicts = append(r.Verdicts, t)
-			}
-		}
-	}
 }

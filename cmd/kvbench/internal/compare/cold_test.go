@@ -88,10 +88,6 @@ func TestColdPoints(t *testing.T) {
 		"filters of the last level")
 	require.False(t, large["bbolt"].States[0].Absent.Reads.Files.Calls.Known(), "a memory map is not counted")
 
-	require.Len(t, r.Verdicts, 6)
-	for _, v := range r.Verdicts {
-		require.Equal(t, v.Got <= v.Most, v.Met, v.Title)
-	}
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

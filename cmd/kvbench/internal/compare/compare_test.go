@@ -178,10 +178,6 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	}
 	require.Len(t, r.Loads, len(c.Engines))
 	require.Len(t, r.Figures, len(figures))
-	for _, v := range r.Verdicts {
-		require.False(t, v.AtMost, "siftkv-apart alone has limits")
-		require.Equal(t, v.Target == 0 || v.Got.Median >= v.Target, v.Met || v.Target == 0, v.Title)
-	}
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left, "the stores are removed")

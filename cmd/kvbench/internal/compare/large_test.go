@@ -82,58 +82,6 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// verdicts returns the titles of those on a result, with what decides.
-func verdicts(r *Result) map[string]Verdict {
-	all := map[string]Verdict{}
-	for _, v := range r.Verdicts {
-		all[v.Title+" / "+v.Against] = v
-	}
-	return all
-}
-
-func TestTargetsOfLargeValues(t *testing.T) {
-	t.Parallel()
-	result := func(written, most, get, getCPU float64) *Result {
-		r := &Result{Settings: Settings{Engines: []string{engine.SiftKVApartName, "pebble"},
-			Large: Large{ValueSize: 16 << 10, Values: RandomValues, Data: 300 << 20},
-			Store: engine.Settings{MemtableBytes: 20 << 20}}}
-		for _, p := range phases {
-			if p.Name != "large-get" && p.Name != "large-churn" {
-				continue
-			}
-			sample := Sample{Operations: 1000, PerSecond: 1000 * get, CPUSeconds: 1 / getCPU, Data: 100, Live: 100,
-				Written: int64(100 * written), PeakDisk: int64(100 * most), OnDisk: 100}
-			peer := Sample{Operations: 1000, PerSecond: 1000, CPUSeconds: 1, Data: 100, Live: 100}
-			r.Phases = append(r.Phases, PhaseResult{Phase: p, Engines: []Series{
-				{Engine: engine.SiftKVApartName, Samples: []Sample{sample}},
-				{Engine: "pebble", Samples: []Sample{peer}}}})
-		}
-		for i := range r.Phases {
-			r.Phases[i].finish()
-		}
-		r.fillFigures()
-		r.judge()
-		return r
-	}
-	const get = "existing, large values, overwritten, processor time / pebble"
-	const churn, most = "bytes written by constant overwrites / siftkv-apart",
-		"bytes on disk at most during constant overwrites / siftkv-apart"
-	good, bad := verdicts(result(2.8, 1.69, 0.5, 1.43)), verdicts(result(2.81, 1.72, 2, 1.42))
-	for _, name := range []string{get, churn, most} {
-		require.True(t, good[name].Met, name)
-		require.Contains(t, bad, name)
-		require.False(t, bad[name].Met, name)
-	}
-	require.InDelta(t, 1.43, good[get].Got.Median, 1e-9, "by processor time")
-	r := result(9, 9, 1, 1)
-	r.Settings.Large.Values = HalfValues
-	r.judge()
-	require.NotContains(t, verdicts(r), churn, "what is compressed has no limit that arithmetic gives")
-	r.Settings.Engines[0] = "pebble"
-	r.judge()
-	require.Empty(t, r.Verdicts)
-}
-
 // TestLargeValuesOfHalfAreCompressed, and those at random are not.
 func TestLargeValuesOfHalfAreCompressed(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,6 @@ type Result struct {
 	Loads       []Load              `json:"loads"`
 	Phases      []PhaseResult       `json:"phases"`
 	Figures     []Figure            `json:"figures"`
-	Verdicts    []Verdict           `json:"targets"`
 	Warnings    []string            `json:"warnings"`
 	WallSeconds float64             `json:"wall_seconds"`
 }

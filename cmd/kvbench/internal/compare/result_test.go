@@ -54,39 +54,6 @@ func TestRatiosAreOfRepetitions(t *testing.T) {
 	require.InDelta(t, 40, p.Engines[0].PerSecond, 0)
 }
 
-func TestVerdicts(t *testing.T) {
-	absent := PhaseResult{Phase: phases[place("absent")], Compression: "none", Engines: []Series{
-		series("siftkv", 100, 100, 100), series("pebble", 11, 11, 9), series("pebble-iterator", 99, 99, 99),
-		series("goleveldb", 20, 20, 40), series("bbolt", 50, 50, 50),
-	}}
-	zipf := absent
-	zipf.Phase = phases[place("zipf")]
-	r := &Result{Settings: Settings{Engines: []string{"siftkv", "pebble", "pebble-iterator", "goleveldb", "bbolt"}},
-		Phases: []PhaseResult{absent, zipf}}
-	for i := range r.Phases {
-		r.Phases[i].finish()
-	}
-	r.fillFigures()
-	r.judge()
-	require.Len(t, r.Verdicts, 4)
-	best, pebble, lsm, allocs := r.Verdicts[0], r.Verdicts[1], r.Verdicts[2], r.Verdicts[3]
-	require.Equal(t, "bbolt", best.Got.Engine)
-	require.False(t, best.Met)
-	require.False(t, best.Uncertain)
-	require.Equal(t, "pebble", pebble.Got.Engine)
-	require.False(t, pebble.Met)
-	require.True(t, pebble.Uncertain, "9.1 to 11.1 times, of 10")
-	require.Equal(t, "goleveldb", lsm.Got.Engine)
-	require.True(t, lsm.Met)
-	require.Equal(t, best.Got, best.CPU, "each sample has a second of both times")
-	require.Zero(t, allocs.Target)
-	require.False(t, allocs.Met)
-
-	r.Settings.Engines[0] = "pebble"
-	r.judge()
-	require.Empty(t, r.Verdicts, "targets are SiftKV's")
-}
-
 func TestAScanSeesWhatIsWrong(t *testing.T) {
 	u := testKeyspace(t, 100)
 	w := &worker{keyspace: u, start: &startTask{ValueSize: 100}}

@@ -52,7 +52,6 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 		x.result.Phases[i].finish()
 	}
 	x.result.fillFigures()
-	x.result.judge()
 	x.result.WallSeconds = time.Since(started).Seconds()
 	return x.result, nil
 }

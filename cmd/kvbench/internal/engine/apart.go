@@ -9,7 +9,7 @@ import (
 // Names of engines that have large values apart from their keys.
 const (
 	SiftKVApartName  = "siftkv-apart"     // within Settings.BlobSpace
-	SiftKVTightName  = "siftkv-apart-1.3" // within TightBlobSpace, whatever the settings say
+	SiftKVTightName  = "siftkv-apart-1.3" // within tightBlobSpace, whatever the settings say
 	SiftKVCommitName = "siftkv-commit"    // as siftkv-apart, when values are committed
 	PebbleApartName  = "pebble-apart"
 	BadgerLogName    = "badger-log"
@@ -19,10 +19,10 @@ const (
 // What those engines have if the settings do not say.
 const (
 	usualSeparateFrom = 4 << 10
-	// UsualBlobSpace is Settings.BlobSpace.
-	UsualBlobSpace = 1.5
-	// TightBlobSpace is that of SiftKVTightName, whatever the settings say.
-	TightBlobSpace = 1.3
+	// usualBlobSpace is Settings.BlobSpace.
+	usualBlobSpace = 1.5
+	// tightBlobSpace is that of SiftKVTightName, whatever the settings say.
+	tightBlobSpace = 1.3
 )
 
 // SeparatesValues reports whether a named engine has Settings.SeparateFrom.
@@ -34,7 +34,7 @@ func SeparatesValues(name string) bool {
 // apart returns the settings of an engine that has values apart.
 func (s Settings) apart() Settings {
 	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
-	s.BlobSpace = cmp.Or(s.BlobSpace, UsualBlobSpace)
+	s.BlobSpace = cmp.Or(s.BlobSpace, usualBlobSpace)
 	return s
 }
 
@@ -47,7 +47,7 @@ func (s Settings) inline() Settings {
 
 // garbageShare is the share of files of values that no key needs, if they take as much as
 // they may: what engines want to know that are not told the space itself.
-func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, UsualBlobSpace) }
+func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, usualBlobSpace) }
 
 // opened makes one of two opens that differ in their settings.
 func opened(open func(string, Settings) (Live, error), settings func(Settings) Settings) func(
@@ -58,7 +58,7 @@ func opened(open func(string, Settings) (Live, error), settings func(Settings) S
 // tight returns the settings of an engine with values apart that has less space.
 func (s Settings) tight() Settings {
 	s = s.apart()
-	s.BlobSpace = TightBlobSpace
+	s.BlobSpace = tightBlobSpace
 	return s
 }
 

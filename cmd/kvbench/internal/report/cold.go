@@ -16,7 +16,7 @@ func Cold(w io.Writer, r *compare.ColdResult) error {
 			"each store; %s lookups of each kind, with nothing in the page cache; seed %d\n\nmachine   %s\n",
 			s.KeySize, s.ValueSize, s.Store.Compression, size(s.Memory), count(s.Lookups), s.Seed,
 			r.Environment.String())
-		for _, g := range []*Grid{coldLoads(r), coldReads(r), coldTimes(r), coldMemory(r), coldTargets(r)} {
+		for _, g := range []*Grid{coldLoads(r), coldReads(r), coldTimes(r), coldMemory(r)} {
 			if len(g.Rows) > 0 {
 				out.Grid(g)
 			}
@@ -114,18 +114,6 @@ func coldMemory(r *compare.ColdResult) *Grid {
 			per(s.Usage.FilterMemory), per(s.Usage.IndexMemory), cache, figure(mebi(s.PeakMemory)),
 			figure(mebi(s.BaseMemory))}
 	})
-}
-
-func coldTargets(r *compare.ColdResult) *Grid {
-	g := newLines("Targets of siftkv with the most keys", 2, "target", "tree", "at most", "got", "")
-	for _, v := range r.Verdicts {
-		verdict := "MISSED"
-		if v.Met {
-			verdict = "met"
-		}
-		g.Add(v.Title, v.Tree, fixed(v.Most, 3), fixed(v.Got, 4), verdict)
-	}
-	return g
 }
 
 // mebi returns bytes in MiB.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -33,7 +32,7 @@ func Compare(w io.Writer, r *compare.Result) error {
 		for _, compression := range s.Compressions {
 			compareSpeed(out, r, compression)
 		}
-		for _, g := range []*Grid{compareLoads(r), compareFigures(r), compareTargets(r)} {
+		for _, g := range []*Grid{compareLoads(r), compareFigures(r)} {
 			if len(g.Rows) > 0 {
 				out.Grid(g)
 			}
@@ -145,34 +144,5 @@ func compareFigures(r *compare.Result) *Grid {
 		}
 		g.Add(row...)
 	}
-	return g
-}
-
-func compareTargets(r *compare.Result) *Grid {
-	g := newLines("", 4, "target", "compression", "times as good as", "decided by", "at least", "got", "",
-		"by processor time")
-	met := 0
-	for _, v := range r.Verdicts {
-		verdict := "MISSED"
-		if v.Met {
-			verdict = "met"
-			met++
-		}
-		if v.Uncertain {
-			verdict += "?"
-		}
-		if v.AtMost {
-			g.Add(v.Title, v.Compression, "", v.Against, "at most "+ratio(v.Target), ratio(v.Got.Median), verdict,
-				absentCell)
-			continue
-		}
-		if v.Target == 0 {
-			g.Add(v.Title, v.Compression, "", "", "0", fixed(v.Got.Median, 2), verdict, absentCell)
-			continue
-		}
-		g.Add(v.Title, v.Compression, v.Against, v.Got.Engine, ratio(v.Target), ratioInterval(v.Got), verdict,
-			ratioInterval(v.CPU))
-	}
-	g.Title = fmt.Sprintf("Targets: %d of %d met", met, len(r.Verdicts))
 	return g
 }
