@@ -46,13 +46,10 @@ func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 
 type branchesCommand struct{ Dir }
 
-// A branchItem is a branch in JSON.
-type branchItem struct {
-	Name       string `json:"branch"`
-	Parent     string `json:"parent"`     // empty: the main branch
-	Checkpoint string `json:"checkpoint"` // that it was cloned from; empty: from the parent as it was
-	Created    string `json:"created"`
-	Unfinished bool   `json:"unfinished"`
+// Help is what --help of the command says in addition to its flags.
+func (branchesCommand) Help() string {
+	return "A branch without a parent is a clone of the main branch. One that is unfinished cannot be opened: clone " +
+		"it again, or drop it."
 }
 
 // Run lists the branches of a store by name.
@@ -62,21 +59,15 @@ func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 		if err == nil && len(all) == 0 {
 			err = c.exists(ctx, p)
 		}
-		for _, b := range all {
-			from, note := "clone of the main branch", ""
-			if b.Parent != "" {
-				from = "clone of branch " + b.Parent
-			}
-			if b.Checkpoint != "" {
-				from += ", checkpoint " + b.Checkpoint
-			}
-			if b.Unfinished {
-				note = "\tunfinished: cannot be opened; clone it again, or drop it"
-			}
-			p.answer(branchItem{b.Name, b.Parent, b.Checkpoint, instant(b.Created), b.Unfinished},
-				"%s\t%s\t%s%s\n", b.Name, instant(b.Created), from, note)
+		if err != nil {
+			return err
 		}
-		return err
+		var rows []object
+		for _, b := range all {
+			rows = append(rows, object{"branch", b.Name, "parent", b.Parent, "checkpoint", b.Checkpoint,
+				"created", instant(b.Created), "unfinished", b.Unfinished})
+		}
+		return p.table(rows)
 	})
 }
 

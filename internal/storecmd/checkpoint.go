@@ -108,15 +108,6 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 type checkpointsCommand struct{ Dir }
 
-// A checkpointItem is a checkpoint in JSON.
-type checkpointItem struct {
-	Name       string `json:"checkpoint"`
-	Created    string `json:"created"`
-	Files      int    `json:"files"` // sorted files and blob files
-	Bytes      int64  `json:"bytes"` // of those and of logs
-	Unfinished bool   `json:"unfinished"`
-}
-
 // Run lists the checkpoints of a branch by name.
 func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
 	return c.branch(ctx, p, func(o *objects.Config) error {
@@ -127,19 +118,16 @@ func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
+		var rows []object
 		for _, info := range all {
 			files, err := c.files(ctx, p, &info)
 			if err != nil {
 				return err
 			}
-			note := ""
-			if info.Unfinished {
-				note = "\tunfinished: cannot be opened"
-			}
-			p.answer(checkpointItem{info.Name, instant(info.Created), files, info.Bytes, info.Unfinished},
-				"%s\t%s\t%d files\t%d bytes%s\n", info.Name, instant(info.Created), files, info.Bytes, note)
+			rows = append(rows, object{"checkpoint", info.Name, "created", instant(info.Created), "files", files,
+				"bytes", info.Bytes, "unfinished", info.Unfinished})
 		}
-		return nil
+		return p.table(rows)
 	})
 }
 

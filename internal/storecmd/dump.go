@@ -10,57 +10,32 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An item is a line of a dump in JSON. Every line has a type: entry, record, edit,
-// properties, damage or end.
-type item struct {
-	Type   string  `json:"type"`
-	Offset *int64  `json:"offset,omitempty"`
-	Seq    *uint64 `json:"seq,omitempty"`
-	Kind   string  `json:"kind,omitempty"`
-	Key    any     `json:"key,omitempty"`
-	Value  any     `json:"value,omitempty"`
-	Apart  any     `json:"apart,omitempty"` // where a blob value is, in place of the value
-	End    any     `json:"end,omitempty"`   // of a range delete; absent: no bound
-	What   string  `json:"what,omitempty"`
-	Data   any     `json:"data,omitempty"`
-}
+// A dump is rows. Each has a type: entry, record, edit, properties, damage or end.
 
-// printEntry prints one version or tombstone; the value of a range delete is its end, nil
-// if it has no bound.
-func (p *program) printEntry(ctx context.Context, offset *int64, k base.InternalKey, value []byte) error {
+// printEntry prints one version or tombstone. Its offset is nil, or that of its record in a log. The value of a range
+// delete is its end, nil if it has no bound; a blob value has its place instead of the value.
+func (p *program) printEntry(ctx context.Context, offset any, k base.InternalKey, value []byte) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	kind := k.Kind()
-	if h, expiry, err := blob.HandleOf(kind, value); kind.Apart() && err == nil {
-		return p.printHandle(offset, k, h, expiry)
+	row := object{"offset", offset, "seq", uint64(k.SeqNum()), "kind", kind.String(), "key", p.formatted(k.User)}
+	h, expiry, err := blob.HandleOf(kind, value)
+	switch {
+	case kind.Apart() && err == nil:
+		row = append(row, "apart", object{"file", manifest.FileName(manifest.FileBlob, h.File), "record", h.Ordinal,
+			"offset", h.Offset, "stored_bytes", h.Length, "bytes", h.Size, "expiry", moment(expiry)})
+	case kind == base.KindDelete, kind == base.KindRangeDelete && value == nil:
+	case kind == base.KindRangeDelete:
+		row = append(row, "end", p.formatted(value))
+	default:
+		row = append(row, "value", p.formatted(value))
 	}
-	hasValue := kind != base.KindDelete && (kind != base.KindRangeDelete || value != nil)
-	if p.JSON {
-		seq := uint64(k.SeqNum())
-		it := item{Type: "entry", Offset: offset, Seq: &seq, Kind: kind.String(), Key: p.KeyFormat.JSON(k.User)}
-		switch {
-		case !hasValue:
-		case kind == base.KindRangeDelete:
-			it.End = p.KeyFormat.JSON(value)
-		default:
-			it.Value = p.KeyFormat.JSON(value)
-		}
-		p.printJSON(it)
-		return p.printed()
-	}
-	if offset != nil {
-		p.printf("%d\t", *offset)
-	}
-	p.printf("%d\t%s\t%s", k.SeqNum(), kind, p.KeyFormat.String(k.User))
-	if hasValue {
-		p.printf("\t%s", p.KeyFormat.String(value))
-	}
-	p.printf("\n")
-	return p.printed()
+	return p.row("entry", row, nil)
 }
 
 // printFaults prints what is damaged, and returns an error for the exit status if
@@ -68,7 +43,7 @@ func (p *program) printEntry(ctx context.Context, offset *int64, k base.Internal
 func (p *program) printFaults(faults []error) error {
 	for _, f := range faults {
 		if p.JSON {
-			p.printJSON(item{Type: "damage", What: f.Error()})
+			p.printJSON(object{"type", "damage", "what", f.Error()})
 		} else {
 			p.printf("# damage: %v\n", f)
 		}
@@ -111,7 +86,11 @@ func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) (err error) {
 			return err
 		}
 	}
-	p.printProperties(s)
+	if f := s.Properties; f != nil {
+		if err := p.row("properties", nil, describeProperties(s.ID, f)); err != nil {
+			return err
+		}
+	}
 	faults := s.Tail
 	for _, g := range s.Gaps {
 		faults = append(faults, fmt.Errorf("%d bytes at offset %d: %s: keys from %s to %s may be missing", g.Length,
@@ -127,52 +106,27 @@ func (p *program) bound(key []byte, none string) string {
 	return p.KeyFormat.String(key)
 }
 
-func (p *program) printProperties(s *sstable.Salvage) {
-	f := s.Properties
-	switch {
-	case f == nil:
-		return
-	case p.JSON:
-		p.printJSON(item{Type: "properties", Data: describeProperties(s.ID, f)})
-		return
-	}
-	filter := "none"
-	if f.FilterFamily != "" {
-		filter = fmt.Sprintf("%s, %d bytes for %d keys", f.FilterPolicy, f.FilterBytes, f.FilterKeys)
-	}
-	if f.RangeFilterFamily != "" {
-		filter += fmt.Sprintf("; range filter %s, %d bytes for %d keys", f.RangeFilterPolicy, f.RangeFilterBytes,
-			f.RangeFilterKeys)
-	}
-	p.printf("# id %016x; %d entries (%d deletes), %d range deletes; keys %s to %s; sequence numbers %d to %d\n"+
-		"# %d data blocks of %d bytes (%s); index %d bytes; filter %s\n",
-		s.ID, f.Entries, f.Deletes, f.RangeDeletes, p.KeyFormat.String(f.Smallest), p.KeyFormat.String(f.Largest),
-		f.SmallestSeq, f.LargestSeq,
-		f.DataBlocks, f.DataBytes, f.Compression, f.IndexBytes, filter)
-	p.printBlobRefs(f)
-}
-
-// describeProperties is the JSON of a sorted file's properties. Without point entries, the
-// keys are null.
+// describeProperties has the properties of a sorted file. Without point entries, the keys are null.
 func describeProperties(id uint64, f *sstable.Properties) object {
 	o := object{
 		"id", keytext.ID(id), "smallest", keytext.Bytes(f.Smallest), "largest", keytext.Bytes(f.Largest),
 		"smallest_seq", f.SmallestSeq, "largest_seq", f.LargestSeq,
 		"entries", f.Entries, "deletes", f.Deletes, "range_deletes", f.RangeDeletes,
-		"merges", f.Merges, "merger", f.Merger, "expiring", f.Expiring,
-	}
-	if f.Expiring > 0 {
-		o = append(o, "last_expiry", moment(f.LastExpiry))
+		"merges", f.Merges, "merger", f.Merger, "expiring", f.Expiring, "last_expiry", moment(f.LastExpiry),
 	}
 	if f.ExpiryOctiles != (sstable.Octiles{}) {
-		var times []string // at which an eighth after the other has expired
+		var times []any // at which an eighth after the other has expired
 		for _, octile := range f.ExpiryOctiles {
 			times = append(times, moment(octile))
 		}
 		o = append(o, "expiry_octiles", times)
 	}
 	if f.Apart > 0 {
-		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", describeBlobRefs(f),
+		var blobs []object
+		for _, r := range f.Blobs {
+			blobs = append(blobs, object{"num", r.Num, "id", keytext.ID(r.ID), "records", r.Records, "bytes", r.Bytes})
+		}
+		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", blobs,
 			"droppable", object{"overwritten", f.Droppable.Overwritten, "expiring", f.Droppable.Expiring})
 	}
 	return append(o, "overwritten", f.Overwritten, "dense_deletes", f.DenseDeletes,
@@ -186,7 +140,10 @@ func describeProperties(id uint64, f *sstable.Properties) object {
 		"range_filter_family", f.RangeFilterFamily, "range_filter_policy", f.RangeFilterPolicy)
 }
 
-// moment is the text of a time in microseconds since 1970.
-func moment(micros uint64) string {
+// moment is a time in microseconds since 1970; nil, if there is none.
+func moment(micros uint64) any {
+	if micros == 0 {
+		return nil
+	}
 	return time.UnixMicro(int64(micros)).UTC().Format(time.RFC3339Nano)
 }

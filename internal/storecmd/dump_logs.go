@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
-	"strconv"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
@@ -63,15 +62,9 @@ func (p *program) dumpLog(ctx context.Context, from cli.File, f func(offset int6
 	if err = cmp.Or(err, left); err != nil {
 		return err
 	}
-	if p.JSON {
-		p.printJSON(item{Type: "end",
-			Data: object{"bytes", size, "closed", r.Clean(), "records", records, "skipped", r.Skipped()}})
-	} else {
-		end := "closed"
-		if !r.Clean() {
-			end = "not closed"
-		}
-		p.printf("# %d records in %d bytes, %d bytes skipped, %s\n", records, size, r.Skipped(), end)
+	if err := p.row("end", nil,
+		object{"bytes", size, "closed", r.Clean(), "records", records, "skipped", r.Skipped()}); err != nil {
+		return err
 	}
 	return p.printFaults(faults)
 }
@@ -99,7 +92,7 @@ func (c *dumpWALCommand) Run(ctx context.Context, p *program) error {
 			if err != nil {
 				return damaged(location(c.File), offset, "a record of the log", err)
 			}
-			if err := p.printEntry(ctx, &offset, e.Key, value); err != nil {
+			if err := p.printEntry(ctx, offset, e.Key, value); err != nil {
 				return err
 			}
 		}
@@ -122,83 +115,40 @@ func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
 			return err
 		case err != nil:
 			return damaged(location(c.File), offset, "a version edit", err)
-		case p.JSON:
-			p.printJSON(item{Type: "edit", Offset: &offset, Data: describeEdit(e)})
-		default:
-			p.printEdit(offset, e)
 		}
-		return p.printed()
+		return p.row("edit", object{"offset", offset}, describeEdit(e))
 	})
 }
 
-// describeEdit is the JSON of a version edit. A largest key that is null is no bound.
+// describeEdit has what a version edit says. A largest key that is null is no bound.
 func describeEdit(e *manifest.Edit) object {
 	deleted, added := []object{}, []object{}
 	for _, d := range e.Deleted {
 		deleted = append(deleted, object{"level", d.Level, "num", d.Num})
 	}
 	for _, a := range e.Added {
-		o := object{"level", a.Level}
-		if a.Run != 0 {
-			o = append(o, "run", a.Run)
-		}
 		t := &a.Table
-		o = append(o, "num", t.Num, "id", keytext.ID(t.ID), "bytes", t.Size, "entries", t.Entries,
-			"smallest_seq", t.SmallestSeq, "largest_seq", t.LargestSeq,
-			"smallest", keytext.Bytes(t.Smallest), "largest", keytext.Bytes(t.Largest))
-		if t.LargestExclusive {
-			o = append(o, "largest_exclusive", true)
+		var refs []object
+		for _, r := range t.Blobs {
+			refs = append(refs, object{"num", r.Num, "records", r.Records, "bytes", r.Bytes})
 		}
-		if refs := []object{}; len(t.Blobs) > 0 {
-			for _, r := range t.Blobs {
-				refs = append(refs, object{"num", r.Num, "records", r.Records, "bytes", r.Bytes})
-			}
-			o = append(o, "blobs", refs)
+		added = append(added, object{"level", a.Level, "run", present(a.Run), "num", t.Num, "id", keytext.ID(t.ID),
+			"bytes", t.Size, "entries", t.Entries, "smallest_seq", t.SmallestSeq, "largest_seq", t.LargestSeq,
+			"smallest", keytext.Bytes(t.Smallest), "largest", keytext.Bytes(t.Largest),
+			"largest_exclusive", present(t.LargestExclusive)})
+		if len(refs) > 0 {
+			added[len(added)-1] = append(added[len(added)-1], "blobs", refs)
 		}
-		added = append(added, o)
 	}
-	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq}
-	if e.Restored != 0 {
-		o = append(o, "restored_id", keytext.ID(e.Restored))
+	addedBlobs := []object{}
+	for _, b := range e.AddedBlobs {
+		addedBlobs = append(addedBlobs, object{"num", b.Num, "id", keytext.ID(b.ID), "bytes", b.Size,
+			"records", b.Records, "value_bytes", b.ValueBytes})
 	}
-	if e.Closed != 0 {
-		o = append(o, "closed_seq", e.Closed)
-	}
+	o := object{"store_id", keytext.ID(e.StoreID), "next_file", e.NextFile, "log_num", e.LogNum, "last_seq", e.LastSeq,
+		"restored_id", present(keytext.ID(e.Restored)), "closed_seq", present(e.Closed)}
 	if len(e.AddedBlobs)+len(e.DeletedBlobs) > 0 {
-		o = append(o, describeBlobFiles(e)...)
+		o = append(o, "deleted_blobs", append([]uint64{}, e.DeletedBlobs...), "added_blobs", addedBlobs)
 	}
 	return append(o, "deleted", deleted, "added", added)
-}
-
-func (p *program) printEdit(offset int64, e *manifest.Edit) {
-	p.printf("%d\tedit: store %016x, next file %d, log %d, last sequence number %d\n", offset, e.StoreID,
-		e.NextFile, e.LogNum, e.LastSeq)
-	if e.Restored != 0 {
-		p.printf("\trestored from backup %016x\n", e.Restored)
-	}
-	if e.Closed != 0 {
-		p.printf("\tclosed cleanly, with writes up to sequence number %d\n", e.Closed)
-	}
-	p.printBlobFiles(e)
-	for _, d := range e.Deleted {
-		p.printf("\t- L%d %s\n", d.Level, manifest.FileName(manifest.FileTable, d.Num))
-	}
-	for _, a := range e.Added {
-		t := &a.Table
-		bound := p.bound(t.Largest, "no bound")
-		if t.LargestExclusive {
-			bound += " (excluded)"
-		}
-		level := strconv.Itoa(a.Level)
-		if a.Run != 0 {
-			level += " run " + strconv.FormatUint(a.Run, 10)
-		}
-		p.printf("\t+ L%s %s\t%d bytes, %d entries, sequence numbers %d to %d, keys %s to %s\n", level,
-			manifest.FileName(manifest.FileTable, t.Num),
-			t.Size, t.Entries, t.SmallestSeq, t.LargestSeq, p.KeyFormat.String(t.Smallest), bound)
-		for _, r := range t.Blobs {
-			p.printf("\t\trefers to %d values in %d bytes of %s\n", r.Records, r.Bytes,
-				manifest.FileName(manifest.FileBlob, r.Num))
-		}
-	}
 }

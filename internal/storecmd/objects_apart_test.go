@@ -34,7 +34,7 @@ func TestCommandsOnBlobFilesInAnObjectStore(t *testing.T) {
 	require.Contains(t, want, string(bytes.Repeat([]byte{'x'}, 50*49)))
 	require.Equal(t, want, ok(t, "scan", url))
 	ok(t, "checkpoint", url, "c")
-	require.Contains(t, ok(t, "checkpoints", url), "2 files")
+	require.Contains(t, ok(t, "checkpoints", url), "Z  2 ")
 	require.Equal(t, want, ok(t, "scan", url+"?checkpoint=c"))
 	ok(t, "clone", url, "b", "--checkpoint", "c")
 	require.Equal(t, want, ok(t, "scan", url+"?branch=b"))

@@ -92,9 +92,9 @@ func TestReadsOfAnObjectStore(t *testing.T) {
 			}
 		}
 	}
-	require.Contains(t, works(t, "dump-sstable", url+"/"+table), "# id ")
+	require.Contains(t, works(t, "dump-sstable", url+"/"+table), "# id: ")
 	require.Contains(t, works(t, "dump-wal", url+"/"+log), "youngest")
-	require.Contains(t, works(t, "dump-manifest", url+"/"+manifest), "edit: store ")
+	require.Contains(t, works(t, "dump-manifest", url+"/"+manifest), "\tstore_id: ")
 	r := process(t, "dump-wal", url+"/000999.wal")
 	require.Equal(t, statusError, r.Status)
 	require.Contains(t, r.Stderr, "000999.wal")

@@ -2,9 +2,14 @@ package storecmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/siftkv/siftkv/internal/keytext"
 )
 
 // Commands print to a buffer, which keeps the first error: run flushes it and reports.
@@ -49,27 +54,137 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 	return e.Encode(v)
 }
 
-// An object is one of JSON: names and values by turns, in the order of the output.
+// An object is one of JSON: names and values by turns, in the order of the output. A value that is nil is left out.
 type object []any
 
 // MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	for i, v := range o {
-		switch {
-		case i == 0:
-			b.WriteByte('{')
-		case i%2 == 0:
-			b.WriteByte(',')
-		default:
-			b.WriteByte(':')
+	b := bytes.NewBufferString("{")
+	for i := 0; i < len(o); i += 2 {
+		if o[i+1] == nil {
+			continue
 		}
-		if err := encodeJSON(&b, v, ""); err != nil {
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		if err := encodeJSON(b, o[i], ""); err != nil {
+			return nil, err
+		}
+		b.WriteByte(':')
+		if err := encodeJSON(b, o[i+1], ""); err != nil {
 			return nil, err
 		}
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
+}
+
+// present is a value, and nil in place of a zero one.
+func present[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// all calls f with the names and values that are not nil.
+func (o object) all(f func(name, text string, value any)) {
+	for i := 0; i < len(o); i += 2 {
+		if o[i+1] != nil {
+			f(fmt.Sprint(o[i]), textOf(o[i+1]), o[i+1])
+		}
+	}
+}
+
+// textOf is the text of a value; of an object it is names and values, with commas between them.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case object:
+		var parts []string
+		v.all(func(name, text string, _ any) { parts = append(parts, name+" "+text) })
+		return strings.Join(parts, ", ")
+	case []object:
+		var parts []string
+		for _, o := range v {
+			parts = append(parts, "("+textOf(o)+")")
+		}
+		return strings.Join(parts, " ")
+	case keytext.ID:
+		return fmt.Sprintf("%016x", uint64(v))
+	case keytext.Bytes:
+		if v == nil {
+			return "none"
+		}
+	case string:
+		return keytext.Line(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// A formatted is a key or a value in a row, in the format of the command line.
+type formatted struct {
+	keytext.Format
+	bytes []byte
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f formatted) MarshalJSON() ([]byte, error) { return json.Marshal(f.JSON(f.bytes)) }
+
+func (f formatted) String() string { return f.Format.String(f.bytes) }
+
+func (p *program) formatted(b []byte) formatted { return formatted{p.KeyFormat, b} }
+
+// row prints one of many results. It has a type, fields, and data. In text, tabs separate the fields, and each part of
+// the data has a line.
+func (p *program) row(kind string, fields, data object) error {
+	if p.JSON {
+		o := append(object{"type", kind}, fields...)
+		if data != nil {
+			o = append(o, "data", data)
+		}
+		p.printJSON(o)
+		return p.printed()
+	}
+	prefix := "# "
+	if len(fields) > 0 {
+		var columns []string
+		fields.all(func(_, text string, _ any) { columns = append(columns, text) })
+		prefix = "\t"
+		p.printf("%s\n", strings.Join(columns, "\t"))
+	}
+	data.all(func(name, text string, value any) {
+		list, ok := value.([]object)
+		if !ok && text != "" {
+			p.printf("%s%s: %s\n", prefix, name, text)
+		}
+		for _, o := range list {
+			p.printf("%s%s: %s\n", prefix, name, textOf(o))
+		}
+	})
+	return p.printed()
+}
+
+// table prints results with the same fields: objects, or a line for each below a line of their names.
+func (p *program) table(rows []object) error {
+	if p.JSON {
+		for _, o := range rows {
+			p.printJSON(o)
+		}
+		return p.printed()
+	}
+	out := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for i, o := range rows {
+		var names, columns []string
+		o.all(func(name, text string, _ any) {
+			names, columns = append(names, strings.ToUpper(name)), append(columns, cmp.Or(text, "-"))
+		})
+		if i == 0 {
+			_, _ = fmt.Fprintln(out, strings.Join(names, "\t")) // Flush returns the error
+		}
+		_, _ = fmt.Fprintln(out, strings.Join(columns, "\t"))
+	}
+	return out.Flush()
 }
 
 // parse reads a key or value of the command line.

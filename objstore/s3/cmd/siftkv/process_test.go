@@ -109,8 +109,8 @@ func TestBranchesOfABucket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	works(t, "copy", at("branch=b"), dir)
 	require.Equal(t, "a\t1\nb\t3\n", works(t, "scan", dir))
-	require.Regexp(t, `^c\t\S+Z\t\d+ files\t\d+ bytes\n$`, works(t, "checkpoints", url))
-	require.Regexp(t, `^b\t\S+Z\tclone of the main branch, checkpoint c\nd\t\S+Z\tclone of the main branch\n$`,
+	require.Regexp(t, `^CHECKPOINT .*\nc +\S+Z +\d+ +\d+ +false\n$`, works(t, "checkpoints", url))
+	require.Regexp(t, `^BRANCH .*\nb +- +c +\S+Z +false\nd +- +- +\S+Z +false\n$`,
 		works(t, "branches", url))
 	r := process(t, "put", at("checkpoint=c"), "a", "3")
 	require.Equal(t, 2, r.Status)
