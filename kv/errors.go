@@ -7,6 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/conflict"
 	"github.com/siftkv/siftkv/internal/ingest"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -90,7 +91,7 @@ var (
 	// ErrConflict is returned by Tx.Commit when something that the transaction read has
 	// been written since it began. Nothing of the transaction was written: begin a new
 	// one.
-	ErrConflict = errors.New("siftkv: conflict with a later write")
+	ErrConflict = conflict.Err
 	// ErrTxDone is returned by a transaction that was committed or discarded, and
 	// by its iterators.
 	ErrTxDone = errors.New("siftkv: the transaction has ended")

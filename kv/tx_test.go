@@ -390,3 +390,21 @@ func TestNoUpdateIsLost(t *testing.T) {
 	require.Equal(t, model{"odd": half, "even": half}, contents(t, db, nil))
 	require.EqualValues(t, writers*rounds, db.Metrics().TxCommits)
 }
+
+// panickingPrefix is a function of the application that fails.
+type panickingPrefix struct{}
+
+func (panickingPrefix) Name() string                 { return "panicking" }
+func (panickingPrefix) Prefix([]byte) ([]byte, bool) { panic("no prefix") }
+
+// A transaction uses an overlay again for which no iterator could be made.
+func TestAnIteratorThatIsNotMadeLeavesItsOverlay(t *testing.T) {
+	t.Parallel()
+	db := openMem(t, &Options{Prefix: panickingPrefix{}})
+	tx := beginTx(t, db, true)
+	defer func() { require.NoError(t, tx.Discard()) }()
+	for range 3 {
+		require.Panics(t, func() { _, _ = tx.NewIter(&IterOptions{LowerBound: []byte("a"), UpperBound: []byte("b")}) })
+	}
+	require.Len(t, tx.overlays, 1)
+}

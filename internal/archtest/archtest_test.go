@@ -82,6 +82,7 @@ var layers = []struct {
 	{"internal/values", 6},
 	{"internal/cursor", 7},
 	{"internal/job", 7},
+	{"internal/conflict", 7},
 	{"internal/diskspace", 7},
 	{"internal/storeview", 7},
 	{"kv", 8},

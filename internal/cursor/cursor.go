@@ -135,6 +135,9 @@ func New(env *Env, view View, o *Options) *Cursor {
 	p.AddVersion(view.Version, env.Tables, c.lower, c.upper, prefix)
 	c.plain = p.tombs.Empty() && view.Own == nil
 	c.input = &p.Merging
+	if view.Own != nil {
+		view.Own.used = true
+	}
 	return c
 }
 

@@ -360,9 +360,10 @@ func TestAnOverlayNotesWhatWasPassed(t *testing.T) {
 		reads.Limit = 1 << 20
 		view, own := newView(99, mem), &Overlay{}
 		require.True(t, own.Use(nil, 1000, 999, &reads))
-		require.False(t, own.Use(nil, 1000, 999, &reads), "another cursor has it")
+		require.True(t, own.Use(nil, 1000, 999, &reads), "no cursor was made")
 		view.Own = own
 		cur := New(newEnv(0), view, nil)
+		require.False(t, own.Use(nil, 1000, 999, &reads), "another cursor has it")
 		c.moves(cur)
 		require.NoError(t, cur.Close())
 		var got bytes.Buffer

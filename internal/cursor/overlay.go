@@ -24,13 +24,13 @@ type Overlay struct {
 	used  bool // by a cursor that is not closed
 }
 
-// Use prepares an Overlay for a cursor. The index has the own writes, from number first to last; nil: there are none.
-// Use reports false if another cursor uses o.
+// Use prepares an Overlay for the next call of New. The index has the own writes, from number first to last; nil: there
+// are none. Use reports false if a cursor uses o.
 func (o *Overlay) Use(index *memtable.Memtable, first, last base.SeqNum, reads *readset.Tracker) bool {
 	if o.used {
 		return false
 	}
-	o.index, o.tombs, o.first, o.last, o.reads, o.empty, o.used = index, nil, first, last, reads, true, true
+	o.index, o.tombs, o.first, o.last, o.reads, o.empty = index, nil, first, last, reads, true
 	if index != nil {
 		o.tombs = index.Tombstones()
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -80,6 +81,30 @@ func BenchmarkFind(b *testing.B) {
 				i++
 			}
 			runtime.KeepAlive(sum)
+		})
+	}
+}
+
+// BenchmarkWrittenAfter finds the one table of many with writes after a transaction's snapshot, as each commit of a
+// transaction does.
+func BenchmarkWrittenAfter(b *testing.B) {
+	for _, tables := range []int{100, 10_000} {
+		b.Run(strconv.Itoa(tables), func(b *testing.B) {
+			e := &manifest.Edit{}
+			for i := range tables {
+				a := wideTable(uint64(i+1), i)
+				if a.Table.SmallestSeq, a.Table.LargestSeq = 1, 1; i == tables/2 {
+					a.Table.LargestSeq = 3
+				}
+				e.Added = append(e.Added, a)
+			}
+			v, err := (&Version{}).Apply(e)
+			require.NoError(b, err)
+			for b.Loop() {
+				if later := v.WrittenAfter(2); len(later) != 1 {
+					b.Fatal(len(later))
+				}
+			}
 		})
 	}
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/conflict"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/readset"
 )
 
 // Set stores value under key. It copies both. Like those of a Batch, errors of Set and
@@ -55,6 +57,35 @@ func (t *Tx) write(f func(*Batch) error) error {
 		return ErrTxReadOnly
 	}
 	return f(&t.writes.batch)
+}
+
+// A txReads is what a transaction has read.
+//
+// It is validated twice. First by the committing goroutine, against all writes that are visible then; that may read
+// files, and nothing waits for it. Then by the leader of the commit pipeline, against the few writes that came in
+// between and the earlier batches of its group. Nothing of a transaction that is refused is in the log.
+type txReads struct {
+	readset.Tracker
+	db    *DB
+	since base.SeqNum // the write up to which it was found valid
+}
+
+// Validate returns ErrConflict if something of the set was written after r.since. The newest write that counts is last.
+func (r *txReads) Validate(last base.SeqNum) error {
+	if last == r.since {
+		return nil
+	}
+	s := r.db.acquire(0)
+	if s == nil {
+		return r.db.unreadable()
+	}
+	defer r.db.release(s, 0)
+	return conflict.InState(r.since, s.mem, s.imms, s.version, &r.db.tables).Check(&r.Set)
+}
+
+// ValidateIn returns ErrConflict if something of the set is in m.
+func (r *txReads) ValidateIn(m *memTable) error {
+	return (&conflict.Writes{Since: r.since, Memtables: []*memTable{m}}).Check(&r.Set)
 }
 
 // ownSeq is the sequence number of a transaction's first write while it is the transaction's alone; the others count
