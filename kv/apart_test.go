@@ -23,7 +23,7 @@ func requireBlobs(t *testing.T, db *DB) int {
 	db.settle()
 	s := db.acquire(0)
 	require.NotNil(t, s)
-	defer db.release(s, 0)
+	defer s.release(0)
 	require.NoError(t, s.version.RecountBlobs())
 	var want, have []string
 	for b := range s.version.Blobs() {
@@ -50,7 +50,7 @@ func requireRecount(t *testing.T, db *DB) {
 	t.Helper()
 	s := db.acquire(0)
 	require.NotNil(t, s)
-	defer db.release(s, 0)
+	defer s.release(0)
 	require.NoError(t, s.version.RecountBlobs())
 }
 

@@ -97,7 +97,7 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 	if v == nil {
 		return since, ErrClosed
 	}
-	defer d.unpinVersion(v)
+	defer d.cleaner.Release(v)
 	b.Store, b.FS = e, d.copySource(v)
 	d.addFiles(&b, v)
 	m, err := b.Write(w)
@@ -134,8 +134,8 @@ func sentBlob(b *manifest.BlobFile) backup.Sent {
 	return backup.Sent{File: backup.File{Num: b.Num, ID: b.ID}, Kind: manifest.FileBlob, Size: b.Size}
 }
 
-// pinVersion keeps the current version's tables on disk until unpinVersion, and
-// describes it. It returns nil if the store is closed.
+// pinVersion returns the current version and a description of it. The caller releases it by the cleaner, until when its
+// files stay. It is nil if the store is closed.
 func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
 	d.manifest.Lock()
 	defer d.manifest.Unlock()
@@ -151,11 +151,6 @@ func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
 	e := d.snapshotEdit(v)
 	e.LogNum = 0 // no log goes with it
 	return v, e
-}
-
-func (d *DB) unpinVersion(v *version.Version) {
-	d.unrefVersion(v)
-	d.drainAfterClose()
 }
 
 // VerifyBackup reads a stream that Backup has written, from its beginning, and checks

@@ -134,7 +134,7 @@ type forgery struct {
 func forged(t *testing.T, db *DB, forge func(f *forgery)) []byte {
 	t.Helper()
 	v, e := db.pinVersion()
-	defer db.unpinVersion(v)
+	defer db.cleaner.Release(v)
 	f := forgery{store: e}
 	for i := range e.Added {
 		t := &e.Added[i].Table

@@ -20,7 +20,7 @@ func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
 	if s == nil {
 		return BackupMark{b.Since}, ErrClosed
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	b.FS = d.copySource(s.version)
 	d.addFiles(b, s.version)
 	added, err := d.addMemtables(b, s, now)

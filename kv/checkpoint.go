@@ -29,7 +29,7 @@ func (d *DB) Checkpoint(ctx context.Context, dir string) error {
 	if s == nil {
 		return d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	v := s.version
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.LastSeq}
 	d.mu.Lock()

@@ -22,7 +22,7 @@ func TestTheLastReaderClosesTheTables(t *testing.T) {
 	require.NotNil(t, tb.Reader.Load())
 	require.NoError(t, db.Close())
 	require.NotNil(t, tb.Reader.Load(), "the reader is still reading")
-	db.release(s, 3)
+	s.release(3)
 	require.Nil(t, tb.Reader.Load())
 }
 
@@ -40,14 +40,13 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	require.NoError(t, err)
 	c := &version.Cleaner{Tables: &db.tables, History: &version.History{}}
 	c.History.Install(v)
-	require.True(t, v.Unref())
-	c.Version(v)
+	c.Release(v)
 	require.NoError(t, c.Drain()) // by a reader, before the cleaner has ended
 	require.NotNil(t, open.Reader.Load(), "the cleaner sees to it")
 	c = &version.Cleaner{Tables: &db.tables, History: c.History}
 	c.Start()
 	c.Stop()
-	c.Version(v)
-	require.NoError(t, c.Drain())
+	v.Ref()
+	c.Release(v)
 	require.Nil(t, open.Reader.Load())
 }

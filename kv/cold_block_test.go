@@ -381,7 +381,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 		for _, r := range m.readers {
 			require.Zero(t, r.since)
 		}
-		db.release(s, 0)
+		s.release(0)
 		for _, s := range held {
 			require.NoError(t, s.Close())
 		}

@@ -80,6 +80,6 @@ func (d *DB) staleFilters() ([]job.Group, error) {
 	if s == nil {
 		return nil, d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	return d.jobEnv(s.operands).StaleFilters(s.version)
 }

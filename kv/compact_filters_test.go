@@ -19,7 +19,7 @@ func filtersOf(t *testing.T, db *DB) map[string]int {
 	t.Helper()
 	s := db.acquire(0)
 	require.NotNil(t, s)
-	defer db.release(s, 0)
+	defer s.release(0)
 	all := map[string]int{}
 	for _, run := range s.version.Runs {
 		for table := range run.All() {
@@ -34,7 +34,7 @@ func filtersOf(t *testing.T, db *DB) map[string]int {
 // places returns the levels and runs of a store, with their keys, as text.
 func places(db *DB) (all []string) {
 	s := db.acquire(0)
-	defer db.release(s, 0)
+	defer s.release(0)
 	for _, run := range s.version.Runs {
 		all = append(all, fmt.Sprintf("L%d %q %d", run.Level, run.At(0).Smallest, run.Totals().Entries))
 	}
@@ -207,7 +207,7 @@ func TestRewritingFiltersGoesOnWhereItEnded(t *testing.T) {
 // filtersFiles returns the files of a store.
 func filtersFiles(db *DB) (all []string) {
 	s := db.acquire(0)
-	defer db.release(s, 0)
+	defer s.release(0)
 	for _, run := range s.version.Runs {
 		for t := range run.All() {
 			all = append(all, t.Name())

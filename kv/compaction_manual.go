@@ -50,7 +50,7 @@ func (d *DB) finishedTables(lo, end []byte) (map[*version.Table]bool, error) {
 	if s == nil {
 		return nil, d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	return d.jobEnv(s.operands).Finished(s.version, lo, end)
 }
 

@@ -52,7 +52,7 @@ func (d *DB) scheduleCompactionsLocked() {
 func (d *DB) runCompaction(c *job.Compaction) {
 	if d.compact(context.Background(), c) == nil {
 		d.mu.Lock()
-		c.Unpin(d.unrefVersion)
+		c.Unpin(d.cleaner.Unref)
 		d.mu.Unlock()
 		d.afterWork()
 	}
@@ -83,7 +83,7 @@ func (d *DB) begin(j *compaction.Job) *job.Compaction {
 // end ends a job. The caller holds d.mu.
 func (d *DB) end(c *job.Compaction) {
 	d.compactions.End(c.Job)
-	c.Unpin(d.unrefVersion)
+	c.Unpin(d.cleaner.Unref)
 	d.share.ReleaseThread()
 }
 

@@ -16,7 +16,7 @@ func (d *DB) measureMemtable() (log uint64, size int64) {
 	if s == nil {
 		return 0, 0
 	}
-	defer d.release(s, n)
+	defer s.release(n)
 	return s.mem.Log, s.mem.Size()
 }
 
@@ -30,7 +30,7 @@ func (d *DB) examineMemtable() (again time.Duration) {
 	if s == nil {
 		return 0
 	}
-	defer d.release(s, n)
+	defer s.release(n)
 	if s.mem.Sealed() { // no writer comes that would replace it
 		_ = d.flushEarly(s.mem.Log)
 		return 0

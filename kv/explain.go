@@ -26,7 +26,7 @@ func (d *DB) Explain(key []byte) (*explain.Lookup, error) {
 	if s == nil {
 		return nil, d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	e := &explain.Lookup{Key: append([]byte{}, key...), Hash: filterpolicy.Hash(key)}
 	l := lookup{d: d, key: key, hash: e.Hash, at: now, want: true, explain: e}
 	found, err := l.run(s)
@@ -86,7 +86,7 @@ func (d *DB) ExplainScan(o *IterOptions) (*explain.Scan, error) {
 	if s == nil {
 		return nil, d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	var b cursor.Bounds
 	if o != nil {
 		b.Set((*cursor.Options)(o))

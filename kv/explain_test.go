@@ -20,7 +20,7 @@ func TestExplainTellsEveryStep(t *testing.T) {
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		s := db.acquire(0)
-		defer db.release(s, 0)
+		defer s.release(0)
 		return s.version.Level0()[0].Name()
 	}
 	for i := range 1000 {
@@ -29,7 +29,7 @@ func TestExplainTellsEveryStep(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	s := db.acquire(0)
 	bottom := s.version.Levels[lastLevel].Tables()[0].Name()
-	db.release(s, 0)
+	s.release(0)
 	narrow := fill("narrow", "k100", "k200")
 	wide := fill("wide", "k000", "k500", "k999")
 	set(t, db, "k300", "memory")

@@ -138,7 +138,7 @@ func (d *DB) flush(f flushJob) error {
 	v := d.current
 	v.Ref()
 	d.mu.Unlock()
-	defer d.unrefVersion(v)
+	defer d.cleaner.Unref(v)
 	env, files := d.jobEnv(d.operands), d.values.Flush(mems)
 	if !f.stoppable {
 		env.Stop = nil

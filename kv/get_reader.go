@@ -58,7 +58,7 @@ func (v *readView) reader(key []byte) (*ValueReader, error) {
 	begun := false
 	defer func() {
 		if !begun {
-			v.d.release(s, stripe)
+			s.release(stripe)
 		}
 	}()
 	pin := &Snapshot{view: readView{d: v.d}, pinned: s, stripe: stripe}
@@ -123,7 +123,7 @@ func (r *ValueReader) Close() error {
 	r.closed = true
 	r.db.openReaders.Remove(r, r.db.opts.TraceOpens)
 	if r.state != nil {
-		r.db.release(r.state, r.stripe)
+		r.state.release(r.stripe)
 	}
 	r.value, r.apart, r.state = nil, nil, nil
 	return nil

@@ -309,7 +309,7 @@ func TestAStateBeforeAnIngestIsInThePast(t *testing.T) {
 	db := openMem(t, nil)
 	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "k=v")
 	s := db.acquire(0)
-	defer db.release(s, 0)
+	defer s.release(0)
 	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	set(t, db, "later", "v")
 	for _, k := range []string{"k", "later"} {

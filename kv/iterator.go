@@ -63,7 +63,7 @@ func (v *readView) iter(o *IterOptions, own *cursor.Overlay) (*Iterator, error) 
 	it := &Iterator{d: d, state: s, stripe: stripe}
 	defer func() {
 		if it.c == nil { // Options.Prefix panicked, or the view has ended
-			d.release(s, stripe)
+			s.release(stripe)
 		}
 	}()
 	if v.ended() {
@@ -82,7 +82,7 @@ func (i *Iterator) Close() error {
 	}
 	i.d.iterators.Remove(i, i.d.opts.TraceOpens)
 	i.err = i.c.Close()
-	i.d.release(i.state, i.stripe)
+	i.state.release(i.stripe)
 	*i = Iterator{err: i.err}
 	if errors.Is(i.err, ErrClosed) || errors.Is(i.err, ErrTxDone) {
 		return nil

@@ -40,7 +40,7 @@ func (v *readView) multiGet(keys [][]byte) ([][]byte, error) {
 	if s == nil {
 		return nil, v.refused()
 	}
-	defer v.d.release(s, stripe)
+	defer s.release(stripe)
 	values, err := v.d.multiGetIn(s, stripe, keys, at)
 	if v.ended() {
 		return nil, ErrClosed

@@ -146,7 +146,7 @@ func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 func tablesOfVersion(t testing.TB, s objstore.Store, db *DB) (keys []string) {
 	t.Helper()
 	v, _ := db.pinVersion()
-	defer db.unpinVersion(v)
+	defer db.cleaner.Release(v)
 	for _, key := range tablesOf(t, s) {
 		v.All(func(_ int, table *version.Table) {
 			if strings.HasPrefix(key, fmt.Sprintf("sst/%06d-", table.Num)) {

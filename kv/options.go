@@ -335,7 +335,7 @@ func checkBlobs(d *DB) error {
 	if s == nil {
 		return d.unreadable()
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	return s.version.RecountBlobs()
 }
 

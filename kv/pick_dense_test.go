@@ -34,7 +34,7 @@ func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
 	first := bytes.Clone(it.Key())
 	require.NoError(tb, it.Close())
 	s := db.acquire(0)
-	defer db.release(s, 0)
+	defer s.release(0)
 	var in iterator.Sources
 	in.AddMemtable(s.mem)
 	for _, m := range s.imms {

@@ -171,7 +171,7 @@ func TestRangeFiltersAreForYoungLevels(t *testing.T) {
 		}
 		have := func() (levels []int) {
 			s := db.acquire(0)
-			defer db.release(s, 0)
+			defer s.release(0)
 			for n := range s.version.Levels {
 				for _, table := range s.version.Levels[n].Tables() {
 					r, err := table.Open(&db.tables)
@@ -271,7 +271,7 @@ func TestScansBringFiltersBack(t *testing.T) {
 	db, files := youngFiles(t, &Options{RangeFilter: exactranges.Policy{}, MemoryLimit: 4 << 20}, 4, 2000)
 	all := slices.Sorted(slices.Values(slices.Concat(files...)))
 	s := db.acquire(0)
-	defer db.release(s, 0)
+	defer s.release(0)
 	for _, table := range s.version.Level0() {
 		r, err := table.Open(&db.tables)
 		require.NoError(t, err)

@@ -19,6 +19,7 @@ type readState struct {
 	version  *version.Version
 	limit    base.SeqNum // readers see no later write, although there may be some
 	operands operand.Combiner
+	cleaner  *version.Cleaner
 
 	refs     [counters.NumStripes]paddedCount
 	replaced atomic.Bool
@@ -37,21 +38,10 @@ func (d *DB) acquire(stripe int) *readState {
 }
 
 // release releases a reference.
-func (d *DB) release(s *readState, stripe int) {
+func (s *readState) release(stripe int) {
 	if s.refs[stripe].n.Add(-1) == 0 && s.replaced.Load() && s.unused() {
 		s.unrefMemtables()
-		d.unrefVersion(s.version)
-		d.drainAfterClose()
-	}
-}
-
-// drainAfterClose closes the tables of versions that were released after the store was
-// closed: the cleaner may have ended, and the last reader does it.
-func (d *DB) drainAfterClose() {
-	if d.closed.Load() {
-		if err := d.cleaner.Drain(); err != nil {
-			d.log.Warn("a table could not be closed", "error", err)
-		}
+		s.cleaner.Release(s.version)
 	}
 }
 
@@ -81,7 +71,7 @@ func (d *DB) swapState(next *readState) {
 		old.replaced.Store(true)
 		if old.unused() {
 			old.unrefMemtables()
-			d.unrefVersion(old.version)
+			d.cleaner.Unref(old.version)
 		}
 	}
 }
@@ -92,14 +82,15 @@ func (d *DB) dropState() {
 	defer d.mu.Unlock()
 	d.swapState(nil)
 	if d.current != nil {
-		d.unrefVersion(d.current)
+		d.cleaner.Unref(d.current)
 		d.current = nil
 	}
 }
 
 // installState makes a state of the current memtables and version. The caller holds d.mu.
 func (d *DB) installState() {
-	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operands: d.operands}
+	s := &readState{mem: d.mem, version: d.current, limit: d.limit, operands: d.operands,
+		cleaner: &d.cleaner}
 	for _, m := range slices.Backward(d.imms) {
 		s.imms = append(s.imms, m)
 		m.Ref()
@@ -117,15 +108,7 @@ func (d *DB) installVersion(v *version.Version) {
 	old := d.current
 	d.current = v
 	if old != nil {
-		d.unrefVersion(old)
-	}
-}
-
-// unrefVersion releases a reference of a version. Tables that no version lists any
-// more are closed by the cleaner, and removed if they are obsolete.
-func (d *DB) unrefVersion(v *version.Version) {
-	if v.Unref() {
-		d.cleaner.Version(v)
+		d.cleaner.Unref(old)
 	}
 }
 

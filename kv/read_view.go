@@ -42,7 +42,7 @@ func (v *readView) enter(stripe int) (s *readState, _ int, at base.SeqNum) {
 		// compactions have dropped since. And a newer state may have left out writes that will never be visible (see
 		// resume.go). The numbers after theirs belong to it alone, and not to a state that still has them.
 		if d.state.Load() != s {
-			d.release(s, stripe)
+			s.release(stripe)
 			continue
 		}
 		if v.at != base.MaxSeqNum {
@@ -78,7 +78,7 @@ func (v *readView) look(l *lookup) error {
 	if s == nil {
 		return v.refused()
 	}
-	defer d.release(s, stripe) // whatever filters, merger and clock do
+	defer s.release(stripe) // whatever filters, merger and clock do
 	l.d, l.stripe, l.at = d, &d.counters.Stripes[stripe], at
 	l.count()
 	found, err := l.run(s)
@@ -123,7 +123,7 @@ func (v *readView) inTx(l *lookup) (done bool, err error) {
 		if s == nil {
 			return true, v.refused()
 		}
-		defer v.d.release(s, stripe)
+		defer s.release(stripe)
 		if found, err = l.combine(s, nil); err != nil {
 			return true, err
 		}

@@ -224,7 +224,7 @@ func (d *DB) verifyStoreID() error {
 	}
 	v.Ref()
 	d.mu.Unlock()
-	defer d.unrefVersion(v)
+	defer d.cleaner.Unref(v)
 	return d.checkFiles(v)
 }
 

@@ -118,7 +118,7 @@ func (s *Snapshot) pin() bool {
 func (s *Snapshot) unpin() {
 	if s != nil && s.pinned != nil {
 		s.closed.Store(true)
-		s.view.d.release(s.pinned, s.stripe)
+		s.pinned.release(s.stripe)
 	}
 }
 
@@ -128,7 +128,7 @@ func (s *Snapshot) unpin() {
 func (s *Snapshot) join() bool {
 	s.pinned.refs[s.stripe].n.Add(1)
 	if s.closed.Load() || s.view.d.closed.Load() {
-		s.view.d.release(s.pinned, s.stripe)
+		s.pinned.release(s.stripe)
 		return false
 	}
 	return true

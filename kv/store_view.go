@@ -28,6 +28,6 @@ func storeViewOf(d *DB) (*storeview.View, error) {
 			m.Found, m.Cover = l.found, l.cover
 			return m, err
 		},
-		Release: func() { d.release(s, 0) },
+		Release: func() { s.release(0) },
 	}, nil
 }

@@ -79,7 +79,7 @@ func (r *txReads) Validate(last base.SeqNum) error {
 	if s == nil {
 		return r.db.unreadable()
 	}
-	defer r.db.release(s, 0)
+	defer s.release(0)
 	return conflict.InState(r.since, s.mem, s.imms, s.version, &r.db.tables).Check(&r.Set)
 }
 

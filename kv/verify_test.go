@@ -58,7 +58,7 @@ func (d *DB) verify(w io.Writer) error {
 	if s == nil {
 		return ErrClosed
 	}
-	defer d.release(s, 0)
+	defer s.release(0)
 	var errs []error
 	s.version.All(func(level int, t *version.Table) {
 		err := d.verifyTable(t)

@@ -117,8 +117,4 @@ type heldVersion struct {
 }
 
 // Release implements memtable.Held.
-func (h heldVersion) Release() {
-	if h.v.Unref() {
-		h.s.Cleaner.Version(h.v)
-	}
-}
+func (h heldVersion) Release() { h.s.Cleaner.Unref(h.v) }

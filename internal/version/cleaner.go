@@ -61,8 +61,27 @@ func (c *Cleaner) change(f func()) {
 	c.wake.Broadcast()
 }
 
-// Version hands in a version without references. It takes O(1).
-func (c *Cleaner) Version(v *Version) { c.change(func() { c.versions = append(c.versions, v) }) }
+// Unref releases a reference of a version, in O(1). The tables that no version lists any more are closed then, and
+// removed if they are obsolete.
+func (c *Cleaner) Unref(v *Version) {
+	if v.Unref() {
+		c.change(func() { c.versions = append(c.versions, v) })
+	}
+}
+
+// Release is Unref for a reader, which may be the last after Stop: then it closes the tables itself.
+func (c *Cleaner) Release(v *Version) {
+	c.Unref(v)
+	c.mu.Lock()
+	stopped := c.stopped
+	c.mu.Unlock()
+	if !stopped {
+		return
+	}
+	if err := c.Drain(); err != nil {
+		c.Log.Warn("a table could not be closed", "error", err)
+	}
+}
 
 // File hands in a file to remove.
 func (c *Cleaner) File(name string) {
