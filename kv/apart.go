@@ -17,7 +17,7 @@ func (l *lookup) answerApart(stored []byte, trailer base.Trailer) (done bool, er
 	if err != nil {
 		return false, err
 	}
-	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.now() {
+	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.clock.now() {
 		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete)), nil
 	}
 	if !l.chain.begun && (l.stream != nil || !l.want || l.sizeOnly) {

@@ -179,9 +179,8 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	e := &manifest.Edit{StoreID: db.storeID, NextFile: db.nextFile.Load() + 1, LastSeq: db.current.LastSeq}
-	db.describeFeatures(e)
-	db.current.Describe(e)
+	e := db.snapshotEdit(db.current)
+	e.NextFile, e.LogNum = e.NextFile+1, 0
 	require.NotEmpty(t, e.AddedBlobs)
 	e.AddedBlobs = nil
 	for i := range e.Added {

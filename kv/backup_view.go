@@ -73,7 +73,7 @@ func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]
 	env, j := d.jobEnv(s.operands), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
 	env.FS, env.NewNum, env.Stop = memory, func() uint64 { return mems[len(mems)-1].Log }, nil
 	out, err := j.Do(env)
-	d.countPass(&out.Stats)
+	out.Stats.CountIn(&d.counters, d.log)
 	for _, t := range out.Tables {
 		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory})
 	}

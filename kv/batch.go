@@ -101,7 +101,7 @@ func (b *Batch) SetTTL(key, value []byte, ttl time.Duration) error {
 	if b.db == nil {
 		return b.fail(errNoStore) // it has no clock
 	}
-	expiry, err := b.db.expiryOf(ttl)
+	expiry, err := b.db.clock.after(ttl)
 	err = errors.Join(err, checkKey(key), checkValue(value))
 	return b.add(err, base.KindSetTTL, key, base.AppendExpiry(nil, expiry), value...)
 }

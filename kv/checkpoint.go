@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/siftkv/siftkv/internal/backup"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -25,23 +24,20 @@ func (d *DB) Checkpoint(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	s := d.acquire(0) // the files of its version stay on disk
-	if s == nil {
-		return d.unreadable()
+	if err := d.readable(); err != nil {
+		return err
 	}
-	defer s.release(0)
-	v := s.version
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LastSeq: v.LastSeq}
-	d.mu.Lock()
-	d.describeFeatures(e)
-	d.mu.Unlock()
-	v.Describe(e)
+	v, e := d.pinVersion()
+	if v == nil {
+		return ErrClosed
+	}
+	defer d.cleaner.Release(v)
 	var names []string
 	for b := range v.Blobs() {
 		names = append(names, b.Name())
 	}
 	v.All(func(_ int, t *version.Table) { names = append(names, t.Name()) })
 	c := backup.Checkpoint{FS: d.openFiles.Relieve(local), Dir: dir, Source: d.copySource(v), From: d.dir, Names: names,
-		Link: d.opts.Objects == nil, Store: e, Save: d.saveOptions}
+		Link: d.opts.Objects == nil, Store: e, Save: d.opts.save}
 	return c.Write(ctx)
 }

@@ -19,7 +19,7 @@ import (
 func (d *DB) compact(ctx context.Context, c *job.Compaction) error {
 	start := time.Now()
 	e, out, err := c.Do(ctx, d.jobEnv(d.operands))
-	d.countPass(&out.Stats)
+	out.Stats.CountIn(&d.counters, d.log)
 	if err == nil {
 		err = d.applyEdit(func() *manifest.Edit { return e }, func() {})
 	}
@@ -66,7 +66,7 @@ func (d *DB) jobEnv(c operand.Combiner) *job.Env {
 			PrefixOnly: o.PrefixOnly, Merger: c.Name},
 		Filters: o.filterPlan(),
 		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(c.MaxEntry, o.maxFolded()),
-		Merge: c.EntryFunc(), Now: d.now, Stop: d.stopped, Rate: &d.compactionRate,
+		Merge: c.EntryFunc(), Now: d.clock.now, Stop: d.stopped, Rate: &d.compactionRate,
 		Threads: job.Threads{
 			Busy: func() int {
 				d.mu.Lock()
@@ -126,7 +126,7 @@ func (o *Options) filterPlan() *filterbudget.Plan {
 }
 
 // compactionInput returns what the choice of a compaction of a version depends on. The caller holds d.mu, and has
-// called askClock before.
+// called clock.ask before.
 func (d *DB) compactionInput(v *version.Version) *compaction.Input {
 	oldest, held := d.snapshots.oldest()
 	if !held {
@@ -135,7 +135,7 @@ func (d *DB) compactionInput(v *version.Version) *compaction.Input {
 	return &compaction.Input{
 		Options:        *d.opts.compaction(),
 		Version:        v,
-		Now:            d.told.time(),
+		Now:            d.clock.last(),
 		OldestSnapshot: oldest,
 		Disk:           d.space.Known(&d.history),
 		BusyThreads:    d.compactions.BusyThreads(),

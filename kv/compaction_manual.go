@@ -80,10 +80,10 @@ func (d *DB) runManual(ctx context.Context, pick func(in *compaction.Input) *com
 // meanwhile, the error is base.ErrContextEnded.
 func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *compaction.Job) (
 	*job.Compaction, error) {
-	defer d.broadcastAt(ctx)()
+	defer broadcastAt(ctx, &d.progress)()
 	thread := d.share.NewRequest()
 	defer thread.Cancel()
-	d.askClock()
+	d.clock.ask()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {

@@ -15,13 +15,13 @@ import (
 // scheduleCompactions starts compactions as long as there is one worth it and a
 // thread for it, of the store's own and of its MemoryBudget's.
 func (d *DB) scheduleCompactions() {
-	d.askClock()
+	d.clock.ask()
 	d.mu.Lock()
 	d.scheduleCompactionsLocked()
 	d.mu.Unlock()
 }
 
-// scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called askClock before.
+// scheduleCompactionsLocked is scheduleCompactions for a caller that holds d.mu, and has called clock.ask before.
 func (d *DB) scheduleCompactionsLocked() {
 	s := &d.compactions
 	// On a full disk compactions begin between attempts to resume, which need the same room.
@@ -61,7 +61,7 @@ func (d *DB) runCompaction(c *job.Compaction) {
 
 // reschedule makes a change that compactions, or writers, may have waited for.
 func (d *DB) reschedule(change func()) {
-	d.askClock()
+	d.clock.ask()
 	d.mu.Lock()
 	change()
 	d.scheduleCompactionsLocked()

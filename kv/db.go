@@ -53,9 +53,7 @@ type DB struct {
 	directory *vfs.Directory // dir, as it was opened; nil: it cannot be moved
 	objects   *objectStore   // nil: the store is in a directory on the disk
 	opts      Options
-
-	optionsText string // see options_file.go
-	told        toldTime
+	clock     clock
 
 	fs      vfs.FS
 	log     *slog.Logger

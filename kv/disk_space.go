@@ -64,16 +64,6 @@ func (d *DB) afterWork() {
 	}
 }
 
-// awaitsRoom reports whether there may be no room for another log and for flushes of all memtables, while a compaction
-// keeps files that are removed after it. The caller holds d.mu.
-func (d *DB) awaitsRoom() bool {
-	need := 2 * d.opts.MemtableSize
-	for _, m := range d.imms {
-		need += m.Size()
-	}
-	return d.compactions.Running > 0 && d.space.Free() < need && d.history.Obsolete() > 0
-}
-
 // fullDisk reports whether the store has failed for want of space, and can still compact. The caller holds d.mu.
 func (d *DB) fullDisk() bool {
 	return d.failure != nil && vfs.IsNoSpace(d.failure) && d.resumer.broken&(brokenManifest|fatal) == 0

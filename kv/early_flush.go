@@ -23,8 +23,8 @@ func (d *DB) measureMemtable() (log uint64, size int64) {
 // examineMemtable flushes the active memtable if that is worth it. If not, it returns when to examine the memtable
 // again because values expire; 0: when it has grown.
 func (d *DB) examineMemtable() (again time.Duration) {
-	d.askClock()
-	now := d.told.time()
+	d.clock.ask()
+	now := d.clock.last()
 	n := counters.OwnStripe()
 	s := d.acquire(n)
 	if s == nil {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -35,40 +36,42 @@ func (d *DB) SetUntil(key, value []byte, expiry time.Time, o *WriteOptions) erro
 	return commitScratch(b, b.SetUntil(key, value, expiry), o)
 }
 
-// expiryOf returns the moment, in microseconds since 1970, that is ttl from now.
-func (d *DB) expiryOf(ttl time.Duration) (uint64, error) {
+// A clock is Options.Clock, and what it said when it was asked last. The latter is the time for choices that are made
+// with a lock held, where the clock must not be asked: it is a function of the application, and may panic.
+type clock struct {
+	of     func() time.Time
+	system bool // it is time.Now
+	log    *slog.Logger
+	micros atomic.Uint64
+}
+
+// now returns the time in microseconds since 1970; 0 if it is before. The caller holds no lock.
+func (c *clock) now() uint64 { return uint64(max(c.of().UnixMicro(), 0)) }
+
+// after returns the moment, in microseconds since 1970, that is ttl from now.
+func (c *clock) after(ttl time.Duration) (uint64, error) {
 	if ttl <= 0 || ttl > MaxTTL {
 		return 0, fmt.Errorf("%w: %v: want more than 0, and %v at the most", ErrInvalidTTL, ttl, MaxTTL)
 	}
-	at := d.opts.Clock().Add(ttl).UnixMicro()
+	at := c.of().Add(ttl).UnixMicro()
 	if at <= 0 {
 		return 0, fmt.Errorf("%w: the clock stands before 1970", ErrInvalidTTL)
 	}
 	return uint64(at), nil
 }
 
-// now returns the clock's time in microseconds since 1970; 0 if it is before. The caller holds no lock, since it
-// calls the application: see toldTime.
-func (d *DB) now() uint64 { return uint64(max(d.opts.Clock().UnixMicro(), 0)) }
+// last returns what now returned when ask was called last.
+func (c *clock) last() uint64 { return c.micros.Load() }
 
-// A toldTime is what the clock said when it was asked last. It is the time for choices that are made with d.mu held,
-// where the clock must not be asked, as it may panic.
-type toldTime struct {
-	system bool // the clock is time.Now
-	micros atomic.Uint64
-}
-
-func (t *toldTime) time() uint64 { return t.micros.Load() }
-
-// askClock brings d.told up to date. It is called before d.mu is taken for a choice that depends on the time. A clock
-// that panics leaves the time as it was.
-func (d *DB) askClock() {
-	if d.told.system {
-		d.told.micros.Store(d.now())
+// ask brings last up to date. It is called before a lock is taken for a choice that depends on the time. A clock that
+// panics leaves the time as it was.
+func (c *clock) ask() {
+	if c.system {
+		c.micros.Store(c.now())
 		return
 	}
-	callback.Log(d.log, callback.Do("Clock", func() error {
-		d.told.micros.Store(d.now())
+	callback.Log(c.log, callback.Do("Clock", func() error {
+		c.micros.Store(c.now())
 		return nil
 	}))
 }

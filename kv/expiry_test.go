@@ -161,7 +161,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 func kindsBatch(tb testing.TB) *Batch {
 	tb.Helper()
 	b := &Batch{db: &DB{operands: operand.Combiner{Merger: Append("")}}}
-	b.db.opts.Clock = (&fakeClock{}).time
+	b.db.clock.of = (&fakeClock{}).time
 	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
 	require.NoError(tb, b.Merge(nil, nil))
 	require.NoError(tb, b.SetTTL([]byte("session"), []byte("value"), time.Hour))

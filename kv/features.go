@@ -24,35 +24,15 @@ func (d *DB) enable(used manifest.Features) error {
 	return d.applyEdit(func() *manifest.Edit { return e }, func() { d.features |= used })
 }
 
-// describeFeatures adds what the store may hold to an edit that describes all of it.
-func (d *DB) describeFeatures(e *manifest.Edit) {
-	e.Features = d.features
-	if e.Features&manifest.FeatureMerge != 0 {
-		e.Merger = d.operands.Name
+// combiner decides which merger combines the operands of the store in dir, which holds what used says and whose
+// manifest names the recorded one. Without Options.Merger, a merger of this package combines its own operands; those of
+// others are kept and cannot be read.
+func (o *Options) combiner(used manifest.Features, recorded, dir string) (operand.Combiner, error) {
+	if used&manifest.FeatureMerge == 0 {
+		recorded = ""
 	}
-}
-
-// settleMerger decides which merger combines the operands of a store that holds what used
-// says, and whose manifest names d.operands.Name. Without Options.Merger, a merger of
-// this package combines its own operands; those of others are kept and cannot be read. It is
-// called before anything is written.
-func (d *DB) settleMerger(used manifest.Features) error {
-	recorded := ""
-	if used&manifest.FeatureMerge != 0 {
-		recorded = d.operands.Name
-	}
-	m, err := d.chooseMerger(recorded)
-	if err == nil {
-		d.operands = m
-	}
-	return err
-}
-
-// chooseMerger decides which merger combines operands of the recorded one; "":
-// there are none.
-func (d *DB) chooseMerger(recorded string) (operand.Combiner, error) {
-	given := d.opts.Merger
-	c := operand.Combiner{Name: recorded, MaxValue: MaxReaderSize, MaxEntry: cmp.Or(d.opts.maxMerged, MaxValueSize)}
+	given := o.Merger
+	c := operand.Combiner{Name: recorded, MaxValue: MaxReaderSize, MaxEntry: cmp.Or(o.maxMerged, MaxValueSize)}
 	switch {
 	case given == nil:
 		c.Merger = operand.Builtin(recorded)
@@ -60,7 +40,7 @@ func (d *DB) chooseMerger(recorded string) (operand.Combiner, error) {
 	case recorded != "" && recorded != given.Name():
 		return c, fmt.Errorf("%w: Merger is %q, and the store in %s holds operands of merger %q; "+
 			"open it with that one, or with none to read other keys",
-			ErrInvalidOptions, given.Name(), d.dir, recorded)
+			ErrInvalidOptions, given.Name(), dir, recorded)
 	}
 	c.Merger, c.Name = given, given.Name()
 	return c, nil

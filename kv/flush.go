@@ -48,7 +48,7 @@ func (d *DB) Flush(ctx context.Context) error {
 
 // waitFlushed returns when no memtable up to mem is waiting to be flushed.
 func (d *DB) waitFlushed(ctx context.Context, mem *memTable) error {
-	defer d.broadcastAt(ctx)()
+	defer broadcastAt(ctx, &d.progress)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	waits := func() bool { return len(d.imms) > 0 && d.imms[0].Log <= mem.Log }
@@ -145,7 +145,7 @@ func (d *DB) flush(f flushJob) error {
 	}
 	j := job.Flush{Version: v, Memtables: mems, Snapshots: f.snapshots, Limit: f.limit, Values: files}
 	out, err := j.Do(env)
-	d.countPass(&out.Stats)
+	out.Stats.CountIn(&d.counters, d.log)
 	if err != nil {
 		return err
 	}

@@ -173,11 +173,7 @@ func (f *follower) readManifest() error {
 	if d.storeID != 0 && f.state.StoreID != d.storeID {
 		return fmt.Errorf("%w; or rather open %s anew: it holds another store now", ErrStale, d.dir)
 	}
-	recorded := ""
-	if f.state.Features&manifest.FeatureMerge != 0 {
-		recorded = f.state.Merger
-	}
-	f.operands, err = d.chooseMerger(recorded)
+	f.operands, err = d.opts.combiner(f.state.Features, f.state.Merger, d.dir)
 	return err
 }
 

@@ -34,7 +34,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 		return done || err != nil
 	case kind == base.KindSetTTL:
 		raw, live := value, false
-		if value, live, l.chain.err = base.Unexpired(raw, l.d.now()); !live {
+		if value, live, l.chain.err = base.Unexpired(raw, l.d.clock.now()); !live {
 			kind = base.KindDelete
 		} else if !l.chain.begun {
 			l.expiry, _, _ = base.CutExpiry(raw)

@@ -76,7 +76,7 @@ func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done boo
 	l.skipped, l.size = true, p.ValueSize
 	l.found = trailer.SeqNum() >= l.cover
 	if trailer.Kind().Expires() && l.found {
-		l.found, l.expiry = l.d.now() < p.Expiry, p.Expiry
+		l.found, l.expiry = l.d.clock.now() < p.Expiry, p.Expiry
 	}
 	return true
 }

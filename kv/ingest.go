@@ -164,7 +164,7 @@ func (in *ingestJob) install() error {
 // nothing that is in no memtable.
 func (in *ingestJob) flushHeld() error {
 	d := in.d
-	defer d.broadcastAt(in.ctx)()
+	defer broadcastAt(in.ctx, &d.progress)()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for {

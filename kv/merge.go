@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"github.com/siftkv/siftkv/internal/iterator"
 	"github.com/siftkv/siftkv/internal/operand"
 )
 
@@ -62,16 +61,6 @@ var (
 // name, Key and Cause. The operands are kept: a store opened with a merger that can combine them returns the value.
 // Merge returns it for an operand that Int64Add cannot combine with any, which is not written.
 type MergeError = operand.Error
-
-// countPass adds what a flush or compaction did to the counters.
-func (d *DB) countPass(s *iterator.CompactionStats) {
-	d.counters.OperandsMerged.Add(s.OperandsMerged)
-	d.counters.MergeFailures.Add(s.MergeFailures)
-	d.counters.ExpiredDropped.Add(s.Expired)
-	if err := s.MergeError; err != nil {
-		d.log.Warn("operands could not be combined, and are kept as they are", "runs", s.MergeFailures, "error", err)
-	}
-}
 
 // Merge combines operand with the value of key by Options.Merger: with what Set or earlier operands left, or with
 // nothing if there is no such key. It reads no file: lookups and compaction do the work, and of a key with many

@@ -33,7 +33,7 @@ func (d *DB) Metrics() *metrics.Store {
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
 	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
-	d.askClock()
+	d.clock.ask()
 	if v := d.addPresent(m); v != nil {
 		addVersion(m, v)
 	}

@@ -15,7 +15,7 @@ func (k *multiKey) keepHandle(stored []byte, trailer base.Trailer) error {
 	switch {
 	case err != nil:
 		return err
-	case trailer.SeqNum() < k.cover || trailer.Kind().Expires() && expiry <= k.d.now():
+	case trailer.SeqNum() < k.cover || trailer.Kind().Expires() && expiry <= k.d.clock.now():
 		k.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete))
 	case k.chain.begun:
 		_, err = k.answerApart(stored, trailer)

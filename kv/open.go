@@ -45,6 +45,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if dir, err = vfs.Absolute(opts.fs, dir); err != nil {
 		return nil, err
 	}
+	opts.stored = o.storedText(&opts)
 	objects, err := newObjectStore(&opts, dir)
 	if err != nil {
 		return nil, err
@@ -55,8 +56,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, objects: objects, limit: base.MaxSeqNum, opts: opts, optionsText: o.storedText(&opts),
-		log: opts.Logger, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
+	d := &DB{dir: dir, objects: objects, limit: base.MaxSeqNum, opts: opts, log: opts.Logger,
+		openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
 	if err := d.shareMemory(); err != nil {
 		return nil, errors.Join(err, d.objects.close())
 	}
@@ -70,8 +71,8 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.progress.L = &d.mu
 	d.present = readView{d: d, at: base.MaxSeqNum}
-	d.told.system = o == nil || o.Clock == nil
-	d.askClock()
+	d.clock.of, d.clock.system, d.clock.log = d.opts.Clock, o == nil || o.Clock == nil, d.log
+	d.clock.ask()
 	d.resumer.stop = make(chan struct{})
 	d.space.Init(d.fs, dir, d.log)
 	connectParts(d)
@@ -119,7 +120,7 @@ func connectParts(d *DB) {
 		d.watch.StartSample(size, max(d.opts.CacheSize, 0)/int64(d.opts.BlockSize), d.counters.Gets)
 	}
 	d.cursors = cursor.Env{Tables: &d.tables, Values: d.values, Counters: &d.counters, Watch: &d.watch,
-		Prefix: d.opts.Prefix, Now: d.now, Closed: &d.closed}
+		Prefix: d.opts.Prefix, Now: d.clock.now, Closed: &d.closed}
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
 	m := &d.manifest
@@ -211,7 +212,7 @@ func (d *DB) abandon() error {
 }
 
 func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
-	exists, err := d.examine()
+	exists, err := d.opts.examine(d.fs, d.dir)
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 	}
 	if !exists {
 		// Another Open may have created a store before the lock was ours.
-		if exists, err = d.examine(); err != nil {
+		if exists, err = d.opts.examine(d.fs, d.dir); err != nil {
 			return err
 		}
 	}
@@ -243,7 +244,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		err = d.recover()
 	}
 	if err == nil && d.opts.Objects == nil {
-		d.saveOptions(d.fs, d.dir)
+		d.opts.save(d.fs, d.dir)
 	}
 	if err == nil {
 		err = d.beginOwnership(ctx)
@@ -265,21 +266,21 @@ func (d *DB) tryLock() (err error) {
 	return err
 }
 
-// examine reports whether the directory holds a store. It changes nothing, and
+// examine reports whether a directory holds a store. It changes nothing, and
 // refuses a directory that is another program's.
-func (d *DB) examine() (exists bool, err error) {
-	exists, err = survey.Exists(d.fs, d.dir, d.opts.Objects != nil)
-	if err == nil && !exists && d.opts.ReadOnly {
-		err = fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, d.dir)
+func (o *Options) examine(fsys vfs.FS, dir string) (exists bool, err error) {
+	exists, err = survey.Exists(fsys, dir, o.Objects != nil)
+	if err == nil && !exists && o.ReadOnly {
+		err = fmt.Errorf("%w in %s, and a read-only open does not create one", ErrNotExist, dir)
 	}
 	return exists, err
 }
 
 // create makes a new store.
-func (d *DB) create() error {
+func (d *DB) create() (err error) {
 	d.storeID = rand.Uint64() | 1
 	d.nextFile.Store(manifest.First)
-	if err := d.settleMerger(0); err != nil {
+	if d.operands, err = d.opts.combiner(0, "", d.dir); err != nil {
 		return err
 	}
 	return d.start(&version.Version{}, 0)

@@ -302,6 +302,7 @@ type Options struct {
 	// finding leaks.
 	TraceOpens bool
 
+	stored  string         // text of the options file, once the options are complete
 	objects *objectdir.Ops // of Objects, once the options are complete; nil: there are none
 
 	// Tests set these, those of other packages by harness.Apply.

@@ -26,17 +26,17 @@ func (o *Options) storedText(all *Options) string {
 		optionFields.Format(o, all)
 }
 
-// saveOptions writes the options file of a store into a directory, unless it is there.
-func (d *DB) saveOptions(fsys vfs.FS, dir string) {
-	if d.opts.ReadOnly || d.opts.InMemory {
+// save writes the options file of a store into a directory, unless it is there.
+func (o *Options) save(fsys vfs.FS, dir string) {
+	if o.ReadOnly || o.InMemory {
 		return
 	}
-	o := manifest.StoredOptions{Format: manifest.FormatVersion, Release: release(), Text: d.optionsText}
-	if there, err := manifest.Options(fsys, dir); err == nil && there == o {
+	file := manifest.StoredOptions{Format: manifest.FormatVersion, Release: release(), Text: o.stored}
+	if there, err := manifest.Options(fsys, dir); err == nil && there == file {
 		return
 	}
-	if err := manifest.SetOptions(fsys, dir, o); err != nil {
-		d.log.Warn("what the store was opened with could not be written down", "dir", dir, "error", err)
+	if err := manifest.SetOptions(fsys, dir, file); err != nil {
+		o.Logger.Warn("what the store was opened with could not be written down", "dir", dir, "error", err)
 	}
 }
 

@@ -125,6 +125,7 @@ var fieldsWithoutText = map[string]string{
 	"leastStreamed":   "for tests",
 	"maxMerged":       "for tests",
 	"tuneObjects":     "for tests",
+	"stored":          "it is the text",
 	"objects":         "it is made of Objects",
 }
 

@@ -21,7 +21,7 @@ func (d *DB) recover() (err error) {
 		return err
 	}
 	v := r.Version
-	d.storeID, d.operands.Name = r.State.StoreID, r.State.Merger
+	d.storeID = r.State.StoreID
 	installed := false
 	defer func() {
 		if !installed { // or a function of the application panicked
@@ -43,7 +43,7 @@ func (d *DB) recover() (err error) {
 	if err := errors.Join(d.values.CheckListed(v), r.CheckClosed(r.Manifest, r.State.Closed)); err != nil {
 		return err
 	}
-	if err := d.settleMerger(v.Features() | r.Used); err != nil {
+	if d.operands, err = d.opts.combiner(v.Features()|r.Used, r.State.Merger, d.dir); err != nil {
 		return err
 	}
 	if d.opts.ReadOnly {
@@ -92,7 +92,7 @@ func (d *DB) flushRecovered(v *version.Version, mems []*memTable, lastSeq base.S
 		env.Stop = nil
 		j := job.Flush{Version: v, Memtables: mems, Limit: base.MaxSeqNum, Values: files}
 		out, err := j.Do(env)
-		d.countPass(&out.Stats)
+		out.Stats.CountIn(&d.counters, d.log)
 		if err != nil {
 			return nil, err
 		}

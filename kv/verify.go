@@ -32,17 +32,17 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := &DB{dir: dir, opts: Options{ReadOnly: true, CacheSize: -1, fs: fsys}}
-	if d.directory, err = d.opts.openDirectory(dir); err != nil {
+	o := Options{ReadOnly: true, CacheSize: -1, fs: fsys}
+	directory, err := o.openDirectory(dir)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = d.directory.Close() }() // it was read only
-	d.fs = d.opts.fs
-	if _, err := d.examine(); err != nil && !errors.Is(err, ErrCorruption) {
+	defer func() { _ = directory.Close() }() // it was read only
+	if _, err := o.examine(o.fs, dir); err != nil && !errors.Is(err, ErrCorruption) {
 		return err // there is no store to survey, or not all of it yet
 	}
-	s, err := survey.Verify(ctx, dir, survey.Options{FS: d.fs, ReadOn: true}, func() error {
-		db, err := Open(dir, &d.opts)
+	s, err := survey.Verify(ctx, dir, survey.Options{FS: o.fs, ReadOn: true}, func() error {
+		db, err := Open(dir, &o)
 		if err == nil {
 			err = db.Close()
 		}
@@ -57,7 +57,7 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	var errs []error
 	for _, p := range s.Damage {
 		errs = append(errs, &CorruptionError{File: filepath.Join(dir, p.File), Offset: p.Offset, What: p.What,
-			Hint: d.opts.hint(d.dir)})
+			Hint: o.hint(dir)})
 	}
 	return errors.Join(append(errs, err, s.Verdict().WriteText(w))...)
 }

@@ -7,11 +7,14 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// snapshotEdit describes the whole store, at version v.
+// snapshotEdit describes the whole store, at version v. The caller holds the manifest's lock.
 func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
-	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq}
+	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq,
+		Features: d.features}
+	if e.Features&manifest.FeatureMerge != 0 {
+		e.Merger = d.operands.Name
+	}
 	v.Describe(e)
-	d.describeFeatures(e)
 	return e
 }
 

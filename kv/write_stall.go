@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -21,7 +22,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 		d.early.Written(m)
 		return m, nil
 	}
-	d.askClock()
+	d.clock.ask()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.slowDown(ctx, size)
@@ -55,7 +56,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 			asked = true
 		case d.load().BlobPressure() >= 1 && d.makesBlobSpace():
 			d.stall(ctx, "blob files wait to be collected")
-		case d.awaitsRoom():
+		case d.compactions.Running > 0 && d.space.Awaits(2*d.opts.MemtableSize+memtableBytes(d.imms), &d.history):
 			d.stall(ctx, "the disk is nearly full, and files wait to be removed")
 		default:
 			if err := d.rotateTo(arena, own); err != nil {
@@ -81,7 +82,7 @@ func (d *DB) noteRoom() {
 // stall waits for background work, or for the end of ctx. The caller holds d.mu.
 func (d *DB) stall(ctx context.Context, reason string) {
 	start := time.Now()
-	defer d.broadcastAt(ctx)()
+	defer broadcastAt(ctx, &d.progress)()
 	d.scheduleFlush()
 	d.scheduleCompactionsLocked()
 	d.progress.Wait()
@@ -103,12 +104,17 @@ func (d *DB) slowsWriters() bool {
 
 // load returns what the store has to do. The caller holds d.mu.
 func (d *DB) load() *compaction.Load {
-	l := &compaction.Load{Input: d.compactionInput(d.current), Pending: values.LogBytes(d.imms),
-		Busy: d.compactions.Running > 0 || len(d.imms) > 0 || d.share.Background().Pending()}
-	for _, m := range d.imms {
-		l.Pending += m.Size()
+	return &compaction.Load{Input: d.compactionInput(d.current),
+		Pending: values.LogBytes(d.imms) + memtableBytes(d.imms),
+		Busy:    d.compactions.Running > 0 || len(d.imms) > 0 || d.share.Background().Pending()}
+}
+
+// memtableBytes returns the bytes in memtables.
+func memtableBytes(mems []*memTable) (bytes int64) {
+	for _, m := range mems {
+		bytes += m.Size()
 	}
-	return l
+	return bytes
 }
 
 // Writers do not wait when nothing runs that could free space, or when compactions fail.
@@ -157,7 +163,7 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 		return
 	}
 	start, over := time.Now(), false
-	defer d.broadcastAt(ctx)()
+	defer broadcastAt(ctx, &d.progress)()
 	defer time.AfterFunc(most, func() {
 		d.mu.Lock()
 		over = true
@@ -173,12 +179,11 @@ func (d *DB) slowDown(ctx context.Context, size int) {
 	d.counters.Latencies.Stalled(slept)
 }
 
-// broadcastAt lets waits on d.progress notice that ctx has ended. The caller calls
-// stop when it no longer waits.
-func (d *DB) broadcastAt(ctx context.Context) (stop func() bool) {
+// broadcastAt lets waits on c notice that ctx has ended. The caller calls stop when it no longer waits.
+func broadcastAt(ctx context.Context, c *sync.Cond) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
-		d.mu.Lock()
-		d.progress.Broadcast()
-		d.mu.Unlock()
+		c.L.Lock()
+		c.Broadcast()
+		c.L.Unlock()
 	})
 }

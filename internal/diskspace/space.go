@@ -55,6 +55,11 @@ func (s *Space) path() string { return filepath.Join(s.dir, manifest.BallastName
 // math.MaxInt64 if it is not known.
 func (s *Space) Free() int64 { return s.free.Load() }
 
+// Awaits reports whether less than need may be free, and there are files that will be removed.
+func (s *Space) Awaits(need int64, h *version.History) bool {
+	return s.Free() < need && h.Obsolete() > 0
+}
+
 // Full reports whether something found no room, and the ballast was not made since.
 func (s *Space) Full() bool { return s.full.Load() }
 

@@ -2,9 +2,11 @@ package iterator
 
 import (
 	"bytes"
+	"log/slog"
 	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
@@ -73,6 +75,16 @@ func (s *CompactionStats) Add(o *CompactionStats) {
 	s.Expired += o.Expired
 	if o.MergeError != nil {
 		s.MergeError = o.MergeError
+	}
+}
+
+// CountIn adds what a flush or compaction did to the counters of a store.
+func (s *CompactionStats) CountIn(c *counters.Store, log *slog.Logger) {
+	c.OperandsMerged.Add(s.OperandsMerged)
+	c.MergeFailures.Add(s.MergeFailures)
+	c.ExpiredDropped.Add(s.Expired)
+	if err := s.MergeError; err != nil {
+		log.Warn("operands could not be combined, and are kept as they are", "runs", s.MergeFailures, "error", err)
 	}
 }
 
