@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // Lookups keep short values in the cache, within its size; scans and compactions pass it by, and what is removed
 // leaves it.
 func TestLargeValuesInTheCache(t *testing.T) {
-	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, CacheSize: 1 << 20, BlockSize: 4 << 10})
 	require.NoError(t, err)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 5000) }
@@ -48,11 +49,11 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		_, _, hits := db.counters.BlobReads()
 		require.EqualValues(t, max(0, 3*(round-1)), hits)
 	}
-	fsys.reset()
+	fsys.Reset()
 	values, err := db.MultiGet(keys[7:9])
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{value(7), value(8)}, values)
-	require.Zero(t, fsys.reads.Load())
+	require.Zero(t, fsys.Reads.Load())
 
 	for range 3 {
 		for i, k := range keys {

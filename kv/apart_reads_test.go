@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -108,7 +109,7 @@ func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
 // and one for keys, no more than they need.
 func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	t.Parallel()
-	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	const n = 400
@@ -117,11 +118,11 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	for _, delay := range []time.Duration{0, 2 * deviceWait} {
-		fsys.delay.Store(int64(delay))
+		fsys.Delay.Store(int64(delay))
 		for _, back := range []bool{false, true} {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
-			fsys.reset()
+			fsys.Reset()
 			move, next := it.First, it.Next
 			if back {
 				move, next = it.Last, it.Prev
@@ -129,26 +130,26 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 			seen := 0
 			for ok := move(); ok; ok = next() {
 				if seen++; seen == 2 {
-					require.EqualValues(t, 2, fsys.reads.Load(), "one for each")
+					require.EqualValues(t, 2, fsys.Reads.Load(), "one for each")
 				}
 			}
 			require.Equal(t, n, seen)
-			require.Less(t, fsys.reads.Load(), int64(n/6))
-			require.True(t, delay == 0 || fsys.most.Load() > 1)
+			require.Less(t, fsys.Reads.Load(), int64(n/6))
+			require.True(t, delay == 0 || fsys.MaxReads.Load() > 1)
 			require.NoError(t, it.Close())
 		}
 	}
 	reads, read, _ := db.counters.BlobReads()
 	require.EqualValues(t, 4*n, reads)
 	require.EqualValues(t, 4*db.current.BlobTotals().LiveBytes, read)
-	fsys.reset()
+	fsys.Reset()
 	it, err := db.NewIter(&IterOptions{KeysOnly: true})
 	require.NoError(t, err)
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(t, 16<<10, it.ValueSize())
 	}
 	require.NoError(t, it.Close())
-	require.Zero(t, fsys.reads.Load())
+	require.Zero(t, fsys.Reads.Load())
 	require.NoError(t, db.Close())
 }
 
@@ -260,17 +261,17 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 
 // MultiGet reads neighbours together, and what it returns is the caller's: no two values share memory.
 func TestMultiGetReadsNeighboursTogether(t *testing.T) {
-	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, _, m := manyApart(t, fsys)
 	keys := sortedKeys(m)
 	var asked [][]byte
 	for _, k := range keys {
 		asked = append(asked, []byte(k))
 	}
-	fsys.reset()
+	fsys.Reset()
 	values, err := db.MultiGet(asked)
 	require.NoError(t, err)
-	require.Less(t, fsys.reads.Load(), int64(len(keys)/2))
+	require.Less(t, fsys.Reads.Load(), int64(len(keys)/2))
 	for i, k := range keys {
 		require.True(t, m[k] == string(values[i]), k)
 		for n := range values[i] {
@@ -289,7 +290,7 @@ func TestMultiGetReadsNeighboursTogether(t *testing.T) {
 // What iterators read on where reads are requests is counted by the budget for that, until they are closed, and
 // one that finds no room reads one value after the other.
 func TestWhatIsReadOnIsCounted(t *testing.T) {
-	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, _, m := manyApart(t, fsys)
 	db.tables.Far, db.tables.Parts.Limit = true, 3*coldBytes/2
 	keys := sortedKeys(m)
@@ -299,12 +300,12 @@ func TestWhatIsReadOnIsCounted(t *testing.T) {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
 			its = append(its, it)
-			fsys.reset()
+			fsys.Reset()
 			for i, ok := 0, it.First(); ok; ok, i = it.Next(), i+1 {
 				require.Equal(t, keys[i], string(it.Key()))
 				require.True(t, m[keys[i]] == string(it.Value()))
 			}
-			require.Equal(t, n == 0, fsys.reads.Load() < int64(len(keys)/2))
+			require.Equal(t, n == 0, fsys.Reads.Load() < int64(len(keys)/2))
 			require.EqualValues(t, coldBytes, db.tables.Parts.Used())
 		}
 		require.NoError(t, its[0].Close())

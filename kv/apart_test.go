@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // requireBlobs requires that a store's sums over blob files are those of its tables, and that the
@@ -316,10 +318,10 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 // Where reads have to be waited for, many values are read side by side, and are the same; each takes one
 // read, or neighbours one together, and what is asked of keys alone takes none.
 func TestValuesApartOfASlowDevice(t *testing.T) {
-	fsys := &slowReadFS{FS: vfs.NewMem(), blobs: true}
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, _, m := apartStore(t, fsys)
 	requireReads(t, db, m)
-	fsys.delay.Store(int64(20 * deviceWait))
+	fsys.Delay.Store(int64(20 * deviceWait))
 	db.cache.Resize(0)
 	var keys [][]byte
 	apart := 0
@@ -328,21 +330,21 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 			apart++
 		}
 	}
-	fsys.reset()
+	fsys.Reset()
 	values, err := db.MultiGet(keys)
 	require.NoError(t, err)
 	for i, k := range keys {
 		require.True(t, m[string(k)] == string(values[i]))
 	}
-	require.Greater(t, fsys.most.Load(), int64(1))
-	require.Positive(t, fsys.reads.Load())
-	require.Less(t, fsys.reads.Load(), int64(apart), "neighbours are read together")
-	fsys.reset()
+	require.Greater(t, fsys.MaxReads.Load(), int64(1))
+	require.Positive(t, fsys.Reads.Load())
+	require.Less(t, fsys.Reads.Load(), int64(apart), "neighbours are read together")
+	fsys.Reset()
 	for _, k := range keys {
 		_, err := db.Has(k)
 		require.NoError(t, err)
 	}
-	require.Zero(t, fsys.reads.Load())
+	require.Zero(t, fsys.Reads.Load())
 	require.NoError(t, db.Close())
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // An openFS counts the files that are open.
@@ -62,7 +63,7 @@ type commitFaults struct {
 	at   int
 	what string
 	disk *crashfs.Disk
-	fs   *faultFS
+	fs   *vfstest.FaultFS
 	open *atomic.Int64
 	o    *Options
 	hit  atomic.Bool
@@ -76,7 +77,7 @@ const commitFaultWrites = 24
 func newCommitFaults(t *testing.T, mode faultMode, at int) *commitFaults {
 	r := &commitFaults{t: t, mode: mode, at: at, disk: crashfs.NewDisk(), open: new(atomic.Int64),
 		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.name)}
-	r.fs = &faultFS{fs: crashfs.New(r.disk, nothing)}
+	r.fs = &vfstest.FaultFS{FS: crashfs.New(r.disk, nothing)}
 	r.o = &Options{fs: openFS{r.fs, r.open}, SeparateFrom: 50, SeparateAtCommit: true, backoff: quickBackoff,
 		blobSize: 1500, leastStreamed: 300, Merger: Append(","), MemtableSize: 64 << 10}
 	return r
@@ -136,15 +137,15 @@ func (r *commitFaults) run() *DB {
 	db, err := Open("db", r.o)
 	require.NoError(r.t, err)
 	before := 0
-	r.fs.set(func(c ioCall) (int, error) {
+	r.fs.Set(func(c vfstest.Call) (int, error) {
 		if before == 0 {
-			before = c.n - 1
+			before = c.N - 1
 		}
 		if !r.mode.fails(c, before+r.at) {
 			return 0, nil
 		}
 		r.hit.Store(true)
-		return c.bytes / 2, errDisk
+		return c.Bytes / 2, errDisk
 	})
 	for i := range commitFaultWrites {
 		o := []*WriteOptions{Sync, NoSync, Async}[i%3]
@@ -199,7 +200,7 @@ func TestAtCommitWhereEachCallFails(t *testing.T) {
 			db := r.run()
 			hit = r.hit.Load()
 			if mode.resumes {
-				r.fs.set(nil)
+				r.fs.Set(nil)
 				db.untilResumed()
 				r.check(db, r.acked)
 				for _, percent := range []int{0, 50, 100} {
@@ -210,7 +211,7 @@ func TestAtCommitWhereEachCallFails(t *testing.T) {
 				r.handed = r.acked
 			}
 			require.Zero(t, r.open.Load(), r.what)
-			r.fs.set(nil)
+			r.fs.Set(nil)
 			db, err := Open("db", r.o)
 			require.NoError(t, err, r.what)
 			r.check(db, r.handed)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A call that fails while a log's values are read says nothing of them: the store is not opened, in any mode, or has
@@ -17,7 +18,7 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail, SkipCorrupt} {
 		for at, failed := 1, true; failed; at++ {
-			f := &faultFS{fs: vfs.NewMem()}
+			f := &vfstest.FaultFS{FS: vfs.NewMem()}
 			o := &Options{fs: f, MemtableSize: 64 << 10, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 2000,
 				RecoveryMode: mode}
 			db, err := Open("db", o)
@@ -32,8 +33,8 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 			setReader(t, db, "streamed", m["streamed"], Sync)
 			db.abandonLikeACrash(t)
 			var calls atomic.Int64
-			f.set(func(c ioCall) (int, error) {
-				if c.changes {
+			f.Set(func(c vfstest.Call) (int, error) {
+				if c.Changes {
 					return 0, nil
 				}
 				if calls.Add(1) == int64(at) {
@@ -43,7 +44,7 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 			})
 			db, err = Open("db", o)
 			failed = calls.Load() >= int64(at)
-			f.set(nil)
+			f.Set(nil)
 			if err != nil {
 				require.ErrorIs(t, err, errDisk)
 				db, err = Open("db", o)
@@ -98,15 +99,15 @@ func TestAMissingBlobFileEndsNoLog(t *testing.T) {
 
 // A flush closes the blob files of the logs whose memtables it writes.
 func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true})
 	require.NoError(t, err)
 	open := 0
-	f.set(func(c ioCall) (int, error) {
+	f.Set(func(c vfstest.Call) (int, error) {
 		switch {
-		case c.op == "create":
+		case c.Op == "create":
 			open++
-		case c.op == "close" && c.changes:
+		case c.Op == "close" && c.Changes:
 			open--
 		}
 		return 0, nil
@@ -118,7 +119,7 @@ func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
 	require.NoError(t, db.Sync(t.Context())) // which closes logs that are in tables
 	db.settle()
 	require.Zero(t, open, "the log in use took the place of the first")
-	f.set(nil)
+	f.Set(nil)
 	require.NoError(t, db.Close())
 }
 

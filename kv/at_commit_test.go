@@ -16,14 +16,15 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 // countWrites returns what adds up the bytes that a store writes.
-func countWrites(f *faultFS) *int64 {
+func countWrites(f *vfstest.FaultFS) *int64 {
 	written := new(int64)
-	f.set(func(c ioCall) (int, error) {
-		*written += int64(c.bytes)
+	f.Set(func(c vfstest.Call) (int, error) {
+		*written += int64(c.Bytes)
 		return 0, nil
 	})
 	return written
@@ -34,7 +35,7 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of bytes")
 	for _, atCommit := range []bool{false, true} {
-		f := &faultFS{fs: vfs.NewMem()}
+		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, SeparateFrom: 4 << 10, SeparateAtCommit: atCommit,
 			MemtableSize: 4 << 20, Compression: sstable.NoCompression})
 		require.NoError(t, err)
@@ -48,7 +49,7 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
-		f.set(nil)
+		f.Set(nil)
 		ratio := float64(*written) / (n * size)
 		t.Logf("at commit %v: %.3f bytes written per byte", atCommit, ratio)
 		if atCommit {
@@ -274,17 +275,17 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
 		for nth := range 4 {
-			f := &faultFS{fs: vfs.NewMem()}
+			f := &vfstest.FaultFS{FS: vfs.NewMem()}
 			o := &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			n := 0
-			f.set(func(c ioCall) (int, error) {
-				if c.op != op {
+			f.Set(func(c vfstest.Call) (int, error) {
+				if c.Op != op {
 					return 0, nil
 				}
 				if n++; n == nth+1 {
-					return c.bytes / 2, errDisk
+					return c.Bytes / 2, errDisk
 				}
 				return 0, nil
 			})
@@ -304,7 +305,7 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 				db.untilResumed()
 				require.NoError(t, db.Flush(t.Context()))
 			}
-			f.set(nil)
+			f.Set(nil)
 			for range 2 {
 				for k, v := range want {
 					got, err := db.Get([]byte(k))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A shareWriter writes to a store of a budget as long as a test likes.
@@ -131,13 +132,13 @@ func TestBudgetMemtableSizeIsABound(t *testing.T) {
 func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	sick := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, fs: f, backoff: quickBackoff}),
 		rng: rand.New(rand.NewPCG(1, 1))}
 	for sick.size() < b.memory.Memtables()/5 {
 		sick.write(100)
 	}
-	f.set(quota(0))
+	f.Set(vfstest.Quota(0))
 	var err error
 	for err == nil {
 		if err = sick.db.Set(shareKey(0, sick.n), nil, nil); err == nil {
@@ -160,7 +161,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	for _, w := range healthy {
 		require.Empty(t, w.db.Metrics().Failure)
 	}
-	f.set(nil)
+	f.Set(nil)
 	sick.db.untilResumed()
 	w := healthy[0]
 	until(func() bool {
@@ -180,7 +181,7 @@ func TestBudgetBesideAStoreThatHangs(t *testing.T) {
 	b := NewMemoryBudget(16 << 20)
 	stuck, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	fs := &gateFS{FS: vfs.NewMem(), table: func() {
+	fs := &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 		once.Do(func() { close(stuck) })
 		<-release
 	}}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // Several stores that share a budget are opened, written, read, compacted and closed, each by a goroutine of its
@@ -23,7 +24,7 @@ func TestBudgetModelOfSeveralStores(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range uint64(scale.Count(3, 5)) {
 				wg.Go(func() {
-					fs := &faultFS{fs: vfs.NewMem()}
+					fs := &vfstest.FaultFS{FS: vfs.NewMem()}
 					s := budgetModel{b: b, rng: rand.New(rand.NewPCG(seed, i)), fs: fs, want: model{}}
 					for range 3 {
 						if err := s.life(); err != nil {
@@ -43,7 +44,7 @@ func TestBudgetModelOfSeveralStores(t *testing.T) {
 type budgetModel struct {
 	b    *MemoryBudget
 	rng  *rand.Rand
-	fs   *faultFS
+	fs   *vfstest.FaultFS
 	want model
 }
 
@@ -64,7 +65,7 @@ func (s *budgetModel) life() (err error) {
 			return err
 		}
 	}
-	s.fs.set(nil)
+	s.fs.Set(nil)
 	db.untilResumed()
 	return s.compare(db)
 }
@@ -76,7 +77,7 @@ func (s *budgetModel) step(db *DB) error {
 		v := fmt.Sprintf("%s %d %0*d", k, s.rng.IntN(1000), 1+s.rng.IntN(800), 0)
 		err := db.Set([]byte(k), []byte(v), NoSync)
 		if errors.Is(err, ErrReadOnly) { // the disk has failed: it works again
-			s.fs.set(nil)
+			s.fs.Set(nil)
 			db.untilResumed()
 			return nil
 		}
@@ -94,7 +95,7 @@ func (s *budgetModel) step(db *DB) error {
 	case n < 995:
 		return ignoreFull(db.Compact(context.Background(), nil, nil))
 	}
-	s.fs.set(quota(s.rng.IntN(20_000)))
+	s.fs.Set(vfstest.Quota(s.rng.IntN(20_000)))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -91,14 +92,14 @@ func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
 func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	b, disk := NewMemoryBudget(16<<20), vfs.NewMem()
 	flushes := make(chan struct{})
-	db := openDir(t, "db", &Options{fs: &gateFS{FS: disk, table: func() { <-flushes }}})
+	db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: disk, Table: func() { <-flushes }}})
 	for _, k := range []string{"a", "b"} { // in two logs
 		set(t, db, k, "1")
 		db.mu.Lock() // nobody leads: the test does
 		require.NoError(t, db.rotate())
 		db.mu.Unlock()
 	}
-	reads := &faultFS{fs: disk}
+	reads := &vfstest.FaultFS{FS: disk}
 	view, err := OpenReadOnly("db", &Options{fs: reads, MemoryBudget: b})
 	require.NoError(t, err)
 	shown := func() (bytes int64) {
@@ -111,7 +112,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	for last := 1; ; last++ {
 		set(t, db, "c", "2")
 		left := last
-		reads.set(func(ioCall) (int, error) {
+		reads.Set(func(vfstest.Call) (int, error) {
 			if left--; left < 0 {
 				return 0, errDisk
 			}
@@ -126,7 +127,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	}
 	require.Positive(t, failed)
 	require.Positive(t, shown())
-	reads.set(nil)
+	reads.Set(nil)
 	require.NoError(t, view.Close())
 	close(flushes)
 	require.NoError(t, db.Close())

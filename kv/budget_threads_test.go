@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A gatedStore is one of which a test can hold up what writes tables.
@@ -21,7 +22,7 @@ type gatedStore struct {
 
 func openGated(t *testing.T, o Options) *gatedStore {
 	g := &gatedStore{release: make(chan struct{})}
-	o.fs = &gateFS{FS: vfs.NewMem(), table: func() {
+	o.fs = &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 		if g.held.Load() {
 			<-g.release
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
@@ -270,15 +271,15 @@ func stalled(_ *testing.T, db *DB, r *rudeness) {
 
 // syncFails has the sync of a writer fail.
 func syncFails(_ *testing.T, db *DB, _ *rudeness) {
-	f := db.opts.fs.(*faultFS)
-	f.set(func(c ioCall) (int, error) {
-		if c.op == "sync" {
+	f := db.opts.fs.(*vfstest.FaultFS)
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "sync" {
 			return 0, errDisk
 		}
 		return 0, nil
 	})
 	_ = db.Set([]byte("failed"), []byte("1"), nil)
-	f.set(nil)
+	f.Set(nil)
 }
 
 // validated has a transaction validated, which reads a key of a table that is newer than it.
@@ -317,13 +318,13 @@ func askedBeside(t *testing.T, db *DB, _ *rudeness) {
 		require.NoError(t, db.Set(k, make([]byte, 100), NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	db.opts.fs.(*faultFS).set(func(c ioCall) (int, error) {
-		if c.op == "read" {
+	db.opts.fs.(*vfstest.FaultFS).Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "read" {
 			time.Sleep(time.Millisecond) // as a device does: others read at the same time
 		}
 		return 0, nil
 	})
-	defer db.opts.fs.(*faultFS).set(nil)
+	defer db.opts.fs.(*vfstest.FaultFS).Set(nil)
 	_, _ = s.MultiGet(keys)
 }
 
@@ -514,7 +515,7 @@ func TestFunctionsOfTheApplicationMayNotReturn(t *testing.T) {
 }
 
 func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
-	fs := &faultFS{fs: vfs.NewMem()}
+	fs := &vfstest.FaultFS{FS: vfs.NewMem()}
 	o := Options{fs: fs, backoff: quickBackoff, MemtableSize: 64 << 10}
 	if c.set != nil {
 		c.set(&o, r)

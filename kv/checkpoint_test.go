@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A checkpoint fails at every call in turn, and leaves nothing behind: neither in a
@@ -17,7 +19,7 @@ import (
 func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 	for _, linked := range []bool{true, false} {
 		for _, made := range []bool{true, false} {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10})
 			require.NoError(t, err)
 			set(t, db, "a", "1")
@@ -27,37 +29,37 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			done := false
 			for at := 1; !done; at++ {
 				if !made {
-					require.NoError(t, f.fs.MkdirAll("copy"))
+					require.NoError(t, f.FS.MkdirAll("copy"))
 				}
 				calls, failed := 0, false
-				f.set(func(c ioCall) (int, error) {
+				f.Set(func(c vfstest.Call) (int, error) {
 					calls++
-					if c.op == "link" && !linked {
+					if c.Op == "link" && !linked {
 						return 0, errDisk
 					}
 					failed = failed || calls == at
 					if calls == at {
-						return c.bytes / 2, errDisk
+						return c.Bytes / 2, errDisk
 					}
 					return 0, nil
 				})
 				err := db.Checkpoint(t.Context(), "copy")
-				f.set(nil)
+				f.Set(nil)
 				require.Empty(t, db.Metrics().Failure, "the store itself is well")
 				if err == nil {
 					done = !failed // a link that fails is copied
-					names, err := f.fs.List("copy")
+					names, err := f.FS.List("copy")
 					require.NoError(t, err)
 					for _, name := range names {
-						require.NoError(t, f.fs.Remove(filepath.Join("copy", name)))
+						require.NoError(t, f.FS.Remove(filepath.Join("copy", name)))
 					}
 					if made {
-						require.NoError(t, f.fs.Remove("copy"))
+						require.NoError(t, f.FS.Remove("copy"))
 					}
 				} else {
 					require.ErrorIs(t, err, errDisk)
 				}
-				names, err := f.fs.List("copy")
+				names, err := f.FS.List("copy")
 				require.Equal(t, made, err != nil, "call %d: %v", at, err)
 				require.Empty(t, names, "call %d", at)
 			}

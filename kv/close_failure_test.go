@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // never keeps a store that has failed from resuming before it closes.
@@ -26,7 +28,7 @@ var never = compaction.Backoff{First: time.Hour, Max: time.Hour}
 func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	disk := crashfs.NewDisk()
 	flushes := make(chan struct{})
-	f := &faultFS{fs: &gateFS{FS: crashfs.New(disk, nothing), table: func() { <-flushes }}}
+	f := &vfstest.FaultFS{FS: &vfstest.GateFS{FS: crashfs.New(disk, nothing), Table: func() { <-flushes }}}
 	db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10, MaxMemtables: 64, CacheSize: -1, backoff: never})
 	require.NoError(t, err)
 	want := model{}
@@ -38,21 +40,21 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	require.NotEmpty(t, db.imms, "logs were rotated")
 	require.Zero(t, db.Metrics().WALSyncs, "and not synced")
 	syncs := 0
-	f.set(func(c ioCall) (int, error) {
-		if c.op == "sync" {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "sync" {
 			syncs++
 			return 0, syscall.EIO
 		}
 		return 0, nil
 	})
 	require.ErrorIs(t, db.Set([]byte("failed"), nil, Sync), ErrReadOnly)
-	f.set(func(c ioCall) (int, error) {
-		switch c.op {
+	f.Set(func(c vfstest.Call) (int, error) {
+		switch c.Op {
 		case "create", "write":
 			return 0, syscall.ENOSPC
 		case "sync":
 			syncs++
-			return 0, errLie
+			return 0, vfstest.ErrLie
 		}
 		return 0, nil
 	})
@@ -74,12 +76,12 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 // A store that failed and could not resume says so when it closes, whatever failed.
 func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync"} {
-		f := &faultFS{fs: vfs.NewMem()}
+		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
-		f.set(func(c ioCall) (int, error) {
-			if c.op == op {
+		f.Set(func(c vfstest.Call) (int, error) {
+			if c.Op == op {
 				return 0, errDisk
 			}
 			return 0, nil
@@ -101,7 +103,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
 		disk := crashfs.NewDisk()
 		crash := crashfs.New(disk, nothing)
-		f := &faultFS{fs: crash}
+		f := &vfstest.FaultFS{FS: crash}
 		db, err := Open("db", &Options{fs: f, CacheSize: -1, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -183,15 +185,15 @@ func TestFlushBesideClose(t *testing.T) {
 // A flush that fails while the store closes, on a disk that works from then on, is made
 // good by Close like one before.
 func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), NoSync))
 	closing := make(chan struct{})
 	var once sync.Once
-	f.set(func(c ioCall) (int, error) {
+	f.Set(func(c vfstest.Call) (int, error) {
 		var err error
-		if c.op == "sync" { // of the table
+		if c.Op == "sync" { // of the table
 			once.Do(func() {
 				err = errDisk
 				close(closing)

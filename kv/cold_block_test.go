@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -21,13 +22,13 @@ const readDelay = 100 * time.Microsecond
 
 // slowStore returns a store of n keys whose tables are read slowly, and nothing of which is
 // in the cache.
-func slowStore(t *testing.T, n int, o Options) (*DB, *slowReadFS) {
-	fsys := &slowReadFS{FS: vfs.NewMem()}
+func slowStore(t *testing.T, n int, o Options) (*DB, *vfstest.SlowReadFS) {
+	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem()}
 	if o.MemoryMap {
 		fsys.FS = vfs.OS
 	}
-	if ahead, ok := o.fs.(*aheadFS); ok {
-		ahead.slowReadFS = fsys
+	if ahead, ok := o.fs.(*vfstest.AheadFS); ok {
+		ahead.SlowReadFS = fsys
 	} else {
 		o.fs = fsys
 	}
@@ -39,8 +40,8 @@ func slowStore(t *testing.T, n int, o Options) (*DB, *slowReadFS) {
 		require.NoError(t, err)
 	}
 	chill(db)
-	fsys.delay.Store(int64(readDelay))
-	fsys.reset()
+	fsys.Delay.Store(int64(readDelay))
+	fsys.Reset()
 	return db, fsys
 }
 
@@ -123,21 +124,21 @@ func TestAColdBlockIsReadOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db, fsys := slowStore(t, 3000, c.o)
-				fsys.failing.Store(true)
+				fsys.Failing.Store(true)
 				errs := readTogether(db, readBenchKey(nil, 1234))
 				require.Len(t, errs, coldReads)
 				for _, err := range errs {
-					require.ErrorIs(t, err, errSlowRead)
+					require.ErrorIs(t, err, vfstest.ErrSlowRead)
 				}
-				require.EqualValues(t, 1, fsys.reads.Load())
-				fsys.failing.Store(false)
-				fsys.reset()
+				require.EqualValues(t, 1, fsys.Reads.Load())
+				fsys.Failing.Store(false)
+				fsys.Reset()
 				require.Empty(t, readTogether(db, readBenchKey(nil, 1234)))
-				require.Equal(t, c.reads, fsys.reads.Load())
-				require.EqualValues(t, 1, fsys.most.Load())
-				fsys.reset()
+				require.Equal(t, c.reads, fsys.Reads.Load())
+				require.EqualValues(t, 1, fsys.MaxReads.Load())
+				fsys.Reset()
 				require.Empty(t, readTogether(db, readBenchKey(nil, 1234)))
-				require.Zero(t, fsys.reads.Load(), "it is in the cache")
+				require.Zero(t, fsys.Reads.Load(), "it is in the cache")
 				require.NoError(t, db.Close())
 			})
 		})
@@ -154,14 +155,14 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression})
 			keys := keysOfBlocks(t, db, c.keys)
-			fsys.delay.Store(int64(readDelay))
-			fsys.reset()
+			fsys.Delay.Store(int64(readDelay))
+			fsys.Reset()
 			began := time.Now()
 			values, err := db.MultiGet(keys)
 			require.NoError(t, err)
 			require.NotContains(t, values, []byte(nil))
-			require.EqualValues(t, c.keys, fsys.reads.Load())
-			require.EqualValues(t, min(c.keys-1, maxReads), fsys.most.Load())
+			require.EqualValues(t, c.keys, fsys.Reads.Load())
+			require.EqualValues(t, min(c.keys-1, maxReads), fsys.MaxReads.Load())
 			require.Equal(t, time.Duration(c.rounds)*readDelay, time.Since(began), "%d keys", c.keys)
 			require.NoError(t, db.Close())
 		})
@@ -174,18 +175,18 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := newAheadFS()
+			ahead := vfstest.NewAheadFS()
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
 			keys := keysOfBlocks(t, db, n)
-			ahead.forget()
-			fsys.delay.Store(int64(readDelay))
-			fsys.reset()
+			ahead.Forget()
+			fsys.Delay.Store(int64(readDelay))
+			fsys.Reset()
 			began := time.Now()
 			requireValues(t, db, keys)
 			waits := (n + maxAhead) / (1 + maxAhead)
 			require.Equal(t, time.Duration(waits)*readDelay, time.Since(began), "%d keys", n)
-			require.EqualValues(t, waits, fsys.reads.Load(), "calls that wait")
-			require.EqualValues(t, 1, fsys.most.Load())
+			require.EqualValues(t, waits, fsys.Reads.Load(), "calls that wait")
+			require.EqualValues(t, 1, fsys.MaxReads.Load())
 			require.NoError(t, db.Close())
 		})
 	}
@@ -196,21 +197,21 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := newAheadFS()
+			ahead := vfstest.NewAheadFS()
 			o := Options{Compression: sstable.NoCompression, fs: ahead, IndexPartition: partition}
 			db, fsys := storeOfBlocks(t, o)
 			keys := keysOfBlocks(t, db, maxAhead)
-			ahead.forget()
-			fsys.delay.Store(int64(readDelay))
-			fsys.reset()
+			ahead.Forget()
+			fsys.Delay.Store(int64(readDelay))
+			fsys.Reset()
 			began, before := time.Now(), indexLeavesFromDisk(db)
 			_, err := db.MultiGet(keys)
 			require.NoError(t, err)
 			require.Equal(t, 2*readDelay, time.Since(began))
-			require.EqualValues(t, 2, fsys.reads.Load(), "calls that wait")
+			require.EqualValues(t, 2, fsys.Reads.Load(), "calls that wait")
 			leaves := indexLeavesFromDisk(db) - before
 			require.Greater(t, leaves, uint64(5))
-			require.EqualValues(t, int(leaves)+len(keys), ahead.asked, "each once")
+			require.EqualValues(t, int(leaves)+len(keys), ahead.Asked, "each once")
 			requireValues(t, db, keys)
 			require.NoError(t, db.Close())
 		})
@@ -227,17 +228,17 @@ func indexLeavesFromDisk(db *DB) (n uint64) {
 // Where the system is asked for blocks and does not begin to read them, they are waited for side by side.
 func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ahead := newAheadFS()
+		ahead := vfstest.NewAheadFS()
 		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
 		keys := keysOfBlocks(t, db, 32)
-		ahead.forget()
-		ahead.deaf = true
-		fsys.delay.Store(int64(readDelay))
-		fsys.reset()
+		ahead.Forget()
+		ahead.Deaf = true
+		fsys.Delay.Store(int64(readDelay))
+		fsys.Reset()
 		began := time.Now()
 		requireValues(t, db, keys)
 		require.Equal(t, 3*readDelay, time.Since(began), "the first, the second, and all others")
-		require.EqualValues(t, len(keys), fsys.reads.Load())
+		require.EqualValues(t, len(keys), fsys.Reads.Load())
 		require.NoError(t, db.Close())
 	})
 }
@@ -255,22 +256,22 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", c.name, warm), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := Options{Compression: sstable.NoCompression}
-					ahead := newAheadFS()
+					ahead := vfstest.NewAheadFS()
 					if c.ahead {
 						o.fs = ahead
 					}
 					db, fsys := storeOfBlocks(t, o)
 					keys := keysOfBlocks(t, db, 300)
-					fsys.delay.Store(int64(readDelay))
-					fsys.warm.Store(int64(warm))
-					fsys.reset()
-					ahead.forget()
+					fsys.Delay.Store(int64(readDelay))
+					fsys.Warm.Store(int64(warm))
+					fsys.Reset()
+					ahead.Forget()
 					before := blocksFromDisk(db)
 					requireValues(t, db, keys)
 					require.EqualValues(t, len(keys), blocksFromDisk(db)-before)
-					require.LessOrEqual(t, int(fsys.most.Load()), c.most+1)
+					require.LessOrEqual(t, int(fsys.MaxReads.Load()), c.most+1)
 					if warm < 200 {
-						require.GreaterOrEqual(t, int(fsys.most.Load()), c.most)
+						require.GreaterOrEqual(t, int(fsys.MaxReads.Load()), c.most)
 					}
 					require.NoError(t, db.Close())
 				})
@@ -298,7 +299,7 @@ func blocksFromDisk(db *DB) (n uint64) {
 }
 
 // storeOfBlocks returns a slowStore of more than 300 blocks, which are small for the sake of few keys.
-func storeOfBlocks(t *testing.T, o Options) (*DB, *slowReadFS) {
+func storeOfBlocks(t *testing.T, o Options) (*DB, *vfstest.SlowReadFS) {
 	o.BlockSize = 1 << 10
 	return slowStore(t, 15_000, o)
 }
@@ -330,10 +331,10 @@ func chill(db *DB) {
 func BenchmarkColdBlock(b *testing.B) {
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
-			fsys := &slowReadFS{FS: vfs.NewMem()}
+			fsys := &vfstest.SlowReadFS{FS: vfs.NewMem()}
 			db := multiStore(b, "db", 20_000, Options{fs: fsys, CacheSize: 64 << 10})
-			fsys.delay.Store(int64(readDelay))
-			fsys.reset()
+			fsys.Delay.Store(int64(readDelay))
+			fsys.Reset()
 			step := 0
 			for b.Loop() {
 				step = (step + 7_919) % 20_000
@@ -348,7 +349,7 @@ func BenchmarkColdBlock(b *testing.B) {
 				}
 				readers.Wait()
 			}
-			b.ReportMetric(float64(fsys.reads.Load())/float64(b.N), "reads/miss")
+			b.ReportMetric(float64(fsys.Reads.Load())/float64(b.N), "reads/miss")
 			require.NoError(b, db.Close())
 		})
 	}
@@ -368,7 +369,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		chill(db)
-		fsys.reset()
+		fsys.Reset()
 		s := db.acquire(0)
 		m := newMultiGet()
 		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.Stripes[0], base.MaxSeqNum-1, -1
@@ -377,7 +378,7 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 			require.NoError(t, m.keys[i].err)
 			require.True(t, m.keys[i].found)
 		}
-		require.GreaterOrEqual(t, fsys.reads.Load(), int64(4))
+		require.GreaterOrEqual(t, fsys.Reads.Load(), int64(4))
 		for _, r := range m.readers {
 			require.Zero(t, r.since)
 		}

@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // Writers beside a compaction that a caller asked for, which keeps collection from all of the store, are slowed down
@@ -87,7 +89,7 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 	scale.OneGoroutine(t, "a count of bytes")
 	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
-		disk := newBoundedFS(0)
+		disk := vfstest.NewBoundedFS(0)
 		s := openLargeOn(t, kind, 1.4, disk)
 		for i := range 2 * s.keys {
 			if s.put(s.rng.IntN(s.keys), largeValue, 0); i%60 == 59 {
@@ -102,10 +104,10 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 		}
 		s.mu.Unlock()
 		require.Greater(t, space.Garbage, space.Needed/8, "there is much to copy")
-		before := disk.measure()
+		before := disk.ResetPeak()
 		require.NoError(t, s.Compact(t.Context(), nil, nil))
 		batch := int64(max(space.Batch, float64(tables)))
-		require.LessOrEqual(t, disk.most()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
+		require.LessOrEqual(t, disk.Peak()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
 		s.settle()
 		require.Less(t, s.held(), 1.06*s.needed())
 		requireBlobs(t, s.DB)

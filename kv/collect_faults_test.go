@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up
@@ -109,19 +110,19 @@ func TestFaultsWhileBlobFilesAreCollected(t *testing.T) {
 // collectWithFault has some calls of a collection fail, from one on. It reports whether there was that one.
 func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails int, fault error) (hit bool) {
 	what := fmt.Sprintf("seed %d: %d calls from %d on fail: %v", seed, fails, at, fault)
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db, m := wasteful(t, kind, seed, f)
 	calls := 0
-	f.set(func(c ioCall) (int, error) {
+	f.Set(func(c vfstest.Call) (int, error) {
 		if calls++; calls < at || calls >= at+fails {
 			return 0, nil
 		}
-		opens := c.op == "open" || c.op == "create"
-		if errors.Is(fault, syscall.ENOSPC) && !c.changes || errors.Is(fault, syscall.EMFILE) && !opens {
+		opens := c.Op == "open" || c.Op == "create"
+		if errors.Is(fault, syscall.ENOSPC) && !c.Changes || errors.Is(fault, syscall.EMFILE) && !opens {
 			return 0, nil
 		}
 		hit = true
-		return c.bytes / 2, fault
+		return c.Bytes / 2, fault
 	})
 	db.holdCompactions(false)
 	until(func() bool { // what was to fail has failed, and was tried again, or all is done
@@ -129,7 +130,7 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 		defer db.mu.Unlock()
 		return db.compactions.Running == 0
 	})
-	f.set(nil)
+	f.Set(nil)
 	db.untilResumed()
 	until(func() bool {
 		db.settle()

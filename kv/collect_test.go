@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -302,7 +303,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 // what is there is right. With room again all is as before.
 func TestCollectionOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db := collected(t, Leveled, func(o *Options) { o.fs = f })
 	rng := rand.New(rand.NewPCG(9, 9))
 	m := model{}
@@ -312,7 +313,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 	for round := range 40 {
 		db.holdCompactions(true)
 		overwrite(t, db, m, rng, 100, 300)
-		f.set(quota(rng.IntN(60 << 10))) // for less than the batch, or the tables
+		f.Set(vfstest.Quota(rng.IntN(60 << 10))) // for less than the batch, or the tables
 		db.holdCompactions(false)
 		until(func() bool { // a try has ended
 			db.mu.Lock()
@@ -320,7 +321,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 			return db.compactions.Running == 0
 		})
 		requireRecount(t, db)
-		f.set(nil)
+		f.Set(nil)
 		db.untilResumed()
 		db.holdCompactions(false) // as after its back-off
 		db.settle()

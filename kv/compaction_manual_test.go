@@ -9,29 +9,31 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // What a compaction kept for a snapshot goes with the next, though that was asked for
 // while the first was at work.
 func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	created, goOn := make(chan struct{}), make(chan struct{})
-	gate := &gateFS{FS: vfs.NewMem(), table: func() {}}
+	gate := &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {}}
 	db := openDir(t, "db", &Options{fs: gate, L0CompactionThreshold: 50})
 	defer func() { require.NoError(t, db.Close()) }()
 	set(t, db, "k", "1")
 	s := db.NewSnapshot()
 	require.NoError(t, db.Delete([]byte("k"), nil))
 	require.NoError(t, db.Flush(t.Context()))
-	gate.table = func() { created <- struct{}{}; <-goOn }
+	gate.Table = func() { created <- struct{}{}; <-goOn }
 	done := make(chan error, 2)
 	compact := func() { done <- db.Compact(t.Context(), nil, nil) }
 	go compact()
 	<-created
-	gate.table = func() {}
+	gate.Table = func() {}
 	require.NoError(t, s.Close())
 	go compact()
 	until(func() bool {
@@ -47,7 +49,7 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 
 // A holdFS holds the first table that is created after arm until it is released.
 type holdFS struct {
-	gateFS
+	vfstest.GateFS
 	armed    atomic.Bool
 	held     chan struct{} // closed when it is
 	released chan struct{}
@@ -55,7 +57,7 @@ type holdFS struct {
 
 func newHoldFS() *holdFS {
 	h := &holdFS{held: make(chan struct{}), released: make(chan struct{})}
-	h.gateFS = gateFS{FS: vfs.NewMem(), table: func() {
+	h.GateFS = vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 		if h.armed.Swap(false) {
 			close(h.held)
 			<-h.released
@@ -161,7 +163,7 @@ func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
 	for _, operands := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var armed atomic.Bool
-		gate := &gateFS{FS: vfs.NewMem(), table: func() {
+		gate := &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 			if armed.Load() {
 				cancel()
 			}
@@ -253,7 +255,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	noneLeft := leakCheck()
 	var hook func()
-	fsys := &gateFS{vfs.NewMem(), func() {
+	fsys := &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 		if hook != nil {
 			hook()
 		}

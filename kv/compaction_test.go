@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A meeting holds whoever comes until so many are there at once; from then on nobody waits.
@@ -86,8 +88,9 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 				m.of(0, threads)
 			}
 		}
-		db := openDir(t, "db", &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: threads,
-			L0CompactionThreshold: 4, BlockSize: 512, rangeSize: 10 << 10, SeparateFrom: -1,
+		db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
+			MaxConcurrentCompactions: threads,
+			L0CompactionThreshold:    4, BlockSize: 512, rangeSize: 10 << 10, SeparateFrom: -1,
 			Events: Events{Flushed: flushed}})
 		want := model{}
 		overlapping(t, db, want, 4)
@@ -104,7 +107,7 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 	processors(t, 8)
 	m := newMeeting()
-	db := openDir(t, "db", &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: 1,
+	db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come}, MaxConcurrentCompactions: 1,
 		L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 10 << 10})
 	want := model{}
 	spans := []string{"a", "h", "p", "w"}
@@ -180,15 +183,15 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 	errTest := errors.New("test")
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
 		for after := range 4 {
-			fault := &faultFS{fs: vfs.NewMem()}
+			fault := &vfstest.FaultFS{FS: vfs.NewMem()}
 			db := openDir(t, "db", &Options{fs: fault, MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
 				BlockSize: 512, rangeSize: 10 << 10})
 			want := model{}
 			overlapping(t, db, want, files)
 			test(db, want, func(run func() error) {
 				calls := 0
-				fault.set(func(c ioCall) (int, error) {
-					if c.op != op {
+				fault.Set(func(c vfstest.Call) (int, error) {
+					if c.Op != op {
 						return 0, nil
 					}
 					if calls++; calls > after || op == "syncdir" {
@@ -197,7 +200,7 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 					return 0, nil
 				})
 				require.ErrorIs(t, run(), errTest, "%s %d", op, after)
-				fault.set(nil)
+				fault.Set(nil)
 				requireOnlyLiveFiles(t, db)
 			})
 			requireOnlyLiveFiles(t, db)

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A stalledStore is one whose flushes wait at a gate, and whose memtables are full.
@@ -27,7 +29,8 @@ type stalledStore struct {
 func newStalledStore(t *testing.T) *stalledStore {
 	s := &stalledStore{t: t, gate: make(chan struct{}), fs: vfs.NewMem(), want: model{}, noneLeft: leakCheck()}
 	var err error
-	s.db, err = Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, fs: &gateFS{s.fs, func() { <-s.gate }}})
+	s.db, err = Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, fs: &vfstest.GateFS{FS: s.fs,
+		Table: func() { <-s.gate }}})
 	require.NoError(t, err)
 	for i := 0; !s.full(); i++ {
 		k := fmt.Sprintf("fill%03d", i)

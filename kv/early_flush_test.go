@@ -12,13 +12,14 @@ import (
 
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 // restingStore is a store in a bubble, of values that are separated, with nothing in its memtable.
 func restingStore(t *testing.T, o *Options, values int) *DB {
 	t.Helper()
-	o.fs, o.SeparateFrom, o.blobSize = yieldingFS{vfs.NewMem()}, 1000, 64<<10
+	o.fs, o.SeparateFrom, o.blobSize = vfstest.YieldingFS{FS: vfs.NewMem()}, 1000, 64<<10
 	o.Compression = sstable.NoCompression
 	db := openDir(t, "db", o)
 	setEach(t, db, 0, values, make([]byte, 8<<10))

@@ -5,20 +5,21 @@ import (
 
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A CrashDisk is a file system in memory whose power can be cut and whose calls can
 // fail, for tests of packages that are above this one.
 type CrashDisk struct {
 	mem   *crashfs.Disk
-	fault faultFS
+	fault vfstest.FaultFS
 }
 
 // NewCrashDisk returns an empty file system. It calls before, one at a time, before
 // every call that changes something.
 func NewCrashDisk(before func()) *CrashDisk {
 	d := &CrashDisk{mem: crashfs.NewDisk()}
-	d.fault.fs = crashfs.New(d.mem, func() error { before(); return nil })
+	d.fault.FS = crashfs.New(d.mem, func() error { before(); return nil })
 	return d
 }
 
@@ -31,19 +32,19 @@ func (d *CrashDisk) Cut(rng *rand.Rand) vfs.FS {
 // to write: half of them are written. Nil ends it.
 func (d *CrashDisk) Fail(refuse func(op string, bytes int) error) {
 	if refuse == nil {
-		d.fault.set(nil)
+		d.fault.Set(nil)
 		return
 	}
-	d.fault.set(func(c ioCall) (int, error) {
-		if !c.changes {
+	d.fault.Set(func(c vfstest.Call) (int, error) {
+		if !c.Changes {
 			return 0, nil
 		}
-		return c.bytes / 2, refuse(c.op, c.bytes)
+		return c.Bytes / 2, refuse(c.Op, c.Bytes)
 	})
 }
 
 // Room lets so many bytes more be written: then the disk is full.
-func (d *CrashDisk) Room(bytes int) { d.fault.set(quota(bytes)) }
+func (d *CrashDisk) Room(bytes int) { d.fault.Set(vfstest.Quota(bytes)) }
 
 // FS returns the file system.
 func (d *CrashDisk) FS() vfs.FS { return &d.fault }

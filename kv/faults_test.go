@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 var errDisk = errors.New("the test's device is broken")
@@ -22,15 +24,15 @@ var quickBackoff = compaction.Backoff{First: time.Millisecond, Max: 4 * time.Mil
 // A faultMode says which calls fail, from the chosen one on.
 type faultMode struct {
 	name    string
-	fails   func(c ioCall, at int) bool
+	fails   func(c vfstest.Call, at int) bool
 	resumes bool
 }
 
 var faultModes = []faultMode{
-	{"once", func(c ioCall, at int) bool { return c.n == at }, true},
-	{"three times", func(c ioCall, at int) bool { return c.n >= at && c.n < at+3 }, true},
-	{"writes from then on", func(c ioCall, at int) bool { return c.changes && c.n >= at }, false},
-	{"everything from then on", func(c ioCall, at int) bool { return c.n >= at }, false},
+	{"once", func(c vfstest.Call, at int) bool { return c.N == at }, true},
+	{"three times", func(c vfstest.Call, at int) bool { return c.N >= at && c.N < at+3 }, true},
+	{"writes from then on", func(c vfstest.Call, at int) bool { return c.Changes && c.N >= at }, false},
+	{"everything from then on", func(c vfstest.Call, at int) bool { return c.N >= at }, false},
 }
 
 // A faultRun is a history on a disk that fails at one call.
@@ -39,7 +41,7 @@ type faultRun struct {
 	mode  faultMode
 	at    int
 	acked int // writes that were acknowledged; states may have one more, which failed
-	fs    *faultFS
+	fs    *vfstest.FaultFS
 	hit   string // the call that failed first
 	what  string // for messages
 }
@@ -48,17 +50,17 @@ func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 	r := &faultRun{
 		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []model{{}}},
 		mode:   mode, at: at,
-		fs:   &faultFS{fs: sift.NewMem()},
+		fs:   &vfstest.FaultFS{FS: sift.NewMem()},
 		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.name),
 	}
-	r.fs.set(func(c ioCall) (int, error) {
+	r.fs.Set(func(c vfstest.Call) (int, error) {
 		if !mode.fails(c, at) {
 			return 0, nil
 		}
 		if r.hit == "" {
-			r.hit = c.op
+			r.hit = c.Op
 		}
-		return c.bytes / 2, errDisk
+		return c.Bytes / 2, errDisk
 	})
 	return r
 }
@@ -88,7 +90,7 @@ func (r *faultRun) run(steps int) {
 			c.synced = int(r.synced.Load())
 		}
 	}
-	r.fs.set(nil)
+	r.fs.Set(nil)
 	r.recoveredOn(c, r.fs)
 }
 
@@ -203,7 +205,7 @@ func (r *faultRun) checkpoint() error {
 	if err != nil && !r.mode.resumes {
 		return err
 	}
-	names, listErr := r.fs.fs.List("copy")
+	names, listErr := r.fs.FS.List("copy")
 	if err != nil {
 		if r.mode.name == "once" {
 			require.Error(r.t, listErr, "%s: %v", r.what, names)
@@ -212,23 +214,23 @@ func (r *faultRun) checkpoint() error {
 		return err
 	}
 	o := randomOptions(r.rng)
-	o.fs = r.fs.fs
+	o.fs = r.fs.FS
 	db, openErr := Open("copy", o)
 	require.NoError(r.t, openErr, r.what)
 	requireContents(r.t, r.states[r.acked], db)
 	require.NoError(r.t, db.Close())
-	names, listErr = r.fs.fs.List("copy")
+	names, listErr = r.fs.FS.List("copy")
 	require.NoError(r.t, listErr)
 	return r.removeCopy(names)
 }
 
 func (r *faultRun) removeCopy(names []string) error {
 	for _, name := range names {
-		if err := r.fs.fs.Remove("copy/" + name); err != nil {
+		if err := r.fs.FS.Remove("copy/" + name); err != nil {
 			return err
 		}
 	}
-	_ = r.fs.fs.Remove("copy") // it may be gone
+	_ = r.fs.FS.Remove("copy") // it may be gone
 	return nil
 }
 
@@ -277,9 +279,9 @@ func TestFaults(t *testing.T) {
 	faults, calls := scale.Count(40, 120), map[string]int{}
 	per := len(faultModes)
 	for n, seed := 0, uint64(0); n < faults; seed++ {
-		dry := newFaultRun(t, seed, faultMode{fails: func(ioCall, int) bool { return false }, resumes: true}, 0)
+		dry := newFaultRun(t, seed, faultMode{fails: func(vfstest.Call, int) bool { return false }, resumes: true}, 0)
 		dry.run(120)
-		total := dry.fs.calls
+		total := dry.fs.Calls
 		// All calls of a history if there is time for them, else some of many.
 		stride := 1
 		if faults < 5000 {

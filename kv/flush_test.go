@@ -5,10 +5,12 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // As many ranges of a flush are written at once as there are threads for them, its own included:
@@ -17,7 +19,7 @@ func TestRangesOfAFlushAreWrittenAtOnce(t *testing.T) {
 	processors(t, 8)
 	for threads := 1; threads <= 3; threads++ {
 		m := newMeeting()
-		o := &Options{fs: &gateFS{vfs.NewMem(), m.come}, MaxConcurrentCompactions: threads,
+		o := &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come}, MaxConcurrentCompactions: threads,
 			L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 10 << 10}
 		db := openDir(t, "db", o)
 		want := model{}

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // An openingFS calls a function when a file of a kind is opened, and before.
@@ -311,7 +313,7 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 	for _, op := range []string{"write", "sync", "create", "rename", "syncdir"} {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()
-			f := &faultFS{fs: mem}
+			f := &vfstest.FaultFS{FS: mem}
 			o := &Options{fs: f, MemtableSize: 64 << 10, maxManifestSize: 600, backoff: quickBackoff}
 			w, err := Open("db", o)
 			require.NoError(t, err)
@@ -334,7 +336,7 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 						want[k+"in"] = "ingested"
 					}
 				}
-				f.set(nil)
+				f.Set(nil)
 				if err == nil && what == "a commit" {
 					want["failed"] = ""
 				}

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // openView opens a view of the store in a directory.
@@ -359,7 +361,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	w := openWriter(t, dir, tinyOptions())
 	want := model{}
 	rng := rand.New(rand.NewPCG(3, 61))
-	view, err := OpenReadOnly(dir, &Options{fs: unwritableFS{w.fs}})
+	view, err := OpenReadOnly(dir, &Options{fs: vfstest.UnwritableFS{FS: w.fs}})
 	require.NoError(t, err)
 	require.Empty(t, registeredReaders(t, dir))
 	for round := range 10 {
@@ -466,14 +468,14 @@ func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 // logs, and on.
 func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 	mem := vfs.NewMem()
-	f := &faultFS{fs: mem}
+	f := &vfstest.FaultFS{FS: mem}
 	w := openDir(t, "db", &Options{fs: f, backoff: never})
 	set(t, w, "a", "1")
 	view, err := OpenReadOnly("db", &Options{fs: mem})
 	require.NoError(t, err)
 	syncs := 0
-	f.set(func(c ioCall) (int, error) {
-		if c.op == "sync" {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "sync" {
 			if syncs++; syncs == 2 { // of the table, of the manifest
 				return 0, errDisk
 			}

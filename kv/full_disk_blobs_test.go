@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -20,7 +21,7 @@ import (
 type crowdedStore struct {
 	*DB
 	t       *testing.T
-	disk    *boundedFS
+	disk    *vfstest.BoundedFS
 	opts    *Options
 	rng     *rand.Rand
 	bytes   *rand.ChaCha8
@@ -32,7 +33,7 @@ const crowdedKeys, crowdedValue = 256, 16 << 10
 
 func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedStore {
 	t.Helper()
-	disk := newBoundedFS(0)
+	disk := vfstest.NewBoundedFS(0)
 	o := &Options{fs: disk, SeparateFrom: 1000, SeparateAtCommit: atCommit, MemtableSize: 128 << 10, blobSize: 64 << 10,
 		TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Compression: sstable.NoCompression, CacheSize: -1,
 		backoff: quickBackoff}
@@ -93,12 +94,12 @@ func TestOverwritesOnADiskThatIsNearlyFullGoOn(t *testing.T) {
 			for _, silent := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%v/%v/%v", size, atCommit, silent), func(t *testing.T) {
 					s := openCrowded(t, atCommit, nil)
-					s.disk.silent = silent
-					s.disk.bound(int64(size * crowdedKeys * crowdedValue))
+					s.disk.Silent = silent
+					s.disk.Bound(int64(size * crowdedKeys * crowdedValue))
 					for range scale.Count(3, 12) {
 						s.overwrite(crowdedKeys)
 					}
-					t.Logf("%d writes refused, %d found no room; %d collections", s.refused, s.disk.full,
+					t.Logf("%d writes refused, %d found no room; %d collections", s.refused, s.disk.Full,
 						s.counters.BlobGCs.Load())
 					if !silent { // a moment between two looks at the disk may be enough to fill it
 						require.LessOrEqual(t, s.refused, 1, "writers wait instead")
@@ -123,12 +124,12 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		s.mu.Lock()
 		wanted := s.opts.compaction().SpaceWanted(s.current)
 		s.mu.Unlock()
-		s.disk.bound(s.disk.measure() + wanted)
+		s.disk.Bound(s.disk.ResetPeak() + wanted)
 		before := s.counters.BlobGCs.Load()
 		s.overwrite(8)
 		require.NoError(t, s.Flush(t.Context()))
 		s.settle()
-		require.Zero(t, s.disk.full, "%d collections", s.counters.BlobGCs.Load()-before)
+		require.Zero(t, s.disk.Full, "%d collections", s.counters.BlobGCs.Load()-before)
 		require.Greater(t, s.history.Obsolete(), int64(0))
 		require.NoError(t, it.Close())
 		s.settle()
@@ -144,7 +145,7 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 	for _, atCommit := range []bool{false, true} {
 		for _, silent := range []bool{false, true} {
 			s := openCrowded(t, atCommit, func(o *Options) { o.BlobSpace = 3 })
-			s.disk.silent = silent
+			s.disk.Silent = silent
 			s.overwrite(crowdedKeys)
 			require.NoError(t, s.Flush(t.Context()))
 			s.settle()
@@ -153,7 +154,7 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 			}
 			before := s.counters.BlobGCs.Load()
 			s.settle()
-			s.disk.bound(s.disk.measure())
+			s.disk.Bound(s.disk.ResetPeak())
 			require.Error(t, s.put(7))
 			requireContents(t, s.m, s.DB)
 			s.untilResumed()
@@ -172,7 +173,7 @@ func TestAStoreSaysHowMuchRoomItNeedsToOpen(t *testing.T) {
 		for i := range 6 {
 			require.NoError(t, s.put(crowdedKeys+i))
 		}
-		s.disk.bound(s.disk.measure())
+		s.disk.Bound(s.disk.ResetPeak())
 		require.Error(t, s.put(0))
 		require.ErrorIs(t, s.Close(), syscall.ENOSPC)
 		_, err := Open("db", s.opts)
@@ -181,7 +182,7 @@ func TestAStoreSaysHowMuchRoomItNeedsToOpen(t *testing.T) {
 		require.NotNil(t, said, "%v", err)
 		need, err := strconv.ParseInt(said[1], 10, 64)
 		require.NoError(t, err)
-		s.disk.bound(s.disk.measure() + need)
+		s.disk.Bound(s.disk.ResetPeak() + need)
 		s.DB = openDir(t, "db", s.opts)
 		s.reopened()
 	}
@@ -196,7 +197,7 @@ func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
 			require.NoError(t, s.put(crowdedKeys+i))
 		}
 		require.NoError(t, s.Close())
-		s.disk.bound(s.disk.measure())
+		s.disk.Bound(s.disk.ResetPeak())
 		s.DB = openDir(t, "db", s.opts)
 		s.reopened()
 	}
@@ -207,16 +208,16 @@ func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 	t.Parallel()
 	s := openCrowded(t, false, nil)
 	name := manifest.FileName(manifest.FileManifest, s.manifest.Position().Manifest)
-	s.disk.deny(name)
+	s.disk.Deny(name)
 	require.NoError(t, s.put(0))
 	require.NoError(t, s.Flush(t.Context()))
 	s.settle()
-	require.NotZero(t, s.disk.full)
+	require.NotZero(t, s.disk.Full)
 	require.Zero(t, s.Metrics().Failures)
 	names, err := s.disk.List("db")
 	require.NoError(t, err)
 	require.NotContains(t, names, name)
-	s.disk.deny("")
+	s.disk.Deny("")
 	s.reopened()
 }
 
@@ -238,12 +239,12 @@ func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	}
 	before := named()
 	require.NoError(t, s.put(0))
-	s.disk.deny("MANIFEST")
+	s.disk.Deny("MANIFEST")
 	require.ErrorIs(t, s.Flush(t.Context()), syscall.ENOSPC)
 	require.Equal(t, before, named())
 	require.ErrorIs(t, s.Close(), syscall.ENOSPC) // after another attempt
 	require.Equal(t, before, named())
-	s.disk.deny("")
+	s.disk.Deny("")
 	s.DB = openDir(t, "db", s.opts)
 	s.reopened()
 }

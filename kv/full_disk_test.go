@@ -10,9 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // requireFull checks that an error says that the disk is full, and what to do.
@@ -28,13 +30,13 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 	t.Parallel()
 	record := 0
 	fill := func(room int) (fits bool) {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		size := db.commits.Log().Size()
-		f.set(quota(room))
+		f.Set(vfstest.Quota(room))
 		err = db.Set([]byte("b"), []byte("a value of some length"), Sync)
 		record = int(db.commits.Log().Size() - size)
 		want := model{"a": "1", "b": "a value of some length"}
@@ -43,10 +45,10 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 			requireFull(t, err, "db")
 			requireFull(t, db.Set([]byte("c"), nil, Async), "db")
 			requireContents(t, want, db)
-			f.set(nil)
+			f.Set(nil)
 			db.untilResumed()
 		}
-		f.set(nil)
+		f.Set(nil)
 		requireContents(t, want, db)
 		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
 		want["d"] = "2"
@@ -86,7 +88,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 			files++
 		}
 		for room := 0; !fits; room += stride {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff,
 				SeparateFrom: c.apart}
 			db, err := Open("db", o)
@@ -97,18 +99,18 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 				set(t, db, k, "the value of "+k)
 				want[k] = "the value of " + k
 			}
-			f.set(quota(room))
+			f.Set(vfstest.Quota(room))
 			err = work(db)
 			if fits = err == nil; !fits {
 				require.ErrorIs(t, err, syscall.ENOSPC)
 				requireContents(t, want, db)
 			}
-			f.set(nil)
+			f.Set(nil)
 			db.untilResumed()
 			require.NoError(t, work(db), "room for %d bytes", room)
 			requireContents(t, want, db)
 			db.settle()
-			names, err := f.fs.List("db")
+			names, err := f.FS.List("db")
 			require.NoError(t, err)
 			require.Len(t, names, files, "CURRENT, LOCK, SIFTKV-OPTIONS, a manifest, a log, a table, perhaps a blob "+
 				"file: partial files go: %q", names)
@@ -166,8 +168,8 @@ func newSmallDisk(t *testing.T) smallDisk {
 		}
 	}
 	t.Log("a quota in memory")
-	f := &faultFS{fs: sift.NewMem()}
-	return smallDisk{dir: "db", fs: f, fill: func() { f.set(quota(100_000)) }, free: func() { f.set(nil) }}
+	f := &vfstest.FaultFS{FS: sift.NewMem()}
+	return smallDisk{dir: "db", fs: f, fill: func() { f.Set(vfstest.Quota(100_000)) }, free: func() { f.Set(nil) }}
 }
 
 // A real file system fills up under a store, and somebody makes room.

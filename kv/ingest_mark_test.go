@@ -11,11 +11,13 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // ingestMarks returns the ingests that the files in a directory name.
@@ -59,7 +61,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 	t.Parallel()
 	for refused := 1; ; refused++ {
 		mem := vfs.NewMem()
-		f := &faultFS{fs: mem}
+		f := &vfstest.FaultFS{FS: mem}
 		o := &Options{fs: f, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
@@ -70,8 +72,8 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 		}
 		empty := ingestFile(t, mem, "empty", nil)
 		calls, marked, refusedOp := 0, 0, ""
-		f.set(func(c ioCall) (int, error) {
-			if !c.changes {
+		f.Set(func(c vfstest.Call) (int, error) {
+			if !c.Changes {
 				return 0, nil
 			}
 			marks := ingestMarks(t, mem)
@@ -98,7 +100,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 				}
 			}
 			if calls++; calls == refused {
-				refusedOp = c.op
+				refusedOp = c.Op
 				return 0, syscall.EIO
 			}
 			return 0, nil
@@ -108,7 +110,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 			db.untilResumed()
 			db.cleaner.Wait()
 		}
-		f.set(nil)
+		f.Set(nil)
 		if err == nil {
 			require.Positive(t, marked)
 			requireGet(t, db, "k2", "v")

@@ -4,9 +4,11 @@ import (
 	"maps"
 	"testing"
 
-	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/stretchr/testify/require"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // A large batch whose record cannot be written, in part or at all, or synced, is not there: not now, and not when the
@@ -18,7 +20,7 @@ func TestALargeBatchThatFails(t *testing.T) {
 		after int // calls of that kind that succeed before
 	}{{"write", 0}, {"write", 1}, {"sync", 0}} {
 		for _, separate := range []bool{false, true} {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			o := &Options{
 				fs: f, backoff: quickBackoff, MemtableSize: 64 << 10, Merger: modelMerger, SeparateFrom: 100,
 				SeparateAtCommit: separate,
@@ -32,15 +34,15 @@ func TestALargeBatchThatFails(t *testing.T) {
 			db.settle() // nothing else fails
 			b, want := largeBatch(t, db)
 			failed, left := false, c.after
-			f.set(func(call ioCall) (int, error) {
-				if failed || call.op != c.op {
+			f.Set(func(call vfstest.Call) (int, error) {
+				if failed || call.Op != c.op {
 					return 0, nil
 				}
 				if left--; left >= 0 {
 					return 0, nil
 				}
 				failed = true
-				return call.bytes / 2, errDisk
+				return call.Bytes / 2, errDisk
 			})
 			require.ErrorIs(t, b.Commit(Sync), errDisk, "%v", c)
 			requireContents(t, before, db)
@@ -94,7 +96,7 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 	before.set("00001", "before")
 	before.merge("before", "1") // the manifest says that there are operands
 	commit := func(room func(record int) int, crash bool) {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := &Options{fs: f, MemtableSize: 64 << 10, Merger: modelMerger, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
@@ -107,7 +109,7 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 		log := wal.NewWriter(discard{}, 1)
 		require.NoError(t, log.Append(b.repr.Seal(1)))
 		left := room(int(log.Size()))
-		f.set(quota(left))
+		f.Set(vfstest.Quota(left))
 		if err = b.Commit(NoSync); left < int(log.Size()) {
 			requireFull(t, err, "db")
 			requireFull(t, db.Set([]byte("small"), nil, Async), "db")
@@ -117,14 +119,14 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 		}
 		requireContents(t, want, db)
 		if !crash {
-			f.set(nil)
+			f.Set(nil)
 			db.untilResumed()
 			require.NoError(t, db.Set([]byte("small"), []byte("after"), Sync))
 			want.set("small", "after")
 			requireContents(t, want, db)
 		}
 		_ = db.abandon() // the disk may still be full
-		f.set(nil)
+		f.Set(nil)
 		db, err = Open("db", o)
 		require.NoError(t, err)
 		requireContents(t, want, db)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
@@ -99,7 +100,7 @@ func TestTimedOperationsAreCounted(t *testing.T) {
 func TestLongOperationsAreTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const syncTakes, tableTakes = 10 * time.Millisecond, 50 * time.Millisecond
-		fs := &gateFS{slowSyncs{vfs.NewMem(), syncTakes}, func() { time.Sleep(tableTakes) }}
+		fs := &vfstest.GateFS{FS: slowSyncs{vfs.NewMem(), syncTakes}, Table: func() { time.Sleep(tableTakes) }}
 		db := openDir(t, "db", &Options{fs: fs, LatencyHistograms: true, MemtableSize: 64 << 10, MaxMemtables: 2,
 			L0CompactionThreshold: 100, L0SlowdownThreshold: 101, L0StopThreshold: 200})
 		for i := range 200 {

@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -50,4 +51,18 @@ func TestALeakIsFound(t *testing.T) {
 	<-started
 	require.Contains(t, goroutinesOf("own"), "TestALeakIsFound")
 	close(stop)
+}
+
+// goroutines returns how many goroutines stores have started that run still.
+func goroutines() int {
+	buf := make([]byte, 1<<20)
+	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "\ncreated by github.com/siftkv/siftkv/kv.(*")
+}
+
+// leakCheck returns a function that returns when no goroutine of a store is left that
+// was not there before; who leaks one waits for ever. Tests that run in parallel to
+// others cannot ask.
+func leakCheck() (noneLeft func()) {
+	before := goroutines()
+	return func() { until(func() bool { return goroutines() <= before }) }
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
 )
 
@@ -208,15 +209,15 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync", "syncdir", "full"} {
 		t.Run(op, func(t *testing.T) {
 			m := newMachines(t)
-			disk := &faultFS{fs: m.disks}
+			disk := &vfstest.FaultFS{FS: m.disks}
 			m.disks = disk
 			want := model{}
 			db := m.open("a", m.options())
 			putDurably(t, db, "before", "1")
 			want["before"] = "1"
-			disk.set(func(c ioCall) (int, error) {
-				if c.op == op || op == "full" && c.changes {
-					return c.bytes / 2, syscall.ENOSPC
+			disk.Set(func(c vfstest.Call) (int, error) {
+				if c.Op == op || op == "full" && c.Changes {
+					return c.Bytes / 2, syscall.ENOSPC
 				}
 				return 0, nil
 			})
@@ -233,7 +234,7 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 			if op != "full" {
 				require.NoError(t, view(t, m), "the object store works")
 			}
-			disk.set(nil)
+			disk.Set(nil)
 			db.untilResumed()
 			putDurably(t, db, "after", "2")
 			want["after"] = "2"

@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 const numCutWriters = 6
@@ -147,20 +149,20 @@ func TestPowerCutBesideWriters(t *testing.T) {
 			}
 			return nil
 		})
-		f := &faultFS{fs: yieldingFS{crash}}
+		f := &vfstest.FaultFS{FS: vfstest.YieldingFS{FS: crash}}
 		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 		var err error
 		c.db, err = Open("db", o)
 		require.NoError(t, err)
 		faults := rand.New(rand.NewPCG(seed, 32))
-		f.set(func(call ioCall) (int, error) {
-			if seed%2 == 0 || call.op != "sync" && call.op != "write" || faults.IntN(60) > 0 {
+		f.Set(func(call vfstest.Call) (int, error) {
+			if seed%2 == 0 || call.Op != "sync" && call.Op != "write" || faults.IntN(60) > 0 {
 				return 0, nil
 			}
-			return faults.IntN(call.bytes + 1), errDisk
+			return faults.IntN(call.Bytes + 1), errDisk
 		})
 		c.run(60, seed)
-		f.set(nil)
+		f.Set(nil)
 		c.db.untilResumed()
 		failures += c.db.Metrics().Failures
 		for w := range c.all {

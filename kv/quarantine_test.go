@@ -20,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -160,7 +161,7 @@ func TestDamagedRangeTombstonesConcernTheirFileAlone(t *testing.T) {
 // Reads that fail are tried again; if they keep failing, the file is left alone.
 func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := quarantineOptions()
 		o.fs, o.backoff, o.L0CompactionThreshold = f, quickBackoff, 10
 		db, err := Open("db", o)
@@ -184,8 +185,8 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 		db, err = Open("db", o)
 		require.NoError(t, err)
 		left := 2
-		f.set(func(c ioCall) (int, error) {
-			if c.op == "open" && (forGood || left > 0) {
+		f.Set(func(c vfstest.Call) (int, error) {
+			if c.Op == "open" && (forGood || left > 0) {
 				left--
 				return 0, errDisk
 			}
@@ -200,7 +201,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 			require.Zero(t, db.Metrics().QuarantinedTables)
 		}
 		require.Empty(t, db.Metrics().Failure)
-		f.set(nil)
+		f.Set(nil)
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
@@ -210,7 +211,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 // waits for the store finds nothing half done, and no other compaction takes the file
 // that this one met damage in.
 func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	o := quarantineOptions()
 	o.fs, o.backoff = f, quickBackoff
 	told := make(chan *metrics.Store, 1)
@@ -220,8 +221,8 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	require.NoError(t, err)
 	set(t, db, "a", "1")
 	require.NoError(t, db.Flush(t.Context()))
-	f.set(func(c ioCall) (int, error) {
-		if c.op == "open" {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "open" {
 			return 0, errDisk
 		}
 		return 0, nil
@@ -233,7 +234,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	require.EqualValues(t, compaction.MaxReadFailures, m.FailedCompactions)
 	db.settle()
 	require.Equal(t, 2, db.Metrics().QuarantinedTables, "the error names no file")
-	f.set(nil)
+	f.Set(nil)
 	requireContents(t, model{"a": "2"}, db)
 	require.NoError(t, db.Close())
 }
@@ -369,7 +370,7 @@ func testLevel0IsStuck(t *testing.T, below bool) {
 func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, fs.ErrPermission, errDisk} {
-		f := &faultFS{fs: sift.NewMem()}
+		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := quarantineOptions()
 		o.fs, o.L0CompactionThreshold = f, 10
 		db, err := Open("db", o)
@@ -384,8 +385,8 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 		db, err = Open("db", o)
 		require.NoError(t, err)
 		left := 3 * compaction.MaxReadFailures
-		f.set(func(c ioCall) (int, error) {
-			if c.op == "open" && left > 0 {
+		f.Set(func(c vfstest.Call) (int, error) {
+			if c.Op == "open" && left > 0 {
 				left--
 				return 0, cause
 			}

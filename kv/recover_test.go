@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
@@ -63,9 +65,9 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 		}
 		again()
 		open := &atomic.Int64{}
-		faults := &faultFS{fs: openFS{mem, open}}
-		faults.set(func(c ioCall) (int, error) {
-			if c.n == n {
+		faults := &vfstest.FaultFS{FS: openFS{mem, open}}
+		faults.Set(func(c vfstest.Call) (int, error) {
+			if c.N == n {
 				return 0, broken
 			}
 			return 0, nil
@@ -77,10 +79,10 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 			require.Zero(t, open.Load(), "after call %d failed", n)
 			continue
 		}
-		faults.set(nil)
+		faults.Set(nil)
 		_ = db.Close()
 		require.Zero(t, open.Load(), "call %d", n)
-		if faults.calls < n { // Close makes some calls too, so that each of Open came first
+		if faults.Calls < n { // Close makes some calls too, so that each of Open came first
 			break
 		}
 	}

@@ -3,13 +3,15 @@ package kv
 import (
 	"testing"
 
-	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A store that fails again while it tells that it has resumed resumes again.
 func TestAStoreThatFailsWhileItResumesResumesAgain(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
 	resumes := 0
@@ -41,7 +43,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 	t.Parallel()
 	for _, before := range []bool{false, true} { // the first operand
 		for _, op := range []string{"write", "sync"} {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			o := &Options{fs: f, Merger: Append(","), backoff: quickBackoff}
 			db, err := Open("db", o)
 			require.NoError(t, err)

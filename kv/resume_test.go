@@ -16,21 +16,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // failOnce makes the next call of a kind fail.
-func failOnce(f *faultFS, op string) {
+func failOnce(f *vfstest.FaultFS, op string) {
 	failed := false
-	f.set(func(c ioCall) (int, error) {
-		if failed || c.op != op {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if failed || c.Op != op {
 			return 0, nil
 		}
 		failed = true
-		return c.bytes, errDisk // a write writes all, and fails all the same
+		return c.Bytes, errDisk // a write writes all, and fails all the same
 	})
 }
 
@@ -39,7 +41,7 @@ func failOnce(f *faultFS, op string) {
 func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"write", "sync"} {
-		f := &faultFS{fs: vfs.NewMem()}
+		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		o := &Options{fs: f, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
@@ -73,7 +75,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 // old log would be taken for one of the log that replaced it.
 func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	t.Parallel()
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	o := &Options{fs: f, backoff: quickBackoff}
 	var db *DB
 	leading := make(chan bool, 1)
@@ -117,7 +119,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 			}
 			return nil
 		})
-		f := &faultFS{fs: crash}
+		f := &vfstest.FaultFS{FS: crash}
 		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
 		db, err := Open("db", o)
 		require.NoError(t, err)
@@ -161,12 +163,12 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 
 // While a store has failed, writers get the error at once and readers answers.
 func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, backoff: never})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-	f.set(func(c ioCall) (int, error) {
-		if c.changes {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Changes {
 			return 0, errDisk
 		}
 		return 0, nil
@@ -179,7 +181,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 	require.Zero(t, db.Metrics().ResumeAttempts)
 	err = db.Close()
 	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
-	f.set(nil)
+	f.Set(nil)
 	db, err = Open("db", &Options{fs: f})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
@@ -188,7 +190,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 // Close makes a last attempt to save what is in memory alone.
 func TestCloseResumesAStoreIfItCan(t *testing.T) {
 	for _, how := range []string{"failed before", "fails in Close"} {
-		f := &faultFS{fs: vfs.NewMem()}
+		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		db, err := Open("db", &Options{fs: f, backoff: never})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
@@ -246,9 +248,9 @@ func TestARemovedDirectory(t *testing.T) {
 // A disk that is slow at times makes nothing wrong. Every hundredth call takes
 // milliseconds.
 func TestLatencySpikes(t *testing.T) {
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	rng := rand.New(rand.NewPCG(5, 5))
-	f.set(func(ioCall) (int, error) {
+	f.Set(func(vfstest.Call) (int, error) {
 		if rng.IntN(100) == 0 {
 			time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond)
 		}
@@ -288,15 +290,15 @@ func TestLatencySpikes(t *testing.T) {
 // then writers get the cause. It is tried again by itself.
 func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5,
 		backoff: quickBackoff}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	var broken atomic.Bool
 	broken.Store(true)
-	f.set(func(c ioCall) (int, error) {
-		if c.op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), "job.(*Compaction).merge") {
+	f.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "create" && broken.Load() && strings.Contains(string(debug.Stack()), "job.(*Compaction).merge") {
 			return 0, errDisk
 		}
 		return 0, nil

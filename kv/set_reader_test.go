@@ -18,6 +18,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // blobsOnDisk returns the names of the blob files in the directory of a store.
@@ -147,7 +148,7 @@ func TestSetReader(t *testing.T) {
 // A short reader, one that fails, a context that ends, limits and a full disk: nothing is written, no file is
 // left, and the store goes on.
 func TestSetReaderIsRefused(t *testing.T) {
-	f := &faultFS{fs: vfs.NewMem()}
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db, err := Open("db", &Options{fs: f, leastStreamed: 10})
 	require.NoError(t, err)
 	const size = 1 << 20
@@ -187,9 +188,9 @@ func TestSetReaderIsRefused(t *testing.T) {
 	require.Equal(t, 3, n)
 
 	for room := range 30 {
-		f.set(quota(room * 40_000))
+		f.Set(vfstest.Quota(room * 40_000))
 		err := db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil)
-		f.set(nil)
+		f.Set(nil)
 		if err == nil {
 			require.Equal(t, 27, room, "the value, and the log's record")
 			break
@@ -204,7 +205,7 @@ func TestSetReaderIsRefused(t *testing.T) {
 	for _, op := range []string{"sync", "create", "syncdir"} {
 		failOnce(f, op)
 		require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), errDisk, op)
-		f.set(nil)
+		f.Set(nil)
 		require.NoError(t, db.writable(), "the store goes on")
 	}
 	require.Equal(t, 1, requireBlobs(t, db))
@@ -428,14 +429,14 @@ func TestSetReaderWhereEachCallFails(t *testing.T) {
 	for _, forever := range []bool{false, true} {
 		failed := true
 		for at := 1; failed; at++ {
-			f := &faultFS{fs: vfs.NewMem()}
+			f := &vfstest.FaultFS{FS: vfs.NewMem()}
 			o := &Options{fs: f, leastStreamed: 10, backoff: quickBackoff}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			calls := 0
-			f.set(func(c ioCall) (int, error) {
+			f.Set(func(c vfstest.Call) (int, error) {
 				if calls++; calls == at || forever && calls > at {
-					return c.bytes / 2, errDisk
+					return c.Bytes / 2, errDisk
 				}
 				return 0, nil
 			})
@@ -451,7 +452,7 @@ func TestSetReaderWhereEachCallFails(t *testing.T) {
 			}
 			_ = db.Close()
 			failed = calls >= at
-			f.set(nil)
+			f.Set(nil)
 			db, err = Open("db", o)
 			require.NoError(t, err, "call %d", at)
 			got, err := db.Get([]byte("k"))

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/offheap"
 	"github.com/siftkv/siftkv/internal/survey"
 	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // A log that was made ahead, and that a disk in trouble did not let go, stays behind, between
@@ -19,20 +20,20 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 			continue // nothing is recovered after a crash
 		}
 		for _, level := range []*WriteOptions{Sync, NoSync} {
-			f := &faultFS{fs: sift.NewMem()}
+			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			db := openDir(t, "db", &Options{fs: f, CacheSize: -1})
 			db.mu.Lock()
 			db.flushing = true // the logs stay
 			db.mu.Unlock()
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), level))
-			f.set(func(c ioCall) (int, error) {
-				if c.op == "syncdir" || c.op == "remove" {
+			f.Set(func(c vfstest.Call) (int, error) {
+				if c.Op == "syncdir" || c.Op == "remove" {
 					return 0, errDisk
 				}
 				return 0, nil
 			})
 			db.makeSpare(true)
-			f.set(nil)
+			f.Set(nil)
 			require.Nil(t, db.spare.log)
 			require.NoError(t, exclusive(db, func() error {
 				db.mu.Lock()
@@ -64,7 +65,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 // A store that is closed removes the log that it made ahead. If that fails, or a power cut
 // takes the removal back, the store was closed cleanly all the same.
 func TestALogThatWasMadeAheadDoesNotMakeACloseUnclean(t *testing.T) {
-	f := &faultFS{fs: sift.NewMem()}
+	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	db := openDir(t, "db", &Options{fs: f, CacheSize: -1})
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 	db.makeSpare(true)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -37,7 +38,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk, bucket, flushes := crashfs.NewDisk(), newFrozenStore(), make(chan struct{})
-			o := &Options{fs: &gateFS{FS: crashfs.New(disk, nothing), table: func() { <-flushes }},
+			o := &Options{fs: &vfstest.GateFS{FS: crashfs.New(disk, nothing), Table: func() { <-flushes }},
 				Objects: config(bucket), MaxMemtables: 8}
 			db, err := Open("db", o)
 			require.NoError(t, err)
@@ -80,14 +81,14 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 
 // A Sync for which there is nothing to do neither writes nor syncs.
 func TestSyncWithNothingToDo(t *testing.T) {
-	calls := &faultFS{fs: vfs.NewMem()}
+	calls := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db := openDir(t, "db", &Options{fs: calls})
 	changes := 0
 	idle := func(what string) {
 		t.Helper()
 		db.settle()
-		calls.set(func(c ioCall) (int, error) {
-			if c.op == "write" || c.op == "sync" || c.op == "syncdir" {
+		calls.Set(func(c vfstest.Call) (int, error) {
+			if c.Op == "write" || c.Op == "sync" || c.Op == "syncdir" {
 				changes++
 			}
 			return 0, nil
@@ -98,7 +99,7 @@ func TestSyncWithNothingToDo(t *testing.T) {
 		}
 		require.Zero(t, changes, what)
 		require.Equal(t, syncs, db.Metrics().WALSyncs, what)
-		calls.set(nil)
+		calls.Set(nil)
 	}
 	idle("a new store")
 	require.NoError(t, db.Set([]byte("a"), nil, Sync))
@@ -171,18 +172,18 @@ func TestSyncBesideACommitWithSync(t *testing.T) {
 // failed, the error says that all it was for is visible.
 func TestAFailedSync(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
-		f := &faultFS{fs: vfs.NewMem()}
+		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		// In one file: that of large values would be synced beside it, and fail too.
 		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff, SeparateFrom: -1})
 		want := model{"a": "1", "b": "2"}
 		set(t, db, "a", "1")
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
 		failures := 0
-		f.set(func(c ioCall) (int, error) {
-			if c.op == op {
+		f.Set(func(c vfstest.Call) (int, error) {
+			if c.Op == op {
 				failures++
 			}
-			if c.op == op || c.op == "create" { // nor is there a new log
+			if c.Op == op || c.Op == "create" { // nor is there a new log
 				return 0, errDisk
 			}
 			return 0, nil
@@ -195,7 +196,7 @@ func TestAFailedSync(t *testing.T) {
 		}
 		requireContents(t, want, db)
 		until(func() bool { return db.Metrics().ResumeAttempts > 0 })
-		f.set(nil)
+		f.Set(nil)
 		require.Equal(t, 1, failures)
 		db.untilResumed()
 		require.NoError(t, db.Sync(t.Context()))
@@ -212,22 +213,22 @@ func TestAFailedSync(t *testing.T) {
 // Numbers that were given to what failed are of no write: a Sync does not make them visible, and
 // what is closed after it is whole.
 func TestSyncAfterWritesThatFailed(t *testing.T) {
-	fails := map[string]func(*DB, *faultFS) error{
-		"a commit": func(db *DB, f *faultFS) error {
+	fails := map[string]func(*DB, *vfstest.FaultFS) error{
+		"a commit": func(db *DB, f *vfstest.FaultFS) error {
 			failOnce(f, "sync")
 			return db.Set([]byte("b"), []byte("2"), Sync)
 		},
-		"an ingest": func(db *DB, f *faultFS) error {
+		"an ingest": func(db *DB, f *vfstest.FaultFS) error {
 			file := ingestFile(t, f, "file", nil, "b=2")
 			if err := db.Flush(t.Context()); err != nil {
 				return err
 			}
 			writes := 0
-			f.set(func(c ioCall) (int, error) {
-				if c.op == "write" {
+			f.Set(func(c vfstest.Call) (int, error) {
+				if c.Op == "write" {
 					writes++
 				}
-				if c.op == "write" && writes == 2 { // the first is of the file's copy, this one of the manifest
+				if c.Op == "write" && writes == 2 { // the first is of the file's copy, this one of the manifest
 					return 0, errDisk
 				}
 				return 0, nil
@@ -237,7 +238,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 	}
 	for name, fail := range fails {
 		t.Run(name, func(t *testing.T) {
-			f := &faultFS{fs: vfs.NewMem()}
+			f := &vfstest.FaultFS{FS: vfs.NewMem()}
 			db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 			require.ErrorIs(t, fail(db, f), errDisk)

@@ -26,6 +26,7 @@ var layers = []struct {
 	{"internal/bytesize", 0},
 	{"internal/callback", 0},
 	{"internal/vfs", 0},
+	{"internal/vfs/vfstest", 3},
 	{"internal/golden", 0},
 	{"internal/hostile", 2},
 	{"internal/keytext", 0},

@@ -1,4 +1,4 @@
-package kv
+package vfstest
 
 import (
 	"path/filepath"
@@ -9,13 +9,13 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// An aheadFS is a slowReadFS that begins to read without a wait, as Linux does. Only what has
+// An AheadFS is a SlowReadFS that begins to read without a wait, as Linux does. Only what has
 // to be waited for is counted as a read.
-type aheadFS struct {
-	*slowReadFS
+type AheadFS struct {
+	*SlowReadFS
 	mu    sync.Mutex
-	asked int
-	deaf  bool                // it says that it begins, and does not
+	Asked int
+	Deaf  bool                // it says that it begins, and does not
 	ready map[place]time.Time // what was asked for, and when it is in memory
 }
 
@@ -24,28 +24,28 @@ type place struct {
 	offset int64
 }
 
-func newAheadFS() *aheadFS { return &aheadFS{ready: map[place]time.Time{}} }
+func NewAheadFS() *AheadFS { return &AheadFS{ready: map[place]time.Time{}} }
 
-// forget makes the system forget what it has in memory.
-func (a *aheadFS) forget() {
+// Forget makes the system forget what it has in memory.
+func (a *AheadFS) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked = 0
+	a.Asked = 0
 	clear(a.ready)
 }
 
-func (a *aheadFS) Open(name string) (vfs.ReadFile, error) {
+func (a *AheadFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := a.FS.Open(name)
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {
 		return f, err
 	}
-	return aheadFile{slowReadFile{f, a.slowReadFS}, name, a}, nil
+	return aheadFile{slowReadFile{f, a.SlowReadFS}, name, a}, nil
 }
 
 type aheadFile struct {
 	slowReadFile
 	name string
-	a    *aheadFS
+	a    *AheadFS
 }
 
 // ask returns when the bytes at off are in memory, and begins to read them.
@@ -55,8 +55,8 @@ func (f aheadFile) ask(off int64) time.Time {
 	at, ok := f.a.ready[place{f.name, off}]
 	if !ok {
 		at = time.Now()
-		if f.a.asked++; f.a.asked > int(f.fs.warm.Load()) {
-			at = at.Add(time.Duration(f.fs.delay.Load()))
+		if f.a.Asked++; f.a.Asked > int(f.fs.Warm.Load()) {
+			at = at.Add(time.Duration(f.fs.Delay.Load()))
 		}
 		f.a.ready[place{f.name, off}] = at
 	}
@@ -65,7 +65,7 @@ func (f aheadFile) ask(off int64) time.Time {
 
 // ReadNow implements vfs.NowReader.
 func (f aheadFile) ReadNow(p []byte, off int64) vfs.NowRead {
-	if f.a.deaf && f.fs.delay.Load() > 0 || time.Until(f.ask(off)) > 0 {
+	if f.a.Deaf && f.fs.Delay.Load() > 0 || time.Until(f.ask(off)) > 0 {
 		return vfs.NowBegun
 	}
 	if _, err := f.ReadFile.ReadAt(p, off); err != nil {

@@ -1,4 +1,4 @@
-package kv
+package vfstest
 
 import (
 	"errors"
@@ -10,35 +10,35 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A boundedFS is a file system in memory of some bytes, which files take from the moment when they are written until
+// A BoundedFS is a file system in memory of some bytes, which files take from the moment when they are written until
 // they are removed. No file may have two names.
-type boundedFS struct {
+type BoundedFS struct {
 	vfs.FS
 
 	mu     sync.Mutex
 	size   int64 // 0: no bound
 	files  map[string]*boundedFile
 	used   int64
-	silent bool   // it does not say what is free
+	Silent bool   // it does not say what is free
 	denied string // files with this in their names get no room; empty: all do
 	peak   int64  // the most that was used since it was last set
-	full   int    // writes that found no room
+	Full   int    // writes that found no room
 }
 
 type boundedFile struct {
 	vfs.WriteFile
-	fs   *boundedFS
+	fs   *BoundedFS
 	name string
 	size int64
 	gone bool
 }
 
-func newBoundedFS(size int64) *boundedFS {
-	return &boundedFS{FS: vfs.NewMem(), size: size, files: map[string]*boundedFile{}}
+func NewBoundedFS(size int64) *BoundedFS {
+	return &BoundedFS{FS: vfs.NewMem(), size: size, files: map[string]*boundedFile{}}
 }
 
 // free gives the room back that a file takes. The caller holds mu.
-func (b *boundedFS) free(name string) {
+func (b *BoundedFS) free(name string) {
 	if f := b.files[name]; f != nil {
 		f.gone = true
 		b.used -= f.size
@@ -46,7 +46,7 @@ func (b *boundedFS) free(name string) {
 	}
 }
 
-func (b *boundedFS) Create(name string) (vfs.WriteFile, error) {
+func (b *BoundedFS) Create(name string) (vfs.WriteFile, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, err := b.FS.Create(name)
@@ -59,7 +59,7 @@ func (b *boundedFS) Create(name string) (vfs.WriteFile, error) {
 	return f, nil
 }
 
-func (b *boundedFS) Remove(name string) error {
+func (b *BoundedFS) Remove(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.FS.Remove(name)
@@ -69,7 +69,7 @@ func (b *boundedFS) Remove(name string) error {
 	return err
 }
 
-func (b *boundedFS) Rename(from, to string) error {
+func (b *BoundedFS) Rename(from, to string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.FS.Rename(from, to)
@@ -82,27 +82,27 @@ func (b *boundedFS) Rename(from, to string) error {
 }
 
 // SyncFile implements vfs.FileSyncer.
-func (b *boundedFS) SyncFile(name string) error { return b.FS.(vfs.FileSyncer).SyncFile(name) }
+func (b *BoundedFS) SyncFile(name string) error { return b.FS.(vfs.FileSyncer).SyncFile(name) }
 
 // FreeSpace implements vfs.FreeSpacer.
-func (b *boundedFS) FreeSpace(string) (int64, error) {
+func (b *BoundedFS) FreeSpace(string) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.size == 0 || b.silent {
+	if b.size == 0 || b.Silent {
 		return 0, errors.ErrUnsupported
 	}
 	return b.size - b.used, nil
 }
 
-// bound sets how many bytes there are.
-func (b *boundedFS) bound(size int64) {
+// Bound sets how many bytes there are.
+func (b *BoundedFS) Bound(size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.size = size
 }
 
-// deny keeps files with this in their names from growing; if it is empty, all may.
-func (b *boundedFS) deny(name string) {
+// Deny keeps files with this in their names from growing; if it is empty, all may.
+func (b *BoundedFS) Deny(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.denied = name
@@ -127,22 +127,22 @@ func (f *boundedFile) Write(p []byte) (n int, err error) {
 		b.peak = max(b.peak, b.used)
 	}
 	if err == nil && n < len(p) {
-		b.full++
+		b.Full++
 		err = &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
 	}
 	return n, err
 }
 
-// measure forgets the peak, and returns what is used now.
-func (b *boundedFS) measure() int64 {
+// ResetPeak sets the peak to what is used now, and returns it.
+func (b *BoundedFS) ResetPeak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.peak = b.used
 	return b.used
 }
 
-// most returns the peak.
-func (b *boundedFS) most() int64 {
+// Peak returns the maximum that was used since ResetPeak.
+func (b *BoundedFS) Peak() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.peak

@@ -1,4 +1,4 @@
-package kv
+package vfstest
 
 import (
 	"errors"
@@ -10,25 +10,25 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-var errSlowRead = errors.New("the device failed")
+var ErrSlowRead = errors.New("the device failed")
 
-// A slowReadFS counts the reads of tables, or of blob files, and makes each of them take a while, as a
+// A SlowReadFS counts the reads of tables, or of blob files, and makes each of them take a while, as a
 // device does.
-type slowReadFS struct {
+type SlowReadFS struct {
 	vfs.FS
-	blobs   bool
-	delay   atomic.Int64 // nanoseconds
-	reads   atomic.Int64
-	flying  atomic.Int64
-	most    atomic.Int64 // reads at a time
-	warm    atomic.Int64 // so many reads take no time
-	failing atomic.Bool  // reads fail, after the delay
+	Blobs    bool
+	Delay    atomic.Int64 // nanoseconds
+	Reads    atomic.Int64
+	flying   atomic.Int64
+	MaxReads atomic.Int64 // Reads at a time
+	Warm     atomic.Int64 // so many reads take no time
+	Failing  atomic.Bool  // Reads fail, after the delay
 }
 
-func (s *slowReadFS) Open(name string) (vfs.ReadFile, error) {
+func (s *SlowReadFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := s.FS.Open(name)
 	slow := manifest.FileTable
-	if s.blobs {
+	if s.Blobs {
 		slow = manifest.FileBlob
 	}
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != slow {
@@ -37,34 +37,34 @@ func (s *slowReadFS) Open(name string) (vfs.ReadFile, error) {
 	return slowReadFile{f, s}, nil
 }
 
-// reset forgets what was counted.
-func (s *slowReadFS) reset() {
-	s.reads.Store(0)
-	s.most.Store(0)
+// Reset forgets what was counted.
+func (s *SlowReadFS) Reset() {
+	s.Reads.Store(0)
+	s.MaxReads.Store(0)
 }
 
 // begin counts a read that has begun, and flies until flying is taken down, and returns how many there were.
-func (s *slowReadFS) begin() int64 {
+func (s *SlowReadFS) begin() int64 {
 	flying := s.flying.Add(1)
-	for most := s.most.Load(); flying > most && !s.most.CompareAndSwap(most, flying); {
-		most = s.most.Load()
+	for most := s.MaxReads.Load(); flying > most && !s.MaxReads.CompareAndSwap(most, flying); {
+		most = s.MaxReads.Load()
 	}
-	return s.reads.Add(1)
+	return s.Reads.Add(1)
 }
 
 type slowReadFile struct {
 	vfs.ReadFile
-	fs *slowReadFS
+	fs *SlowReadFS
 }
 
 func (f slowReadFile) ReadAt(p []byte, off int64) (int, error) {
 	reads := f.fs.begin()
 	defer f.fs.flying.Add(-1)
-	if d := time.Duration(f.fs.delay.Load()); d > 0 && reads > f.fs.warm.Load() {
+	if d := time.Duration(f.fs.Delay.Load()); d > 0 && reads > f.fs.Warm.Load() {
 		time.Sleep(d)
 	}
-	if f.fs.failing.Load() {
-		return 0, errSlowRead
+	if f.fs.Failing.Load() {
+		return 0, ErrSlowRead
 	}
 	return f.ReadFile.ReadAt(p, off)
 }
