@@ -55,8 +55,8 @@ type order struct {
 }
 
 const (
-	askLen     = 32                   // keys of a question
-	askPause   = 5 * time.Millisecond // between questions
+	askLen     = 32                    // keys of a question
+	askPause   = 20 * time.Millisecond // between questions: more of them would keep a machine of two processors busy
 	retryPause = 10 * time.Millisecond
 	batchLen   = 64
 )
