@@ -161,11 +161,10 @@ func TestReportWritesEveryFormat(t *testing.T) {
 		require.Zero(t, status, stderr)
 		require.Contains(t, stdout, want)
 	}
-	page, charts, set := filepath.Join(dir, "r.html"), filepath.Join(dir, "charts"), filepath.Join(dir, "set.json")
-	status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", "json", "--html", page, "--svg", charts)
+	page, set := filepath.Join(dir, "r.html"), filepath.Join(dir, "set.json")
+	status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", "json", "--html", page)
 	require.Zero(t, status, stderr)
 	require.FileExists(t, page)
-	require.FileExists(t, filepath.Join(charts, "blocks-absent.svg"))
 	require.NoError(t, os.WriteFile(set, []byte(stdout), 0o600))
 	status, _, stderr = kvbench(t, &program{}, "diff", out, set)
 	require.Zero(t, status, "what report prints as JSON is a set of results: %s", stderr)
@@ -186,12 +185,13 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "y.json")
 	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engine", "siftkv", "--threads", "2", "--dir",
 		t.TempDir(), "--memtable", "256KiB"}
-	charts := filepath.Join(t.TempDir(), "charts")
-	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--svg", charts)...)
+	page := filepath.Join(t.TempDir(), "y.html")
+	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--html", page)...)
 	require.Zero(t, status, stderr)
-	drawn, err := filepath.Glob(filepath.Join(charts, "ycsb-*.svg"))
+	drawn, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Len(t, drawn, 7, "one for each workload")
+	require.Equal(t, 7, strings.Count(string(drawn), `"id":"ycsb-`), "a chart for each workload")
+	require.Contains(t, string(drawn), `id="cells">[]<`, "its program can count them")
 	require.Contains(t, stdout, "read-modify-write")
 	require.Contains(t, stdout, "absent read")
 	require.FileExists(t, file)
@@ -204,25 +204,29 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 
 func TestReportShowsOneTable(t *testing.T) {
 	t.Parallel()
-	out, charts := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "charts")
+	out, page := filepath.Join(t.TempDir(), "results"), filepath.Join(t.TempDir(), "page.html")
 	status, _, stderr := kvbench(t, &program{},
 		tiny(t, "sweep", "--filter", "none bloom:10", "--cache", "1MiB,64KiB", "--out", out)...)
 	require.Zero(t, status, stderr)
 	table := []string{"report", out, "--metric", "absent blocks/op", "--rows", "filter", "--columns", "cache"}
 	status, stdout, stderr := kvbench(t, &program{},
-		append(table, "--format", "markdown", "--svg", charts, "--log-y", "--title", "Blocks, by cache")...)
+		append(table, "--format", "markdown", "--html", page, "--log-y", "--title", "Blocks, by cache")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "| filter | 64KiB | 1MiB |\n")
 	require.Contains(t, stdout, "| none | 1.0")
-	require.FileExists(t, filepath.Join(charts, "blocks-by-cache.svg"))
+	drawn, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), `"charts":[{"id":"blocks-by-cache"`)
+	status, stdout, _ = kvbench(t, &program{}, append(table, "--html", "-")...)
+	require.Zero(t, status)
+	require.True(t, strings.HasPrefix(stdout, "<!doctype html>"), "and no table")
 	status, stdout, _ = kvbench(t, &program{}, append(table, "--format", "csv", "--where", "filter=none")...)
 	require.Zero(t, status)
 	require.Equal(t, 3, strings.Count(stdout, "\n"))
 
 	for says, args := range map[string][]string{
 		"need --metric":        {"report", out, "--columns", "cache"},
-		"by --svg":             append(table, "--x", "store filter-bits/key"),
-		"leave --metric out":   append(table, "--html", "x.html"),
+		"by --html":            append(table, "--x", "store filter-bits/key"),
 		"table, markdown":      append(table, "--format", "json"),
 		"there are existing":   {"report", out, "--metric", "absent blox/op"},
 		"the settings are eng": append(table, "--where", "bits=4"),

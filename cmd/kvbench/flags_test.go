@@ -56,7 +56,7 @@ var ideas = map[string]string{
 	"pace": "speed of a replay", "rate": "operations per second", "state": "cold or warm", "threads": "threads",
 	"lookups": "lookups", "ops": "operations", "probes": "questions to a filter", "reps": "repetitions",
 	"loads": "repetitions of the load", "seconds": "time of a workload", "libraries": "other projects' filters",
-	"dir": "directory of stores", "out": "directory of results", "json": "result as JSON", "svg": "directory of charts",
+	"dir": "directory of stores", "out": "directory of results", "json": "result as JSON",
 	"html": "page", "title": "title", "format": "form of the text", "spec": "file of a sweep", "force": "run again",
 	"plan": "run nothing", "fail-on": "limits", "all": "what did not change",
 	"metric": "metrics", "rows": "rows", "columns": "columns", "where": "cells",

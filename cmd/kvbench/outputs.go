@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
@@ -67,19 +68,13 @@ func (d resultDir) prepare(flag string) error {
 	return nil
 }
 
-// draw writes each chart to a file of its own, and says which.
-func (d resultDir) draw(p *program, charts []chart.Chart) error {
-	if d == "" {
-		return nil
+// page writes a page, with the cells that it is about, and says where it is.
+func (f resultFile) page(p *program, d *chart.Data, set []*cell.Result) error {
+	err := f.write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, d, set) })
+	if err == nil && f != "" && !f.standard() {
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", f)
 	}
-	for _, one := range charts {
-		path := filepath.Join(string(d), one.ID+".svg")
-		if err := outfile.Write(path, func(w io.Writer) error { return chart.SVG(w, &one) }); err != nil {
-			return err
-		}
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", path)
-	}
-	return nil
+	return err
 }
 
 // show returns what prints a result to standard output, and writes it as JSON too if a file is named. Neither

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"strings"
 
@@ -26,10 +27,8 @@ func (c *reportCommand) checkPivot() error {
 	switch {
 	case len(c.Metric) == 0 && (len(c.Columns) > 0 || len(c.Where) > 0 || c.X != "" || c.LogY):
 		return bench.Usagef("--columns, --where, --x and --log-y need --metric, such as --metric 'absent blocks/op'")
-	case len(c.Metric) > 0 && c.HTML != "":
-		return bench.Usagef("--html: the page has everything; leave --metric out")
-	case c.SVG == "" && (c.X != "" || c.LogY):
-		return bench.Usagef("--x and --log-y are of the chart; say where to write it by --svg")
+	case c.HTML == "" && (c.X != "" || c.LogY):
+		return bench.Usagef("--x and --log-y are of the chart; say where to write its page by --html")
 	}
 	return nil
 }
@@ -46,24 +45,25 @@ func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
 		return err
 	}
 	g := report.PivotGrid(t)
-	switch c.Format {
-	case "table":
+	switch {
+	case c.HTML.standard():
+	case c.Format == "table":
 		_, err = io.WriteString(p.stdout, g.Text())
-	case "markdown":
+	case c.Format == "markdown":
 		_, err = io.WriteString(p.stdout, g.Markdown())
-	case "csv":
+	case c.Format == "csv":
 		err = report.PivotCSV(p.stdout, t)
 	default:
 		err = bench.Usagef("--format %s: a table of some metrics is printed as table, markdown or csv", c.Format)
 	}
-	if err != nil || c.SVG == "" {
+	if err != nil || c.HTML == "" {
 		return err
 	}
-	return c.pivotChart(p, set, t)
+	return c.pivotPage(p, set, t)
 }
 
-// pivotChart draws the table to a file that is called as its title.
-func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *results.Table) error {
+// pivotPage writes a page with the table and the chart of it.
+func (c *reportCommand) pivotPage(p *program, set []*cell.Result, t *results.Table) error {
 	var x *results.Table
 	if c.X != "" {
 		var err error
@@ -71,16 +71,18 @@ func (c *reportCommand) pivotChart(p *program, set []*cell.Result, t *results.Ta
 			return err
 		}
 	}
-	title := c.Title
-	if title == defaultTitle {
-		title = t.Title()
+	title := cmp.Or(c.Title, t.Title())
+	d, err := chart.NewData(title, set)
+	if err != nil {
+		return err
 	}
 	one := chart.Pivot(t, x, fileName(title), title)
 	one.Y.Log = c.LogY
-	return c.SVG.draw(p, []chart.Chart{one})
+	d.Charts, d.Grids = []chart.Chart{one}, []*report.Grid{report.PivotGrid(t)}
+	return c.HTML.page(p, d, set)
 }
 
-// fileName makes a file's name of a title: letters and digits, the rest one dash each.
+// fileName makes the name of a saved chart of its title: letters and digits, the rest one dash each.
 func fileName(title string) string {
 	words := strings.FieldsFunc(strings.ToLower(title),
 		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })

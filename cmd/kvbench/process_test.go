@@ -123,11 +123,10 @@ func TestAnOutputThatCannotBeWrittenIsNoticedFirst(t *testing.T) {
 	cells := []string{"--keys", "1000", "--lookups", "50", "--reps", "1"}
 	refused(append([]string{"run", "--out", file}, cells...)...)
 	refused(append([]string{"sweep", "--out", filepath.Join(file, "x")}, cells...)...)
-	refused("ycsb", "--keys", "1000", "--ops", "50", "--svg", file)
+	refused("ycsb", "--keys", "1000", "--ops", "50", "--html", filepath.Join(dir, "missing", "x"))
 	set := savedResults(t)
-	refused("report", set, "--svg", file)
 	refused("report", set, "--html", filepath.Join(dir, "missing", "x"))
-	refused("report", set, "--metric", "absent blocks/op", "--svg", file)
+	refused("report", set, "--metric", "absent blocks/op", "--html", filepath.Join(dir, "missing", "x"))
 	require.ElementsMatch(t, []string{"file", "dir"}, clitest.Names(t, dir))
 }
 
@@ -241,8 +240,7 @@ func TestAFullDiskKeepsWhatWasThere(t *testing.T) {
 	}{
 		{[]string{"report", set, "--html", filepath.Join(dir, "page")}, "page"},
 		{[]string{"diff", set, set, "--json", filepath.Join(dir, "diff")}, "diff"},
-		{[]string{"report", set, "--svg", dir}, "times.svg"},
-		{[]string{"report", set, "--svg", dir, "--metric", "absent blocks/op", "--title", "one"}, "one.svg"},
+		{[]string{"report", set, "--html", filepath.Join(dir, "one"), "--metric", "absent blocks/op"}, "one"},
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, c.file), old, 0o600))
 		p := &clitest.Process{Args: c.args, Full: true, FileSize: 600}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
@@ -15,23 +15,19 @@ type reportCommand struct {
 	Results string     `arg:"" help:"A directory of results, or a file."`
 	Format  string     `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"${format}"`
 	HTML    resultFile `name:"html" placeholder:"FILE" help:"${report_html}"`
-	SVG     resultDir  `name:"svg" placeholder:"DIR" help:"Also write each chart as an SVG file to DIR."`
-	Title   string     `default:"kvbench" placeholder:"TEXT" help:"${report_title}"`
+	Title   string     `placeholder:"TEXT" help:"${report_title}"`
 
 	pivotFlags `group:"One table"`
 }
-
-// defaultTitle is the title if none is given.
-const defaultTitle = "kvbench"
 
 // Help shows examples.
 func (reportCommand) Help() string {
 	return `Examples:
   kvbench report results
-  kvbench report results --html report.html --svg charts
+  kvbench report results --html report.html
   kvbench report results --format csv > results.csv
   kvbench report results --metric 'absent blocks/op' --rows engine,filter --columns shape
-  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --format markdown --svg charts
+  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --html reads.html
   kvbench report results --metric 'absent blocks/op' --where engine=siftkv
   kvbench report results-a --format benchstat > a.txt
   kvbench report results-b --format benchstat > b.txt
@@ -44,16 +40,13 @@ var formats = map[string]func(io.Writer, []*cell.Result) error{
 	"json": func(w io.Writer, set []*cell.Result) error { return writeJSON(w, set) },
 }
 
-// Run prints the results, and writes the page and the charts if asked to.
+// Run prints the results, and writes the page if asked to.
 func (c *reportCommand) Run(p *program) error {
 	if err := c.checkPivot(); err != nil {
 		return err
 	}
 	set, err := results.Load(c.Results)
 	if err != nil {
-		return err
-	}
-	if err := c.SVG.prepare("--svg"); err != nil {
 		return err
 	}
 	if len(c.Metric) > 0 {
@@ -64,19 +57,12 @@ func (c *reportCommand) Run(p *program) error {
 			return err
 		}
 	}
-	if err := c.HTML.write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, c.Title, set) }); err != nil {
-		return err
-	}
-	if c.HTML != "" && !c.HTML.standard() {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", c.HTML)
-	}
-	if c.SVG == "" {
+	if c.HTML == "" {
 		return nil
 	}
-	labels := report.NewLabels(set)
-	texts := make([]string, len(set))
-	for i := range set {
-		texts[i] = labels.Text(i)
+	d, err := chart.NewData(cmp.Or(c.Title, "kvbench"), set)
+	if err != nil {
+		return err
 	}
-	return c.SVG.draw(p, chart.All(set, texts))
+	return c.HTML.page(p, d, set)
 }

@@ -75,7 +75,7 @@ var longHelps = map[string]string{
 	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
 	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
 	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
-	"report_about":  "Results as tables, CSV, benchstat text, SVG charts, or one HTML page.",
+	"report_about":  "Results as tables, CSV, benchstat text, or one HTML page with charts.",
 	"trace_about":   "Lookup traces of applications: what is in one, and replays on any engine and filter.",
 	"env_about":     "The machine and the program, with warnings about what makes times less trustworthy.",
 	"readamp_about": "What a lookup costs, by engine and filter: files, filter checks, blocks, bytes, time.",
@@ -199,8 +199,8 @@ var longHelps = map[string]string{
 		"which YCSB lacks, asks for keys that are not there.",
 	"ycsb_rate": "Operations per second of all threads, each due at its own time: latency counts from then, so " +
 		"that what a slow operation delays is counted (default 0: a closed loop).",
-	"ycsb_svg": "Also draw operations per second over time, with flushes, compactions and stalls, as an SVG " +
-		"file per workload in DIR.",
+	"ycsb_html": "Also write a page with operations per second over time, with flushes, compactions and stalls; - " +
+		"prints it in place of the table.",
 
 	"filters_keys": "Numbers of keys, a table each (default 100000,1000000).",
 	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000); with --ranges, " +
@@ -217,9 +217,9 @@ var longHelps = map[string]string{
 		"does not have counts as such a change. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'.",
 	"format": "What to print: table, markdown, csv (tidy: a line per number), benchstat (input of " +
 		"benchstat) or json (an array of the results) (default table).",
-	"report_html": "Also write one page with charts, tables and the data, which needs no network; - prints it " +
-		"in place of the tables.",
-	"report_title":  "Title of the page, and of the chart of one table, whose file is called by it.",
+	"report_html": "Also write one page with charts, tables and the data, which needs no network, or of one table " +
+		"with its chart; - prints it in place of the tables. The page saves charts as SVG files.",
+	"report_title":  "Title of the page, and of the chart of one table.",
 	"report_metric": "Show these metrics only, such as 'absent blocks/op,store filter-bits/key', in one table.",
 	"report_rows": "Settings that make the rows of the table; cells that agree in rows and columns share a " +
 		"place, which shows their median, least and greatest (default engine,filter).",

@@ -21,7 +21,7 @@ type ycsbCommand struct {
 	cacheFlag
 	storeFlags
 	compressionFlag
-	SVG resultDir `name:"svg" placeholder:"DIR" help:"${ycsb_svg}"`
+	HTML resultFile `name:"html" placeholder:"FILE" help:"${ycsb_html}"`
 	dirFlag
 	jsonFlag
 }
@@ -31,15 +31,12 @@ func (ycsbCommand) Help() string {
 	return `Examples:
   kvbench ycsb
   kvbench ycsb --workload a,f --engine siftkv --threads 8
-  kvbench ycsb --workload a --svg charts                 what flushes and compactions do to it
+  kvbench ycsb --workload a --html a.html                what flushes and compactions do to it
   kvbench ycsb --workload b --rate 50000 --threads 4     open loop`
 }
 
 // Run measures and prints.
 func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
-	if err := c.SVG.prepare("--svg"); err != nil {
-		return err
-	}
 	store := c.settings(c.Cache, c.Compression)
 	store.BatchKeys = batchKeys / 10
 	r, err := ycsb.Run(ctx, &ycsb.Config{
@@ -53,5 +50,8 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(show(p, report.YCSB, c.JSON)(r, nil), c.SVG.draw(p, chart.YCSB(r)))
+	if !c.HTML.standard() {
+		err = show(p, report.YCSB, c.JSON)(r, nil)
+	}
+	return errors.Join(err, c.HTML.page(p, chart.YCSB(r), nil))
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the numbers of every table of docs/study.md from the results that run.sh made, and draws its
-# charts to docs/study.
+# Prints the numbers of every table of docs/study.md from the results that run.sh made, and makes pages
+# with its charts in DIR. The button above a chart saves it: the charts of docs/study are made so.
 #
 #     docs/study/tables.sh [DIR]    # default: results/study
 set -eu
@@ -28,12 +28,12 @@ table levels 'store filter-bits/key,absent blocks/op,absent disk-blocks/op,exist
 	--where filter=none --where filter=bloom:6 --where filter=bloom:8 --where filter=bloom:10 --where filter=bloom:12 --where filter=bloom:14 --where filter=oracle
 table levels 'absent blocks/op' --rows compaction,budget --columns filter --where engine=siftkv \
 	--where filter=none --where filter=bloom:6 --where filter=bloom:8 --where filter=bloom:10 --where filter=bloom:12 --where filter=bloom:14 \
-	--svg docs/study --title 'Blocks for an absent key by filter memory' --x 'store filter-bits/key' --log-y
+	--html "$out/blocks.html" --title 'Blocks for an absent key by filter memory' --x 'store filter-bits/key' --log-y
 table levels 'store filter-bits/key,absent blocks/op,existing blocks/op' --rows engine,filter --where compaction=leveled --where budget=uniform \
 	--where filter=none --where filter=own:10 --where filter=bloom:10
 table budget 'absent blocks/op' --rows budget,filter --where cache=1MiB
 table budget 'absent disk-blocks/op' --rows budget,filter --columns cache \
-	--svg docs/study --title 'Disk reads for an absent key by cache' --log-y
+	--html "$out/reads.html" --title 'Disk reads for an absent key by cache' --log-y
 table budget 'existing disk-blocks/op' --rows budget,filter --columns cache
 table seeds 'absent blocks/op,absent disk-blocks/op' --rows cache,budget,filter
 table seeds 'store filter-bits/key,absent disk-blocks/op,existing disk-blocks/op' --rows cache,data-seed --columns budget
@@ -53,5 +53,4 @@ for cache in 65536 2097152 8388608; do
 			($c.blocks_from_cache + $c.blocks_from_disk) / $all, $c.blocks_from_disk / $all] | @tsv' "$out"/budget/*.json
 done
 
-bin/kvbench report "$out/bits" --svg "$out/charts" >/dev/null
-cp "$out/charts/fpr.svg" docs/study/false-positive-rate-by-bits-per-key.svg
+bin/kvbench report "$out/bits" --html "$out/bits.html" >/dev/null

@@ -20,7 +20,7 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 			r.Seed, r.Environment.String())
 		out.Printf("settings  cache %s, memtable %s, blocks of %s, compression %s, no sync\n",
 			size(r.Store.CacheBytes), size(r.Store.MemtableBytes), size(r.Store.BlockBytes), r.Store.Compression)
-		out.Grid(ycsbTable(r))
+		out.Grid(YCSBGrid(r))
 		out.List("Notes",
 			fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
 				"checked, off the clock.", r.TimerNs),
@@ -29,8 +29,8 @@ func YCSB(w io.Writer, r *ycsb.Result) error {
 	})
 }
 
-// ycsbTable has a line per workload and operation.
-func ycsbTable(r *ycsb.Result) *Grid {
+// YCSBGrid has a line per workload and operation.
+func YCSBGrid(r *ycsb.Result) *Grid {
 	g := newGrid("Nanoseconds", 3, "engine", "workload", "operation", "count", "ops /s",
 		"mean", "p50", "p90", "p99", "p99.9", "p99.99", "max")
 	if r.Rate > 0 {

@@ -1,5 +1,5 @@
-// Package chart says what is drawn of a set of results, apart from how: a page draws
-// it with a chart library in the browser, a file is drawn as SVG.
+// Package chart says what is drawn of a set of results, and writes a page whose program draws it with a chart
+// library. The page saves each chart as an SVG file.
 //
 // Every number of a chart is a metric, a counter or a sample of the results.
 package chart
@@ -100,14 +100,4 @@ func All(set []*cell.Result, labels []string) []Chart {
 		}
 	}
 	return charts
-}
-
-// hue returns the number of the colour of a series.
-func (c *Chart) hue(i int) int {
-	for n, s := range c.Series {
-		if c.Series[i].Like != "" && s.Name == c.Series[i].Like {
-			return n
-		}
-	}
-	return i
 }

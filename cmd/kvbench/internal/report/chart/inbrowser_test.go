@@ -66,10 +66,10 @@ func TestThePageInABrowser(t *testing.T) {
 	set := measured(t)
 	file := filepath.Join(t.TempDir(), "report.html")
 	var out bytes.Buffer
-	require.NoError(t, WritePage(&out, "a page", set))
-	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
 	data, err := NewData("a page", set)
 	require.NoError(t, err)
+	require.NoError(t, WritePage(&out, data, set))
+	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
 	b := openTab(t, path, file)
 	for _, part := range []struct {
 		name string

@@ -75,23 +75,19 @@ func NewData(title string, set []*cell.Result) (*Data, error) {
 	return d, nil
 }
 
-// WritePage writes the page of a set of results.
-func WritePage(w io.Writer, title string, set []*cell.Result) error {
-	d, err := NewData(title, set)
-	if err != nil {
-		return err
-	}
+// WritePage writes a page, with the results that it is about, if they are cells.
+func WritePage(w io.Writer, d *Data, set []*cell.Result) error {
 	// Marshal writes <, > and & as escapes, so that no text can end the element.
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	cells, err := json.Marshal(set)
+	cells, err := json.Marshal(append([]*cell.Result{}, set...)) // [] of none
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	_, err = strings.NewReplacer(
-		"{{title}}", html.EscapeString(title),
+		"{{title}}", html.EscapeString(d.Title),
 		"{{style}}", style,
 		"{{notice}}", html.EscapeString(strings.Join(strings.Fields(notice), " ")),
 		"{{library}}", library,

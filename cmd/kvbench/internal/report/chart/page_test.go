@@ -25,7 +25,9 @@ import (
 func write(t *testing.T, title string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, WritePage(&out, title, celltest.Samples()))
+	d, err := NewData(title, celltest.Samples())
+	require.NoError(t, err)
+	require.NoError(t, WritePage(&out, d, celltest.Samples()))
 	return out.String()
 }
 

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,21 +46,4 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	require.Equal(t, Bars, bars.Form)
 	require.Equal(t, []string{"siftkv none", "siftkv blocked:12", "siftkv bloom:8"}, bars.Categories)
 	require.Len(t, bars.Series, 4)
-	for _, c := range []Chart{lines, against, bars} {
-		require.NoError(t, SVG(io.Discard, &c))
-	}
-}
-
-func TestALogarithmicAxisOfFewPowersHasNumbersBetween(t *testing.T) {
-	labels := func(low, high float64) []string {
-		var all []string
-		for _, tick := range (logTicks{}).Ticks(low, high) {
-			if tick.Label != "" && tick.Value >= low && tick.Value <= high {
-				all = append(all, tick.Label)
-			}
-		}
-		return all
-	}
-	require.Equal(t, []string{"0.02", "0.05", "0.1"}, labels(0.015, 0.12))
-	require.Equal(t, []string{"0.0001", "0.001", "0.01", "0.1"}, labels(0.00009, 0.3))
 }

@@ -7,16 +7,14 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
-// Lanes of background work, in the order in which they are drawn.
+// lanes names the lanes of background work, which js/charts.js has in the order in which it draws them.
 var lanes = map[engine.BackgroundKind]string{
 	engine.Flush: "flushes", engine.Compaction: "compactions", engine.Stall: "stalls",
 }
-
-// Lanes lists the lanes of Times from the top.
-var Lanes = []string{lanes[engine.Flush], lanes[engine.Compaction], lanes[engine.Stall]}
 
 // writes shows how each store was filled. Cells that share a store show it once.
 func writes(set []*cell.Result, labels []string) Chart {
@@ -65,9 +63,10 @@ func Over(names []string, lines []*measure.Timeline, id, title, perSecond string
 	return c
 }
 
-// YCSB draws each workload over time, one line per engine.
-func YCSB(r *ycsb.Result) []Chart {
-	var charts []Chart
+// YCSB returns the page of a run: each workload over time, one line per engine, and the table.
+func YCSB(r *ycsb.Result) *Data {
+	d := &Data{Title: "YCSB", Machines: []string{r.Environment.String()}, Grids: []*report.Grid{report.YCSBGrid(r)},
+		Warnings: r.Warnings}
 	for _, name := range ycsb.Names {
 		var engines []string
 		var lines []*measure.Timeline
@@ -77,11 +76,11 @@ func YCSB(r *ycsb.Result) []Chart {
 			}
 		}
 		if len(lines) > 0 {
-			charts = append(charts, Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
+			d.Charts = append(d.Charts, Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
 				"operations per second"))
 		}
 	}
-	return charts
+	return d
 }
 
 // ratioColumns are the metrics that are compared with those of the baseline.
@@ -127,17 +126,4 @@ func ratios(set []*cell.Result, labels []string) Chart {
 		}
 	}
 	return c
-}
-
-// RatioOf returns how many times as much as the baseline a category has of a series:
-// 1 if both have nothing, +Inf if only the baseline has nothing.
-func (c *Chart) RatioOf(series, category int) (ratio float64, known bool) {
-	value, base := c.Series[series].Values[category], c.Series[series].Values[c.Baseline]
-	switch {
-	case value < 0 || base < 0:
-		return 0, false
-	case value == base:
-		return 1, true
-	}
-	return value / base, true
 }
