@@ -75,7 +75,9 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 		h.failed.Store(true)
 		d.noteRoom()
 	}
-	d.refuseFenced(err)
+	if d.ownership != nil && errors.Is(err, base.ErrFenced) { // reads must not be stale
+		d.refuseReads(fmt.Errorf("%w; %s", err, fencedAdvice))
+	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
 		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.Max {

@@ -227,7 +227,7 @@ func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 		set(t, db, "a", "a")
 		done := fs.hold(setSync(db, "b"))
 		db.mu.Lock() // nobody leads: the test does
-		require.NoError(t, db.rotate())
+		require.NoError(t, db.rotateTo(0, nil))
 		require.Empty(t, db.visibleMemtables())
 		require.True(t, db.flushing)
 		db.mu.Unlock()
@@ -252,7 +252,7 @@ func TestAFailedSyncBreaksTheNextLog(t *testing.T) {
 	db, fs := openHeld(t, &Options{backoff: never})
 	done := fs.hold(setSync(db, "a"))
 	db.mu.Lock()
-	require.NoError(t, db.rotate())
+	require.NoError(t, db.rotateTo(0, nil))
 	db.mu.Unlock()
 	fs.release(errDisk)
 	require.ErrorIs(t, <-done, errDisk)

@@ -96,7 +96,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	for _, k := range []string{"a", "b"} { // in two logs
 		set(t, db, k, "1")
 		db.mu.Lock() // nobody leads: the test does
-		require.NoError(t, db.rotate())
+		require.NoError(t, db.rotateTo(0, nil))
 		db.mu.Unlock()
 	}
 	reads := &vfstest.FaultFS{FS: disk}

@@ -66,7 +66,13 @@ func (d *DB) jobEnv(c operand.Combiner) *job.Env {
 			PrefixOnly: o.PrefixOnly, Merger: c.Name},
 		Filters: o.filterPlan(),
 		Values:  d.values, SeparateFrom: max(o.SeparateFrom, 0), MaxMerged: min(c.MaxEntry, o.maxFolded()),
-		Merge: c.EntryFunc(), Now: d.clock.now, Stop: d.stopped, Rate: &d.compactionRate,
+		Merge: c.EntryFunc(), Now: d.clock.now, Rate: &d.compactionRate,
+		Stop: func() error {
+			if d.closed.Load() {
+				return errClosing
+			}
+			return nil
+		},
 		Threads: job.Threads{
 			Busy: func() int {
 				d.mu.Lock()

@@ -130,30 +130,28 @@ func endAfter(hi []byte) []byte {
 // It goes batch by batch: a batch takes little space before its files are gone, and between two of them the collection
 // that keeps blob files to their limit has its turn. Files that come meanwhile are left to that.
 func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
-	err := d.collectWhile(ctx, func(in *compaction.Input, next uint64) *compaction.Job {
-		return in.CollectRange(lo, end, next)
-	})
-	if err != nil {
-		return err
-	}
-	return d.collectWhile(ctx, func(in *compaction.Input, next uint64) *compaction.Job {
-		return in.JoinRange(lo, end, next)
-	})
-}
-
-// collectWhile runs what pick returns, which is given the first number of files that come meanwhile, until that is nil.
-func (d *DB) collectWhile(ctx context.Context, pick func(in *compaction.Input, next uint64) *compaction.Job) error {
-	next := d.nextFile.Load()
+	joining, next := false, d.nextFile.Load()
 	for {
-		c, err := d.runManual(ctx, func(in *compaction.Input) *compaction.Job { return pick(in, next) })
+		c, err := d.runManual(ctx, func(in *compaction.Input) *compaction.Job {
+			if joining {
+				return in.JoinRange(lo, end, next)
+			}
+			return in.CollectRange(lo, end, next)
+		})
 		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); ofVictim && !vfs.IsDenied(err) {
 			if c.Kind == compaction.JoinBlobs { // each of many that are damaged would begin it again
 				return nil
 			}
 			continue
 		}
-		if c == nil || err != nil {
+		switch {
+		case err != nil:
 			return err
+		case c == nil && joining:
+			return nil
+		case c == nil:
+			joining, next = true, d.nextFile.Load()
+			continue
 		}
 		// What the batch has emptied is gone before the next takes space.
 		if d.cleaner.WaitContext(ctx) != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/siftkv/siftkv/internal/lookupwatch"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/nextlog"
 	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
@@ -69,6 +70,7 @@ type DB struct {
 	history   version.History // of the store's versions
 	cleaner   version.Cleaner
 	commits   commit.Pipeline
+	logs      nextlog.Source
 
 	compactionRate job.RateLimiter
 	resumer        resumer
@@ -107,12 +109,9 @@ type DB struct {
 	failure     error // why the store takes no writes, see background_error.go
 	closing     bool
 	refusal     refusal
-	spare       spare // for the next rotation
-	preparing   bool  // it is being made
 
 	// What a write that need not wait reads, without mu.
-	room       atomic.Pointer[memTable] // the active memtable; nil: ask with mu
-	spareAsked atomic.Bool              // the spare was asked for since the last rotation
+	room atomic.Pointer[memTable] // the active memtable; nil: ask with mu
 
 	follower  *follower  // of a store that was opened by OpenReadOnly
 	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
@@ -249,7 +248,7 @@ func (d *DB) CloseContext(ctx context.Context) error {
 
 func (d *DB) close() error {
 	d.resumeAtClose()
-	d.dropSpare()
+	d.logs.Drop()
 	endless := func() bool { return d.failedError() != nil || d.objects.holdsAll() }
 	err := errors.Join(d.follower.close(), d.commits.Close(endless))
 	d.values.Commits().AwaitSyncs()

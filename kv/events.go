@@ -46,14 +46,6 @@ func tell[T any](d *DB, event string, f func(T), info T) {
 	}))
 }
 
-// guard runs the part of a flush or compaction that calls functions of Options. If one panics, or calls
-// runtime.Goexit, it returns an error.
-func (d *DB) guard(f func() error) error {
-	err := callback.Do(callback.OfOptions, f)
-	callback.Log(d.log, err)
-	return err
-}
-
 // A ResumeInfo describes how a store came to take writes again.
 type ResumeInfo struct {
 	Attempts int

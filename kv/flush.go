@@ -32,7 +32,7 @@ func (d *DB) Flush(ctx context.Context) error {
 			case ctx.Err() != nil:
 				return base.ContextError(ctx, "waited for a flush")
 			case len(d.imms)+1 < d.opts.MaxMemtables:
-				return d.rotate()
+				return d.rotateTo(0, nil)
 			case d.closing:
 				return ErrClosed // no flush makes room any more
 			}
@@ -196,17 +196,10 @@ func (d *DB) flush(f flushJob) error {
 // being prepared.
 func (d *DB) waitForBackground() {
 	d.early.Wait()
+	d.logs.Wait(false)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.flushing || d.preparing || d.compactions.Running > 0 || d.ingesting > 0 {
+	for d.flushing || d.compactions.Running > 0 || d.ingesting > 0 {
 		d.progress.Wait()
 	}
-}
-
-// stopped returns errClosing if the store closes: background work ends then.
-func (d *DB) stopped() error {
-	if d.closed.Load() {
-		return errClosing
-	}
-	return nil
 }

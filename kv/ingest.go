@@ -176,7 +176,7 @@ func (in *ingestJob) flushHeld() error {
 		case d.mem.Empty() && len(d.imms) == 0:
 			return nil
 		case !d.mem.Empty() && len(d.imms)+1 < d.opts.MaxMemtables:
-			if err := d.rotate(); err != nil {
+			if err := d.rotateTo(0, nil); err != nil {
 				return err
 			}
 		default:

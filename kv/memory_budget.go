@@ -67,22 +67,17 @@ func (d *DB) join(b *budget.Memory) (err error) {
 	d.share, err = b.Join(budget.Store{
 		Memtables: memtables, MemtableSize: d.opts.MemtableSize, Objects: d.opts.Objects != nil,
 		Writes: &d.commits.Writes, Failed: &d.resumer.failed, Kept: d.memtables.Kept,
-		GiveUp: d.giveUpMemtable, Wake: d.wakeCompactions,
+		GiveUp: func() {
+			d.memtables.SetKeep(0)
+			_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
+				return d.rotateIf(func(m *memTable) bool { return d.share.TooLarge(m.Bytes()) })
+			})
+		},
+		Wake: func() { // if nothing is left to do, no other store waits for the thread
+			d.scheduleCompactions()
+			d.share.Background().Decline()
+			d.progress.Broadcast()
+		},
 	})
 	return err
-}
-
-// wakeCompactions uses a thread that the store was granted. If nothing is left to do, no other store waits for it.
-func (d *DB) wakeCompactions() {
-	d.scheduleCompactions()
-	d.share.Background().Decline()
-	d.progress.Broadcast()
-}
-
-// giveUpMemtable flushes the store's memtable if it is larger than its share allows.
-func (d *DB) giveUpMemtable() {
-	d.memtables.SetKeep(0)
-	_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
-		return d.rotateIf(func(m *memTable) bool { return d.share.TooLarge(m.Bytes()) })
-	})
 }

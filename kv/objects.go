@@ -174,7 +174,7 @@ func (o *objectStore) flushLog() error {
 	if empty {
 		return nil
 	}
-	next, err := d.createLog(d.newFileNum()) // from which the store would go on if the end were missing
+	next, err := d.logs.Create(d.newFileNum()) // from which the store would go on if the end were missing
 	if err == nil {
 		job.next = next
 		err = errors.Join(d.flush(job), next.CloseFile())

@@ -58,7 +58,7 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 			require.NoError(t, exclusive(db, func() error {
 				db.mu.Lock()
 				defer db.mu.Unlock()
-				return db.rotate()
+				return db.rotateTo(0, nil)
 			}))
 		}
 		for n := range 10 {

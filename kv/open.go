@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/cursor"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/nextlog"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
@@ -123,6 +124,16 @@ func connectParts(d *DB) {
 		Prefix: d.opts.Prefix, Now: d.clock.now, Closed: &d.closed}
 	d.commits.Attach(d.commitStore())
 	d.early.Attach(d.measureMemtable, d.examineMemtable)
+	d.logs = nextlog.Source{FS: d.fs, Dir: d.dir, Logger: d.log, NewNum: d.newFileNum, Check: d.verifyDirectory,
+		Memtable: func(log uint64) *memTable {
+			d.mu.Lock()
+			full := len(d.imms)+2 > d.opts.MaxMemtables
+			d.mu.Unlock()
+			if full {
+				return nil
+			}
+			return d.nextMemTable(0, log)
+		}}
 	m := &d.manifest
 	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.maxManifestSize
 	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
@@ -199,10 +210,7 @@ func (d *DB) abandon() error {
 	d.endBackground()
 	d.cleaner.Stop()
 	err := errors.Join(d.commits.Abandon(), d.follower.close(), d.values.Close())
-	d.mu.Lock()
-	next := d.takeSpare() // its log stays for the next Open to remove
-	d.mu.Unlock()
-	next.mem.Drop()
+	d.logs.Take().Mem.Drop() // the log stays for the next Open to remove
 	return d.releaseAll(err, func(err error) error {
 		if d.manifest.Log != nil {
 			err = errors.Join(err, d.manifest.Close())
@@ -299,7 +307,7 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum) error {
 	if err != nil {
 		return err
 	}
-	log, err := d.createLog(d.logNum)
+	log, err := d.logs.Create(d.logNum)
 	if err != nil {
 		return err
 	}

@@ -151,13 +151,6 @@ func (d *DB) refuseReads(reason error) {
 	}
 }
 
-// refuseFenced makes reads fail for good if they must not be stale. The caller holds d.mu.
-func (d *DB) refuseFenced(err error) {
-	if d.ownership != nil && errors.Is(err, base.ErrFenced) {
-		d.refuseReads(fmt.Errorf("%w; %s", err, fencedAdvice))
-	}
-}
-
 // admitReads ends the refusal of reads, unless the store was taken over.
 func (d *DB) admitReads() {
 	d.mu.Lock()

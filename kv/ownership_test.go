@@ -134,7 +134,7 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 			require.NoError(t, db.Fenced())
 			require.NoError(t, db.Set([]byte("key"), []byte("other"), Async))
 			db.mu.Lock()
-			require.NoError(t, db.rotate()) // readers get another state meanwhile
+			require.NoError(t, db.rotateTo(0, nil)) // readers get another state meanwhile
 			db.mu.Unlock()
 			require.ErrorIs(t, db.View(nil), ErrUnconfirmed)
 			s.left.Store(1 << 40)

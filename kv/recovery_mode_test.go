@@ -53,7 +53,7 @@ func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
 		require.NoError(t, exclusive(db, func() error {
 			db.mu.Lock()
 			defer db.mu.Unlock()
-			return db.rotate()
+			return db.rotateTo(0, nil)
 		}))
 	}
 	db.mu.Lock()

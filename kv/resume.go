@@ -105,6 +105,7 @@ func (d *DB) endBackground() {
 	d.mu.Unlock()
 	d.ownership.end()
 	d.early.Stop()
+	d.logs.Wait(true)
 	d.waitForBackground()
 }
 
@@ -233,15 +234,15 @@ func (d *DB) verifyStoreID() error {
 func (d *DB) saveMemtables(stoppable, newLog bool) error {
 	h := &d.resumer
 	if newLog {
-		d.dropSpare() // its number is below that of the log that comes
+		d.logs.Drop() // its number is below that of the log that comes
 	}
 	if newLog && h.next == nil {
-		next, err := d.createLog(d.newFileNum())
+		next, err := d.logs.Create(d.newFileNum())
 		if err != nil {
 			return err
 		}
 		if err := next.Sync(); err != nil { // its header
-			d.discardLog(next)
+			d.logs.Discard(next)
 			return err
 		}
 		h.next = next

@@ -64,7 +64,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				require.NoError(t, db.Set([]byte(k), []byte(k), []*WriteOptions{NoSync, Async}[i%2]))
 				if i%5 == 2 {
 					db.mu.Lock() // nobody leads: the test does
-					require.NoError(t, db.rotate())
+					require.NoError(t, db.rotateTo(0, nil))
 					db.mu.Unlock()
 				}
 				if i%4 == 3 {

@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -50,10 +51,10 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		return d.fail(brokenManifest, writingManifest, err)
 	}
 	// To open a table may ask filters. The edit is made, whatever they do: a read that needs the table opens it then.
-	_ = d.guard(func() error {
+	callback.Log(d.log, callback.Do(callback.OfOptions, func() error {
 		next.OpenTombstones(&d.tables, e)
 		return nil
-	})
+	}))
 	d.mu.Lock()
 	if e.LogNum > 0 {
 		d.logNum = e.LogNum

@@ -3,7 +3,6 @@ package kv
 import (
 	"errors"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/wal"
 )
@@ -40,10 +39,6 @@ func (o *Options) memtableArena() int64 {
 	return int64(memtable.CapacityWithin(int(o.MemtableSize)))
 }
 
-// rotate makes the active memtable immutable, with its log, and starts new ones. The
-// caller leads the pipeline and holds d.mu, which is released during I/O.
-func (d *DB) rotate() error { return d.rotateTo(0, nil) }
-
 // rotateIf rotates if the store takes writes, another memtable may exist, and the active one is wanted to go. The
 // caller leads the pipeline.
 func (d *DB) rotateIf(wanted func(m *memTable) bool) error {
@@ -52,10 +47,12 @@ func (d *DB) rotateIf(wanted func(m *memTable) bool) error {
 	if d.failure != nil || d.closing || d.mem == nil || len(d.imms)+1 >= d.opts.MaxMemtables || !wanted(d.mem) {
 		return nil
 	}
-	return d.rotate()
+	return d.rotateTo(0, nil)
 }
 
-// rotateTo is rotate to a memtable with room for arena bytes, or for the record of an order, unless that is nil.
+// rotateTo makes the active memtable immutable, with its log, and starts new ones. The memtable has room for arena
+// bytes, or for the record of an order, unless that is nil. The caller leads the pipeline and holds d.mu, which is
+// released during I/O.
 func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	least := int64(arena) + memtable.Slack
 	newTable := func(log uint64) *memTable {
@@ -71,10 +68,10 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 		d.installState()
 		return nil
 	}
-	s := d.takeSpare()
 	d.mu.Unlock()
-	log, err := d.rotateLog(s.log)
-	next := s.mem
+	prepared := d.logs.Take()
+	log, err := d.rotateLog(prepared.Log)
+	next := prepared.Mem
 	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.share.TooLarge(next.Bytes())) {
 		next.Drop()
 		next = nil
@@ -101,8 +98,8 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 	const what = "starting a new log"
 	if next == nil {
 		var err error
-		if next, err = d.createLog(d.newFileNum()); err != nil && d.lacksSpace(err) {
-			next, err = d.createLog(d.newFileNum())
+		if next, err = d.logs.Create(d.newFileNum()); err != nil && d.lacksSpace(err) {
+			next, err = d.logs.Create(d.newFileNum())
 		}
 		if err != nil {
 			// The log that is there is whole, and is not broken: if the store closes before it
@@ -112,37 +109,11 @@ func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 	}
 	ended := d.commits.Log()
 	if err := errors.Join(d.values.Commits().EndLog(), ended.End()); err != nil {
-		d.discardLog(next)
+		d.logs.Discard(next)
 		return nil, d.commits.Fail(what, err)
 	}
 	next.TakeBuffer(ended)
 	d.counters.WALBytes.Add(uint64(ended.Size()))
 	d.commits.SwitchLog(next)
 	return next, nil
-}
-
-// createLog creates the WAL with this number. When it returns, its name is durable.
-func (d *DB) createLog(num uint64) (*wal.Writer, error) {
-	if err := d.verifyDirectory(); err != nil {
-		return nil, err
-	}
-	f, err := d.fs.Create(manifest.Path(d.dir, manifest.FileWAL, num))
-	if err != nil {
-		return nil, err
-	}
-	l := wal.NewWriter(f, num)
-	if err := d.fs.SyncDir(d.dir); err != nil {
-		d.discardLog(l)
-		return nil, err
-	}
-	return l, nil
-}
-
-// discardLog closes and removes a log without writes. If it stays, it is an empty log
-// that recovery passes over.
-func (d *DB) discardLog(l *wal.Writer) {
-	err := l.CloseFile()
-	if err = errors.Join(err, d.fs.Remove(manifest.Path(d.dir, manifest.FileWAL, l.ID()))); err != nil {
-		d.log.Warn("an unused log could not be removed", "log", l.ID(), "error", err)
-	}
 }

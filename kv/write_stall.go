@@ -11,13 +11,17 @@ import (
 	"github.com/siftkv/siftkv/internal/values"
 )
 
+// preparedShare: the next log and memtable are made when all except 1/preparedShare of the active memtable's room is in
+// use.
+const preparedShare = 8
+
 // makeRoom returns the active memtable with arena bytes reserved in it, or a new one for the record of an order. It
 // slows the writer down as work piles up, replaces a full memtable, and waits when memory, level 0, blob files or the
 // disk are full. The caller leads the pipeline. If ctx ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order) (*memTable, error) {
 	if m := d.room.Load(); own == nil && m != nil && ctx.Err() == nil && m.Reserve(arena) {
-		if m.Size() >= m.Capacity()*(spareShare-1)/spareShare && !d.spareAsked.Load() {
-			d.prepareSpare()
+		if m.Size() >= m.Capacity()-m.Capacity()/preparedShare && !d.logs.Asked() {
+			d.logs.Prepare()
 		}
 		d.early.Written(m)
 		return m, nil

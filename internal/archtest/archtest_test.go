@@ -61,6 +61,7 @@ var layers = []struct {
 	{"internal/manifest", 2},
 	{"blockindex", 2},
 	{"internal/readset", 2},
+	{"internal/nextlog", 5},
 	{"internal/sequence", 3},
 	{"internal/sstable", 3},
 	{"internal/batchrepr", 3},

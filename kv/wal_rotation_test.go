@@ -32,13 +32,14 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 				}
 				return 0, nil
 			})
-			db.makeSpare(true)
+			db.logs.Prepare()
+			db.logs.Wait(false)
 			f.Set(nil)
-			require.Nil(t, db.spare.log)
+			require.Nil(t, db.logs.Take().Log)
 			require.NoError(t, exclusive(db, func() error {
 				db.mu.Lock()
 				defer db.mu.Unlock()
-				return db.rotate()
+				return db.rotateTo(0, nil)
 			}))
 			require.NoError(t, db.Set([]byte("b"), []byte("2"), level))
 			db.mu.Lock()
@@ -68,7 +69,8 @@ func TestALogThatWasMadeAheadDoesNotMakeACloseUnclean(t *testing.T) {
 	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	db := openDir(t, "db", &Options{fs: f, CacheSize: -1})
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-	db.makeSpare(true)
+	db.logs.Prepare()
+	db.logs.Wait(false)
 	failOnce(f, "remove")
 	require.NoError(t, db.Close())
 	again, err := Open("db", &Options{fs: f, RecoveryMode: Absolute, CacheSize: -1})
@@ -85,12 +87,12 @@ func TestAMemtableThatWasMadeAheadInVainGivesItsMemoryBack(t *testing.T) {
 	before := offheap.Used()
 	db := openDir(t, "db", &Options{InMemory: true, CacheSize: -1, MemtableSize: 1 << 20})
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
-	db.makeSpare(true)
-	require.NotNil(t, db.spare.mem)
+	db.logs.Prepare()
+	db.logs.Wait(false)
 	require.NoError(t, db.Set([]byte("large"), make([]byte, 3<<20), nil)) // takes the log alone
 	require.NoError(t, db.Flush(t.Context()))
-	db.makeSpare(true)
-	require.NotNil(t, db.spare.mem)
+	db.logs.Prepare()
+	db.logs.Wait(false)
 	require.NoError(t, db.Close())
 	require.LessOrEqual(t, offheap.Used(), before)
 }
