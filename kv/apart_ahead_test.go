@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -23,7 +24,7 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "it is about sizes")
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
-		db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, Compression: c})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100, Compression: c})
 		require.NoError(t, err)
 		m := model{}
 		for i := range 200 {
@@ -77,7 +78,7 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 func TestALongValueIsNotPrefetched(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of bytes")
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(6, 6)), model{}
 	for i := range 30 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -15,7 +16,8 @@ import (
 // leaves it.
 func TestLargeValuesInTheCache(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, CacheSize: 1 << 20, BlockSize: 4 << 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100, CacheSize: 1 << 20,
+		BlockSize: 4 << 10})
 	require.NoError(t, err)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 5000) }
 	var keys [][]byte

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // requireKeys requires that what needs no value does not notice that values are damaged: Has, GetSize and
@@ -154,7 +156,7 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 			x, y := damage(readAll(t, fsys, names[0]), readAll(t, fsys, names[1]))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[0], x))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[1], y))
-			db, err := Open("db", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
+			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
 			require.NoError(t, err)
 			lost := requireRightOrNamed(t, db, m, names)
 			require.Equal(t, what != "whole", lost > 0)
@@ -171,7 +173,7 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 // never an absent key.
 func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
 	require.NoError(t, err)
 	var keys [][]byte
 	for i := range 20 {
@@ -190,7 +192,7 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 	m, err := manifest.Create(fsys, "db", e.NextFile-1, e)
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
-	db, err = Open("db", &Options{fs: fsys, ReadOnly: true})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 	require.NoError(t, err)
 	_, err = db.Get(keys[0])
 	require.ErrorIs(t, err, ErrCorruption)
@@ -215,7 +217,7 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 func TestIteratorsPassDamagedVersions(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, SeparateFrom: 100, Merger: Append(",")}
+	o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	long, m := strings.Repeat("v", 300), model{}
@@ -273,7 +275,7 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 		},
 	} {
 		fsys := vfs.NewMem()
-		o := &Options{fs: fsys, SeparateFrom: 100}
+		o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		m := model{}

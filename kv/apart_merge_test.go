@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -16,7 +17,8 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 	for _, from := range []int{-1, 100} {
 		fsys := vfs.NewMem()
 		merger := NewMerger("no", func(_, _, _ []byte) ([]byte, error) { return nil, errors.New("no") })
-		db, err := Open("db", &Options{fs: fsys, SeparateFrom: from, leastStreamed: 10, Merger: merger})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}, SeparateFrom: from,
+			Merger: merger})
 		require.NoError(t, err)
 		setReader(t, db, "k", strings.Repeat("v", 5000), NoSync)
 		require.NoError(t, db.Merge([]byte("k"), []byte("x"), NoSync))
@@ -35,7 +37,8 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 // A flush or compaction does not read a value for operands that takes more memory than MemoryLimit leaves to it.
 func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 	t.Parallel()
-	db, err := Open("db", &Options{fs: vfs.NewMem(), MemoryLimit: 8 << 20, Merger: Append(",")})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, MemoryLimit: 8 << 20,
+		Merger: Append(",")})
 	require.NoError(t, err)
 	m := model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
 	for k, v := range m {
@@ -59,7 +62,7 @@ func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, leastStreamed: 10, maxMerged: 1000, Merger: Append(",")}
+	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10, MaxMerged: 1000}, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := model{"before": "b", "k": strings.Repeat("v", 5000) + ",x,y,z", "later": "l"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -32,7 +33,8 @@ func sortedKeys(m model) (keys []string) {
 func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 	t.Helper()
 	clock := &fakeClock{}
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, blobSize: 300 << 10, Merger: Append(","),
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 300 << 10}, SeparateFrom: 100,
+		Merger:                Append(","),
 		L0CompactionThreshold: 100, Clock: clock.time, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(9, 9)), model{}
@@ -110,7 +112,8 @@ func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
 func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	t.Parallel()
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100,
+		Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	const n = 400
 	for i := range n {
@@ -200,7 +203,8 @@ func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
 // A value that is damaged is an error when the iterator comes to it, and not before.
 func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, Compression: sstable.NoCompression})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100,
+		Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	const n, bad = 200, 77
 	for i := range n {
@@ -215,7 +219,7 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	file := readAll(t, fsys, name)
 	file[bytes.Index(file, bytes.Repeat([]byte{bad}, 900))] ^= 1
 	require.NoError(t, vfs.ReplaceFile(fsys, name, file))
-	db, err = Open("db", &Options{fs: fsys})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	for _, back := range []bool{false, true} {
 		it, err := db.NewIter(nil)
@@ -317,8 +321,8 @@ func TestWhatIsReadOnIsCounted(t *testing.T) {
 
 // Blob files count among the files that may be open, and are opened again when they are read.
 func TestOpenBlobFilesAreBounded(t *testing.T) {
-	o := &Options{fs: vfs.OS, MaxOpenFiles: 4, CacheSize: -1, SeparateFrom: 100, blobSize: 8 << 10,
-		Compression: sstable.NoCompression}
+	o := &Options{harness: harness.Harness{FS: vfs.OS, BlobSize: 8 << 10}, MaxOpenFiles: 4, CacheSize: -1,
+		SeparateFrom: 100, Compression: sstable.NoCompression}
 	db := openDir(t, t.TempDir(), o)
 	want := model{}
 	var keys [][]byte
@@ -347,7 +351,7 @@ func TestOpenBlobFilesAreBounded(t *testing.T) {
 
 // AppendGet of a value that lies apart allocates nothing if there is room for it, and Get the value and its handle.
 func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
-	db := openDir(t, t.TempDir(), &Options{fs: vfs.OS, SeparateFrom: 100})
+	db := openDir(t, t.TempDir(), &Options{harness: harness.Harness{FS: vfs.OS}, SeparateFrom: 100})
 	key, value := []byte("key"), make([]byte, 16<<10)
 	for i := range value {
 		value[i] = byte(i * i >> 8)

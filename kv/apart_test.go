@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -59,11 +60,11 @@ func requireRecount(t *testing.T, db *DB) {
 // sometimesApart has values of a store lie apart: of any length, of some length on, or none that do not yet.
 func sometimesApart(o *Options, rng *rand.Rand) {
 	o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
-	o.blobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
+	o.harness.BlobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
 	o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
 	if o.Objects == nil {
 		o.SeparateAtCommit = o.SeparateFrom > 0 && rng.IntN(2) == 0
-		o.leastStreamed = []int64{0, 1, 100}[rng.IntN(3)]
+		o.harness.MinStreamed = []int64{0, 1, 100}[rng.IntN(3)]
 	}
 }
 
@@ -72,7 +73,8 @@ func sometimesApart(o *Options, rng *rand.Rand) {
 func apartStore(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 	t.Helper()
 	clock := &fakeClock{}
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, blobSize: 20 << 10, Merger: Append(","),
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 20 << 10}, SeparateFrom: 100,
+		Merger:                Append(","),
 		L0CompactionThreshold: 100, Clock: clock.time, BlockSize: 300, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	m := model{}
@@ -145,7 +147,7 @@ func TestValuesApartAreRead(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	// Whatever the option is then: what lies apart stays, and is read.
-	db, err := Open("db", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
 	require.NoError(t, err)
 	files := requireBlobs(t, db)
 	requireReads(t, db, m)
@@ -250,7 +252,7 @@ func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
 // Compactions copy handles: no blob file is written for values that lie apart already.
 func TestCompactionsPassHandlesOn(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
 	require.NoError(t, err)
 	value := bytes.Repeat([]byte("0123456789"), 1000)
 	for i := range 50 {
@@ -279,7 +281,7 @@ func TestACheckpointHasItsBlobFiles(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
-	db, err := Open("copy", &Options{fs: fsys, Merger: Append(","), Clock: clock.time})
+	db, err := Open("copy", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
 	require.NoError(t, err)
 	requireReads(t, db, m)
 	require.Positive(t, requireBlobs(t, db))
@@ -297,7 +299,7 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 		name = filepath.Join("db", b.Name())
 	}
 	require.NoError(t, db.Close())
-	o := &Options{fs: fsys, Merger: Append(","), Clock: clock.time}
+	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time}
 	require.NoError(t, vfs.ReplaceFile(fsys, "db/900000.blob", []byte("left by a crash")))
 	db, err := Open("db", o)
 	require.NoError(t, err)
@@ -369,7 +371,8 @@ func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 			at := rng.IntN(len(bad))
 			bad[at] ^= 1 << rng.IntN(8)
 			require.NoError(t, vfs.ReplaceFile(fsys, name, bad))
-			db, err := Open("db", &Options{fs: fsys, Merger: Append(","), Clock: clock.time, ReadOnly: true})
+			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time,
+				ReadOnly: true})
 			require.NoError(t, err)
 			lost := 0
 			for k, v := range m {

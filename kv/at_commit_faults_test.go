@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
@@ -78,8 +79,8 @@ func newCommitFaults(t *testing.T, mode faultMode, at int) *commitFaults {
 	r := &commitFaults{t: t, mode: mode, at: at, disk: crashfs.NewDisk(), open: new(atomic.Int64),
 		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.name)}
 	r.fs = &vfstest.FaultFS{FS: crashfs.New(r.disk, nothing)}
-	r.o = &Options{fs: openFS{r.fs, r.open}, SeparateFrom: 50, SeparateAtCommit: true, backoff: quickBackoff,
-		blobSize: 1500, leastStreamed: 300, Merger: Append(","), MemtableSize: 64 << 10}
+	r.o = &Options{harness: harness.Harness{FS: openFS{r.fs, r.open}, Backoff: quickBackoff, BlobSize: 1500,
+		MinStreamed: 300}, SeparateFrom: 50, SeparateAtCommit: true, Merger: Append(","), MemtableSize: 64 << 10}
 	return r
 }
 
@@ -181,7 +182,7 @@ func (r *commitFaults) heal(db *DB) {
 func (r *commitFaults) cut(percent int) {
 	disk := r.disk.CutTo(percent, rand.New(rand.NewPCG(uint64(r.at), 1)))
 	o := *r.o
-	o.fs = crashfs.New(disk, nothing)
+	o.harness.FS = crashfs.New(disk, nothing)
 	db, err := Open("db", &o)
 	require.NoError(r.t, err, r.what)
 	r.check(db, r.synced)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -131,7 +132,8 @@ func writeForLoss(t *testing.T, db *DB) model {
 func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff, Merger: Append(",")}
+	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateFrom: 100, SeparateAtCommit: true,
+		Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := writeForLoss(t, db)
@@ -162,7 +164,7 @@ func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: never,
+	o := &Options{harness: harness.Harness{FS: fsys, Backoff: never}, SeparateFrom: 100, SeparateAtCommit: true,
 		Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
@@ -181,7 +183,8 @@ func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
 func TestFlushCopiesValuesThatWereDropped(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff, Merger: Append(",")}
+	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateFrom: 100, SeparateAtCommit: true,
+		Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := writeForLoss(t, db)
@@ -204,7 +207,7 @@ const maxUnsynced = 8 << 20
 func TestAtCommitEarlySyncFails(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{fs: fsys, SeparateAtCommit: true, backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateAtCommit: true}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := model{}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -19,8 +20,8 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail, SkipCorrupt} {
 		for at, failed := 1, true; failed; at++ {
 			f := &vfstest.FaultFS{FS: vfs.NewMem()}
-			o := &Options{fs: f, MemtableSize: 64 << 10, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 2000,
-				RecoveryMode: mode}
+			o := &Options{harness: harness.Harness{FS: f, MinStreamed: 2000}, MemtableSize: 64 << 10, SeparateFrom: 100,
+				SeparateAtCommit: true, RecoveryMode: mode}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			m := model{}
@@ -67,7 +68,7 @@ func TestAMissingBlobFileEndsNoLog(t *testing.T) {
 			"empty":     func(name string) { rewrite(t, name, func([]byte) []byte { return nil }) },
 		} {
 			dir := t.TempDir()
-			o := &Options{SeparateFrom: 100, SeparateAtCommit: !streamed, leastStreamed: 10}
+			o := &Options{SeparateFrom: 100, SeparateAtCommit: !streamed, harness: harness.Harness{MinStreamed: 10}}
 			db, err := Open(dir, o)
 			require.NoError(t, err)
 			v := strings.Repeat("v", 200)
@@ -100,7 +101,7 @@ func TestAMissingBlobFileEndsNoLog(t *testing.T) {
 // A flush closes the blob files of the logs whose memtables it writes.
 func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db, err := Open("db", &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f}, SeparateFrom: 100, SeparateAtCommit: true})
 	require.NoError(t, err)
 	open := 0
 	f.Set(func(c vfstest.Call) (int, error) {
@@ -126,7 +127,8 @@ func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
 // What commits and SetReader write to blob files is counted, once, whatever a flush makes of it.
 func TestBlobMetricsCountCommits(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, leastStreamed: 5000})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 5000}, SeparateFrom: 100,
+		SeparateAtCommit: true})
 	require.NoError(t, err)
 	for i := range 10 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%d", i), make([]byte, 1000), NoSync))
@@ -150,7 +152,7 @@ func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
 	t.Parallel()
 	fsys, m := vfs.NewMem(), model{}
 	for round := range 24 {
-		o := &Options{fs: fsys, MemtableSize: 64 << 10, leastStreamed: 300, Merger: Append(",")}
+		o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 300}, MemtableSize: 64 << 10, Merger: Append(",")}
 		switch round % 4 {
 		case 0:
 			o.SeparateFrom, o.SeparateAtCommit = 50, true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -36,8 +37,9 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 	scale.OneGoroutine(t, "a count of bytes")
 	for _, atCommit := range []bool{false, true} {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		db, err := Open("db", &Options{fs: f, SeparateFrom: 4 << 10, SeparateAtCommit: atCommit,
-			MemtableSize: 4 << 20, Compression: sstable.NoCompression})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: f}, SeparateFrom: 4 << 10,
+			SeparateAtCommit: atCommit,
+			MemtableSize:     4 << 20, Compression: sstable.NoCompression})
 		require.NoError(t, err)
 		written := countWrites(f)
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -67,8 +69,9 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 func TestSeparateAtCommit(t *testing.T) {
 	fsys := vfs.NewMem()
 	clock := &fakeClock{}
-	o := &Options{fs: fsys, SeparateFrom: 100, SeparateAtCommit: true, MemtableSize: 64 << 10, Merger: Append(","),
-		Clock: clock.time, leastStreamed: 2000}
+	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 2000}, SeparateFrom: 100, SeparateAtCommit: true,
+		MemtableSize: 64 << 10, Merger: Append(","),
+		Clock: clock.time}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := model{}
@@ -103,7 +106,7 @@ func TestSeparateAtCommit(t *testing.T) {
 	check()
 	require.NoError(t, db.Close())
 	for range 2 { // recovery copies what only the log refers to
-		read, err := Open("db", &Options{fs: fsys, ReadOnly: true, Clock: clock.time})
+		read, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true, Clock: clock.time})
 		require.NoError(t, err)
 		requireStreamed(t, read, m)
 		require.NoError(t, read.Close())
@@ -134,7 +137,7 @@ func TestSeparateAtCommit(t *testing.T) {
 	check()
 	require.NoError(t, db.Close())
 
-	_, err = Open("db", &Options{fs: fsys, SeparateFrom: -1, SeparateAtCommit: true})
+	_, err = Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: -1, SeparateAtCommit: true})
 	require.ErrorIs(t, err, ErrInvalidOptions)
 }
 
@@ -240,8 +243,9 @@ func TestFollowersOfLogsWithHandles(t *testing.T) {
 // Many commit, read and flush at once.
 func TestSeparateAtCommitBesideOthers(t *testing.T) {
 	t.Parallel()
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, SeparateAtCommit: true,
-		MemtableSize: 64 << 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100,
+		SeparateAtCommit: true,
+		MemtableSize:     64 << 10})
 	require.NoError(t, err)
 	besideEachOther(t, 6, func(w int) error {
 		rng := rand.New(rand.NewPCG(uint64(w), 3))
@@ -276,7 +280,8 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
 		for nth := range 4 {
 			f := &vfstest.FaultFS{FS: vfs.NewMem()}
-			o := &Options{fs: f, SeparateFrom: 100, SeparateAtCommit: true, backoff: quickBackoff}
+			o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, SeparateFrom: 100,
+				SeparateAtCommit: true}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			n := 0

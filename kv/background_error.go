@@ -80,7 +80,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()
-		if h.failedAt.Sub(h.resumedAt) > d.opts.backoff.Max {
+		if h.failedAt.Sub(h.resumedAt) > d.opts.harness.Backoff.Max {
 			h.wait = 0 // a new failure, not the last one again
 		}
 		d.counters.Failures.Add(1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -17,7 +18,7 @@ import (
 // TestNothingIsWrittenAfterAFailure keeps edits away from a manifest that may no
 // longer be the one in force.
 func TestNothingIsWrittenAfterAFailure(t *testing.T) {
-	db, err := Open("", &Options{InMemory: true, backoff: never})
+	db, err := Open("", &Options{InMemory: true, harness: harness.Harness{Backoff: never}})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("k"), nil, nil))
 	cause := errors.New("the disk is gone")

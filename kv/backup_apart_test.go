@@ -10,12 +10,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // blobNames returns the paths of a store's blob files.
@@ -28,8 +30,9 @@ func blobNames(db *DB) (names []string) {
 
 // An increment has no blob file that a backup before had, whatever was compacted since.
 func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100, L0CompactionThreshold: 100,
-		Compression: sstable.NoCompression})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100,
+		L0CompactionThreshold: 100,
+		Compression:           sstable.NoCompression})
 	require.NoError(t, err)
 	m, rng := model{}, rand.New(rand.NewPCG(3, 3))
 	write := func(from, to int) {
@@ -42,11 +45,11 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 	}
 	write(0, 100)
 	disk := vfs.NewMem()
-	o := &Options{fs: disk}
+	o := &Options{harness: harness.Harness{FS: disk}}
 	restore := func(stream []byte) {
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", o))
 		requireRestored(t, disk, "restored", m)
-		view, err := Open("restored", &Options{fs: disk, ReadOnly: true})
+		view, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, ReadOnly: true})
 		require.NoError(t, err)
 		require.Equal(t, db.current.BlobTotals().Files, requireBlobs(t, view), "files of earlier backups are gone")
 		require.NoError(t, view.Close())
@@ -85,7 +88,7 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 	db, clock, m := apartStore(t, fsys)
 	names := blobNames(db)
 	require.NoError(t, db.Close())
-	o := &Options{fs: fsys, Merger: Append(","), Clock: clock.time, ReadOnly: true}
+	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time, ReadOnly: true}
 	refuse := func(name string) {
 		t.Helper()
 		db, err := Open("db", o)
@@ -115,8 +118,9 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 	stream, _ := backUp(t, db, BackupMark{})
 	require.NoError(t, db.Close())
 	disk := vfs.NewMem()
-	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk}))
-	o.fs = disk
+	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir",
+		&Options{harness: harness.Harness{FS: disk}}))
+	o.harness.FS = disk
 	db, err = Open("dir", o)
 	require.NoError(t, err)
 	requireReads(t, db, m)
@@ -173,9 +177,9 @@ func TestStreamsThatDoNotMeanWhatTheySay(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	restore := func(stream []byte) (restored, verified error) {
 		disk := vfs.NewMem()
-		restored = Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk})
+		restored = Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{harness: harness.Harness{FS: disk}})
 		_, verified = VerifyBackup(bytes.NewReader(stream))
-		view, opened := Open("dir", &Options{fs: disk, ReadOnly: true, Merger: Append(",")})
+		view, opened := Open("dir", &Options{harness: harness.Harness{FS: disk}, ReadOnly: true, Merger: Append(",")})
 		if opened == nil {
 			require.NoError(t, view.Close())
 		}

@@ -10,15 +10,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // killApartOptions are those of the store whose backups and restores are killed: values of 300 bytes and more lie
 // apart, in many blob files.
 func killApartOptions() *Options {
-	return &Options{SeparateFrom: 300, blobSize: 4 << 10, MemtableSize: 64 << 10, Compression: sstable.NoCompression}
+	return &Options{SeparateFrom: 300, harness: harness.Harness{BlobSize: 4 << 10}, MemtableSize: 64 << 10,
+		Compression: sstable.NoCompression}
 }
 
 // backUpUntilKilled writes to the store in dir and backs it up, into a file that is as long as what it was given,
@@ -126,8 +129,9 @@ func TestBackupAndRestoreAreKilled(t *testing.T) {
 			broken++
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			disk := vfs.NewMem()
-			require.Error(t, Restore(t.Context(), bytes.NewReader(part), "dir", &Options{fs: disk}))
-			_, err = Open("dir", &Options{fs: disk, ReadOnly: true})
+			require.Error(t, Restore(t.Context(), bytes.NewReader(part), "dir",
+				&Options{harness: harness.Harness{FS: disk}}))
+			_, err = Open("dir", &Options{harness: harness.Harness{FS: disk}, ReadOnly: true})
 			require.Error(t, err)
 		}
 	}

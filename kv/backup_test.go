@@ -15,12 +15,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // backUp returns the stream of a backup, and its mark after a round trip through its
@@ -50,7 +52,7 @@ func requireRestored(t *testing.T, fsys vfs.FS, dir string, want model) {
 
 func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want model, clock *fakeClock) {
 	t.Helper()
-	db, err := Open(dir, &Options{ReadOnly: true, fs: fsys, Clock: clock.time})
+	db, err := Open(dir, &Options{ReadOnly: true, harness: harness.Harness{FS: fsys}, Clock: clock.time})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.verify(io.Discard))
@@ -88,7 +90,8 @@ func TestModelBackup(t *testing.T) {
 		}
 		disk := vfs.NewMem()
 		for _, m := range models { // one after the other, out of one reader
-			require.NoError(t, Restore(t.Context(), &streams, "restored", &Options{fs: disk}), "seed %d", seed)
+			require.NoError(t, Restore(t.Context(), &streams, "restored", &Options{harness: harness.Harness{FS: disk}}),
+				"seed %d", seed)
 			requireRestoredAt(t, disk, "restored", m.at(r.clock.now()), r.clock)
 		}
 		require.Zero(t, streams.Len())
@@ -101,7 +104,7 @@ func TestModelBackup(t *testing.T) {
 			}
 		}
 		// so that nothing is compacted
-		db, err := Open("restored", &Options{fs: disk, Clock: r.clock.time, ReadOnly: true})
+		db, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time, ReadOnly: true})
 		require.NoError(t, err)
 		db.current.All(func(int, *version.Table) { stray-- })
 		blobs := db.current.BlobTotals().Files
@@ -109,7 +112,7 @@ func TestModelBackup(t *testing.T) {
 		stray -= blobs
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Close())
-		db, err = Open("restored", &Options{fs: disk, Clock: r.clock.time})
+		db, err = Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("new"), []byte("write"), nil))
 		models[len(models)-1].set("new", "write")
@@ -131,7 +134,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	dir, from := t.TempDir(), t.TempDir()
 	rng := rand.New(rand.NewPCG(4, 708))
 	o := randomOptions(rng)
-	o.SeparateFrom, o.blobSize = 100, 10<<10
+	o.SeparateFrom, o.harness.BlobSize = 100, 10<<10
 	db := openDir(t, dir, o)
 	var done atomic.Bool
 	var acknowledged atomic.Int64
@@ -219,8 +222,9 @@ func inTablesAndApart(t *testing.T, test func(t *testing.T, from int)) {
 // backupStoreFrom makes a store of several tables, with values from a size on apart, and returns it with what it holds.
 func backupStoreFrom(t *testing.T, from int) (*DB, model) {
 	t.Helper()
-	db, err := Open("db", &Options{fs: vfs.NewMem(), Compression: sstable.NoCompression, L0CompactionThreshold: 100,
-		L0SlowdownThreshold: 200, L0StopThreshold: 300, SeparateFrom: from})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, Compression: sstable.NoCompression,
+		L0CompactionThreshold: 100,
+		L0SlowdownThreshold:   200, L0StopThreshold: 300, SeparateFrom: from})
 	require.NoError(t, err)
 	closeAtEnd(t, db)
 	return db, addTables(t, db, model{}, "first", 3)
@@ -285,7 +289,7 @@ func testABackupGoesOn(t *testing.T, from int) {
 		m = addTables(t, db, m, "third", 1)
 		third, _ := backUp(t, db, mark2)
 		disk := vfs.NewMem()
-		o := &Options{fs: disk}
+		o := &Options{harness: harness.Harness{FS: disk}}
 		restored := false
 		if !mark.IsZero() {
 			err := Restore(t.Context(), &first.Buffer, "dir", o)
@@ -323,7 +327,7 @@ func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
 	require.ErrorIs(t, err, context.Canceled)
 	full, _ := backUp(t, db, BackupMark{})
 	disk := vfs.NewMem()
-	err = Restore(ctx, bytes.NewReader(full), "dir", &Options{fs: disk})
+	err = Restore(ctx, bytes.NewReader(full), "dir", &Options{harness: harness.Harness{FS: disk}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, ErrRestoreUnfinished)
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -62,14 +63,15 @@ func TestModelBackupOfViews(t *testing.T) {
 			require.Equal(t, want, everything(t, db), "the view is as it was")
 			require.NoError(t, db.Close())
 			disk := vfs.NewMem()
-			require.NoError(t, Restore(t.Context(), &stream, "restored", &Options{fs: disk}), "seed %d", seed)
+			require.NoError(t, Restore(t.Context(), &stream, "restored", &Options{harness: harness.Harness{FS: disk}}),
+				"seed %d", seed)
 			requireRestoredAt(t, disk, "restored", want, r.clock)
-			again, err := Open("restored", &Options{fs: disk, Clock: r.clock.time})
+			again, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time})
 			require.NoError(t, err)
 			require.Equal(t, want, everything(t, again))
 			require.NoError(t, again.Close())
 		}
-		o := Options{fs: r.fs, Clock: r.clock.time, Merger: r.opts.Merger, CacheSize: 1 << 20}
+		o := Options{harness: harness.Harness{FS: r.fs}, Clock: r.clock.time, Merger: r.opts.Merger, CacheSize: 1 << 20}
 		for range 6 {
 			for range rng.IntN(200) {
 				r.step()
@@ -163,7 +165,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 		} else {
 			require.NoError(t, err)
 			disk := vfs.NewMem()
-			require.NoError(t, Restore(t.Context(), &stream, "dir", &Options{fs: disk}))
+			require.NoError(t, Restore(t.Context(), &stream, "dir", &Options{harness: harness.Harness{FS: disk}}))
 			requireRestored(t, disk, "dir", want)
 		}
 		require.NoError(t, view.Close())
@@ -183,7 +185,7 @@ func testBackupsOfViewsInAChain(t *testing.T, from int) {
 		m = addTables(t, db, m, fmt.Sprint("round", i), 2)
 		set(t, db, "in", fmt.Sprint("the log ", i))
 		m["in"] = fmt.Sprint("the log ", i)
-		view, err := OpenReadOnly("db", &Options{fs: db.fs})
+		view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: db.fs}})
 		require.NoError(t, err)
 		stream, next := backUp(t, view, mark)
 		_, err = view.Backup(t.Context(), io.Discard, next)
@@ -194,9 +196,11 @@ func testBackupsOfViewsInAChain(t *testing.T, from int) {
 	last, _ := backUp(t, db, mark)
 	models, streams = append(models, m), append(streams, last)
 	disk := vfs.NewMem()
-	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(streams[1]), "dir", &Options{fs: disk}), ErrBackupMismatch)
+	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(streams[1]), "dir",
+		&Options{harness: harness.Harness{FS: disk}}), ErrBackupMismatch)
 	for i, stream := range streams {
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", &Options{fs: disk}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir",
+			&Options{harness: harness.Harness{FS: disk}}))
 		requireRestored(t, disk, "dir", models[i])
 	}
 }

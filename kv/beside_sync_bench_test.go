@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // A slowSyncs is a file system of which the sync of a log takes a set time.
@@ -59,7 +61,8 @@ func BenchmarkBesideSync(b *testing.B) {
 }
 
 func benchBesideSync(b *testing.B, beside bool, do func(db *DB, key, value []byte) error) {
-	db := openDir(b, b.TempDir(), &Options{fs: slowSyncs{sift.OS, 10 * time.Millisecond}, MemtableSize: 64 << 20})
+	db := openDir(b, b.TempDir(), &Options{harness: harness.Harness{FS: slowSyncs{sift.OS, 10 * time.Millisecond}},
+		MemtableSize: 64 << 20})
 	require.NoError(b, db.Set([]byte("beside"), make([]byte, 100), NoSync))
 	var other sync.WaitGroup
 	var stop atomic.Bool

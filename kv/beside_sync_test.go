@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 )
@@ -76,7 +77,7 @@ func openHeld(t *testing.T, o *Options) (*DB, *heldSyncs) {
 	if o == nil {
 		o = &Options{}
 	}
-	o.fs = fs
+	o.harness.FS = fs
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	return db, fs
@@ -123,7 +124,7 @@ func TestWritesGoOnBesideASync(t *testing.T) {
 	require.NoError(t, db.Set([]byte("last"), nil, Sync))
 	want["last"] = ""
 	require.NoError(t, db.Close())
-	db, err = Open("db", &Options{fs: fs.FS})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fs.FS}})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -158,7 +159,7 @@ func TestWritersBesideASyncShareTheNext(t *testing.T) {
 // for who began to read before the store resumed, in tables, and after the next opening.
 func TestAFailedSyncTakesBackWhatWasNotVisible(t *testing.T) {
 	t.Parallel()
-	db, fs := openHeld(t, &Options{backoff: quickBackoff, Merger: Int64Add})
+	db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: quickBackoff}, Merger: Int64Add})
 	want := model{"k": "old", "covered": "v"}
 	require.NoError(t, db.Set([]byte("k"), []byte("old"), NoSync))
 	require.NoError(t, db.Set([]byte("covered"), []byte("v"), NoSync))
@@ -190,7 +191,7 @@ func TestAFailedSyncTakesBackWhatWasNotVisible(t *testing.T) {
 	require.False(t, before.Next())
 	require.NoError(t, errors.Join(before.Close(), snap.Close()))
 	require.NoError(t, db.Close())
-	db, err = Open("db", &Options{fs: fs.FS, Merger: Int64Add})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fs.FS}, Merger: Int64Add})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -199,7 +200,7 @@ func TestAFailedSyncTakesBackWhatWasNotVisible(t *testing.T) {
 // What was visible when its sync failed stays, and the error says so.
 func TestAFailedSyncLeavesWhatWasVisible(t *testing.T) {
 	for _, later := range []*WriteOptions{NoSync, Async} {
-		db, fs := openHeld(t, &Options{backoff: quickBackoff})
+		db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: quickBackoff}})
 		outcome := fs.hold(setSync(db, "a"))
 		require.NoError(t, db.Set([]byte("b"), []byte("b"), later))
 		want := model{"a": "a", "b": "b"}
@@ -213,7 +214,7 @@ func TestAFailedSyncLeavesWhatWasVisible(t *testing.T) {
 		db.untilResumed()
 		requireContents(t, want, db)
 		db.abandonLikeACrash(t)
-		db, err = Open("db", &Options{fs: fs.FS})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: fs.FS}})
 		require.NoError(t, err)
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
@@ -223,7 +224,7 @@ func TestAFailedSyncLeavesWhatWasVisible(t *testing.T) {
 // A memtable is not flushed before all of it is visible: what is not may never be.
 func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 	for _, outcome := range []error{nil, errDisk} {
-		db, fs := openHeld(t, &Options{backoff: quickBackoff})
+		db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: quickBackoff}})
 		set(t, db, "a", "a")
 		done := fs.hold(setSync(db, "b"))
 		db.mu.Lock() // nobody leads: the test does
@@ -249,7 +250,7 @@ func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 // The sync fails while a leader fills the log that is new, which breaks too: its writes
 // would be durable before those that were lost.
 func TestAFailedSyncBreaksTheNextLog(t *testing.T) {
-	db, fs := openHeld(t, &Options{backoff: never})
+	db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: never}})
 	done := fs.hold(setSync(db, "a"))
 	db.mu.Lock()
 	require.NoError(t, db.rotateTo(0, nil))
@@ -259,7 +260,7 @@ func TestAFailedSyncBreaksTheNextLog(t *testing.T) {
 	require.ErrorIs(t, db.commits.Log().Sync(), errDisk)
 	require.ErrorIs(t, db.Set([]byte("b"), nil, NoSync), ErrReadOnly)
 	require.NoError(t, db.Close(), "nothing was acknowledged that is not safe")
-	db, err := Open("db", &Options{fs: fs.FS})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fs.FS}})
 	require.NoError(t, err)
 	requireContents(t, model{}, db)
 	require.NoError(t, db.Close())

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // A flipRun flips bytes of a small store's files, one at a time.
@@ -32,7 +34,8 @@ type flipRun struct {
 func newFlipRun(t *testing.T, closed bool) *flipRun {
 	f := &flipRun{t: t, want: model{}, dir: "db", files: map[string][]byte{}}
 	mem := sift.NewMem()
-	db, err := Open(f.dir, &Options{fs: mem, MemtableSize: 64 << 10, BlockSize: 128, CacheSize: -1})
+	db, err := Open(f.dir, &Options{harness: harness.Harness{FS: mem}, MemtableSize: 64 << 10, BlockSize: 128,
+		CacheSize: -1})
 	require.NoError(t, err)
 	put := func(k, v string) {
 		require.NoError(t, db.Set([]byte(k), []byte(v), Sync))
@@ -119,7 +122,8 @@ func (f *flipRun) flip(name string, at int) {
 	if err != nil && name != manifest.OptionsName { // which opening a store does not ask
 		require.ErrorContains(f.t, err, name, what)
 	}
-	db, err := Open(f.dir, &Options{fs: disk, RecoveryMode: f.mode, CacheSize: -1, MemtableSize: 64 << 10})
+	db, err := Open(f.dir, &Options{harness: harness.Harness{FS: disk}, RecoveryMode: f.mode, CacheSize: -1,
+		MemtableSize: 64 << 10})
 	if err != nil {
 		f.refused++
 		require.True(f.t, named(err), "%s: %v", what, err)

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/compaction"
 )
 
 // A mixedStore has few large values beside many small ones: at the average an entry has next to nothing in blob files.
@@ -31,7 +32,7 @@ func openMixed(t *testing.T, kind CompactionStyle, ttl time.Duration) *mixedStor
 	t.Helper()
 	s := &mixedStore{t: t, rng: rand.New(rand.NewPCG(35, uint64(kind))), clock: &fakeClock{}}
 	s.DB = collected(t, kind, func(o *Options) {
-		o.SeparateFrom, o.blobSize, o.Clock = 4<<10, mixedBlob, s.clock.time
+		o.SeparateFrom, o.harness.BlobSize, o.Clock = 4<<10, mixedBlob, s.clock.time
 		o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 1<<20, 256<<10, 256<<10
 		o.Events.Compacted = func(i CompactionInfo) {
 			switch i.Reason {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -133,7 +134,8 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	sick := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, fs: f, backoff: quickBackoff}),
+	sick := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, harness: harness.Harness{FS: f,
+		Backoff: quickBackoff}}),
 		rng: rand.New(rand.NewPCG(1, 1))}
 	for sick.size() < b.memory.Memtables()/5 {
 		sick.write(100)
@@ -185,7 +187,7 @@ func TestBudgetBesideAStoreThatHangs(t *testing.T) {
 		once.Do(func() { close(stuck) })
 		<-release
 	}}
-	hung := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, fs: fs})}
+	hung := &shareWriter{t: t, db: openDir(t, "db", &Options{MemoryBudget: b, harness: harness.Harness{FS: fs}})}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -51,7 +51,8 @@ type budgetModel struct {
 // life opens the store, uses it, and closes it.
 func (s *budgetModel) life() (err error) {
 	o := randomOptions(s.rng)
-	o.MemoryLimit, o.MemoryBudget, o.CacheSize, o.fs, o.backoff = 0, s.b, min(o.CacheSize, 0), s.fs, quickBackoff
+	o.MemoryLimit, o.MemoryBudget, o.CacheSize, o.harness.FS, o.harness.Backoff = 0, s.b, min(o.CacheSize, 0), s.fs,
+		quickBackoff
 	o.FalsePositiveMemory = min(o.FalsePositiveMemory, 0)
 	o.BlockSize, o.CompactionRate, o.Merger = 64+s.rng.IntN(1000), 0, nil
 	o.MemtableSize = []int64{0, 64 << 10, 1 << 20}[s.rng.IntN(3)]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -24,7 +25,7 @@ func TestBudgetRefusesAStoreWithADiskCache(t *testing.T) {
 		stores = append(stores, openDir(t, "db", &Options{MemoryBudget: b, InMemory: true}))
 	}
 	var log bytes.Buffer
-	o := &Options{MemoryBudget: b, fs: disk, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	o := &Options{MemoryBudget: b, harness: harness.Harness{FS: disk}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Objects: &objects.Config{Store: objstore.NewMem(), CacheSize: 64 << 20}}
 	_, err := Open("cache", o)
 	require.ErrorIs(t, err, ErrMemoryBudget)
@@ -92,7 +93,8 @@ func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
 func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 	b, disk := NewMemoryBudget(16<<20), vfs.NewMem()
 	flushes := make(chan struct{})
-	db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: disk, Table: func() { <-flushes }}})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: disk,
+		Table: func() { <-flushes }}}})
 	for _, k := range []string{"a", "b"} { // in two logs
 		set(t, db, k, "1")
 		db.mu.Lock() // nobody leads: the test does
@@ -100,7 +102,7 @@ func TestBudgetOfAViewThatCannotBeRefreshed(t *testing.T) {
 		db.mu.Unlock()
 	}
 	reads := &vfstest.FaultFS{FS: disk}
-	view, err := OpenReadOnly("db", &Options{fs: reads, MemoryBudget: b})
+	view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: reads}, MemoryBudget: b})
 	require.NoError(t, err)
 	shown := func() (bytes int64) {
 		for _, m := range view.imms {

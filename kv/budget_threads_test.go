@@ -22,7 +22,7 @@ type gatedStore struct {
 
 func openGated(t *testing.T, o Options) *gatedStore {
 	g := &gatedStore{release: make(chan struct{})}
-	o.fs = &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
+	o.harness.FS = &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
 		if g.held.Load() {
 			<-g.release
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -86,7 +87,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 				mem := objstore.NewMem()
 				o := Options{Objects: &objects.Config{Store: rudeStore{mem, r, method}, LogInterval: time.Hour,
 					Grace:    -1,
-					Patience: time.Millisecond}, backoff: quickBackoff}
+					Patience: time.Millisecond}, harness: harness.Harness{Backoff: quickBackoff}}
 				db, err := Open("", &o)
 				require.NoError(t, err)
 				want := acknowledge(t, db)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestAMergerEndsTheGoroutineOfSetReader(t *testing.T) {
 	t.Parallel()
 	r := &rudeness{leave: runtime.Goexit}
-	o := Options{fs: vfs.NewMem()}
+	o := Options{harness: harness.Harness{FS: vfs.NewMem()}}
 	rudeMerger(&o, r)
 	db, err := Open("db", &o)
 	require.NoError(t, err)

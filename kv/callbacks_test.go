@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
@@ -271,7 +272,7 @@ func stalled(_ *testing.T, db *DB, r *rudeness) {
 
 // syncFails has the sync of a writer fail.
 func syncFails(_ *testing.T, db *DB, _ *rudeness) {
-	f := db.opts.fs.(*vfstest.FaultFS)
+	f := db.opts.harness.FS.(*vfstest.FaultFS)
 	f.Set(func(c vfstest.Call) (int, error) {
 		if c.Op == "sync" {
 			return 0, errDisk
@@ -318,13 +319,13 @@ func askedBeside(t *testing.T, db *DB, _ *rudeness) {
 		require.NoError(t, db.Set(k, make([]byte, 100), NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	db.opts.fs.(*vfstest.FaultFS).Set(func(c vfstest.Call) (int, error) {
+	db.opts.harness.FS.(*vfstest.FaultFS).Set(func(c vfstest.Call) (int, error) {
 		if c.Op == "read" {
 			time.Sleep(time.Millisecond) // as a device does: others read at the same time
 		}
 		return 0, nil
 	})
-	defer db.opts.fs.(*vfstest.FaultFS).Set(nil)
+	defer db.opts.harness.FS.(*vfstest.FaultFS).Set(nil)
 	_, _ = s.MultiGet(keys)
 }
 
@@ -516,7 +517,7 @@ func TestFunctionsOfTheApplicationMayNotReturn(t *testing.T) {
 
 func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	fs := &vfstest.FaultFS{FS: vfs.NewMem()}
-	o := Options{fs: fs, backoff: quickBackoff, MemtableSize: 64 << 10}
+	o := Options{harness: harness.Harness{FS: fs, Backoff: quickBackoff}, MemtableSize: 64 << 10}
 	if c.set != nil {
 		c.set(&o, r)
 	}

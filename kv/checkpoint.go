@@ -19,7 +19,7 @@ func (d *DB) Checkpoint(ctx context.Context, dir string) error {
 	if err := d.Flush(ctx); err != nil {
 		return err
 	}
-	local := d.opts.fs
+	local := d.opts.harness.FS
 	dir, err := vfs.Absolute(local, dir)
 	if err != nil {
 		return err

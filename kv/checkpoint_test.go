@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -20,7 +21,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 	for _, linked := range []bool{true, false} {
 		for _, made := range []bool{true, false} {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
-			db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10})
+			db, err := Open("db", &Options{harness: harness.Harness{FS: f}, MemtableSize: 64 << 10})
 			require.NoError(t, err)
 			set(t, db, "a", "1")
 			require.NoError(t, db.Flush(t.Context()))
@@ -65,7 +66,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			}
 			require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 			require.NoError(t, db.Close())
-			db, err = Open("copy", &Options{fs: f})
+			db, err = Open("copy", &Options{harness: harness.Harness{FS: f}})
 			require.NoError(t, err)
 			requireContents(t, model{"a": "1", "b": "2"}, db)
 			require.NoError(t, db.Close())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
@@ -29,7 +30,8 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	disk := crashfs.NewDisk()
 	flushes := make(chan struct{})
 	f := &vfstest.FaultFS{FS: &vfstest.GateFS{FS: crashfs.New(disk, nothing), Table: func() { <-flushes }}}
-	db, err := Open("db", &Options{fs: f, MemtableSize: 64 << 10, MaxMemtables: 64, CacheSize: -1, backoff: never})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}, MemtableSize: 64 << 10,
+		MaxMemtables: 64, CacheSize: -1})
 	require.NoError(t, err)
 	want := model{}
 	for i := range 60 {
@@ -67,7 +69,7 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	// The process ends, the machine goes on: all that was acknowledged is there, and the
 	// commit that failed is too, whole, since the store had not resumed.
 	want["failed"] = ""
-	db, err = Open("db", &Options{fs: crashfs.New(disk, nothing), CacheSize: -1})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: crashfs.New(disk, nothing)}, CacheSize: -1})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -77,7 +79,7 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 func TestCloseReturnsWhyAStoreCouldNotResume(t *testing.T) {
 	for _, op := range []string{"create", "write", "sync"} {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		db, err := Open("db", &Options{fs: f, backoff: never})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 		f.Set(func(c vfstest.Call) (int, error) {
@@ -104,7 +106,7 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		disk := crashfs.NewDisk()
 		crash := crashfs.New(disk, nothing)
 		f := &vfstest.FaultFS{FS: crash}
-		db, err := Open("db", &Options{fs: f, CacheSize: -1, backoff: never})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}, CacheSize: -1})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Flush(t.Context()))
@@ -120,7 +122,8 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		in.files.TakeBack()
 		in.end()
 		after := disk.CutTo(100, rand.New(rand.NewPCG(1, 1)))
-		again, err := Open("db", &Options{fs: crashfs.New(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		again, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(after, nothing)}, CacheSize: -1,
+			RecoveryMode: mode})
 		require.NoError(t, err)
 		ok, err := again.Has([]byte("b"))
 		require.NoError(t, err)
@@ -148,13 +151,14 @@ func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
 	t.Parallel()
 	for mode := range numRecoveryModes {
 		disk := crashfs.NewDisk()
-		db, err := Open("db", &Options{fs: crashfs.New(disk, nothing), CacheSize: -1})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(disk, nothing)}, CacheSize: -1})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
 		require.NoError(t, db.Close())
 		after := disk.CutTo(0, nil)
-		db, err = Open("db", &Options{fs: crashfs.New(after, nothing), CacheSize: -1, RecoveryMode: mode})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: crashfs.New(after, nothing)}, CacheSize: -1,
+			RecoveryMode: mode})
 		require.NoError(t, err, mode)
 		requireContents(t, model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())
@@ -186,7 +190,7 @@ func TestFlushBesideClose(t *testing.T) {
 // good by Close like one before.
 func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db, err := Open("db", &Options{fs: f, backoff: never})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), NoSync))
 	closing := make(chan struct{})
@@ -209,7 +213,7 @@ func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 	if err := <-flushed; err != nil { // Close may have made it good before it was looked at
 		require.True(t, errors.Is(err, errDisk) || errors.Is(err, ErrClosed), err)
 	}
-	db, err = Open("db", &Options{fs: f})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
 	require.NoError(t, err)
 	requireContents(t, model{"a": "1"}, db)
 	require.NoError(t, db.Close())

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
-	"github.com/stretchr/testify/require"
 )
 
 // closedStore makes a store with two logs that was closed cleanly.
@@ -239,7 +241,7 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inEvent, goOn := make(chan bool), make(chan bool)
 		fsys := vfs.NewMem()
-		db, err := Open("db", &Options{fs: fsys, Events: Events{Flushed: func(FlushInfo) {
+		db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Events: Events{Flushed: func(FlushInfo) {
 			inEvent <- true
 			<-goOn
 		}}})
@@ -261,7 +263,7 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 		}
 		require.ErrorIs(t, db.Close(), ErrSnapshotsOpen)
 		require.NoError(t, snapshot.Close())
-		db, err = Open("db", &Options{fs: fsys})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
 		require.NoError(t, err)
 		requireContents(t, model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())

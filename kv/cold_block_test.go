@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -27,10 +28,10 @@ func slowStore(t *testing.T, n int, o Options) (*DB, *vfstest.SlowReadFS) {
 	if o.MemoryMap {
 		fsys.FS = vfs.OS
 	}
-	if ahead, ok := o.fs.(*vfstest.AheadFS); ok {
+	if ahead, ok := o.harness.FS.(*vfstest.AheadFS); ok {
 		ahead.SlowReadFS = fsys
 	} else {
-		o.fs = fsys
+		o.harness.FS = fsys
 	}
 	db := multiStore(t, filepath.Join(t.TempDir(), "db"), n, o)
 	_, err := db.Get(readBenchKey(nil, 0)) // opens a table
@@ -176,7 +177,8 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := vfstest.NewAheadFS()
-			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
+			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression,
+				harness: harness.Harness{FS: ahead}})
 			keys := keysOfBlocks(t, db, n)
 			ahead.Forget()
 			fsys.Delay.Store(int64(readDelay))
@@ -198,7 +200,8 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := vfstest.NewAheadFS()
-			o := Options{Compression: sstable.NoCompression, fs: ahead, IndexPartition: partition}
+			o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead},
+				IndexPartition: partition}
 			db, fsys := storeOfBlocks(t, o)
 			keys := keysOfBlocks(t, db, maxAhead)
 			ahead.Forget()
@@ -229,7 +232,7 @@ func indexLeavesFromDisk(db *DB) (n uint64) {
 func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ahead := vfstest.NewAheadFS()
-		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, fs: ahead})
+		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead}})
 		keys := keysOfBlocks(t, db, 32)
 		ahead.Forget()
 		ahead.Deaf = true
@@ -258,7 +261,7 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 					o := Options{Compression: sstable.NoCompression}
 					ahead := vfstest.NewAheadFS()
 					if c.ahead {
-						o.fs = ahead
+						o.harness.FS = ahead
 					}
 					db, fsys := storeOfBlocks(t, o)
 					keys := keysOfBlocks(t, db, 300)
@@ -332,7 +335,7 @@ func BenchmarkColdBlock(b *testing.B) {
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("goroutines=%d", n), func(b *testing.B) {
 			fsys := &vfstest.SlowReadFS{FS: vfs.NewMem()}
-			db := multiStore(b, "db", 20_000, Options{fs: fsys, CacheSize: 64 << 10})
+			db := multiStore(b, "db", 20_000, Options{harness: harness.Harness{FS: fsys}, CacheSize: 64 << 10})
 			fsys.Delay.Store(int64(readDelay))
 			fsys.Reset()
 			step := 0

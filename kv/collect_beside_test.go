@@ -107,7 +107,7 @@ func TestCompactTakesTheSpaceOfABatch(t *testing.T) {
 		before := disk.ResetPeak()
 		require.NoError(t, s.Compact(t.Context(), nil, nil))
 		batch := int64(max(space.Batch, float64(tables)))
-		require.LessOrEqual(t, disk.Peak()-before, batch+2*tables+2*s.opts.blobSize, "of %d bytes", before)
+		require.LessOrEqual(t, disk.Peak()-before, batch+2*tables+2*s.opts.harness.BlobSize, "of %d bytes", before)
 		s.settle()
 		require.Less(t, s.held(), 1.06*s.needed())
 		requireBlobs(t, s.DB)

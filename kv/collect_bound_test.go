@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -46,8 +47,9 @@ func openLarge(t *testing.T, kind CompactionStyle, space float64) *largeStore {
 func openLargeOn(t *testing.T, kind CompactionStyle, space float64, disk vfs.FS) *largeStore {
 	t.Helper()
 	clock := &fakeClock{}
-	db, err := Open("db", &Options{fs: disk, SeparateFrom: 100, BlobSpace: space, Compaction: kind,
-		MemtableSize: largeFlush, blobSize: 32 << 10, TargetFileSize: 32 << 10, BaseLevelSize: 32 << 10,
+	db, err := Open("db", &Options{harness: harness.Harness{FS: disk, BlobSize: 32 << 10}, SeparateFrom: 100,
+		BlobSpace: space, Compaction: kind,
+		MemtableSize: largeFlush, TargetFileSize: 32 << 10, BaseLevelSize: 32 << 10,
 		MaxConcurrentCompactions: threadsFor(kind), Compression: sstable.NoCompression, Clock: clock.time})
 	require.NoError(t, err)
 	s := &largeStore{DB: db, t: t, rng: rand.New(rand.NewPCG(1, 2)), bytes: rand.NewChaCha8([32]byte{3}), clock: clock,

@@ -21,7 +21,8 @@ import (
 // to the moment from which on it may collect.
 func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB, model) {
 	db := collected(t, kind, func(o *Options) {
-		o.fs, o.BlobSpace, o.MaxConcurrentCompactions, o.SeparateAtCommit = disk, 1.2, threadsFor(kind), seed%2 == 1
+		o.harness.FS, o.BlobSpace, o.MaxConcurrentCompactions, o.SeparateAtCommit = disk, 1.2, threadsFor(kind),
+			seed%2 == 1
 	})
 	rng := rand.New(rand.NewPCG(11, seed))
 	m := model{}
@@ -82,7 +83,10 @@ func TestPowerCutsWhileBlobFilesAreCollected(t *testing.T) {
 			require.Greater(t, len(cuts), 20/stride)
 			for n, cut := range cuts {
 				what := fmt.Sprintf("seed %d, cut %d", seed, n)
-				db := collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = crashfs.New(cut, nothing), 1.2 })
+				db := collected(t, kind, func(o *Options) {
+					o.harness.FS, o.BlobSpace = crashfs.New(cut, nothing),
+						1.2
+				})
 				requireContents(t, m, db)
 				db.settle()
 				finished(t, db, m, what)
@@ -144,6 +148,6 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 	if err := db.Close(); err != nil {
 		require.True(t, errors.Is(err, fault), "%s: %v", what, err)
 	}
-	finished(t, collected(t, kind, func(o *Options) { o.fs, o.BlobSpace = f, 1.2 }), m, what)
+	finished(t, collected(t, kind, func(o *Options) { o.harness.FS, o.BlobSpace = f, 1.2 }), m, what)
 	return hit
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -19,7 +20,7 @@ const manySmall, smallBlob = 64, 8
 // openSmallBlobs returns a store to which n blob files of one record were written, every other by SetReader, and one
 // that is not small, whose name is returned.
 func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large string) {
-	o.SeparateFrom, o.leastStreamed, o.blobSize = 100, 400, 8000
+	o.SeparateFrom, o.harness.MinStreamed, o.harness.BlobSize = 100, 400, 8000
 	if o.L0CompactionThreshold == 0 {
 		o.L0CompactionThreshold = 2 * n
 	}
@@ -41,26 +42,26 @@ func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large str
 	m["large"] = strings.Repeat("l", 5000)
 	setReader(t, db, "large", m["large"], NoSync)
 	require.NoError(t, db.Flush(t.Context()))
-	return db, m, slices.Max(blobsOnDisk(t, o.fs, "db"))
+	return db, m, slices.Max(blobsOnDisk(t, o.harness.FS, "db"))
 }
 
 // Compact joins blob files of few records, those of SetReader too. The next Compact finds nothing to join.
 func TestCompactJoinsSmallBlobFiles(t *testing.T) {
 	t.Parallel()
 	for _, rangeSize := range []int64{0, 1000} {
-		o := &Options{fs: vfs.NewMem(), rangeSize: rangeSize}
+		o := &Options{harness: harness.Harness{FS: vfs.NewMem(), RangeSize: rangeSize}}
 		const n = manySmall - 4 // too few for the background
 		db, m, large := openSmallBlobs(t, n, o)
 		require.Greater(t, db.Metrics().Blobs.Files, n)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, m, db)
 		require.LessOrEqual(t, requireBlobs(t, db), 5, "24,000 bytes in files of 8,000, and the large one")
-		require.Contains(t, blobsOnDisk(t, o.fs, "db"), large, "it is not small")
-		files, relocated := blobsOnDisk(t, o.fs, "db"), db.Metrics().Blobs.Relocated
+		require.Contains(t, blobsOnDisk(t, o.harness.FS, "db"), large, "it is not small")
+		files, relocated := blobsOnDisk(t, o.harness.FS, "db"), db.Metrics().Blobs.Relocated
 		require.NotZero(t, relocated)
 		for range 3 {
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
-			require.Equal(t, files, blobsOnDisk(t, o.fs, "db"))
+			require.Equal(t, files, blobsOnDisk(t, o.harness.FS, "db"))
 			require.Equal(t, relocated, db.Metrics().Blobs.Relocated)
 		}
 		requireContents(t, m, db)
@@ -72,12 +73,12 @@ func TestCompactJoinsSmallBlobFiles(t *testing.T) {
 func TestSmallBlobFilesAreJoinedInTheBackground(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered} {
-		o := &Options{fs: vfs.NewMem(), Compaction: kind, L0CompactionThreshold: 4}
+		o := &Options{harness: harness.Harness{FS: vfs.NewMem()}, Compaction: kind, L0CompactionThreshold: 4}
 		const n = 300
 		db, m, large := openSmallBlobs(t, n, o)
 		require.Less(t, requireBlobs(t, db), n)
 		requireJoined(t, db)
-		require.Contains(t, blobsOnDisk(t, o.fs, "db"), large, "it is not small")
+		require.Contains(t, blobsOnDisk(t, o.harness.FS, "db"), large, "it is not small")
 		copied := db.Metrics().Blobs.Relocated
 		require.NotZero(t, copied)
 		require.Less(t, copied, uint64(2*n*480))
@@ -93,7 +94,7 @@ func requireJoined(t *testing.T, db *DB) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	v := db.current
-	totals, small := v.BlobTotals(), uint64(db.opts.blobSize/smallBlob)
+	totals, small := v.BlobTotals(), uint64(db.opts.harness.BlobSize/smallBlob)
 	if totals.RecordBytes/uint64(totals.Files) >= small {
 		return
 	}
@@ -119,8 +120,9 @@ func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
 	t.Parallel()
 	const n = manySmall + 4
 	for _, kind := range []CompactionStyle{LazyLeveled, Tiered} {
-		o := &Options{fs: vfs.NewMem(), Compaction: kind, SeparateFrom: 100, blobSize: 8000, L0CompactionThreshold: n,
-			L0SlowdownThreshold: 2 * n, L0StopThreshold: 2*n + 1, Compression: sstable.NoCompression}
+		o := &Options{harness: harness.Harness{FS: vfs.NewMem(), BlobSize: 8000}, Compaction: kind, SeparateFrom: 100,
+			L0CompactionThreshold: n,
+			L0SlowdownThreshold:   2 * n, L0StopThreshold: 2*n + 1, Compression: sstable.NoCompression}
 		db, m := openDir(t, "db", o), model{}
 		for i := range 2000 {
 			k := fmt.Sprintf("key%05d", i)

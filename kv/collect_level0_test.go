@@ -17,7 +17,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 	scale.OneGoroutine(t, "a count of bytes")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) {
-			o.SeparateAtCommit, o.blobSize, o.MemtableSize = true, 0, 16<<20 // the least blob file has 4 MiB
+			o.SeparateAtCommit, o.harness.BlobSize, o.MemtableSize = true, 0, 16<<20 // the least blob file has 4 MiB
 		})
 		rng := rand.New(rand.NewPCG(1, 1))
 		value := randomBytes(rng, 256<<10)

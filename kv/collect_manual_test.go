@@ -7,8 +7,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A refusingFS does not open blob files for some calls: the process has too many files open.
@@ -33,7 +34,7 @@ func (f *refusingFS) SyncFile(name string) error { return f.FS.(vfs.FileSyncer).
 func TestCompactReturnsWhatKeepsItFromCollecting(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		disk := &refusingFS{FS: vfs.NewMem()}
-		db := collected(t, kind, func(o *Options) { o.BlobSpace, o.fs = 1000, disk })
+		db := collected(t, kind, func(o *Options) { o.BlobSpace, o.harness.FS = 1000, disk })
 		rng := rand.New(rand.NewPCG(61, uint64(kind)))
 		m := model{}
 		for range 5 {

@@ -39,7 +39,7 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 		db.mu.Lock()
 		held := db.current.BlobTotals().RecordBytes
 		db.mu.Unlock()
-		require.Less(t, int(held), needed*3/2+4*int(db.opts.blobSize))
+		require.Less(t, int(held), needed*3/2+4*int(db.opts.harness.BlobSize))
 		requireContents(t, m, db)
 		require.NoError(t, db.Close())
 	})

@@ -23,8 +23,9 @@ import (
 func collected(t *testing.T, kind CompactionStyle, change func(*Options)) *DB {
 	t.Helper()
 	o := tieredOptions(kind)
-	o.SeparateFrom, o.blobSize, o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 100, 4<<10, 64<<10, 16<<10, 16<<10
-	o.Compression, o.backoff, o.MaxConcurrentCompactions = sstable.NoCompression, quickBackoff, threadsFor(kind)
+	o.SeparateFrom, o.harness.BlobSize, o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 100, 4<<10, 64<<10, 16<<10,
+		16<<10
+	o.Compression, o.harness.Backoff, o.MaxConcurrentCompactions = sstable.NoCompression, quickBackoff, threadsFor(kind)
 	if change != nil {
 		change(o)
 	}
@@ -304,7 +305,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 func TestCollectionOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db := collected(t, Leveled, func(o *Options) { o.fs = f })
+	db := collected(t, Leveled, func(o *Options) { o.harness.FS = f })
 	rng := rand.New(rand.NewPCG(9, 9))
 	m := model{}
 	overwrite(t, db, m, rng, 900, 300)

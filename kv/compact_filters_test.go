@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -305,8 +306,8 @@ func TestFiltersAreRewrittenBesideWriters(t *testing.T) {
 func TestStaleFiltersOfAViewBesideRefresh(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	w := openDir(t, "db", &Options{fs: fsys, Merger: Int64Add})
-	view, err := OpenReadOnly("db", &Options{fs: fsys})
+	w := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, Merger: Int64Add})
+	view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -112,8 +112,8 @@ func (o *Options) compaction() *compaction.Options {
 		BaseLevelSize:            o.BaseLevelSize,
 		TargetFileSize:           o.TargetFileSize,
 		BlobSpaceLimit:           o.BlobSpace,
-		BlobFileSize:             o.blobSize,
-		RangeSize:                o.rangeSize,
+		BlobFileSize:             o.harness.BlobSize,
+		RangeSize:                o.harness.RangeSize,
 		Compression:              o.LevelCompression,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -22,7 +23,7 @@ import (
 func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	created, goOn := make(chan struct{}), make(chan struct{})
 	gate := &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {}}
-	db := openDir(t, "db", &Options{fs: gate, L0CompactionThreshold: 50})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: gate}, L0CompactionThreshold: 50})
 	defer func() { require.NoError(t, db.Close()) }()
 	set(t, db, "k", "1")
 	s := db.NewSnapshot()
@@ -71,8 +72,9 @@ func newHoldFS() *holdFS {
 func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 	for kind := range numCompactions {
 		fsys := newHoldFS()
-		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1,
-			L0CompactionThreshold: 3, L0SlowdownThreshold: 4, L0StopThreshold: 6})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, Compaction: kind,
+			MaxConcurrentCompactions: 1,
+			L0CompactionThreshold:    3, L0SlowdownThreshold: 4, L0StopThreshold: 6})
 		want := model{}
 		write := func(k string) {
 			want[k] += "+"
@@ -106,8 +108,9 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 	t.Parallel()
 	for kind := range numCompactions {
 		fsys := newHoldFS()
-		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1, SeparateFrom: 1,
-			BlobSpace: 1.1, blobSize: 4 << 10, MemtableSize: 64 << 10, Compression: sstable.NoCompression})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 4 << 10}, Compaction: kind,
+			MaxConcurrentCompactions: 1, SeparateFrom: 1,
+			BlobSpace: 1.1, MemtableSize: 64 << 10, Compression: sstable.NoCompression})
 		want := model{}
 		write := func(i int) {
 			k, v := fmt.Sprintf("%02d", i%7), string(bytes.Repeat(fmt.Appendf(nil, "%04d", i), 1000))
@@ -139,7 +142,7 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 // Compactions of ranges that have nothing to do with each other run at the same time.
 func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
 	fsys := newHoldFS()
-	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, L0CompactionThreshold: 50})
 	for _, k := range []string{"a", "b", "y", "z"} {
 		set(t, db, k, "1")
 		require.NoError(t, db.Flush(t.Context()))
@@ -168,7 +171,8 @@ func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
 				cancel()
 			}
 		}}
-		db := openDir(t, "db", &Options{fs: gate, L0CompactionThreshold: 50, Merger: Append("")})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: gate}, L0CompactionThreshold: 50,
+			Merger: Append("")})
 		value := bytes.Repeat([]byte("v"), 100<<10)
 		for i := range 200 {
 			if operands && i > 0 {
@@ -191,7 +195,7 @@ func TestACompactionOfLargeValuesIsBrokenOff(t *testing.T) {
 // Until a compaction is done, all files that it merges are there beside what it writes.
 func TestCompactKeepsItsInputUntilItIsDone(t *testing.T) {
 	fsys := newHoldFS()
-	db := openDir(t, "db", &Options{fs: fsys, L0CompactionThreshold: 50})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, L0CompactionThreshold: 50})
 	for _, k := range []string{"a", "b"} {
 		set(t, db, k, "1")
 		require.NoError(t, db.Flush(t.Context()))
@@ -260,7 +264,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 			hook()
 		}
 	}}
-	db, err := Open("db", &Options{fs: fsys, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
 		L0CompactionThreshold: 100, Compression: 1})
 	require.NoError(t, err)
 	want := model{}
@@ -307,7 +311,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	d.reschedule(func() { d.end(other) })
 
 	require.ErrorIs(t, db.Checkpoint(ctx, "copy"), context.Canceled)
-	_, err = Open("copy", &Options{fs: fsys, ReadOnly: true})
+	_, err = Open("copy", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 	require.ErrorIs(t, err, ErrNotExist)
 
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
@@ -318,7 +322,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 
 func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, L0CompactionThreshold: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, L0CompactionThreshold: 100})
 	require.NoError(t, err)
 	for range 10 {
 		set(t, db, "k", "v")
@@ -327,7 +331,7 @@ func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 	require.NoError(t, db.Close())
 	before, err := fsys.List("db")
 	require.NoError(t, err)
-	db, err = Open("db", &Options{fs: fsys, ReadOnly: true})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 	require.NoError(t, err)
 	require.NoError(t, db.NewSnapshot().Close())
 	require.NoError(t, db.Close())
@@ -339,7 +343,8 @@ func TestAReadOnlyStoreIsNotCompacted(t *testing.T) {
 // A Compact of a small range opens the files of that range, and no others.
 func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, TargetFileSize: 16 << 10, Compression: sstable.NoCompression, SeparateFrom: -1}
+	o := &Options{harness: harness.Harness{FS: fsys}, TargetFileSize: 16 << 10, Compression: sstable.NoCompression,
+		SeparateFrom: -1}
 	db := openDir(t, "db", o)
 	value := make([]byte, 1000)
 	for i := range 1000 {

@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // settleStore returns when there is nothing left to flush or compact.
@@ -24,7 +26,7 @@ func settleStore(tb testing.TB, db *DB) {
 func tieredOptions(kind CompactionStyle) *Options {
 	return &Options{
 		Compaction: kind, RunsPerLevel: 3, L0CompactionThreshold: 3, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10,
-		BlockSize: 512, fs: vfs.NewMem(),
+		BlockSize: 512, harness: harness.Harness{FS: vfs.NewMem()},
 	}
 }
 

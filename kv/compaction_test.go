@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -88,9 +89,10 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 				m.of(0, threads)
 			}
 		}
-		db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
+			RangeSize: 10 << 10},
 			MaxConcurrentCompactions: threads,
-			L0CompactionThreshold:    4, BlockSize: 512, rangeSize: 10 << 10, SeparateFrom: -1,
+			L0CompactionThreshold:    4, BlockSize: 512, SeparateFrom: -1,
 			Events: Events{Flushed: flushed}})
 		want := model{}
 		overlapping(t, db, want, 4)
@@ -107,8 +109,9 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 	processors(t, 8)
 	m := newMeeting()
-	db := openDir(t, "db", &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come}, MaxConcurrentCompactions: 1,
-		L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 10 << 10})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
+		RangeSize: 10 << 10}, MaxConcurrentCompactions: 1,
+		L0CompactionThreshold: 50, BlockSize: 512})
 	want := model{}
 	spans := []string{"a", "h", "p", "w"}
 	for round := range 2 {
@@ -184,8 +187,9 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
 		for after := range 4 {
 			fault := &vfstest.FaultFS{FS: vfs.NewMem()}
-			db := openDir(t, "db", &Options{fs: fault, MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
-				BlockSize: 512, rangeSize: 10 << 10})
+			db := openDir(t, "db", &Options{harness: harness.Harness{FS: fault, RangeSize: 10 << 10},
+				MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
+				BlockSize: 512})
 			want := model{}
 			overlapping(t, db, want, files)
 			test(db, want, func(run func() error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -29,8 +30,9 @@ type stalledStore struct {
 func newStalledStore(t *testing.T) *stalledStore {
 	s := &stalledStore{t: t, gate: make(chan struct{}), fs: vfs.NewMem(), want: model{}, noneLeft: leakCheck()}
 	var err error
-	s.db, err = Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, fs: &vfstest.GateFS{FS: s.fs,
-		Table: func() { <-s.gate }}})
+	s.db, err = Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2,
+		harness: harness.Harness{FS: &vfstest.GateFS{FS: s.fs,
+			Table: func() { <-s.gate }}}})
 	require.NoError(t, err)
 	for i := 0; !s.full(); i++ {
 		k := fmt.Sprintf("fill%03d", i)
@@ -86,7 +88,7 @@ func (s *stalledStore) finish(written ...string) {
 	requireContents(s.t, s.want, s.db)
 	require.NoError(s.t, s.db.Close())
 	s.noneLeft()
-	db, err := Open("db", &Options{fs: s.fs})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: s.fs}})
 	require.NoError(s.t, err)
 	requireContents(s.t, s.want, db)
 	require.NoError(s.t, db.Close())
@@ -159,7 +161,8 @@ func TestAWriteThatIsToLeadCanBeGivenUp(t *testing.T) {
 func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 	noneLeft := leakCheck()
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, L0CompactionThreshold: 2, fs: fsys})
+	db, err := Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, L0CompactionThreshold: 2,
+		harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	const writers, writes = 8, 300 / raceFactor
 	results := make(chan model)
@@ -192,7 +195,7 @@ func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
 	noneLeft()
-	db, err = Open("db", &Options{fs: fsys})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())

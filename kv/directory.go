@@ -16,19 +16,19 @@ func (o *Options) openDirectory(dir string) (*vfs.Directory, error) {
 	if o.Objects != nil {
 		return nil, nil
 	}
-	fsys, d, err := vfs.OpenDirectory(o.fs, dir)
+	fsys, d, err := vfs.OpenDirectory(o.harness.FS, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if o.ReadOnly {
 			return nil, nil
 		}
-		if err = vfs.MkdirAllDurable(o.fs, dir); err == nil {
-			fsys, d, err = vfs.OpenDirectory(o.fs, dir)
+		if err = vfs.MkdirAllDurable(o.harness.FS, dir); err == nil {
+			fsys, d, err = vfs.OpenDirectory(o.harness.FS, dir)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	o.fs = fsys
+	o.harness.FS = fsys
 	return d, nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -37,7 +38,7 @@ func restoreBelow(t *testing.T, db *DB, dir string) (away string, restored map[s
 func TestABackupIsRestoredBelowAStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	o := &Options{MemtableSize: 64 << 10, L0CompactionThreshold: 2, backoff: quickBackoff}
+	o := &Options{MemtableSize: 64 << 10, L0CompactionThreshold: 2, harness: harness.Harness{Backoff: quickBackoff}}
 	for _, c := range []struct {
 		name string
 		o    *WriteOptions
@@ -87,7 +88,7 @@ func TestABackupIsRestoredBelowAStore(t *testing.T) {
 func TestACompactionOfAMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	db := openDir(t, dir, &Options{L0CompactionThreshold: 50, backoff: quickBackoff})
+	db := openDir(t, dir, &Options{L0CompactionThreshold: 50, harness: harness.Harness{Backoff: quickBackoff}})
 	m := model{}
 	for i := range 5 {
 		m.set("k", strconv.Itoa(i))
@@ -298,7 +299,7 @@ func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
 func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	o := &Options{MemtableSize: 64 << 10, backoff: quickBackoff,
+	o := &Options{MemtableSize: 64 << 10, harness: harness.Harness{Backoff: quickBackoff},
 		Objects: &objects.Config{Store: objstore.NewMem(), LocalLog: true}}
 	db := openDir(t, dir, o)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))

@@ -40,7 +40,7 @@ func (d *DB) askSpace() int64 {
 		if scarce {
 			d.cleaner.Wait()
 		}
-		free = vfs.FreeSpace(d.opts.fs, d.dir)
+		free = vfs.FreeSpace(d.opts.harness.FS, d.dir)
 	}
 	d.space.Note(free)
 	return free

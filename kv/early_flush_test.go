@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -19,7 +20,7 @@ import (
 // restingStore is a store in a bubble, of values that are separated, with nothing in its memtable.
 func restingStore(t *testing.T, o *Options, values int) *DB {
 	t.Helper()
-	o.fs, o.SeparateFrom, o.blobSize = vfstest.YieldingFS{FS: vfs.NewMem()}, 1000, 64<<10
+	o.harness.FS, o.SeparateFrom, o.harness.BlobSize = vfstest.YieldingFS{FS: vfs.NewMem()}, 1000, 64<<10
 	o.Compression = sstable.NoCompression
 	db := openDir(t, "db", o)
 	setEach(t, db, 0, values, make([]byte, 8<<10))
@@ -73,7 +74,7 @@ func inMemtable(db *DB) int {
 func TestReplacedStreamsComeBackFromAStoreAtRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		db := restingStore(t, &Options{leastStreamed: 1 << 10}, 1)
+		db := restingStore(t, &Options{harness: harness.Harness{MinStreamed: 1 << 10}}, 1)
 		for range 40 {
 			require.NoError(t, db.SetReader(t.Context(), []byte("k"), 16<<10,
 				bytes.NewReader(make([]byte, 16<<10)), nil))

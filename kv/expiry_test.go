@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/operand"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 func requireAbsent(tb testing.TB, db Reader, key string) {
@@ -105,7 +107,7 @@ func TestAnExpirySurvivesRecovery(t *testing.T) {
 	clock := &fakeClock{}
 	fs := vfs.NewMem()
 	for i := range 4 {
-		db := openDir(t, "db", &Options{fs: fs, Clock: clock.time, ReadOnly: i == 3})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Clock: clock.time, ReadOnly: i == 3})
 		if i == 0 {
 			require.NoError(t, db.SetTTL([]byte("k"), []byte("v"), 3*time.Second, nil))
 		}

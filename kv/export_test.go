@@ -52,6 +52,6 @@ func (d *CrashDisk) FS() vfs.FS { return &d.fault }
 // OnDisk puts a store on a file system. Manifests are replaced often, and a store that
 // has failed tries to resume at once.
 func (o *Options) OnDisk(fs vfs.FS) *Options {
-	o.fs, o.maxManifestSize, o.backoff = fs, 2000, quickBackoff
+	o.harness.FS, o.harness.MaxManifestSize, o.harness.Backoff = fs, 2000, quickBackoff
 	return o
 }

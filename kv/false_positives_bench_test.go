@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/budget"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
@@ -96,7 +97,8 @@ func shareGone(c metrics.Lookups) float64 {
 func TestRepeatedFalsePositivesAreGone(t *testing.T) {
 	t.Parallel()
 	const keys = 20_000
-	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: budget.DefaultFalsePositives / 16, fs: vfs.NewMem()})
+	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: budget.DefaultFalsePositives / 16,
+		harness: harness.Harness{FS: vfs.NewMem()}})
 	defer func() { require.NoError(t, db.Close()) }()
 	a := newAbsentByZipf(keys, 1)
 	a.ask(t, db, keys)
@@ -112,7 +114,7 @@ func TestRepeatedFalsePositivesAreGone(t *testing.T) {
 // last size is one that holds everything: what is not gone with it are false positives that come for the first time.
 func BenchmarkFalsePositivesGone(b *testing.B) {
 	const million, choices = 1_000_000, 8
-	o := Options{fs: vfs.NewMem()}
+	o := Options{harness: harness.Harness{FS: vfs.NewMem()}}
 	require.NoError(b, youngStoreIn(b, million, 16, o).Close())
 	for _, times := range []int64{1, 4, 256} {
 		size := times * budget.DefaultFalsePositives
@@ -143,7 +145,7 @@ func BenchmarkYoungUniform(b *testing.B) {
 	for name, o := range map[string]Options{"remembering=false": {FalsePositiveMemory: -1}, "remembering=true": {},
 		"salted": {Filter: mustFilter("salted:blocked:10")}} {
 		b.Run(name, func(b *testing.B) {
-			o.fs = vfs.NewMem()
+			o.harness.FS = vfs.NewMem()
 			db := youngStoreIn(b, keys, 16, o)
 			defer func() { require.NoError(b, db.Close()) }()
 			for absent, name := range []string{"present", "absent"} {

@@ -67,7 +67,7 @@ func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 
 func (r *faultRun) options() *Options {
 	o := randomOptions(r.rng)
-	o.fs, o.backoff, o.maxManifestSize = r.fs, quickBackoff, 2000
+	o.harness.FS, o.harness.Backoff, o.harness.MaxManifestSize = r.fs, quickBackoff, 2000
 	sometimesApart(o, r.rng)
 	return o
 }
@@ -214,7 +214,7 @@ func (r *faultRun) checkpoint() error {
 		return err
 	}
 	o := randomOptions(r.rng)
-	o.fs = r.fs.FS
+	o.harness.FS = r.fs.FS
 	db, openErr := Open("copy", o)
 	require.NoError(r.t, openErr, r.what)
 	requireContents(r.t, r.states[r.acked], db)

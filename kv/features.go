@@ -32,7 +32,7 @@ func (o *Options) combiner(used manifest.Features, recorded, dir string) (operan
 		recorded = ""
 	}
 	given := o.Merger
-	c := operand.Combiner{Name: recorded, MaxValue: MaxReaderSize, MaxEntry: cmp.Or(o.maxMerged, MaxValueSize)}
+	c := operand.Combiner{Name: recorded, MaxValue: MaxReaderSize, MaxEntry: cmp.Or(o.harness.MaxMerged, MaxValueSize)}
 	switch {
 	case given == nil:
 		c.Merger = operand.Builtin(recorded)

@@ -59,7 +59,7 @@ func TestFileMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := tinyOptions()
-			o.FileMode, o.maxManifestSize = c.given, 2000
+			o.FileMode, o.harness.MaxManifestSize = c.given, 2000
 			store := filepath.Join(dir, "new", "store")
 			db := openWriter(t, store, o)
 			view, err := OpenReadOnly(store, o)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -19,8 +20,9 @@ func TestRangesOfAFlushAreWrittenAtOnce(t *testing.T) {
 	processors(t, 8)
 	for threads := 1; threads <= 3; threads++ {
 		m := newMeeting()
-		o := &Options{fs: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come}, MaxConcurrentCompactions: threads,
-			L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 10 << 10}
+		o := &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
+			RangeSize: 10 << 10}, MaxConcurrentCompactions: threads,
+			L0CompactionThreshold: 50, BlockSize: 512}
 		db := openDir(t, "db", o)
 		want := model{}
 		m.of(0, threads+1)
@@ -81,7 +83,7 @@ func TestLevel0CountsRunsAndNotFiles(t *testing.T) {
 	t.Parallel()
 	for kind := range numCompactions {
 		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 5, L0SlowdownThreshold: 6, BlockSize: 512,
-			rangeSize: 8 << 10, MaxConcurrentCompactions: 2})
+			harness: harness.Harness{RangeSize: 8 << 10}, MaxConcurrentCompactions: 2})
 		want := model{}
 		overlapping(t, db, want, 4)
 		db.waitForBackground()
@@ -135,8 +137,8 @@ func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
 
 // Range tombstones over several ranges are cut with them, and snapshots see what they saw.
 func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
-	o := &Options{fs: vfs.NewMem(), L0CompactionThreshold: 50, BlockSize: 512, rangeSize: 8 << 10,
-		MaxConcurrentCompactions: 2}
+	o := &Options{harness: harness.Harness{FS: vfs.NewMem(), RangeSize: 8 << 10}, L0CompactionThreshold: 50,
+		BlockSize: 512, MaxConcurrentCompactions: 2}
 	db := openDir(t, "db", o)
 	want := model{}
 	key := func(i int) []byte { return fmt.Appendf(nil, "key%06d", i*7) }

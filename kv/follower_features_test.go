@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -38,8 +39,8 @@ func (o *openingFS) Open(name string) (vfs.ReadFile, error) {
 func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]*Options{
-		"the manifest grows":      {fs: vfs.NewMem()},
-		"the manifest is rotated": {fs: vfs.NewMem(), maxManifestSize: 700},
+		"the manifest grows":      {harness: harness.Harness{FS: vfs.NewMem()}},
+		"the manifest is rotated": {harness: harness.Harness{FS: vfs.NewMem(), MaxManifestSize: 700}},
 	} {
 		for _, refresh := range []bool{false, true} {
 			w, err := Open("db", o)
@@ -49,21 +50,21 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			files := []string{filepath.Join(t.TempDir(), "a")}
 			ingestFile(t, vfs.OS, files[0], nil, "ingested=1")
 			log, num := w.commits.Log().ID(), w.manifest.Num()
-			hook := &openingFS{FS: o.fs, kind: manifest.FileWAL}
+			hook := &openingFS{FS: o.harness.FS, kind: manifest.FileWAL}
 			ingested := func() {
 				for i := range 10 {
-					path := ingestFile(t, o.fs, fmt.Sprintf("file%d", i), nil, "ingested=1")
+					path := ingestFile(t, o.harness.FS, fmt.Sprintf("file%d", i), nil, "ingested=1")
 					require.NoError(t, w.Ingest(t.Context(), []string{path}, nil))
 					w.settle() // a store of many files has a manifest too large to be worth rotating
 				}
 				require.Equal(t, log, w.commits.Log().ID(), "or there is nothing to see here")
-				require.Equal(t, o.maxManifestSize > 0, num != w.manifest.Num(), name)
+				require.Equal(t, o.harness.MaxManifestSize > 0, num != w.manifest.Num(), name)
 				set(t, w, "later", "1")
 			}
 			if !refresh {
 				hook.opening = ingested
 			}
-			view, err := OpenReadOnly("db", &Options{fs: hook})
+			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: hook}})
 			require.NoError(t, err)
 			if refresh {
 				set(t, w, "first", "2")
@@ -83,7 +84,7 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			requireGet(t, view, "later", "1")
 			require.NoError(t, view.Close())
 			require.NoError(t, w.Close())
-			o.fs = vfs.NewMem()
+			o.harness.FS = vfs.NewMem()
 		}
 	}
 }
@@ -96,7 +97,7 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 	for _, refresh := range []bool{false, true} {
 		for _, mine := range []Merger{nil, Int64Add, Append(",")} {
 			mem := vfs.NewMem()
-			w, err := Open("db", &Options{fs: mem, Merger: Int64Add})
+			w, err := Open("db", &Options{harness: harness.Harness{FS: mem}, Merger: Int64Add})
 			require.NoError(t, err)
 			set(t, w, "first", "1")
 			hook := &openingFS{FS: mem, kind: manifest.FileWAL}
@@ -107,7 +108,7 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 			if !refresh {
 				hook.opening = merged
 			}
-			view, err := OpenReadOnly("db", &Options{fs: hook, Merger: mine})
+			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: hook}, Merger: mine})
 			if refresh {
 				require.NoError(t, err)
 				require.NoError(t, w.Flush(t.Context()))
@@ -135,7 +136,7 @@ func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	o := tinyOptions()
-	o.maxManifestSize = 2000
+	o.harness.MaxManifestSize = 2000
 	w := openWriter(t, dir, o)
 	view := openView(t, dir, nil)
 	last := scale.Count(60, 150/raceFactor)
@@ -314,10 +315,11 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()
 			f := &vfstest.FaultFS{FS: mem}
-			o := &Options{fs: f, MemtableSize: 64 << 10, maxManifestSize: 600, backoff: quickBackoff}
+			o := &Options{harness: harness.Harness{FS: f, MaxManifestSize: 600, Backoff: quickBackoff},
+				MemtableSize: 64 << 10}
 			w, err := Open("db", o)
 			require.NoError(t, err)
-			view, err := OpenReadOnly("db", &Options{fs: mem})
+			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: mem}})
 			require.NoError(t, err)
 			want := model{}
 			for i := range 8 {

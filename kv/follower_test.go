@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -361,7 +362,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	w := openWriter(t, dir, tinyOptions())
 	want := model{}
 	rng := rand.New(rand.NewPCG(3, 61))
-	view, err := OpenReadOnly(dir, &Options{fs: vfstest.UnwritableFS{FS: w.fs}})
+	view, err := OpenReadOnly(dir, &Options{harness: harness.Harness{FS: vfstest.UnwritableFS{FS: w.fs}}})
 	require.NoError(t, err)
 	require.Empty(t, registeredReaders(t, dir))
 	for round := range 10 {
@@ -449,14 +450,15 @@ func (l *listingFS) List(dir string) ([]string, error) {
 // that the log is ahead.
 func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 	mem := vfs.NewMem()
-	w := openDir(t, "db", &Options{fs: mem})
+	w := openDir(t, "db", &Options{harness: harness.Harness{FS: mem}})
 	w.commits.NextSeq() // of a commit that failed
 	set(t, w, "k", "1")
 	require.NoError(t, w.commits.Exclusive(context.Background(), w.commits.Log().End))
-	view, err := OpenReadOnly("db", &Options{fs: &listingFS{mem, func(names []string) []string {
-		require.NoError(t, w.applyEdit(func() *manifest.Edit { return &manifest.Edit{} }, func() {}))
-		return append(names, manifest.FileName(manifest.FileWAL, w.commits.Log().ID()+1)) // and it is gone
-	}}})
+	view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: &listingFS{mem,
+		func(names []string) []string {
+			require.NoError(t, w.applyEdit(func() *manifest.Edit { return &manifest.Edit{} }, func() {}))
+			return append(names, manifest.FileName(manifest.FileWAL, w.commits.Log().ID()+1)) // and it is gone
+		}}}})
 	require.NoError(t, err)
 	requireContents(t, model{"k": "1"}, view)
 	require.NoError(t, view.Refresh(t.Context()))
@@ -469,9 +471,9 @@ func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 	mem := vfs.NewMem()
 	f := &vfstest.FaultFS{FS: mem}
-	w := openDir(t, "db", &Options{fs: f, backoff: never})
+	w := openDir(t, "db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
 	set(t, w, "a", "1")
-	view, err := OpenReadOnly("db", &Options{fs: mem})
+	view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: mem}})
 	require.NoError(t, err)
 	syncs := 0
 	f.Set(func(c vfstest.Call) (int, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -34,9 +35,9 @@ const crowdedKeys, crowdedValue = 256, 16 << 10
 func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedStore {
 	t.Helper()
 	disk := vfstest.NewBoundedFS(0)
-	o := &Options{fs: disk, SeparateFrom: 1000, SeparateAtCommit: atCommit, MemtableSize: 128 << 10, blobSize: 64 << 10,
-		TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Compression: sstable.NoCompression, CacheSize: -1,
-		backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: disk, BlobSize: 64 << 10, Backoff: quickBackoff}, SeparateFrom: 1000,
+		SeparateAtCommit: atCommit, MemtableSize: 128 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
+		Compression: sstable.NoCompression, CacheSize: -1}
 	if change != nil {
 		change(o)
 	}
@@ -169,7 +170,7 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 func TestAStoreSaysHowMuchRoomItNeedsToOpen(t *testing.T) {
 	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
-		s := openCrowded(t, atCommit, func(o *Options) { o.blobSize = 512 << 10 }) // no ballast
+		s := openCrowded(t, atCommit, func(o *Options) { o.harness.BlobSize = 512 << 10 }) // no ballast
 		for i := range 6 {
 			require.NoError(t, s.put(crowdedKeys+i))
 		}
@@ -225,7 +226,7 @@ func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 // place.
 func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	t.Parallel()
-	s := openCrowded(t, false, func(o *Options) { o.backoff = never })
+	s := openCrowded(t, false, func(o *Options) { o.harness.Backoff = never })
 	named := func() (names []string) {
 		s.cleaner.Wait()
 		all, err := s.disk.List("db")

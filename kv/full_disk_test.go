@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -31,7 +32,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 	record := 0
 	fill := func(room int) (fits bool) {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
-		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -58,7 +59,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 		require.Equal(t, m.Failures, m.Resumes)
 		require.GreaterOrEqual(t, m.ResumeAttempts, m.Resumes)
 		require.NoError(t, db.Close())
-		db, err = Open("db", &Options{fs: f, RecoveryMode: Absolute, MemtableSize: 64 << 10})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: Absolute, MemtableSize: 64 << 10})
 		require.NoError(t, err)
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
@@ -89,8 +90,8 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 		}
 		for room := 0; !fits; room += stride {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
-			o := &Options{fs: f, BlockSize: 64, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff,
-				SeparateFrom: c.apart}
+			o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, BlockSize: 64, MemtableSize: 64 << 10,
+				CacheSize: -1, SeparateFrom: c.apart}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			want := model{}
@@ -122,7 +123,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 
 // verifyOn verifies the store "db" of a file system.
 func verifyOn(f sift.FS) error {
-	db, err := Open("db", &Options{fs: f, ReadOnly: true})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f}, ReadOnly: true})
 	if err != nil {
 		return err
 	}
@@ -177,8 +178,8 @@ func TestAFullFileSystem(t *testing.T) {
 	t.Parallel()
 	disk := newSmallDisk(t)
 	var failures []error
-	o := &Options{fs: disk.fs, MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
-		backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: disk.fs, Backoff: quickBackoff}, MemtableSize: 64 << 10,
+		TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10}
 	o.Events.Failed = func(err error) { failures = append(failures, err) }
 	withoutLeaks(func() {
 		db := openDir(t, disk.dir, o)
@@ -219,7 +220,7 @@ func TestAFullFileSystem(t *testing.T) {
 		require.NoError(t, db.Close())
 		require.Len(t, failures, int(m.Failures))
 		requireFull(t, failures[0], disk.dir)
-		db = openDir(t, disk.dir, &Options{fs: disk.fs, RecoveryMode: Absolute})
+		db = openDir(t, disk.dir, &Options{harness: harness.Harness{FS: disk.fs}, RecoveryMode: Absolute})
 		requireContents(t, want, db)
 		require.NoError(t, db.verify(io.Discard))
 		require.NoError(t, db.Close())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -19,8 +20,9 @@ import (
 func TestReadersBesideRemovalAndClose(t *testing.T) {
 	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
-		db := openDir(t, t.TempDir(), &Options{fs: vfs.OS, SeparateFrom: 100, SeparateAtCommit: atCommit,
-			MaxOpenFiles: 4, blobSize: 200 << 10, MemtableSize: 256 << 10, leastStreamed: 100, CacheSize: 300 << 10})
+		db := openDir(t, t.TempDir(), &Options{harness: harness.Harness{FS: vfs.OS, BlobSize: 200 << 10,
+			MinStreamed: 100}, SeparateFrom: 100, SeparateAtCommit: atCommit,
+			MaxOpenFiles: 4, MemtableSize: 256 << 10, CacheSize: 300 << 10})
 		const keys = 20
 		key := func(i int) []byte { return fmt.Appendf(nil, "%03d", i%keys) }
 		valueOf := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 100+i*997%40_000) }

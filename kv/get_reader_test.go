@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -76,7 +77,7 @@ func TestGetReader(t *testing.T) {
 // What a reader needs stays on disk until it is closed, and the value is what it was.
 func TestAReaderHoldsItsValue(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, SeparateFrom: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
 	require.NoError(t, err)
 	value := bytes.Repeat([]byte("0123456789abcdef"), 50_000)
 	require.NoError(t, db.SetTTL([]byte("k"), value, time.Hour, NoSync))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -95,10 +96,10 @@ func TestGetSizeEverywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := &fakeClock{}
 			fs := vfs.NewMem()
-			o.Clock, o.Merger, o.L0CompactionThreshold, o.fs = clock.time, modelMerger, 50, fs
+			o.Clock, o.Merger, o.L0CompactionThreshold, o.harness.FS = clock.time, modelMerger, 50, fs
 			dir := "db"
 			if o.MemoryMap {
-				o.fs, dir = nil, t.TempDir()
+				o.harness.FS, dir = nil, t.TempDir()
 			}
 			db := openDir(t, dir, &o)
 			check := func(expired bool, written time.Time) {
@@ -220,7 +221,7 @@ func TestGetSizeIsARead(t *testing.T) {
 func TestGetSizeOfOperandsThatCannotBeCombined(t *testing.T) {
 	fs := vfs.NewMem()
 	failing := NewMerger("failing", func(_, _, _ []byte) ([]byte, error) { return nil, errors.New("no") })
-	db := openDir(t, "db", &Options{fs: fs, Merger: failing})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Merger: failing})
 	set(t, db, "k", "v")
 	require.NoError(t, db.Merge([]byte("k"), []byte("v"), NoSync))
 	for range 2 {
@@ -232,7 +233,7 @@ func TestGetSizeOfOperandsThatCannotBeCombined(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 	}
 	require.NoError(t, db.Close())
-	db = openDir(t, "db", &Options{fs: fs})
+	db = openDir(t, "db", &Options{harness: harness.Harness{FS: fs}})
 	_, err := db.GetSize([]byte("k"))
 	require.ErrorIs(t, err, ErrNoMerger)
 	_, err = db.Expiry([]byte("k"))

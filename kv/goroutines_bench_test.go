@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	sift "github.com/siftkv/siftkv/internal/vfs"
 )
 
 // BenchmarkGoroutines measures how what stores do holds up with many goroutines that do it:
@@ -47,7 +49,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		for _, n := range []int{1, 8, 64, 1024} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
 				fs := slowSyncs{sift.OS, time.Millisecond}
-				db := openDir(b, b.TempDir(), &Options{fs: fs, MemtableSize: 64 << 20})
+				db := openDir(b, b.TempDir(), &Options{harness: harness.Harness{FS: fs}, MemtableSize: 64 << 20})
 				batch := db.NewBatch()
 				for i := range uint64(keys) {
 					_ = batch.Set(key(nil, i), value) // Commit returns the error

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -77,7 +78,7 @@ func TestLogBombsOfValuesApart(t *testing.T) {
 // A log that goes on with handles of a blob file that was listed is damaged: both openings name the file.
 func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 	dir, from := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "forged")
-	db := openDir(t, dir, &Options{leastStreamed: 1})
+	db := openDir(t, dir, &Options{harness: harness.Harness{MinStreamed: 1}})
 	require.NoError(t, db.SetReader(t.Context(), []byte("a"), 5000, strings.NewReader(strings.Repeat("v", 5000)), Sync))
 	require.NoError(t, db.Flush(t.Context()))
 	names := blobNames(db)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -62,7 +63,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 	for refused := 1; ; refused++ {
 		mem := vfs.NewMem()
 		f := &vfstest.FaultFS{FS: mem}
-		o := &Options{fs: f, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		set(t, db, "before", "1")
@@ -123,7 +124,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 		}
 		require.NoError(t, db.Close())
 		// Numbers of a mark are never given to other files.
-		db, err2 := Open("db", &Options{fs: mem})
+		db, err2 := Open("db", &Options{harness: harness.Harness{FS: mem}})
 		require.NoError(t, err2)
 		db.cleaner.Wait()
 		require.Empty(t, ingestMarks(t, mem))
@@ -141,7 +142,7 @@ func TestAnIngestIsMarkedWhileItIsUnderWay(t *testing.T) {
 // An ingest that is given up leaves neither mark nor tables.
 func TestAnIngestThatIsGivenUpLeavesNoMark(t *testing.T) {
 	mem := vfs.NewMem()
-	db, err := Open("db", &Options{fs: mem})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: mem}})
 	require.NoError(t, err)
 	path := ingestFile(t, mem, "file", nil, "k=v")
 	before, err := mem.List("db")
@@ -162,7 +163,7 @@ func TestAnIngestThatEndedLeavesNoMarkBehindAPowerCut(t *testing.T) {
 	for seed := range uint64(20) {
 		disk := crashfs.NewDisk()
 		fsys := crashfs.New(disk, nothing)
-		db, err := Open("db", &Options{fs: fsys, CacheSize: -1})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, CacheSize: -1})
 		require.NoError(t, err)
 		require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, fsys, "file", nil, "k=v")}, nil))
 		require.Empty(t, ingestMarks(t, crashfs.New(disk.Cut(rand.New(rand.NewPCG(seed, 1))), nothing)))

@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // A settable is a model that files are taken into.
@@ -183,7 +185,7 @@ func (r *cutRun) ingest() error {
 		for j := range r.rng.IntN(20) * min(i, 1) {
 			keys = append(keys, fmt.Sprintf("%s%02d", part, 3*j))
 		}
-		fsys := r.opts.fs
+		fsys := r.opts.harness.FS
 		if c, ok := fsys.(*crashfs.FS); ok {
 			fsys = crashfs.New(c.Disk, nothing) // writing the files is not under test
 		}
@@ -254,7 +256,7 @@ func TestCloseWaitsForAnIngest(t *testing.T) {
 		}
 		return nil
 	})
-	db, err := Open("db", &Options{fs: fsys})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	closing.Store(true)
 	require.ErrorIs(t, db.Ingest(t.Context(), []string{path}, nil), ErrClosed)

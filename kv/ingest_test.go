@@ -12,16 +12,18 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	internal "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // ingestFile writes a sorted file on a file system. Writes are "key=value", "-key"
@@ -116,8 +118,9 @@ func TestIngest(t *testing.T) {
 func TestIngestedFilesAreReopened(t *testing.T) {
 	mem := vfs.NewMem()
 	open := func() *DB {
-		db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200,
-			L0StopThreshold: 300})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: mem}, L0CompactionThreshold: 100,
+			L0SlowdownThreshold: 200,
+			L0StopThreshold:     300})
 		require.NoError(t, err)
 		return db
 	}
@@ -284,7 +287,7 @@ func bringIn(t *testing.T, in *ingestJob, path string) {
 // Writes that come in between the flush and the ingest's turn are older than the
 // ingest, and go to tables before it does.
 func TestWritesJustBeforeAnIngest(t *testing.T) {
-	db, err := Open("db", &Options{fs: vfs.NewMem()})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}})
 	require.NoError(t, err)
 	in := newIngest(t.Context(), db, &IngestOptions{})
 	require.NoError(t, in.begin())
@@ -324,7 +327,8 @@ func TestAStateBeforeAnIngestIsInThePast(t *testing.T) {
 // An ingested file goes as deep as it fits, and never below something that it hides.
 func TestIngestPlacesFiles(t *testing.T) {
 	mem := vfs.NewMem()
-	db, err := Open("db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: mem}, L0CompactionThreshold: 100,
+		L0SlowdownThreshold: 200, L0StopThreshold: 300})
 	require.NoError(t, err)
 	files := func() (n []int) {
 		for _, l := range db.Metrics().Levels {

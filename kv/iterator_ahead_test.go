@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -15,7 +16,8 @@ import (
 func TestOperandsOverWhatExpiresAfterItWasReadOn(t *testing.T) {
 	for _, backward := range []bool{false, true} {
 		clock := &fakeClock{}
-		db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 10, Merger: Append(","), Clock: clock.time})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 10,
+			Merger: Append(","), Clock: clock.time})
 		require.NoError(t, err)
 		value := strings.Repeat("value", 10)
 		want := model{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -22,7 +23,8 @@ func TestALargeBatchThatFails(t *testing.T) {
 		for _, separate := range []bool{false, true} {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			o := &Options{
-				fs: f, backoff: quickBackoff, MemtableSize: 64 << 10, Merger: modelMerger, SeparateFrom: 100,
+				harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, Merger: modelMerger,
+				SeparateFrom:     100,
 				SeparateAtCommit: separate,
 			}
 			db, err := Open("db", o)
@@ -97,7 +99,8 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 	before.merge("before", "1") // the manifest says that there are operands
 	commit := func(room func(record int) int, crash bool) {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
-		o := &Options{fs: f, MemtableSize: 64 << 10, Merger: modelMerger, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10,
+			Merger: modelMerger}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		set(t, db, "00001", "before")

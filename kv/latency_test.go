@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/metrics"
@@ -101,7 +102,8 @@ func TestLongOperationsAreTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const syncTakes, tableTakes = 10 * time.Millisecond, 50 * time.Millisecond
 		fs := &vfstest.GateFS{FS: slowSyncs{vfs.NewMem(), syncTakes}, Table: func() { time.Sleep(tableTakes) }}
-		db := openDir(t, "db", &Options{fs: fs, LatencyHistograms: true, MemtableSize: 64 << 10, MaxMemtables: 2,
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, LatencyHistograms: true,
+			MemtableSize: 64 << 10, MaxMemtables: 2,
 			L0CompactionThreshold: 100, L0SlowdownThreshold: 101, L0StopThreshold: 200})
 		for i := range 200 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), make([]byte, 2000), NoSync))
@@ -128,8 +130,9 @@ func TestLongOperationsAreTimed(t *testing.T) {
 // Writes that are slowed down, and do not stand still, have waited too.
 func TestSlowedWritesAreTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := openDir(t, "db", &Options{fs: vfs.NewMem(), LatencyHistograms: true, L0CompactionThreshold: 2,
-			L0SlowdownThreshold: 2, L0StopThreshold: 20, MemtableSize: 1 << 20})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, LatencyHistograms: true,
+			L0CompactionThreshold: 2,
+			L0SlowdownThreshold:   2, L0StopThreshold: 20, MemtableSize: 1 << 20})
 		db.holdCompactions(true)
 		for i := range 4 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), make([]byte, 400_000), NoSync))
@@ -148,8 +151,9 @@ func TestSlowedWritesAreTimed(t *testing.T) {
 // Writes are slowed down no longer than there is a reason to.
 func TestSlowedWritesGoOnWhenThePressureIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := openDir(t, "db", &Options{fs: vfs.NewMem(), L0CompactionThreshold: 2, L0SlowdownThreshold: 2,
-			L0StopThreshold: 3, MemtableSize: 1 << 20})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, L0CompactionThreshold: 2,
+			L0SlowdownThreshold: 2,
+			L0StopThreshold:     3, MemtableSize: 1 << 20})
 		db.holdCompactions(true)
 		for i := range 2 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%d", i), []byte("v"), NoSync))

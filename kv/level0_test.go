@@ -9,11 +9,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // requireGets compares what lookups say about keys with a model: they stop at the first
@@ -43,8 +45,9 @@ type level0Run struct {
 }
 
 func (r *level0Run) open() {
-	r.db = openDir(r.t, "db", &Options{fs: r.fs, L0CompactionThreshold: 1000, L0SlowdownThreshold: 1000,
-		L0StopThreshold: 1001, rangeSize: []int64{0, 200}[r.rng.IntN(2)]})
+	r.db = openDir(r.t, "db", &Options{harness: harness.Harness{FS: r.fs, RangeSize: []int64{0, 200}[r.rng.IntN(2)]},
+		L0CompactionThreshold: 1000, L0SlowdownThreshold: 1000,
+		L0StopThreshold: 1001})
 }
 
 // flush makes a file over all keys.
@@ -141,8 +144,9 @@ func TestMergesWithinLevel0KeepTheOrderOfIngestedFiles(t *testing.T) {
 func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 	for kind := range numCompactions {
 		fsys := newHoldFS()
-		db := openDir(t, "db", &Options{fs: fsys, Compaction: kind, MaxConcurrentCompactions: 1,
-			L0CompactionThreshold: 3, L0SlowdownThreshold: 5, L0StopThreshold: 20})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, Compaction: kind,
+			MaxConcurrentCompactions: 1,
+			L0CompactionThreshold:    3, L0SlowdownThreshold: 5, L0StopThreshold: 20})
 		m := model{}
 		write := func(keys ...string) {
 			for _, k := range keys {
@@ -186,7 +190,8 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 // An ingest into level 0 beside a merge there, from the same key on, leaves the merge its span.
 func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	mem := vfs.NewMem()
-	db := openDir(t, "db", &Options{fs: mem, L0CompactionThreshold: 100, L0SlowdownThreshold: 100})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: mem}, L0CompactionThreshold: 100,
+		L0SlowdownThreshold: 100})
 	set(t, db, "a", "1")
 	set(t, db, "z", "1")
 	require.NoError(t, db.Flush(t.Context()))

@@ -5,12 +5,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/offheap"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // tooLargeValue returns a value of one byte more than the limit. No test reads or writes it, so it takes no memory.
@@ -21,7 +23,7 @@ var tooLargeValue = sync.OnceValue(func() []byte { return offheap.New(MaxValueSi
 func TestLimitsOfKeysAndValues(t *testing.T) {
 	scale.OneGoroutine(t, "it is about sizes")
 	t.Parallel()
-	o := &Options{fs: vfs.NewMem(), CacheSize: -1, MemtableSize: 1 << 20}
+	o := &Options{harness: harness.Harness{FS: vfs.NewMem()}, CacheSize: -1, MemtableSize: 1 << 20}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	longest := bytes.Repeat([]byte("k"), MaxKeySize)

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // TestARotatedManifestDescribesTheStore replaces the manifest between flushes and
 // compactions, as its size asks for in a store that lives long.
 func TestARotatedManifestDescribesTheStore(t *testing.T) {
 	mem := vfs.NewMem()
-	db, err := Open("db", &Options{fs: mem})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: mem}})
 	require.NoError(t, err)
 	want := model{}
 	for i := range 12 {
@@ -39,7 +41,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 	require.NoError(t, db.Set([]byte("last"), []byte("in the log"), nil))
 	want["last"] = "in the log"
 	require.NoError(t, db.Close())
-	db, err = Open("db", &Options{fs: mem})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: mem}})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
@@ -53,7 +55,7 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 	dir := t.TempDir()
 	var last base.SeqNum
 	for range 3 {
-		db, err := Open(dir, &Options{maxManifestSize: 2 << 10})
+		db, err := Open(dir, &Options{harness: harness.Harness{MaxManifestSize: 2 << 10}})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, db.seq(), last)
 		for i := range 20 {
@@ -71,7 +73,7 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 // often than edits have made up for the snapshot.
 func TestAManifestIsReplacedInALargeStore(t *testing.T) {
 	mem := vfs.NewMem()
-	db, err := Open("db", &Options{fs: mem, maxManifestSize: 2000})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: mem, MaxManifestSize: 2000}})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	edit := func(e *manifest.Edit) {
@@ -84,7 +86,7 @@ func TestAManifestIsReplacedInALargeStore(t *testing.T) {
 	}
 	edit(many)
 	snapshot := db.manifest.SnapshotSize()
-	require.Greater(t, snapshot, 5*db.opts.maxManifestSize)
+	require.Greater(t, snapshot, 5*db.opts.harness.MaxManifestSize)
 	replaced, written := 0, int64(0)
 	for range 2000 {
 		before, size := db.manifest.Num(), db.manifest.Size()

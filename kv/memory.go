@@ -90,8 +90,8 @@ func (o *Options) groupBytes() int {
 
 // ownTable is the size in a memtable, in bytes, at which a batch gets one of its own.
 func (o *Options) ownTable() int {
-	if o.ownTableFrom > 0 {
-		return o.ownTableFrom
+	if o.harness.OwnTableFrom > 0 {
+		return o.harness.OwnTableFrom
 	}
 	return int(o.memtableArena() / 2)
 }

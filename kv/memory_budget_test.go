@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -291,14 +292,14 @@ func TestBudgetOfStoresOfAllKinds(t *testing.T) {
 // Writes that wait in logs are in memory while a store is opened, and are counted then.
 func TestBudgetCountsWhatRecoveryReads(t *testing.T) {
 	fs := vfs.NewMem()
-	db := openDir(t, "db", &Options{fs: fs})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}})
 	require.NoError(t, loadShare(db, 0, 3000))
 	require.NoError(t, db.Close())
 	b := NewMemoryBudget(4 << 20)
-	db = openDir(t, "db", &Options{fs: fs, MemoryBudget: b, ReadOnly: true})
+	db = openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, MemoryBudget: b, ReadOnly: true})
 	require.Greater(t, b.Usage().Memtables, int64(900_000))
 	require.NoError(t, db.Close())
-	db = openDir(t, "db", &Options{fs: fs, MemoryBudget: b})
+	db = openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, MemoryBudget: b})
 	require.Less(t, b.Usage().Memtables, int64(900_000), "flushed")
 	require.NoError(t, checkShare(db, 0, 3000, 3000))
 	require.NoError(t, db.Close())

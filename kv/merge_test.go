@@ -10,11 +10,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
 )
 
 func int64Value(n int64) []byte { return AppendInt64(nil, n) }
@@ -192,7 +194,9 @@ func manifestFeatures(t *testing.T, fs vfs.FS, dir string) (f manifest.Features,
 func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	fs := vfs.NewMem()
 	clock := &fakeClock{}
-	open := func() *DB { return openDir(t, "db", &Options{fs: fs, Merger: modelMerger, Clock: clock.time}) }
+	open := func() *DB {
+		return openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Merger: modelMerger, Clock: clock.time})
+	}
 	db := open()
 	set(t, db, "k", "v")
 	f, name := manifestFeatures(t, fs, "db")
@@ -211,7 +215,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	f, name = manifestFeatures(t, fs, "copy")
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
 	require.Equal(t, modelMerger.Name(), name)
-	copied := openDir(t, "copy", &Options{fs: fs, Clock: clock.time})
+	copied := openDir(t, "copy", &Options{harness: harness.Harness{FS: fs}, Clock: clock.time})
 	requireValue(t, copied, "k", "v,w")
 	require.NoError(t, copied.Close())
 
@@ -242,7 +246,7 @@ func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 			}
 			return nil
 		})
-		db := openDir(t, "db", &Options{fs: fs, Merger: modelMerger})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Merger: modelMerger})
 		set(t, db, "k", "v")
 		left = calls
 		err := db.Merge([]byte("k"), []byte("w"), NoSync)
@@ -255,7 +259,7 @@ func TestNoOperandBeforeTheManifestKnows(t *testing.T) {
 			require.Equal(t, manifest.FeatureMerge, f)
 		}
 		require.Error(t, errors.Join(err, db.Close()), "a write has failed")
-		again := openDir(t, "db", &Options{fs: disk, Merger: modelMerger})
+		again := openDir(t, "db", &Options{harness: harness.Harness{FS: disk}, Merger: modelMerger})
 		if f == 0 {
 			requireValue(t, again, "k", "v")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -59,7 +60,8 @@ func TestBlobMetricsAddUp(t *testing.T) {
 	clock := &fakeClock{}
 	var events metrics.Blobs
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, SeparateFrom: 100, blobSize: 10 << 10, Clock: clock.time, L0CompactionThreshold: 3,
+	o := &Options{harness: harness.Harness{FS: fsys, BlobSize: 10 << 10}, SeparateFrom: 100, Clock: clock.time,
+		L0CompactionThreshold: 3,
 		Events: Events{
 			Flushed: func(i FlushInfo) {
 				require.LessOrEqual(t, i.BlobBytes, i.Bytes)

@@ -74,7 +74,7 @@ func randomOptions(rng *rand.Rand) *Options {
 		MaxConcurrentCompactions: 1 + rng.IntN(3),
 		Merger:                   modelMerger,
 	}
-	o.rangeSize = []int64{0, 500, 5000}[rng.IntN(3)]
+	o.harness.RangeSize = []int64{0, 500, 5000}[rng.IntN(3)]
 	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
 	if rng.IntN(4) == 0 {
 		o.MemoryLimit = 4 << 20
@@ -100,7 +100,7 @@ func randomOptions(rng *rand.Rand) *Options {
 		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
 	}
 	o.FalsePositiveMemory = []int64{0, -1, budget.MinFalsePositives}[rng.IntN(3)]
-	o.ownTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
+	o.harness.OwnTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
 	return o
 }
 
@@ -146,10 +146,10 @@ func (i *modelIter) keys(now uint64) []string {
 }
 
 func (r *modelRun) open() {
-	r.opts.fs = r.fs
+	r.opts.harness.FS = r.fs
 	if r.objects != nil {
 		r.opts.Objects = &objects.Config{Store: r.objects, Grace: -1, LocalLog: r.localLog}
-		r.opts.tuneObjects = func(p *objectdir.Params) {
+		r.opts.harness.TuneObjects = func(p *objectdir.Params) {
 			manyEdits(p)
 			p.PartSize = r.part
 		}

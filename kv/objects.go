@@ -44,9 +44,9 @@ func (o *Options) checkObjects() error {
 
 // objectParams returns what opens the directory of a store in an object store.
 func (o *Options) objectParams() objectdir.Params {
-	p := objectdir.Params{Writes: !o.ReadOnly, Local: o.fs, Log: o.Logger}
-	if o.tuneObjects != nil {
-		o.tuneObjects(&p)
+	p := objectdir.Params{Writes: !o.ReadOnly, Local: o.harness.FS, Log: o.Logger}
+	if o.harness.TuneObjects != nil {
+		o.harness.TuneObjects(&p)
 	}
 	return p
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -55,7 +56,7 @@ func apartValue(i int) string {
 // apartObjects has a store of two files of tables and some of values, which are all apart.
 func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model) {
 	t.Helper()
-	o.SeparateFrom, o.blobSize, o.L0CompactionThreshold = 100, 200<<10, 100
+	o.SeparateFrom, o.harness.BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
 	o.Compression = sstable.NoCompression
 	db, want = openObjects(t, s, &o), model{}
 	for i := range apartKeys {
@@ -152,7 +153,7 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 	for _, kind := range []string{".blob", ".sst"} {
 		mem := objstore.NewMem()
 		faults := objstoretest.NewFaults(mem, 1)
-		db := openObjects(t, faults, &Options{SeparateFrom: 1, backoff: never})
+		db := openObjects(t, faults, &Options{SeparateFrom: 1, harness: harness.Harness{Backoff: never}})
 		var mu sync.Mutex
 		var order []string
 		refused := true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -56,7 +57,8 @@ func TestBackupsOfABranch(t *testing.T) {
 		stream, _ := backUp(t, view, BackupMark{})
 		require.NoError(t, view.Close())
 		fsys := vfs.NewMem()
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored",
+			&Options{harness: harness.Harness{FS: fsys}}))
 		requireRestored(t, fsys, "restored", want)
 	}
 	require.Equal(t, before, keysOf(t, s), "a backup of a view puts nothing there")
@@ -74,7 +76,8 @@ func TestBackupsOfABranch(t *testing.T) {
 	require.NoError(t, copied.Clone(t.Context(), "b"))
 	for i, stream := range [][]byte{full, increment} {
 		state := []model{old, want}[i]
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored", &Options{fs: fsys}))
+		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored",
+			&Options{harness: harness.Harness{FS: fsys}}))
 		requireRestored(t, fsys, "restored", state)
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "",
 			&Options{Objects: branchOf(copied.Store, "b")}))

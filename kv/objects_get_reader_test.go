@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -63,7 +64,7 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 
 // What readers of values have read counts as what others read of blob files.
 func TestWhatReadersReadIsCounted(t *testing.T) {
-	db, err := Open("db", &Options{fs: vfs.NewMem(), SeparateFrom: 100})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
 	require.NoError(t, err)
 	value := randomBytes(rand.New(rand.NewPCG(8, 9)), 1<<20)
 	require.NoError(t, db.Set([]byte("k"), value, NoSync))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -191,7 +192,7 @@ func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
 // A store and the log of another do not share a directory.
 func TestALocalLogInTheDirectoryOfAStore(t *testing.T) {
 	m := newMachines(t)
-	plain := openDir(t, "a", &Options{fs: m.disks})
+	plain := openDir(t, "a", &Options{harness: harness.Harness{FS: m.disks}})
 	require.NoError(t, plain.Close())
 	before := m.files("a")
 	m.refused("a", m.options(), ErrForeignDirectory)
@@ -199,7 +200,7 @@ func TestALocalLogInTheDirectoryOfAStore(t *testing.T) {
 
 	db := m.open("b", m.options())
 	putDurably(t, db, "k", "v")
-	_, err := Open("b", &Options{fs: m.disks})
+	_, err := Open("b", &Options{harness: harness.Harness{FS: m.disks}})
 	require.Error(t, err)
 	require.NoError(t, db.Close())
 }

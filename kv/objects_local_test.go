@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -37,8 +38,8 @@ func newMachines(t *testing.T) *machines { return &machines{t, objstore.NewMem()
 
 // options are those of a store with a log on the local disk.
 func (m *machines) options() *Options {
-	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, backoff: quickBackoff,
-		fs: m.disks, tuneObjects: manyEdits,
+	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
+		harness: harness.Harness{Backoff: quickBackoff, FS: m.disks, TuneObjects: manyEdits},
 		Objects: &objects.Config{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
 			Grace: m.grace}}
 }

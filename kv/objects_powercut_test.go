@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -29,7 +31,7 @@ type cacheRun struct {
 
 func (r *cacheRun) options(disk *crashfs.Disk, size int64, before func() error) *Options {
 	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
-		CacheSize: -1, fs: crashfs.New(disk, before),
+		CacheSize: -1, harness: harness.Harness{FS: crashfs.New(disk, before)},
 		Objects: &objects.Config{Store: r.s, CacheSize: size, Grace: -1}}
 }
 

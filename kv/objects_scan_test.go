@@ -85,7 +85,7 @@ func TestScansOfAnObjectStoreFetchAhead(t *testing.T) {
 func wideStore(t *testing.T, s *farStore, part int) (db *DB, size int64) {
 	o := farOptions()
 	o.TargetFileSize, o.BaseLevelSize, o.Compression = 2<<20, 2<<20, sstable.NoCompression
-	o.tuneObjects = func(p *objectdir.Params) { p.PartSize = part }
+	o.harness.TuneObjects = func(p *objectdir.Params) { p.PartSize = part }
 	db = openObjects(t, s, o)
 	for i := range farKeys {
 		require.NoError(t, db.Set(readBenchKey(nil, i), make([]byte, 200), Async))

@@ -30,10 +30,10 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 		opts = *o
 	}
 	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
-	opts.tuneObjects = func(p *objectdir.Params) {
+	opts.harness.TuneObjects = func(p *objectdir.Params) {
 		manyEdits(p)
-		if o != nil && o.tuneObjects != nil {
-			o.tuneObjects(p)
+		if o != nil && o.harness.TuneObjects != nil {
+			o.harness.TuneObjects(p)
 		}
 	}
 	db, err := Open("", &opts)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -17,7 +18,7 @@ func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 	t.Parallel()
 	for _, through := range []bool{false, true} {
 		s := newCountedStore()
-		db, err := Open("cache", &Options{fs: vfs.NewMem(), SeparateFrom: -1,
+		db, err := Open("cache", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: -1,
 			Objects: &objects.Config{Store: s, CacheSize: 16 << 20, WriteThrough: through}})
 		require.NoError(t, err)
 		key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }

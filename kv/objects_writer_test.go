@@ -31,9 +31,10 @@ func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
 	o := killOptions(rng, 0)
 	o.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
 	if rng.IntN(4) > 0 {
-		o.tuneObjects = manyEdits
+		o.harness.TuneObjects = manyEdits
 	}
-	o.backoff, o.rangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10, 8<<20 // each block is a request
+	o.harness.Backoff, o.harness.RangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10,
+		8<<20 // each block is a request
 	o.SeparateAtCommit = false
 	return o
 }

@@ -43,7 +43,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = vfs.Absolute(opts.fs, dir); err != nil {
+	if dir, err = vfs.Absolute(opts.harness.FS, dir); err != nil {
 		return nil, err
 	}
 	opts.stored = o.storedText(&opts)
@@ -66,7 +66,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		d.share.Leave()
 		return nil, errors.Join(err, d.objects.close())
 	}
-	d.fs = d.openFiles.Relieve(d.opts.fs)
+	d.fs = d.openFiles.Relieve(d.opts.harness.FS)
 	if objects != nil {
 		objects.d, d.fs = d, d.openFiles.Relieve(objects.dir)
 	}
@@ -113,7 +113,7 @@ func connectParts(d *DB) {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
 	d.compactionRate.Rate, d.compactionRate.Pressed = d.opts.CompactionRate, d.slowsWriters
-	d.compactions.Backoff, d.compactions.Change = d.opts.backoff, d.reschedule
+	d.compactions.Backoff, d.compactions.Change = d.opts.harness.Backoff, d.reschedule
 	if d.opts.LatencyHistograms {
 		d.counters.Latencies = counters.NewLatencies()
 	}
@@ -135,7 +135,7 @@ func connectParts(d *DB) {
 			return d.nextMemTable(0, log)
 		}}
 	m := &d.manifest
-	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.maxManifestSize
+	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.harness.MaxManifestSize
 	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: d.dir,
@@ -150,8 +150,8 @@ func connectParts(d *DB) {
 // valuesConfig returns what the store's blob values need of it.
 func (d *DB) valuesConfig() values.Config {
 	logFile := min(maxLogFile, d.opts.MemtableSize)
-	if d.opts.blobSize > 0 {
-		logFile = min(logFile, d.opts.blobSize)
+	if d.opts.harness.BlobSize > 0 {
+		logFile = min(logFile, d.opts.harness.BlobSize)
 	}
 	return values.Config{FS: d.fs, Dir: d.dir, NewNum: d.newFileNum, Cleaner: &d.cleaner, Log: d.log,
 		Blobs: version.BlobCache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileBlob, num) },

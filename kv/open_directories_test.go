@@ -3,8 +3,10 @@ package kv
 import (
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
 // What was durable is there although nothing else of the disk is: the names of
@@ -12,7 +14,7 @@ import (
 func TestNewDirectoriesOutliveAPowerCut(t *testing.T) {
 	mem := crashfs.NewDisk()
 	open := func(mem *crashfs.Disk, dir string) *DB {
-		db, err := Open(dir, &Options{fs: crashfs.New(mem, nothing)})
+		db, err := Open(dir, &Options{harness: harness.Harness{FS: crashfs.New(mem, nothing)}})
 		require.NoError(t, err)
 		return db
 	}

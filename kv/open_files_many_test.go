@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -115,7 +116,7 @@ func (u *manyTablesUse) run() (err error) {
 
 func (u *manyTablesUse) options() *Options {
 	return &Options{MaxOpenFiles: u.most, CacheSize: -1, MemtableSize: 64 << 10, TargetFileSize: 16 << 10,
-		BaseLevelSize: 16 << 10, fs: syncless{vfs.OS}}
+		BaseLevelSize: 16 << 10, harness: harness.Harness{FS: syncless{vfs.OS}}}
 }
 
 func (u *manyTablesUse) open() (err error) {

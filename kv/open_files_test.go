@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // A store of many more files than it may have open works with that few, in every way of
@@ -14,7 +16,8 @@ import (
 func TestOpenFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, mapped := range []bool{false, true} {
-		o := &Options{fs: vfs.OS, MaxOpenFiles: 4, CacheSize: -1, Compression: sstable.NoCompression, MemoryMap: mapped,
+		o := &Options{harness: harness.Harness{FS: vfs.OS}, MaxOpenFiles: 4, CacheSize: -1,
+			Compression: sstable.NoCompression, MemoryMap: mapped,
 			MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10}
 		db := openDir(t, t.TempDir(), o)
 		want := model{}

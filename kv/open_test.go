@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 func TestAForeignDirectoryIsRefusedAndUntouched(t *testing.T) {
@@ -167,12 +169,12 @@ func (h *lockHook) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 func TestAStoreThatIsCreatedMeanwhileIsNotOverwritten(t *testing.T) {
 	mem := vfs.NewMem()
 	hook := &lockHook{FS: mem, before: func() {
-		db, err := Open("db", &Options{fs: mem})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: mem}})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("k"), []byte("v"), Sync))
 		require.NoError(t, db.Close())
 	}}
-	db, err := Open("db", &Options{fs: hook})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: hook}})
 	require.NoError(t, err)
 	requireContents(t, model{"k": "v"}, db)
 	require.NoError(t, db.Close())

@@ -7,10 +7,8 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/commit"
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/objectdir"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -305,29 +303,27 @@ type Options struct {
 	stored  string         // text of the options file, once the options are complete
 	objects *objectdir.Ops // of Objects, once the options are complete; nil: there are none
 
-	// Tests set these, those of other packages by harness.Apply.
-	fs              vfs.FS             // with Objects, the local disk
-	backoff         compaction.Backoff // between attempts to resume, and after failed compactions
-	maxManifestSize int64
-	leastStreamed   int64 // bytes of a value that SetReader puts into a blob file; 0: the constant of that name
-	maxMerged       int64 // bytes of an entry that is made of operands; 0: MaxValueSize
-	blobSize        int64 // bytes of a blob file at which the next is begun; 0: it depends on what they hold
-	ownTableFrom    int   // bytes of a batch in a memtable at which it gets one of its own; 0: see ownTable
-	rangeSize       int64 // bytes of a range of a merge or flush, whatever else; 0: as large as it should be
-
-	tuneObjects func(*objectdir.Params) // of a store in an object store
+	harness harness.Harness // for tests; in the options of an open store, FS, Backoff and sizes are what it uses
 }
 
 func init() {
-	harness.Apply = func(options any, h harness.Harness) {
-		o := options.(*Options)
-		o.fs, o.maxManifestSize = h.FS, h.MaxManifestSize
-		o.backoff = compaction.Backoff{First: h.FirstRetry, Max: h.LastRetry}
-		o.rangeSize, o.blobSize, o.leastStreamed = h.RangeSize, h.BlobSize, h.LeastStreamed
-		o.ownTableFrom = h.OwnTableFrom
-	}
+	harness.Of = func(options any) *harness.Harness { return &options.(*Options).harness }
+	harness.Settle = func(db any) { settle(db.(*DB)) }
+	harness.Abandon = func(db any) error { return db.(*DB).abandon() }
 	harness.CheckBlobs = func(db any) error { return checkBlobs(db.(*DB)) }
 	harness.StuckBlobs = func(db any) int { return countStuckBlobs(db.(*DB)) }
+}
+
+// settle returns when no background work is left: the store has resumed or given up, flushes, compactions and ingests
+// have ended, and obsolete files are removed that no reader needs.
+func settle(d *DB) {
+	d.mu.Lock()
+	for d.resumer.running {
+		d.progress.Wait()
+	}
+	d.mu.Unlock()
+	d.waitForBackground()
+	d.cleaner.Wait()
 }
 
 // checkBlobs compares what a version knows of blob files with what its tables refer to. It goes through all tables.

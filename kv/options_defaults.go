@@ -61,23 +61,23 @@ func (o *Options) withDefaults() (Options, error) {
 	} else {
 		r.Logger = callback.Logger(r.Logger)
 	}
-	r.backoff = cmp.Or(r.backoff, defaultBackoff)
-	r.leastStreamed = cmp.Or(r.leastStreamed, leastStreamed)
+	r.harness.Backoff = cmp.Or(r.harness.Backoff, defaultBackoff)
+	r.harness.MinStreamed = cmp.Or(r.harness.MinStreamed, minStreamed)
 	if r.Objects != nil {
 		r.PollInterval = cmp.Or(r.PollInterval, objectsPollInterval)
-		r.maxManifestSize = cmp.Or(r.maxManifestSize, maxPublishedManifest)
+		r.harness.MaxManifestSize = cmp.Or(r.harness.MaxManifestSize, maxPublishedManifest)
 	}
 	r.PollInterval = cmp.Or(r.PollInterval, localPollInterval)
-	r.maxManifestSize = cmp.Or(r.maxManifestSize, maxManifestSize)
+	r.harness.MaxManifestSize = cmp.Or(r.harness.MaxManifestSize, maxManifestSize)
 	if err := r.check(); err != nil {
 		return r, err
 	}
 	switch {
-	case r.fs != nil:
+	case r.harness.FS != nil:
 	case r.InMemory:
-		r.fs = vfs.NewMem()
+		r.harness.FS = vfs.NewMem()
 	default:
-		r.fs = vfs.OSWithMode(r.FileMode)
+		r.harness.FS = vfs.OSWithMode(r.FileMode)
 	}
 	return r, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -114,12 +115,12 @@ func TestAHalfWrittenFileIsRemovedBeforeItsNameIsUsed(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
 	temp := filepath.Join("db", manifest.OptionsName+vfs.TempSuffix)
-	reopen(t, "db", &Options{fs: mem})
+	reopen(t, "db", &Options{harness: harness.Harness{FS: mem}})
 	f, err := mem.Create(temp)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	slow := &lateRenameFS{FS: mem}
-	reopen(t, "db", &Options{fs: slow, MaxMemtables: 5})
+	reopen(t, "db", &Options{harness: harness.Harness{FS: slow}, MaxMemtables: 5})
 	require.EqualValues(t, 1, slow.removed.Load())
 	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, mem, "db"))
 }
@@ -210,7 +211,7 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 	for _, op := range []string{"open", "create", "write", "sync", "rename"} {
 		fsys := &optionsFS{FS: vfs.NewMem(), fail: op, calls: map[string]int{}}
 		o := tinyOptions()
-		o.fs = fsys
+		o.harness.FS = fsys
 		for range 2 {
 			db, err := Open("db", o)
 			require.NoError(t, err, op)
@@ -226,7 +227,7 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 			names, err := fsys.List(dir)
 			require.NoError(t, err)
 			require.NotContains(t, names, manifest.OptionsName+vfs.TempSuffix, op)
-			db, err := Open(dir, &Options{fs: fsys, ReadOnly: true})
+			db, err := Open(dir, &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 			require.NoError(t, err)
 			requireContents(t, model{"a": "1"}, db)
 			require.NoError(t, db.Close())
@@ -238,7 +239,7 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 	fsys := &optionsFS{FS: vfs.NewMem(), calls: map[string]int{}}
 	o := tinyOptions()
-	o.fs = fsys
+	o.harness.FS = fsys
 	for range 5 {
 		db, err := Open("db", o)
 		require.NoError(t, err)

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 func TestBadOptionsAreNamed(t *testing.T) {
@@ -49,7 +51,7 @@ func TestBadOptionsAreNamed(t *testing.T) {
 		"PollInterval is -1s":      {PollInterval: -time.Second},
 	} {
 		mem := vfs.NewMem()
-		o.fs = mem
+		o.harness.FS = mem
 		_, err := Open("db", o)
 		require.ErrorIs(t, err, ErrInvalidOptions, name)
 		require.ErrorContains(t, err, name)
@@ -89,10 +91,10 @@ func TestBlocksThatAreAcceptedAreCached(t *testing.T) {
 		require.EqualValues(t, 4, hits, "%d of %d bytes", o.BlockSize, o.CacheSize)
 	}
 	disk := vfs.NewMem()
-	db, err := Open("db", &Options{fs: disk})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: disk}})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	db, err = Open("db", &Options{fs: disk, ReadOnly: true, BlockSize: 3 << 20})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: disk}, ReadOnly: true, BlockSize: 3 << 20})
 	require.NoError(t, err, "nothing is written")
 	require.NoError(t, db.Close())
 }

@@ -116,17 +116,10 @@ var fieldsWithoutText = map[string]string{
 	"Logger":       "where it writes to is the program's",
 	"Events":       "functions",
 
-	"fs":              "for tests",
-	"backoff":         "for tests",
-	"maxManifestSize": "for tests",
-	"ownTableFrom":    "for tests",
-	"rangeSize":       "for tests",
-	"blobSize":        "for tests",
-	"leastStreamed":   "for tests",
-	"maxMerged":       "for tests",
-	"tuneObjects":     "for tests",
-	"stored":          "it is the text",
-	"objects":         "it is made of Objects",
+	"harness":     "for tests",
+	"minStreamed": "for tests",
+	"stored":      "it is the text",
+	"objects":     "it is made of Objects",
 }
 
 func parseFileMode(text string) (fs.FileMode, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -58,7 +59,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 	for kind := range numCompactions {
 		for _, reopen := range []bool{false, true} {
 			fsys := vfs.NewMem()
-			o := &Options{fs: fsys, Compaction: kind, MemtableSize: 64 << 20}
+			o := &Options{harness: harness.Harness{FS: fsys}, Compaction: kind, MemtableSize: 64 << 20}
 			db := openDir(t, "db", o)
 			setEach(t, db, 0, 3*n, []byte("value"))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))

@@ -7,9 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // What only a snapshot kept goes when it is closed: by Compact, and by itself where half of
@@ -77,14 +79,14 @@ func TestTombstonesUnderOperandsAreNoWaste(t *testing.T) {
 	for kind := range numCompactions {
 		disk := vfs.NewMem()
 		own := NewMerger("own", func(_, older, newer []byte) ([]byte, error) { return append(older, newer...), nil })
-		db := openDir(t, "db", &Options{fs: disk, Merger: own})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: disk}, Merger: own})
 		for i := range 10 {
 			k := strconv.Itoa(i)
 			require.NoError(t, db.Delete([]byte(k), nil))
 			mergeAll(t, db, k, "a")
 		}
 		require.NoError(t, db.Close())
-		db = openDir(t, "db", &Options{fs: disk, Compaction: kind})
+		db = openDir(t, "db", &Options{harness: harness.Harness{FS: disk}, Compaction: kind})
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.mu.Lock()
 		for n := 0; db.compactions.Running > 0 && n < 20; n++ {
@@ -95,7 +97,7 @@ func TestTombstonesUnderOperandsAreNoWaste(t *testing.T) {
 		require.Zero(t, running, "%v: one compaction leads to the next", kind)
 		require.EqualValues(t, 10, db.Metrics().Levels[lastLevel].Entries)
 		require.NoError(t, db.Close())
-		db = openDir(t, "db", &Options{fs: disk, Merger: own})
+		db = openDir(t, "db", &Options{harness: harness.Harness{FS: disk}, Merger: own})
 		requireValue(t, db, "1", "a")
 		require.NoError(t, db.Close())
 	}

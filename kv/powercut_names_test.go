@@ -10,9 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
@@ -145,8 +147,9 @@ func randomValue(key string) []byte {
 func (r *nameRun) open() {
 	for {
 		var err error
-		r.db, err = Open("a/db", &Options{fs: r.fs, MemtableSize: 64 << 10, TargetFileSize: 32 << 10,
-			BaseLevelSize: 32 << 10, CacheSize: -1, backoff: quickBackoff, maxManifestSize: 1000})
+		r.db, err = Open("a/db", &Options{harness: harness.Harness{FS: r.fs, Backoff: quickBackoff,
+			MaxManifestSize: 1000}, MemtableSize: 64 << 10, TargetFileSize: 32 << 10,
+			BaseLevelSize: 32 << 10, CacheSize: -1})
 		if err == nil {
 			return
 		}
@@ -168,7 +171,8 @@ func (r *nameRun) write(do func(key string) error) {
 
 // check opens the store on what a cut left.
 func (r *nameRun) check(c nameCut) {
-	db, err := Open("a/db", &Options{fs: crashfs.New(c.disk, nothing), CacheSize: -1, MemtableSize: 64 << 10})
+	db, err := Open("a/db", &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)}, CacheSize: -1,
+		MemtableSize: 64 << 10})
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, c.acked, c.begun)
 	require.NoError(r.t, errors.Join(db.verify(io.Discard), db.Set([]byte("new"), nil, Sync), db.Close()), r.what)
@@ -192,7 +196,8 @@ func (r *nameRun) checkCopy(mem *crashfs.Disk, name string) {
 		return
 	}
 	disk := mem.CutTo(0, nil)
-	db, err := Open(name, &Options{fs: crashfs.New(disk, nothing), ReadOnly: true, CacheSize: -1})
+	db, err := Open(name, &Options{harness: harness.Harness{FS: crashfs.New(disk, nothing)}, ReadOnly: true,
+		CacheSize: -1})
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, int(r.acked.Load()), int(r.begun.Load()))
 	require.NoError(r.t, db.Close())

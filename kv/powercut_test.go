@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
 )
 
 func nothing() error { return nil }
@@ -79,8 +81,8 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 // often.
 func (r *cutRun) open(fs vfs.FS) {
 	r.opts, r.fs = randomOptions(r.rng), fs
-	r.opts.fs, r.opts.Objects = fs, r.objects.options(r.rng)
-	r.opts.maxManifestSize = int64(1500 + r.rng.IntN(3000))
+	r.opts.harness.FS, r.opts.Objects = fs, r.objects.options(r.rng)
+	r.opts.harness.MaxManifestSize = int64(1500 + r.rng.IntN(3000))
 	sometimesApart(r.opts, r.rng)
 	var err error
 	r.db, err = Open("db", r.opts)
@@ -221,7 +223,8 @@ func (r *cutRun) check(c cut) {
 // cut short is no store, or whole.
 func (r *cutRun) checkCopies(c cut) {
 	for n := max(0, c.copies-1); n <= c.copies && n < len(r.copies); n++ {
-		db, err := Open(fmt.Sprintf("copy%d", n), &Options{fs: crashfs.New(c.disk, nothing), ReadOnly: true})
+		db, err := Open(fmt.Sprintf("copy%d", n), &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)},
+			ReadOnly: true})
 		if err != nil {
 			require.Equal(r.t, c.copies, n, "seed %d, cut before call %d: checkpoint %d: %v", r.seed, c.call, n, err)
 			continue
@@ -241,7 +244,7 @@ func (r *cutRun) recoveredOn(c cut, fs vfs.FS) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced,
 		c.begun)
 	o := randomOptions(r.rng)
-	o.fs, o.Objects = fs, c.objects.options(r.rng)
+	o.harness.FS, o.Objects = fs, c.objects.options(r.rng)
 	sometimesApart(o, r.rng)
 	db, err := Open("db", o)
 	require.NoError(r.t, err, what)

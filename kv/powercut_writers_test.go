@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -98,7 +99,8 @@ func (c *cutWriters) cut(mem *crashfs.Disk, rng *rand.Rand) (cut writersCut) {
 
 // check opens what a cut left: it has a prefix of history, with all that was durable.
 func (c *cutWriters) check(cut writersCut) {
-	db, err := Open("db", &Options{fs: crashfs.New(cut.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(cut.disk, nothing)}, MemtableSize: 64 << 10,
+		CacheSize: -1})
 	require.NoError(c.t, err)
 	var has [numCutWriters]int64
 	number := func(key ...byte) []byte {
@@ -150,7 +152,7 @@ func TestPowerCutBesideWriters(t *testing.T) {
 			return nil
 		})
 		f := &vfstest.FaultFS{FS: vfstest.YieldingFS{FS: crash}}
-		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
 		var err error
 		c.db, err = Open("db", o)
 		require.NoError(t, err)

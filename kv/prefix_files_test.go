@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/harness"
 )
 
 // A scan of a prefix asks the files that may have keys between its bounds, and none behind them,
@@ -16,7 +17,8 @@ func TestAScanOfAPrefixAsksNoFileBehindItsBounds(t *testing.T) {
 	t.Parallel()
 	p, err := filterpolicy.ParsePrefix("fixed:4")
 	require.NoError(t, err)
-	for level, o := range map[int]*Options{0: {rangeSize: 50 << 10}, lastLevel: {TargetFileSize: 16 << 10}} {
+	for level, o := range map[int]*Options{0: {harness: harness.Harness{RangeSize: 50 << 10}},
+		lastLevel: {TargetFileSize: 16 << 10}} {
 		o.Prefix, o.L0CompactionThreshold = p, 100
 		db := openMem(t, o)
 		rng := rand.New(rand.NewPCG(1, 2))

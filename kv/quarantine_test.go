@@ -163,7 +163,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := quarantineOptions()
-		o.fs, o.backoff, o.L0CompactionThreshold = f, quickBackoff, 10
+		o.harness.FS, o.harness.Backoff, o.L0CompactionThreshold = f, quickBackoff, 10
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := model{}
@@ -213,7 +213,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	o := quarantineOptions()
-	o.fs, o.backoff = f, quickBackoff
+	o.harness.FS, o.harness.Backoff = f, quickBackoff
 	told := make(chan *metrics.Store, 1)
 	var db *DB
 	o.Events.Quarantined = func(error) { told <- db.Metrics() }
@@ -293,7 +293,7 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 	for _, growth := range []int{1, 3} { // of files from young to old
 		o := quarantineOptions()
 		o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
-		o.fs, o.MemtableSize, o.SeparateFrom = sift.NewMem(), 1<<20, -1
+		o.harness.FS, o.MemtableSize, o.SeparateFrom = sift.NewMem(), 1<<20, -1
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := model{}
@@ -329,7 +329,7 @@ func testLevel0IsStuck(t *testing.T, below bool) {
 	t.Parallel()
 	o := quarantineOptions()
 	o.L0CompactionThreshold, o.L0SlowdownThreshold, o.L0StopThreshold = 100, 100, 101
-	o.fs = sift.NewMem()
+	o.harness.FS = sift.NewMem()
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	if below {
@@ -372,14 +372,14 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, fs.ErrPermission, errDisk} {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := quarantineOptions()
-		o.fs, o.L0CompactionThreshold = f, 10
+		o.harness.FS, o.L0CompactionThreshold = f, 10
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		set(t, db, "a", "1")
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 		compacted := make(chan struct{}, 10)
-		o.backoff, o.L0CompactionThreshold = quickBackoff, 2
+		o.harness.Backoff, o.L0CompactionThreshold = quickBackoff, 2
 		o.Events.Compacted = func(CompactionInfo) { compacted <- struct{}{} }
 		o.Events.Quarantined = func(err error) { require.ErrorIs(t, err, errDisk) }
 		db, err = Open("db", o)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -43,7 +44,7 @@ func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
 func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
-	o := Options{fs: mem, SeparateFrom: 50, backoff: never}
+	o := Options{harness: harness.Harness{FS: mem, Backoff: never}, SeparateFrom: 50}
 	db, err := Open("db", &o)
 	require.NoError(t, err)
 	for round := range 2 {
@@ -72,7 +73,7 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 			}
 			return 0, nil
 		})
-		o.fs = faults
+		o.harness.FS = faults
 		db, err := Open("db", &o)
 		if err != nil {
 			failures++
@@ -92,7 +93,7 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 // BenchmarkOpenReadOnly opens a view of a store whose log has one write.
 func BenchmarkOpenReadOnly(b *testing.B) {
 	dir := b.TempDir()
-	db := openDir(b, dir, &Options{fs: vfs.OS})
+	db := openDir(b, dir, &Options{harness: harness.Harness{FS: vfs.OS}})
 	set(b, db, "k", "v")
 	for b.Loop() {
 		view, err := OpenReadOnly(dir, nil)

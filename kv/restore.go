@@ -55,10 +55,10 @@ func Restore(ctx context.Context, r io.Reader, dir string, o *Options) error {
 	if dir == "" || opts.InMemory {
 		return fmt.Errorf("%w: a backup is restored into a directory, or into Objects", ErrInvalidOptions)
 	}
-	if dir, err = vfs.Absolute(opts.fs, dir); err != nil {
+	if dir, err = vfs.Absolute(opts.harness.FS, dir); err != nil {
 		return err
 	}
-	return restoreInto(ctx, r, backup.Target{FS: opts.fs, Dir: dir, Log: opts.Logger})
+	return restoreInto(ctx, r, backup.Target{FS: opts.harness.FS, Dir: dir, Log: opts.Logger})
 }
 
 // restoreObjects restores into an object store.

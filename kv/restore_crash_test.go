@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
@@ -29,21 +31,21 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 		rng := rand.New(rand.NewPCG(uint64(round), 709))
 		mem := crashfs.NewDisk()
 		var disks []*crashfs.Disk
-		o := &Options{fs: crashfs.New(mem, func() error {
+		o := &Options{harness: harness.Harness{FS: crashfs.New(mem, func() error {
 			disks = append(disks, mem.Cut(rng))
 			return nil
-		})}
+		})}}
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 		ofFull := len(disks)
 		require.NoError(t, Restore(t.Context(), bytes.NewReader(second), "dir", o))
 		for i, disk := range disks {
 			cuts++
-			o := &Options{fs: crashfs.New(disk, nothing)}
+			o := &Options{harness: harness.Harness{FS: crashfs.New(disk, nothing)}}
 			stream, want := full, m0
 			if i >= ofFull {
 				stream, want = second, m1
 			}
-			got, err := Open("dir", &Options{fs: o.fs, ReadOnly: true})
+			got, err := Open("dir", &Options{harness: harness.Harness{FS: o.harness.FS}, ReadOnly: true})
 			switch {
 			case errors.Is(err, ErrRestoreUnfinished):
 				unfinished++
@@ -64,7 +66,7 @@ func testPowerCutDuringRestore(t *testing.T, from int) {
 			require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "dir", o),
 				"cut %d of %d, the full backup has %d", i,
 				len(disks), ofFull)
-			requireRestored(t, o.fs, "dir", want)
+			requireRestored(t, o.harness.FS, "dir", want)
 		}
 	}
 	require.NotZero(t, unfinished)
@@ -84,12 +86,12 @@ func testRestoreWhenTheDiskFails(t *testing.T, from int) {
 	for failAt := 1; ; failAt++ {
 		mem := crashfs.NewDisk()
 		calls := 0
-		o := &Options{fs: crashfs.New(mem, func() error {
+		o := &Options{harness: harness.Harness{FS: crashfs.New(mem, func() error {
 			if calls++; calls == failAt {
 				return errDisk
 			}
 			return nil
-		})}
+		})}}
 		for _, stream := range [][]byte{full, second} {
 			err := Restore(t.Context(), bytes.NewReader(stream), "dir", o)
 			if err == nil {

@@ -10,11 +10,13 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 func TestRestoreRefusesWhatDoesNotFit(t *testing.T) {
@@ -36,7 +38,7 @@ func testRestoreRefusesWhatDoesNotFit(t *testing.T, from int) {
 	require.ErrorIs(t, err, ErrBackupMismatch)
 
 	disk := vfs.NewMem()
-	o := &Options{fs: disk}
+	o := &Options{harness: harness.Harness{FS: disk}}
 	restore := func(stream []byte) error { return Restore(t.Context(), bytes.NewReader(stream), "dir", o) }
 	refuse := func(want error, streams ...[]byte) {
 		t.Helper()
@@ -92,7 +94,7 @@ func testReadersOfAStoreThatIsRestored(t *testing.T, from int) {
 	second, _ := backUp(t, db, mark)
 
 	disk := vfs.NewMem()
-	o := &Options{fs: disk}
+	o := &Options{harness: harness.Harness{FS: disk}}
 	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 	view, err := OpenReadOnly("dir", o)
 	require.NoError(t, err)
@@ -126,7 +128,7 @@ func testRestoreGoesOn(t *testing.T, from int) {
 	kept := 0
 	for n := 0; n < len(full); n += scale.Stride(7, 1) {
 		disk := vfs.NewMem()
-		o := &Options{fs: disk}
+		o := &Options{harness: harness.Harness{FS: disk}}
 		err := Restore(t.Context(), bytes.NewReader(full[:n]), "dir", o)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, "cut at %d", n)
 		unfinished, ok := errors.AsType[*RestoreError](err)
@@ -141,7 +143,7 @@ func testRestoreGoesOn(t *testing.T, from int) {
 			kept++
 		}
 		for _, readOnly := range []bool{false, true} {
-			_, err = Open("dir", &Options{fs: disk, ReadOnly: readOnly})
+			_, err = Open("dir", &Options{harness: harness.Harness{FS: disk}, ReadOnly: readOnly})
 			require.ErrorIs(t, err, ErrRestoreUnfinished)
 		}
 		rest := full[unfinished.Offset:]
@@ -178,7 +180,7 @@ func testARestoreIsGivenUp(t *testing.T, from int) {
 	addTables(t, db, m, "second", 3)
 	second, _ := backUp(t, db, mark)
 	disk := vfs.NewMem()
-	o := &Options{fs: disk}
+	o := &Options{harness: harness.Harness{FS: disk}}
 	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "dir", o))
 	require.ErrorIs(t, Restore(t.Context(), bytes.NewReader(second[:len(second)-1]), "dir", o), ErrRestoreUnfinished)
 	_, err := Open("dir", o)
@@ -199,7 +201,7 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 	db, m := backupStoreFrom(t, from)
 	full, _ := backUp(t, db, BackupMark{})
 	disk := vfs.NewMem()
-	o := &Options{fs: disk}
+	o := &Options{harness: harness.Harness{FS: disk}}
 	for n := 0; n < len(full); n += scale.Stride(5, 1) {
 		bad := bytes.Clone(full)
 		bad[n] ^= 1 << (n % 8)
@@ -214,7 +216,7 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 				errors.Is(err, ErrNewerFormat), "byte %d: %v", n, err)
 			_, err = VerifyBackup(bytes.NewReader(bad))
 		}
-		_, err = Open(dir, &Options{fs: disk, ReadOnly: true})
+		_, err = Open(dir, &Options{harness: harness.Harness{FS: disk}, ReadOnly: true})
 		require.True(t, errors.Is(err, ErrRestoreUnfinished) || errors.Is(err, ErrNotExist) ||
 			errors.Is(err, fs.ErrNotExist), "%v", err)
 		if n%10 == 0 {
@@ -317,7 +319,7 @@ func TestTheRestOfAStreamThatIsAwaited(t *testing.T) {
 func testTheRestOfAStreamThatIsAwaited(t *testing.T, from int) {
 	db, m := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
-	o := &Options{fs: vfs.NewMem()}
+	o := &Options{harness: harness.Harness{FS: vfs.NewMem()}}
 	var broken *RestoreError
 	rest := &lateReader{}
 	rest.wait = func() {
@@ -327,5 +329,5 @@ func testTheRestOfAStreamThatIsAwaited(t *testing.T, from int) {
 		rest.Reader = bytes.NewReader(stream[broken.Offset:])
 	}
 	require.NoError(t, Restore(t.Context(), rest, "dir", o))
-	requireRestored(t, o.fs, "dir", m)
+	requireRestored(t, o.harness.FS, "dir", m)
 }

@@ -35,7 +35,7 @@ func (d *DB) resumeWhenPossible() {
 	h := &d.resumer
 	for {
 		d.mu.Lock()
-		h.wait = d.opts.backoff.After(h.wait)
+		h.wait = d.opts.harness.Backoff.After(h.wait)
 		wait := h.wait
 		d.mu.Unlock()
 		select {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -12,7 +13,7 @@ import (
 // A store that fails again while it tells that it has resumed resumes again.
 func TestAStoreThatFailsWhileItResumesResumesAgain(t *testing.T) {
 	f := &vfstest.FaultFS{FS: sift.NewMem()}
-	o := &Options{fs: f, backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}}
 	var db *DB
 	resumes := 0
 	o.Events.Resumed = func(ResumeInfo) {
@@ -44,7 +45,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 	for _, before := range []bool{false, true} { // the first operand
 		for _, op := range []string{"write", "sync"} {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
-			o := &Options{fs: f, Merger: Append(","), backoff: quickBackoff}
+			o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, Merger: Append(",")}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			require.NoError(t, db.Set([]byte("k"), []byte("1"), Sync))
@@ -60,9 +61,9 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 				want["k"] = "1,2,3"
 			}
 			db.abandonLikeACrash(t)
-			_, err = Open("db", &Options{fs: f, Merger: Int64Add})
+			_, err = Open("db", &Options{harness: harness.Harness{FS: f}, Merger: Int64Add})
 			require.ErrorIs(t, err, ErrInvalidOptions)
-			db, err = Open("db", &Options{fs: f})
+			db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
 			require.NoError(t, err)
 			requireContents(t, want, db)
 			require.NoError(t, db.Close())

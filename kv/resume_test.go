@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
@@ -42,7 +43,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 	t.Parallel()
 	for _, op := range []string{"write", "sync"} {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		o := &Options{fs: f, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -63,7 +64,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
 		want["d"] = "2"
 		db.abandonLikeACrash(t)
-		db, err = Open("db", &Options{fs: f})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
 		require.NoError(t, err)
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
@@ -76,7 +77,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	t.Parallel()
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	o := &Options{fs: f, backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}}
 	var db *DB
 	leading := make(chan bool, 1)
 	o.Events.Failed = func(error) {
@@ -120,7 +121,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 			return nil
 		})
 		f := &vfstest.FaultFS{FS: crash}
-		o := &Options{fs: f, MemtableSize: 64 << 10, CacheSize: -1, backoff: quickBackoff}
+		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := model{}
@@ -143,7 +144,8 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 		watching.Store(false)
 		require.NoError(t, db.Close())
 		for _, c := range clones {
-			db, err := Open("db", &Options{fs: crashfs.New(c.disk, nothing), MemtableSize: 64 << 10, CacheSize: -1})
+			db, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)},
+				MemtableSize: 64 << 10, CacheSize: -1})
 			require.NoError(t, err, "seed %d", seed)
 			all := want
 			if ok, err := db.Has([]byte("zzz")); ok {
@@ -164,7 +166,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 // While a store has failed, writers get the error at once and readers answers.
 func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db, err := Open("db", &Options{fs: f, backoff: never})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 	f.Set(func(c vfstest.Call) (int, error) {
@@ -182,7 +184,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 	err = db.Close()
 	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
 	f.Set(nil)
-	db, err = Open("db", &Options{fs: f})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 }
@@ -191,7 +193,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 func TestCloseResumesAStoreIfItCan(t *testing.T) {
 	for _, how := range []string{"failed before", "fails in Close"} {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		db, err := Open("db", &Options{fs: f, backoff: never})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 		failOnce(f, "sync")
@@ -199,7 +201,7 @@ func TestCloseResumesAStoreIfItCan(t *testing.T) {
 			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
 		}
 		require.NoError(t, db.Close(), how)
-		db, err = Open("db", &Options{fs: f, RecoveryMode: Absolute})
+		db, err = Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: Absolute})
 		require.NoError(t, err)
 		requireContents(t, model{"a": "1"}, db)
 		require.NoError(t, db.Close())
@@ -211,7 +213,7 @@ func TestARemovedDirectory(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	dir, away := filepath.Join(parent, "db"), filepath.Join(parent, "away")
-	o := &Options{backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{Backoff: quickBackoff}}
 	withoutLeaks(func() {
 		db := openDir(t, dir, o)
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
@@ -258,7 +260,7 @@ func TestLatencySpikes(t *testing.T) {
 	})
 	withoutLeaks(func() {
 		o := randomOptions(rand.New(rand.NewPCG(6, 6)))
-		o.fs = f
+		o.harness.FS = f
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		var writers sync.WaitGroup
@@ -291,8 +293,8 @@ func TestLatencySpikes(t *testing.T) {
 func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	o := &Options{fs: f, MemtableSize: 64 << 10, L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5,
-		backoff: quickBackoff}
+	o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10,
+		L0CompactionThreshold: 2, L0SlowdownThreshold: 4, L0StopThreshold: 5}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	var broken atomic.Bool

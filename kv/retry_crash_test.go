@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/stretchr/testify/require"
 )
 
 // What a call that failed has left is there for the next call to see, and not yet durable. These
@@ -50,7 +52,8 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"db", "a/b/c"} {
 		write := func(fs vfs.FS) error {
-			db, err := Open(dir, &Options{fs: fs, MemtableSize: 64 << 10, CacheSize: 64 << 10})
+			db, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, MemtableSize: 64 << 10,
+				CacheSize: 64 << 10})
 			if err != nil {
 				return err
 			}
@@ -58,7 +61,8 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 			return errors.Join(err, db.Close())
 		}
 		check := func(fs vfs.FS, what string) {
-			db, err := Open(dir, &Options{fs: fs, ReadOnly: true, MemtableSize: 64 << 10, CacheSize: 64 << 10})
+			db, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, MemtableSize: 64 << 10,
+				CacheSize: 64 << 10})
 			require.NoError(t, err, what)
 			requireContents(t, model{"key": "value"}, db)
 			require.NoError(t, db.Close())
@@ -81,9 +85,9 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 	db, want := backupStoreFrom(t, from)
 	stream, _ := backUp(t, db, BackupMark{})
 	retryThenCut(t, crashfs.NewDisk, func(fs vfs.FS) error {
-		return Restore(t.Context(), bytes.NewReader(stream), "a/b", &Options{fs: fs})
+		return Restore(t.Context(), bytes.NewReader(stream), "a/b", &Options{harness: harness.Harness{FS: fs}})
 	}, func(fs vfs.FS, what string) {
-		got, err := Open("a/b", &Options{fs: fs, ReadOnly: true})
+		got, err := Open("a/b", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true})
 		require.NoError(t, err, what)
 		requireContents(t, want, got)
 		require.NoError(t, got.Close())
@@ -94,7 +98,8 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	before := crashfs.NewDisk()
-	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: crashfs.New(before, nothing)}
+	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, harness: harness.Harness{FS: crashfs.New(before,
+		nothing)}}
 	db, err := Open("db", &small)
 	require.NoError(t, err)
 	want := addTables(t, db, model{}, "first", 2)
@@ -103,7 +108,7 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 	dir := ""
 	retryThenCut(t, again, func(fs vfs.FS) error {
 		o := small
-		o.fs = fs
+		o.harness.FS = fs
 		db, err := Open("db", &o)
 		if err != nil {
 			return err
@@ -113,7 +118,7 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 		}
 		return errors.Join(db.Checkpoint(t.Context(), dir), db.Close())
 	}, func(fs vfs.FS, what string) {
-		got, err := Open(dir, &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+		got, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, CacheSize: 64 << 10})
 		require.NoError(t, err, what)
 		requireContents(t, want, got)
 		require.NoError(t, got.Close())
@@ -131,7 +136,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 	works := crashfs.New(before, nothing)
 	ingestFile(t, works, "in.sst", nil, "key=value")
 	require.NoError(t, errors.Join(works.SyncFile("in.sst"), works.SyncDir(".")))
-	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, fs: works}
+	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, harness: harness.Harness{FS: works}}
 	db, err := Open("db", &small)
 	require.NoError(t, err)
 	set(t, db, "before", "1")
@@ -140,7 +145,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 	for _, copied := range []bool{false, true} {
 		retryThenCut(t, again, func(fs vfs.FS) error {
 			o := small
-			o.fs = fs
+			o.harness.FS = fs
 			db, err := Open("db", &o)
 			if err != nil {
 				return err
@@ -148,7 +153,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 			err = db.Ingest(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
 			return errors.Join(err, db.Close())
 		}, func(fs vfs.FS, what string) {
-			got, err := Open("db", &Options{fs: fs, ReadOnly: true, CacheSize: 64 << 10})
+			got, err := Open("db", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, CacheSize: 64 << 10})
 			require.NoError(t, err, what)
 			requireContents(t, model{"before": "1", "key": "value"}, got)
 			require.NoError(t, got.Close())

@@ -16,9 +16,9 @@ import (
 // MaxReaderSize is the largest value that SetReader takes, in bytes.
 const MaxReaderSize = blob.MaxValue
 
-// leastStreamed is the minimum length in bytes of a value that is not held in memory: that of a piece, of which one is
+// minStreamed is the minimum length in bytes of a value that is not held in memory: that of a piece, of which one is
 // in memory anyway.
-const leastStreamed = 256 << 10
+const minStreamed = 256 << 10
 
 // SetReader stores under key the next size bytes of r, up to MaxReaderSize. It reads no further in r. The value is not
 // held in memory. It goes into a blob file of its own as it is read, which is synced, whatever o says. Then a handle
@@ -42,7 +42,7 @@ func (d *DB) SetReader(ctx context.Context, key []byte, size int64, r io.Reader,
 		return errNilReader
 	}
 	src := &streamSource{ctx: ctx, d: d, r: r}
-	if size < d.opts.leastStreamed || d.opts.Objects != nil {
+	if size < d.opts.harness.MinStreamed || d.opts.Objects != nil {
 		value := make([]byte, size)
 		if n, err := io.ReadFull(src, value); err != nil {
 			return src.failed(key, int64(n), size, err)

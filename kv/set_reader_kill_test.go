@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -23,7 +24,7 @@ func streamedValue(n int) string {
 
 // streamUntilKilled is the child that writes values as they are read. It prints the number of each that was written.
 func streamUntilKilled(dir string) error {
-	db, err := Open(dir, &Options{leastStreamed: 1000})
+	db, err := Open(dir, &Options{harness: harness.Harness{MinStreamed: 1000}})
 	if err != nil {
 		return err
 	}

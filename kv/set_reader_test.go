@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -84,7 +85,7 @@ func requireStreamed(t *testing.T, db *DB, m model) {
 func TestSetReader(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	o := &Options{fs: fsys, leastStreamed: 10, Merger: Append(",")}
+	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
 	m := model{}
@@ -118,7 +119,7 @@ func TestSetReader(t *testing.T) {
 	}
 	check()
 	require.NoError(t, db.Close())
-	read, err := Open("db", &Options{fs: fsys, ReadOnly: true})
+	read, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 	require.NoError(t, err)
 	requireStreamed(t, read, m)
 	require.NoError(t, read.Close())
@@ -149,7 +150,7 @@ func TestSetReader(t *testing.T) {
 // left, and the store goes on.
 func TestSetReaderIsRefused(t *testing.T) {
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db, err := Open("db", &Options{fs: f, leastStreamed: 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f, MinStreamed: 10}})
 	require.NoError(t, err)
 	const size = 1 << 20
 	value := bytes.Repeat([]byte("0123456789abcdef"), size/16)
@@ -211,7 +212,7 @@ func TestSetReaderIsRefused(t *testing.T) {
 	require.Equal(t, 1, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, db.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), ErrClosed)
-	read, err := Open("db", &Options{fs: f, ReadOnly: true})
+	read, err := Open("db", &Options{harness: harness.Harness{FS: f}, ReadOnly: true})
 	require.NoError(t, err)
 	require.ErrorIs(t, read.SetReader(t.Context(), []byte("k"), size, bytes.NewReader(value), nil), ErrReadOnly)
 	require.NoError(t, read.Close())
@@ -221,7 +222,7 @@ func TestSetReaderIsRefused(t *testing.T) {
 // not wait for the reader, and leaves no file behind.
 func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, leastStreamed: 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}})
 	require.NoError(t, err)
 	reading, goOn, done := make(chan bool), make(chan bool), make(chan error, 2)
 	n := 0
@@ -250,7 +251,7 @@ func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 	<-reading
 	require.NoError(t, db.Close())
 	require.Len(t, blobsOnDisk(t, fsys, "db"), 1, "that of k")
-	db, err = Open("db", &Options{fs: fsys})
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
 	goOn <- true
 	require.ErrorIs(t, <-done, ErrClosed)
@@ -264,7 +265,7 @@ func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 // Many write and read at once; iterators and readers that were made before see what was there.
 func TestSetReaderBesideOthers(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, leastStreamed: 10, MemtableSize: 64 << 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}, MemtableSize: 64 << 10})
 	require.NoError(t, err)
 	besideEachOther(t, 4, func(w int) error {
 		rng := rand.New(rand.NewPCG(uint64(w), 3))
@@ -301,7 +302,7 @@ func TestSetReaderBesideOthers(t *testing.T) {
 // What overwrites hide in a memtable does not stay for good: the memtable is full before it fills the disk.
 func TestMemtablesHoldOnlySoMuch(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{fs: fsys, leastStreamed: 1})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 1}})
 	require.NoError(t, err)
 	for range 3000 {
 		setReader(t, db, "k", "v", NoSync)
@@ -315,7 +316,7 @@ func TestMemtablesHoldOnlySoMuch(t *testing.T) {
 // A view in another process reads what a log has handles of, and keeps it from being removed.
 func TestFollowersReadStreamedValues(t *testing.T) {
 	dir := t.TempDir()
-	db, err := Open(dir, &Options{leastStreamed: 10})
+	db, err := Open(dir, &Options{harness: harness.Harness{MinStreamed: 10}})
 	require.NoError(t, err)
 	m := model{}
 	for i := range 5 {
@@ -353,7 +354,7 @@ func TestLogsWhoseBlobFilesAreDamaged(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
-			o := &Options{leastStreamed: 10}
+			o := &Options{harness: harness.Harness{MinStreamed: 10}}
 			db, err := Open(dir, o)
 			require.NoError(t, err)
 			setReader(t, db, "a", "a value that is read", Sync)
@@ -380,7 +381,7 @@ func TestLogsWhoseBlobFilesAreDamaged(t *testing.T) {
 
 // A value of SetReader expires as little as one of Set, and a snapshot keeps the one before.
 func TestSnapshotsKeepStreamedValues(t *testing.T) {
-	db, err := Open("db", &Options{fs: vfs.NewMem(), leastStreamed: 10})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem(), MinStreamed: 10}})
 	require.NoError(t, err)
 	setReader(t, db, "k", "the first of the two", NoSync)
 	s := db.NewSnapshot()
@@ -403,7 +404,7 @@ func TestSnapshotsKeepStreamedValues(t *testing.T) {
 // Verification knows the blob files that a log refers to alone, and names one that is missing or damaged.
 func TestVerifyKnowsStreamedValues(t *testing.T) {
 	dir := t.TempDir()
-	db, err := Open(dir, &Options{leastStreamed: 10})
+	db, err := Open(dir, &Options{harness: harness.Harness{MinStreamed: 10}})
 	require.NoError(t, err)
 	setReader(t, db, "k", "a value that is read", Sync)
 	require.NoError(t, db.Close())
@@ -430,7 +431,7 @@ func TestSetReaderWhereEachCallFails(t *testing.T) {
 		failed := true
 		for at := 1; failed; at++ {
 			f := &vfstest.FaultFS{FS: vfs.NewMem()}
-			o := &Options{fs: f, leastStreamed: 10, backoff: quickBackoff}
+			o := &Options{harness: harness.Harness{FS: f, MinStreamed: 10, Backoff: quickBackoff}}
 			db, err := Open("db", o)
 			require.NoError(t, err)
 			calls := 0

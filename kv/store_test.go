@@ -100,12 +100,4 @@ func (d *DB) untilResumed() {
 // was asked of it so far: it has resumed, nothing is left to flush or to compact, and
 // obsolete files are removed, except those that readers need. Calls that return, Open
 // and Flush among them, leave such work behind.
-func (d *DB) settle() {
-	d.mu.Lock()
-	for d.resumer.running {
-		d.progress.Wait()
-	}
-	d.mu.Unlock()
-	d.waitForBackground()
-	d.cleaner.Wait()
-}
+func (d *DB) settle() { settle(d) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -38,7 +39,8 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk, bucket, flushes := crashfs.NewDisk(), newFrozenStore(), make(chan struct{})
-			o := &Options{fs: &vfstest.GateFS{FS: crashfs.New(disk, nothing), Table: func() { <-flushes }},
+			o := &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: crashfs.New(disk, nothing),
+				Table: func() { <-flushes }}},
 				Objects: config(bucket), MaxMemtables: 8}
 			db, err := Open("db", o)
 			require.NoError(t, err)
@@ -48,7 +50,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				o := &Options{}
 				var after *crashfs.Disk
 				left := bucket.cut(func() { after = unsyncedLost(disk) })
-				o.fs, o.Objects = crashfs.New(after, nothing), config(left)
+				o.harness.FS, o.Objects = crashfs.New(after, nothing), config(left)
 				again, err := Open("db", o)
 				require.NoError(t, err)
 				if complete {
@@ -82,7 +84,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 // A Sync for which there is nothing to do neither writes nor syncs.
 func TestSyncWithNothingToDo(t *testing.T) {
 	calls := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db := openDir(t, "db", &Options{fs: calls})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: calls}})
 	changes := 0
 	idle := func(what string) {
 		t.Helper()
@@ -115,7 +117,7 @@ func TestSyncWithNothingToDo(t *testing.T) {
 	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, calls, "file", nil, "d=1")}, nil))
 	idle("after an ingest")
 	require.NoError(t, db.Close())
-	db = openDir(t, "db", &Options{fs: calls})
+	db = openDir(t, "db", &Options{harness: harness.Harness{FS: calls}})
 	idle("after an opening")
 	require.NoError(t, db.Close())
 }
@@ -174,7 +176,7 @@ func TestAFailedSync(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		// In one file: that of large values would be synced beside it, and fail too.
-		db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff, SeparateFrom: -1})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, SeparateFrom: -1})
 		want := model{"a": "1", "b": "2"}
 		set(t, db, "a", "1")
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
@@ -204,7 +206,7 @@ func TestAFailedSync(t *testing.T) {
 		require.NoError(t, db.Sync(t.Context()))
 		want["d"] = "3"
 		db.abandonLikeACrash(t)
-		db = openDir(t, "db", &Options{fs: f})
+		db = openDir(t, "db", &Options{harness: harness.Harness{FS: f}})
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
@@ -239,7 +241,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 	for name, fail := range fails {
 		t.Run(name, func(t *testing.T) {
 			f := &vfstest.FaultFS{FS: vfs.NewMem()}
-			db := openDir(t, "db", &Options{fs: f, backoff: quickBackoff})
+			db := openDir(t, "db", &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}})
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
 			require.ErrorIs(t, fail(db, f), errDisk)
 			db.untilResumed()
@@ -248,7 +250,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 			require.NoError(t, db.Sync(t.Context()))
 			require.Equal(t, visible, db.visible.Load())
 			require.NoError(t, db.Close())
-			db = openDir(t, "db", &Options{fs: f})
+			db = openDir(t, "db", &Options{harness: harness.Harness{FS: f}})
 			requireContents(t, model{"a": "1"}, db)
 			require.NoError(t, db.Close())
 		})
@@ -257,12 +259,12 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 
 func TestSyncOfAStoreThatTakesNoWrites(t *testing.T) {
 	fs := vfs.NewMem()
-	db := openDir(t, "db", &Options{fs: fs})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}})
 	set(t, db, "a", "")
 	require.NoError(t, db.Close())
 	require.ErrorIs(t, db.Sync(t.Context()), ErrClosed)
 	require.ErrorIs(t, db.Sync(t.Context()), ErrClosed)
-	db = openDir(t, "db", &Options{fs: fs, ReadOnly: true})
+	db = openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true})
 	require.ErrorIs(t, db.Sync(t.Context()), ErrReadOnly)
 	require.NoError(t, db.Close())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -17,7 +18,7 @@ import (
 // with other stores.
 func TestAStoreInABubbleSharesNoChannels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, err := Open("db", &Options{fs: vfstest.YieldingFS{FS: vfs.NewMem()}})
+		db, err := Open("db", &Options{harness: harness.Harness{FS: vfstest.YieldingFS{FS: vfs.NewMem()}}})
 		require.NoError(t, err)
 		var writers sync.WaitGroup
 		for n := range 24 { // who arrives while another syncs waits for its turn

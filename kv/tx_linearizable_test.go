@@ -254,7 +254,7 @@ func TestLinearizable(t *testing.T) {
 	for seed := range histories {
 		rng := rand.New(rand.NewPCG(uint64(seed), 6))
 		o := randomOptions(rng)
-		o.InMemory, o.fs = true, vfstest.YieldingFS{FS: vfs.NewMem()}
+		o.InMemory, o.harness.FS = true, vfstest.YieldingFS{FS: vfs.NewMem()}
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		r := &linearRun{t: t, db: db, ended: make(chan struct{}, 1),

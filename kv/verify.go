@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -32,16 +33,16 @@ func verifyFS(ctx context.Context, fsys vfs.FS, dir string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := Options{ReadOnly: true, CacheSize: -1, fs: fsys}
+	o := Options{ReadOnly: true, CacheSize: -1, harness: harness.Harness{FS: fsys}}
 	directory, err := o.openDirectory(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = directory.Close() }() // it was read only
-	if _, err := o.examine(o.fs, dir); err != nil && !errors.Is(err, ErrCorruption) {
+	if _, err := o.examine(o.harness.FS, dir); err != nil && !errors.Is(err, ErrCorruption) {
 		return err // there is no store to survey, or not all of it yet
 	}
-	s, err := survey.Verify(ctx, dir, survey.Options{FS: o.fs, ReadOn: true}, func() error {
+	s, err := survey.Verify(ctx, dir, survey.Options{FS: o.harness.FS, ReadOn: true}, func() error {
 		db, err := Open(dir, &o)
 		if err == nil {
 			err = db.Close()

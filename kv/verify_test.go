@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 func TestVerifyMentionsALogThatBreaksOff(t *testing.T) {
@@ -105,7 +107,7 @@ func (f unreadableFS) Open(name string) (vfs.ReadFile, error) {
 // A verification that is broken off still tells of the files that it could not read.
 func TestVerifyThatIsBrokenOffReturnsWhatItFound(t *testing.T) {
 	disk := vfs.NewMem()
-	db, err := Open("dir", &Options{fs: disk})
+	db, err := Open("dir", &Options{harness: harness.Harness{FS: disk}})
 	require.NoError(t, err)
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush(t.Context()))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -72,9 +73,9 @@ func TestWaitForChangeByDefault(t *testing.T) {
 func TestWaitForChangeEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := vfs.NewMem()
-		w, err := Open("db", &Options{fs: fsys})
+		w, err := Open("db", &Options{harness: harness.Harness{FS: fsys}})
 		require.NoError(t, err)
-		view, err := OpenReadOnly("db", &Options{fs: fsys, PollInterval: time.Hour})
+		view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: fsys}, PollInterval: time.Hour})
 		require.NoError(t, err)
 		began := time.Now()
 		waiting := make(chan error)

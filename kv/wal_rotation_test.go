@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/offheap"
 	"github.com/siftkv/siftkv/internal/survey"
 	sift "github.com/siftkv/siftkv/internal/vfs"
@@ -21,7 +22,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 		}
 		for _, level := range []*WriteOptions{Sync, NoSync} {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
-			db := openDir(t, "db", &Options{fs: f, CacheSize: -1})
+			db := openDir(t, "db", &Options{harness: harness.Harness{FS: f}, CacheSize: -1})
 			db.mu.Lock()
 			db.flushing = true // the logs stay
 			db.mu.Unlock()
@@ -50,7 +51,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 			found, err := survey.Take(t.Context(), "db", survey.Options{FS: f})
 			require.NoError(t, err)
 			require.Empty(t, found.Damage)
-			again, err := Open("db", &Options{fs: f, RecoveryMode: mode, CacheSize: -1})
+			again, err := Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: mode, CacheSize: -1})
 			require.NoError(t, err, "%v", mode)
 			for _, key := range []string{"a", "b"} {
 				ok, err := again.Has([]byte(key))
@@ -67,13 +68,13 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 // takes the removal back, the store was closed cleanly all the same.
 func TestALogThatWasMadeAheadDoesNotMakeACloseUnclean(t *testing.T) {
 	f := &vfstest.FaultFS{FS: sift.NewMem()}
-	db := openDir(t, "db", &Options{fs: f, CacheSize: -1})
+	db := openDir(t, "db", &Options{harness: harness.Harness{FS: f}, CacheSize: -1})
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 	db.logs.Prepare()
 	db.logs.Wait(false)
 	failOnce(f, "remove")
 	require.NoError(t, db.Close())
-	again, err := Open("db", &Options{fs: f, RecoveryMode: Absolute, CacheSize: -1})
+	again, err := Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: Absolute, CacheSize: -1})
 	require.NoError(t, err)
 	ok, err := again.Has([]byte("a"))
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 // openOn opens a store on a disk. Its memtables are so small that tests flush them.
 func openOn(d *disk) (*Store, error) {
 	o := &kv.Options{MemtableSize: 64 << 10}
-	harness.Apply(o, harness.Harness{FS: d, FirstRetry: 1, LastRetry: 1})
+	*harness.Of(o) = harness.Harness{FS: d, Backoff: harness.AtOnce}
 	return Open("store", o)
 }
 
@@ -209,7 +209,7 @@ func TestWhatAFailedWriteLeftIsNotPartOfTheLog(t *testing.T) {
 func TestEndsThatCannotBeRead(t *testing.T) {
 	d := newDisk()
 	o := &kv.Options{CacheSize: -1}
-	harness.Apply(o, harness.Harness{FS: d})
+	*harness.Of(o) = harness.Harness{FS: d}
 	s, err := Open("store", o)
 	require.NoError(t, err)
 	require.NoError(t, s.StoreLogs(entries(1, 10, 1)))

@@ -49,7 +49,7 @@ var layers = []struct {
 	{"internal/filterbudget", 6},
 	{"internal/budget", 5},
 	{"internal/handles", 0},
-	{"internal/harness", 1},
+	{"internal/harness", 7},
 	{"internal/wal", 1},
 	{"internal/lookuptrace", 1},
 	{"internal/lookupsample", 2},

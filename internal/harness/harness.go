@@ -4,8 +4,8 @@
 package harness
 
 import (
-	"time"
-
+	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -13,29 +13,30 @@ import (
 type Harness struct {
 	FS vfs.FS // of a store in an object store, that of its local disk
 
-	// FirstRetry and LastRetry bound the time between two attempts to resume after an
-	// error of the disk, and after compactions that fail.
-	FirstRetry, LastRetry time.Duration
+	Backoff compaction.Backoff // between attempts to resume after an error of the disk, and after failed compactions
 
-	// A manifest of more than MaxManifestSize bytes is replaced.
-	MaxManifestSize int64
+	MaxManifestSize int64 // in bytes; a larger manifest is replaced
+	RangeSize       int64 // in bytes, of the ranges that the merge of a compaction is cut into
+	BlobSize        int64 // in bytes, of a blob file at which the next is begun
+	MinStreamed     int64 // in bytes, of the values that DB.SetReader separates
+	MaxMerged       int64 // in bytes, of an entry that is made of operands
+	OwnTableFrom    int   // bytes of a batch in a memtable at which it gets one of its own
 
-	// RangeSize is the size in bytes of the ranges that the merge of a compaction is cut into.
-	RangeSize int64
-
-	// A batch that takes at least OwnTableFrom bytes in a memtable gets one of its own.
-	OwnTableFrom int
-
-	// BlobSize is the size in bytes of a blob file at which the next is begun.
-	BlobSize int64
-
-	// DB.SetReader separates values of at least LeastStreamed bytes.
-	LeastStreamed int64
+	TuneObjects func(*objectdir.Params) // of a store in an object store
 }
 
-// Apply makes stores that are opened with options, a *kv.Options, use h. Package kv sets
-// it, as only it can reach the fields.
-var Apply func(options any, h Harness)
+// AtOnce is a Backoff of no time.
+var AtOnce = compaction.Backoff{First: 1, Max: 1}
+
+// Of returns the harness of options, a *kv.Options. Package kv sets it, as only it can reach the field.
+var Of func(options any) *Harness
+
+// Settle returns when a store, a *kv.DB, has no background work left. Package kv sets it.
+var Settle func(db any)
+
+// Abandon releases what a store, a *kv.DB, has open, and leaves its directory as a killed process does. Package kv sets
+// it.
+var Abandon func(db any) error
 
 // CheckBlobs counts again what the tables of a store, a *kv.DB, refer to of its blob files. It returns an error if the
 // store has other sums. Package kv sets it.

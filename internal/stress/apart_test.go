@@ -17,7 +17,7 @@ func (s *setup) drawApart(rng *rand.Rand) {
 	o.BlobSpace = []float64{0, 1.1, 1.3, 2}[rng.IntN(4)]
 	o.SeparateAtCommit = rng.IntN(2) == 0 && o.SeparateFrom > 0
 	s.harness.BlobSize = []int64{1 << 10, 8 << 10, 64 << 10}[rng.IntN(3)]
-	s.harness.LeastStreamed = []int64{0, 1, 1000}[rng.IntN(3)]
+	s.harness.MinStreamed = []int64{0, 1, 1000}[rng.IntN(3)]
 }
 
 // apart describes which values lie apart.

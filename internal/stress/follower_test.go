@@ -49,7 +49,7 @@ func (r *round) refresh(v *view, rng *rand.Rand) *Finding {
 		if r.bucket != nil {
 			r.bucket.use(&s, r.bucket.store, 0)
 		}
-		harness.Apply(&s.opts, s.harness)
+		*harness.Of(&s.opts) = s.harness
 		s.opts.Clock = r.oracle.clock.time
 		v.db, err = kv.OpenReadOnly(storeDir, &s.opts)
 	} else {

@@ -17,7 +17,7 @@ func (r *round) tryModes(want content) *Finding {
 		s := r.setup
 		s.harness.FS = r.others.Mount(nil)
 		s.opts.Clock, s.opts.ReadOnly, s.opts.RecoveryMode = r.oracle.clock.time, true, mode
-		harness.Apply(&s.opts, s.harness)
+		*harness.Of(&s.opts) = s.harness
 		db, err := kv.Open(storeDir, &s.opts)
 		if err != nil {
 			if mode != kv.SkipCorrupt && errors.Is(err, kv.ErrCorruption) || errors.Is(err, kv.ErrNotExist) {

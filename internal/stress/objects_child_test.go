@@ -145,7 +145,7 @@ func (b *bucket) look(v *view, rng *rand.Rand, patience time.Duration) (content,
 		s := drawSetup(rng)
 		b.use(&s, b.faults, b.options.CacheSize)
 		s.harness.FS = localDisk{NewDisk(1).Mount(nil), b.cache}
-		harness.Apply(&s.opts, s.harness)
+		*harness.Of(&s.opts) = s.harness
 		s.opts.Clock = func() time.Time { return time.UnixMicro(far) }
 		db, err := kv.OpenReadOnly(storeDir, &s.opts)
 		if err != nil {

@@ -220,7 +220,7 @@ func (r *round) tryOpen() error {
 	if s.panics {
 		r.plan.disturb(&s.opts)
 	}
-	harness.Apply(&s.opts, s.harness)
+	*harness.Of(&s.opts) = s.harness
 	r.watch.begin(mainGoroutine, "Open")
 	defer r.watch.end(mainGoroutine)
 	var err error

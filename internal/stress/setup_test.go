@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -145,8 +146,8 @@ func (s *setup) checkStored(fsys vfs.FS) *Finding {
 // retry says how long the store waits before it tries again what has failed. After an
 // hour it never does in a round.
 func (s *setup) retry(after time.Duration) {
-	s.harness.FirstRetry, s.harness.LastRetry = after, 4*after
+	s.harness.Backoff = compaction.Backoff{First: after, Max: 4 * after}
 }
 
 // resumes reports whether a store that has failed may be waited for.
-func (s *setup) resumes() bool { return s.harness.FirstRetry < time.Minute }
+func (s *setup) resumes() bool { return s.harness.Backoff.First < time.Minute }

@@ -70,7 +70,7 @@ func (r *round) swap(dir string, want content) *Finding {
 func (r *round) onDisk() *kv.Options {
 	s := r.setup
 	s.harness.FS, s.opts.Clock, s.opts.RecoveryMode = vfs.OS, r.oracle.clock.time, kv.PointInTime
-	harness.Apply(&s.opts, s.harness)
+	*harness.Of(&s.opts) = s.harness
 	return &s.opts
 }
 

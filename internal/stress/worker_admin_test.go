@@ -148,7 +148,7 @@ func (w *worker) checkpoint() *Finding {
 func (w *worker) checkCopy(what, dir string, fsys vfs.FS) *Finding {
 	s := drawSetup(w.rng)
 	s.harness.FS = fsys
-	harness.Apply(&s.opts, s.harness)
+	*harness.Of(&s.opts) = s.harness
 	s.opts.Clock, s.opts.ReadOnly = w.r.oracle.clock.time, true
 	db, err := kv.Open(dir, &s.opts)
 	if err != nil {
@@ -195,7 +195,7 @@ func (w *worker) backup() *Finding {
 	}
 	mem := vfs.NewMem()
 	o := &kv.Options{}
-	harness.Apply(o, harness.Harness{FS: mem})
+	*harness.Of(o) = harness.Harness{FS: mem}
 	for n, stream := range w.backups {
 		if err := kv.Restore(context.Background(), bytes.NewReader(stream), "restored", o); err != nil {
 			return found("backup", "backup %d of %d cannot be restored: %v", n+1, len(w.backups), err)

@@ -93,7 +93,7 @@ func (r *pebbleRun) options() *kv.Options {
 	if r.rng.IntN(2) == 0 {
 		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, r.rng.IntN(2) == 0
 	}
-	harness.Apply(o, harness.Harness{FS: r.fs, RangeSize: []int64{0, 500, 5000}[r.rng.IntN(3)]})
+	*harness.Of(o) = harness.Harness{FS: r.fs, RangeSize: []int64{0, 500, 5000}[r.rng.IntN(3)]}
 	return o
 }
 

@@ -58,7 +58,7 @@ func (c *readCounter) FileReads() Reads {
 // count makes a store of this project read through the counter.
 func (c *readCounter) count(o *kv.Options) {
 	if c != nil {
-		harness.Apply(o, harness.Harness{FS: countedFS{vfs.OS, c}})
+		*harness.Of(o) = harness.Harness{FS: countedFS{vfs.OS, c}}
 	}
 }
 
