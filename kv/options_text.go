@@ -116,10 +116,9 @@ var fieldsWithoutText = map[string]string{
 	"Logger":       "where it writes to is the program's",
 	"Events":       "functions",
 
-	"harness":     "for tests",
-	"minStreamed": "for tests",
-	"stored":      "it is the text",
-	"objects":     "it is made of Objects",
+	"harness": "for tests",
+	"stored":  "it is the text",
+	"objects": "it is made of Objects",
 }
 
 func parseFileMode(text string) (fs.FileMode, error) {
