@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Each idea has one flag, which is declared here if several commands have it. Names of
@@ -63,6 +67,26 @@ type dirFlag struct {
 // jsonFlag names the file of a result.
 type jsonFlag struct {
 	JSON resultFile `name:"json" placeholder:"FILE" help:"${json}"`
+}
+
+// rowsFlags name files of a result that is rows.
+type rowsFlags struct {
+	CSV resultFile `name:"csv" placeholder:"FILE" help:"${csv}"`
+	jsonFlag
+}
+
+// show returns what prints such a result, and writes its files. Neither keeps the others from being done.
+func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error {
+	return func(r *tidy.Result, err error) error {
+		if err != nil {
+			return err
+		}
+		text := report.Tidy
+		if f.CSV.standard() {
+			text = func(io.Writer, *tidy.Result) error { return nil } // there is nothing else then
+		}
+		return errors.Join(show(p, text, f.JSON)(r, nil), f.CSV.write(p.stdout, r.WriteCSV))
+	}
 }
 
 // specs splits filters at spaces and semicolons, and at commas that begin another

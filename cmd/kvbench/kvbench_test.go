@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/objstore/s3"
 )
@@ -209,8 +210,12 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 		"--memtable", "1MiB", "--json", path)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
-	result := readResult(t, path, stdout, report.Scale)
-	require.Equal(t, compare.ScaleSchema, result.Schema)
+	result := readResult(t, path, stdout, report.Tidy)
+	require.Equal(t, tidy.Schema, result.Schema)
+	status, csv, stderr := kvbench(t, &program{}, "scale", "--keys", "2000", "--reps", "1", "--seconds", "0.002",
+		"--memtable", "1MiB", "--csv", "-")
+	require.Zero(t, status, stderr)
+	require.True(t, strings.HasPrefix(csv, "engine,keys,metric,repetition,value,unit\nsiftkv,2000,load,0,"), csv)
 }
 
 func TestColdFromTheCommandLine(t *testing.T) {
@@ -221,8 +226,8 @@ func TestColdFromTheCommandLine(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "siftkv xor:8+index:1KiB")
 	require.Contains(t, stdout, "pebble-iterator")
-	result := readResult(t, path, stdout, report.Cold)
-	require.Equal(t, compare.ColdSchema, result.Schema)
+	result := readResult(t, path, stdout, report.Tidy)
+	require.Equal(t, "cold", result.Experiment)
 }
 
 func TestProcsFromTheCommandLine(t *testing.T) {
@@ -233,8 +238,8 @@ func TestProcsFromTheCommandLine(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "set: nanoseconds of waits for locks")
 	require.Contains(t, stdout, "Throughput with GOMAXPROCS 16, in parts of that with 1\n")
-	result := readResult(t, path, stdout, report.Contend)
-	require.Equal(t, compare.ContendSchema, result.Schema)
+	result := readResult(t, path, stdout, report.Tidy)
+	require.Equal(t, "contend", result.Experiment)
 }
 
 func TestObjectsFromTheCommandLine(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // scaleCommand is the command line of kvbench scale.
@@ -29,7 +28,7 @@ type scaleCommand struct {
 	storeFlags
 	compressionFlag `set:"compressions=none, snappy"`
 	dirFlag         `set:"room=, about 150 bytes per key at most while a store is settled"`
-	jsonFlag
+	rowsFlags
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
@@ -42,7 +41,7 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 	case len(c.Procs) > 0:
 		return c.contend(ctx, p)
 	}
-	return show(p, report.Scale, c.JSON)(compare.Scale(ctx, &compare.ScaleConfig{
+	return c.show(p)(compare.Scale(ctx, &compare.ScaleConfig{
 		Engines: orElse(c.Engine, "siftkv"), Sizes: compare.Sizes(cmp.Or(c.Keys, scaleKeys)),
 		ScaleSettings: compare.ScaleSettings{
 			KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
@@ -60,7 +59,7 @@ const (
 
 // contend measures many goroutines under several numbers of processors.
 func (c *scaleCommand) contend(ctx context.Context, p *program) error {
-	return show(p, report.Contend, c.JSON)(compare.Contend(ctx, &compare.ContendConfig{
+	return c.show(p)(compare.Contend(ctx, &compare.ContendConfig{
 		ContendSettings: compare.ContendSettings{
 			Engines: orElse(c.Engine, "siftkv", "pebble"), Procs: c.Procs, Goroutines: c.Goroutines,
 			Keys: cmp.Or(c.Keys, contendKeys), KeySize: c.KeySize, ValueSize: c.ValueSize, Repetitions: c.Reps,
@@ -72,7 +71,7 @@ func (c *scaleCommand) contend(ctx context.Context, p *program) error {
 
 // cold measures stores that are larger than memory.
 func (c *scaleCommand) cold(ctx context.Context, p *program) error {
-	return show(p, report.Cold, c.JSON)(compare.Cold(ctx, &compare.ColdConfig{
+	return c.show(p)(compare.Cold(ctx, &compare.ColdConfig{
 		ColdSettings: compare.ColdSettings{
 			Engines: orElse(c.Engine, "siftkv", "pebble"), Variants: orElse(specs(c.Variant), coldVariants...),
 			Sizes: compare.ColdSizes(cmp.Or(c.Keys, scaleKeys)), KeySize: c.KeySize, ValueSize: c.ValueSize,

@@ -58,6 +58,8 @@ var longHelps = map[string]string{
 	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
 		"place of the text.",
 
+	"csv": "Also write the result as CSV, a line for each number, to FILE; - prints it in place of the text.",
+
 	"objects_filter": "Filters, a store each (default ${objectfilters}). The first that is not none is that of the " +
 		"operations that are no lookups. Separate by spaces or semicolons, or repeat the flag.",
 	"objects_cache": "Sizes of the block cache, 0 for none (default 0,1MiB,64MiB): lookups are measured with each.",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 )
@@ -42,51 +43,51 @@ func TestColdPoints(t *testing.T) {
 	r, err := Cold(t.Context(), c)
 	require.NoError(t, err)
 	var names []string
-	for i := range r.Points {
-		p := &r.Points[i]
-		names = append(names, p.Name())
-		require.Positive(t, p.WrittenBytes, p.Name())
-		require.GreaterOrEqual(t, p.PeakDisk, p.In(TreeSettled).DiskBytes, p.Name())
-		for _, s := range p.States {
-			require.EqualValues(t, c.Lookups, s.Absent.Lookups, p.Name())
-			require.EqualValues(t, c.Lookups, s.Existing.Lookups, p.Name())
-			require.LessOrEqual(t, s.Existing.P50, s.Existing.P99)
-			require.Positive(t, s.OpenSeconds)
-		}
+	for _, of := range r.Cells("engine", "keys") {
+		names = append(names, of["engine"])
+		require.Positive(t, r.Values(of, "written")[0], of)
+		settled := of.With("tree", TreeSettled)
+		require.GreaterOrEqual(t, r.Values(of, "peak-disk")[0], r.Values(settled, "disk")[0], of)
 	}
 	require.Equal(t, []string{"siftkv", "pebble", "bbolt", "siftkv", "siftkv ribbon:12", "siftkv budget:6+index:4KiB",
 		"pebble", "bbolt"}, names)
-
-	large := map[string]*ColdPoint{}
-	for i := range r.Points[3:] {
-		p := &r.Points[3+i]
-		large[p.Name()] = p
+	one := func(name, tree, metric string) float64 { // with the most keys
+		values := r.Values(tidy.Of("engine", name, "tree", tree, "keys", c.Sizes[1]), metric)
+		require.Len(t, values, 1, "%s of %s", metric, name)
+		return values[0]
 	}
-	usual := large["siftkv"].In(TreeSettled)
-	require.EqualValues(t, c.Sizes[1], usual.Shape.Entries)
-	require.Equal(t, 1, usual.Shape.Runs)
-	require.Greater(t, usual.Existing.Per(usual.Existing.Reads.Files.Calls), 0.5, "most blocks are not in memory")
-	require.Less(t, usual.Existing.Per(usual.Existing.Reads.Files.Calls), 1.1, "a lookup reads one")
-	require.Less(t, usual.Absent.Per(usual.Absent.Reads.Files.Calls), 0.1, "filters keep most from reading")
-	require.Greater(t, usual.Existing.Reads.Files.Bytes, 1000*usual.Existing.Reads.Files.Calls)
-	if usual.Existing.Reads.DeviceBytes.Known() {
-		require.GreaterOrEqual(t, usual.Existing.Reads.DeviceBytes, usual.Existing.Reads.Files.Bytes*9/10,
-			"what is read comes from the device")
+	states := 0
+	for _, of := range r.Cells("engine", "tree", "keys") {
+		for _, kind := range []string{"absent", "existing"} {
+			require.EqualValues(t, c.Lookups, r.Values(of, kind+" lookups")[0], of)
+			require.LessOrEqual(t, r.Values(of, kind+" p50")[0], r.Values(of, kind+" p99")[0])
+		}
+		require.Positive(t, r.Values(of, "open")[0])
+		states++
 	}
-	require.InDelta(t, 10, usual.Shape.BitsPerKey(), 1)
-	ribbon, budget := large["siftkv ribbon:12"].In(TreeSettled), large["siftkv budget:6+index:4KiB"].In(TreeSettled)
-	lastLayers := 100 * 12 * float64(ribbon.Shape.Files) / float64(ribbon.Shape.Entries) // see package ribbon
-	require.InDelta(t, 1.005*12+lastLayers, ribbon.Shape.BitsPerKey(), 1)
-	require.Less(t, budget.Shape.BitsPerKey(), 8.0)
-	require.Less(t, budget.Usage.IndexMemory, usual.Usage.IndexMemory, "leaves of indexes are on disk")
+	require.Equal(t, 2*len(names)+4, states, "two trees, and pebble's are asked in two ways")
 
-	pebble := large["pebble"]
-	require.Len(t, pebble.States, 4, "two trees, asked in two ways")
-	byGet, byIterator := pebble.States[2], pebble.States[3]
-	require.Equal(t, engine.PebbleIteratorName, byIterator.Engine)
-	require.Less(t, 2*byIterator.Absent.Reads.Files.Calls, byGet.Absent.Reads.Files.Calls,
-		"filters of the last level")
-	require.False(t, large["bbolt"].States[0].Absent.Reads.Files.Calls.Known(), "a memory map is not counted")
+	usual := func(metric string) float64 { return one("siftkv", TreeSettled, metric) }
+	require.EqualValues(t, c.Sizes[1], usual("entries"))
+	require.InDelta(t, 1, usual("runs"), 0)
+	require.Greater(t, usual("existing reads"), 0.5, "most blocks are not in memory")
+	require.Less(t, usual("existing reads"), 1.1, "a lookup reads one")
+	require.Less(t, usual("absent reads"), 0.1, "filters keep most from reading")
+	require.Greater(t, usual("existing bytes"), 1000*usual("existing reads"))
+	settled := tidy.Of("engine", "siftkv", "tree", TreeSettled, "keys", c.Sizes[1])
+	if device := r.Values(settled, "existing device-bytes"); len(device) > 0 {
+		require.GreaterOrEqual(t, device[0], usual("existing bytes")*9/10, "what is read comes from the device")
+	}
+	require.InDelta(t, 10, usual("filters"), 1)
+	const ribbon, budget = "siftkv ribbon:12", "siftkv budget:6+index:4KiB"
+	lastLayers := 100 * 12 * one(ribbon, TreeSettled, "files") / one(ribbon, TreeSettled, "entries") // package ribbon
+	require.InDelta(t, 1.005*12+lastLayers, one(ribbon, TreeSettled, "filters"), 1)
+	require.Less(t, one(budget, TreeSettled, "filters"), 8.0)
+	require.Less(t, one(budget, TreeSettled, "index-memory"), usual("index-memory"), "leaves of indexes are on disk")
+	require.Less(t, 2*one(engine.PebbleIteratorName, TreeSettled, "absent reads"),
+		one("pebble", TreeSettled, "absent reads"), "filters of the last level")
+	bbolt := tidy.Of("engine", "bbolt", "tree", TreeCalm, "keys", c.Sizes[1])
+	require.Empty(t, r.Values(bbolt, "absent reads"), "a memory map is not counted")
 
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)

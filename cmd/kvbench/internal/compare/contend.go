@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
-
-// ContendSchema names the JSON form of a ContendResult.
-const ContendSchema = "kvbench.contend/v1"
 
 // A ContendConfig says how many goroutines work under how many processors. Every field is
 // needed.
@@ -41,39 +37,6 @@ type ContendSettings struct {
 // ContendWorks lists the kinds of operations, in the order in which they are measured.
 var ContendWorks = []string{"absent", "existing", "set"}
 
-// A ContendResult is everything a run has found out.
-type ContendResult struct {
-	Schema      string              `json:"schema"`
-	Environment environ.Environment `json:"environment"`
-	Settings    ContendSettings     `json:"settings"`
-	Rows        []ContendRow        `json:"rows"` // by work, engine, processors, goroutines
-	WallSeconds float64             `json:"wall_seconds"`
-}
-
-// A ContendRow is one engine at one kind of work.
-type ContendRow struct {
-	Work       string  `json:"work"` // of ContendWorks
-	Engine     string  `json:"engine"`
-	Procs      int     `json:"gomaxprocs"`
-	Goroutines int     `json:"goroutines"`
-	PerSecond  float64 `json:"per_second"` // of all goroutines; medians
-	CPU        float64 `json:"cpu_ns_per_op"`
-	MutexWait  float64 `json:"mutex_wait_ns_per_op"` // of all goroutines together
-	// by repetition
-	Samples []Sample `json:"samples"`
-}
-
-// finish computes the medians.
-func (r *ContendRow) finish() {
-	var rates, cpu, wait []float64
-	for _, s := range r.Samples {
-		rates = append(rates, s.PerSecond)
-		cpu = append(cpu, 1e9*s.CPUSeconds/float64(max(1, s.Operations)))
-		wait = append(wait, 1e9*s.MutexWait/float64(max(1, s.Operations)))
-	}
-	r.PerSecond, r.CPU, r.MutexWait = measure.Median(rates), measure.Median(cpu), measure.Median(wait)
-}
-
 func (c *ContendConfig) validate() error {
 	bounds := []bench.Bound{{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}}
 	for _, n := range c.Procs {
@@ -94,27 +57,21 @@ func (c *ContendConfig) validate() error {
 
 // Contend measures every kind of work with every number of goroutines under every number
 // of processors: in each repetition all engines in turn, each in a process of its own.
-func Contend(ctx context.Context, c *ContendConfig) (*ContendResult, error) {
-	started := time.Now()
-	err := c.validate()
-	if err != nil {
+func Contend(ctx context.Context, c *ContendConfig) (*tidy.Result, error) {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	r := &ContendResult{Schema: ContendSchema, Settings: c.ContendSettings}
-	err = c.inTemporary("contend", func(dir string) error {
-		r.Environment = c.environment(dir)
+	about := fmt.Sprintf("Processors and goroutines: %s keys of %d bytes, values of %d bytes, everything cached, "+
+		"medians of %s of %g s, seed %d", page.Count(c.Keys), c.KeySize, c.ValueSize,
+		page.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
+	return c.measured("contend", about, c.ContendSettings, func(r *tidy.Result, dir string) error {
 		return c.run(ctx, r, dir)
 	})
-	if err != nil {
-		return nil, err
-	}
-	r.WallSeconds = time.Since(started).Seconds()
-	return r, nil
 }
 
 // run fills the stores, and adds the rows of all kinds of work. Its processes are gone when it
 // returns.
-func (c *ContendConfig) run(ctx context.Context, r *ContendResult, dir string) error {
+func (c *ContendConfig) run(ctx context.Context, r *tidy.Result, dir string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var stores []*child
 	defer func() {
@@ -165,34 +122,42 @@ func (c *ContendConfig) fill(ctx context.Context, s *child, dir string) error {
 }
 
 // measure adds the rows of one kind of work.
-func (c *ContendConfig) measure(ctx context.Context, work string, stores []*child, r *ContendResult) error {
-	from := len(r.Rows)
-	for _, s := range stores {
-		for _, procs := range c.Procs {
-			for _, n := range c.Goroutines {
-				r.Rows = append(r.Rows, ContendRow{Work: work, Engine: s.name, Procs: procs, Goroutines: n})
-			}
+func (c *ContendConfig) measure(ctx context.Context, work string, stores []*child, r *tidy.Result) error {
+	type cell struct{ procs, goroutines int }
+	var cells []cell
+	for _, procs := range c.Procs {
+		for _, n := range c.Goroutines {
+			cells = append(cells, cell{procs, n})
 		}
 	}
-	rows := r.Rows[from:]
-	cells := len(rows) / len(stores)
+	samples := make([][]*Sample, len(stores)*len(cells)) // by engine, processors, goroutines
 	for rep := range c.Repetitions {
-		for cell := range cells {
-			for i := range stores {
-				at := (i + rep + cell) % len(stores)
-				row := &rows[at*cells+cell]
-				j := job{Kind: "contend-" + work, Seconds: c.Seconds, Threads: row.Goroutines, Procs: row.Procs,
+		for i, of := range cells {
+			for k := range stores {
+				at := (k + rep + i) % len(stores)
+				j := job{Kind: "contend-" + work, Seconds: c.Seconds, Threads: of.goroutines, Procs: of.procs,
 					Pass: uint64(rep)}
-				samples, err := stores[at].steps(ctx, task{Do: "job", Job: &j}, task{Do: "rest"})
+				got, err := stores[at].steps(ctx, task{Do: "job", Job: &j}, task{Do: "rest"})
 				if err != nil {
 					return err
 				}
-				row.Samples = append(row.Samples, *samples[0])
+				samples[at*len(cells)+i] = append(samples[at*len(cells)+i], got[0])
 			}
 		}
 	}
-	for i := range rows {
-		rows[i].finish()
+	for i, list := range samples {
+		of := cells[i%len(cells)]
+		row := tidy.Of("work", work, "engine", stores[i/len(cells)].name, "gomaxprocs", of.procs, "goroutines",
+			of.goroutines)
+		var rates, cpu, wait []float64
+		for _, s := range list {
+			rates = append(rates, s.PerSecond)
+			cpu = append(cpu, 1e9*s.CPUSeconds/float64(max(1, s.Operations)))
+			wait = append(wait, 1e9*s.MutexWait/float64(max(1, s.Operations)))
+		}
+		r.Add(row, "rate", "per second", rates...) // of all goroutines
+		r.Add(row, "processor-time", "ns", cpu...)
+		r.Add(row, "lock-wait", "ns", wait...) // of all goroutines together
 	}
 	return nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 )
@@ -35,23 +37,26 @@ func TestPoints(t *testing.T) {
 	c := tinyScale(t)
 	r, err := Scale(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Points, 4)
-	for i, p := range r.Points {
-		require.Equal(t, c.Engines[i/2], p.Engine)
-		require.Equal(t, c.Sizes[i%2], p.Keys)
-		for _, x := range []Time{p.Absent, p.Existing, p.Zipfian} {
-			require.Positive(t, x.Low)
-			require.LessOrEqual(t, x.Low, x.Median)
-			require.LessOrEqual(t, x.Median, x.High)
-		}
-		require.Positive(t, p.DiskBytes)
-		require.Positive(t, p.LoadNs)
+	cells := r.Cells("engine", "keys")
+	require.Len(t, cells, 4)
+	one := func(i int, metric string) float64 {
+		require.Len(t, r.Values(cells[i], metric), 1, metric)
+		return r.Values(cells[i], metric)[0]
 	}
-	small, large := r.Points[0], r.Points[1]
-	require.InEpsilon(t, 10.0, 8*float64(large.Filters)/float64(large.Keys), 0.05, "bits per key of filters")
-	require.InEpsilon(t, 5, float64(large.Filters)/float64(small.Filters), 0.05)
-	require.Positive(t, large.Indexes)
-	require.Zero(t, r.Points[2].Filters, "bbolt has none")
+	for i, cell := range cells {
+		require.Equal(t, tidy.Of("engine", c.Engines[i/2], "keys", c.Sizes[i%2]), cell)
+		for _, kind := range scaleKinds {
+			times := r.Values(cell, kind)
+			require.Len(t, times, 2)
+			require.Positive(t, slices.Min(times))
+		}
+		require.Positive(t, one(i, "disk"))
+		require.Positive(t, one(i, "dependent-load"))
+	}
+	require.InEpsilon(t, 10.0, 8*one(1, "filters")/float64(c.Sizes[1]), 0.05, "bits per key of filters")
+	require.InEpsilon(t, 5, one(1, "filters")/one(0, "filters"), 0.05)
+	require.Positive(t, one(1, "indexes"))
+	require.Empty(t, r.Values(cells[2], "filters"), "bbolt has none")
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

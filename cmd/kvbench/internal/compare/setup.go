@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -28,6 +30,22 @@ func (s *Setup) inTemporary(experiment string, run func(dir string) error) (err 
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	return run(dir)
+}
+
+// measured runs an experiment in a temporary directory, and returns its result.
+func (s *Setup) measured(experiment, about string, settings any, run func(r *tidy.Result, dir string) error) (
+	*tidy.Result, error) {
+	started := time.Now()
+	r := &tidy.Result{Schema: tidy.Schema, Experiment: experiment, About: about, Settings: settings}
+	err := s.inTemporary(experiment, func(dir string) error {
+		r.Environment = s.environment(dir)
+		return run(r, dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.WallSeconds = time.Since(started).Seconds()
+	return r, nil
 }
 
 // environment describes the machine, with the file system of a temporary directory.

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+)
+
+// An experiment is how results of its name are shown.
+type experiment struct {
+	grids func(r *tidy.Result) []*Grid // those without a row are left out
+	notes []string
+}
+
+// experiments are those with results that are rows, by name.
+var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold}
+
+// Tidy writes a result as text for a terminal.
+func Tidy(w io.Writer, r *tidy.Result) error {
+	return write(w, func(out *page.Page) {
+		e := experiments[r.Experiment]
+		out.Printf("%s\n\nmachine   %s\n", r.About, r.Environment.String())
+		for _, g := range e.grids(r) {
+			if len(g.Rows) > 0 {
+				out.Grid(g)
+			}
+		}
+		out.List("Notes", e.notes...)
+		out.End(r.Environment.Warnings, r.WallSeconds)
+	})
+}
+
+// numbers are those of a cell of a result.
+type numbers struct {
+	*tidy.Result
+	cell tidy.Cell
+}
+
+// median returns the median of a metric over repetitions, and false if it is not known.
+func (n numbers) median(metric string) (float64, bool) {
+	all := n.Values(n.cell, metric)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return measure.Median(all), true
+}
+
+// keys returns how many keys the store of the cell has.
+func (n numbers) keys() float64 {
+	keys, _ := strconv.ParseFloat(n.cell["keys"], 64)
+	return keys
+}
+
+// A figures makes the text of a number of a cell.
+type figures func(n numbers) string
+
+// in shows the median of a metric.
+func in(format func(float64) string, metric string) figures {
+	return func(n numbers) string {
+		if x, ok := n.median(metric); ok {
+			return format(x)
+		}
+		return absentCell
+	}
+}
+
+// spread shows the median of a metric with its extremes.
+func spread(format func(float64) string, metric string) figures {
+	return func(n numbers) string {
+		all := n.Values(n.cell, metric)
+		if len(all) == 0 {
+			return absentCell
+		}
+		return between(format, measure.Median(all), slices.Min(all), slices.Max(all))
+	}
+}
+
+// perKey shows bytes of a metric by key.
+func perKey(metric string) figures {
+	return func(n numbers) string {
+		return in(func(x float64) string { return fixed(x/n.keys(), 2) }, metric)(n)
+	}
+}
+
+// A column of a table of cells has a heading and what it shows.
+type column struct {
+	name string
+	show figures
+}
+
+// cellTable has a row for each cell with just the settings of by, of which so many are words.
+func cellTable(r *tidy.Result, title string, words int, by []string, columns ...column) *Grid {
+	names := slices.Clone(by)
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	g := newLines(title, words, names...)
+	for _, cell := range r.Cells(slices.Clone(by)...) {
+		var row []any
+		for _, name := range by {
+			row = append(row, setting(cell[name]))
+		}
+		for _, c := range columns {
+			row = append(row, c.show(numbers{r, cell}))
+		}
+		g.Add(row...)
+	}
+	return g
+}
+
+// setting shows the value of a setting: numbers with their digits in groups.
+func setting(value string) string {
+	if n, err := strconv.Atoi(value); err == nil {
+		return count(n)
+	}
+	return value
+}
+
+// mebi shows bytes in MiB.
+func mebi(bytes float64) string { return figure(bytes / (1 << 20)) }
