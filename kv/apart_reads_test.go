@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -120,7 +121,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 16<<10), NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	for _, delay := range []time.Duration{0, 2 * deviceWait} {
+	for _, delay := range []time.Duration{0, 2 * values.DeviceWait} {
 		fsys.Delay.Store(int64(delay))
 		for _, back := range []bool{false, true} {
 			it, err := db.NewIter(nil)

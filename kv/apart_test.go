@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -323,7 +324,7 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, _, m := apartStore(t, fsys)
 	requireReads(t, db, m)
-	fsys.Delay.Store(int64(20 * deviceWait))
+	fsys.Delay.Store(int64(20 * values.DeviceWait))
 	db.cache.Resize(0)
 	var keys [][]byte
 	apart := 0

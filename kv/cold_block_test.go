@@ -12,8 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/multiget"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -151,7 +152,8 @@ func TestAColdBlockIsReadOnce(t *testing.T) {
 func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ keys, rounds int }{
-		{4, 2}, {32, 2}, {1 + maxReads, 2}, {2 + maxReads, 3}, {100, 1 + (99+maxReads-1)/maxReads},
+		{4, 2}, {32, 2}, {1 + values.MaxReads, 2}, {2 + values.MaxReads, 3},
+		{100, 1 + (99+values.MaxReads-1)/values.MaxReads},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression})
@@ -159,11 +161,11 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 			fsys.Delay.Store(int64(readDelay))
 			fsys.Reset()
 			began := time.Now()
-			values, err := db.MultiGet(keys)
+			got, err := db.MultiGet(keys)
 			require.NoError(t, err)
-			require.NotContains(t, values, []byte(nil))
+			require.NotContains(t, got, []byte(nil))
 			require.EqualValues(t, c.keys, fsys.Reads.Load())
-			require.EqualValues(t, min(c.keys-1, maxReads), fsys.MaxReads.Load())
+			require.EqualValues(t, min(c.keys-1, values.MaxReads), fsys.MaxReads.Load())
 			require.Equal(t, time.Duration(c.rounds)*readDelay, time.Since(began), "%d keys", c.keys)
 			require.NoError(t, db.Close())
 		})
@@ -174,7 +176,7 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 // nobody but the caller waits.
 func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{4, 32, 1 + maxAhead, 2 + maxAhead, 300} {
+	for _, n := range []int{4, 32, 1 + multiget.MaxPrefetch, 2 + multiget.MaxPrefetch, 300} {
 		synctest.Test(t, func(t *testing.T) {
 			ahead := vfstest.NewAheadFS()
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression,
@@ -185,7 +187,7 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 			fsys.Reset()
 			began := time.Now()
 			requireValues(t, db, keys)
-			waits := (n + maxAhead) / (1 + maxAhead)
+			waits := (n + multiget.MaxPrefetch) / (1 + multiget.MaxPrefetch)
 			require.Equal(t, time.Duration(waits)*readDelay, time.Since(began), "%d keys", n)
 			require.EqualValues(t, waits, fsys.Reads.Load(), "calls that wait")
 			require.EqualValues(t, 1, fsys.MaxReads.Load())
@@ -203,7 +205,7 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 			o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead},
 				IndexPartition: partition}
 			db, fsys := storeOfBlocks(t, o)
-			keys := keysOfBlocks(t, db, maxAhead)
+			keys := keysOfBlocks(t, db, multiget.MaxPrefetch)
 			ahead.Forget()
 			fsys.Delay.Store(int64(readDelay))
 			fsys.Reset()
@@ -254,7 +256,7 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 		name  string
 		ahead bool
 		most  int
-	}{{"waits", false, maxReads}, {"reads ahead", true, 1}} {
+	}{{"waits", false, values.MaxReads}, {"reads ahead", true, 1}} {
 		for _, warm := range []int{0, 1, 50, 290, 300} {
 			t.Run(fmt.Sprintf("%s, %d", c.name, warm), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -358,8 +360,8 @@ func BenchmarkColdBlock(b *testing.B) {
 	}
 }
 
-// What a lookup reads after its block, older operands in the next one, says nothing of how blocks are read.
-func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
+// A key whose operands fill more than a block is looked up together with others as it is alone.
+func TestMultiGetOfOperandsInSeveralBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, fsys := slowStore(t, 1000, Options{Merger: Append(""), Compression: sstable.NoCompression})
 		keys := [][]byte{readBenchKey(nil, -1), readBenchKey(nil, -2), readBenchKey(nil, -3), readBenchKey(nil, -4)}
@@ -373,19 +375,8 @@ func TestOlderOperandsAreNoReadsOfABlockReader(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 		chill(db)
 		fsys.Reset()
-		s := db.acquire(0)
-		m := newMultiGet()
-		m.d, m.s, m.stripe, m.at, m.first = db, s, &db.counters.Stripes[0], base.MaxSeqNum-1, -1
-		m.run(keys, 0, len(keys))
-		for i := range m.keys {
-			require.NoError(t, m.keys[i].err)
-			require.True(t, m.keys[i].found)
-		}
+		requireValues(t, db, keys)
 		require.GreaterOrEqual(t, fsys.Reads.Load(), int64(4))
-		for _, r := range m.readers {
-			require.Zero(t, r.since)
-		}
-		s.release(0)
 		for _, s := range held {
 			require.NoError(t, s.Close())
 		}

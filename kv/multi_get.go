@@ -11,9 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
+	"github.com/siftkv/siftkv/internal/multiget"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/values"
-	"github.com/siftkv/siftkv/internal/version"
 )
 
 // MultiGet looks many keys up, as of one moment. Values[i] is a copy of the value of keys[i], not nil if the value is
@@ -92,23 +92,21 @@ func (d *DB) getEach(s *readState, counters *counters.Stripe, values, keys [][]b
 // multiGetOf looks all keys up together, as far as they make one run.
 func (d *DB) multiGetOf(s *readState, counters *counters.Stripe, values, keys [][]byte, at base.SeqNum) error {
 	m := multiGets.Get().(*multiGet)
-	defer m.giveBack(len(keys))
-	m.d, m.s, m.stripe, m.at, m.first = d, s, counters, at, d.firstSampled(counters)
+	defer m.release()
+	m.d, m.s, m.stripe, m.first = d, s, counters, d.firstSampled(counters)
+	m.search.Version, m.search.Tables, m.search.Levels, m.search.At = s.version, &d.tables, &counters.Levels, at
 	m.sort(keys)
 	failed, failure := len(keys), error(nil)
-	for from := 0; from < len(keys); from += multiGetRun {
-		m.run(keys, from, min(from+multiGetRun, len(keys)))
-		for i := range m.keys {
-			if k := &m.keys[i]; k.err != nil && k.place < failed {
-				failed, failure = k.place, base.WithKey(k.key, k.err)
+	for m.from = 0; m.from < len(keys); m.from += multiGetRun {
+		m.run(keys, min(multiGetRun, len(keys)-m.from))
+		for i := range m.asked {
+			if a := &m.asked[i]; a.Err != nil && m.position(i) < failed {
+				failed, failure = m.position(i), base.WithKey(a.Key, a.Err)
 			}
 		}
 		if failure == nil {
 			m.copyValues(values)
-			for i := range m.keys {
-				k := &m.keys[i]
-				d.watch.SampleKey(k.key, k.hash, values[k.place] != nil)
-			}
+			m.sample(values)
 		}
 	}
 	return failure
@@ -124,91 +122,65 @@ type multiGet struct {
 	d      *DB
 	s      *readState
 	stripe *counters.Stripe
-	at     base.SeqNum
-	first  int  // of the keys, the first that is sampled; those come every sampledOneIn
-	failed bool // a key in open has an error
+	first  int // of the keys, the first that is sampled; those come every sampledOneIn
+	from   int // the position of the run in the order of keys
 
-	order   []keyPlace       // of keys that are too many for one run
-	keys    []multiKey       // of the run
-	lookups []sstable.Lookup // of keys
-	open    []*multiKey      // no answer yet
-	here    []*multiKey      // of them, those that the files looked into may have
-
-	located []keyInFile       // of here, those that a block may have
-	wants   []*sstable.Lookup // of located
-	unread  []blockWants
-	leaves  *leavesAhead
-	readers []*blockReader // of the caller, and of other goroutines
-
-	blobs values.ReadBatch // of keys that have a handle
-
-	farKeys  []farKey
-	farRound []*farFile
-	farFiles []farFile // those that farFile returned last
+	order  []keyPosition   // of keys that are too many for one run
+	asked  []multiget.Key  // the run
+	open   []*multiget.Key // of asked, those that no memtable answers
+	keys   []multiKey      // what was found of each of asked, as far as anything was
+	found  []*multiKey     // of keys, those in use
+	search multiget.Search
+	blobs  values.ReadBatch // of keys that have a handle
 }
 
-// A multiKey is one of the keys: a lookup of it, and where it is in its present file.
+// A multiKey is what was found of one of the keys.
 type multiKey struct {
 	lookup
-	want   *sstable.Lookup // nil: no table's filter has admitted it yet
-	place  int             // in the caller's keys
-	table  *version.Table  // where it is looked for
-	reader *sstable.Reader // of table
-	file   int             // the position of that in its run
-	filter sstable.FilterVerdict
-	err    error
-	done   bool
-	apart  *blob.Handle // of the value, which must be read; nil: there is none
-	owned  bool         // it was read, into memory that nothing else refers to
+	asked    *multiget.Key
+	position int         // in the caller's keys
+	handle   blob.Handle // of a blob value, which is read when all keys have theirs; zero: the value is none
+	owned    bool        // it was read, into memory that nothing else refers to
 }
 
 // hasOwn reports whether the value needs no copy.
 func (k *multiKey) hasOwn() bool { return k.owned && !k.chain.begun }
 
-// A keyPlace is the place of a key among the caller's.
-type keyPlace struct {
-	prefix uint64 // its first eight bytes
-	place  int
+// A keyPosition is the position of a key among the caller's.
+type keyPosition struct {
+	prefix   uint64 // its first eight bytes
+	position int
 }
 
-var multiGets = sync.Pool{New: func() any { return newMultiGet() }}
+var multiGets = sync.Pool{New: func() any {
+	m := &multiGet{}
+	m.search.Answer = m.answer
+	return m
+}}
 
-func newMultiGet() *multiGet { return &multiGet{leaves: newLeavesAhead()} }
-
-// giveBack returns m to the pool, after n keys. It refers to nothing of the store any more.
-func (m *multiGet) giveBack(n int) {
-	n = min(n, multiGetRun) // what may have been written to
-	clear(m.keys)
-	clear(m.lookups)
-	m.open, m.here = cleared(m.open, n), cleared(m.here, n)
-	m.located, m.wants, m.unread = cleared(m.located, n), cleared(m.wants, n), cleared(m.unread, n)
+// release returns m to the pool. It refers to nothing of the store any more.
+func (m *multiGet) release() {
+	m.clear()
 	if cap(m.blobs.Reads) > multiGetRun {
 		m.blobs = values.ReadBatch{}
 	}
-	if len(m.order) > multiGetRun {
+	if m.order = m.order[:0]; cap(m.order) > 2*multiGetRun {
 		m.order = nil
 	}
-	if m.d.tables.Far { // else nothing of them was used, and they may be a hundred KiB
-		clear(m.farKeys[:cap(m.farKeys)])
-		clear(m.farFiles)
-		clear(m.farRound[:cap(m.farRound)])
-	}
-	for _, r := range m.readers {
-		r.own = nil
-		if cap(r.buffer) > maxRetainedScratch {
-			r.buffer = nil
-		}
-	}
-	*m = multiGet{order: m.order[:0], keys: m.keys[:0], lookups: m.lookups[:0], open: m.open, here: m.here,
-		located: m.located, wants: m.wants, blobs: m.blobs, unread: m.unread, leaves: m.leaves, readers: m.readers,
-		farKeys: m.farKeys[:0], farRound: m.farRound[:0], farFiles: m.farFiles[:0]}
+	m.search.Release()
+	m.d, m.s, m.stripe = nil, nil, nil
 	multiGets.Put(m)
 }
 
-// cleared returns s, empty, after up to n elements of its memory were used.
-func cleared[T any](s []T, n int) []T {
-	clear(s[:min(n, cap(s))])
-	return s[:0]
+// clear makes m ready for another run.
+func (m *multiGet) clear() {
+	for _, k := range m.found {
+		*k = multiKey{}
+	}
+	clear(m.found)
+	clear(m.asked)
+	clear(m.open[:len(m.asked)])
+	m.found, m.asked, m.open = m.found[:0], m.asked[:0], m.open[:0]
 }
 
 // sort finds the order of keys that are too many for one run, so that those of one
@@ -220,110 +192,102 @@ func (m *multiGet) sort(keys [][]byte) {
 	for i, key := range keys {
 		var b [8]byte
 		copy(b[:], key)
-		m.order = append(m.order, keyPlace{binary.BigEndian.Uint64(b[:]), i})
+		m.order = append(m.order, keyPosition{binary.BigEndian.Uint64(b[:]), i})
 	}
-	slices.SortFunc(m.order, func(a, b keyPlace) int {
+	slices.SortFunc(m.order, func(a, b keyPosition) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return bytes.Compare(keys[a.place], keys[b.place])
+		return bytes.Compare(keys[a.position], keys[b.position])
 	})
 }
 
-// run looks up the keys in the given positions of the order.
-func (m *multiGet) run(keys [][]byte, from, to int) {
-	clear(m.keys) // of the run before; the rest is as it is made, or as giveBack left it
-	m.keys = slices.Grow(m.keys[:0], to-from)[:to-from]
-	clear(m.lookups)
-	m.lookups = slices.Grow(m.lookups[:0], to-from)
-	m.open = m.open[:0]
-	for _, r := range m.readers {
-		r.buffer = r.buffer[:0]
+// position returns the position among the caller's keys of one of m.asked.
+func (m *multiGet) position(i int) int {
+	if len(m.order) > 0 {
+		return m.order[m.from+i].position
 	}
-	for i := range m.keys {
-		k := &m.keys[i]
-		if k.place = from + i; len(m.order) > 0 {
-			k.place = m.order[k.place].place
-		}
-		k.d, k.stripe, k.at, k.lookup.want = m.d, m.stripe, m.at, true
-		k.version = m.s.version
-		k.sampled = k.place%sampledOneIn == m.first
-		k.key = keys[k.place]
-		k.hash = filterpolicy.Hash(k.key)
-		m.open = append(m.open, k)
+	return m.from + i
+}
+
+// run looks up n keys, from the position m.from of the order.
+func (m *multiGet) run(keys [][]byte, n int) {
+	m.clear()
+	m.asked, m.open = slices.Grow(m.asked, n)[:n], slices.Grow(m.open, n)
+	m.keys = slices.Grow(m.keys[:0], n)[:n]
+	for i := range m.asked {
+		a, at := &m.asked[i], m.position(i)
+		a.Key, a.Owner, a.Sampled = keys[at], int32(i), at%sampledOneIn == m.first
+		a.Hash = filterpolicy.Hash(a.Key)
 	}
 	if m.s.hasTombstones() {
-		m.each(func(k *multiKey) { k.cover, k.err = m.s.tombstoneCover(m.d, k.key, m.at) })
+		m.each(func(a *multiget.Key) { a.Cover, a.Err = m.s.tombstoneCover(m.d, a.Key, m.search.At) })
 	}
 	m.memtable(m.s.mem)
 	for _, imm := range m.s.imms {
 		m.memtable(imm)
 	}
-	if m.d.tables.Far {
-		m.farTables()
-	} else {
-		m.tables()
-	}
-	m.readApart()
-	for i := range m.keys {
-		k := &m.keys[i]
+	m.each(func(a *multiget.Key) {
+		m.open = append(m.open, a)
+		if m.d.tables.Far {
+			m.keyOf(a) // answer is called by several goroutines
+		}
+	})
+	m.search.Find(m.open)
+	m.readValues()
+	for _, k := range m.found {
 		if k.chain.begun {
-			k.found, k.err = k.combine(m.s, k.err)
+			k.found, k.asked.Err = k.combine(m.s, k.asked.Err)
 		}
 	}
 }
 
-// each calls f for every open key, and closes those that have an answer or an error
-// then.
-func (m *multiGet) each(f func(k *multiKey)) {
-	left := m.open[:0]
-	for _, k := range m.open {
-		f(k)
-		if k.done = k.done || k.err != nil; !k.done {
-			left = append(left, k)
+// each calls f for every key that has neither an answer nor an error.
+func (m *multiGet) each(f func(a *multiget.Key)) {
+	for i := range m.asked {
+		if a := &m.asked[i]; !a.Done && a.Err == nil {
+			f(a)
 		}
 	}
-	m.open = left
+}
+
+// keyOf returns what was found of a key. Of a key that is nowhere it is never made.
+func (m *multiGet) keyOf(a *multiget.Key) *multiKey {
+	k := &m.keys[a.Owner]
+	if k.asked == nil {
+		k.asked, k.position = a, m.position(int(a.Owner))
+		k.d, k.stripe, k.version, k.at, k.want = m.d, m.stripe, m.s.version, m.search.At, true
+		k.key, k.hash, k.cover, k.sampled, k.stream = a.Key, a.Hash, a.Cover, a.Sampled, &k.handle
+		m.found = append(m.found, k)
+	}
+	return k
 }
 
 func (m *multiGet) memtable(t *memTable) {
-	switch {
-	case !t.HasPoints():
-	case t.HoldsAny():
-		m.each(func(k *multiKey) { k.done = k.memtableApart(t) })
-	default:
-		m.each(func(k *multiKey) { k.done = k.memtable(t, "") })
+	if t.HasPoints() {
+		m.each(func(a *multiget.Key) { a.Done = m.keyOf(a).memtable(t, "") })
 	}
 }
 
-// sharedValues is how many bytes of values share memory at most.
-const sharedValues = 64 << 10
-
-// copyValues puts copies of the values that were found in their places.
-func (m *multiGet) copyValues(values [][]byte) {
-	left := 0 // bytes of short values still to be copied
-	for i := range m.keys {
-		if k := &m.keys[i]; k.found && !k.hasOwn() && len(k.value) <= sharedValues/8 {
-			left += len(k.value)
-		}
+// answer takes what a table has of a key, and older operands of the same table. It reports whether the key needs no
+// older table.
+func (m *multiGet) answer(a *multiget.Key, r *sstable.Reader, found *sstable.Lookup) (done bool, err error) {
+	k := m.keyOf(a)
+	if found.Trailer.Kind().Apart() {
+		return k.answerApart(found.Value, found.Trailer)
 	}
-	shared := []byte{}
-	for i := range m.keys {
-		k := &m.keys[i]
-		n := len(k.value)
-		switch {
-		case !k.found:
-		case k.hasOwn():
-			values[k.place] = k.value
-		case n > sharedValues/8:
-			values[k.place] = bytes.Clone(k.value)
-		default:
-			if n > cap(shared)-len(shared) {
-				shared = make([]byte, 0, min(left, sharedValues))
-			}
-			left -= n
-			shared = append(shared, k.value...)
-			values[k.place] = shared[len(shared)-n : len(shared) : len(shared)]
-		}
+	if k.answer(found.Value, found.Trailer) {
+		return true, nil
+	}
+	return k.olderInTable(r, found.Trailer, &found.Probe)
+}
+
+// sample tells the sampler of the keys of the run.
+func (m *multiGet) sample(values [][]byte) {
+	if m.d.watch.Sampler() == nil {
+		return
+	}
+	for i := range m.asked {
+		m.d.watch.SampleKey(m.asked[i].Key, m.asked[i].Hash, values[m.position(i)] != nil)
 	}
 }

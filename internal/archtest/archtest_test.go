@@ -87,6 +87,7 @@ var layers = []struct {
 	{"internal/conflict", 7},
 	{"internal/diskspace", 7},
 	{"internal/storeview", 7},
+	{"internal/multiget", 7},
 	{"kv", 8},
 	{"internal/remote", 8}, // package kv must not link it: see TestEmbeddersPayForLittle
 	{"kv/objects", 9},
