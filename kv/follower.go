@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/operand"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -147,7 +148,7 @@ func (f *follower) advance(ctx context.Context) error {
 				return nil
 			}
 		}
-		err = errors.Join(err, f.unpin(v))
+		err = errors.Join(err, v.CloseNew(&d.tables))
 	}
 	return err
 }
@@ -186,22 +187,11 @@ func (f *follower) pin(v, before *version.Version) error {
 		}
 		return nil // if the writer did not keep them, reads say so
 	}
-	if err := f.d.openTables(v); errors.Is(err, fs.ErrNotExist) { // the others are open
+	err := v.OpenNew(&f.d.tables, &f.d.values.Blobs, values.MaxRequests)
+	if errors.Is(err, fs.ErrNotExist) { // the others are open
 		return fmt.Errorf("a table is gone before it was read: %w", fs.ErrNotExist) // not stale: this is no view yet
 	}
 	return nil
-}
-
-// unpin closes what pin opened for a version that did not become a view.
-func (f *follower) unpin(v *version.Version) error {
-	var errs []error
-	for _, t := range v.Come() {
-		errs = append(errs, f.d.tables.Close(&t.Entry))
-	}
-	for _, b := range v.ComeBlobs() {
-		errs = append(errs, b.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // install makes a state of what was read, for readers to see.

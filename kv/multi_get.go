@@ -74,7 +74,8 @@ const minTogether = 4
 func (d *DB) getEach(s *readState, counters *counters.Stripe, values, keys [][]byte, at base.SeqNum) error {
 	first := d.firstSampled(counters)
 	for i, key := range keys {
-		l := lookup{d: d, key: key, hash: filterpolicy.Hash(key), at: at, want: true, stripe: counters}
+		var l lookup // a literal would be made elsewhere, and copied
+		l.d, l.key, l.hash, l.at, l.want, l.stripe = d, key, filterpolicy.Hash(key), at, true, counters
 		l.sampled = i%sampledOneIn == first
 		ok, err := l.run(s)
 		if err != nil {

@@ -8,11 +8,8 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/replay"
-	"github.com/siftkv/siftkv/internal/values"
-	"github.com/siftkv/siftkv/internal/version"
 )
 
 // An objectStore is the part of a store in an object store: its directory, and what depends on that. It is nil for a
@@ -234,24 +231,6 @@ func (o *objectStore) logEntries(log uint64) int {
 
 // maxPublishedManifest is maxManifestSize where the whole manifest is written with each edit.
 const maxPublishedManifest = 256 << 10
-
-// openTables opens the files that a version has and the one before has not, side by side: in an object
-// store each table costs a request.
-func (d *DB) openTables(v *version.Version) error {
-	tables, blobs := v.Come(), v.ComeBlobs()
-	errs := make([]error, len(tables)+len(blobs))
-	sideBySide(len(errs), func(i int) {
-		if i < len(tables) {
-			_, errs[i] = tables[i].Open(&d.tables)
-		} else {
-			_, errs[i] = blobs[i-len(tables)].Open(&d.values.Blobs)
-		}
-	})
-	return errors.Join(errs...)
-}
-
-// sideBySide is callback.Parallel for requests.
-func sideBySide(n int, do func(i int)) { callback.Parallel(n, values.MaxRequests, do) }
 
 // PinCheckpoint is that of objects.Config for the branch that is open. The checkpoint has what was written to this DB
 // before the call: it is flushed first. For a view of OpenReadOnly the checkpoint is what the branch is now, not what

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/replay"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -25,14 +26,14 @@ func (d *DB) recover() (err error) {
 	installed := false
 	defer func() {
 		if !installed { // or a function of the application panicked
-			err = errors.Join(err, v.CloseFiles(&d.tables))
+			err = errors.Join(err, v.CloseNew(&d.tables))
 		}
 	}()
 	if err := d.checkFiles(v); err != nil {
 		return err
 	}
 	if d.opts.Objects != nil {
-		_ = d.openTables(v) // a damaged one shows when it is read
+		_ = v.OpenNew(&d.tables, &d.values.Blobs, values.MaxRequests) // a damaged one shows when it is read
 	}
 	err = r.ReplayLogs()
 	mems, lastSeq := r.Mems, r.LastSeq

@@ -114,7 +114,7 @@ func TestFlushAndCompact(t *testing.T) {
 		}
 		require.NoError(t, it.Error())
 		require.Equal(t, 500, n)
-		require.NoError(t, v.CloseFiles(env.Tables))
+		require.NoError(t, v.CloseNew(env.Tables))
 	}
 }
 

@@ -247,7 +247,7 @@ func TestBlobFilesGoWithTheLastVersionThatListsThem(t *testing.T) {
 		v.DropBlobs(e)
 		next, err := v.Apply(e)
 		require.NoError(t, err)
-		require.Len(t, next.ComeBlobs(), len(e.AddedBlobs))
+		require.Len(t, next.come.blobs, len(e.AddedBlobs))
 		c.History.Install(next)
 		return next
 	}

@@ -99,13 +99,6 @@ func (h *History) Install(v *Version) {
 // them, or their turn will come. In a store that removes nothing it says nothing.
 func (h *History) Obsolete() int64 { return h.obsolete.Load() }
 
-// Come returns the tables that the version adds to the one before it, until Install. A
-// caller that drops the version must release them.
-func (l *life) Come() []*Table { return l.come.tables }
-
-// ComeBlobs is Come of blob files.
-func (l *life) ComeBlobs() []*Blob { return l.come.blobs }
-
 // Ref takes a reference of a version that cannot lose its last one meanwhile.
 func (l *life) Ref() { l.refs.Add(1) }
 

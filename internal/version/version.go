@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/tablecache"
 )
@@ -170,10 +171,27 @@ func (v *Version) All(f func(level int, t *Table)) {
 	}
 }
 
-// CloseFiles closes the tables and blob files of a version that no store uses. They must be in no other version.
-func (v *Version) CloseFiles(c *tablecache.Cache) (err error) {
-	v.All(func(_ int, t *Table) { err = errors.Join(err, c.Close(&t.Entry)) })
-	for b := range v.Blobs() {
+// OpenNew opens the files that v has and the version before it has not, up to limit at a time: in an object store each
+// of them costs a request. It may be called until v is installed.
+func (v *Version) OpenNew(c *tablecache.Cache, b *BlobCache, limit int) error {
+	tables, blobs := v.come.tables, v.come.blobs
+	errs := make([]error, len(tables)+len(blobs))
+	callback.Parallel(len(errs), limit, func(i int) {
+		if i < len(tables) {
+			_, errs[i] = tables[i].Open(c)
+		} else {
+			_, errs[i] = blobs[i-len(tables)].Open(b)
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// CloseNew closes these files, of a version that will not be installed.
+func (v *Version) CloseNew(c *tablecache.Cache) (err error) {
+	for _, t := range v.come.tables {
+		err = errors.Join(err, c.Close(&t.Entry))
+	}
+	for _, b := range v.come.blobs {
 		err = errors.Join(err, b.Close())
 	}
 	return err

@@ -2,13 +2,20 @@ package version
 
 import (
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/tablecache"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -206,4 +213,36 @@ func TestAnEditCostsWhatItChanges(t *testing.T) {
 		require.Less(t, edits[i+1], 3*edits[i], "bytes of edits: %v", edits)
 		require.Less(t, views[i+1], 3*views[i], "bytes of views: %v", views)
 	}
+}
+
+// The files that a version has and the one before it has not are opened side by side, up to a limit.
+func TestNewFilesAreOpenedSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opened := map[string]bool{}
+		var mutex sync.Mutex
+		open := func(name string) (vfs.ReadFile, error) {
+			time.Sleep(time.Second)
+			mutex.Lock()
+			defer mutex.Unlock()
+			opened[name] = true
+			return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+		}
+		path := func(num uint64) string { return strconv.Itoa(int(num)) }
+		c, blobs := &tablecache.Cache{Path: path, OpenFile: open}, &BlobCache{Path: path, OpenFile: open}
+		v, num := wide(t, 3)
+		e := &manifest.Edit{AddedBlobs: []manifest.BlobFile{{Num: num, Size: 1000, Records: 1}}}
+		v, err := v.Apply(e)
+		require.NoError(t, err)
+		began := time.Now()
+		require.ErrorIs(t, v.OpenNew(c, blobs, 3), fs.ErrNotExist)
+		require.Equal(t, map[string]bool{path(num): true}, opened)
+		clear(opened)
+		e.Added = append(e.Added, wideTable(num+1, 3), wideTable(num+2, 4), wideTable(num+3, 5))
+		v, err = (&Version{}).Apply(e)
+		require.NoError(t, err)
+		require.ErrorIs(t, v.OpenNew(c, blobs, 3), fs.ErrNotExist)
+		require.Len(t, opened, 4)
+		require.Equal(t, 3*time.Second, time.Since(began))
+		require.NoError(t, v.CloseNew(c))
+	})
 }
