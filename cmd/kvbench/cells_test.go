@@ -108,6 +108,7 @@ func TestWrongCellsAreUsageErrors(t *testing.T) {
 		"no spec":     tiny(t, "sweep", "--spec", "/nothing/here"),
 		"dir":         {"run", "--dir", "/nothing/here"},
 		"keys":        tiny(t, "run", "--keys", "/nothing/here"),
+		"keys as 1e6": tiny(t, "run", "--keys", "1e6"),
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, args...)
 		require.Equal(t, 2, status, "%s: %s", name, stderr)

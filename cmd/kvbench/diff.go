@@ -21,7 +21,7 @@ func (diffCommand) Help() string {
 	return `Examples:
   kvbench diff results-main results-branch
   kvbench diff results-main results-branch --fail-on 'ns/op>5%,blocks/op>0%'
-  kvbench diff results/siftkv-bloom-10-*.json results/siftkv-blocked-10-*.json   one cell against another
+  kvbench diff results/siftkv-bloom-10-*.json results/siftkv-blocked-10-*.json   # one cell against another
 
 Cells are matched by their settings; two sets of one cell each are compared whatever their settings.`
 }

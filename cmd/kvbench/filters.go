@@ -66,10 +66,10 @@ func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 		Argv:     p.argv, Progress: p.progress,
 	})
 	if err == nil {
-		err = c.CSV.write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
+		err = c.CSV.Write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
 	}
 	text := report.Ranges
-	if c.CSV.standard() {
+	if c.CSV.IsStandard() {
 		text = func(io.Writer, *ranges.Result) error { return nil } // there is nothing else then
 	}
 	return show(p, text, c.JSON)(r, err)

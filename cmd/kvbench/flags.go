@@ -82,10 +82,10 @@ func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error {
 			return err
 		}
 		text := report.Tidy
-		if f.CSV.standard() {
+		if f.CSV.IsStandard() {
 			text = func(io.Writer, *tidy.Result) error { return nil } // there is nothing else then
 		}
-		return errors.Join(show(p, text, f.JSON)(r, nil), f.CSV.write(p.stdout, r.WriteCSV))
+		return errors.Join(show(p, text, f.JSON)(r, nil), f.CSV.Write(p.stdout, r.WriteCSV))
 	}
 }
 

@@ -266,7 +266,6 @@ func TestObjectsFromTheCommandLine(t *testing.T) {
 func TestUsageErrorsAreStatus2(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"no command":      {},
 		"unknown command": {"readapm"},
 		"unknown flag":    {"readamp", "--filterz", "none"},
 		"not a number":    {"readamp", "--reps", "many"},

@@ -11,34 +11,12 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
-// A resultFile is a flag that names a file to write; "-" is standard output, which then
-// has nothing else on it, and empty is none.
-type resultFile string
-
-// Validate is called by kong, before the command does anything.
-func (f resultFile) Validate() error {
-	if f == "" || f == "-" {
-		return nil
-	}
-	return outfile.Check(string(f))
-}
-
-// standard reports whether the file is standard output.
-func (f resultFile) standard() bool { return f == "-" }
-
-// write makes what a function writes the contents of the file, if one is wanted.
-func (f resultFile) write(stdout io.Writer, contents func(io.Writer) error) error {
-	switch f {
-	case "":
-		return nil
-	case "-":
-		return contents(stdout)
-	}
-	return outfile.Write(string(f), contents)
-}
+// A resultFile is a flag that names a file to write.
+type resultFile = cli.OutFile
 
 // writeJSON writes a result as indented JSON.
 func writeJSON(w io.Writer, result any) error {
@@ -68,10 +46,10 @@ func (d resultDir) prepare(flag string) error {
 	return nil
 }
 
-// page writes a page, with the cells that it is about, and says where it is.
-func (f resultFile) page(p *program, d *chart.Data, set []*cell.Result) error {
-	err := f.write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, d, set) })
-	if err == nil && f != "" && !f.standard() {
+// writePage writes a page, with the cells that it is about, and says where it is.
+func (p *program) writePage(f resultFile, d *chart.Data, set []*cell.Result) error {
+	err := f.Write(p.stdout, func(w io.Writer) error { return chart.WritePage(w, d, set) })
+	if err == nil && f != "" && !f.IsStandard() {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: wrote %s\n", f)
 	}
 	return err
@@ -84,9 +62,9 @@ func show[R any](p *program, text func(io.Writer, R) error, file resultFile) fun
 		if err != nil {
 			return err
 		}
-		if !file.standard() {
+		if !file.IsStandard() {
 			err = text(p.stdout, result)
 		}
-		return errors.Join(err, file.write(p.stdout, func(w io.Writer) error { return writeJSON(w, result) }))
+		return errors.Join(err, file.Write(p.stdout, func(w io.Writer) error { return writeJSON(w, result) }))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -17,10 +18,25 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 	for page, commandLines := range clitest.CommandLines(t, "kvbench") {
 		for _, argv := range commandLines {
 			lines++
-			spec := cli.Program{Name: "kvbench", Stdout: io.Discard, Stderr: io.Discard, Vars: vars(), Helps: helps()}
-			_, err := spec.Parse(t.Context(), argv, &commands{}, &program{})
+			_, err := parseLine(t, argv)
 			assert.NoError(t, err, "%s: %q", page, argv)
 		}
 	}
 	require.Greater(t, lines, 30, "the list is real")
+}
+
+func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
+	t.Helper()
+	spec := cli.Program{Name: "kvbench", Stdout: io.Discard, Stderr: io.Discard, Vars: vars(), Helps: helps(),
+		Examples: examples}
+	return spec.Parse(t.Context(), argv, &commands{}, &program{})
+}
+
+func TestEveryHelpHasExamplesThatParse(t *testing.T) {
+	parsed, err := parseLine(t, []string{"kvbench", "version"})
+	require.NoError(t, err)
+	clitest.RequireExamples(t, "kvbench", parsed.Model.Leaves(true), func(argv []string) error {
+		_, err := parseLine(t, argv)
+		return err
+	})
 }

@@ -46,7 +46,7 @@ func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
 	}
 	g := report.PivotGrid(t)
 	switch {
-	case c.HTML.standard():
+	case c.HTML.IsStandard():
 	case c.Format == "table":
 		_, err = io.WriteString(p.stdout, g.Text())
 	case c.Format == "markdown":
@@ -79,7 +79,7 @@ func (c *reportCommand) pivotPage(p *program, set []*cell.Result, t *results.Tab
 	one := chart.Pivot(t, x, fileName(title), title)
 	one.Y.Log = c.LogY
 	d.Charts, d.Grids = []chart.Chart{one}, []*report.Grid{report.PivotGrid(t)}
-	return c.HTML.page(p, d, set)
+	return p.writePage(c.HTML, d, set)
 }
 
 // fileName makes the name of a saved chart of its title: letters and digits, the rest one dash each.

@@ -14,24 +14,24 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Version  cli.VersionFlag `help:"Print version and revision, and exit."`
-	Quiet    bool            `short:"q" help:"No progress."`
-	Progress string          `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"${progress}"`
+	Quiet    bool   `short:"q" help:"No progress."`
+	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"${progress}"`
 
-	Run        runCommand        `cmd:"" help:"${run_about}"`
-	Sweep      sweepCommand      `cmd:"" help:"${sweep_about}"`
-	Diff       diffCommand       `cmd:"" help:"${diff_about}"`
-	Report     reportCommand     `cmd:"" help:"${report_about}"`
-	Trace      traceCommand      `cmd:"" help:"${trace_about}"`
-	Env        envCommand        `cmd:"" help:"${env_about}"`
-	Readamp    readampCommand    `cmd:"" help:"${readamp_about}"`
-	Compare    compareCommand    `cmd:"" help:"${compare_about}"`
-	Ycsb       ycsbCommand       `cmd:"" name:"ycsb" help:"${ycsb_about}"`
-	Scale      scaleCommand      `cmd:"" help:"${scale_about}"`
-	Filters    filtersCommand    `cmd:"" help:"${filters_about}"`
-	Objects    objectsCommand    `cmd:"" help:"${objects_about}"`
-	Worker     workerCommand     `cmd:"" hidden:"" help:"What compare runs itself as."`
-	Completion completionCommand `cmd:"" help:"${completion_about}"`
+	Run     runCommand     `cmd:"" help:"${run_about}"`
+	Sweep   sweepCommand   `cmd:"" help:"${sweep_about}"`
+	Diff    diffCommand    `cmd:"" help:"${diff_about}"`
+	Report  reportCommand  `cmd:"" help:"${report_about}"`
+	Trace   traceCommand   `cmd:"" help:"${trace_about}"`
+	Env     envCommand     `cmd:"" help:"${env_about}"`
+	Readamp readampCommand `cmd:"" help:"${readamp_about}"`
+	Compare compareCommand `cmd:"" help:"${compare_about}"`
+	Ycsb    ycsbCommand    `cmd:"" name:"ycsb" help:"${ycsb_about}"`
+	Scale   scaleCommand   `cmd:"" help:"${scale_about}"`
+	Filters filtersCommand `cmd:"" help:"${filters_about}"`
+	Objects objectsCommand `cmd:"" help:"${objects_about}"`
+	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
+
+	cli.Standard
 }
 
 // A program is kvbench with its surroundings.
@@ -47,12 +47,11 @@ type program struct {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
 	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: vars(), Helps: helps()}
+		Vars: vars(), Helps: helps(), Examples: examples}
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p)
-	var usage *cli.UsageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.Is(err, cli.ErrUsage):
 		return p.fail(bench.Usagef("%w", err))
 	case err != nil:
 		return p.fail(err)

@@ -52,7 +52,7 @@ func (c *reportCommand) Run(p *program) error {
 	if len(c.Metric) > 0 {
 		return c.pivot(p, set)
 	}
-	if !c.HTML.standard() {
+	if !c.HTML.IsStandard() {
 		if err := formats[c.Format](p.stdout, set); err != nil {
 			return err
 		}
@@ -64,5 +64,5 @@ func (c *reportCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.HTML.page(p, d, set)
+	return p.writePage(c.HTML, d, set)
 }

@@ -21,7 +21,7 @@ type runCommand struct {
 // Help shows examples.
 func (runCommand) Help() string {
 	return `Examples:
-  kvbench run                                         one million keys, blocked:10, settled
+  kvbench run                                         # one million keys, blocked:10, settled
   kvbench run --filter cuckoo:12 --shape grown --cache 8MiB
   kvbench run --engine pebble --filter own:10 --shape young:8
   kvbench run --keys urls.txt.gz --state cold --out results`

@@ -51,8 +51,6 @@ var longHelps = map[string]string{
 		"or none.",
 	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
 		"and cache.",
-	"completion_about": "A script that completes this command line, for bash, zsh or fish.",
-
 	"valuesize": "Bytes of a value, half of which compress (default 100).",
 	"seed":      "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
 	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +

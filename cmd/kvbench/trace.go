@@ -45,8 +45,8 @@ Examples:
   kvbench trace replay app.trace
   kvbench trace replay app.trace --filter cuckoo:12 --cache 8MiB --out results
   kvbench trace replay app.trace --engine pebble --filter own:10
-  kvbench trace replay app.trace --fill 1000000          a store with a million keys more
-  kvbench trace replay app.trace --pace 1 --threads 4    with the recorded intervals
+  kvbench trace replay app.trace --fill 1000000          # a store with a million keys more
+  kvbench trace replay app.trace --pace 1 --threads 4    # with the recorded intervals
   kvbench sweep --keys app.trace --workload replay --filter 'none bloom:10 blocked:10'`
 }
 

@@ -31,8 +31,8 @@ func (ycsbCommand) Help() string {
 	return `Examples:
   kvbench ycsb
   kvbench ycsb --workload a,f --engine siftkv --threads 8
-  kvbench ycsb --workload a --html a.html                what flushes and compactions do to it
-  kvbench ycsb --workload b --rate 50000 --threads 4     open loop`
+  kvbench ycsb --workload a --html a.html                # what flushes and compactions do to it
+  kvbench ycsb --workload b --rate 50000 --threads 4     # open loop`
 }
 
 // Run measures and prints.
@@ -50,8 +50,8 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if !c.HTML.standard() {
+	if !c.HTML.IsStandard() {
 		err = show(p, report.YCSB, c.JSON)(r, nil)
 	}
-	return errors.Join(err, c.HTML.page(p, chart.YCSB(r), nil))
+	return errors.Join(err, p.writePage(c.HTML, chart.YCSB(r), nil))
 }

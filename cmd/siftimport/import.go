@@ -24,7 +24,7 @@ import (
 
 // command is the command line.
 type command struct {
-	Version cli.VersionFlag `help:"Print the version, and exit."`
+	Version cli.VersionFlag `short:"V" help:"Print the version, and exit."`
 
 	Source Source        `arg:"" help:"${source}"`
 	Dest   cli.Directory `arg:"" help:"${dest}"`
@@ -79,11 +79,11 @@ func (c *command) run(ctx context.Context, p *program) error {
 func (im *importer) options() error {
 	filter, err := filterpolicy.Parse(im.Filter)
 	if err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	compression, err := sstable.ParseCompression(im.Compression)
 	if err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	const most = 1 << 20 // what a store opens by default
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -36,7 +35,7 @@ const (
 )
 
 var helpTexts = kong.Vars{
-	"version": version(),
+	"version": cli.Version("siftimport"),
 	"source":  "What is imported: pebble:DIR, leveldb:DIR (goleveldb), badger:DIR or bbolt:FILE.",
 	"dest":    "Directory of the store: not there, empty, or a store without keys.",
 	"bucket": "The bucket of a bbolt file whose keys are imported, without a prefix, as NAME or OUTER/NAME; a / in a " +
@@ -48,22 +47,14 @@ var helpTexts = kong.Vars{
 // errDiffers is matched when the copy is not what the source is.
 var errDiffers = errors.New("the copy differs from the source")
 
-// errUsage is matched by what is wrong with the command line.
-var errUsage = errors.New("usage")
-
-// A usageError is one of the command line.
-type usageError struct{ error }
-
-func (e usageError) Is(target error) bool { return target == errUsage }
-func (e usageError) Unwrap() error        { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	var line command
 	spec := cli.Program{Name: "siftimport", Description: description, Vars: helpTexts, Stdout: p.stdout,
-		Stderr: p.stderr}
+		Stderr: p.stderr, Examples: map[string]string{"": "siftimport pebble:/var/old /var/new\n" +
+			"siftimport bbolt:app.db /var/new --bucket users"}}
 	parsed, err := spec.Parse(ctx, argv, &line)
 	if err == nil && parsed == nil {
 		return statusOK
@@ -76,13 +67,12 @@ func (p *program) run(ctx context.Context, argv []string) int {
 
 // statusOf returns the exit status that belongs to an error; nil is statusOK.
 func statusOf(err error) int {
-	var usage *cli.UsageError
 	switch {
 	case err == nil:
 		return statusOK
 	case errors.Is(err, context.Canceled):
 		return statusInterrupted
-	case errors.As(err, &usage), errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions):
+	case errors.Is(err, cli.ErrUsage), errors.Is(err, kv.ErrInvalidOptions):
 		return statusUsage
 	case errors.Is(err, source.ErrDamaged), errors.Is(err, errDiffers), errors.Is(err, kv.ErrCorruption):
 		return statusDamage
@@ -104,12 +94,4 @@ func (p *program) fail(err error) int {
 		_, _ = fmt.Fprintf(p.stderr, "siftimport: %s\n", strings.TrimPrefix(cli.Text(err), "siftkv: "))
 	}
 	return status
-}
-
-func version() string {
-	v := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		v = info.Main.Version
-	}
-	return "siftimport " + v
 }

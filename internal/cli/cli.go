@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -36,18 +35,19 @@ type Program struct {
 	Name, Description string
 	Vars              kong.Vars         // for help texts and defaults; version is what --version prints
 	Helps             map[string]string // see Helps
+	Examples          map[string]string // by command, such as "trace make", a line each
 	Stdout, Stderr    io.Writer
 }
 
 // Parse reads a command line into commands, a pointer to a struct with kong's tags. The caller runs
 // the result: the command's Run method may have the context and what is in bind as parameters. It
-// returns nil if it has answered --help or --version. An error is a UsageError, which names what
-// was probably meant and says where to look, or one of writing that answer.
+// returns nil if it has answered --help or --version. Without arguments it answers as to --help. An error matches
+// ErrUsage, names what was probably meant and says where to look, or is one of writing that answer.
 func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind ...any) (*kong.Context, error) {
 	answered := false
 	parser, err := kong.New(commands,
 		kong.Name(p.Name), kong.Description(p.Description),
-		kong.Writers(p.Stdout, p.Stderr), p.Vars, Helps(p.Helps), keepBytes(),
+		kong.Writers(p.Stdout, p.Stderr), p.Vars, Helps(p.Helps), p.examples(), keepBytes(),
 		kong.Exit(func(int) { answered = true }),
 		kong.Help(printHelp), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(bind...),
@@ -55,27 +55,19 @@ func (p *Program) Parse(ctx context.Context, argv []string, commands any, bind .
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parser.Parse(argv[1:])
+	args := argv[1:]
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
 	var unsaid *answerError
 	switch {
 	case errors.As(err, &unsaid):
 		return nil, unsaid.err
 	case answered:
 		return nil, nil
-	case err != nil:
-		return nil, &UsageError{fmt.Sprintf("%v; see %s --help", err, p.Name)}
 	}
-	return parsed, nil
-}
-
-// VersionFlag prints the version and ends the program.
-type VersionFlag bool
-
-// BeforeReset is called by kong.
-func (VersionFlag) BeforeReset(app *kong.Kong, vars kong.Vars) error {
-	_, err := fmt.Fprintln(app.Stdout, vars["version"])
-	app.Exit(0)
-	return unanswered(err)
+	return parsed, usage(err, p.Name)
 }
 
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
@@ -95,11 +87,6 @@ func unanswered(err error) error {
 	return &answerError{err}
 }
 
-// A UsageError is a command line that cannot be read.
-type UsageError struct{ text string }
-
-func (e *UsageError) Error() string { return e.text }
-
 // Text returns an error as one line that says everything once: of errors that were
 // joined, those are left out that the line says already.
 func Text(err error) string {
@@ -114,19 +101,4 @@ func Text(err error) string {
 		line.WriteString(part)
 	}
 	return line.String()
-}
-
-// Output is standard output for a program that has more to do than to print: once its
-// reader has gone, what is written is dropped and the program goes on.
-func Output(w io.Writer) io.Writer { return output{w} }
-
-type output struct{ w io.Writer }
-
-// Write implements io.Writer.
-func (o output) Write(b []byte) (int, error) {
-	n, err := o.w.Write(b)
-	if errors.Is(err, syscall.EPIPE) {
-		return len(b), nil
-	}
-	return n, err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 type commands struct {
-	Version VersionFlag
+	Version VersionFlag `short:"V"`
 	Sift    siftCommand `cmd:"" help:"Let keys through."`
 	Settle  siftCommand `cmd:"" help:"Wait."`
 }
@@ -80,7 +80,7 @@ func TestErrorsOfUsageNameWhatWasMeant(t *testing.T) {
 		`unexpected argument sfit, did you mean "sift"?; see sieve --help`:               {"sfit"},
 		`unknown flag --revrese, did you mean "--reverse"?; see sieve --help`:            {"sift", "--revrese"},
 		`unknown flag --xyz; see sieve --help`:                                           {"sift", "--xyz"},
-		`expected one of "sift", "settle"; see sieve --help`:                             nil,
+		`expected one of "sift", "settle"; see sieve --help`:                             {"--"},
 		`--mesh must be one of "coarse","fine" but got "fnie"; see sieve --help`:         {"sift", "--mesh", "fnie"},
 		`unexpected argument s, did you mean one of "sift", "settle"?; see sieve --help`: {"s"},
 	} {

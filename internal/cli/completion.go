@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -18,70 +17,129 @@ var Shells = []string{"bash", "zsh", "fish"}
 // where it offers nothing. To be read by the shell: source <(program completion bash).
 func Completion(w io.Writer, app *kong.Kong, shell string) error {
 	name := app.Model.Name
-	script := bashScript(name, words(app))
+	script := ""
 	switch shell {
 	case "fish":
 		script = fishLines(name, app)
 	case "zsh":
-		script = "autoload -Uz bashcompinit && bashcompinit\n" + script
+		script = "autoload -Uz bashcompinit && bashcompinit\n" + bashScript(name, app)
+	default:
+		script = bashScript(name, app)
 	}
 	_, err := fmt.Fprintf(w, "# Completion of %s for %s.\n%s", name, shell, script)
 	return err
 }
 
-// offered calls f with the commands that are not hidden, and with the flags of each, and of the
-// whole program, that are not.
-func offered(app *kong.Kong, f func(n *kong.Node, flags []*kong.Flag)) {
-	for _, n := range app.Model.Children {
-		if !n.Hidden {
-			f(n, slices.DeleteFunc(slices.Concat(n.Flags, app.Model.Flags),
-				func(f *kong.Flag) bool { return f.Hidden }))
-		}
-	}
-}
-
-// words returns what may stand at a place: after the program's name (""), after a
-// command, and after a flag of a command ("run --progress").
-func words(app *kong.Kong) map[string][]string {
-	out := map[string][]string{}
-	offered(app, func(n *kong.Node, flags []*kong.Flag) {
-		out[""] = append(out[""], n.Name)
-		for _, f := range flags {
-			out[n.Name] = append(out[n.Name], "--"+f.Name)
-			if f.Enum != "" {
-				out[n.Name+" --"+f.Name] = strings.Split(f.Enum, ",")
+// offered calls f with the program, and with all commands below it that are not hidden.
+func offered(app *kong.Kong, f func(n *kong.Node)) {
+	var visit func(n *kong.Node)
+	visit = func(n *kong.Node) {
+		f(n)
+		for _, c := range n.Children {
+			if !c.Hidden {
+				visit(c)
 			}
 		}
-	})
-	return out
+	}
+	visit(app.Model.Node)
 }
 
-// bashScript looks the words up by the command and the word before.
-func bashScript(name string, lines map[string][]string) string {
-	var cases strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(lines)) {
-		if key != "" {
-			fmt.Fprintf(&cases, "    %q) words=%q ;;\n", key, strings.Join(lines[key], " "))
+// pathOf returns the names of a command from the program's on, without that.
+func pathOf(n *kong.Node) string {
+	if n.Parent == nil {
+		return ""
+	}
+	return strings.TrimSpace(pathOf(n.Parent) + " " + n.Name)
+}
+
+// flagsOf returns the flags that may stand after a command: its own and those of the commands above it.
+func flagsOf(n *kong.Node) (flags []*kong.Flag) {
+	for ; n != nil; n = n.Parent {
+		flags = append(flags, slices.DeleteFunc(slices.Clone(n.Flags), func(f *kong.Flag) bool { return f.Hidden })...)
+	}
+	return flags
+}
+
+// subcommands returns the names of the commands below one.
+func subcommands(n *kong.Node) (names []string) {
+	for _, c := range n.Children {
+		if !c.Hidden {
+			names = append(names, c.Name)
 		}
 	}
-	return fmt.Sprintf(`_%[1]s() {
-  local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="${COMP_WORDS[1]}" words="" key
-  if [ "$COMP_CWORD" -le 1 ]; then
-    COMPREPLY=($(compgen -W %[2]q -- "$current"))
-    return
-  fi
-  for key in "$command $before" "$command"; do
-    case "$key" in
-%[3]s    esac
-    [ -n "$words" ] && break
+	return names
+}
+
+// bashScript finds the command in the words before the current one, past flags and their values.
+func bashScript(name string, app *kong.Kong) string {
+	var cases strings.Builder
+	offered(app, func(n *kong.Node) {
+		path := pathOf(n)
+		var flags, valued []string
+		for _, f := range flagsOf(n) {
+			flags = append(flags, "--"+f.Name)
+			switch {
+			case f.IsBool() || f.IsCounter():
+				continue
+			case f.Enum != "":
+				fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" --"+f.Name, strings.ReplaceAll(f.Enum, ",", " "))
+			}
+			valued = append(valued, "--"+f.Name)
+			if f.Short != 0 {
+				valued = append(valued, "-"+string(f.Short))
+			}
+		}
+		values := strings.Join(subcommands(n), " ")
+		for _, arg := range n.Positional {
+			values = strings.TrimSpace(values + " " + strings.ReplaceAll(arg.Enum, ",", " "))
+		}
+		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" ", values)
+		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" -", strings.Join(flags, " "))
+		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" =", strings.Join(valued, " "))
+	})
+	return fmt.Sprintf(`_%[1]s_words() {
+  words=""
+  case "$1" in
+%[2]s  esac
+}
+_%[1]s() {
+  local current="${COMP_WORDS[COMP_CWORD]}" last="" path="" flag="" prefix="" words="" word i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="${COMP_WORDS[i]}"
+    if [ "$word" = "=" ]; then
+      flag="$last"
+      continue
+    elif [ -n "$flag" ]; then
+      flag=""
+      continue
+    fi
+    case "$word" in
+      --*=*) ;;
+      -*)
+        last="$word"
+        _%[1]s_words "$path ="
+        case " $words " in *" $word "*) flag="$word" ;; esac ;;
+      *)
+        _%[1]s_words "$path "
+        case " $words " in *" $word "*) path="${path:+$path }$word" ;; esac ;;
+    esac
   done
-  case "$before" in
-    --*) [ "$key" = "$command" ] && [ "${current#-}" = "$current" ] && words="" ;;
+  case "$current" in
+    =) flag="$last" current="" ;;
+    --*=*) flag="${current%%%%=*}" prefix="$flag=" current="${current#*=}" ;;
   esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [ -n "$flag" ]; then
+    _%[1]s_words "$path $flag"
+  else
+    case "$current" in
+      -*) _%[1]s_words "$path -" ;;
+      *) _%[1]s_words "$path " ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$current"))
 }
 complete -o default -F _%[1]s %[1]s
-`, name, strings.Join(lines[""], " "), cases.String())
+`, name, cases.String())
 }
 
 // fishLines has a line per command and per flag.
@@ -91,15 +149,38 @@ func fishLines(name string, app *kong.Kong) string {
 		first, _, _ := strings.Cut(text, ".")
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", " ").Replace(first) + "'"
 	}
-	offered(app, func(n *kong.Node, flags []*kong.Flag) {
-		fmt.Fprintf(&out, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", name, n.Name, quote(n.Help))
-		for _, f := range flags {
-			values := ""
-			if f.Enum != "" {
-				values = " -xa '" + strings.ReplaceAll(f.Enum, ",", " ") + "'"
+	offered(app, func(n *kong.Node) {
+		at := "" // the condition that the command was given, and none below it
+		for c := n; c.Parent != nil; c = c.Parent {
+			at = "; and __fish_seen_subcommand_from " + c.Name + at
+		}
+		below := at
+		if names := subcommands(n); len(names) > 0 {
+			below += "; and not __fish_seen_subcommand_from " + strings.Join(names, " ")
+		}
+		line := func(condition, rest string) {
+			if condition = strings.TrimPrefix(condition, "; and "); condition != "" {
+				condition = " -n '" + condition + "'"
 			}
-			fmt.Fprintf(&out, "complete -c %s -n '__fish_seen_subcommand_from %s' -l %s%s -d %s\n", name, n.Name,
-				f.Name, values, quote(f.Help))
+			fmt.Fprintf(&out, "complete -c %s%s%s\n", name, condition, rest)
+		}
+		for _, c := range n.Children {
+			if !c.Hidden {
+				line(below, " -a "+c.Name+" -d "+quote(c.Help))
+			}
+		}
+		for _, f := range n.Flags {
+			if f.Hidden {
+				continue
+			}
+			rest := " -l " + f.Name
+			switch {
+			case f.Enum != "":
+				rest += " -xa '" + strings.ReplaceAll(f.Enum, ",", " ") + "'"
+			case !f.IsBool() && !f.IsCounter():
+				rest += " -r"
+			}
+			line(at, rest+" -d "+quote(f.Help))
 		}
 	})
 	return out.String()

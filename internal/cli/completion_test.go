@@ -12,13 +12,22 @@ import (
 
 func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 	var commands struct {
+		Quiet   bool   `short:"q"`
+		Format  string `short:"f" enum:"text,hex" default:"text"`
 		Measure struct {
 			Progress string `default:"auto" enum:"auto,plain" help:"It's progress."`
 			Secret   bool   `hidden:""`
 		} `cmd:"" help:"Measures."`
 		Show struct {
-			JSON bool `name:"json"`
+			JSON  bool   `name:"json"`
+			Shape string `arg:"" enum:"round,square"`
 		} `cmd:"" help:"Shows."`
+		Trace struct {
+			Make struct {
+				Size int
+			} `cmd:""`
+			Replay struct{} `cmd:""`
+		} `cmd:""`
 		Worker struct{} `cmd:"" hidden:""`
 	}
 	app, err := kong.New(&commands, kong.Name("tool"))
@@ -41,7 +50,12 @@ func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 	require.NoError(t, Completion(&script, app, "bash"))
 	for line, want := range map[string]string{
 		"tool me": "measure", "tool measure --pro": "--progress", "tool measure --progress pl": "plain",
-		"tool sh": "show",
+		"tool sh": "show", "tool --qu": "--quiet", "tool -q me": "measure", "tool --format h": "hex",
+		"tool --format hex sho": "show", "tool -f hex sho": "show", "tool measure --q": "--quiet",
+		"tool trace ma": "make", "tool -q trace make --si": "--size", "tool trace make --for": "--format",
+		"tool --format = he": "hex", "tool --format=he": "--format=hex", "tool --format = hex mea": "measure",
+		"tool show --json sq": "square", "tool trace replay ma": "", "tool measure --progress = pl": "plain",
+		"tool measure --progress =": "auto plain",
 	} {
 		words := strings.Split(line, " ")
 		run := script.String() + "COMP_WORDS=(" + strings.Join(words, " ") + "); COMP_CWORD=" +

@@ -42,13 +42,12 @@ func TestAReaderThatLeavesEndsTheOutputAlone(t *testing.T) {
 
 func TestAnAnswerThatCannotBeWrittenIsNoErrorOfUsage(t *testing.T) {
 	t.Parallel()
-	for _, flag := range []string{"--help", "--version"} {
+	for _, flag := range []string{"--help", "--version", "-V"} {
 		for cause, want := range map[error]error{syscall.ENOSPC: syscall.ENOSPC, syscall.EPIPE: nil} {
 			run, err := sieve(failing{cause}, io.Discard).Parse(t.Context(), []string{"sieve", flag}, &commands{})
 			require.Nil(t, run)
 			require.ErrorIs(t, err, want, flag)
-			var usage *UsageError
-			require.NotErrorAs(t, err, &usage)
+			require.NotErrorIs(t, err, ErrUsage)
 		}
 	}
 }

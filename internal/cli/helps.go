@@ -34,3 +34,21 @@ func Helps(texts map[string]string) kong.Option {
 		})
 	})
 }
+
+// examples returns an option of kong that ends the help of each command with its examples.
+func (p *Program) examples() kong.Option {
+	return kong.PostBuild(func(app *kong.Kong) error {
+		offered(app, func(n *kong.Node) {
+			name := pathOf(n)
+			lines := p.Examples[name]
+			if lines == "" {
+				lines = strings.ReplaceAll(standardExamples[name], "NAME", p.Name)
+			}
+			if lines != "" {
+				n.Detail += "\n\nExamples:\n  " + strings.ReplaceAll(lines, "\n", "\n  ")
+				n.Detail = strings.TrimSpace(n.Detail)
+			}
+		})
+		return nil
+	})
+}

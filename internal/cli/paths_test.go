@@ -34,8 +34,7 @@ func TestAFileIsNoDirectoryAndADirectoryNoFile(t *testing.T) {
 		p := &Program{Name: "sieve", Stdout: io.Discard, Stderr: io.Discard}
 		_, err := p.Parse(t.Context(), append([]string{"sieve"}, c.args...), &got)
 		if c.wrong {
-			var usage *UsageError
-			require.ErrorAs(t, err, &usage, c.args)
+			require.ErrorIs(t, err, ErrUsage, c.args)
 			continue
 		}
 		require.NoError(t, err, c.args)

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -15,6 +18,7 @@ func keepBytes() kong.Option {
 	return kong.OptionFunc(func(k *kong.Kong) error {
 		return errors.Join(
 			kong.KindMapper(reflect.String, kong.MapperFunc(decodeText)).Apply(k),
+			kong.KindMapper(reflect.Int, kong.MapperFunc(decodeInt)).Apply(k),
 			kong.TypeMapper(reflect.TypeFor[[]string](), kong.MapperFunc(decodeTexts)).Apply(k),
 		)
 	})
@@ -28,6 +32,29 @@ func decodeText(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	target.SetString(t.String())
 	return nil
+}
+
+// decodeInt reads a whole number.
+func decodeInt(ctx *kong.DecodeContext, target reflect.Value) error {
+	t, err := ctx.Scan.PopValue("int")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(t.String(), 0, 0)
+	if err != nil {
+		return fmt.Errorf("%q is no whole number: write its digits, such as 1000000", t)
+	}
+	target.SetInt(n)
+	return nil
+}
+
+// shortNumber is a number of keys with an exponent or a unit.
+var shortNumber = regexp.MustCompile(`^[0-9._]+([eE]\+?[0-9]+|[kKmMgG](i?[bB])?)?$`)
+
+// IsShortNumber reports whether a text reads as a number and is not one in digits: 1e6, 1M, 1_000.
+func IsShortNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err != nil && shortNumber.MatchString(text)
 }
 
 // decodeTexts reads the list that a flag has as its value, or all of the arguments that

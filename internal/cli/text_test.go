@@ -69,3 +69,26 @@ func TestListsAreSplitAtCommas(t *testing.T) {
 	}
 	require.Empty(t, readTexts(t, "first", "--list=").List)
 }
+
+func TestNumbersAreWrittenInDigits(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Keys  int
+		Sizes []int
+	}
+	p := &Program{Name: "sieve", Stdout: io.Discard, Stderr: io.Discard}
+	_, err := p.Parse(t.Context(), []string{"sieve", "--keys=-12", "--sizes=1,2"}, &got)
+	require.NoError(t, err)
+	require.Equal(t, -12, got.Keys)
+	require.Equal(t, []int{1, 2}, got.Sizes)
+	for _, text := range []string{"1e6", "1M", "1_000k", "2.5"} {
+		require.True(t, IsShortNumber(text), text)
+		for _, flag := range []string{"--keys=", "--sizes=1,"} {
+			_, err := p.Parse(t.Context(), []string{"sieve", flag + text}, &got)
+			require.ErrorIs(t, err, ErrUsage)
+			require.ErrorContains(t, err, `"`+text+`" is no whole number: write its digits, such as 1000000`)
+		}
+	}
+	require.False(t, IsShortNumber("1000000"))
+	require.False(t, IsShortNumber("1e6.txt"))
+}

@@ -119,7 +119,7 @@ func (c *repairCommand) Run(ctx context.Context, p *program) error {
 	}
 	printed := p.report(r)
 	if err == nil && (printed == nil || gone(printed)) && r.LostForSure() {
-		return fmt.Errorf("%w%w", silent{errDamage}, errQuiet)
+		return errors.Join(errDamage, errQuiet)
 	}
 	return errors.Join(err, printed)
 }

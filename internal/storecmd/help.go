@@ -28,7 +28,7 @@ var helpTexts = map[string]string{
 	"compression": "Compression of new files: none, snappy or zstd; by default as the store was last opened, or " +
 		"snappy.",
 	"link":          "Link the files into the store in place of copying them. They must not be written to again.",
-	"dump_blob":     "Print a blob file: every value that lies apart there, with its key, past damage.",
+	"dump_blob":     "Print a blob file: every value in it, with its key, past damage.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
 	"stats_files": "Also list the sorted files: blocks, index, filter, and the share of random hashes that the " +
@@ -59,4 +59,36 @@ var helpTexts = map[string]string{
 		"one.",
 	"verify": "Make no backup: check every byte of the one in FILE (- is standard input). With --mark, its mark " +
 		"is kept.",
+}
+
+// examples are examples of the program, and of each command.
+var examples = map[string]string{
+	"": "siftkv scan DIR --prefix user/\n" +
+		"siftkv stats DIR",
+	"get":             "siftkv get DIR user/17\nsiftkv get DIR photo/3 --raw > photo.jpg",
+	"put":             "siftkv put DIR user/17 Ada --create\nsiftkv put DIR photo/3 --from photo.jpg",
+	"delete":          "siftkv delete DIR user/17\nsiftkv delete DIR user/ --to user0",
+	"scan":            "siftkv scan DIR --prefix user/ --limit 20\nsiftkv scan DIR --reverse --keys-only --json",
+	"explain":         "siftkv explain DIR user/17",
+	"stats":           "siftkv stats DIR",
+	"verify":          "siftkv verify DIR",
+	"repair":          "siftkv repair DIR --dry-run\nsiftkv repair DIR --out DIR2",
+	"copy":            "siftkv copy DIR DIR2\nsiftkv copy DIR dir://OBJECTS",
+	"checkpoint":      "siftkv checkpoint DIR DIR2\nsiftkv checkpoint dir://OBJECTS monday",
+	"backup":          "siftkv backup DIR mon.bak\nsiftkv backup DIR tue.bak --since mon.bak.mark",
+	"restore":         "siftkv restore DIR2 mon.bak tue.bak --verify",
+	"ingest":          "siftkv ingest DIR part-1.sst part-2.sst --create",
+	"compact":         "siftkv compact DIR\nsiftkv compact DIR --lower user/ --upper user0 --filter ribbon:10",
+	"advise":          "siftkv advise DIR app.trace --memory 256MiB",
+	"apply":           "siftkv apply DIR app.trace --dry-run\nsiftkv apply DIR --options 'Filter = ribbon:8'",
+	"checkpoints":     "siftkv checkpoints dir://OBJECTS",
+	"drop-checkpoint": "siftkv drop-checkpoint dir://OBJECTS monday",
+	"clone":           "siftkv clone dir://OBJECTS trial --checkpoint monday",
+	"branches":        "siftkv branches dir://OBJECTS",
+	"drop-branch":     "siftkv drop-branch dir://OBJECTS trial",
+	"gc":              "siftkv gc dir://OBJECTS",
+	"dump-sstable":    "siftkv dump-sstable DIR/000012.sst --no-entries",
+	"dump-blob":       "siftkv dump-blob DIR/000014.blob --values",
+	"dump-wal":        "siftkv dump-wal DIR/000018.wal --json",
+	"dump-manifest":   "siftkv dump-manifest DIR/MANIFEST-000016",
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,7 +22,6 @@ import (
 // commands is the command line. A command is a struct in a file of its own with a
 // Run method; it is listed here.
 type commands struct {
-	Version cli.VersionFlag `help:"Print the version, and exit."`
 	Globals
 
 	Get        getCommand        `cmd:"" help:"Print the value of a key."`
@@ -55,7 +53,7 @@ type commands struct {
 	DumpWAL      dumpWALCommand      `cmd:"" name:"dump-wal" help:"Print a write-ahead log: every write, past damage."`
 	DumpManifest dumpManifestCommand `cmd:"" name:"dump-manifest" help:"${dump_manifest}"`
 
-	Completion completionCommand `cmd:"" help:"A script that completes this command line, for bash, zsh or fish."`
+	cli.Standard
 }
 
 // Globals are flags of every command.
@@ -97,7 +95,6 @@ const (
 
 // Errors that set the exit status.
 var (
-	errUsage  = errors.New("usage")
 	errDamage = errors.New("damage found")
 	errQuiet  = errors.New("the output has said it")
 )
@@ -112,14 +109,13 @@ func Main(openers Openers) {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out, p.argv = bufio.NewWriterSize(p.stdout, 64<<10), argv
 	var line commands
-	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": version()},
-		Helps: helpTexts, Stdout: p.stdout, Stderr: p.stderr}
+	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": cli.Version("siftkv")},
+		Helps: helpTexts, Examples: examples, Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
-	var usage *cli.UsageError
 	switch {
-	case errors.As(err, &usage):
+	case errors.Is(err, cli.ErrUsage):
 		p.JSON = slices.Contains(argv, "--json") // as far as such a command line can be read
-		return p.fail(usagef("%w", err))
+		return p.fail(err)
 	case err != nil:
 		return p.fail(err)
 	case parsed == nil:
@@ -136,15 +132,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	return p.fail(err)
 }
 
-// silent is an error that adds nothing to a text.
-type silent struct{ error }
-
-func (silent) Error() string   { return "" }
-func (s silent) Unwrap() error { return s.error }
-
-func usagef(format string, args ...any) error {
-	return fmt.Errorf("%w%w", silent{errUsage}, fmt.Errorf(format, args...))
-}
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
 // statusOf returns the exit status that belongs to an error; nil is statusOK.
 func statusOf(err error) int {
@@ -153,7 +141,7 @@ func statusOf(err error) int {
 		return statusOK
 	case errors.Is(err, context.Canceled):
 		return statusInterrupted
-	case errors.Is(err, errUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge),
+	case errors.Is(err, cli.ErrUsage), errors.Is(err, kv.ErrInvalidOptions), errors.Is(err, kv.ErrTooLarge),
 		errors.Is(err, objects.ErrInvalidName):
 		return statusUsage
 	case errors.Is(err, kv.ErrNotFound):
@@ -192,12 +180,4 @@ func (p *program) fail(err error) int {
 		_, _ = fmt.Fprintf(p.stderr, "siftkv: %s\n", keytext.Escaped(text))
 	}
 	return status
-}
-
-func version() string {
-	v := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		v = info.Main.Version
-	}
-	return "siftkv " + v
 }

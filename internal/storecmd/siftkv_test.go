@@ -131,7 +131,6 @@ func TestExitStatuses(t *testing.T) {
 		status int
 		args   []string
 	}{
-		"no command":      {statusUsage, nil},
 		"unknown command": {statusUsage, []string{"gte", dir, "a"}},
 		"unknown flag":    {statusUsage, []string{"scan", dir, "--form", "x"}},
 		"key format":      {statusUsage, []string{"get", dir, "xyz", "--key-format", "hex"}},
@@ -157,7 +156,10 @@ func TestExitStatuses(t *testing.T) {
 		require.True(t, strings.HasPrefix(stderr, "siftkv: ") && strings.Count(stderr, "\n") == 1, "%s: %q", name,
 			stderr)
 	}
-	for _, args := range [][]string{{"--help"}, {"--version"}, {"repair", "--help"}} {
+	for _, args := range [][]string{
+		nil, {"help"}, {"--help"}, {"--version"}, {"-V"}, {"version"}, {"man"}, {"repair", "--help"},
+		{"help", "repair"},
+	} {
 		status, stdout, _ := siftkv(t, args...)
 		require.Zero(t, status)
 		require.Contains(t, stdout, "siftkv")

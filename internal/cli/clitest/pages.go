@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 )
 
@@ -43,6 +44,22 @@ func CommandLines(t testing.TB, program string) map[string][][]string {
 		return nil
 	}))
 	return lines
+}
+
+// RequireExamples asserts that the help of each command of a program has examples, and that they are command lines.
+func RequireExamples(t *testing.T, program string, commands []*kong.Node, parses func(argv []string) error) {
+	t.Helper()
+	for _, n := range commands {
+		_, examples, _ := strings.Cut(n.Detail, "Examples:\n")
+		found := 0
+		for line := range strings.Lines(examples) {
+			if argv := commandLine(strings.TrimSpace(line), program); argv != nil {
+				found++
+				require.NoError(t, parses(argv), "%q", argv)
+			}
+		}
+		require.Positive(t, found, "%s has examples", n.FullPath())
+	}
 }
 
 // codeLines returns the lines of a page's blocks of code. One that a backslash continues is one line with the next.

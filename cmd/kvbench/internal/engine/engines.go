@@ -160,10 +160,10 @@ func CheckName(setting, name string, allowed []string) error {
 		return nil
 	case !hasRocksDB && strings.HasPrefix(name, RocksDBName):
 		return bench.Usagef("%s %s: this program was built without RocksDB; install it (Debian: apt-get install "+
-			"librocksdb-dev) and build with its tag: go run -tags rocksdb ./cmd/kvbench", setting, name)
+			"librocksdb-dev) and build with its tag: go install -tags rocksdb ./cmd/kvbench", setting, name)
 	case !hasLMDB && name == LMDBName:
 		return bench.Usagef("%s %s: this program was built without LMDB; install it (Debian: apt-get install "+
-			"liblmdb-dev) and build with its tag: go run -tags lmdb ./cmd/kvbench", setting, name)
+			"liblmdb-dev) and build with its tag: go install -tags lmdb ./cmd/kvbench", setting, name)
 	}
 	return bench.Usagef("%s %s: choose from %s", setting, name, strings.Join(allowed, ", "))
 }

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 // nameDigits is how much of a hash is in a name: 48 bits.
@@ -43,6 +45,9 @@ func Name(path string) (string, error) {
 // openLines opens a file of keys.
 func openLines(path string) (*os.File, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && cli.IsShortNumber(path) {
+		return nil, bench.Usagef("keys: %s is no number in digits, such as 1000000, and no file", path)
+	}
 	if err != nil {
 		return nil, bench.Usagef("keys file: %w", err)
 	}
