@@ -121,8 +121,7 @@ func (d *DB) describeFailure(what string, err error) error {
 	case errors.Is(err, ErrCorruption) && d.opts.Objects != nil:
 		advice = "close the store, and repair it or restore a backup: siftkv repair URL --out DIR"
 	case errors.Is(err, ErrCorruption):
-		advice = "close the store, and repair it or restore a backup: " +
-			"go run github.com/siftkv/siftkv/cmd/siftkv@latest repair " + d.dir
+		advice = "close the store, and repair it or restore a backup: siftkv repair " + d.dir
 	case errors.Is(err, fs.ErrPermission):
 		advice = fmt.Sprintf("let this process write to %s; %s", target, again)
 	case d.opts.Objects == nil:

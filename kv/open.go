@@ -325,5 +325,5 @@ func (o *Options) hint(dir string) string {
 	if o.Objects != nil {
 		return "siftkv verify URL; for S3 that is github.com/siftkv/siftkv/objstore/s3/cmd/siftkv"
 	}
-	return "go run github.com/siftkv/siftkv/cmd/siftkv@latest verify " + dir
+	return "siftkv verify " + dir
 }

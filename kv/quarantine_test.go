@@ -358,7 +358,7 @@ func testLevel0IsStuck(t *testing.T, below bool) {
 	err = db.makeRoomForTest()
 	require.ErrorIs(t, err, ErrReadOnly)
 	require.ErrorIs(t, err, ErrCorruption)
-	require.ErrorContains(t, err, "siftkv@latest repair db")
+	require.ErrorContains(t, err, ": siftkv repair db")
 	require.NotEmpty(t, damaged)
 	require.ErrorContains(t, err, "because of damaged ones: "+strings.Join(damaged, ", "))
 	require.NoError(t, db.Close())
