@@ -61,9 +61,10 @@ var helpTexts = map[string]string{
 		"is kept.",
 }
 
-// examples are examples of the program, and of each command.
+// examples are examples of each command. Those of the program are first steps.
 var examples = map[string]string{
-	"": "siftkv scan DIR --prefix user/\n" +
+	"": "siftkv demo DIR                   # a store to try the rest on\n" +
+		"siftkv scan DIR --prefix user/\n" +
 		"siftkv stats DIR",
 	"get":             "siftkv get DIR user/17\nsiftkv get DIR photo/3 --raw > photo.jpg",
 	"put":             "siftkv put DIR user/17 Ada --create\nsiftkv put DIR photo/3 --from photo.jpg",
@@ -81,6 +82,7 @@ var examples = map[string]string{
 	"compact":         "siftkv compact DIR\nsiftkv compact DIR --lower user/ --upper user0 --filter ribbon:10",
 	"advise":          "siftkv advise DIR app.trace --memory 256MiB",
 	"apply":           "siftkv apply DIR app.trace --dry-run\nsiftkv apply DIR --options 'Filter = ribbon:8'",
+	"demo":            "siftkv demo DIR",
 	"checkpoints":     "siftkv checkpoints dir://OBJECTS",
 	"drop-checkpoint": "siftkv drop-checkpoint dir://OBJECTS monday",
 	"clone":           "siftkv clone dir://OBJECTS trial --checkpoint monday",

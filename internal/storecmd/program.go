@@ -41,6 +41,8 @@ type commands struct {
 	Advise     adviseCommand     `cmd:"" help:"${advise}"`
 	Apply      applyCommand      `cmd:"" help:"${apply}"`
 
+	Demo demoCommand `cmd:"" help:"Make a small store to try the other commands on."`
+
 	Checkpoints    checkpointsCommand    `cmd:"" help:"${checkpoints}"`
 	DropCheckpoint dropCheckpointCommand `cmd:"" help:"Give up a checkpoint in an object store."`
 	Clone          cloneCommand          `cmd:"" help:"${clone}"`
