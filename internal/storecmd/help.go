@@ -31,6 +31,9 @@ var helpTexts = map[string]string{
 	"dump_blob":     "Print a blob file: every value in it, with its key, past damage.",
 	"dump_manifest": "Print a manifest: every version edit, past damage.",
 	"dump_sstable":  "Print a sorted file: properties and every entry, past damage.",
+	"stats_html": "Also write a page with the store as a picture to FILE; - prints it in place of the text. Filters " +
+		"are probed as by --files.",
+	"stats_key": "Show what a lookup of KEY passes, on the page.",
 	"stats_files": "Also list the sorted files: blocks, index, filter, and the share of random hashes that the " +
 		"filter lets pass.",
 	"store": "Directory of the store, or its URL: dir://PATH or s3://BUCKET/PREFIX, and ?branch=NAME or " +
@@ -65,13 +68,13 @@ var helpTexts = map[string]string{
 var examples = map[string]string{
 	"": "siftkv demo DIR                   # a store to try the rest on\n" +
 		"siftkv scan DIR --prefix user/\n" +
-		"siftkv stats DIR",
+		"siftkv stats DIR --html store.html",
 	"get":             "siftkv get DIR user/17\nsiftkv get DIR photo/3 --raw > photo.jpg",
 	"put":             "siftkv put DIR user/17 Ada --create\nsiftkv put DIR photo/3 --from photo.jpg",
 	"delete":          "siftkv delete DIR user/17\nsiftkv delete DIR user/ --to user0",
 	"scan":            "siftkv scan DIR --prefix user/ --limit 20\nsiftkv scan DIR --reverse --keys-only --json",
 	"explain":         "siftkv explain DIR user/17",
-	"stats":           "siftkv stats DIR",
+	"stats":           "siftkv stats DIR --files\nsiftkv stats DIR --html store.html --key user/17",
 	"verify":          "siftkv verify DIR",
 	"repair":          "siftkv repair DIR --dry-run\nsiftkv repair DIR --out DIR2",
 	"copy":            "siftkv copy DIR DIR2\nsiftkv copy DIR dir://OBJECTS",

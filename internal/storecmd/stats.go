@@ -12,15 +12,20 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/explain"
 )
 
 type statsCommand struct {
 	Dir
-	Files bool `help:"${stats_files}"`
+	Files bool        `help:"${stats_files}"`
+	HTML  cli.OutFile `name:"html" placeholder:"FILE" help:"${stats_html}"`
+	Key   string      `placeholder:"KEY" help:"${stats_key}"`
 }
 
 // Run prints the shape of the readable part of the store. If a directory is moved meanwhile, that is the shape of what
@@ -30,7 +35,7 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 	take := func(ctx context.Context, dir string, o survey.Options) (*survey.Store, error) {
 		s, err := survey.Take(ctx, dir, o)
 		if err == nil {
-			err = r.add(ctx, s, c.Files)
+			err = r.add(ctx, s, c.Files || c.HTML != "")
 		}
 		return s, err
 	}
@@ -40,7 +45,7 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 		r.Stats = s.Stats()
-		return p.report(&r)
+		return c.print(ctx, p, &r)
 	}
 	h, err := survey.HoldBeside(vfs.OS, string(c.Dir.Dir))
 	if err != nil {
@@ -48,28 +53,64 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 	}
 	s, err := h.Take(ctx, survey.Options{})
 	if err == nil {
-		err = r.add(ctx, s, c.Files)
+		err = r.add(ctx, s, c.Files || c.HTML != "")
 	}
 	moved := h.Close()
 	if err != nil {
 		return errors.Join(err, moved)
 	}
-	return errors.Join(p.report(&r), moved)
+	return errors.Join(c.print(ctx, p, &r), moved)
 }
 
-// A statsReport is the shape of a store, with its sorted files if they are asked for.
+// print prints the shape, and writes the page.
+func (c *statsCommand) print(ctx context.Context, p *program, r *statsReport) error {
+	if c.HTML == "" {
+		if c.Key != "" {
+			return usagef("--key is for --html: siftkv explain prints what a lookup passes")
+		}
+		return p.report(r)
+	}
+	var lookup *explain.Lookup
+	if c.Key != "" {
+		key, err := p.parse("--key", c.Key)
+		if err != nil {
+			return err
+		}
+		if err := c.read(ctx, p, func(db *kv.DB) error {
+			lookup, err = db.Explain(key)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	err := c.HTML.Write(p.out, func(w io.Writer) error { return r.writePage(w, p.KeyFormat, lookup) })
+	if err != nil || c.HTML.IsStandard() {
+		return err
+	}
+	if !c.Files {
+		r.Files, r.BlobFiles = nil, nil
+	}
+	return p.report(r)
+}
+
+// A statsReport is the shape of a store, with its files if they are asked for.
 type statsReport struct {
 	*survey.Stats
-	Files []fileStats `json:"files,omitempty"`
+	Files     []fileStats `json:"files,omitempty"`
+	BlobFiles []blobStats `json:"blob_files,omitempty"`
 }
 
 // fileStats describes a sorted file.
 type fileStats struct {
-	Name        string  `json:"name"`
-	Level       int     `json:"level"`
-	Run         uint64  `json:"run"`
-	Bytes       int64   `json:"bytes"`
-	Entries     uint64  `json:"entries"`
+	Name       string `json:"name"`
+	Level      int    `json:"level"`
+	Run        uint64 `json:"run"`
+	Bytes      int64  `json:"bytes"`
+	Entries    uint64 `json:"entries"`
+	LargestSeq uint64 `json:"largest_seq"`
+
+	Smallest, Largest keytext.Bytes `json:"-"`
+
 	Blocks      uint64  `json:"blocks"` // of data
 	DataBytes   uint64  `json:"data_bytes"`
 	IndexBytes  uint64  `json:"index_bytes"`
@@ -89,6 +130,9 @@ type fileStats struct {
 // add describes a store, and its files if they are asked for.
 func (r *statsReport) add(ctx context.Context, s *survey.Store, files bool) error {
 	r.Stats = s.Stats()
+	if files {
+		r.BlobFiles = blobsOf(s)
+	}
 	for i := range s.Tables {
 		t := &s.Tables[i]
 		if !files || t.Info == nil || t.Level < 0 && s.Manifest != nil {
@@ -110,6 +154,7 @@ func (r *statsReport) add(ctx context.Context, s *survey.Store, files bool) erro
 func describe(s *survey.Store, t *survey.Table) (fileStats, error) {
 	p := t.Info
 	f := fileStats{Name: t.Name, Level: max(t.Level, 0), Run: t.Run, Bytes: t.Size, Entries: p.Entries,
+		LargestSeq: uint64(p.LargestSeq), Smallest: p.Smallest, Largest: p.Largest,
 		Blocks: p.DataBlocks, DataBytes: p.DataBytes, IndexBytes: p.IndexBytes, IndexLeaves: p.IndexLeaves,
 		Filter: p.FilterPolicy, FilterBytes: p.FilterBytes, RangeFilter: p.RangeFilterPolicy,
 		Compression: p.Compression.String()}
