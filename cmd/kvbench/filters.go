@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"io"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // families are the filters that kvbench filters measures by default.
@@ -26,9 +23,8 @@ type filtersCommand struct {
 	Libraries bool     `default:"true" negatable:"" help:"Also measure the libraries that one would otherwise pick."`
 	Probes    int      `placeholder:"N" help:"${filters_probes}"`
 	repsFlag  `set:"repetitions=3"`
-	Seed      uint64     `default:"1" placeholder:"N" help:"Seed of all keys (default ${default})."`
-	CSV       resultFile `name:"csv" placeholder:"FILE" help:"${filters_csv}"`
-	jsonFlag
+	Seed      uint64 `default:"1" placeholder:"N" help:"Seed of all keys (default ${default})."`
+	rowsFlags
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
@@ -36,11 +32,8 @@ func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	if c.Ranges {
 		return c.runRanges(ctx, p)
 	}
-	if c.CSV != "" {
-		return bench.Usagef("--csv: only with --ranges")
-	}
 	c.otherwise(1_000_000, families)
-	return show(p, report.Filters, c.JSON)(filters.Run(ctx, &filters.Config{
+	return c.show(p)(filters.Run(ctx, &filters.Config{
 		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
 		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
 		Argv:     p.argv, Progress: p.progress,
@@ -60,17 +53,9 @@ func (c *filtersCommand) otherwise(probes int, families string) {
 // runRanges is Run for range filters.
 func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 	c.otherwise(50_000, rangeFamilies)
-	r, err := ranges.Run(ctx, &ranges.Config{
+	return c.show(p)(ranges.Run(ctx, &ranges.Config{
 		Keys: c.Keys, Sets: c.Sets, Filters: specs(c.Filter),
 		Settings: ranges.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
 		Argv:     p.argv, Progress: p.progress,
-	})
-	if err == nil {
-		err = c.CSV.Write(p.stdout, func(w io.Writer) error { return report.RangesCSV(w, r) })
-	}
-	text := report.Ranges
-	if c.CSV.IsStandard() {
-		text = func(io.Writer, *ranges.Result) error { return nil } // there is nothing else then
-	}
-	return show(p, text, c.JSON)(r, err)
+	}))
 }

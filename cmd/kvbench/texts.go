@@ -211,7 +211,6 @@ var longHelps = map[string]string{
 		"${rangefamilies}).",
 	"filters_sets": "With --ranges, sets of keys: random, names, urls, series, or paths of files with a key per line " +
 		"(default random,names,urls,series).",
-	"filters_csv": "With --ranges, also write the result as CSV, a line for each filter and kind of ranges.",
 	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
 		"percentage. A time counts only if the test can tell the change from chance. A metric that the second set " +
 		"does not have counts as such a change. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'.",

@@ -36,9 +36,9 @@ func (s *Setup) inTemporary(experiment string, run func(dir string) error) (err 
 func (s *Setup) measured(experiment, about string, settings any, run func(r *tidy.Result, dir string) error) (
 	*tidy.Result, error) {
 	started := time.Now()
-	r := &tidy.Result{Schema: tidy.Schema, Experiment: experiment, About: about, Settings: settings}
+	var r *tidy.Result
 	err := s.inTemporary(experiment, func(dir string) error {
-		r.Environment = s.environment(dir)
+		r = tidy.New(experiment, about, settings, s.environment(dir))
 		return run(r, dir)
 	})
 	if err != nil {

@@ -22,8 +22,7 @@ type set struct {
 
 // A candidate makes filters. Its build is timed as a whole.
 type candidate struct {
-	name    string
-	library bool // not of this project
+	name string
 	// build makes a filter of distinct hashes. Libraries that take bytes get the
 	// eight bytes of a hash, and hash them again: that is in their times.
 	build func(hashes []uint64) (set, error)

@@ -2,7 +2,6 @@ package filters
 
 import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -38,46 +37,6 @@ func (c *Config) validate() error {
 		return bench.Usagef("--filter: nothing to measure")
 	}
 	return bench.CheckBounds(bounds...)
-}
-
-// Schema names the form of a Result in JSON. It changes when a field changes its
-// meaning or goes away.
-const Schema = "kvbench.filters/v1"
-
-// A Result is everything a run found out.
-type Result struct {
-	Schema      string              `json:"schema"`
-	Environment environ.Environment `json:"environment"`
-	Settings
-	Tables      []Table `json:"tables"`
-	WallSeconds float64 `json:"wall_seconds"`
-}
-
-// A Table is all filters at one number of keys.
-type Table struct {
-	Keys int   `json:"keys"`
-	Rows []Row `json:"rows"`
-}
-
-// A Row is one filter. Times are medians of the repetitions.
-type Row struct {
-	Name           string  `json:"name"`
-	Library        bool    `json:"library"` // not of this project
-	BitsPerKey     float64 `json:"bits_per_key"`
-	TheoryBits     float64 `json:"theory_bits_per_key"` // 0: not known
-	FPR            float64 `json:"fpr"`
-	FPRLow         float64 `json:"fpr_low"` // 95 % Wilson interval
-	FPRHigh        float64 `json:"fpr_high"`
-	TheoryFPR      float64 `json:"theory_fpr"`          // 0: not known
-	BuildNs        float64 `json:"build_ns_per_key"`    // hashes in, filter out
-	BuildBytes     float64 `json:"build_bytes_per_key"` // allocated while building, the filter included
-	PresentNs      float64 `json:"present_ns"`
-	AbsentNs       float64 `json:"absent_ns"`
-	SmallPresentNs float64 `json:"small_present_ns"` // of a filter of SmallKeys keys, which the CPU caches
-	SmallAbsentNs  float64 `json:"small_absent_ns"`
-	// one lookup in ManyFilters filters in turn, the keys shared among them
-	ManyAbsentNs     float64 `json:"many_absent_ns"`
-	FasterThanPebble float64 `json:"faster_than_pebble"` // AbsentNs of pebble bloom(10) over this; 0: not in the run
 }
 
 // SmallKeys is the number of keys of the filters that fit the CPU's cache.

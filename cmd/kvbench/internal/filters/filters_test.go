@@ -3,11 +3,13 @@ package filters
 import (
 	"context"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -22,27 +24,28 @@ func TestEveryFilterIsMeasured(t *testing.T) {
 	c := testConfig()
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Tables, 2)
-	for i, table := range r.Tables {
-		require.Equal(t, c.Keys[i], table.Keys)
-		require.Len(t, table.Rows, len(c.Filters)+len(libraries))
-		for _, row := range table.Rows {
-			require.Positive(t, row.BitsPerKey, row.Name)
-			require.Positive(t, row.BuildNs, row.Name)
-			require.Positive(t, row.AbsentNs, row.Name)
-			require.Positive(t, row.ManyAbsentNs, row.Name)
-			require.Positive(t, row.FasterThanPebble, row.Name)
-			require.LessOrEqual(t, row.FPRLow, row.FPR)
-			require.LessOrEqual(t, row.FPR, row.FPRHigh)
-			if table.Keys > 1 { // of one key, some libraries make poor filters
-				require.Less(t, row.FPR, 0.05, row.Name)
-			}
+	cells := r.Cells("keys", "filter")
+	require.Len(t, cells, 2*(len(c.Filters)+len(libraries)))
+	one := func(of tidy.Cell, metric string) float64 {
+		require.Len(t, r.Values(of, metric), 1, "%s of %s", metric, of)
+		return r.Values(of, metric)[0]
+	}
+	for _, of := range cells {
+		require.Positive(t, one(of, "size"), of)
+		for _, metric := range []string{"build", "build-bytes", "present", "absent", "small-absent", "many-absent"} {
+			times := r.Values(of, metric)
+			require.Len(t, times, c.Repetitions, "%s of %s", metric, of)
+			require.Positive(t, slices.Min(times), "%s of %s", metric, of)
+		}
+		require.LessOrEqual(t, one(of, "fpr-low"), one(of, "fpr"))
+		require.LessOrEqual(t, one(of, "fpr"), one(of, "fpr-high"))
+		if of["keys"] != "1" { // of one key, some libraries make poor filters
+			require.Less(t, one(of, "fpr"), 0.05, of)
 		}
 	}
-	row := r.Tables[1].Rows[1]
-	require.Equal(t, "blocked:10", row.Name)
-	require.InDelta(t, row.TheoryBits, row.BitsPerKey, 0.2)
-	require.InDelta(t, row.TheoryFPR, row.FPR, 0.004)
+	blocked := tidy.Of("keys", 3000, "filter", "blocked:10")
+	require.InDelta(t, one(blocked, "theory-size"), one(blocked, "size"), 0.2)
+	require.InDelta(t, one(blocked, "theory-fpr"), one(blocked, "fpr"), 0.004)
 }
 
 func TestHashesAreDistinct(t *testing.T) {
@@ -60,7 +63,7 @@ func TestADeniedKeyEndsTheRun(t *testing.T) {
 	liar := candidate{name: "liar", build: func([]uint64) (set, error) {
 		return set{func(h uint64) bool { return h != m.present[42] }, 10}, nil
 	}}
-	_, err := m.row(context.Background(), liar)
+	err := m.measure(context.Background(), liar, &tidy.Result{})
 	require.ErrorIs(t, err, bench.ErrWrongAnswer)
 	require.ErrorContains(t, err, "liar denies key 42 of 100")
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Run measures every filter at every number of keys. A key that a filter denies is
 // a wrong answer and ends the run.
-func Run(ctx context.Context, c *Config) (*Result, error) {
+func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -27,42 +29,28 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 		all = append(all, cand)
 	}
 	if c.Libraries {
-		for _, l := range libraries {
-			l.library = true
-			all = append(all, l)
-		}
+		all = append(all, libraries...)
 	}
-	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Settings: c.Settings}
+	about := fmt.Sprintf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d",
+		page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
+	r := tidy.New("filters", about, c.Settings, environ.Capture(c.Argv, "."))
 	for _, n := range c.Keys {
-		t := Table{Keys: n}
 		m := newMeter(c, n)
 		for _, cand := range all {
 			phase := c.Progress.Start(fmt.Sprintf("%s, %d keys", cand.name, n), 0, "")
-			row, err := m.row(ctx, cand)
+			err := m.measure(ctx, cand, r)
 			phase.Done()
 			if err != nil {
 				return nil, err
 			}
-			t.Rows = append(t.Rows, row)
 		}
-		compare(t.Rows)
-		r.Tables = append(r.Tables, t)
 	}
 	r.WallSeconds = time.Since(start).Seconds()
 	return r, nil
 }
 
-// compare fills in how the rows compare with Pebble's default filter.
-func compare(rows []Row) {
-	for _, base := range rows {
-		if base.Name != libraries[0].name {
-			continue
-		}
-		for i := range rows {
-			rows[i].FasterThanPebble = base.AbsentNs / rows[i].AbsentNs
-		}
-	}
-}
+// Pebble is Pebble's default filter, with which others are compared.
+var Pebble = libraries[0].name
 
 // A meter holds the hashes that all candidates of a table are measured with.
 type meter struct {
@@ -98,55 +86,62 @@ func mix(seed, x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// row measures one candidate.
-func (m *meter) row(ctx context.Context, cand candidate) (Row, error) {
+// measure adds the rows of one candidate. Times are nanoseconds of a probe, but for build.
+func (m *meter) measure(ctx context.Context, cand candidate, r *tidy.Result) error {
 	n := len(m.present)
-	row := Row{Name: cand.name, Library: cand.library}
-	times := map[*float64][]float64{}
-	took := func(into *float64, ns float64) { times[into] = append(times[into], ns) }
+	of := tidy.Of("keys", n, "filter", cand.name)
 	small := m.present[:min(SmallKeys, n)]
-	for range m.c.Repetitions {
+	for rep := range m.c.Repetitions {
 		if ctx.Err() != nil {
-			return row, ctx.Err()
+			return ctx.Err()
+		}
+		add := func(metric, unit string, x float64) {
+			r.Rows = append(r.Rows, tidy.Row{Cell: of, Metric: metric, Repetition: rep, Value: x, Unit: unit})
 		}
 		s, ns, bytes, err := timeBuild(cand, m.present)
 		if err != nil {
-			return row, err
+			return err
 		}
-		took(&row.BuildNs, ns)
-		row.BuildBytes, row.BitsPerKey = bytes, 8*float64(s.bytes)/float64(n)
-		took(&row.PresentNs, timeProbes(s, m.order))
-		took(&row.AbsentNs, timeProbes(s, m.absent))
-		if err := m.check(cand, s, &row); err != nil {
-			return row, err
+		add("build", "ns/key", ns)
+		add("build-bytes", "bytes/key", bytes) // allocated, the filter included
+		add("present", "ns", timeProbes(s, m.order))
+		add("absent", "ns", timeProbes(s, m.absent))
+		fpr, err := m.check(cand, s)
+		if err != nil {
+			return err
+		}
+		if rep == 0 {
+			low, high := measure.Wilson(fpr, float64(len(m.absent)))
+			add("size", "bits/key", 8*float64(s.bytes)/float64(n))
+			add("fpr", "", fpr)
+			add("fpr-low", "", low)
+			add("fpr-high", "", high)
 		}
 		if s, _, _, err = timeBuild(cand, small); err != nil {
-			return row, err
+			return err
 		}
-		took(&row.SmallPresentNs, timeProbes(s, repeat(small, len(m.order))))
-		took(&row.SmallAbsentNs, timeProbes(s, m.absent))
+		add("small-present", "ns", timeProbes(s, repeat(small, len(m.order))))
+		add("small-absent", "ns", timeProbes(s, m.absent))
 		if ns, err = m.many(cand); err != nil {
-			return row, err
+			return err
 		}
-		took(&row.ManyAbsentNs, ns)
-	}
-	for into, list := range times {
-		*into = measure.Median(list)
+		add("many-absent", "ns", ns) // one lookup in ManyFilters filters in turn, the keys shared among them
 	}
 	if cand.theory != nil {
 		if bits, fpr, ok := cand.theory(n); ok {
-			row.TheoryBits, row.TheoryFPR = bits, fpr
+			r.Add(of, "theory-size", "bits/key", bits)
+			r.Add(of, "theory-fpr", "", fpr)
 		}
 	}
-	return row, nil
+	return nil
 }
 
-// check asks for every key that is in the filter, and counts the absent ones that
+// check asks for every key that is in the filter, and returns the share of the absent ones that
 // it lets pass.
-func (m *meter) check(cand candidate, s set, row *Row) error {
+func (m *meter) check(cand candidate, s set) (float64, error) {
 	for i, h := range m.present {
 		if !s.contains(h) {
-			return fmt.Errorf("%w: %s denies key %d of %d, which was added (hash %#x)", bench.ErrWrongAnswer,
+			return 0, fmt.Errorf("%w: %s denies key %d of %d, which was added (hash %#x)", bench.ErrWrongAnswer,
 				cand.name, i, len(m.present), h)
 		}
 	}
@@ -156,10 +151,7 @@ func (m *meter) check(cand candidate, s set, row *Row) error {
 			passed++
 		}
 	}
-	trials := float64(len(m.absent))
-	row.FPR = float64(passed) / trials
-	row.FPRLow, row.FPRHigh = measure.Wilson(row.FPR, trials)
-	return nil
+	return float64(passed) / float64(len(m.absent)), nil
 }
 
 // timeBuild builds a filter and returns what it cost per key: nanoseconds, and

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -36,24 +37,31 @@ func TestEverySetIsMeasured(t *testing.T) {
 	c.Sets = append(c.Sets, path)
 	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, result.Tables, 5)
-	for i, table := range result.Tables {
-		require.Equal(t, append(Generated(), "keys.txt")[i], table.Set)
-		require.Len(t, table.Rows, 2)
-		require.Positive(t, table.KeyBytes)
-		few, many := table.Rows[0], table.Rows[1]
-		require.InDelta(t, 4, many.BitsPerKey-few.BitsPerKey, 0.3, table.Set)
-		for j, rate := range many.Rates {
-			require.Positive(t, rate.Asked, "%s: %s", table.Set, rate.Ranges)
-			const rounding = 1e-9
-			require.LessOrEqual(t, rate.Low, rate.Rate+rounding)
-			require.LessOrEqual(t, rate.Rate, rate.High+rounding)
-			require.LessOrEqual(t, rate.Rate, few.Rates[j].Rate+0.01, "%s: %s", table.Set, rate.Ranges)
-			require.Positive(t, rate.Ns)
-		}
-		require.Positive(t, many.BuildNs)
-		require.Positive(t, many.PointNs)
+	require.Equal(t, append(Generated(), "keys.txt"), result.Each("set"))
+	one := func(of tidy.Cell, metric string) float64 {
+		require.NotEmpty(t, result.Values(of, metric), "%s of %s", metric, of)
+		return result.Values(of, metric)[0]
 	}
+	for _, set := range result.Cells("set", "keys") {
+		require.Positive(t, one(set, "key-size"))
+		few, many := set.With("filter", "cut:4"), set.With("filter", "cut:8")
+		require.InDelta(t, 4, one(many, "size")-one(few, "size"), 0.3, set)
+		require.Positive(t, one(many, "build"))
+		require.Positive(t, one(many, "point-build"))
+	}
+	kinds := 0
+	for _, of := range result.Cells("set", "keys", "filter", "ranges") {
+		require.Positive(t, one(of, "asked"), of)
+		const rounding = 1e-9
+		require.LessOrEqual(t, one(of, "rate-low"), one(of, "rate")+rounding)
+		require.LessOrEqual(t, one(of, "rate"), one(of, "rate-high")+rounding)
+		if of["filter"] == "cut:8" {
+			require.LessOrEqual(t, one(of, "rate"), one(of.With("filter", "cut:4"), "rate")+0.01, of)
+		}
+		require.Len(t, result.Values(of, "query"), c.Repetitions)
+		kinds++
+	}
+	require.Greater(t, kinds, 2*24)
 }
 
 // Ranges are narrow or wide, and near a key, as their names say: what begins nearer than the cut
@@ -63,19 +71,20 @@ func TestRangesAreWhatTheySay(t *testing.T) {
 	c.Sets, c.Filters = []string{"random"}, []string{"cut:6"}
 	result, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	rates := map[string]Rate{}
-	for _, rate := range result.Tables[0].Rows[0].Rates {
-		rates[rate.Ranges] = rate
+	rate := func(ranges, metric string) float64 {
+		of := result.Cells("set", "keys", "filter")[0].With("ranges", ranges)
+		require.Len(t, result.Values(of, metric), 1, of)
+		return result.Values(of, metric)[0]
 	}
-	require.Len(t, rates, 24)
-	theory := result.Tables[0].Rows[0].TheoryRate
+	require.Len(t, result.Each("ranges"), 24)
+	theory := result.Values(result.Cells("set", "keys", "filter")[0], "theory-rate")[0]
 	for _, narrow := range []string{"2 units", "32 units", "1,024 units", "1/100 gap"} {
-		require.Less(t, rates[narrow+", anywhere"].Low, 1.1*theory, narrow)
-		require.Greater(t, rates[narrow+", anywhere"].High, 0.9*theory, narrow)
-		require.Greater(t, rates[narrow+", within 2^-20 gap of a key"].Rate, 0.99, narrow)
+		require.Less(t, rate(narrow+", anywhere", "rate-low"), 1.1*theory, narrow)
+		require.Greater(t, rate(narrow+", anywhere", "rate-high"), 0.9*theory, narrow)
+		require.Greater(t, rate(narrow+", within 2^-20 gap of a key", "rate"), 0.99, narrow)
 	}
-	require.Greater(t, rates["2 units, within 2^-4 gap of a key"].Rate, rates["2 units, anywhere"].Rate)
-	require.Equal(t, c.Probes, rates["2 units, anywhere"].Asked)
+	require.Greater(t, rate("2 units, within 2^-4 gap of a key", "rate"), rate("2 units, anywhere", "rate"))
+	require.EqualValues(t, c.Probes, rate("2 units, anywhere", "asked"))
 }
 
 func TestADeniedKeyEndsTheRun(t *testing.T) {

@@ -13,11 +13,13 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
 // Run measures every filter on every set of keys. A key that a filter denies is a wrong answer and ends the run.
-func Run(ctx context.Context, c *Config) (*Result, error) {
+func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -34,24 +36,24 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Schema: Schema, Environment: environ.Capture(c.Argv, "."), Settings: c.Settings}
+	about := fmt.Sprintf("Range filters on their own: space, errors, time; up to %s empty ranges of each kind, "+
+		"medians of %s, seed %d", page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
+	r := tidy.New("ranges", about, c.Settings, environ.Capture(c.Argv, "."))
 	for _, make := range sets {
 		s, err := make()
 		if err != nil {
 			return nil, err
 		}
 		m := newMeter(c, s)
-		t := Table{Set: s.name, Keys: len(s.list), KeyBytes: s.meanLen()}
+		r.Add(m.cell(), "key-size", "bytes", s.meanLen())
 		for _, p := range policies {
 			phase := c.Progress.Start(fmt.Sprintf("%s, %d keys: %s", s.name, len(s.list), p), 0, "")
-			row, err := m.row(ctx, p)
+			err := m.measure(ctx, p, r)
 			phase.Done()
 			if err != nil {
 				return nil, err
 			}
-			t.Rows = append(t.Rows, row)
 		}
-		r.Tables = append(r.Tables, t)
 	}
 	r.WallSeconds = time.Since(start).Seconds()
 	return r, nil
@@ -116,42 +118,62 @@ func together(lo, hi []byte) [2][]byte {
 	return [2][]byte{both[:len(lo):len(lo)], both[len(lo):]}
 }
 
-// row measures one filter.
-func (m *meter) row(ctx context.Context, p filterpolicy.RangePolicy) (Row, error) {
-	row := Row{Name: p.String()}
+// cell is that of the keys, with other settings.
+func (m *meter) cell(settings ...any) tidy.Cell {
+	return tidy.Of("set", m.set.name, "keys", len(m.set.list)).With(settings...)
+}
+
+// measure adds the rows of one filter.
+func (m *meter) measure(ctx context.Context, p filterpolicy.RangePolicy, r *tidy.Result) error {
+	of := m.cell("filter", p)
 	if e := filterpolicy.ExpectedRange(p, len(m.set.list)); e.OK {
-		row.TheoryBits, row.TheoryRate = e.BitsPerKey, e.FPR
+		r.Add(of, "theory-size", "bits/key", e.BitsPerKey)
+		r.Add(of, "theory-rate", "", e.FPR)
 	}
-	row.Rates = make([]Rate, len(m.asked))
 	var builds, points []float64
-	times := make([][]float64, len(m.asked))
+	times, passed := make([][]float64, len(m.asked)), make([]int, len(m.asked))
+	size := 0
 	for range m.c.Repetitions {
 		if ctx.Err() != nil {
-			return row, ctx.Err()
+			return ctx.Err()
 		}
 		data, ns, ok := m.build(p)
 		if !ok {
-			return row, fmt.Errorf("%s declines to make a filter of %d keys", p, len(m.set.list))
+			return fmt.Errorf("%s declines to make a filter of %d keys", p, len(m.set.list))
 		}
 		f, err := filterpolicy.DecodeRange(p.Name(), data)
 		if err != nil {
-			return row, err
+			return err
 		}
 		if err := m.check(p.String(), f); err != nil {
-			return row, err
+			return err
 		}
-		row.BitsPerKey = 8 * float64(len(data)) / float64(len(m.set.list))
+		size = len(data)
 		builds, points = append(builds, ns), append(points, m.buildPoints())
 		for i := range m.asked {
-			ns := m.ask(f, &m.asked[i], &row.Rates[i])
+			var ns float64
+			passed[i], ns = ask(f, &m.asked[i])
 			times[i] = append(times[i], ns)
 		}
 	}
-	row.BuildNs, row.PointNs = measure.Median(builds), measure.Median(points)
-	for i := range row.Rates {
-		row.Rates[i].Ns = measure.Median(times[i])
+	r.Add(of, "size", "bits/key", 8*float64(size)/float64(len(m.set.list)))
+	r.Add(of, "build", "ns/key", builds...)
+	r.Add(of, "point-build", "ns/key", points...) // of blocked:10 for the same keys, their hashes included
+	for i, a := range m.asked {
+		of := m.cell("filter", p, "ranges", a.kind)
+		n := float64(len(a.bounds))
+		r.Add(of, "asked", "", n)
+		if n == 0 {
+			continue
+		}
+		rate := float64(passed[i]) / n
+		low, high := measure.Wilson(rate, n)
+		r.Add(of, "rate", "", rate)
+		r.Add(of, "rate-low", "", low)
+		r.Add(of, "rate-high", "", high)
+		r.Add(of, "query", "ns", times[i]...)
 	}
-	return row, nil
+	return nil
 }
 
 // build builds a filter, and returns the time per key.
@@ -198,15 +220,9 @@ func (m *meter) check(name string, f filterpolicy.RangeFilter) error {
 // batch is how many queries are timed together: so few that most batches are not interrupted.
 const batch = 250
 
-// ask asks for all ranges of a kind, counts those that pass, and returns the time of a query, the median of the
+// ask asks for all ranges of a kind, and returns how many pass, and the time of a query: the median of the
 // batches.
-func (m *meter) ask(f filterpolicy.RangeFilter, a *asked, into *Rate) float64 {
-	n := len(a.bounds)
-	if n == 0 {
-		*into = Rate{Ranges: a.kind}
-		return 0
-	}
-	passed := 0
+func ask(f filterpolicy.RangeFilter, a *asked) (passed int, ns float64) {
 	var times []float64
 	for part := range slices.Chunk(a.bounds, batch) {
 		start := time.Now()
@@ -217,7 +233,8 @@ func (m *meter) ask(f filterpolicy.RangeFilter, a *asked, into *Rate) float64 {
 		}
 		times = append(times, float64(time.Since(start))/float64(len(part)))
 	}
-	*into = Rate{Ranges: a.kind, Asked: n, Passed: passed, Rate: float64(passed) / float64(n)}
-	into.Low, into.High = measure.Wilson(into.Rate, float64(n))
-	return measure.Median(times)
+	if len(times) == 0 {
+		return 0, 0
+	}
+	return passed, measure.Median(times)
 }

@@ -2,49 +2,47 @@ package report
 
 import (
 	"fmt"
-	"io"
+	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// Filters writes a result as text for a terminal of 160 columns.
-func Filters(w io.Writer, r *filters.Result) error {
-	return write(w, func(out *page.Page) {
-		out.Printf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d\n\nmachine   "+
-			"%s\n",
-			count(r.Probes), times(r.Repetitions, "repetition"), r.Seed, r.Environment.String())
-		for _, t := range r.Tables {
-			out.Grid(filterTable(t))
+// filtering is filters by themselves.
+var filtering = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		two := func(x float64) string { return fixed(x, 2) }
+		for _, keys := range r.Each("keys") {
+			cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
+			grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,
+				column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
+				column{"FPR % [95 %]", interval(percent, "fpr")}, column{"theory", in(percent, "theory-fpr")},
+				column{"build ns", in(nanos, "build")},
+				column{"build B", in(func(x float64) string { return fixed(x, 1) }, "build-bytes")},
+				column{"present ns", in(nanos, "present")}, column{"absent ns", in(nanos, "absent")},
+				column{"small", in(nanos, "small-present")}, column{"small absent", in(nanos, "small-absent")},
+				column{fmt.Sprintf("%d files", filters.ManyFilters), in(nanos, "many-absent")},
+				column{"x pebble", fasterThanPebble}))
 		}
-		out.List("Notes",
-			"FPR: share of absent keys that the filter lets pass, with its 95 % Wilson interval. All keys were asked "+
-				"for, and none was denied.",
-			fmt.Sprintf("ns: per probe, a function call through a pointer included. small: a filter of %s keys, "+
-				"which the CPU caches. %d files: one absent key asked of %d filters that share the keys.",
-				count(filters.SmallKeys), filters.ManyFilters, filters.ManyFilters),
-			"Pebble, bits-and-blooms and seiflotfy take bytes: they get the eight bytes of the hash and hash them "+
-				"again, which is in their times.",
-			"x pebble: time of Pebble's bloom(10) for an absent key over this filter's.")
-		out.End(r.Environment.Warnings, r.WallSeconds)
-	})
+		return grids
+	},
+	notes: []string{
+		"FPR: share of absent keys that the filter lets pass, with its 95 % Wilson interval. All keys were asked " +
+			"for, and none was denied.",
+		fmt.Sprintf("ns: per probe, a function call through a pointer included. small: a filter of %s keys, "+
+			"which the CPU caches. %d files: one absent key asked of %d filters that share the keys.",
+			count(filters.SmallKeys), filters.ManyFilters, filters.ManyFilters),
+		"Pebble, bits-and-blooms and seiflotfy take bytes: they get the eight bytes of the hash and hash them " +
+			"again, which is in their times.",
+		"x pebble: time of Pebble's bloom(10) for an absent key over this filter's.",
+	},
 }
 
-func filterTable(t filters.Table) *Grid {
-	g := newLines(count(t.Keys)+" keys", 1, "filter", "bits/key", "theory", "FPR % [95 %]", "theory", "build ns",
-		"build B", "present ns", "absent ns", "small", "small absent", fmt.Sprintf("%d files", filters.ManyFilters),
-		"x pebble")
-	for _, r := range t.Rows {
-		theoryBits, theory, faster := absentCell, absentCell, absentCell
-		if r.TheoryBits > 0 {
-			theoryBits, theory = fixed(r.TheoryBits, 2), percent(r.TheoryFPR)
-		}
-		if r.FasterThanPebble > 0 {
-			faster = ratio(r.FasterThanPebble)
-		}
-		g.Add(r.Name, fixed(r.BitsPerKey, 2), theoryBits, between(percent, r.FPR, r.FPRLow, r.FPRHigh), theory,
-			nanos(r.BuildNs), fixed(r.BuildBytes, 1), nanos(r.PresentNs), nanos(r.AbsentNs), nanos(r.SmallPresentNs),
-			nanos(r.SmallAbsentNs), nanos(r.ManyAbsentNs), faster)
+// fasterThanPebble shows how many times as long Pebble's filter takes for an absent key.
+func fasterThanPebble(n numbers) string {
+	base, ok := numbers{n.Result, n.cell.With("filter", filters.Pebble)}.median("absent")
+	if !ok {
+		return absentCell
 	}
-	return g
+	return in(func(x float64) string { return ratio(base / x) }, "absent")(n)
 }

@@ -6,37 +6,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
 func TestRangesGolden(t *testing.T) {
-	row := func(name string, bits float64, passed int) ranges.Row {
-		rate := float64(passed) / 100_000
-		return ranges.Row{
-			Name: name, BitsPerKey: bits, TheoryBits: bits + 0.01, TheoryRate: 0.0113, BuildNs: 75.04, PointNs: 30,
-			Rates: []ranges.Rate{
-				{Ranges: "2 units, anywhere", Asked: 100_000, Passed: passed, Rate: rate, Low: 0.9 * rate,
-					High: 1.1 * rate, Ns: 164.2},
-				{Ranges: "1 gap, anywhere"},
-			},
-		}
+	r := tidy.New("ranges", "Range filters on their own: space, errors, time; up to 100,000 empty ranges of each "+
+		"kind, medians of 3 repetitions, seed 1", nil, sample().Environment)
+	r.WallSeconds = 12.3
+	one := func(x float64) []float64 { return []float64{x} }
+	set := tidy.Of("set", "random", "keys", 1_000_000)
+	addAll(r, set, metricRow{"key-size", one(16)})
+	add := func(filter string, size, passed float64) {
+		rate := passed / 100_000
+		of := set.With("filter", filter)
+		addAll(r, of, metricRow{"size", one(size)}, metricRow{"theory-size", one(size + 0.01)},
+			metricRow{"theory-rate", one(0.0113)}, metricRow{"build", one(75.04)}, metricRow{"point-build", one(30)})
+		addAll(r, of.With("ranges", "2 units, anywhere"), metricRow{"asked", one(100_000)},
+			metricRow{"rate", one(rate)}, metricRow{"rate-low", one(0.9 * rate)},
+			metricRow{"rate-high", one(1.1 * rate)}, metricRow{"query", one(164.2)})
+		addAll(r, of.With("ranges", "1 gap, anywhere"), metricRow{"asked", one(0)})
 	}
-	r := &ranges.Result{
-		Schema: ranges.Schema, Environment: sample().Environment,
-		Settings:    ranges.Settings{Probes: 100_000, Repetitions: 3, Seed: 1},
-		WallSeconds: 12.3,
-		Tables: []ranges.Table{{Set: "random", Keys: 1_000_000, KeyBytes: 16,
-			Rows: []ranges.Row{row("cut:4", 10.83, 4508), row("cut:6", 12.79, 1127)}}},
-	}
+	add("cut:4", 10.83, 4508)
+	add("cut:6", 12.79, 1127)
 	var out bytes.Buffer
-	require.NoError(t, Ranges(&out, r))
+	require.NoError(t, Tidy(&out, r))
 	golden.File(t, "testdata/ranges.txt", out.Bytes())
-	out.Reset()
-	require.NoError(t, RangesCSV(&out, r))
-	golden.File(t, "testdata/ranges.csv", out.Bytes())
-	data, err := results.JSON(r)
-	require.NoError(t, err)
-	golden.File(t, "testdata/ranges.json", data)
 }

@@ -17,7 +17,8 @@ type experiment struct {
 }
 
 // experiments are those with results that are rows, by name.
-var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold}
+var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
+	"filters": filtering, "ranges": ranging}
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
@@ -79,6 +80,19 @@ func spread(format func(float64) string, metric string) figures {
 	}
 }
 
+// interval shows a metric between those that end in -low and -high.
+func interval(format func(float64) string, metric string) figures {
+	return func(n numbers) string {
+		x, ok := n.median(metric)
+		low, _ := n.median(metric + "-low")
+		high, _ := n.median(metric + "-high")
+		if !ok {
+			return absentCell
+		}
+		return between(format, x, low, high)
+	}
+}
+
 // perKey shows bytes of a metric by key.
 func perKey(metric string) figures {
 	return func(n numbers) string {
@@ -94,12 +108,17 @@ type column struct {
 
 // cellTable has a row for each cell with just the settings of by, of which so many are words.
 func cellTable(r *tidy.Result, title string, words int, by []string, columns ...column) *Grid {
+	return cellsTable(r, title, words, by, r.Cells(slices.Clone(by)...), columns...)
+}
+
+// cellsTable has a row for each of some cells.
+func cellsTable(r *tidy.Result, title string, words int, by []string, cells []tidy.Cell, columns ...column) *Grid {
 	names := slices.Clone(by)
 	for _, c := range columns {
 		names = append(names, c.name)
 	}
 	g := newLines(title, words, names...)
-	for _, cell := range r.Cells(slices.Clone(by)...) {
+	for _, cell := range cells {
 		var row []any
 		for _, name := range by {
 			row = append(row, setting(cell[name]))

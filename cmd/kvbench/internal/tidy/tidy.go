@@ -39,6 +39,11 @@ type Row struct {
 	Unit       string  `json:"unit"`
 }
 
+// New returns a result without rows.
+func New(experiment, about string, settings any, env environ.Environment) *Result {
+	return &Result{Schema: Schema, Experiment: experiment, About: about, Settings: settings, Environment: env}
+}
+
 // Of returns a cell of names of settings and their values, in turns.
 func Of(settings ...any) Cell {
 	c := Cell{}
