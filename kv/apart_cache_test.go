@@ -35,9 +35,9 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		require.NoError(t, it.Close())
 	}
 	scan()
-	_, before := db.cache.Used()
+	_, before := db.memory.cache.Used()
 	scan()
-	_, after := db.cache.Used()
+	_, after := db.memory.cache.Used()
 	require.Equal(t, before, after, "scans pass it by")
 
 	for round := range 3 {
@@ -68,7 +68,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
-	_, blocks := db.cache.Used()
+	_, blocks := db.memory.cache.Used()
 	require.Zero(t, blocks, "what is removed leaves the cache")
 	require.NoError(t, db.Close())
 }

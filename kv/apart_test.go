@@ -325,7 +325,7 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 	db, _, m := apartStore(t, fsys)
 	requireReads(t, db, m)
 	fsys.Delay.Store(int64(20 * values.DeviceWait))
-	db.cache.Resize(0)
+	db.memory.cache.Resize(0)
 	var keys [][]byte
 	apart := 0
 	for k, v := range m {

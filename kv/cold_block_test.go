@@ -326,9 +326,9 @@ func keysOfBlocks(t *testing.T, db *DB, n int) (keys [][]byte) {
 
 // chill empties the cache.
 func chill(db *DB) {
-	size := db.cache.Capacity()
-	db.cache.Resize(0)
-	db.cache.Resize(size)
+	size := db.memory.cache.Capacity()
+	db.memory.cache.Resize(0)
+	db.memory.cache.Resize(size)
 }
 
 // BenchmarkColdBlock has many goroutines look up keys of one cold block at a time, in a

@@ -82,7 +82,7 @@ func (d *DB) jobEnv(c operand.Combiner) *job.Env {
 			Hire: func(maxBusy int) bool {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				hired := d.compactions.BusyThreads() < maxBusy && d.share.TryThread()
+				hired := d.compactions.BusyThreads() < maxBusy && d.memory.share.TryThread()
 				if hired {
 					d.compactions.Helpers++
 				}
@@ -91,7 +91,7 @@ func (d *DB) jobEnv(c operand.Combiner) *job.Env {
 			Dismiss: func() {
 				d.reschedule(func() {
 					d.compactions.Helpers--
-					d.share.ReleaseThread()
+					d.memory.share.ReleaseThread()
 				})
 			},
 		},
@@ -143,7 +143,7 @@ func (d *DB) compactionInput(v *version.Version) *compaction.Input {
 		Version:        v,
 		Now:            d.clock.last(),
 		OldestSnapshot: oldest,
-		Disk:           d.space.Known(&d.history),
+		Disk:           d.space.Known(d.cleaner.History),
 		BusyThreads:    d.compactions.BusyThreads(),
 		State:          &d.compactions.State,
 	}

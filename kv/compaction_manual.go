@@ -81,7 +81,7 @@ func (d *DB) runManual(ctx context.Context, pick func(in *compaction.Input) *com
 func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *compaction.Job) (
 	*job.Compaction, error) {
 	defer broadcastAt(ctx, &d.progress)()
-	thread := d.share.NewRequest()
+	thread := d.memory.share.NewRequest()
 	defer thread.Cancel()
 	d.clock.ask()
 	d.mu.Lock()

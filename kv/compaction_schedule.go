@@ -27,7 +27,7 @@ func (d *DB) scheduleCompactionsLocked() {
 	// On a full disk compactions begin between attempts to resume, which need the same room.
 	writes := d.failure == nil || d.fullDisk() && !d.flushing
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && writes && !s.Paused &&
-		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.share.Background().Queued() {
+		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.memory.share.Background().Queued() {
 		in := d.compactionInput(d.current)
 		j := compaction.Pick(in)
 		if j == nil {
@@ -39,7 +39,7 @@ func (d *DB) scheduleCompactionsLocked() {
 			}
 			return
 		}
-		if !d.share.Background().Acquire() {
+		if !d.memory.share.Background().Acquire() {
 			return
 		}
 		go d.runCompaction(d.begin(j))
@@ -84,7 +84,7 @@ func (d *DB) begin(j *compaction.Job) *job.Compaction {
 func (d *DB) end(c *job.Compaction) {
 	d.compactions.End(c.Job)
 	c.Unpin(d.cleaner.Unref)
-	d.share.ReleaseThread()
+	d.memory.share.ReleaseThread()
 }
 
 // afterCompaction draws the conclusions from how a compaction ended.

@@ -10,14 +10,11 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/budget"
-	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/cursor"
 	"github.com/siftkv/siftkv/internal/diskspace"
-	"github.com/siftkv/siftkv/internal/falsepositives"
 	"github.com/siftkv/siftkv/internal/handles"
 	"github.com/siftkv/siftkv/internal/job"
 	"github.com/siftkv/siftkv/internal/lookupwatch"
@@ -61,13 +58,11 @@ type DB struct {
 	lock    io.Closer
 	storeID uint64
 
-	cache     *cache.Cache
+	memory    storeMemory
 	openFiles *vfs.ReadLimit
 	tables    tablecache.Cache
 	values    *values.Store
-	memtables memtable.Memory
 	counters  counters.Store
-	history   version.History // of the store's versions
 	cleaner   version.Cleaner
 	commits   commit.Pipeline
 	logs      nextlog.Source
@@ -103,7 +98,6 @@ type DB struct {
 	features    manifest.Features
 	snapshots   snapshotList
 	flushing    bool
-	throttle    compaction.Throttle
 	ingesting   int // calls of Ingest that may have files in the directory
 	compactions compaction.Scheduler
 	failure     error // why the store takes no writes, see background_error.go
@@ -116,14 +110,15 @@ type DB struct {
 	follower  *follower  // of a store that was opened by OpenReadOnly
 	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
 
-	readers        *tablecache.Memory     // bounds filters and indexes; nil: nothing does
-	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget
-	share          *budget.Share          // of Options.MemoryBudget; nil: there is none
+	handles openHandles
+}
 
-	iterators     handles.List[*Iterator]
-	openSnapshots handles.List[*Snapshot]
-	transactions  handles.List[*Tx]
-	openReaders   handles.List[*ValueReader]
+// openHandles are what callers have opened and not closed yet. Each list has its own lock.
+type openHandles struct {
+	iterators    handles.List[*Iterator]
+	snapshots    handles.List[*Snapshot]
+	transactions handles.List[*Tx]
+	readers      handles.List[*ValueReader]
 }
 
 // errClosing ends background work when the store closes.
@@ -258,10 +253,10 @@ func (d *DB) close() error {
 	}
 
 	err = errors.Join(err, d.values.Close())
-	leaked := errors.Join(d.iterators.Leaked(ErrIteratorsOpen, "iterator"),
-		d.openSnapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
-		d.transactions.Leaked(ErrTransactionsOpen, "transaction"),
-		d.openReaders.Leaked(ErrReadersOpen, "reader of a value"))
+	leaked := errors.Join(d.handles.iterators.Leaked(ErrIteratorsOpen, "iterator"),
+		d.handles.snapshots.Leaked(ErrSnapshotsOpen, "snapshot"),
+		d.handles.transactions.Leaked(ErrTransactionsOpen, "transaction"),
+		d.handles.readers.Leaked(ErrReadersOpen, "reader of a value"))
 	d.dropState()
 	d.cleaner.Wait()
 	err = d.releaseAll(err, func(err error) error {
@@ -282,13 +277,13 @@ func (d *DB) releaseAll(err error, endManifest func(err error) error) error {
 	d.dropState()
 	d.cleaner.Stop()
 	err = errors.Join(err, d.cleaner.Drain())
-	d.memtables.Close()
-	d.cache.Release() // tables of open iterators keep it
+	d.memory.memtables.Close()
+	d.memory.cache.Release() // tables of open iterators keep it
 	err = endManifest(err)
 	if d.lock != nil {
 		err = errors.Join(err, d.lock.Close())
 	}
 	err = errors.Join(err, d.directory.Close(), d.objects.close())
-	d.share.Leave()
+	d.memory.share.Leave()
 	return err
 }

@@ -225,7 +225,7 @@ func (f *follower) charge(view []*memTable) {
 	for _, m := range view {
 		bytes += m.Bytes()
 	}
-	f.d.share.SetReplayed(bytes)
+	f.d.memory.share.SetReplayed(bytes)
 }
 
 // publishPosition tells the writer which files are still needed: those of the oldest view

@@ -131,10 +131,10 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context()))
 		s.settle()
 		require.Zero(t, s.disk.Full, "%d collections", s.counters.BlobGCs.Load()-before)
-		require.Greater(t, s.history.Obsolete(), int64(0))
+		require.Greater(t, s.cleaner.History.Obsolete(), int64(0))
 		require.NoError(t, it.Close())
 		s.settle()
-		require.Zero(t, s.history.Obsolete())
+		require.Zero(t, s.cleaner.History.Obsolete())
 		s.reopened()
 	}
 }

@@ -80,14 +80,14 @@ func (v *readView) reader(key []byte) (*ValueReader, error) {
 	r := &ValueReader{db: v.d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
 	v.d.counters.Stripes[stripe].Blobs.Reads.Add(1)
 	r.count()
-	v.d.openReaders.Add(r, v.d.opts.TraceOpens, 2)
+	v.d.handles.readers.Add(r, v.d.opts.TraceOpens, 2)
 	return r, nil
 }
 
 // readerOf returns a reader of a value in memory, which it keeps.
 func (d *DB) readerOf(value []byte) *ValueReader {
 	r := &ValueReader{db: d, size: int64(len(value)), value: bytes.NewReader(value)}
-	d.openReaders.Add(r, d.opts.TraceOpens, 2)
+	d.handles.readers.Add(r, d.opts.TraceOpens, 2)
 	return r
 }
 
@@ -121,7 +121,7 @@ func (r *ValueReader) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.db.openReaders.Remove(r, r.db.opts.TraceOpens)
+	r.db.handles.readers.Remove(r, r.db.opts.TraceOpens)
 	if r.state != nil {
 		r.state.release(r.stripe)
 	}

@@ -71,7 +71,7 @@ func (v *readView) iter(o *IterOptions, own *cursor.Overlay) (*Iterator, error) 
 	}
 	it.c = cursor.New(&d.cursors, cursor.View{Mem: s.mem, Imms: s.imms, Version: s.version, Operands: &s.operands,
 		At: at, Stripe: stripe, Own: own}, (*cursor.Options)(o))
-	d.iterators.Add(it, d.opts.TraceOpens, 1)
+	d.handles.iterators.Add(it, d.opts.TraceOpens, 1)
 	return it, nil
 }
 
@@ -80,7 +80,7 @@ func (i *Iterator) Close() error {
 	if i.c == nil {
 		return nil
 	}
-	i.d.iterators.Remove(i, i.d.opts.TraceOpens)
+	i.d.handles.iterators.Remove(i, i.d.opts.TraceOpens)
 	i.err = i.c.Close()
 	i.state.release(i.stripe)
 	*i = Iterator{err: i.err}

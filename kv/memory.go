@@ -6,6 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/cache"
 	"github.com/siftkv/siftkv/internal/falsepositives"
+	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
@@ -25,34 +26,43 @@ func (o *Options) readersLimit() int64 {
 	return max(o.MemoryLimit-shared, o.MemoryLimit/8)
 }
 
+// A storeMemory is what bounds the memory of a store. Its parts are safe for concurrent use.
+type storeMemory struct {
+	cache          *cache.Cache
+	memtables      memtable.Memory
+	tables         *tablecache.Memory     // bounds filters and indexes; nil: nothing does
+	falsePositives *falsepositives.Memory // nil: they are not remembered; or that of the MemoryBudget
+	share          *budget.Share          // of Options.MemoryBudget; nil: there is none
+}
+
 // shareMemory gives the store its cache, and what bounds its filters and indexes and counts its memtables: those of its
 // MemoryBudget, or its own.
 func (d *DB) shareMemory() error {
 	o := &d.opts
 	if o.FalsePositiveMemory >= 0 {
-		d.falsePositives = falsepositives.New(o.FalsePositiveMemory)
+		d.memory.falsePositives = falsepositives.New(o.FalsePositiveMemory)
 	}
 	switch b := o.MemoryBudget; {
 	case b != nil:
 		if err := d.join(b.memory); err != nil {
 			return err
 		}
-		d.readers, d.memtables.Taken = d.share.Readers, d.share.Taken
-		if d.falsePositives != nil {
-			d.falsePositives = d.share.FalsePositives
+		d.memory.tables, d.memory.memtables.Taken = d.memory.share.Readers, d.memory.share.Taken
+		if d.memory.falsePositives != nil {
+			d.memory.falsePositives = d.memory.share.FalsePositives
 		}
 		if o.CacheSize >= 0 {
-			d.cache = d.readers.Cache.Retain()
+			d.memory.cache = d.memory.tables.Cache.Retain()
 			return nil
 		}
-		d.cache = cache.New(0)
+		d.memory.cache = cache.New(0)
 	case o.MemoryLimit > 0:
-		d.readers = tablecache.NewMemory(o.readersLimit(), o.CacheSize)
-		d.cache = d.readers.Cache
+		d.memory.tables = tablecache.NewMemory(o.readersLimit(), o.CacheSize)
+		d.memory.cache = d.memory.tables.Cache
 	default:
-		d.cache = cache.New(o.CacheSize)
+		d.memory.cache = cache.New(o.CacheSize)
 	}
-	d.memtables.Keep = int(o.memtableArena())
+	d.memory.memtables.Keep = int(o.memtableArena())
 	return nil
 }
 

@@ -64,18 +64,18 @@ func (d *DB) join(b *budget.Memory) (err error) {
 	if d.opts.ReadOnly {
 		memtables = 1
 	}
-	d.share, err = b.Join(budget.Store{
+	d.memory.share, err = b.Join(budget.Store{
 		Memtables: memtables, MemtableSize: d.opts.MemtableSize, Objects: d.opts.Objects != nil,
-		Writes: &d.commits.Writes, Failed: &d.resumer.failed, Kept: d.memtables.Kept,
+		Writes: &d.commits.Writes, Failed: &d.resumer.failed, Kept: d.memory.memtables.Kept,
 		GiveUp: func() {
-			d.memtables.SetKeep(0)
+			d.memory.memtables.SetKeep(0)
 			_ = d.commits.Exclusive(context.Background(), func() error { // a store that fails tells its writers
-				return d.rotateIf(func(m *memTable) bool { return d.share.TooLarge(m.Bytes()) })
+				return d.rotateIf(func(m *memTable) bool { return d.memory.share.TooLarge(m.Bytes()) })
 			})
 		},
 		Wake: func() { // if nothing is left to do, no other store waits for the thread
 			d.scheduleCompactions()
-			d.share.Background().Decline()
+			d.memory.share.Background().Decline()
 			d.progress.Broadcast()
 		},
 	})

@@ -45,7 +45,7 @@ func openShort(t *testing.T, dir string, limit int64) *DB {
 		Compression: sstable.NoCompression, Filter: mustParse("blocked:32"), CacheSize: 64 << 10})
 	require.Zero(t, db.Metrics().OpenTables)
 	if limit > 0 {
-		db.tables.Memory = &tablecache.Memory{Cache: db.cache, CacheSize: 64 << 10}
+		db.tables.Memory = &tablecache.Memory{Cache: db.memory.cache, CacheSize: 64 << 10}
 		db.tables.Memory.SetLimit(limit)
 	}
 	return db

@@ -22,17 +22,17 @@ func (d *DB) Metrics() *metrics.Store {
 	if d.objects != nil {
 		m.Objects = d.objects.dir.Metrics()
 	}
-	if owner := d.share.Owner(); owner != nil {
+	if owner := d.memory.share.Owner(); owner != nil {
 		m.CacheBytes, m.CacheBlocks = owner.Used()
 	} else {
-		m.CacheBytes, m.CacheBlocks = d.cache.Used()
+		m.CacheBytes, m.CacheBlocks = d.memory.cache.Used()
 	}
-	if d.share != nil {
-		m.BudgetBytes = d.share.Bytes() + m.FilterMemory + m.IndexMemory + d.tables.Parts.Used()
+	if d.memory.share != nil {
+		m.BudgetBytes = d.memory.share.Bytes() + m.FilterMemory + m.IndexMemory + d.tables.Parts.Used()
 	}
 	m.OpenFiles = d.openFiles.Used()
 	m.HeldFiles = d.cleaner.Held()
-	m.Iterators, m.Transactions = d.iterators.Count(), d.transactions.Count()
+	m.Iterators, m.Transactions = d.handles.iterators.Count(), d.handles.transactions.Count()
 	d.clock.ask()
 	if v := d.addPresent(m); v != nil {
 		addVersion(m, v)

@@ -63,7 +63,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		return nil, errors.Join(err, d.objects.close())
 	}
 	if d.directory, err = d.opts.openDirectory(dir); err != nil {
-		d.share.Leave()
+		d.memory.share.Leave()
 		return nil, errors.Join(err, d.objects.close())
 	}
 	d.fs = d.openFiles.Relieve(d.opts.harness.FS)
@@ -94,7 +94,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 		return nil, errors.Join(err, d.abandon())
 	}
 	if !d.opts.ReadOnly {
-		d.share.Begin()
+		d.memory.share.Begin()
 	}
 	return d, nil
 }
@@ -102,14 +102,14 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 // connectParts gives the parts of a store what they need of its options and of each other.
 func connectParts(d *DB) {
 	d.tables = tablecache.Cache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileTable, num) },
-		OpenFile: d.openFile, Log: d.log, Memory: d.readers, Far: d.opts.Objects != nil,
-		FalsePositives: d.falsePositives,
-		Options: sstable.ReaderOptions{Hint: d.opts.hint(d.dir), Cache: d.cache, Owner: d.share.Owner(),
+		OpenFile: d.openFile, Log: d.log, Memory: d.memory.tables, Far: d.opts.Objects != nil,
+		FalsePositives: d.memory.falsePositives,
+		Options: sstable.ReaderOptions{Hint: d.opts.hint(d.dir), Cache: d.memory.cache, Owner: d.memory.share.Owner(),
 			Filter: d.opts.Filter, Prefix: d.opts.Prefix, RangeFilter: d.opts.RangeFilter, Map: d.opts.MemoryMap,
 			AnyExpansion: true}}
 	d.values = values.New(d.valuesConfig())
 	d.tables.Parts.Limit = d.opts.partsLimit()
-	if d.share != nil {
+	if d.memory.share != nil {
 		d.tables.Parts.Of = d.opts.MemoryBudget.memory.Parts()
 	}
 	d.compactionRate.Rate, d.compactionRate.Pressed = d.opts.CompactionRate, d.slowsWriters
@@ -138,8 +138,8 @@ func connectParts(d *DB) {
 	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.harness.MaxManifestSize
 	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
-	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: &d.history, FS: d.fs, Dir: d.dir,
-		Log: d.log, ReadOnly: d.opts.ReadOnly, Position: d.manifest.Position,
+	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: new(version.History),
+		FS: d.fs, Dir: d.dir, Log: d.log, ReadOnly: d.opts.ReadOnly, Position: d.manifest.Position,
 		Cleaned: func() { // the writer learns which files a view still needs
 			if err := d.follower.publishPosition(); err != nil {
 				d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)
@@ -156,7 +156,7 @@ func (d *DB) valuesConfig() values.Config {
 	return values.Config{FS: d.fs, Dir: d.dir, NewNum: d.newFileNum, Cleaner: &d.cleaner, Log: d.log,
 		Blobs: version.BlobCache{Path: func(num uint64) string { return manifest.Path(d.dir, manifest.FileBlob, num) },
 			OpenFile: d.openFile, Hint: d.opts.hint(d.dir),
-			Values: blob.Cache{Blocks: d.cache, Owner: d.share.Owner(), AtOnce: d.opts.Objects != nil}},
+			Values: blob.Cache{Blocks: d.memory.cache, Owner: d.memory.share.Owner(), AtOnce: d.opts.Objects != nil}},
 		SeparateFrom: d.opts.SeparateFrom, MaxLogFile: logFile, Fail: d.commits.Fail}
 }
 

@@ -278,15 +278,15 @@ func TestScansBringFiltersBack(t *testing.T) {
 		before, _ := r.PinnedBytes()
 		require.Positive(t, before)
 	}
-	limit := db.readers.Limit()
-	db.readers.SetLimit(1) // as if others had it all
+	limit := db.memory.tables.Limit()
+	db.memory.tables.SetLimit(1) // as if others had it all
 	for _, table := range s.version.Level0() {
 		require.NoError(t, db.tables.Close(&table.Entry))
 		_, err := table.Open(&db.tables)
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 4, db.Metrics().FiltersSkipped)
-	db.readers.SetLimit(limit)
+	db.memory.tables.SetLimit(limit)
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 2000 {
 		lo, hi := emptyRange(rng, all, 0.1)

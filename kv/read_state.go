@@ -104,7 +104,7 @@ func (d *DB) installState() {
 // installVersion makes v, which was made of the current version, the current one. The
 // caller holds d.mu and calls installState.
 func (d *DB) installVersion(v *version.Version) {
-	d.history.Install(v)
+	d.cleaner.History.Install(v)
 	old := d.current
 	d.current = v
 	if old != nil {

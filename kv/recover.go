@@ -76,7 +76,7 @@ func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.Seq
 	if err != nil {
 		return d.explainFull(err, v, mems)
 	}
-	d.share.SetReplayed(0)
+	d.memory.share.SetReplayed(0)
 	if err := d.start(flushed, lastSeq); err != nil {
 		return d.explainFull(err, v, mems)
 	}

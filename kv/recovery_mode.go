@@ -52,7 +52,7 @@ func (d *DB) reportDropped(l DroppedInfo) {
 func (d *DB) replayer() replay.Replayer {
 	return replay.Replayer{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir), Mode: replay.Mode(d.opts.RecoveryMode),
 		Dropped: func(l replay.Dropped) { d.reportDropped(DroppedInfo(l)) },
-		Arena:   d.opts.memtableArena(), OwnTable: d.opts.ownTable(), Share: d.share,
+		Arena:   d.opts.memtableArena(), OwnTable: d.opts.ownTable(), Share: d.memory.share,
 		Values: values.Replay{Store: d.values}}
 }
 

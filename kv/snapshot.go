@@ -23,12 +23,9 @@ type Snapshot struct {
 // NewSnapshot returns a snapshot of the present. Close it: while it is open, old
 // versions of keys pile up. It returns a closed snapshot if the store is closed.
 func (d *DB) NewSnapshot() *Snapshot {
-	s := d.newSnapshot()
-	if d.closed.Load() {
-		s.closed.Store(true)
-		return s
-	}
-	if d.follower != nil && !s.pin() {
+	s := &Snapshot{view: readView{d: d}}
+	s.view.snap = s
+	if d.closed.Load() || d.follower != nil && !s.pin() {
 		s.closed.Store(true)
 		return s
 	}
@@ -38,14 +35,7 @@ func (d *DB) NewSnapshot() *Snapshot {
 	}
 	d.snapshots.add(s.view.at)
 	d.mu.Unlock()
-	d.openSnapshots.Add(s, d.opts.TraceOpens, 1)
-	return s
-}
-
-// newSnapshot returns a snapshot of nothing yet.
-func (d *DB) newSnapshot() *Snapshot {
-	s := &Snapshot{view: readView{d: d}}
-	s.view.snap = s
+	d.handles.snapshots.Add(s, d.opts.TraceOpens, 1)
 	return s
 }
 
@@ -54,7 +44,7 @@ func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	s.view.d.openSnapshots.Remove(s, s.view.d.opts.TraceOpens)
+	s.view.d.handles.snapshots.Remove(s, s.view.d.opts.TraceOpens)
 	s.view.d.mu.Lock()
 	s.view.d.snapshots.remove(s.view.at)
 	s.view.d.mu.Unlock()

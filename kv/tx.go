@@ -54,7 +54,9 @@ func (d *DB) Begin(writable bool) (*Tx, error) {
 	t.view.tx = t
 	t.writes.batch.db = d
 	if d.follower != nil {
-		if t.view.snap = d.newSnapshot(); !t.view.snap.pin() {
+		s := &Snapshot{view: readView{d: d}}
+		s.view.snap, t.view.snap = s, s
+		if !s.pin() {
 			return nil, ErrClosed
 		}
 	}
@@ -69,7 +71,7 @@ func (d *DB) Begin(writable bool) (*Tx, error) {
 	}
 	d.snapshots.add(t.view.at)
 	d.mu.Unlock()
-	d.transactions.Add(t, d.opts.TraceOpens, 0)
+	d.handles.transactions.Add(t, d.opts.TraceOpens, 0)
 	return t, nil
 }
 
@@ -80,7 +82,7 @@ func (t *Tx) end() {
 	}
 	t.done = true
 	d := t.view.d
-	d.transactions.Remove(t, d.opts.TraceOpens)
+	d.handles.transactions.Remove(t, d.opts.TraceOpens)
 	d.mu.Lock()
 	d.snapshots.remove(t.view.at)
 	kept := t.version != d.current // unless a table came meanwhile, the snapshot kept nothing alive

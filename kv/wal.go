@@ -23,13 +23,13 @@ func newMemTable(arena int64, log uint64) *memTable {
 // more.
 func (d *DB) nextMemTable(least int64, log uint64) *memTable {
 	arena := d.opts.memtableArena()
-	if d.share != nil {
-		size, taken := d.share.Promise()
+	if d.memory.share != nil {
+		size, taken := d.memory.share.Promise()
 		defer taken()
 		arena = int64(memtable.CapacityWithin(int(size)))
-		d.memtables.SetKeep(int(arena))
+		d.memory.memtables.SetKeep(int(arena))
 	}
-	m := d.memtables.New(int(max(arena, least)))
+	m := d.memory.memtables.New(int(max(arena, least)))
 	m.Log = log
 	return m
 }
@@ -59,7 +59,7 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 		if own == nil {
 			return d.nextMemTable(least, log)
 		}
-		m := d.memtables.NewForRecord(own)
+		m := d.memory.memtables.NewForRecord(own)
 		m.Log = log
 		return m
 	}
@@ -72,7 +72,7 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	prepared := d.logs.Take()
 	log, err := d.rotateLog(prepared.Log)
 	next := prepared.Mem
-	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.share.TooLarge(next.Bytes())) {
+	if next != nil && (err != nil || own != nil || least > next.Capacity() || d.memory.share.TooLarge(next.Bytes())) {
 		next.Drop()
 		next = nil
 	}

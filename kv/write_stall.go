@@ -60,7 +60,7 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 			asked = true
 		case d.load().BlobPressure() >= 1 && d.makesBlobSpace():
 			d.stall(ctx, "blob files wait to be collected")
-		case d.compactions.Running > 0 && d.space.Awaits(2*d.opts.MemtableSize+memtableBytes(d.imms), &d.history):
+		case d.compactions.Running > 0 && d.space.Awaits(2*d.opts.MemtableSize+memBytes(d.imms), d.cleaner.History):
 			d.stall(ctx, "the disk is nearly full, and files wait to be removed")
 		default:
 			if err := d.rotateTo(arena, own); err != nil {
@@ -109,12 +109,12 @@ func (d *DB) slowsWriters() bool {
 // load returns what the store has to do. The caller holds d.mu.
 func (d *DB) load() *compaction.Load {
 	return &compaction.Load{Input: d.compactionInput(d.current),
-		Pending: values.LogBytes(d.imms) + memtableBytes(d.imms),
-		Busy:    d.compactions.Running > 0 || len(d.imms) > 0 || d.share.Background().Pending()}
+		Pending: values.LogBytes(d.imms) + memBytes(d.imms),
+		Busy:    d.compactions.Running > 0 || len(d.imms) > 0 || d.memory.share.Background().Pending()}
 }
 
-// memtableBytes returns the bytes in memtables.
-func memtableBytes(mems []*memTable) (bytes int64) {
+// memBytes returns the bytes in memtables.
+func memBytes(mems []*memTable) (bytes int64) {
 	for _, m := range mems {
 		bytes += m.Size()
 	}
@@ -151,7 +151,7 @@ func (d *DB) level0Stuck() error {
 		return s.Cause
 	}
 	d.scheduleCompactionsLocked()
-	if s.Waits() || d.share.Background().Pending() {
+	if s.Waits() || d.memory.share.Background().Pending() {
 		return nil
 	}
 	return compaction.Level0Blocked(d.current, d.tables.Path)
@@ -162,7 +162,7 @@ func (d *DB) level0Stuck() error {
 // ctx wakes it.
 func (d *DB) slowDown(ctx context.Context, size int) {
 	pressure := func() float64 { return d.load().Pressure(d.compactions.Cause) }
-	most := d.throttle.Sleep(pressure(), size)
+	most := d.compactions.Throttle.Sleep(pressure(), size)
 	if most == 0 || d.closing {
 		return
 	}

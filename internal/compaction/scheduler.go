@@ -17,8 +17,9 @@ import (
 // open files, is waited out.
 type Scheduler struct {
 	State
-	Backoff Backoff
-	Change  func(change func()) // makes a change with the mutex held, and begins the jobs that are due then
+	Throttle Throttle // of writers
+	Backoff  Backoff
+	Change   func(change func()) // makes a change with the mutex held, and begins the jobs that are due then
 
 	Running    int   // jobs
 	Background int   // of these, jobs without a caller
