@@ -41,3 +41,16 @@ func (d *DB) Checkpoint(ctx context.Context, dir string) error {
 		Link: d.opts.Objects == nil, Store: e, Save: d.opts.save}
 	return c.Write(ctx)
 }
+
+// copySource returns the file system from which a version's files are copied.
+func (d *DB) copySource(v *version.Version) vfs.FS {
+	if d.opts.Objects == nil {
+		return d.fs
+	}
+	ids := map[string]uint64{}
+	for b := range v.Blobs() {
+		ids[b.Name()] = b.ID
+	}
+	v.All(func(_ int, t *version.Table) { ids[t.Name()] = t.ID })
+	return backup.VerifiedFS{FS: d.fs, IDs: ids, Hint: d.opts.hint(d.dir), Filter: d.opts.Filter, Prefix: d.opts.Prefix}
+}

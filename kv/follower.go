@@ -12,36 +12,30 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/operand"
+	"github.com/siftkv/siftkv/internal/replay"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A follower keeps a view of a store that another DB writes. It reads what the
-// manifest and the log have grown by since the last time, and makes a state of it
-// that readers see as a whole.
+// A follower keeps a view of a store that another DB writes. It reads what the manifest and the log have grown by
+// since the last time, and makes a state of it that readers see as a whole.
 //
-// A view is a prefix of the writes: the tables as of some edit, and the writes of the logs
-// that follow, in order, as far as they are there. The next log counts only if the one
-// before it was ended. Not all writes are in logs: a file that was ingested comes with an
-// edit of the manifest, before the log goes on. And an edit names the merger before the
-// first of its operands is in a log. So writes may be missing between two of the log, or be
-// of a kind that the manifest has not named. Then the follower reads on in the manifest,
-// and in the logs again. If the manifest has not grown, the missing writes are writes that
-// failed. Files cannot vanish in between: until a refresh ends, the registration stands for
-// the position of the previous view, and at first for all files. Without a registration,
-// and where the log does not go on as expected, the follower starts again at CURRENT.
+// A view is a prefix of the writes: the tables as of some edit, and the writes of the logs that follow, in order, as
+// far as they are there. The next log counts only if the one before it was ended. Not all writes are in logs: a file
+// that was ingested comes with an edit of the manifest, before the log goes on. And an edit names the merger before
+// the first of its operands is in a log. So writes may be missing between two of the log, or be of a kind that the
+// manifest has not named. Then the follower reads on in the manifest, and in the logs again. If the manifest has not
+// grown, the missing writes are writes that failed. Files cannot vanish in between: until a refresh ends, the
+// registration stands for the position of the previous view, and at first for all files. Without a registration, and
+// where the log does not go on as expected, the follower starts again at CURRENT.
 type follower struct {
 	d       *DB
 	closing context.Context // ends when the store closes
 	end     context.CancelFunc
 	turn    chan struct{} // has a token unless a refresh runs, which owns what follows
 
-	tail     *manifest.Tail
-	state    *version.ManifestState
-	log      *followedLog
-	mems     []*memTable // oldest first: writes that are in no table of the state
-	lastSeq  base.SeqNum
-	operands operand.Combiner // of the state
+	reads    replay.Follower
+	operands operand.Combiner // of the state that it has read
 
 	publishing sync.Mutex
 	reg        *manifest.Registration // nil: there is none
@@ -55,7 +49,7 @@ type followedView struct {
 }
 
 func newFollower(d *DB) *follower {
-	f := &follower{d: d, turn: make(chan struct{}, 1)}
+	f := &follower{d: d, turn: make(chan struct{}, 1), reads: replay.Follower{FS: d.fs, Dir: d.dir}}
 	f.closing, f.end = context.WithCancel(context.Background())
 	f.turn <- struct{}{}
 	d.limit = 0
@@ -64,8 +58,7 @@ func newFollower(d *DB) *follower {
 	return f
 }
 
-// maxFollowTries bounds how often a refresh starts again. One is enough for a
-// reader that is registered.
+// maxFollowTries bounds how often a refresh starts again. One is enough for a reader that is registered.
 const maxFollowTries = 100
 
 // refresh makes a new view, and tells the writer about it.
@@ -82,7 +75,7 @@ func (f *follower) refresh(ctx context.Context) error {
 		return fmt.Errorf("%w; close the view, and open what %s is now", err, f.d.dir)
 	}
 	for range maxFollowTries {
-		fresh := f.tail == nil
+		fresh := f.reads.Position() == manifest.Position{}
 		if err = f.interrupted(ctx); err == nil {
 			err = f.advance(ctx)
 		}
@@ -114,34 +107,34 @@ func (f *follower) interrupted(ctx context.Context) error {
 	return nil
 }
 
-// advance reads what is new, and shows it to readers. After an error they see what they
-// saw before.
+// advance reads what is new, and shows it to readers. After an error they see what they saw before.
 func (f *follower) advance(ctx context.Context) error {
 	d := f.d
 	d.mu.Lock()
 	before := d.current
 	d.mu.Unlock()
+	p := d.replayer()
 	err := f.readManifest()
 	for err == nil {
-		at := f.position()
-		v, vErr := f.state.Version(cmp.Or(before, &version.Version{}))
+		at := f.reads.Position()
+		v, vErr := f.reads.State.Version(cmp.Or(before, &version.Version{}))
 		if vErr != nil {
 			return vErr
 		}
-		f.lastSeq = max(f.lastSeq, v.LastSeq)
+		f.reads.LastSeq = max(f.reads.LastSeq, v.LastSeq)
 		ahead := false
 		err = f.pin(v, before)
 		if err == nil {
-			ahead, err = f.readLogs(ctx)
+			p.Combine = f.operands.EntryFunc()
+			ahead, err = f.reads.ReadLogs(&p, func() error { return f.interrupted(ctx) })
 		}
-		if err == nil && (ahead || f.lastSeq < f.state.Closed) {
+		if err == nil && (ahead || f.reads.LastSeq < f.reads.State.Closed) {
 			f.d.objects.lookAgain()
 			err = f.readManifest() // the writer may have gone on meanwhile
 		}
-		if err == nil && at == f.position() {
-			p := d.replayer()
-			p.LastSeq = f.lastSeq
-			if err = p.CheckClosed(at.Manifest, f.state.Closed); err == nil {
+		if err == nil && at == f.reads.Position() {
+			p.LastSeq = f.reads.LastSeq
+			if err = p.CheckClosed(at.Manifest, f.reads.State.Closed); err == nil {
 				err = f.install(v)
 			}
 			if err == nil {
@@ -160,26 +153,23 @@ func (f *follower) readManifest() error {
 	if err != nil {
 		return err
 	}
-	if f.tail == nil || f.position().Manifest != num {
+	if f.reads.Position().Manifest != num {
 		if err := f.restart(); err != nil {
 			return err
 		}
-		if f.tail, err = manifest.OpenTail(d.fs, d.dir, num); err != nil {
-			return err
-		}
 	}
-	if err := f.tail.Read(f.state.Apply); err != nil {
+	if err := f.reads.ReadManifest(num); err != nil {
 		return err
 	}
-	if d.storeID != 0 && f.state.StoreID != d.storeID {
-		return fmt.Errorf("%w; or rather open %s anew: it holds another store now", ErrStale, d.dir)
+	if d.storeID != 0 && f.reads.State.StoreID != d.storeID {
+		return fmt.Errorf("%w; the directory now holds another store: close this view and open %s again",
+			ErrStale, d.dir)
 	}
-	f.operands, err = d.opts.combiner(f.state.Features, f.state.Merger, d.dir)
+	f.operands, err = d.opts.combiner(f.reads.State.Features, f.reads.State.Merger, d.dir)
 	return err
 }
 
-// pin makes sure that the files of a new version stay readable. For the first one,
-// before is nil.
+// pin makes sure that the files of a new version stay readable. For the first one, before is nil.
 func (f *follower) pin(v, before *version.Version) error {
 	if f.reg != nil {
 		if before == nil {
@@ -203,9 +193,9 @@ func (f *follower) install(v *version.Version) error {
 		return ErrClosed
 	}
 	if d.storeID == 0 { // later views have the same: it is read without d.mu
-		d.storeID = f.state.StoreID
+		d.storeID = f.reads.State.StoreID
 	}
-	at := f.position()
+	at := f.reads.Position()
 	if n := len(f.views); n > 0 && v == d.current {
 		f.views[n-1].at = at
 	} else {
@@ -213,7 +203,7 @@ func (f *follower) install(v *version.Version) error {
 		d.installVersion(v)
 	}
 	d.operands = f.operands
-	d.limit, d.imms = f.lastSeq, slices.Clone(f.mems)
+	d.limit, d.imms = f.reads.LastSeq, slices.Clone(f.reads.Mems)
 	f.charge(d.imms)
 	d.installState()
 	return nil
@@ -228,9 +218,8 @@ func (f *follower) charge(view []*memTable) {
 	f.d.memory.share.SetReplayed(bytes)
 }
 
-// publishPosition tells the writer which files are still needed: those of the oldest view
-// in use. It is called when a view has come or gone. Without a follower or a registration
-// it does nothing.
+// publishPosition tells the writer which files are still needed: those of the oldest view in use. It is called when a
+// view has come or gone. Without a follower or a registration it does nothing.
 func (f *follower) publishPosition() error {
 	if f == nil || f.reg == nil {
 		return nil
@@ -252,24 +241,9 @@ func (f *follower) publishPosition() error {
 	return f.reg.Set(at)
 }
 
-// position returns where in the store's history the manifest has been read to.
-func (f *follower) position() manifest.Position {
-	if f.tail == nil {
-		return manifest.Position{}
-	}
-	return f.tail.Position()
-}
-
-// restart forgets what was read, so that the next attempt starts at CURRENT. Readers
-// keep their view.
+// restart forgets what was read, so that the next attempt starts at CURRENT. Readers keep their view.
 func (f *follower) restart() error {
-	var err error
-	if f.tail != nil {
-		err = f.tail.Close()
-	}
-	err = errors.Join(err, f.closeLog())
-	dropAll(f.mems)
-	f.tail, f.state, f.mems, f.lastSeq = nil, version.NewManifestState(), nil, 0
+	err := f.reads.Restart()
 	f.d.mu.Lock()
 	f.charge(f.d.imms)
 	f.d.mu.Unlock()

@@ -37,7 +37,11 @@ func (d *DB) recover() (err error) {
 	}
 	err = r.ReplayLogs()
 	mems, lastSeq := r.Mems, r.LastSeq
-	defer func() { dropAll(mems) }() // unless they are shown to readers
+	defer func() { // unless they are shown to readers
+		for _, m := range mems {
+			m.Drop()
+		}
+	}()
 	if err != nil {
 		return err
 	}

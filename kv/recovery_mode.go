@@ -55,10 +55,3 @@ func (d *DB) replayer() replay.Replayer {
 		Arena:   d.opts.memtableArena(), OwnTable: d.opts.ownTable(), Share: d.memory.share,
 		Values: values.Replay{Store: d.values}}
 }
-
-// dropAll drops memtables that did not come into use.
-func dropAll(mems []*memTable) {
-	for _, m := range mems {
-		m.Drop()
-	}
-}
