@@ -67,6 +67,9 @@ func (p *program) run(ctx context.Context, argv []string) int {
 
 // fail prints an error, if there is one, in one line and returns the exit status.
 func (p *program) fail(err error) int {
+	if p.progress != nil {
+		p.progress.Stop()
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, context.Canceled):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -15,32 +16,75 @@ const (
 
 // A bar is a line of a terminal that is drawn over and over. An error of the terminal must not stop the work.
 type bar struct {
-	w           io.Writer
-	name, unit  string
-	total, done int // total is 0 if the size is not known
-	start, next time.Time
+	w          io.Writer
+	name, unit string
+	total      int // 0 if the size is not known
+	start      time.Time
+	stop       func() // ends the drawing in intervals of a bar whose size is not known
+
+	mu      sync.Mutex
+	done    int
+	next    time.Time
+	cleared bool
 }
 
 func newBar(w io.Writer, name string, total int, unit string) *bar {
-	b := &bar{w: w, name: name, unit: unit, total: total, start: time.Now()}
+	b := &bar{w: w, name: name, unit: unit, total: total, start: time.Now(), stop: func() {}}
 	b.draw(b.start)
+	if total == 0 { // no call of add draws it
+		b.stop = every(barInterval, func() { b.draw(time.Now()) })
+	}
 	return b
 }
 
+// every calls f in intervals, in a goroutine of its own, until what it returns is called.
+func every(interval time.Duration, f func()) (stop func()) {
+	ticks, end := time.NewTicker(interval), make(chan struct{})
+	go func() {
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				f()
+			case <-end:
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(end) })
+}
+
 func (b *bar) add(n int) {
+	b.mu.Lock()
 	b.done += n
-	if now := time.Now(); !now.Before(b.next) {
+	now := time.Now()
+	due := !now.Before(b.next)
+	b.mu.Unlock()
+	if due {
 		b.draw(now)
 	}
 }
 
 func (b *bar) draw(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cleared {
+		return
+	}
 	b.next = now.Add(barInterval)
 	_, _ = io.WriteString(b.w, clearLine+b.line(now.Sub(b.start)))
 }
 
 // clear removes the line.
-func (b *bar) clear() { _, _ = io.WriteString(b.w, clearLine) }
+func (b *bar) clear() {
+	b.stop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.cleared {
+		b.cleared = true
+		_, _ = io.WriteString(b.w, clearLine)
+	}
+}
 
 // line returns what is drawn after a time: what is done, how fast, and how long the rest takes at that speed.
 func (b *bar) line(took time.Duration) string {

@@ -15,8 +15,9 @@ var Modes = []string{"auto", "plain", "none"}
 
 // A Reporter shows one phase at a time. It is used by one goroutine.
 type Reporter struct {
-	w   io.Writer
-	bar bool
+	w    io.Writer
+	bar  bool
+	last *bar // nil: none was drawn
 }
 
 // New returns a reporter that writes to w.
@@ -42,9 +43,18 @@ type Phase struct {
 func (r *Reporter) Start(name string, total int, unit string) *Phase {
 	p := &Phase{r: r, name: name, unit: unit, total: total, start: time.Now()}
 	if r.bar {
+		r.Stop()
 		p.bar = newBar(r.w, name, total, unit)
+		r.last = p.bar
 	}
 	return p
+}
+
+// Stop removes the bar of a phase that an error has ended. It writes nothing otherwise.
+func (r *Reporter) Stop() {
+	if r.last != nil {
+		r.last.clear()
+	}
 }
 
 // Add says that n more units are done.

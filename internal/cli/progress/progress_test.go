@@ -54,6 +54,27 @@ func TestBarDrawsAndGoes(t *testing.T) {
 	}
 }
 
+// A bar whose size is not known shows the time that passes, until its phase or the reporter ends it.
+func TestABarWithoutASizeIsDrawnAgain(t *testing.T) {
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	r := &Reporter{w: out, bar: true}
+	r.Start("settle siftkv", 0, "")
+	text := make([]byte, 0, 1<<10)
+	for bytes.Count(text, []byte("settle siftkv")) < 3 {
+		n, err := in.Read(text[len(text):cap(text)])
+		require.NoError(t, err)
+		text = text[:len(text)+n]
+	}
+	r.Stop()
+	r.Stop()
+	require.NoError(t, out.Close())
+	rest, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.True(t, bytes.HasSuffix(rest, []byte(clearLine)), "%q", rest)
+	require.Equal(t, 1, bytes.Count(rest, []byte(clearLine))-bytes.Count(rest, []byte("settle")))
+}
+
 func TestTerminals(t *testing.T) {
 	require.False(t, IsTerminal(&bytes.Buffer{}))
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
