@@ -70,6 +70,7 @@ var layers = []struct {
 	{"kv/explain", 4},
 	{"kv/lookuptrace", 2},
 	{"kv/metrics", 3},
+	{"kv/lookuptrace/record", 4},
 	{"internal/objectdir", 4},
 	{"internal/counters", 4},
 	{"internal/memtable", 4},

@@ -16,10 +16,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/kv/lookuptrace"
+	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 const (
@@ -71,7 +70,7 @@ func run(ctx context.Context, s settings) (err error) {
 	if err := v.seed(s.keys); err != nil {
 		return err
 	}
-	err = record(db, filepath.Join(s.dir, "trace"), func() error {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
 		for range s.ops * 4 / 5 {
 			if err := v.visit(random.IntN(100)); err != nil {
 				return err
@@ -88,43 +87,5 @@ func run(ctx context.Context, s settings) (err error) {
 		}
 		return nil
 	})
-	return errors.Join(err, settle(ctx, db))
-}
-
-// record writes down the lookups of f.
-func record(db *kv.DB, path string, f func() error) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	tracer, err := lookuptrace.New(file, &lookuptrace.Options{Keys: true})
-	if err != nil {
-		return err
-	}
-	db.TraceLookups(tracer)
-	err = f()
-	db.TraceLookups(nil)
-	err = errors.Join(err, tracer.Close())
-	if n := tracer.Stats().Dropped; err == nil && n > 0 {
-		err = fmt.Errorf("the trace lacks %d lookups: the disk is too slow for it", n)
-	}
-	return err
-}
-
-// settle flushes the store and waits until it needs no compaction, so that its files depend less on the machine.
-func settle(ctx context.Context, db *kv.DB) error {
-	if err := db.Flush(ctx); err != nil {
-		return err
-	}
-	for {
-		m := db.Metrics()
-		switch {
-		case m.FailedCompactions > 0:
-			return errors.New("compactions fail")
-		case m.CompactionDebt == 0 && m.RunningCompactions == 0:
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	return errors.Join(err, record.Settle(ctx, db))
 }

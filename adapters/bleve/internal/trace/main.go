@@ -19,6 +19,7 @@ import (
 
 	siftkv "github.com/siftkv/siftkv/adapters/bleve"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // settings are the command line.
@@ -66,7 +67,7 @@ func run(s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	err = record(db, filepath.Join(s.dir, "trace"), func() error {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
 		if err := fill(index, docs[half:]); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func run(s settings) (err error) {
 		}
 		return search(index, docs, s.ops, s.seed)
 	})
-	return errors.Join(err, settle(db))
+	return errors.Join(err, record.Settle(context.Background(), db))
 }
 
 // storeOf returns the store below an index.

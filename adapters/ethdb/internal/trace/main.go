@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/adapters/ethdb"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // settings are the command line.
@@ -58,7 +60,7 @@ func run(s settings) (err error) {
 	if err := c.genesis(); err != nil {
 		return err
 	}
-	err = record(db, filepath.Join(s.dir, "trace"), func() error {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
 		for range s.ops {
 			if err := c.importBlock(); err != nil {
 				return err
@@ -66,5 +68,5 @@ func run(s settings) (err error) {
 		}
 		return nil
 	})
-	return errors.Join(err, settle(db))
+	return errors.Join(err, record.Settle(context.Background(), db))
 }

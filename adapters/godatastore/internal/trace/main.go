@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/adapters/godatastore"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // settings are the command line.
@@ -62,7 +63,7 @@ func run(ctx context.Context, s settings) (err error) {
 			return err
 		}
 	}
-	err = record(db, filepath.Join(s.dir, "trace"), func() error {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
 		for i := range s.ops {
 			if err := n.serve(ctx, i, s.ops); err != nil {
 				return err
@@ -70,5 +71,5 @@ func run(ctx context.Context, s settings) (err error) {
 		}
 		return nil
 	})
-	return errors.Join(err, settle(db))
+	return errors.Join(err, record.Settle(ctx, db))
 }

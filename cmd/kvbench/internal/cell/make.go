@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
+	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // A tracedStore writes its lookups down.
@@ -55,21 +55,16 @@ func (l *Lab) Make(ctx context.Context, s Settings, dir, trace string) (err erro
 }
 
 // record looks keys up and writes a trace of that.
-func (x *run) record(ctx context.Context, path string) (err error) {
+func (x *run) record(ctx context.Context, path string) error {
 	store, ok := x.built.store.(tracedStore)
 	if !ok {
 		return bench.Usagef("%s writes no traces", x.settings.Engine)
 	}
-	f, err := os.Create(filepath.Clean(path))
-	if err != nil {
-		return bench.Usagef("make a trace: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	t, err := lookuptrace.New(f, &lookuptrace.Options{Keys: true})
-	if err != nil {
-		return err
-	}
-	store.TraceLookups(t)
+	return record.Lookups(store, path, func() error { return x.askInTurns(ctx) })
+}
+
+// askInTurns looks up existing and absent keys in turns.
+func (x *run) askInTurns(ctx context.Context) (err error) {
 	both, total := x.askBoth(x.orders.timed, 0)
 	phase := x.phase("look up", total, "lookups")
 	var value []byte
@@ -89,10 +84,5 @@ func (x *run) record(ctx context.Context, path string) (err error) {
 		}
 	}
 	phase.Done()
-	store.TraceLookups(nil)
-	if err = errors.Join(err, t.Close()); err == nil && t.Stats().Dropped > 0 {
-		err = fmt.Errorf("make a trace: %d lookups did not fit into memory: take fewer, or a faster disk",
-			t.Stats().Dropped)
-	}
 	return err
 }
