@@ -21,7 +21,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/scale"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // process runs kvbench as a process of its own.
@@ -37,17 +36,6 @@ func savedResults(t *testing.T) string {
 	for _, r := range celltest.Samples() {
 		require.NoError(t, results.Save(dir, r))
 	}
-	return dir
-}
-
-func smallStore(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(clitest.PublicDir(t), "store")
-	db, err := kv.Open(dir, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Set([]byte("key"), []byte("value"), nil))
-	require.NoError(t, db.Flush(t.Context()))
-	require.NoError(t, db.Close())
 	return dir
 }
 
