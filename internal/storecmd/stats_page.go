@@ -136,7 +136,9 @@ func (p *storePage) draw() {
 	for _, files := range runs {
 		largest = max(largest, bytesOf(files))
 	}
-	byAge := func(a, b []*fileStats) int { return cmp.Compare(b[0].LargestSeq, a[0].LargestSeq) }
+	byAge := func(a, b []*fileStats) int {
+		return cmp.Or(cmp.Compare(b[0].LargestSeq, a[0].LargestSeq), strings.Compare(b[0].Name, a[0].Name))
+	}
 	for _, l := range p.Levels {
 		row := levelRow{Level: l.Level, Bytes: l.Bytes}
 		var all [][]*fileStats
@@ -148,7 +150,7 @@ func (p *storePage) draw() {
 				all = append(all, files)
 			}
 		}
-		slices.SortStableFunc(all, byAge)
+		slices.SortFunc(all, byAge)
 		for _, files := range all {
 			row.Runs = append(row.Runs, p.run(files, largest))
 		}
