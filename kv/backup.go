@@ -85,10 +85,10 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 		return since, fmt.Errorf("%w: the mark is of store %016x, and this is store %016x", ErrBackupMismatch,
 			since.m.StoreID, d.storeID)
 	}
-	b := backup.Backup{Dir: d.dir, Since: since.m,
-		Interrupted: func() error { return d.interrupted(ctx, "a backup was broken off") }}
+	b := backupJob{d: d, Backup: backup.Backup{Dir: d.dir, Since: since.m,
+		Interrupted: func() error { return d.interrupted(ctx, "a backup was broken off") }}}
 	if d.opts.ReadOnly {
-		return d.backUpView(&b, w)
+		return b.writeView(w)
 	}
 	if err := d.Flush(ctx); err != nil {
 		return since, err
@@ -99,25 +99,31 @@ func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupM
 	}
 	defer d.cleaner.Release(v)
 	b.Store, b.FS = e, d.copySource(v)
-	d.addFiles(&b, v)
+	b.addFiles(v)
 	m, err := b.Write(w)
 	return BackupMark{m}, err
 }
 
-// addFiles adds the tables and blob files of a version to a backup.
-func (d *DB) addFiles(b *backup.Backup, v *version.Version) {
+// A backupJob is one call of Backup.
+type backupJob struct {
+	backup.Backup
+	d *DB
+}
+
+// addFiles adds the tables and blob files of a version.
+func (b *backupJob) addFiles(v *version.Version) {
 	add := func(sent backup.Sent, verify func(each func() error) error) {
-		if d.opts.Objects != nil { // what is copied is verified
+		if b.d.opts.Objects != nil { // what is copied is verified
 			verify = nil
 		}
 		b.Sources = append(b.Sources, backup.Source{Sent: sent, Verify: verify})
 	}
 	for f := range v.Blobs() {
-		add(sentBlob(&f.BlobFile), func(each func() error) error { return f.Verify(&d.values.Blobs, each) })
+		add(sentBlob(&f.BlobFile), func(each func() error) error { return f.Verify(&b.d.values.Blobs, each) })
 	}
 	v.All(func(_ int, t *version.Table) {
 		add(sentTable(&t.Table), func(each func() error) error {
-			r, err := t.Open(&d.tables)
+			r, err := t.Open(&b.d.tables)
 			if err != nil {
 				return err
 			}

@@ -14,23 +14,23 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// backUpView is Backup of a store that takes no writes: nothing is flushed.
-func (d *DB) backUpView(b *backup.Backup, w io.Writer) (BackupMark, error) {
-	s, _, now := d.present.enter(0) // its tables stay, as far as its writer keeps them
+// writeView is Backup of a store that takes no writes: nothing is flushed.
+func (b *backupJob) writeView(w io.Writer) (BackupMark, error) {
+	s, _, now := b.d.present.enter(0) // its tables stay, as far as its writer keeps them
 	if s == nil {
 		return BackupMark{b.Since}, ErrClosed
 	}
 	defer s.release(0)
-	b.FS = d.copySource(s.version)
-	d.addFiles(b, s.version)
-	added, err := d.addMemtables(b, s, now)
+	b.FS = b.d.copySource(s.version)
+	b.addFiles(s.version)
+	added, err := b.addMemtables(s, now)
 	if err != nil {
 		return BackupMark{b.Since}, err
 	}
-	b.Store = &manifest.Edit{StoreID: d.storeID, LastSeq: now, Features: s.version.Features()}
+	b.Store = &manifest.Edit{StoreID: b.d.storeID, LastSeq: now, Features: s.version.Features()}
 	s.version.Describe(b.Store)
 	(&job.Output{Tables: added}).AddTo(b.Store, 0, 0)
-	d.addHeld(b, s.imms)
+	b.addUnlisted(s.imms)
 	for i := range added {
 		b.Store.Features |= featuresOf(&added[i])
 	}
@@ -60,35 +60,35 @@ func featuresOf(t *manifest.Table) (f manifest.Features) {
 
 // addMemtables adds the writes in the memtables of a state, up to a sequence number, to a backup as a table of level
 // 0. The table gets the number of the last log, which the writer never gives to a table.
-func (d *DB) addMemtables(b *backup.Backup, s *readState, limit base.SeqNum) ([]manifest.Table, error) {
+func (b *backupJob) addMemtables(s *readState, limit base.SeqNum) ([]manifest.Table, error) {
 	mems := slices.Clone(s.imms)
 	slices.Reverse(mems)
 	if mems = slices.DeleteFunc(mems, (*memTable).Empty); len(mems) == 0 {
 		return nil, nil
 	}
 	memory := vfs.NewMem()
-	if err := memory.MkdirAll(d.dir); err != nil {
+	if err := memory.MkdirAll(b.d.dir); err != nil {
 		return nil, err
 	}
-	env, j := d.jobEnv(s.operands), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
+	env, j := b.d.jobEnv(s.operands), job.Flush{Version: s.version, Memtables: mems, Limit: limit}
 	env.FS, env.NewNum, env.Stop = memory, func() uint64 { return mems[len(mems)-1].Log }, nil
 	out, err := j.Do(env)
-	out.Stats.CountIn(&d.counters, d.log)
+	out.Stats.CountIn(&b.d.counters, b.d.log)
 	for _, t := range out.Tables {
 		b.Sources = append(b.Sources, backup.Source{Sent: sentTable(&t), FS: memory})
 	}
 	return out.Tables, err
 }
 
-// addHeld adds the blob files of memtables to which the tables of a backup refer, and which no version lists.
-func (d *DB) addHeld(b *backup.Backup, mems []*memTable) {
+// addUnlisted adds the blob files of memtables to which the tables of a backup refer, and which no version lists.
+func (b *backupJob) addUnlisted(mems []*memTable) {
 	listed := len(b.Store.AddedBlobs)
 	values.List(b.Store, mems)
 	for i := range b.Store.AddedBlobs[listed:] {
 		f := &version.Blob{BlobFile: b.Store.AddedBlobs[listed+i]}
 		b.Store.Features |= manifest.FeatureApart
 		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
-			return errors.Join(f.Verify(&d.values.Blobs, each), f.Close())
+			return errors.Join(f.Verify(&b.d.values.Blobs, each), f.Close())
 		}})
 	}
 }

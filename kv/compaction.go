@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/filterbudget"
 	"github.com/siftkv/siftkv/internal/job"
@@ -134,15 +133,11 @@ func (o *Options) filterPlan() *filterbudget.Plan {
 // compactionInput returns what the choice of a compaction of a version depends on. The caller holds d.mu, and has
 // called clock.ask before.
 func (d *DB) compactionInput(v *version.Version) *compaction.Input {
-	oldest, held := d.snapshots.oldest()
-	if !held {
-		oldest = base.MaxSeqNum
-	}
 	return &compaction.Input{
 		Options:        *d.opts.compaction(),
 		Version:        v,
 		Now:            d.clock.last(),
-		OldestSnapshot: oldest,
+		OldestSnapshot: d.snapshots.oldest(),
 		Disk:           d.space.Known(d.cleaner.History),
 		BusyThreads:    d.compactions.BusyThreads(),
 		State:          &d.compactions.State,

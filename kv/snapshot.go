@@ -83,11 +83,11 @@ func (l *snapshotList) remove(seq base.SeqNum) {
 // seqs returns the distinct sequence numbers, in a slice of the caller's.
 func (l *snapshotList) seqs() []base.SeqNum { return slices.Compact(slices.Clone(l.list)) }
 
-func (l *snapshotList) oldest() (base.SeqNum, bool) {
+func (l *snapshotList) oldest() base.SeqNum {
 	if len(l.list) == 0 {
-		return 0, false
+		return base.MaxSeqNum // none holds anything
 	}
-	return l.list[0], true
+	return l.list[0]
 }
 
 // A snapshot of a store that follows a writer keeps the state that it was taken of: the writer drops what its own

@@ -55,8 +55,7 @@ func (d *DB) Begin(writable bool) (*Tx, error) {
 	t.writes.batch.db = d
 	if d.follower != nil {
 		s := &Snapshot{view: readView{d: d}}
-		s.view.snap, t.view.snap = s, s
-		if !s.pin() {
+		if s.view.snap, t.view.snap = s, s; !s.pin() {
 			return nil, ErrClosed
 		}
 	}
