@@ -76,7 +76,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 		d.noteRoom()
 	}
 	if d.ownership != nil && errors.Is(err, base.ErrFenced) { // reads must not be stale
-		d.refuseReads(fmt.Errorf("%w; %s", err, fencedAdvice))
+		d.refusal.refuse(&d.state, fmt.Errorf("%w; %s", err, fencedAdvice))
 	}
 	if first {
 		h.attempts, h.failedAt = 0, time.Now()

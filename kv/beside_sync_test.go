@@ -229,7 +229,7 @@ func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 		done := fs.hold(setSync(db, "b"))
 		db.mu.Lock() // nobody leads: the test does
 		require.NoError(t, db.rotateTo(0, nil))
-		require.Empty(t, db.visibleMemtables())
+		require.Empty(t, flushable(db.imms, db.seq()))
 		require.True(t, db.flushing)
 		db.mu.Unlock()
 		fs.release(outcome)

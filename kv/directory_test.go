@@ -201,7 +201,7 @@ func TestOpenContextWaitsForADirectoryThatIsMoved(t *testing.T) {
 			if closed {
 				require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
 			}
-			return d.waitLock(t.Context())
+			return waitLock(t.Context(), d.tryLock)
 		})
 		require.ErrorIs(t, err, ErrDirectoryMoved)
 		require.ErrorContains(t, err, "open it again")

@@ -88,7 +88,7 @@ func (d *DB) flushAll() {
 			d.scheduleCompactions()
 			return
 		}
-		mems := d.visibleMemtables()
+		mems := flushable(d.imms, d.seq())
 		if len(mems) == 0 {
 			d.mu.Unlock()
 			d.commits.AwaitSync()
@@ -108,17 +108,15 @@ func (d *DB) flushAll() {
 	}
 }
 
-// visibleMemtables returns the memtables to flush, oldest first, without those with writes
-// that are not visible yet. Such writes may never become visible, so no table has them. A
-// snapshot that is taken before they are visible keeps the versions that are older. The
-// caller holds d.mu.
-func (d *DB) visibleMemtables() []*memTable {
-	visible := d.visible.Load()
-	n := slices.IndexFunc(d.imms, func(m *memTable) bool { return m.LastSeq.Load() > visible })
+// flushable returns those of full memtables, oldest first, whose writes are all visible. The
+// others' may never become visible, so no table has them. A snapshot that is taken before they
+// are visible keeps the versions that are older.
+func flushable(imms []*memTable, visible base.SeqNum) []*memTable {
+	n := slices.IndexFunc(imms, func(m *memTable) bool { return base.SeqNum(m.LastSeq.Load()) > visible })
 	if n < 0 {
-		n = len(d.imms)
+		n = len(imms)
 	}
-	return slices.Clip(d.imms[:n])
+	return slices.Clip(imms[:n])
 }
 
 // A flushJob says what to flush.

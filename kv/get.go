@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"github.com/siftkv/siftkv/internal/values"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
@@ -219,7 +220,7 @@ func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trai
 	}
 	value := out[len(l.dst):]
 	if trailer.Kind().Apart() {
-		done, err = l.answerApart(value, trailer)
+		done, err = l.answerHandle(value, trailer)
 		return trailer, err == nil, done, err
 	}
 	l.dst = out // an operand stays where it is while older ones are appended
@@ -242,4 +243,42 @@ func (l *lookup) underTombstone(level int, t *version.Table) {
 	if l.explain != nil {
 		l.explainRuledOut(level, t, explain.RuledOutByRangeTombstone)
 	}
+}
+
+// answerHandle is answer for an entry with a handle: a blob file of the same version, or one that the memtable
+// holds, has the value. If the entry is visible and the lookup wants its value, it reads the value and answers
+// with it. Lookups of less (its size, or whether it exists) end at the handle. So do those that a tombstone, an
+// expiry or a newer version answers.
+func (l *lookup) answerHandle(stored []byte, trailer base.Trailer) (done bool, err error) {
+	h, expiry, err := values.HandleOf(l.key, stored, trailer.Kind())
+	if err != nil {
+		return false, err
+	}
+	if trailer.SeqNum() < l.cover || trailer.Kind().Expires() && expiry <= l.d.clock.now() {
+		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindDelete)), nil
+	}
+	if !l.chain.begun && (l.stream != nil || !l.want || l.sizeOnly) {
+		if l.stream != nil {
+			*l.stream = h
+		}
+		l.found, l.expiry, l.skipped, l.size = true, expiry, true, int(h.Size)
+		return true, nil
+	}
+	if l.explain != nil && l.explainBlob(h) {
+		return l.answer(nil, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
+	}
+	var c *counters.Blobs
+	if l.stripe != nil {
+		c = &l.stripe.Blobs
+	}
+	dst, err := l.d.values.AppendCached(l.dst, l.version, l.key, h, c)
+	if err != nil {
+		return false, err
+	}
+	value := dst[len(l.dst):]
+	l.dst = dst // as of an operand, it stays where it is
+	if !l.chain.begun {
+		l.expiry = expiry
+	}
+	return l.answer(value, base.MakeTrailer(trailer.SeqNum(), base.KindSet)), nil
 }

@@ -27,7 +27,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 	case trailer.SeqNum() < l.cover:
 		kind = base.KindDelete
 	case kind.Apart():
-		done, err := l.answerApart(value, trailer)
+		done, err := l.answerHandle(value, trailer)
 		if err != nil {
 			l.chain.begun, l.chain.err = true, err
 		}

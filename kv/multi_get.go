@@ -275,7 +275,7 @@ func (m *multiGet) memtable(t *memTable) {
 func (m *multiGet) answer(a *multiget.Key, r *sstable.Reader, found *sstable.Lookup) (done bool, err error) {
 	k := m.keyOf(a)
 	if found.Trailer.Kind().Apart() {
-		return k.answerApart(found.Value, found.Trailer)
+		return k.answerHandle(found.Value, found.Trailer)
 	}
 	if k.answer(found.Value, found.Trailer) {
 		return true, nil

@@ -183,13 +183,13 @@ func OpenContext(ctx context.Context, dir string, o *Options) (*DB, error) {
 	if ctx.Err() != nil {
 		return nil, base.ContextError(ctx, "the store was not opened")
 	}
-	return openStore(ctx, dir, o, func(d *DB) error { return d.waitLock(ctx) })
+	return openStore(ctx, dir, o, func(d *DB) error { return waitLock(ctx, d.tryLock) })
 }
 
-// waitLock locks the directory, as soon as it can and before ctx ends.
-func (d *DB) waitLock(ctx context.Context) error {
+// waitLock tries to lock a directory until it can, or ctx ends.
+func waitLock(ctx context.Context, try func() error) error {
 	for wait := firstLockWait; ; wait = min(2*wait, lastLockWait) {
-		err := d.tryLock()
+		err := try()
 		if !errors.Is(err, ErrLocked) {
 			return err
 		}

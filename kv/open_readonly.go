@@ -42,14 +42,17 @@ func OpenReadOnly(dir string, o *Options) (*DB, error) {
 		return nil, fmt.Errorf("%w: InMemory is set, and nobody else has that store", ErrInvalidOptions)
 	}
 	opts.ReadOnly, opts.RecoveryMode = true, PointInTime
-	return openStore(context.Background(), dir, &opts, (*DB).register)
+	return openStore(context.Background(), dir, &opts, func(d *DB) error {
+		d.follower, d.values.Follows = newFollower(d), true
+		return d.follower.register()
+	})
 }
 
-// register makes the store one that follows a writer.
-func (d *DB) register() error {
-	d.follower, d.values.Follows = newFollower(d), true
-	d.openFiles.Explain = d.follower.stale // a file may be gone when it is opened again
-	if d.opts.Objects != nil {             // the writer keeps files for Objects.Grace, and knows no readers
+// register tells the writer of a reader, so that it keeps files.
+func (f *follower) register() error {
+	d := f.d
+	d.openFiles.Explain = f.stale // a file may be gone when it is opened again
+	if d.opts.Objects != nil {    // the writer keeps files for Objects.Grace, and knows no readers
 		d.tables.KeepOpen = true
 		return nil
 	}
@@ -60,7 +63,7 @@ func (d *DB) register() error {
 		return nil
 	}
 	if err == nil {
-		d.follower.reg, d.lock = reg, reg
+		f.reg, d.lock = reg, reg
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func TestOpenContextWaitsForTheLock(t *testing.T) {
 	deadline, cancel := context.WithTimeout(t.Context(), firstLockWait)
 	defer cancel()
 	d := &DB{dir: dir, fs: vfs.OS}
-	err = d.waitLock(deadline)
+	err = waitLock(deadline, d.tryLock)
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	locked, ok = errors.AsType[*LockedError](err)

@@ -46,6 +46,24 @@ type refusal struct {
 	state  *readState // that readers will see when reads are admitted again; if active
 }
 
+// refuse hides what readers see, unless the store was taken over and it is hidden already.
+func (r *refusal) refuse(seen *atomic.Pointer[readState], reason error) {
+	if r.active && errors.Is(r.reason, base.ErrFenced) {
+		return
+	}
+	if r.reason = reason; !r.active {
+		r.active, r.state = true, seen.Swap(nil)
+	}
+}
+
+// admit ends the refusal, unless the store was taken over.
+func (r *refusal) admit(seen *atomic.Pointer[readState]) {
+	if r.active && !errors.Is(r.reason, base.ErrFenced) {
+		seen.Store(r.state)
+		r.active, r.state = false, nil
+	}
+}
+
 // swapState replaces the state that readers see, or will see, and returns it.
 func (r *refusal) swapState(seen *atomic.Pointer[readState], next *readState) (old *readState) {
 	if !r.active {
@@ -129,7 +147,9 @@ func (o *ownership) settle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if time.Now().Before(o.until) {
-		o.d.admitReads()
+		o.d.mu.Lock()
+		o.d.refusal.admit(&o.d.state)
+		o.d.mu.Unlock()
 		return
 	}
 	err := o.err
@@ -138,27 +158,7 @@ func (o *ownership) settle() {
 	}
 	o.d.mu.Lock()
 	defer o.d.mu.Unlock()
-	o.d.refuseReads(fmt.Errorf("%w for %v: %w", ErrUnconfirmed, o.bound, err))
-}
-
-// refuseReads makes reads fail, unless the store was taken over and they do already. The caller holds d.mu.
-func (d *DB) refuseReads(reason error) {
-	if d.refusal.active && errors.Is(d.refusal.reason, base.ErrFenced) {
-		return
-	}
-	if d.refusal.reason = reason; !d.refusal.active {
-		d.refusal.active, d.refusal.state = true, d.state.Swap(nil)
-	}
-}
-
-// admitReads ends the refusal of reads, unless the store was taken over.
-func (d *DB) admitReads() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.refusal.active && !errors.Is(d.refusal.reason, base.ErrFenced) {
-		d.state.Store(d.refusal.state)
-		d.refusal.active, d.refusal.state = false, nil
-	}
+	o.d.refusal.refuse(&o.d.state, fmt.Errorf("%w for %v: %w", ErrUnconfirmed, o.bound, err))
 }
 
 // unreadable returns why a reader has found no state.
