@@ -36,7 +36,7 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 
 // inObjects returns a DB that is in an object store, as far as errors tell.
 func inObjects(ops objectdir.Ops) *DB {
-	d := &DB{dir: objectdir.Root, opts: Options{Objects: &objects.Config{}}}
+	d := &DB{place: place{dir: objectdir.Root}, opts: Options{Objects: &objects.Config{}}}
 	d.objects = &objectStore{Ops: &ops, d: d, localDir: "logs"}
 	return d
 }
@@ -49,7 +49,7 @@ func TestTheAdviceNamesWhatWasWrittenTo(t *testing.T) {
 		db   *DB
 		want string
 	}{
-		{"a directory", &DB{dir: "db"}, "the disk of db"},
+		{"a directory", &DB{place: place{dir: "db"}}, "the disk of db"},
 		{"an object store", inObjects(objectdir.Ops{}), "the object store"},
 		{"a log on the disk", inObjects(objectdir.Ops{LocalLog: true}), "logs or the object store"},
 	} {

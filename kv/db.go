@@ -47,70 +47,85 @@ var (
 // A DB is an open store. All methods are safe for concurrent use. After Close
 // every method returns ErrClosed.
 type DB struct {
-	dir       string
-	directory *vfs.Directory // dir, as it was opened; nil: it cannot be moved
-	objects   *objectStore   // nil: the store is in a directory on the disk
-	opts      Options
-	clock     clock
+	opts Options
+	log  *slog.Logger
 
-	fs      vfs.FS
-	log     *slog.Logger
-	lock    io.Closer
-	storeID uint64
-
-	memory    storeMemory
-	openFiles *vfs.ReadLimit
-	tables    tablecache.Cache
-	values    *values.Store
-	counters  counters.Store
-	cleaner   version.Cleaner
-	commits   commit.Pipeline
-	logs      nextlog.Source
+	place
+	clock    clock
+	memory   storeMemory
+	tables   tablecache.Cache
+	values   *values.Store
+	counters counters.Store
+	cleaner  version.Cleaner
+	commits  commit.Pipeline
+	logs     nextlog.Source
 
 	compactionRate job.RateLimiter
 	resumer        resumer
 	space          diskspace.Space
 	early          memtable.Watch
 
-	operands operand.Combiner // of a store that follows a writer, guarded by mu
-
-	present readView   // what readers see now
 	cursors cursor.Env // of iterators
-
-	watch    lookupwatch.Watch
-	state    atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
-	visible  atomic.Uint64             // sequence number of the last write that readers see
+	watch   lookupwatch.Watch
+	seen
 	nextFile atomic.Uint64
-	closed   atomic.Bool
-	isClosed chan struct{} // closed when the first Close has finished
-	closeErr error         // what it returned
+	ending
 
 	manifest version.ManifestWriter // its lock is taken before mu
-
-	// mu guards what follows. It is never held during I/O.
-	mu          sync.Mutex
-	progress    sync.Cond // a flush or a compaction has ended, or the store fails or closes
-	mem         *memTable
-	imms        []*memTable // oldest first
-	current     *version.Version
-	limit       base.SeqNum // of new states: see readState
-	logNum      uint64      // writes in WALs with smaller numbers are in tables
-	features    manifest.Features
-	snapshots   snapshotList
-	flushing    bool
-	ingesting   int // calls of Ingest that may have files in the directory
-	compactions compaction.Scheduler
-	failure     error // why the store takes no writes, see background_error.go
-	closing     bool
-	refusal     refusal
-
-	// What a write that need not wait reads, without mu.
-	room atomic.Pointer[memTable] // the active memtable; nil: ask with mu
+	guarded
 
 	follower  *follower  // of a store that was opened by OpenReadOnly
 	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
 
 	handles openHandles
+}
+
+// A place is where the files of a store are. It is the same from Open to Close.
+type place struct {
+	dir       string
+	directory *vfs.Directory // dir, as it was opened; nil: it cannot be moved
+	objects   *objectStore   // nil: the store is in a directory on the disk
+	fs        vfs.FS
+	openFiles *vfs.ReadLimit
+	lock      io.Closer
+	storeID   uint64
+}
+
+// What readers have seen of a store is read without a lock, and changes with mu held.
+type seen struct {
+	present readView                  // what readers see now
+	state   atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
+	visible atomic.Uint64             // sequence number of the last write that readers see
+	room    atomic.Pointer[memTable]  // the active memtable, for a write that need not wait; nil: ask with mu
+}
+
+// An ending is how far Close has come.
+type ending struct {
+	closed   atomic.Bool
+	isClosed chan struct{} // closed when the first Close has finished
+	closeErr error         // what it returned
+}
+
+// guarded is what mu guards. It is never held during I/O.
+type guarded struct {
+	mu       sync.Mutex
+	progress sync.Cond // a flush or a compaction has ended, or the store fails or closes
+
+	mem      *memTable
+	imms     []*memTable // oldest first
+	current  *version.Version
+	limit    base.SeqNum      // of new states: see readState
+	logNum   uint64           // writes in WALs with smaller numbers are in tables
+	operands operand.Combiner // changes in a store that follows a writer
+	features manifest.Features
+
+	snapshots   snapshotList
+	flushing    bool
+	ingesting   int // calls of Ingest that may have files in the directory
+	compactions compaction.Scheduler
+	failure     error // why the store takes no writes, see background_error.go
+	refusal     refusal
+	closing     bool
 }
 
 // openHandles are what callers have opened and not closed yet. Each list has its own lock.

@@ -162,7 +162,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 
 func kindsBatch(tb testing.TB) *Batch {
 	tb.Helper()
-	b := &Batch{db: &DB{operands: operand.Combiner{Merger: Append("")}}}
+	b := &Batch{db: &DB{guarded: guarded{operands: operand.Combiner{Merger: Append("")}}}}
 	b.db.clock.of = (&fakeClock{}).time
 	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
 	require.NoError(tb, b.Merge(nil, nil))

@@ -57,8 +57,9 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	if dir == "" && !opts.InMemory {
 		return nil, fmt.Errorf("%w: the directory's name is empty", ErrInvalidOptions)
 	}
-	d := &DB{dir: dir, objects: objects, limit: base.MaxSeqNum, opts: opts, log: opts.Logger,
-		openFiles: vfs.NewReadLimit(opts.MaxOpenFiles), isClosed: make(chan struct{})}
+	d := &DB{opts: opts, log: opts.Logger, guarded: guarded{limit: base.MaxSeqNum},
+		place:  place{dir: dir, objects: objects, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)},
+		ending: ending{isClosed: make(chan struct{})}}
 	if err := d.shareMemory(); err != nil {
 		return nil, errors.Join(err, d.objects.close())
 	}

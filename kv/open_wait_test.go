@@ -37,7 +37,7 @@ func TestOpenContextWaitsForTheLock(t *testing.T) {
 	}
 	deadline, cancel := context.WithTimeout(t.Context(), firstLockWait)
 	defer cancel()
-	d := &DB{dir: dir, fs: vfs.OS}
+	d := &DB{place: place{dir: dir, fs: vfs.OS}}
 	err = waitLock(deadline, d.tryLock)
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -129,7 +129,7 @@ func (w *faceWalk) mentioned(where string, t types.Type) {
 		w.named(where, t.Origin())
 	case *types.Struct:
 		for f := range t.Fields() {
-			if f.Exported() || f.Embedded() {
+			if f.Exported() || f.Embedded() && promotes(f.Type()) {
 				w.mentioned(where+"."+f.Name(), f.Type())
 			}
 		}
@@ -152,6 +152,23 @@ func (w *faceWalk) mentioned(where string, t types.Type) {
 	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
 		w.mentioned(where, t.Elem())
 	}
+}
+
+// promotes reports whether a struct that embeds a type has exported names by it.
+func promotes(t types.Type) bool {
+	if types.NewMethodSet(types.NewPointer(t)).Len() > 0 {
+		return true
+	}
+	fields, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return types.IsInterface(t)
+	}
+	for f := range fields.Fields() {
+		if f.Exported() || f.Embedded() && promotes(f.Type()) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *faceWalk) named(where string, n *types.Named) {
