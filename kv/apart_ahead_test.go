@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -26,7 +27,7 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
 		db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100, Compression: c})
 		require.NoError(t, err)
-		m := model{}
+		m := storetest.Model{}
 		for i := range 200 {
 			k := fmt.Sprintf("key%03d", i)
 			m[k] = strings.Repeat(k+"a value that is repeated ", 100+i%3*5000)
@@ -80,7 +81,7 @@ func TestALongValueIsNotPrefetched(t *testing.T) {
 	scale.OneGoroutine(t, "a count of bytes")
 	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
 	require.NoError(t, err)
-	rng, m := rand.New(rand.NewPCG(6, 6)), model{}
+	rng, m := rand.New(rand.NewPCG(6, 6)), storetest.Model{}
 	for i := range 30 {
 		k, size := fmt.Sprintf("key%03d", i), 1000
 		if i%10 == 9 {

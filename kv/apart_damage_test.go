@@ -13,12 +13,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // requireKeys requires that what needs no value does not notice that values are damaged: Has, GetSize and
 // iterators for keys, in both directions. Keys whose operands must be combined with a value are left out.
-func requireKeys(t *testing.T, db *DB, m model) {
+func requireKeys(t *testing.T, db *DB, m storetest.Model) {
 	t.Helper()
 	for k, v := range m {
 		if strings.HasSuffix(v, ",more") {
@@ -50,7 +51,7 @@ func requireKeys(t *testing.T, db *DB, m model) {
 
 // requireRightOrNamed requires that every read is right, or an error with a file of names and an offset in it. It
 // returns how many values cannot be read.
-func requireRightOrNamed(t *testing.T, db *DB, m model, names []string) (lost int) {
+func requireRightOrNamed(t *testing.T, db *DB, m storetest.Model, names []string) (lost int) {
 	t.Helper()
 	named := func(err error) {
 		t.Helper()
@@ -86,13 +87,13 @@ func requireRightOrNamed(t *testing.T, db *DB, m model, names []string) (lost in
 
 // passDamage moves over all entries of m, and past each value that is damaged, of which it returns the number. Some
 // moves go back and forth.
-func passDamage(t *testing.T, it *Iterator, m model, back bool, named func(error)) (lost int) {
+func passDamage(t *testing.T, it *Iterator, m storetest.Model, back bool, named func(error)) (lost int) {
 	t.Helper()
 	move, next, turn := it.First, it.Next, it.Prev
 	if back {
 		move, next, turn = it.Last, it.Prev, it.Next
 	}
-	keys := m.keys()
+	keys := m.Keys()
 	if back {
 		slices.Reverse(keys)
 	}
@@ -156,7 +157,7 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 			x, y := damage(readAll(t, fsys, names[0]), readAll(t, fsys, names[1]))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[0], x))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[1], y))
-			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
+			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
 			require.NoError(t, err)
 			lost := requireRightOrNamed(t, db, m, names)
 			require.Equal(t, what != "whole", lost > 0)
@@ -220,7 +221,7 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	long, m := strings.Repeat("v", 300), model{}
+	long, m := strings.Repeat("v", 300), storetest.Model{}
 	for i := range 40 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), []byte(long), NoSync))
 	}
@@ -278,7 +279,7 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 		o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100}
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		m := model{}
+		m := storetest.Model{}
 		for i := range 40 {
 			k := fmt.Sprintf("key%02d", i)
 			m[k] = strings.Repeat(k, 30)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -40,7 +41,7 @@ func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, MemoryLimit: 8 << 20,
 		Merger: Append(",")})
 	require.NoError(t, err)
-	m := model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
+	m := storetest.Model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
 	for k, v := range m {
 		setReader(t, db, k, strings.TrimSuffix(v, ",x,y"), NoSync)
 		require.NoError(t, db.Flush(t.Context()))
@@ -65,7 +66,7 @@ func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10, MaxMerged: 1000}, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	m := model{"before": "b", "k": strings.Repeat("v", 5000) + ",x,y,z", "later": "l"}
+	m := storetest.Model{"before": "b", "k": strings.Repeat("v", 5000) + ",x,y,z", "later": "l"}
 	set(t, db, "before", "b")
 	setReader(t, db, "k", strings.Repeat("v", 5000), NoSync)
 	set(t, db, "later", "l")

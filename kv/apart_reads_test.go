@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -21,7 +22,7 @@ import (
 )
 
 // sortedKeys returns the keys of a model in order.
-func sortedKeys(m model) (keys []string) {
+func sortedKeys(m storetest.Model) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)
 	}
@@ -31,14 +32,14 @@ func sortedKeys(m model) (keys []string) {
 
 // manyApart has keys with values of all lengths, most of which lie apart, those of one key in three newer than the
 // others; keys with many versions, operands, values that expire, and operands over some.
-func manyApart(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
+func manyApart(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
 	t.Helper()
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 300 << 10}, SeparateFrom: 100,
 		Merger:                Append(","),
-		L0CompactionThreshold: 100, Clock: clock.time, Compression: sstable.NoCompression})
+		L0CompactionThreshold: 100, Clock: clock.Time, Compression: sstable.NoCompression})
 	require.NoError(t, err)
-	rng, m := rand.New(rand.NewPCG(9, 9)), model{}
+	rng, m := rand.New(rand.NewPCG(9, 9)), storetest.Model{}
 	for round := range 3 {
 		for i := 0; i < 500; i += 1 + round {
 			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(i, round, " "), 1+rng.IntN(1+rng.IntN(2000)))
@@ -175,12 +176,12 @@ func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
 		for n, k := range keys {
 			if i := 0; n >= 20 {
 				if n == 20 {
-					clock.advance(250 * time.Hour)
+					clock.Advance(250 * time.Hour)
 				}
 				_, err := fmt.Sscanf(k, "key%03d", &i)
 				require.NoError(t, err)
 				if n > 20 && ok && !it.Expiry().IsZero() {
-					require.True(t, it.Expiry().After(clock.time()))
+					require.True(t, it.Expiry().After(clock.Time()))
 				}
 				if i%5 == 0 && i < 249 && !strings.HasSuffix(m[k], ",more") && (n > 20 || string(it.Key()) != k) {
 					require.NotEqual(t, k, string(it.Key()))
@@ -325,7 +326,7 @@ func TestOpenBlobFilesAreBounded(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: vfs.OS, BlobSize: 8 << 10}, MaxOpenFiles: 4, CacheSize: -1,
 		SeparateFrom: 100, Compression: sstable.NoCompression}
 	db := openDir(t, t.TempDir(), o)
-	want := model{}
+	want := storetest.Model{}
 	var keys [][]byte
 	for i := range 400 {
 		k := fmt.Sprintf("%05d", i)
@@ -376,7 +377,7 @@ func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
 		}
 	}
 	appendGet()
-	if raceFactor == 1 { // its pools forget
+	if storetest.RaceFactor == 1 { // its pools forget
 		require.Less(t, testing.AllocsPerRun(1000, appendGet), 0.2)
 		require.Less(t, testing.AllocsPerRun(1000, get), 2.2)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -71,14 +72,14 @@ func sometimesApart(o *Options, rng *rand.Rand) {
 
 // apartStore has values of 1 to 3,000 bytes, of which those from 100 on lie apart, some that expire, and
 // operands over some; in tables of several levels.
-func apartStore(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
+func apartStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
 	t.Helper()
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 20 << 10}, SeparateFrom: 100,
 		Merger:                Append(","),
-		L0CompactionThreshold: 100, Clock: clock.time, BlockSize: 300, Compression: sstable.NoCompression})
+		L0CompactionThreshold: 100, Clock: clock.Time, BlockSize: 300, Compression: sstable.NoCompression})
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	for round := range 3 {
 		for i := round; i < 60; i += 1 + round {
 			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(round, i, " "), 1+i*i/5)
@@ -106,7 +107,7 @@ func apartStore(t *testing.T, fsys vfs.FS) (*DB, *fakeClock, model) {
 	return db, clock, m
 }
 
-func requireReads(t *testing.T, db *DB, m model) {
+func requireReads(t *testing.T, db *DB, m storetest.Model) {
 	t.Helper()
 	requireContents(t, m, db)
 	var keys [][]byte
@@ -148,12 +149,12 @@ func TestValuesApartAreRead(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	// Whatever the option is then: what lies apart stays, and is read.
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
 	require.NoError(t, err)
 	files := requireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, []byte("key058"), nil))
-	m = model{"key058": m["key058"], "key059": m["key059"]}
+	m = storetest.Model{"key058": m["key058"], "key059": m["key059"]}
 	requireReads(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Less(t, requireBlobs(t, db), files, "files whose values are gone are gone")
@@ -166,7 +167,7 @@ func TestValuesApartAreRead(t *testing.T) {
 
 func TestValuesApartExpire(t *testing.T) {
 	db, clock, m := apartStore(t, vfs.NewMem())
-	clock.advance(time.Hour)
+	clock.Advance(time.Hour)
 	for k, v := range m {
 		if n := 0; len(v) > 0 {
 			_, err := fmt.Sscanf(k, "key%03d", &n)
@@ -282,7 +283,7 @@ func TestACheckpointHasItsBlobFiles(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
-	db, err := Open("copy", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time})
+	db, err := Open("copy", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
 	require.NoError(t, err)
 	requireReads(t, db, m)
 	require.Positive(t, requireBlobs(t, db))
@@ -300,7 +301,7 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 		name = filepath.Join("db", b.Name())
 	}
 	require.NoError(t, db.Close())
-	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time}
+	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time}
 	require.NoError(t, vfs.ReplaceFile(fsys, "db/900000.blob", []byte("left by a crash")))
 	db, err := Open("db", o)
 	require.NoError(t, err)
@@ -372,7 +373,7 @@ func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 			at := rng.IntN(len(bad))
 			bad[at] ^= 1 << rng.IntN(8)
 			require.NoError(t, vfs.ReplaceFile(fsys, name, bad))
-			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time,
+			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time,
 				ReadOnly: true})
 			require.NoError(t, err)
 			lost := 0

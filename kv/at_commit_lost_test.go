@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -107,8 +108,8 @@ func (f lossyReadFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // writeForLoss makes writes, some of which are synced, and returns what a store then has.
-func writeForLoss(t *testing.T, db *DB) model {
-	m := model{}
+func writeForLoss(t *testing.T, db *DB) storetest.Model {
+	m := storetest.Model{}
 	for i := range 30 {
 		o := NoSync
 		if i == 10 {
@@ -210,7 +211,7 @@ func TestAtCommitEarlySyncFails(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateAtCommit: true}
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	v := strings.Repeat("v", 1<<20)
 	for i := range maxUnsynced >> 20 {
 		k := fmt.Sprintf("key%02d", i)
@@ -222,7 +223,7 @@ func TestAtCommitEarlySyncFails(t *testing.T) {
 		}
 		fsys.set(true) // the file is there
 	}
-	until(func() bool { return db.Metrics().Failures > 0 })
+	storetest.Until(func() bool { return db.Metrics().Failures > 0 })
 	fsys.set(false)
 	db.untilResumed()
 	require.NoError(t, db.Set([]byte("later"), []byte("1"), NoSync))

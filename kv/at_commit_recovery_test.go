@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -24,7 +25,7 @@ func TestAFailedReadEndsNoLog(t *testing.T) {
 				SeparateAtCommit: true, RecoveryMode: mode}
 			db, err := Open("db", o)
 			require.NoError(t, err)
-			m := model{}
+			m := storetest.Model{}
 			for i := range 3 {
 				k := fmt.Sprintf("key%03d", i)
 				m[k] = strings.Repeat(k, 100)
@@ -150,7 +151,7 @@ func TestBlobMetricsCountCommits(t *testing.T) {
 // Where large values go may be another place at each open, after a crash too.
 func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
 	t.Parallel()
-	fsys, m := vfs.NewMem(), model{}
+	fsys, m := vfs.NewMem(), storetest.Model{}
 	for round := range 24 {
 		o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 300}, MemtableSize: 64 << 10, Merger: Append(",")}
 		switch round % 4 {
@@ -181,7 +182,7 @@ func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
 			}
 			if i%13 == 0 {
 				require.NoError(t, db.DeleteRange([]byte("key10"), []byte("key12"), Sync))
-				m.deleteRange([]byte("key10"), []byte("key12"))
+				m.DeleteRange([]byte("key10"), []byte("key12"))
 			}
 		}
 		if round%5 == 0 {

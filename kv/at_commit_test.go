@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -68,13 +69,13 @@ func TestValuesAreWrittenOnceAtCommit(t *testing.T) {
 // alone, after a flush and after a compaction; what is committed is what the batch says, and stays so.
 func TestSeparateAtCommit(t *testing.T) {
 	fsys := vfs.NewMem()
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 2000}, SeparateFrom: 100, SeparateAtCommit: true,
 		MemtableSize: 64 << 10, Merger: Append(","),
-		Clock: clock.time}
+		Clock: clock.Time}
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	b := db.NewBatch()
 	for i := range 20 {
 		k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(i, " "), 1+i*i)
@@ -106,7 +107,7 @@ func TestSeparateAtCommit(t *testing.T) {
 	check()
 	require.NoError(t, db.Close())
 	for range 2 { // recovery copies what only the log refers to
-		read, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true, Clock: clock.time})
+		read, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true, Clock: clock.Time})
 		require.NoError(t, err)
 		requireStreamed(t, read, m)
 		require.NoError(t, read.Close())
@@ -133,7 +134,7 @@ func TestSeparateAtCommit(t *testing.T) {
 	check()
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
-	clock.advance(2 * time.Hour)
+	clock.Advance(2 * time.Hour)
 	check()
 	require.NoError(t, db.Close())
 
@@ -183,7 +184,7 @@ func TestALogEndsWhereAValueIsNotWhole(t *testing.T) {
 			o.RecoveryMode = c.mode
 			dropped := 0
 			o.Events.RecoveryDropped = func(DroppedInfo) { dropped++ }
-			want := model{}
+			want := storetest.Model{}
 			for k := range strings.SplitSeq(c.left, "") {
 				want[k] = strings.Repeat(k, size)
 			}
@@ -221,7 +222,7 @@ func TestFollowersOfLogsWithHandles(t *testing.T) {
 	require.NoError(t, err)
 	view, err := OpenReadOnly(dir, nil)
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	for i := range 300 {
 		k := fmt.Sprintf("key%03d", i%20)
 		m[k] = strings.Repeat(fmt.Sprint(i, " "), 1+i*3)
@@ -294,7 +295,7 @@ func TestAFaultOfALogsBlobFile(t *testing.T) {
 				}
 				return 0, nil
 			})
-			want, maybe := model{}, model{}
+			want, maybe := storetest.Model{}, storetest.Model{}
 			for i := range 8 {
 				k := fmt.Sprintf("key%03d", i)
 				v := strings.Repeat(k, 100)

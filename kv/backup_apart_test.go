@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -34,7 +35,7 @@ func TestIncrementsHaveEachBlobFileOnce(t *testing.T) {
 		L0CompactionThreshold: 100,
 		Compression:           sstable.NoCompression})
 	require.NoError(t, err)
-	m, rng := model{}, rand.New(rand.NewPCG(3, 3))
+	m, rng := storetest.Model{}, rand.New(rand.NewPCG(3, 3))
 	write := func(from, to int) {
 		for i := from; i < to; i++ {
 			k := fmt.Sprintf("key%03d", i)
@@ -88,7 +89,7 @@ func TestADamagedBlobFileIsNotBackedUp(t *testing.T) {
 	db, clock, m := apartStore(t, fsys)
 	names := blobNames(db)
 	require.NoError(t, db.Close())
-	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.time, ReadOnly: true}
+	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time, ReadOnly: true}
 	refuse := func(name string) {
 		t.Helper()
 		db, err := Open("db", o)
@@ -236,7 +237,7 @@ func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
 	if golden.Absent(goldenBackupApart) {
 		dir := filepath.Join(t.TempDir(), "store")
 		require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
-		db := openDir(t, dir, &Options{Clock: (&fakeClock{}).time})
+		db := openDir(t, dir, &Options{Clock: (&storetest.Clock{}).Time})
 		stream, _ := backUp(t, db, BackupMark{})
 		golden.Write(t, goldenBackupApart, stream)
 		require.NoError(t, db.Close())
@@ -246,10 +247,10 @@ func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "restored")
 	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	later := &fakeClock{}
-	later.advance(1e9)
+	later := &storetest.Clock{}
+	later.Advance(1e9)
 	requireRestoredAt(t, vfs.OS, dir, goldenApartContents(), later)
-	db := openDir(t, dir, &Options{Clock: later.time})
+	db := openDir(t, dir, &Options{Clock: later.Time})
 	require.Positive(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 }

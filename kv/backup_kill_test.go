@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -69,7 +70,7 @@ func step() {
 // killAfter runs a child until it has come to so many steps, and reports whether it was killed there.
 func killAfter(t *testing.T, mode, dir string, steps int) bool {
 	t.Helper()
-	cmd := child(t, mode, dir, 0)
+	cmd := storetest.Child(t, mode, dir, 0)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	in, err := cmd.StdinPipe()
@@ -97,7 +98,7 @@ func TestBackupAndRestoreAreKilled(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	db := openDir(t, at("store"), killApartOptions())
-	m := model{}
+	m := storetest.Model{}
 	for i := range 200 {
 		k := fmt.Sprintf("key%03d", i)
 		m[k] = string(bytes.Repeat([]byte{byte('a' + i%26)}, i*7))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -15,7 +16,7 @@ func TestBackupsOfStreamedValues(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 1000}})
 	require.NoError(t, err)
-	m := model{"first": string(bytes.Repeat([]byte("1"), 5000)), "short": "value"}
+	m := storetest.Model{"first": string(bytes.Repeat([]byte("1"), 5000)), "short": "value"}
 	set(t, db, "short", "value")
 	require.NoError(t, db.SetReader(t.Context(), []byte("first"), 5000, bytes.NewReader([]byte(m["first"])), Sync))
 	requireBacked := func(db *DB, mark BackupMark, o *Options) BackupMark {

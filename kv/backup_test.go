@@ -20,6 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -45,14 +46,14 @@ func backUp(t *testing.T, db *DB, since BackupMark) ([]byte, BackupMark) {
 
 // requireRestored checks a directory of a file system against a model, without
 // opening it for writing.
-func requireRestored(t *testing.T, fsys vfs.FS, dir string, want model) {
+func requireRestored(t *testing.T, fsys vfs.FS, dir string, want storetest.Model) {
 	t.Helper()
-	requireRestoredAt(t, fsys, dir, want, &fakeClock{})
+	requireRestoredAt(t, fsys, dir, want, &storetest.Clock{})
 }
 
-func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want model, clock *fakeClock) {
+func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want storetest.Model, clock *storetest.Clock) {
 	t.Helper()
-	db, err := Open(dir, &Options{ReadOnly: true, harness: harness.Harness{FS: fsys}, Clock: clock.time})
+	db, err := Open(dir, &Options{ReadOnly: true, harness: harness.Harness{FS: fsys}, Clock: clock.Time})
 	require.NoError(t, err)
 	requireContents(t, want, db)
 	require.NoError(t, db.verify(io.Discard))
@@ -66,11 +67,12 @@ func TestModelBackup(t *testing.T) {
 	fullBytes, moreBytes, apart := 0, 0, 0
 	for seed := range uint64(scale.Count(4, 10)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
+			clock: &storetest.Clock{},
 			apart: true}
 		r.open()
 		var streams bytes.Buffer
-		var models []modelStore
+		var models []storetest.ModelStore
 		var mark BackupMark
 		for range 6 {
 			for n := range 10 + rng.IntN(200) {
@@ -92,7 +94,7 @@ func TestModelBackup(t *testing.T) {
 		for _, m := range models { // one after the other, out of one reader
 			require.NoError(t, Restore(t.Context(), &streams, "restored", &Options{harness: harness.Harness{FS: disk}}),
 				"seed %d", seed)
-			requireRestoredAt(t, disk, "restored", m.at(r.clock.now()), r.clock)
+			requireRestoredAt(t, disk, "restored", m.At(r.clock.Now()), r.clock)
 		}
 		require.Zero(t, streams.Len())
 		names, err := disk.List("restored")
@@ -104,7 +106,7 @@ func TestModelBackup(t *testing.T) {
 			}
 		}
 		// so that nothing is compacted
-		db, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time, ReadOnly: true})
+		db, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time, ReadOnly: true})
 		require.NoError(t, err)
 		db.current.All(func(int, *version.Table) { stray-- })
 		blobs := db.current.BlobTotals().Files
@@ -112,11 +114,11 @@ func TestModelBackup(t *testing.T) {
 		stray -= blobs
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Close())
-		db, err = Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time})
+		db, err = Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time})
 		require.NoError(t, err)
 		require.NoError(t, db.Set([]byte("new"), []byte("write"), nil))
-		models[len(models)-1].set("new", "write")
-		requireContents(t, models[len(models)-1].at(r.clock.now()), db)
+		models[len(models)-1].Set("new", "write")
+		requireContents(t, models[len(models)-1].At(r.clock.Now()), db)
 		require.NoError(t, db.Close())
 		r.release()
 		require.NoError(t, r.db.Close())
@@ -220,19 +222,19 @@ func inTablesAndApart(t *testing.T, test func(t *testing.T, from int)) {
 }
 
 // backupStoreFrom makes a store of several tables, with values from a size on apart, and returns it with what it holds.
-func backupStoreFrom(t *testing.T, from int) (*DB, model) {
+func backupStoreFrom(t *testing.T, from int) (*DB, storetest.Model) {
 	t.Helper()
 	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, Compression: sstable.NoCompression,
 		L0CompactionThreshold: 100,
 		L0SlowdownThreshold:   200, L0StopThreshold: 300, SeparateFrom: from})
 	require.NoError(t, err)
 	closeAtEnd(t, db)
-	return db, addTables(t, db, model{}, "first", 3)
+	return db, addTables(t, db, storetest.Model{}, "first", 3)
 }
 
 // addTables adds tables to a store, each with a key of its own and one of all, and
 // deletes what was under the name before.
-func addTables(t *testing.T, db *DB, m model, name string, n int) model {
+func addTables(t *testing.T, db *DB, m storetest.Model, name string, n int) storetest.Model {
 	t.Helper()
 	m = maps.Clone(m)
 	for i := range n {

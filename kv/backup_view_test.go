@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -21,9 +22,9 @@ import (
 )
 
 // everything returns what a reader has.
-func everything(t *testing.T, db Reader) model {
+func everything(t *testing.T, db Reader) storetest.Model {
 	t.Helper()
-	all := model{}
+	all := storetest.Model{}
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
 	for ok := it.First(); ok; ok = it.Next() {
@@ -42,7 +43,8 @@ func TestModelBackupOfViews(t *testing.T) {
 	seeds := scale.Count(5, 10)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 711))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
+			clock: &storetest.Clock{},
 			apart: true}
 		r.open()
 		check := func(db *DB, err error) {
@@ -66,12 +68,12 @@ func TestModelBackupOfViews(t *testing.T) {
 			require.NoError(t, Restore(t.Context(), &stream, "restored", &Options{harness: harness.Harness{FS: disk}}),
 				"seed %d", seed)
 			requireRestoredAt(t, disk, "restored", want, r.clock)
-			again, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.time})
+			again, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time})
 			require.NoError(t, err)
 			require.Equal(t, want, everything(t, again))
 			require.NoError(t, again.Close())
 		}
-		o := Options{harness: harness.Harness{FS: r.fs}, Clock: r.clock.time, Merger: r.opts.Merger, CacheSize: 1 << 20}
+		o := Options{harness: harness.Harness{FS: r.fs}, Clock: r.clock.Time, Merger: r.opts.Merger, CacheSize: 1 << 20}
 		for range 6 {
 			for range rng.IntN(200) {
 				r.step()
@@ -103,7 +105,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	o := farOptions()
 	o.SeparateFrom = from
 	db := openObjects(t, s, o) // it flushes and compacts nothing by itself meanwhile
-	want := model{}
+	want := storetest.Model{}
 	for i := range 2000 {
 		k := string(rune('a'+i%26)) + string(rune('a'+i/26%26))
 		want[k] = string(bytes.Repeat([]byte{byte(i)}, 200))
@@ -114,7 +116,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	}
 	require.NoError(t, db.Set([]byte("in"), []byte("the log"), Sync))
 	want["in"] = "the log"
-	before := keysOf(t, s)
+	before := storetest.KeysOf(t, s)
 	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	r, w := io.Pipe()
@@ -124,7 +126,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	}()
 	require.NoError(t, Restore(t.Context(), r, "", &Options{Objects: &objects.Config{Store: copied}}))
 	require.NoError(t, view.Close())
-	require.Equal(t, before, keysOf(t, s))
+	require.Equal(t, before, storetest.KeysOf(t, s))
 	requireInObjects(t, copied, want)
 	require.NoError(t, db.Set([]byte("goes"), []byte("on"), Sync))
 	require.NoError(t, db.Close())
@@ -137,7 +139,7 @@ func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 	o := farOptions()
 	o.SeparateFrom, o.Compression = 100, sstable.NoCompression
 	db := openObjects(t, s, o)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 100 {
 		k := fmt.Sprintf("key%03d", i)
 		want[k] = string(bytes.Repeat([]byte{byte(i)}, 5000))
@@ -178,7 +180,7 @@ func TestBackupsOfViewsInAChain(t *testing.T) { inTablesAndApart(t, testBackupsO
 
 func testBackupsOfViewsInAChain(t *testing.T, from int) {
 	db, m := backupStoreFrom(t, from)
-	var models []model
+	var models []storetest.Model
 	var streams [][]byte
 	var mark BackupMark
 	for i := range 4 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/memtable"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // drawWrites draws writes of all kinds into a batch.
@@ -135,15 +136,15 @@ func everyKindOfWrite(t *testing.T, db *DB) *Batch {
 }
 
 func TestReplayCallsInOrderUntilAnError(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.Time})
 	b := everyKindOfWrite(t, db)
 	want := []visit{{verb: "Set", key: "a", value: "1"}, {verb: "Delete", key: "b"},
 		{verb: "DeleteRange", key: "c", value: "d"}, {verb: "DeleteRange", value: "no end"},
 		{verb: "Merge", key: "e", value: "2"},
-		{verb: "SetUntil", key: "f", value: "3", expiry: clock.time().Add(time.Second)},
+		{verb: "SetUntil", key: "f", value: "3", expiry: clock.Time().Add(time.Second)},
 		{verb: "SetUntil", key: "g", expiry: time.UnixMicro(7)}}
-	clock.advance(time.Hour) // the moments are what they were
+	clock.Advance(time.Hour) // the moments are what they were
 	v := &visitor{}
 	require.NoError(t, b.Replay(v))
 	require.Equal(t, want, v.visits)
@@ -214,19 +215,19 @@ func TestAppendRefuses(t *testing.T) {
 		b.Reset()
 		require.NoError(t, b.Append(other))
 	}
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 }
 
 // A batch of another store can be appended, unless it holds operands and this one has no merger.
 func TestAppendABatchOfAnotherStore(t *testing.T) {
-	clock := &fakeClock{}
-	merges, plain := openMem(t, &Options{Merger: modelMerger, Clock: clock.time}), openMem(t, nil)
+	clock := &storetest.Clock{}
+	merges, plain := openMem(t, &Options{Merger: modelMerger, Clock: clock.Time}), openMem(t, nil)
 	from := merges.NewBatch()
 	require.NoError(t, errors.Join(from.Set([]byte("a"), []byte("1")),
 		from.SetUntil([]byte("b"), []byte("2"), time.Now().Add(time.Hour))))
 	b := plain.NewBatch()
 	require.NoError(t, errors.Join(b.Append(from), b.Commit(nil)))
-	requireContents(t, model{"a": "1", "b": "2"}, plain)
+	requireContents(t, storetest.Model{"a": "1", "b": "2"}, plain)
 	require.NoError(t, from.Merge([]byte("a"), []byte("3")))
 	b = plain.NewBatch()
 	require.ErrorIs(t, b.Append(from), ErrNoMerger)
@@ -235,16 +236,16 @@ func TestAppendABatchOfAnotherStore(t *testing.T) {
 	require.ErrorIs(t, from.Replay(plain.NewBatch()), ErrNoMerger)
 	b = merges.NewBatch()
 	require.NoError(t, errors.Join(b.Append(from), b.Commit(nil)))
-	requireContents(t, model{"a": "1,3", "b": "2"}, merges)
+	requireContents(t, storetest.Model{"a": "1,3", "b": "2"}, merges)
 }
 
 func TestReplayIntoATransaction(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.Time})
 	set(t, db, "b", "gone")
 	set(t, db, "c1", "gone too")
 	b := everyKindOfWrite(t, db)
-	want := model{"e": "2", "f": "3"} // all that came before was deleted
+	want := storetest.Model{"e": "2", "f": "3"} // all that came before was deleted
 	tx := beginTx(t, db, true)
 	require.NoError(t, b.Replay(tx))
 	require.Equal(t, want, contents(t, tx, nil))
@@ -273,9 +274,9 @@ func TestTheSizeOfABatch(t *testing.T) {
 
 // SetUntil is SetTTL for a moment, Set for none, and Delete for one that has passed.
 func TestSetUntil(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time})
-	now := clock.time()
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time})
+	now := clock.Time()
 	for key, expiry := range map[string]time.Time{
 		"never": {}, "soon": now.Add(time.Second + 999*time.Nanosecond), "last": time.UnixMicro(math.MaxInt64),
 		"now": now, "past": now.Add(-time.Microsecond), "1970": time.UnixMicro(0), "before": time.Unix(-1, 0),
@@ -284,14 +285,14 @@ func TestSetUntil(t *testing.T) {
 		set(t, db, key, "older")
 		require.NoError(t, db.SetUntil([]byte(key), []byte("v"), expiry, NoSync))
 	}
-	want := model{"never": "v", "soon": "v", "last": "v"}
+	want := storetest.Model{"never": "v", "soon": "v", "last": "v"}
 	for range 2 {
 		requireContents(t, want, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
-	clock.advance(time.Second - time.Microsecond)
+	clock.Advance(time.Second - time.Microsecond)
 	requireContents(t, want, db)
-	clock.advance(time.Microsecond)
+	clock.Advance(time.Microsecond)
 	delete(want, "soon")
 	requireContents(t, want, db)
 

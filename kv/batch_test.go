@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
@@ -59,12 +60,12 @@ func TestBatchIsReused(t *testing.T) {
 	b.Reset()
 	require.Zero(t, b.Len())
 	require.NoError(t, b.Set([]byte("b"), []byte("2")))
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 	require.NoError(t, b.Commit(nil))
-	requireContents(t, model{"b": "2"}, db)
+	requireContents(t, storetest.Model{"b": "2"}, db)
 	b.Reset()
 	require.NoError(t, b.Commit(nil))
-	requireContents(t, model{"b": "2"}, db)
+	requireContents(t, storetest.Model{"b": "2"}, db)
 }
 
 func TestLaterWritesOfABatchWin(t *testing.T) {
@@ -79,7 +80,7 @@ func TestLaterWritesOfABatchWin(t *testing.T) {
 	require.NoError(t, b.Delete([]byte("d")))
 	require.NoError(t, b.Set([]byte("d"), []byte("after")))
 	require.NoError(t, b.Commit(nil))
-	want := model{"a": "2", "bb": "after", "d": "after"}
+	want := storetest.Model{"a": "2", "bb": "after", "d": "after"}
 	requireContents(t, want, db)
 	require.NoError(t, db.Flush(t.Context()))
 	requireContents(t, want, db)
@@ -111,7 +112,7 @@ func TestErrorsOfABatchStick(t *testing.T) {
 		require.ErrorIs(t, write(b), ErrTooLarge, name)
 		require.ErrorIs(t, b.Commit(nil), ErrTooLarge, name)
 		require.ErrorIs(t, b.Commit(Async), ErrTooLarge, "it sticks")
-		requireContents(t, model{}, db)
+		requireContents(t, storetest.Model{}, db)
 		b.Reset()
 		require.NoError(t, b.Commit(nil))
 	}
@@ -137,7 +138,7 @@ func TestABatchLargerThanAMemtable(t *testing.T) {
 	require.NoError(t, b.Delete([]byte("before")))
 	require.NoError(t, b.Commit(nil))
 	set(t, db, "after", "2")
-	want := model{"large": string(value), "after": "2"}
+	want := storetest.Model{"large": string(value), "after": "2"}
 	requireContents(t, want, db)
 	require.NoError(t, db.Flush(t.Context()))
 	requireContents(t, want, db)
@@ -155,15 +156,15 @@ func TestABatchIsCommittedOnce(t *testing.T) {
 		require.ErrorIs(t, b.Set([]byte("k"), []byte("2")), ErrBatchCommitted)
 		require.ErrorIs(t, b.Append(b), ErrBatchCommitted)
 	}
-	requireContents(t, model{"k": "1"}, db)
+	requireContents(t, storetest.Model{"k": "1"}, db)
 	require.Equal(t, 1, b.Len())
 
 	other := db.NewBatch()
 	require.NoError(t, errors.Join(other.Append(b), b.Replay(other), other.Commit(nil)))
-	requireContents(t, model{"k": "111"}, db)
+	requireContents(t, storetest.Model{"k": "111"}, db)
 	b.Reset()
 	require.NoError(t, errors.Join(b.Merge([]byte("k"), []byte("2")), b.Commit(nil)))
-	requireContents(t, model{"k": "1112"}, db)
+	requireContents(t, storetest.Model{"k": "1112"}, db)
 }
 
 // A batch that was not written can be committed once more, and one without writes any number of times.
@@ -176,7 +177,7 @@ func TestABatchThatWasNotWrittenStaysUsable(t *testing.T) {
 	end()
 	require.ErrorIs(t, b.CommitContext(ended, nil), context.Canceled)
 	require.NoError(t, errors.Join(b.Set([]byte("l"), []byte("2")), b.Commit(nil)))
-	requireContents(t, model{"k": "1", "l": "2"}, db)
+	requireContents(t, storetest.Model{"k": "1", "l": "2"}, db)
 }
 
 // A batch of no store says so: the zero Batch, and those of a DB that is nil.
@@ -211,7 +212,7 @@ func TestNilReadersAndWritersAreRefused(t *testing.T) {
 	require.NoDirExists(t, dir)
 	_, err = lookuptrace.New(nil, nil)
 	require.ErrorIs(t, err, ErrInvalidOptions)
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 }
 
 // DeletePrefix removes what begins with the prefix, whatever its bytes are, and never everything.
@@ -236,7 +237,7 @@ func TestDeletePrefix(t *testing.T) {
 				set(t, db, k, "")
 			}
 			require.NoError(t, remove(db), name)
-			want := model{}
+			want := storetest.Model{}
 			for _, k := range left {
 				want[k] = ""
 			}
@@ -250,5 +251,5 @@ func TestDeletePrefix(t *testing.T) {
 	require.ErrorIs(t, b.DeletePrefix([]byte{}), errEmptyPrefix)
 	require.ErrorIs(t, b.Commit(nil), errEmptyPrefix, "as any write that cannot work")
 	require.ErrorIs(t, db.Update(func(tx *Tx) error { return tx.DeletePrefix(nil) }), errEmptyPrefix)
-	requireContents(t, model{"k": "v"}, db)
+	requireContents(t, storetest.Model{"k": "v"}, db)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -101,7 +102,7 @@ func TestWritesGoOnBesideASync(t *testing.T) {
 	outcome := fs.hold(setSync(db, "durable"))
 	require.False(t, has(t, db, "durable"), "it is not durable, and nobody after it promises less")
 	before := db.NewSnapshot()
-	want := model{"durable": "durable"}
+	want := storetest.Model{"durable": "durable"}
 	for i := range 300 {
 		k, v := fmt.Sprintf("%03d", i), string(make([]byte, 1000)) // logs are rotated, and memtables flushed
 		require.NoError(t, db.Set([]byte(k), []byte(v), []*WriteOptions{NoSync, Async}[i%2]))
@@ -115,9 +116,9 @@ func TestWritesGoOnBesideASync(t *testing.T) {
 	require.NoError(t, tx.Commit(NoSync))
 	want["tx"] = ""
 	requireContents(t, want, db)
-	requireContents(t, model{}, before)
+	requireContents(t, storetest.Model{}, before)
 	require.NoError(t, before.Close())
-	until(func() bool { return db.Metrics().Flushes > 0 })
+	storetest.Until(func() bool { return db.Metrics().Flushes > 0 })
 	require.Empty(t, outcome)
 	fs.release(nil)
 	require.NoError(t, <-outcome)
@@ -143,7 +144,7 @@ func TestWritersBesideASyncShareTheNext(t *testing.T) {
 			}
 		})
 	}
-	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 15 })
+	storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == 15 })
 	require.NoError(t, db.Set([]byte("beside"), nil, NoSync))
 	_, waiting := db.commits.Queue()
 	require.Equal(t, 15, waiting, "they do not go to the log before they can be synced")
@@ -160,7 +161,7 @@ func TestWritersBesideASyncShareTheNext(t *testing.T) {
 func TestAFailedSyncTakesBackWhatWasNotVisible(t *testing.T) {
 	t.Parallel()
 	db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: quickBackoff}, Merger: Int64Add})
-	want := model{"k": "old", "covered": "v"}
+	want := storetest.Model{"k": "old", "covered": "v"}
 	require.NoError(t, db.Set([]byte("k"), []byte("old"), NoSync))
 	require.NoError(t, db.Set([]byte("covered"), []byte("v"), NoSync))
 	before, err := db.NewIter(nil)
@@ -203,7 +204,7 @@ func TestAFailedSyncLeavesWhatWasVisible(t *testing.T) {
 		db, fs := openHeld(t, &Options{harness: harness.Harness{Backoff: quickBackoff}})
 		outcome := fs.hold(setSync(db, "a"))
 		require.NoError(t, db.Set([]byte("b"), []byte("b"), later))
-		want := model{"a": "a", "b": "b"}
+		want := storetest.Model{"a": "a", "b": "b"}
 		requireContents(t, want, db)
 		fs.release(errDisk)
 		err := <-outcome
@@ -233,7 +234,7 @@ func TestAFlushWaitsForTheSyncOfWhatItWrites(t *testing.T) {
 		require.True(t, db.flushing)
 		db.mu.Unlock()
 		fs.release(outcome)
-		want := model{"a": "a"}
+		want := storetest.Model{"a": "a"}
 		if err := <-done; outcome == nil {
 			require.NoError(t, err)
 			want["b"] = "b"
@@ -262,7 +263,7 @@ func TestAFailedSyncBreaksTheNextLog(t *testing.T) {
 	require.NoError(t, db.Close(), "nothing was acknowledged that is not safe")
 	db, err := Open("db", &Options{harness: harness.Harness{FS: fs.FS}})
 	require.NoError(t, err)
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -308,7 +309,7 @@ func TestExclusiveFunctionsWaitForASync(t *testing.T) {
 		outcome := fs.hold(setSync(db, "a"))
 		done := make(chan error)
 		go func() { done <- do(db) }()
-		until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
+		storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
 		if name != "Close" {
 			require.NoError(t, db.Set([]byte("b"), nil, NoSync), "others do not wait for it")
 		}
@@ -325,7 +326,7 @@ func TestContextsEndBesideASync(t *testing.T) {
 	outcome := fs.hold(setSync(db, "a"))
 	ctx, cancel := context.WithCancel(t.Context())
 	left, stays := make(chan error), make(chan error)
-	wait := func(n int) { until(func() bool { _, waiting := db.commits.Queue(); return waiting == n }) }
+	wait := func(n int) { storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == n }) }
 	go func() {
 		b := db.NewBatch()
 		left <- errors.Join(b.Set([]byte("left"), nil), b.CommitContext(ctx, Sync))
@@ -338,6 +339,6 @@ func TestContextsEndBesideASync(t *testing.T) {
 	fs.release(nil)
 	require.NoError(t, <-outcome)
 	require.NoError(t, <-stays)
-	requireContents(t, model{"a": "a", "b": "b"}, db)
+	requireContents(t, storetest.Model{"a": "a", "b": "b"}, db)
 	require.NoError(t, db.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -20,7 +21,7 @@ import (
 type flipRun struct {
 	t     *testing.T
 	files map[string][]byte
-	want  model
+	want  storetest.Model
 	dir   string
 	lost  map[string]string // what a lost last record may take with it: key and value before
 	mode  RecoveryMode
@@ -32,7 +33,7 @@ type flipRun struct {
 // newFlipRun writes a store with tables in two levels, a range tombstone, and a log
 // that was left as o.
 func newFlipRun(t *testing.T, closed bool) *flipRun {
-	f := &flipRun{t: t, want: model{}, dir: "db", files: map[string][]byte{}}
+	f := &flipRun{t: t, want: storetest.Model{}, dir: "db", files: map[string][]byte{}}
 	mem := sift.NewMem()
 	db, err := Open(f.dir, &Options{harness: harness.Harness{FS: mem}, MemtableSize: 64 << 10, BlockSize: 128,
 		CacheSize: -1})
@@ -49,7 +50,7 @@ func newFlipRun(t *testing.T, closed bool) *flipRun {
 		put(fmt.Sprintf("a/%02d", 2*i), "another value")
 	}
 	require.NoError(t, db.DeleteRange([]byte("a/05"), []byte("a/08"), Sync))
-	f.want.deleteRange([]byte("a/05"), []byte("a/08"))
+	f.want.DeleteRange([]byte("a/05"), []byte("a/08"))
 	require.NoError(t, db.Flush(t.Context()))
 	for i := range 6 {
 		put(fmt.Sprintf("b/%02d", i), "in the log")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A mixedStore has few large values beside many small ones: at the average an entry has next to nothing in blob files.
@@ -18,7 +19,7 @@ type mixedStore struct {
 	*DB
 	t      *testing.T
 	rng    *rand.Rand
-	clock  *fakeClock
+	clock  *storetest.Clock
 	merged atomic.Int64 // compactions for what blob files hold
 }
 
@@ -30,9 +31,9 @@ const (
 
 func openMixed(t *testing.T, kind CompactionStyle, ttl time.Duration) *mixedStore {
 	t.Helper()
-	s := &mixedStore{t: t, rng: rand.New(rand.NewPCG(35, uint64(kind))), clock: &fakeClock{}}
+	s := &mixedStore{t: t, rng: rand.New(rand.NewPCG(35, uint64(kind))), clock: &storetest.Clock{}}
 	s.DB = collected(t, kind, func(o *Options) {
-		o.SeparateFrom, o.harness.BlobSize, o.Clock = 4<<10, mixedBlob, s.clock.time
+		o.SeparateFrom, o.harness.BlobSize, o.Clock = 4<<10, mixedBlob, s.clock.Time
 		o.MemtableSize, o.TargetFileSize, o.BaseLevelSize = 1<<20, 256<<10, 256<<10
 		o.Events.Compacted = func(i CompactionInfo) {
 			switch i.Reason {
@@ -86,7 +87,7 @@ func TestLargeValuesComeBackBesideSmallOnes(t *testing.T) {
 	t.Parallel()
 	const gone = mixedLarge * 4 / 5
 	for name, drop := range map[string]func(s *mixedStore){
-		"expired": func(s *mixedStore) { s.clock.advance(time.Hour) },
+		"expired": func(s *mixedStore) { s.clock.Advance(time.Hour) },
 		"deleted": func(s *mixedStore) {
 			for i := range gone {
 				require.NoError(s.t, s.Delete(s.large(i), NoSync))
@@ -146,7 +147,7 @@ func TestNothingIsMergedForLargeValuesThatLive(t *testing.T) {
 					require.NoError(t, s.SetTTL(s.small(i), []byte("short"), time.Minute, NoSync))
 				}
 			}
-			s.clock.advance(2 * time.Minute)
+			s.clock.Advance(2 * time.Minute)
 			s.rest()
 		}
 		require.Zero(t, s.merged.Load())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 func TestEmptyKeysAndValues(t *testing.T) {
@@ -26,7 +28,7 @@ func TestEmptyKeysAndValues(t *testing.T) {
 		dst, err := db.AppendGet([]byte("kept"), []byte("missing"))
 		require.ErrorIs(t, err, ErrNotFound)
 		require.Equal(t, "kept", string(dst))
-		requireContents(t, model{"": "", "empty": ""}, db)
+		requireContents(t, storetest.Model{"": "", "empty": ""}, db)
 	}
 	require.NoError(t, db.Set(nil, nil, nil))
 	require.NoError(t, db.Set([]byte("empty"), []byte{}, nil))
@@ -36,7 +38,7 @@ func TestEmptyKeysAndValues(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	check()
 	require.NoError(t, db.Delete([]byte{}, nil))
-	requireContents(t, model{"empty": ""}, db)
+	requireContents(t, storetest.Model{"empty": ""}, db)
 }
 
 func TestIteratorBounds(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -99,7 +100,7 @@ func TestBudgetMemtablesOfManyWriters(t *testing.T) {
 			}
 			return true
 		}
-		until(func() bool {
+		storetest.Until(func() bool {
 			for _, w := range writers {
 				w.write(10)
 			}
@@ -166,7 +167,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	f.Set(nil)
 	sick.db.untilResumed()
 	w := healthy[0]
-	until(func() bool {
+	storetest.Until(func() bool {
 		w.write(100)
 		return w.size() > b.memory.Memtables()/5
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -25,7 +26,7 @@ func TestBudgetModelOfSeveralStores(t *testing.T) {
 			for i := range uint64(scale.Count(3, 5)) {
 				wg.Go(func() {
 					fs := &vfstest.FaultFS{FS: vfs.NewMem()}
-					s := budgetModel{b: b, rng: rand.New(rand.NewPCG(seed, i)), fs: fs, want: model{}}
+					s := budgetModel{b: b, rng: rand.New(rand.NewPCG(seed, i)), fs: fs, want: storetest.Model{}}
 					for range 3 {
 						if err := s.life(); err != nil {
 							t.Errorf("seed %d, store %d: %v", seed, i, err)
@@ -45,7 +46,7 @@ type budgetModel struct {
 	b    *MemoryBudget
 	rng  *rand.Rand
 	fs   *vfstest.FaultFS
-	want model
+	want storetest.Model
 }
 
 // life opens the store, uses it, and closes it.

@@ -17,11 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 func init() {
 	children["budget"] = func(dir string) error {
-		return useStoresWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(childSeedEnv, 0))
+		return useStoresWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(storetest.ChildSeedEnv, 0))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -47,7 +48,7 @@ func holdThreads(t *testing.T, b *MemoryBudget, n int) (letGo func()) {
 			}
 		})
 	}
-	until(func() bool { return b.Usage().Compactions == n })
+	storetest.Until(func() bool { return b.Usage().Compactions == n })
 	return func() {
 		for _, g := range stores {
 			close(g.release)
@@ -68,13 +69,13 @@ func TestBudgetCompactTakesTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() { failed <- db.Compact(ctx, nil, nil) }()
-	until(func() bool { return b.Usage().Waiting == 1 })
+	storetest.Until(func() bool { return b.Usage().Waiting == 1 })
 	require.NoError(t, checkShare(db, 0, 1000, 1000))
 	cancel()
 	require.ErrorIs(t, <-failed, context.Canceled)
 	require.Zero(t, b.Usage().Waiting)
 	go func() { failed <- db.Compact(t.Context(), nil, nil) }()
-	until(func() bool { return b.Usage().Waiting == 1 })
+	storetest.Until(func() bool { return b.Usage().Waiting == 1 })
 	letGo()
 	require.NoError(t, <-failed)
 	require.Equal(t, 1, len(db.Metrics().Runs))
@@ -94,10 +95,10 @@ func TestBudgetCloseWhileWaitingForAThread(t *testing.T) {
 			require.NoError(t, loadShare(db, i, 100))
 			require.NoError(t, db.Flush(t.Context()))
 		}
-		until(func() bool { return b.Usage().Waiting == 1 })
+		storetest.Until(func() bool { return b.Usage().Waiting == 1 })
 		failed := make(chan error)
 		go func() { failed <- db.Compact(t.Context(), nil, nil) }()
-		until(func() bool { return b.Usage().Waiting == 2 })
+		storetest.Until(func() bool { return b.Usage().Waiting == 2 })
 		require.NoError(t, db.Close())
 		require.ErrorIs(t, <-failed, ErrClosed)
 		require.Zero(t, b.Usage().Waiting)
@@ -116,7 +117,7 @@ func TestBudgetWritersWaitForAThread(t *testing.T) {
 	db := openDir(t, "db", o)
 	failed := make(chan error)
 	go func() { failed <- loadShare(db, 0, 3000) }()
-	until(func() bool {
+	storetest.Until(func() bool {
 		m := db.Metrics()
 		return b.Usage().Waiting == 1 && m.Levels[0].Runs >= 2
 	})
@@ -168,7 +169,7 @@ func TestBudgetBoundsThreads(t *testing.T) {
 		}
 		require.LessOrEqual(t, n, b.Usage().MaxCompaction)
 	}
-	until(func() bool { return b.Usage().Waiting == 0 && b.Usage().Compactions == 0 })
+	storetest.Until(func() bool { return b.Usage().Waiting == 0 && b.Usage().Compactions == 0 })
 	for i, db := range dbs {
 		require.NoError(t, checkShare(db, i, keys, keys))
 		require.NoError(t, db.Close())

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -77,7 +78,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 			compacted(t, db, r)
 			_ = db.Set([]byte("flushed"), []byte("2"), nil)
 			_ = db.Compact(t.Context(), nil, nil)
-			until(r.called.Load)
+			storetest.Until(r.called.Load)
 		},
 	} {
 		for name, leave := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
@@ -100,15 +101,15 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 				r.armed.Store(false)
 				require.True(t, r.called.Load(), "it was called")
 
-				soon(t, "a read", func() { want.acknowledgedIn(t, db) })
+				soon(t, "a read", func() { requireAcknowledged(t, want, db) })
 				soon(t, "Set", func() {
-					until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil })
+					storetest.Until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil })
 				})
 				want["after"] = "1"
-				soon(t, "Flush", func() { until(func() bool { return db.Flush(t.Context()) == nil }) })
+				soon(t, "Flush", func() { storetest.Until(func() bool { return db.Flush(t.Context()) == nil }) })
 				soon(t, "Close", func() { require.NoError(t, db.Close()) })
 				db = openObjects(t, mem, nil)
-				want.acknowledgedIn(t, db)
+				requireAcknowledged(t, want, db)
 				require.NoError(t, db.Close())
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -32,7 +33,7 @@ func TestAMergerEndsTheGoroutineOfSetReader(t *testing.T) {
 			_ = db.commits.Exclusive(context.Background(), func() error { close(began); <-release; return nil })
 		})
 		<-began
-		queued := func(n int) { until(func() bool { _, q := db.commits.Queue(); return q == n }) }
+		queued := func(n int) { storetest.Until(func() bool { _, q := db.commits.Queue(); return q == n }) }
 		all.Go(func() {
 			const size = 300 << 10
 			value := strings.NewReader(strings.Repeat("x", size))

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
@@ -107,7 +108,7 @@ var callbackTests = []callbackTest{
 		set: func(o *Options, r *rudeness) { o.Events.Failed = func(error) { r.act() } }},
 	{name: "Events.Resumed", act: func(t *testing.T, db *DB, r *rudeness) {
 		syncFails(t, db, r)
-		until(r.called.Load)
+		storetest.Until(r.called.Load)
 	}, set: func(o *Options, r *rudeness) { o.Events.Resumed = func(ResumeInfo) { r.act() } }},
 
 	{name: "Logger in a flush", act: flushed,
@@ -262,7 +263,7 @@ func stalled(_ *testing.T, db *DB, r *rudeness) {
 		}
 		_ = db.Set([]byte("k0"), []byte("k0"), Async)
 	})
-	until(func() bool {
+	storetest.Until(func() bool {
 		db.progress.Broadcast()
 		return r.called.Load()
 	})
@@ -468,8 +469,8 @@ func (p rudePrefixer) Prefix(key []byte) ([]byte, bool) {
 }
 
 // acknowledge writes what the store must not lose.
-func acknowledge(t *testing.T, db *DB) model {
-	want := model{}
+func acknowledge(t *testing.T, db *DB) storetest.Model {
+	want := storetest.Model{}
 	for i := range 20 {
 		k := fmt.Sprintf("k%d", i)
 		require.NoError(t, db.Set([]byte(k), []byte(k), nil))
@@ -489,8 +490,8 @@ func acknowledge(t *testing.T, db *DB) model {
 	return want
 }
 
-// acknowledgedIn fails the test unless the store has what was acknowledged.
-func (m model) acknowledgedIn(t *testing.T, db *DB) {
+// requireAcknowledged fails the test unless the store has what was acknowledged.
+func requireAcknowledged(t *testing.T, m storetest.Model, db *DB) {
 	t.Helper()
 	for k, v := range m {
 		got, err := db.Get([]byte(k))
@@ -535,16 +536,21 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 		}
 	}
 
-	soon(t, "a read", func() { want.acknowledgedIn(t, db) })
+	soon(t, "a read", func() { requireAcknowledged(t, want, db) })
 	if lasting {
 		soon(t, "Set", func() { require.ErrorIs(t, db.Set([]byte("after"), []byte("1"), nil), ErrReadOnly) })
 		soon(t, "Flush", func() { require.ErrorIs(t, db.Flush(t.Context()), ErrReadOnly) })
 	} else {
-		soon(t, "Set", func() { until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil }) })
+		soon(t, "Set", func() {
+			storetest.Until(func() bool {
+				return db.Set([]byte("after"), []byte("1"),
+					nil) == nil
+			})
+		})
 		want["after"] = "1"
-		soon(t, "Flush", func() { until(func() bool { return db.Flush(t.Context()) == nil }) })
-		soon(t, "Compact", func() { until(func() bool { return db.Compact(t.Context(), nil, nil) == nil }) })
-		want.acknowledgedIn(t, db)
+		soon(t, "Flush", func() { storetest.Until(func() bool { return db.Flush(t.Context()) == nil }) })
+		soon(t, "Compact", func() { storetest.Until(func() bool { return db.Compact(t.Context(), nil, nil) == nil }) })
+		requireAcknowledged(t, want, db)
 	}
 	soon(t, "Close", func() {
 		if err := db.Close(); lasting {
@@ -555,6 +561,6 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	})
 	db, err = Open("db", &o)
 	require.NoError(t, err)
-	want.acknowledgedIn(t, db)
+	requireAcknowledged(t, want, db)
 	require.NoError(t, db.Close())
 }

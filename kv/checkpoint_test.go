@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -68,7 +69,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			require.NoError(t, db.Close())
 			db, err = Open("copy", &Options{harness: harness.Harness{FS: f}})
 			require.NoError(t, err)
-			requireContents(t, model{"a": "1", "b": "2"}, db)
+			requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 			require.NoError(t, db.Close())
 		}
 	}
@@ -79,7 +80,7 @@ func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "nested", "checkpoint")
 	db := openDir(t, dir, &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10})
 	rng := rand.New(rand.NewPCG(6, 6))
-	m := model{}
+	m := storetest.Model{}
 	write := func(n int) {
 		for range n {
 			k, v := fmt.Sprintf("%04d", rng.IntN(2000)), string(randomBytes(rng, 200))
@@ -93,7 +94,7 @@ func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 	require.Error(t, db.Checkpoint(t.Context(), copied), "it is not empty")
 	write(2000)
 	require.NoError(t, db.DeleteRange(nil, []byte("1000"), nil))
-	m.deleteRange(nil, []byte("1000"))
+	m.DeleteRange(nil, []byte("1000"))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, m, db)
 

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -33,7 +34,7 @@ func TestCloseReportsWhatAFailedSyncOfARotatedLogLost(t *testing.T) {
 	db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}, MemtableSize: 64 << 10,
 		MaxMemtables: 64, CacheSize: -1})
 	require.NoError(t, err)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 60 {
 		k, v := fmt.Sprintf("%02d", i), strings.Repeat("v", 2000)
 		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
@@ -160,7 +161,7 @@ func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
 		db, err = Open("db", &Options{harness: harness.Harness{FS: crashfs.New(after, nothing)}, CacheSize: -1,
 			RecoveryMode: mode})
 		require.NoError(t, err, mode)
-		requireContents(t, model{"a": "1", "b": "2"}, db)
+		requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())
 	}
 }
@@ -201,7 +202,7 @@ func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 			once.Do(func() {
 				err = errDisk
 				close(closing)
-				until(func() bool { return db.closed.Load() })
+				storetest.Until(func() bool { return db.closed.Load() })
 			})
 		}
 		return 0, err
@@ -215,6 +216,6 @@ func TestCloseResumesAfterWhatFailsBesideIt(t *testing.T) {
 	}
 	db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
 	require.NoError(t, err)
-	requireContents(t, model{"a": "1"}, db)
+	requireContents(t, storetest.Model{"a": "1"}, db)
 	require.NoError(t, db.Close())
 }

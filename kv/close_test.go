@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -220,12 +221,12 @@ func TestCloseDuringFlush(t *testing.T) {
 	}
 	flushed, closed := make(chan error), make(chan error)
 	go func() { flushed <- db.Flush(t.Context()) }()
-	until(func() bool {
+	storetest.Until(func() bool {
 		leading, _ := db.commits.Queue()
 		return leading // it holds up the pipeline, and waits
 	})
 	go func() { closed <- db.Close() }()
-	until(func() bool {
+	storetest.Until(func() bool {
 		db.mu.Lock()
 		defer db.mu.Unlock()
 		return db.closing
@@ -265,7 +266,7 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 		require.NoError(t, snapshot.Close())
 		db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
 		require.NoError(t, err)
-		requireContents(t, model{"a": "1", "b": "2"}, db)
+		requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
@@ -18,7 +19,7 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
-		rng, m := rand.New(rand.NewPCG(67, uint64(kind))), model{}
+		rng, m := rand.New(rand.NewPCG(67, uint64(kind))), storetest.Model{}
 		overwrite(t, db, m, rng, 600, 200)
 		db.settle()
 		ctx := context.Background()
@@ -58,7 +59,7 @@ func TestACompactSlowsOverwritesDown(t *testing.T) {
 func TestACompactThatBeginsIsNotedForWriters(t *testing.T) {
 	t.Parallel()
 	db := collected(t, Leveled, func(o *Options) { o.L0SlowdownThreshold, o.L0StopThreshold = 100, 200 })
-	rng, m := rand.New(rand.NewPCG(68, 1)), model{}
+	rng, m := rand.New(rand.NewPCG(68, 1)), storetest.Model{}
 	overwrite(t, db, m, rng, 600, 200)
 	db.settle()
 	db.holdCompactions(true)

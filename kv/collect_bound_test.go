@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -26,7 +27,7 @@ type largeStore struct {
 	t     *testing.T
 	rng   *rand.Rand
 	bytes *rand.ChaCha8
-	clock *fakeClock
+	clock *storetest.Clock
 	keys  int
 	sizes map[int]int       // of values, by key
 	ends  map[int]time.Time // when they expire
@@ -46,11 +47,11 @@ func openLarge(t *testing.T, kind CompactionStyle, space float64) *largeStore {
 
 func openLargeOn(t *testing.T, kind CompactionStyle, space float64, disk vfs.FS) *largeStore {
 	t.Helper()
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	db, err := Open("db", &Options{harness: harness.Harness{FS: disk, BlobSize: 32 << 10}, SeparateFrom: 100,
 		BlobSpace: space, Compaction: kind,
 		MemtableSize: largeFlush, TargetFileSize: 32 << 10, BaseLevelSize: 32 << 10,
-		MaxConcurrentCompactions: threadsFor(kind), Compression: sstable.NoCompression, Clock: clock.time})
+		MaxConcurrentCompactions: threadsFor(kind), Compression: sstable.NoCompression, Clock: clock.Time})
 	require.NoError(t, err)
 	s := &largeStore{DB: db, t: t, rng: rand.New(rand.NewPCG(1, 2)), bytes: rand.NewChaCha8([32]byte{3}), clock: clock,
 		keys: largeKeys, sizes: map[int]int{}, ends: map[int]time.Time{}}
@@ -69,7 +70,7 @@ func (s *largeStore) put(i, size int, ttl time.Duration) {
 	delete(s.ends, i)
 	if ttl > 0 {
 		require.NoError(s.t, s.SetTTL(s.key(i), value, ttl, NoSync))
-		s.ends[i] = s.clock.time().Add(ttl)
+		s.ends[i] = s.clock.Time().Add(ttl)
 	} else {
 		require.NoError(s.t, s.Set(s.key(i), value, NoSync))
 	}
@@ -85,7 +86,7 @@ func (s *largeStore) rest() {
 // needed returns the bytes of the records that are needed.
 func (s *largeStore) needed() (sum float64) {
 	for i, size := range s.sizes {
-		if end, ok := s.ends[i]; !ok || end.After(s.clock.time()) {
+		if end, ok := s.ends[i]; !ok || end.After(s.clock.Time()) {
 			sum += float64(size + largeRecord)
 		}
 	}
@@ -139,7 +140,7 @@ func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 			},
 			"expiring": func(s *largeStore, n int) {
 				s.put(n%s.keys, largeValue, time.Duration(1+s.rng.IntN(s.keys))*time.Second)
-				s.clock.advance(time.Second)
+				s.clock.Advance(time.Second)
 			},
 			"ranges deleted": func(s *largeStore, n int) {
 				if n%500 == 499 {
@@ -152,7 +153,7 @@ func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 				s.put(s.rng.IntN(s.keys), largeValue, 0)
 			},
 		} {
-			if (raceFactor > 1 || !scale.Long()) && int(name[0])%3 != int(kind) {
+			if (storetest.RaceFactor > 1 || !scale.Long()) && int(name[0])%3 != int(kind) {
 				continue // each pattern in one style
 			}
 			t.Run(fmt.Sprint(kind, "/", name), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -19,13 +20,13 @@ import (
 
 // wasteful is a store on a disk that has garbage to collect, and is kept from it. Nothing of it is left to chance, up
 // to the moment from which on it may collect.
-func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB, model) {
+func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB, storetest.Model) {
 	db := collected(t, kind, func(o *Options) {
 		o.harness.FS, o.BlobSpace, o.MaxConcurrentCompactions, o.SeparateAtCommit = disk, 1.2, threadsFor(kind),
 			seed%2 == 1
 	})
 	rng := rand.New(rand.NewPCG(11, seed))
-	m := model{}
+	m := storetest.Model{}
 	overwrite(t, db, m, rng, 300, 150)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.settle()
@@ -33,7 +34,7 @@ func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB
 	for range 3 {
 		overwrite(t, db, m, rng, 60, 150)
 		require.NoError(t, db.DeleteRange([]byte("key00040"), []byte("key00060"), nil))
-		m.deleteRange([]byte("key00040"), []byte("key00060"))
+		m.DeleteRange([]byte("key00040"), []byte("key00060"))
 	}
 	require.NoError(t, db.Set([]byte("last"), nil, nil))
 	m["last"] = ""
@@ -42,7 +43,7 @@ func wasteful(t *testing.T, kind CompactionStyle, seed uint64, disk vfs.FS) (*DB
 
 // finished requires that a store with nothing left to do is right, and again when it was opened anew: as to its
 // values, its sums, its files and its space.
-func finished(t *testing.T, db *DB, m model, what string) {
+func finished(t *testing.T, db *DB, m storetest.Model, what string) {
 	requireContents(t, m, db)
 	require.NoError(t, db.verify(io.Discard), what)
 	requireBlobs(t, db)
@@ -129,14 +130,14 @@ func collectWithFault(t *testing.T, kind CompactionStyle, seed uint64, at, fails
 		return c.Bytes / 2, fault
 	})
 	db.holdCompactions(false)
-	until(func() bool { // what was to fail has failed, and was tried again, or all is done
+	storetest.Until(func() bool { // what was to fail has failed, and was tried again, or all is done
 		db.mu.Lock()
 		defer db.mu.Unlock()
 		return db.compactions.Running == 0
 	})
 	f.Set(nil)
 	db.untilResumed()
-	until(func() bool {
+	storetest.Until(func() bool {
 		db.settle()
 		over, _ := db.waste()
 		db.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -19,7 +20,7 @@ const manySmall, smallBlob = 64, 8
 
 // openSmallBlobs returns a store to which n blob files of one record were written, every other by SetReader, and one
 // that is not small, whose name is returned.
-func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large string) {
+func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m storetest.Model, large string) {
 	o.SeparateFrom, o.harness.MinStreamed, o.harness.BlobSize = 100, 400, 8000
 	if o.L0CompactionThreshold == 0 {
 		o.L0CompactionThreshold = 2 * n
@@ -27,7 +28,7 @@ func openSmallBlobs(t *testing.T, n int, o *Options) (db *DB, m model, large str
 	o.L0SlowdownThreshold, o.L0StopThreshold = 2*n+1, 2*n+2
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	m = model{}
+	m = storetest.Model{}
 	for i := range n {
 		k := fmt.Sprintf("key%03d", i*37%n)
 		if i%2 == 0 {
@@ -123,7 +124,7 @@ func TestSmallBlobFilesOfNewerRunsAreJoined(t *testing.T) {
 		o := &Options{harness: harness.Harness{FS: vfs.NewMem(), BlobSize: 8000}, Compaction: kind, SeparateFrom: 100,
 			L0CompactionThreshold: n,
 			L0SlowdownThreshold:   2 * n, L0StopThreshold: 2*n + 1, Compression: sstable.NoCompression}
-		db, m := openDir(t, "db", o), model{}
+		db, m := openDir(t, "db", o), storetest.Model{}
 		for i := range 2000 {
 			k := fmt.Sprintf("key%05d", i)
 			m[k] = strings.Repeat("v", 90)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // Values that one commit after the other overwrites are garbage in the blob files of their logs, to which nothing but
@@ -21,7 +22,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 		})
 		rng := rand.New(rand.NewPCG(1, 1))
 		value := randomBytes(rng, 256<<10)
-		m := model{}
+		m := storetest.Model{}
 		for round := range 4 {
 			for i := range 60 {
 				k := fmt.Sprintf("key%05d", i%3)
@@ -49,7 +50,7 @@ func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
 		rng := rand.New(rand.NewPCG(4, 4))
-		m := model{}
+		m := storetest.Model{}
 		overwrite(t, db, m, rng, 2000, 500)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()

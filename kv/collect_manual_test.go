@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -36,7 +37,7 @@ func TestCompactReturnsWhatKeepsItFromCollecting(t *testing.T) {
 		disk := &refusingFS{FS: vfs.NewMem()}
 		db := collected(t, kind, func(o *Options) { o.BlobSpace, o.harness.FS = 1000, disk })
 		rng := rand.New(rand.NewPCG(61, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		for range 5 {
 			overwrite(t, db, m, rng, 60, 100)
 		}

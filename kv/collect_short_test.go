@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // Short values hide long ones as long ones do: what they overwrite comes back though they need no blob files.
@@ -15,7 +17,7 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		rng := rand.New(rand.NewPCG(31, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		overwrite(t, db, m, rng, 3000, 500)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
@@ -49,8 +51,8 @@ func TestShortValuesOverLongOnes(t *testing.T) {
 func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
-		clock := &fakeClock{}
-		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.time, 1<<20 })
+		clock := &storetest.Clock{}
+		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.Time, 1<<20 })
 		rng := rand.New(rand.NewPCG(32, uint64(kind)))
 		for i := range 1000 {
 			ttl := time.Duration(100+rng.IntN(800)) * time.Second
@@ -69,7 +71,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 			}
 			require.LessOrEqual(t, space.Over(), 0.0)
 			require.GreaterOrEqual(t, wait, time.Second)
-			clock.advance(wait)
+			clock.Advance(wait)
 			db.scheduleCompactions() // as the timer does
 			db.settle()
 			woken++
@@ -89,8 +91,8 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
-		clock := &fakeClock{}
-		db := collected(t, kind, func(o *Options) { o.Clock = clock.time })
+		clock := &storetest.Clock{}
+		db := collected(t, kind, func(o *Options) { o.Clock = clock.Time })
 		rng := rand.New(rand.NewPCG(33, uint64(kind)))
 		for i := range 1000 {
 			set(t, db, fmt.Sprintf("key%05d", i), string(randomBytes(rng, 2000)))
@@ -104,7 +106,7 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 		}
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		db.settle()
-		clock.advance(2 * time.Minute)
+		clock.Advance(2 * time.Minute)
 		db.scheduleCompactions()
 		db.settle()
 		db.mu.Lock()
@@ -120,8 +122,8 @@ func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 // What has expired is given back of a store too that has nothing below level 0.
 func TestValuesThatExpireInLevel0(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
-		clock := &fakeClock{}
-		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.time, 1<<20 })
+		clock := &storetest.Clock{}
+		db := collected(t, kind, func(o *Options) { o.Clock, o.MemtableSize = clock.Time, 1<<20 })
 		rng := rand.New(rand.NewPCG(34, uint64(kind)))
 		for i := range 1000 {
 			ttl := time.Hour
@@ -132,7 +134,7 @@ func TestValuesThatExpireInLevel0(t *testing.T) {
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		require.Equal(t, 1, db.Metrics().Levels[0].Runs)
-		clock.advance(2 * time.Minute)
+		clock.Advance(2 * time.Minute)
 		db.scheduleCompactions()
 		db.settle()
 		over, _ := db.waste()

@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // Where few values lie apart, here and there among many that do not, a collection takes a few tables at a time all the
@@ -30,7 +32,7 @@ func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 			}
 		})
 		rng := rand.New(rand.NewPCG(21, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		put := func(i int) {
 			k, v := fmt.Sprintf("key%05d", i), fmt.Sprintf("%070d", rng.Uint32())
 			if i%50 == 0 {

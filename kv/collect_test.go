@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -33,7 +34,7 @@ func collected(t *testing.T, kind CompactionStyle, change func(*Options)) *DB {
 }
 
 // overwrite sets n keys out of a number, each to a value of some hundred bytes.
-func overwrite(t *testing.T, db *DB, m model, rng *rand.Rand, n, keys int) {
+func overwrite(t *testing.T, db *DB, m storetest.Model, rng *rand.Rand, n, keys int) {
 	t.Helper()
 	for range n {
 		k := fmt.Sprintf("key%05d", rng.IntN(keys))
@@ -58,9 +59,9 @@ func TestGarbageOfBlobFilesIsCollected(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		rng := rand.New(rand.NewPCG(1, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		var snap *Snapshot
-		then := model{}
+		then := storetest.Model{}
 		for round := range 60 {
 			overwrite(t, db, m, rng, 60, 400)
 			for range 10 {
@@ -90,7 +91,7 @@ func TestOneValueOfEachFileIsCollected(t *testing.T) {
 	t.Parallel()
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
-		m := model{}
+		m := storetest.Model{}
 		for i := range 3000 {
 			k, v := fmt.Sprintf("key%05d", i), strings.Repeat(fmt.Sprint(i, " "), 60)
 			set(t, db, k, v)
@@ -127,7 +128,7 @@ func TestCollectionEnds(t *testing.T) {
 		for space := range 3 {
 			db := collected(t, kind, func(o *Options) { o.BlobSpace = []float64{1.1, 1.3, 2}[space] })
 			rng := rand.New(rand.NewPCG(7, uint64(kind)))
-			m := model{}
+			m := storetest.Model{}
 			for range 20 {
 				overwrite(t, db, m, rng, 1+rng.IntN(120), 200)
 				db.settle()
@@ -158,7 +159,7 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 			}
 		})
 		rng := rand.New(rand.NewPCG(3, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		for i := range 200 {
 			k := fmt.Sprintf("key%05d", i)
 			m[k] = strings.Repeat(k, 40)
@@ -216,7 +217,7 @@ func TestCompactLeavesNoGarbage(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1000 })
 		rng := rand.New(rand.NewPCG(5, uint64(kind)))
-		m := model{}
+		m := storetest.Model{}
 		for range 10 {
 			overwrite(t, db, m, rng, 60, 400)
 		}
@@ -232,7 +233,7 @@ func TestCompactLeavesNoGarbage(t *testing.T) {
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Equal(t, n, db.counters.BlobRelocated.Load(), "nothing is left to do")
 		require.NoError(t, db.DeleteRange([]byte("key00100"), []byte("key00200"), nil))
-		m.deleteRange([]byte("key00100"), []byte("key00200"))
+		m.DeleteRange([]byte("key00100"), []byte("key00200"))
 		require.NoError(t, db.Compact(t.Context(), []byte("key00090"), []byte("key00210")))
 		_, space = db.waste()
 		require.Less(t, space, 1.1)
@@ -245,7 +246,7 @@ func TestCompactLeavesNoGarbage(t *testing.T) {
 func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1000 })
 	rng := rand.New(rand.NewPCG(6, 6))
-	m := model{}
+	m := storetest.Model{}
 	overwrite(t, db, m, rng, 600, 400)
 	for b := range db.current.Blobs() {
 		name := filepath.Join("db", b.Name())
@@ -275,7 +276,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 			o.SeparateFrom = 200
 		})
 		rng := rand.New(rand.NewPCG(8, seed))
-		m := model{}
+		m := storetest.Model{}
 		above := 0
 		for range 150 {
 			for at, n := rng.IntN(20_000), 0; n < 60; n++ { // neighbours, here and there, most of them inline
@@ -307,7 +308,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 	f := &vfstest.FaultFS{FS: vfs.NewMem()}
 	db := collected(t, Leveled, func(o *Options) { o.harness.FS = f })
 	rng := rand.New(rand.NewPCG(9, 9))
-	m := model{}
+	m := storetest.Model{}
 	overwrite(t, db, m, rng, 900, 300)
 	db.settle()
 	failed := uint64(0)
@@ -316,7 +317,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 		overwrite(t, db, m, rng, 100, 300)
 		f.Set(vfstest.Quota(rng.IntN(60 << 10))) // for less than the batch, or the tables
 		db.holdCompactions(false)
-		until(func() bool { // a try has ended
+		storetest.Until(func() bool { // a try has ended
 			db.mu.Lock()
 			defer db.mu.Unlock()
 			return db.compactions.Running == 0
@@ -343,7 +344,7 @@ func TestWritersDoNotWaitForWhatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1.1 })
 	rng := rand.New(rand.NewPCG(10, 10))
-	m := model{}
+	m := storetest.Model{}
 	overwrite(t, db, m, rng, 300, 300)
 	db.settle()
 	db.mu.Lock()

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A write by a lone writer allocates nothing. Under the race detector pools forget
@@ -21,7 +23,7 @@ func TestSetDoesNotAllocate(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	require.LessOrEqual(t, allocs, float64(8*(raceFactor-1)))
+	require.LessOrEqual(t, allocs, float64(8*(storetest.RaceFactor-1)))
 }
 
 // Writers of all levels of durability share groups, whether a leader waits for the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -51,20 +52,20 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 		for i := range 3000 {
 			key, value := fmt.Sprintf("key-%05d", (i*7+round*1000)%9000), fmt.Sprint(round, i)
 			if i%11 == 3 && round > 3 {
-				fine(t, db.Delete([]byte(key), NoSync))
+				storetest.Fine(t, db.Delete([]byte(key), NoSync))
 				delete(want, key)
 				continue
 			}
-			fine(t, db.Set([]byte(key), []byte(value), NoSync))
+			storetest.Fine(t, db.Set([]byte(key), []byte(value), NoSync))
 			want[key] = value
 		}
 		if round == 4 {
-			fine(t, db.DeleteRange([]byte("key-02000"), []byte("key-02100"), NoSync))
+			storetest.Fine(t, db.DeleteRange([]byte("key-02000"), []byte("key-02100"), NoSync))
 			for i := 2000; i < 2100; i++ {
 				delete(want, fmt.Sprintf("key-%05d", i))
 			}
 		}
-		fine(t, db.Flush(t.Context()))
+		storetest.Fine(t, db.Flush(t.Context()))
 		if round == 2 {
 			settleStore(t, db)
 		}
@@ -72,7 +73,7 @@ func fillRuns(t *testing.T, db *DB) map[string]string {
 	settleStore(t, db)
 	for i := range 50 { // a run of level 0, above all others
 		key, value := fmt.Sprintf("key-%05d", 150*i), fmt.Sprint("young", i)
-		fine(t, db.Set([]byte(key), []byte(value), NoSync))
+		storetest.Fine(t, db.Set([]byte(key), []byte(value), NoSync))
 		want[key] = value
 	}
 	require.NoError(t, db.Flush(t.Context()))
@@ -87,7 +88,7 @@ func requireHolds(t *testing.T, db *DB, want map[string]string) {
 	for key, value := range db.All(nil, &err) {
 		require.Equal(t, want[string(key)], string(value), "%s", key)
 		got, err := db.Get(key)
-		fine(t, err)
+		storetest.Fine(t, err)
 		require.Equal(t, string(value), string(got))
 		n++
 	}

@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // holdCompactions keeps compactions from starting, or lets them start.
@@ -44,7 +46,7 @@ func TestDebtIsWhatCompactionsDo(t *testing.T) {
 		debts, owed := int64(0), map[bool]int{}
 		for range 80 {
 			db.holdCompactions(true)
-			fill(t, db, model{}, rng, 1+rng.IntN(6), 1_000_000)
+			fill(t, db, storetest.Model{}, rng, 1+rng.IntN(6), 1_000_000)
 			debt := db.Metrics().CompactionDebt
 			require.Equal(t, db.due(), debt > 0, "debt of %d bytes", debt)
 			debts += debt
@@ -77,12 +79,12 @@ func TestDebtFallsFromCompactionToCompaction(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 25 { // the same store in each run
 			db.holdCompactions(true)
-			fill(t, db, model{}, rng, 10, 1_000_000)
+			fill(t, db, storetest.Model{}, rng, 10, 1_000_000)
 			db.holdCompactions(false)
 			db.settle()
 		}
 		db.holdCompactions(true)
-		fill(t, db, model{}, rng, 60, 1_000_000)
+		fill(t, db, storetest.Model{}, rng, 60, 1_000_000)
 		debts = []int64{db.Metrics().CompactionDebt}
 		db.holdCompactions(false)
 		db.settle()
@@ -102,7 +104,7 @@ func TestDebtFallsFromCompactionToCompaction(t *testing.T) {
 func TestDebtOfAnotherStyle(t *testing.T) {
 	o := tieredOptions(Tiered)
 	db := openDir(t, "db", o)
-	fill(t, db, model{}, rand.New(rand.NewPCG(1, 1)), 2*3, 1_000_000)
+	fill(t, db, storetest.Model{}, rand.New(rand.NewPCG(1, 1)), 2*3, 1_000_000)
 	db.settle()
 	m := db.Metrics()
 	require.Equal(t, 2, m.Levels[1].Runs)

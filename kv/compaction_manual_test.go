@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -37,7 +38,7 @@ func TestACompactionMergesWhatCameWhileItWaited(t *testing.T) {
 	gate.Table = func() {}
 	require.NoError(t, s.Close())
 	go compact()
-	until(func() bool {
+	storetest.Until(func() bool {
 		db.mu.Lock()
 		defer db.mu.Unlock()
 		return len(db.compactions.Wanted) == 1
@@ -75,7 +76,7 @@ func TestWritesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, Compaction: kind,
 			MaxConcurrentCompactions: 1,
 			L0CompactionThreshold:    3, L0SlowdownThreshold: 4, L0StopThreshold: 6})
-		want := model{}
+		want := storetest.Model{}
 		write := func(k string) {
 			want[k] += "+"
 			set(t, db, k, want[k])
@@ -111,7 +112,7 @@ func TestWritesOfLargeValuesGoOnBesideACompactionThatTakesLong(t *testing.T) {
 		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 4 << 10}, Compaction: kind,
 			MaxConcurrentCompactions: 1, SeparateFrom: 1,
 			BlobSpace: 1.1, MemtableSize: 64 << 10, Compression: sstable.NoCompression})
-		want := model{}
+		want := storetest.Model{}
 		write := func(i int) {
 			k, v := fmt.Sprintf("%02d", i%7), string(bytes.Repeat(fmt.Appendf(nil, "%04d", i), 1000))
 			set(t, db, k, v)
@@ -155,7 +156,7 @@ func TestCompactionsOfDisjointRangesDoNotWait(t *testing.T) {
 	close(fsys.released)
 	require.NoError(t, <-done)
 	require.Zero(t, db.Metrics().Levels[0].Files)
-	requireContents(t, model{"a": "1", "b": "1", "y": "1", "z": "1"}, db)
+	requireContents(t, storetest.Model{"a": "1", "b": "1", "y": "1", "z": "1"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -236,7 +237,7 @@ func TestCompactGetsItsTurnBesideMergesWithinLevel0(t *testing.T) {
 		db.mu.Unlock()
 		done := make(chan error)
 		go func() { done <- db.Compact(t.Context(), nil, nil) }()
-		until(func() bool {
+		storetest.Until(func() bool {
 			db.mu.Lock()
 			defer db.mu.Unlock()
 			return len(db.compactions.Wanted) == 1
@@ -267,7 +268,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, TargetFileSize: 16 << 10, BaseLevelSize: 1 << 20,
 		L0CompactionThreshold: 100, Compression: 1})
 	require.NoError(t, err)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 30_000 {
 		k := fmt.Sprintf("key%06d", i)
 		want[k] = strconv.Itoa(i)
@@ -301,7 +302,7 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- db.Compact(ctx, nil, nil) }()
-	until(func() bool {
+	storetest.Until(func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return len(d.compactions.Wanted) == 1

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -31,15 +32,15 @@ func tieredOptions(kind CompactionStyle) *Options {
 }
 
 // fill writes n batches of random keys out of a number, each to a file of its own.
-func fill(t *testing.T, db *DB, want model, rng *rand.Rand, n, keys int) {
+func fill(t *testing.T, db *DB, want storetest.Model, rng *rand.Rand, n, keys int) {
 	t.Helper()
 	for range n {
 		for range 40 {
 			k := fmt.Sprintf("key%06d", rng.IntN(keys))
 			want[k] = string(randomBytes(rng, 30))
-			fine(t, db.Set([]byte(k), []byte(want[k]), Async))
+			storetest.Fine(t, db.Set([]byte(k), []byte(want[k]), Async))
 		}
-		fine(t, db.Flush(t.Context()))
+		storetest.Fine(t, db.Flush(t.Context()))
 	}
 }
 
@@ -56,7 +57,7 @@ func TestRunsOfAStoreSurviveReopening(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		db := openDir(t, "db", o)
-		want := model{}
+		want := storetest.Model{}
 		rng := rand.New(rand.NewPCG(1, 1))
 		m, most := db.Metrics(), 0
 		for round := 0; round < 10 || kind != Leveled && most < 2; round++ {
@@ -111,7 +112,7 @@ func TestSpaceIsBounded(t *testing.T) {
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := openDir(t, "db", tieredOptions(kind))
 		defer func() { require.NoError(t, db.Close()) }()
-		want := model{}
+		want := storetest.Model{}
 		fill(t, db, want, rand.New(rand.NewPCG(2, 2)), 60, 200)
 		settleStore(t, db)
 		m := db.Metrics()
@@ -149,7 +150,7 @@ func TestRunsWithoutCommonKeysMove(t *testing.T) {
 func TestChangingTheKindOfCompaction(t *testing.T) {
 	t.Parallel()
 	o := tieredOptions(Leveled)
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(3, 3))
 	for i, kind := range []CompactionStyle{Tiered, Leveled, LazyLeveled, Tiered, LazyLeveled, Leveled} {
 		o.Compaction = kind
@@ -158,7 +159,7 @@ func TestChangingTheKindOfCompaction(t *testing.T) {
 		fill(t, db, want, rng, 17, 3000)
 		k := fmt.Sprintf("key%06d", 100*i)
 		require.NoError(t, db.DeleteRange([]byte(k), []byte(k+"~"), Async))
-		want.deleteRange([]byte(k), []byte(k+"~"))
+		want.DeleteRange([]byte(k), []byte(k+"~"))
 		settleStore(t, db)
 		for n := 1; n < NumLevels; n++ {
 			runs := db.Metrics().Levels[n].Runs
@@ -211,7 +212,7 @@ func TestFilterBudgetOfRuns(t *testing.T) {
 		o.FilterBudget = 2000
 		db := openDir(t, "db", o)
 		defer func() { require.NoError(t, db.Close()) }()
-		want := model{}
+		want := storetest.Model{}
 		fill(t, db, want, rand.New(rand.NewPCG(4, 4)), 40, 1_000_000)
 		settleStore(t, db)
 		used := int64(0)
@@ -233,7 +234,7 @@ func TestRunsOfTombstonesAreCompacted(t *testing.T) {
 		o.MaxConcurrentCompactions = 1
 		db := openDir(t, "db", o)
 		defer func() { require.NoError(t, db.Close()) }()
-		want := model{}
+		want := storetest.Model{}
 		// Each flush waits for the compactions of the one before, so that every compaction of level 0 takes three
 		// files and nothing is left there: tombstones that go down in one run with values need not outweigh them.
 		rng := rand.New(rand.NewPCG(5, 5))
@@ -251,7 +252,7 @@ func TestRunsOfTombstonesAreCompacted(t *testing.T) {
 		requireContents(t, want, snap)
 		require.NoError(t, snap.Close())
 		settleStore(t, db)
-		requireContents(t, model{}, db)
+		requireContents(t, storetest.Model{}, db)
 		for n := range db.Metrics().Levels {
 			require.Zero(t, db.Metrics().Levels[n].Entries, "%v: level %d", kind, n)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -64,7 +65,7 @@ func processors(t *testing.T, n int) {
 }
 
 // overlapping flushes so many files that all span the same keys.
-func overlapping(t *testing.T, db *DB, want model, files int) {
+func overlapping(t *testing.T, db *DB, want storetest.Model, files int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(files)))
 	for file := range files {
@@ -94,7 +95,7 @@ func TestRangesOfACompactionAreMergedAtOnce(t *testing.T) {
 			MaxConcurrentCompactions: threads,
 			L0CompactionThreshold:    4, BlockSize: 512, SeparateFrom: -1,
 			Events: Events{Flushed: flushed}})
-		want := model{}
+		want := storetest.Model{}
 		overlapping(t, db, want, 4)
 		db.waitForBackground()
 		require.Zero(t, db.Metrics().Levels[0].Files)
@@ -112,7 +113,7 @@ func TestManyDisjointCompactionsRunAtOnce(t *testing.T) {
 	db := openDir(t, "db", &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: vfs.NewMem(), Table: m.come},
 		RangeSize: 10 << 10}, MaxConcurrentCompactions: 1,
 		L0CompactionThreshold: 50, BlockSize: 512})
-	want := model{}
+	want := storetest.Model{}
 	spans := []string{"a", "h", "p", "w"}
 	for round := range 2 {
 		for _, s := range spans {
@@ -147,7 +148,7 @@ func (d *DB) mergeOf(tables []*version.Table, output int) *compaction.Job {
 // While one part of level 0 goes down, another that shares no keys with it does too.
 func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	db := openMem(t, &Options{MaxConcurrentCompactions: 2, L0CompactionThreshold: 3, L0SlowdownThreshold: 20})
-	want := model{}
+	want := storetest.Model{}
 	flush := func(keys ...string) {
 		for _, k := range keys {
 			want[k] += "+"
@@ -162,7 +163,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	db.mu.Unlock()
 	files := func() int { return db.Metrics().Levels[0].Files }
 	flush("x", "z")
-	until(func() bool { return db.Metrics().Moves == 1 }) // it shares no keys with the level below
+	storetest.Until(func() bool { return db.Metrics().Moves == 1 }) // it shares no keys with the level below
 	require.Equal(t, 2, files())
 	flush("x", "y")
 	flush("y", "z")
@@ -170,7 +171,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 	flush("c", "d")
 	require.Equal(t, 5, files(), "and so does what is newer than what goes down")
 	flush("w", "x")
-	until(func() bool { return files() == 3 })
+	storetest.Until(func() bool { return files() == 3 })
 	require.NoError(t, db.compact(t.Context(), c))
 	db.reschedule(func() { db.end(c) })
 	db.waitForBackground()
@@ -181,7 +182,7 @@ func TestDisjointPartsOfLevel0GoDownAtOnce(t *testing.T) {
 // rangesThatFail calls test with a store of some files that all span the same keys, for each kind of call and
 // each of the first of its kind that may fail. What test gives to failing runs while that call fails, and those
 // of its kind that follow: it has to fail with their error, and to leave nothing behind.
-func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, failing func(run func() error))) {
+func rangesThatFail(t *testing.T, files int, test func(db *DB, want storetest.Model, failing func(run func() error))) {
 	processors(t, 4)
 	errTest := errors.New("test")
 	for _, op := range []string{"create", "write", "sync", "syncdir"} {
@@ -190,7 +191,7 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 			db := openDir(t, "db", &Options{harness: harness.Harness{FS: fault, RangeSize: 10 << 10},
 				MaxConcurrentCompactions: 3, L0CompactionThreshold: 50,
 				BlockSize: 512})
-			want := model{}
+			want := storetest.Model{}
 			overlapping(t, db, want, files)
 			test(db, want, func(run func() error) {
 				calls := 0
@@ -217,7 +218,7 @@ func rangesThatFail(t *testing.T, files int, test func(db *DB, want model, faili
 // Whichever call of whichever range fails: all ranges end, nothing that they wrote is left, and
 // the store is as it was.
 func TestAFailureInOneRangeEndsAll(t *testing.T) {
-	rangesThatFail(t, 4, func(db *DB, _ model, failing func(func() error)) {
+	rangesThatFail(t, 4, func(db *DB, _ storetest.Model, failing func(func() error)) {
 		before := db.Metrics().Levels
 		failing(func() error { return db.Compact(t.Context(), nil, nil) })
 		require.Equal(t, before, db.Metrics().Levels)
@@ -239,7 +240,7 @@ func TestCompactionRate(t *testing.T) {
 		db.compactions.Paused = true
 	}
 	pause()
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(1, 1))
 	fill(t, db, want, rng, 5, 1000)
 	require.Zero(t, db.Metrics().CompactionRateTime, "flushes do not wait")

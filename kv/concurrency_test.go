@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
@@ -58,7 +59,7 @@ func (r *stressRun) write(w int) {
 func count(t *testing.T, v []byte) int64 {
 	head, _, _ := bytes.Cut(v, []byte(" "))
 	n, err := strconv.ParseInt(string(head), 10, 64)
-	fine(t, err)
+	storetest.Fine(t, err)
 	return n
 }
 
@@ -71,7 +72,7 @@ func (r *stressRun) read(seed uint64) {
 		least := r.highest[n].Load()
 		v, err := r.db.Get(key)
 		if least > 0 || err == nil {
-			fine(r.t, err)
+			storetest.Fine(r.t, err)
 			if seen := count(r.t, v); seen < least {
 				require.GreaterOrEqual(r.t, seen, least, "an acknowledged write of %q is not seen", key)
 			}

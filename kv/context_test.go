@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -22,13 +23,14 @@ type stalledStore struct {
 	db   *DB
 	fs   vfs.FS
 	gate chan struct{}
-	want model
+	want storetest.Model
 
 	noneLeft func()
 }
 
 func newStalledStore(t *testing.T) *stalledStore {
-	s := &stalledStore{t: t, gate: make(chan struct{}), fs: vfs.NewMem(), want: model{}, noneLeft: leakCheck()}
+	s := &stalledStore{t: t, gate: make(chan struct{}), fs: vfs.NewMem(), want: storetest.Model{},
+		noneLeft: leakCheck()}
 	var err error
 	s.db, err = Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2,
 		harness: harness.Harness{FS: &vfstest.GateFS{FS: s.fs,
@@ -73,7 +75,7 @@ func (s *stalledStore) commit(ctx context.Context, key string) (done chan error)
 
 // queued waits until n requests stand behind those that are being committed.
 func (s *stalledStore) queued(n int) {
-	until(func() bool {
+	storetest.Until(func() bool {
 		leading, waiting := s.db.commits.Queue()
 		return leading && waiting == n
 	})
@@ -149,7 +151,7 @@ func TestAWriteThatIsToLeadCanBeGivenUp(t *testing.T) {
 		cancelFirst()
 		require.ErrorIs(t, <-a, context.Canceled)
 		require.ErrorIs(t, <-b, context.Canceled)
-		until(func() bool {
+		storetest.Until(func() bool {
 			leading, _ := s.db.commits.Queue()
 			return !leading
 		})
@@ -164,11 +166,11 @@ func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 	db, err := Open("db", &Options{MemtableSize: 64 << 10, MaxMemtables: 2, L0CompactionThreshold: 2,
 		harness: harness.Harness{FS: fsys}})
 	require.NoError(t, err)
-	const writers, writes = 8, 300 / raceFactor
-	results := make(chan model)
+	const writers, writes = 8, 300 / storetest.RaceFactor
+	results := make(chan storetest.Model)
 	for w := range writers {
 		go func() {
-			want := model{}
+			want := storetest.Model{}
 			for i := range writes {
 				ctx, cancel := context.WithCancel(context.Background())
 				if i%3 == 0 {
@@ -188,7 +190,7 @@ func TestContextsThatEndManyWritesAtRandom(t *testing.T) {
 			results <- want
 		}()
 	}
-	want := model{}
+	want := storetest.Model{}
 	for range writers {
 		maps.Copy(want, <-results)
 	}

@@ -6,14 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
-	"github.com/stretchr/testify/require"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // openFlipped opens the store with one bit of a file changed, and reports whether
 // that was noticed. If not, want must be there.
-func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want model) bool {
+func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want storetest.Model) bool {
 	t.Helper()
 	data := slices.Clone(whole)
 	data[bit/8] ^= 1 << (bit % 8)

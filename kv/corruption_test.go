@@ -11,16 +11,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // damageStore makes a store with one table in the last level and a log, both of
 // 200 synced keys, and returns what it holds.
-func damageStore(t *testing.T) (dir string, m model) {
+func damageStore(t *testing.T) (dir string, m storetest.Model) {
 	t.Helper()
-	dir, m = t.TempDir(), model{}
+	dir, m = t.TempDir(), storetest.Model{}
 	db := openDir(t, dir, &Options{Compression: sstable.NoCompression, BlockSize: 512})
 	rng := rand.New(rand.NewPCG(4, 4))
 	write := func(prefix string) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -38,7 +39,7 @@ func TestFiltersOfAnApplication(t *testing.T) {
 		file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), &sstable.WriterOptions{Filter: own}, "a=1",
 			"c=3")
 		require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
-		requireContents(t, model{"a": "1", "c": "3"}, db)
+		requireContents(t, storetest.Model{"a": "1", "c": "3"}, db)
 		_, err := db.Get([]byte("b"))
 		require.ErrorIs(t, err, ErrNotFound)
 		m := db.Metrics()

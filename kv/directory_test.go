@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -46,10 +47,10 @@ func TestABackupIsRestoredBelowAStore(t *testing.T) {
 		withoutLeaks(func() {
 			db := openDir(t, dir, o)
 			value := strings.Repeat(c.name, 100)
-			m := model{}
+			m := storetest.Model{}
 			for i := range 1000 {
 				k := strconv.Itoa(i % 300)
-				m.set(k, value)
+				m.Set(k, value)
 				set(t, db, k, value)
 			}
 			away, restored := restoreBelow(t, db, dir)
@@ -57,7 +58,7 @@ func TestABackupIsRestoredBelowAStore(t *testing.T) {
 			for i := 0; err == nil; i++ {
 				k, v := fmt.Sprint("later", i), value+strconv.Itoa(i)
 				if err = db.Set([]byte(k), []byte(v), c.o); err == nil {
-					m.set(k, v)
+					m.Set(k, v)
 				}
 				require.Less(t, i, 10_000)
 			}
@@ -89,9 +90,9 @@ func TestACompactionOfAMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	db := openDir(t, dir, &Options{L0CompactionThreshold: 50, harness: harness.Harness{Backoff: quickBackoff}})
-	m := model{}
+	m := storetest.Model{}
 	for i := range 5 {
-		m.set("k", strconv.Itoa(i))
+		m.Set("k", strconv.Itoa(i))
 		set(t, db, "k", strconv.Itoa(i))
 		require.NoError(t, db.Flush(t.Context()))
 	}
@@ -124,12 +125,12 @@ func TestCloseOfAMovedDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "what was written is in the directory that was opened as "+dir)
 	require.Equal(t, restored, readDir(t, dir))
 	db = openDir(t, away, nil)
-	requireContents(t, model{"a": "1", "b": "2"}, db)
+	requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close())
 
 	db = openDir(t, away, &Options{ReadOnly: true})
 	require.NoError(t, os.Rename(away, away+"er"))
-	requireContents(t, model{"a": "1", "b": "2"}, db)
+	requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close(), "it has written nothing")
 }
 
@@ -151,7 +152,7 @@ func TestALinkToAStoreIsChanged(t *testing.T) {
 	require.ErrorIs(t, db.Close(), ErrDirectoryMoved)
 	require.Equal(t, before, readDir(t, second))
 	db = openDir(t, first, nil)
-	requireContents(t, model{"a": "1", "b": "2"}, db)
+	requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -160,9 +161,9 @@ func TestAViewOfAMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	db := openDir(t, dir, nil)
-	m := model{}
+	m := storetest.Model{}
 	for i := range 8 { // more tables than the view may have open
-		m.set(strconv.Itoa(i), "1")
+		m.Set(strconv.Itoa(i), "1")
 		set(t, db, strconv.Itoa(i), "1")
 		require.NoError(t, db.Flush(t.Context()))
 	}
@@ -260,9 +261,9 @@ func TestTheDirectoryOfARestoreIsReplaced(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	db := openDir(t, filepath.Join(parent, "data"), nil)
-	m := model{}
+	m := storetest.Model{}
 	for i := range 3 {
-		m.set(strconv.Itoa(i), strings.Repeat("v", 1000))
+		m.Set(strconv.Itoa(i), strings.Repeat("v", 1000))
 		set(t, db, strconv.Itoa(i), strings.Repeat("v", 1000))
 		require.NoError(t, db.Flush(t.Context()))
 	}
@@ -307,12 +308,12 @@ func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
 	require.NoError(t, os.Rename(dir, away))
 	require.NoError(t, os.CopyFS(dir, os.DirFS(away)))
 	restored := readDir(t, dir)
-	m := model{"a": "1"}
+	m := storetest.Model{"a": "1"}
 	var err error
 	for i := 0; err == nil; i++ {
 		k := strconv.Itoa(i)
 		if err = db.Set([]byte(k), make([]byte, 1000), NoSync); err == nil {
-			m.set(k, string(make([]byte, 1000)))
+			m.Set(k, string(make([]byte, 1000)))
 		}
 		require.Less(t, i, 1000)
 	}
@@ -327,7 +328,7 @@ func TestTheDirectoryOfALocalLogIsReplaced(t *testing.T) {
 	require.NoError(t, db.Set([]byte("b"), []byte("2"), nil))
 	require.NoError(t, db.Close())
 	db = openDir(t, dir, o)
-	m.set("b", "2")
+	m.Set("b", "2")
 	requireContents(t, m, db)
 	require.NoError(t, db.Close())
 }

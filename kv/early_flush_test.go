@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/memtable"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -95,9 +96,10 @@ func TestScansOfAStoreAtRestPassNothingThatIsDead(t *testing.T) {
 		db := restingStore(t, &Options{MemtableSize: 32 << 20}, 1)
 		b := db.NewBatch()
 		for i := range n {
-			fine(t, b.SetTTL(binary.BigEndian.AppendUint32([]byte("a"), uint32(i)), []byte("v"), 90*time.Second))
+			storetest.Fine(t, b.SetTTL(binary.BigEndian.AppendUint32([]byte("a"), uint32(i)), []byte("v"),
+				90*time.Second))
 		}
-		fine(t, b.Set([]byte("b"), []byte("v")))
+		storetest.Fine(t, b.Set([]byte("b"), []byte("v")))
 		require.NoError(t, b.Commit(Async))
 		rest(db, time.Minute)
 		require.EqualValues(t, n+1, inMemtable(db), "they are alive")

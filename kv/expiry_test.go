@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/operand"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -28,28 +29,29 @@ func requireAbsent(tb testing.TB, db Reader, key string) {
 
 // A value is there until the very microsecond in which it ends, wherever it is stored.
 func TestAValueEndsOnTime(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, L0CompactionThreshold: 50})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, L0CompactionThreshold: 50})
 	set(t, db, "k", "older: it stays hidden")
-	others := model{} // so that no file is mostly waste when k has expired, and compacted while the clock goes back
+	// so that no file is mostly waste when k has expired, and compacted while the clock goes back
+	others := storetest.Model{}
 	for i := range 8 {
-		others.set(fmt.Sprint("a", i), "stays")
+		others.Set(fmt.Sprint("a", i), "stays")
 	}
 	all := maps.Clone(others)
-	all.set("k", "v")
+	all.Set("k", "v")
 	onEveryStage(t, db, func(string) {
 		for k, v := range others {
 			set(t, db, k, v)
 		}
 		require.NoError(t, db.SetTTL([]byte("k"), []byte("v"), time.Second, nil))
-		clock.advance(time.Second - time.Microsecond)
+		clock.Advance(time.Second - time.Microsecond)
 	}, func(stage string) {
 		s := db.NewSnapshot()
 		it, err := db.NewIter(nil)
 		require.NoError(t, err)
 		requireContents(t, all, db)
 		requireContents(t, all, s)
-		clock.advance(time.Microsecond)
+		clock.Advance(time.Microsecond)
 		for _, r := range []Reader{db, s} {
 			requireAbsent(t, r, "k")
 			requireContents(t, others, r)
@@ -59,17 +61,17 @@ func TestAValueEndsOnTime(t *testing.T) {
 		require.Equal(t, "a7", string(it.Key()))
 		require.NoError(t, it.Close())
 		require.NoError(t, s.Close())
-		clock.advance(-time.Microsecond)
+		clock.Advance(-time.Microsecond)
 	})
-	clock.advance(time.Microsecond)
+	clock.Advance(time.Microsecond)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, len(others), db.Metrics().Levels[lastLevel].Entries, "not even what was hidden is left")
 	require.NotZero(t, db.Metrics().ExpiredDropped)
 }
 
 func TestBoundsOfATTL(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time})
 	for _, ttl := range []time.Duration{0, -1, math.MinInt64, MaxTTL + 1, math.MaxInt64} {
 		require.ErrorIs(t, db.SetTTL([]byte("k"), nil, ttl, nil), ErrInvalidTTL, "%v", ttl)
 		b := db.NewBatch()
@@ -77,65 +79,65 @@ func TestBoundsOfATTL(t *testing.T) {
 		require.ErrorIs(t, b.Commit(nil), ErrInvalidTTL)
 	}
 	require.ErrorIs(t, db.SetTTL(make([]byte, MaxKeySize+1), nil, 1, nil), ErrTooLarge)
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 	require.NoError(t, db.SetTTL([]byte("long"), nil, MaxTTL, nil))
 	require.NoError(t, db.SetTTL([]byte("short"), nil, 1, nil)) // less than the clock can tell
-	requireContents(t, model{"long": ""}, db)
-	clock.advance(MaxTTL - time.Microsecond)
-	requireContents(t, model{"long": ""}, db)
-	clock.advance(time.Microsecond)
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{"long": ""}, db)
+	clock.Advance(MaxTTL - time.Microsecond)
+	requireContents(t, storetest.Model{"long": ""}, db)
+	clock.Advance(time.Microsecond)
+	requireContents(t, storetest.Model{}, db)
 
 	early := openMem(t, &Options{Clock: func() time.Time { return time.Time{} }})
 	require.ErrorIs(t, early.SetTTL([]byte("k"), nil, time.Hour, nil), ErrInvalidTTL)
 	late := openMem(t, &Options{Clock: func() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }})
 	require.NoError(t, late.SetTTL([]byte("k"), []byte("v"), MaxTTL, nil))
-	requireContents(t, model{"k": "v"}, late)
+	requireContents(t, storetest.Model{"k": "v"}, late)
 }
 
 func TestTheTimeOfABatchCountsFromItsCalls(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time})
 	b := db.NewBatch()
 	require.NoError(t, b.SetTTL([]byte("k"), []byte("v"), time.Second))
-	clock.advance(time.Second)
+	clock.Advance(time.Second)
 	require.NoError(t, b.Commit(nil))
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 }
 
 func TestAnExpirySurvivesRecovery(t *testing.T) {
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	fs := vfs.NewMem()
 	for i := range 4 {
-		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Clock: clock.time, ReadOnly: i == 3})
+		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Clock: clock.Time, ReadOnly: i == 3})
 		if i == 0 {
 			require.NoError(t, db.SetTTL([]byte("k"), []byte("v"), 3*time.Second, nil))
 		}
 		if i == 3 {
-			requireContents(t, model{}, db)
+			requireContents(t, storetest.Model{}, db)
 		} else {
-			requireContents(t, model{"k": "v"}, db)
+			requireContents(t, storetest.Model{"k": "v"}, db)
 		}
 		require.NoError(t, db.Close())
-		clock.advance(time.Second)
+		clock.Advance(time.Second)
 	}
 }
 
 // What is merged onto a value does not change when it ends, and outlives it.
 func TestMergeOntoAValueThatExpires(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, Merger: modelMerger})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, Merger: modelMerger})
 	require.NoError(t, db.SetTTL([]byte("k"), []byte("a"), time.Second, nil))
 	mergeAll(t, db, "k", "b", "c")
 	for range 2 {
-		requireContents(t, model{"k": "a,b,c"}, db)
+		requireContents(t, storetest.Model{"k": "a,b,c"}, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	l := db.Metrics().Levels[lastLevel]
 	require.Equal(t, []uint64{2, 1, 1}, []uint64{l.Entries, l.Merges, l.Expiring})
-	clock.advance(time.Second)
+	clock.Advance(time.Second)
 	for range 2 {
-		requireContents(t, model{"k": "b,c"}, db)
+		requireContents(t, storetest.Model{"k": "b,c"}, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	l = db.Metrics().Levels[lastLevel]
@@ -144,14 +146,14 @@ func TestMergeOntoAValueThatExpires(t *testing.T) {
 
 // Files whose values have all expired are compacted away, like those of tombstones.
 func TestExpiredFilesAreCompacted(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, L0CompactionThreshold: 1})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, L0CompactionThreshold: 1})
 	for i := range 1000 {
 		require.NoError(t, db.SetTTL(fmt.Appendf(nil, "k%04d", i), []byte("v"), time.Minute, Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1000, db.Metrics().Levels[lastLevel].Expiring)
-	clock.advance(time.Minute)
+	clock.Advance(time.Minute)
 	db.scheduleCompactions()
 	db.waitForBackground()
 	for _, l := range db.Metrics().Levels {
@@ -163,7 +165,7 @@ func TestExpiredFilesAreCompacted(t *testing.T) {
 func kindsBatch(tb testing.TB) *Batch {
 	tb.Helper()
 	b := &Batch{db: &DB{guarded: guarded{operands: operand.Combiner{Merger: Append("")}}}}
-	b.db.clock.of = (&fakeClock{}).time
+	b.db.clock.of = (&storetest.Clock{}).Time
 	require.NoError(tb, b.Merge([]byte("counter"), int64Value(-2)))
 	require.NoError(tb, b.Merge(nil, nil))
 	require.NoError(tb, b.SetTTL([]byte("session"), []byte("value"), time.Hour))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/explain"
 	"github.com/siftkv/siftkv/kv/metrics"
@@ -171,8 +172,8 @@ func TestFalsePositivesAreNotRemembered(t *testing.T) {
 
 // A key that is in a file, in whatever way, is no false positive: another snapshot, or another moment, sees it.
 func TestVersionsThatAreNotVisible(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Filter: newMaybeFilter(t), Clock: clock.time, Merger: Int64Add})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Filter: newMaybeFilter(t), Clock: clock.Time, Merger: Int64Add})
 	for _, k := range []string{"a", "z"} {
 		set(t, db, k, "bound")
 	}
@@ -182,7 +183,7 @@ func TestVersionsThatAreNotVisible(t *testing.T) {
 	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), time.Second, Async))
 	require.NoError(t, db.Merge([]byte("merged"), AppendInt64(nil, 1), Async))
 	require.NoError(t, db.Flush(t.Context()))
-	clock.advance(time.Minute)
+	clock.Advance(time.Minute)
 	for range 3 {
 		for _, k := range []string{"new", "deleted", "expired", "merged"} {
 			_, err := before.Get([]byte(k))
@@ -198,7 +199,7 @@ func TestVersionsThatAreNotVisible(t *testing.T) {
 		_, err := db.Get([]byte(k))
 		require.NoError(t, err)
 	}
-	clock.advance(-2 * time.Minute)
+	clock.Advance(-2 * time.Minute)
 	_, err := db.Get([]byte("expired"))
 	require.NoError(t, err)
 	require.NoError(t, before.Close())
@@ -296,11 +297,11 @@ func TestFilesOfOneID(t *testing.T) {
 	require.EqualValues(t, 1, db.Metrics().Lookup().FilterRemembered)
 	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, vfs.OS, filepath.Join(from, "2"), o, "a=2",
 		"k=2", "z=2")}, nil))
-	requireContents(t, model{"a": "2", "k": "2", "z": "2"}, db)
+	requireContents(t, storetest.Model{"a": "2", "k": "2", "z": "2"}, db)
 	require.NoError(t, db.Close())
 	db = openDir(t, dir, &Options{Filter: maybe})
 	require.Zero(t, db.Metrics().FalsePositives, "nothing stays beyond Close")
-	requireContents(t, model{"a": "2", "k": "2", "z": "2"}, db)
+	requireContents(t, storetest.Model{"a": "2", "k": "2", "z": "2"}, db)
 	require.NoError(t, db.Close())
 }
 

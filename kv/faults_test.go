@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -48,7 +49,7 @@ type faultRun struct {
 
 func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
 	r := &faultRun{
-		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []model{{}}},
+		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []storetest.Model{{}}},
 		mode:   mode, at: at,
 		fs:   &vfstest.FaultFS{FS: sift.NewMem()},
 		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.name),
@@ -256,7 +257,7 @@ func (r *faultRun) scan() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	got := model{}
+	got := storetest.Model{}
 	for ok := it.First(); ok; ok = it.Next() {
 		got[string(it.Key())] = string(it.Value())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -64,7 +65,7 @@ func TestFileMode(t *testing.T) {
 			db := openWriter(t, store, o)
 			view, err := OpenReadOnly(store, o)
 			require.NoError(t, err)
-			want := model{}
+			want := storetest.Model{}
 			rng := rand.New(rand.NewPCG(1, 1))
 			for round := range 10 {
 				changeAtRandom(t, db, want, rng, round)
@@ -99,7 +100,7 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 			o.FileMode = c.given
 			o.Objects = &objects.Config{Store: objstore.NewMem(), LocalLog: true, CacheSize: 8 << 20}
 			db := openWriter(t, filepath.Join(dir, "local"), o)
-			want := model{}
+			want := storetest.Model{}
 			for round := range 5 {
 				changeAtRandom(t, db, want, rand.New(rand.NewPCG(1, 1)), round)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/job"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -24,7 +25,7 @@ func TestRangesOfAFlushAreWrittenAtOnce(t *testing.T) {
 			RangeSize: 10 << 10}, MaxConcurrentCompactions: threads,
 			L0CompactionThreshold: 50, BlockSize: 512}
 		db := openDir(t, "db", o)
-		want := model{}
+		want := storetest.Model{}
 		m.of(0, threads+1)
 		overlapping(t, db, want, 1)
 		level0 := db.Metrics().Levels[0]
@@ -84,7 +85,7 @@ func TestLevel0CountsRunsAndNotFiles(t *testing.T) {
 	for kind := range numCompactions {
 		db := openMem(t, &Options{Compaction: kind, L0CompactionThreshold: 5, L0SlowdownThreshold: 6, BlockSize: 512,
 			harness: harness.Harness{RangeSize: 8 << 10}, MaxConcurrentCompactions: 2})
-		want := model{}
+		want := storetest.Model{}
 		overlapping(t, db, want, 4)
 		db.waitForBackground()
 		m := db.Metrics()
@@ -115,7 +116,7 @@ func TestLevel0CountsRunsAndNotFiles(t *testing.T) {
 // Whichever call of whichever range of a flush fails: all ranges end, the store resumes, and
 // nothing that they wrote is left.
 func TestAFailureInOneRangeOfAFlushEndsAll(t *testing.T) {
-	rangesThatFail(t, 1, func(db *DB, want model, failing func(func() error)) {
+	rangesThatFail(t, 1, func(db *DB, want storetest.Model, failing func(func() error)) {
 		before := db.Metrics().Levels[0].Files
 		for i := range 500 {
 			k := fmt.Sprintf("key%06d", i*7)
@@ -140,7 +141,7 @@ func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: vfs.NewMem(), RangeSize: 8 << 10}, L0CompactionThreshold: 50,
 		BlockSize: 512, MaxConcurrentCompactions: 2}
 	db := openDir(t, "db", o)
-	want := model{}
+	want := storetest.Model{}
 	key := func(i int) []byte { return fmt.Appendf(nil, "key%06d", i*7) }
 	remove := func(lo, hi int) {
 		require.NoError(t, db.DeleteRange(key(lo), key(hi), NoSync))

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -139,7 +140,7 @@ func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 	o.harness.MaxManifestSize = 2000
 	w := openWriter(t, dir, o)
 	view := openView(t, dir, nil)
-	last := scale.Count(60, 150/raceFactor)
+	last := scale.Count(60, 150/storetest.RaceFactor)
 	counted := make(chan error, 1)
 	files := t.TempDir()
 	go func() {
@@ -222,7 +223,7 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 			require.NoError(t, w.Compact(t.Context(), nil, nil))
 			require.NoError(t, view.Refresh(t.Context()))
 			requireGet(t, view, "k", strconv.Itoa(i+2))
-			requireContents(t, model{"k": "1"}, tx)
+			requireContents(t, storetest.Model{"k": "1"}, tx)
 			requireGet(t, tx, "k", "1")
 			ok, err := tx.Has([]byte("0"))
 			require.NoError(t, err)
@@ -253,11 +254,11 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 
 func TestOperandsAndExpiriesInAView(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	clock := &fakeClock{} // compactions look at it too
-	w := openDir(t, dir, &Options{Clock: clock.time, Merger: Int64Add})
-	view := openView(t, dir, &Options{Clock: clock.time}) // before there are operands
-	mine := openView(t, dir, &Options{Clock: clock.time, Merger: Int64Add})
-	other := openView(t, dir, &Options{Clock: clock.time, Merger: Append("")})
+	clock := &storetest.Clock{} // compactions look at it too
+	w := openDir(t, dir, &Options{Clock: clock.Time, Merger: Int64Add})
+	view := openView(t, dir, &Options{Clock: clock.Time}) // before there are operands
+	mine := openView(t, dir, &Options{Clock: clock.Time, Merger: Int64Add})
+	other := openView(t, dir, &Options{Clock: clock.Time, Merger: Append("")})
 	k := []byte("k")
 	require.NoError(t, w.SetTTL([]byte("soon"), []byte("v"), time.Minute, nil))
 	for i := range int64(6) {
@@ -270,20 +271,20 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 		require.NoError(t, v.Refresh(t.Context()))
 		requireGet(t, v, "k", string(AppendInt64(nil, 15)))
 		requireGet(t, v, "soon", "v")
-		requireContents(t, model{"k": string(AppendInt64(nil, 15)), "soon": "v"}, v)
+		requireContents(t, storetest.Model{"k": string(AppendInt64(nil, 15)), "soon": "v"}, v)
 	}
 	require.ErrorIs(t, other.Refresh(t.Context()), ErrInvalidOptions)
-	requireContents(t, model{}, other)
+	requireContents(t, storetest.Model{}, other)
 	_, err := OpenReadOnly(dir, &Options{Merger: Append("")})
 	require.ErrorIs(t, err, ErrInvalidOptions)
-	clock.advance(time.Hour)
-	requireContents(t, model{"k": string(AppendInt64(nil, 15))}, view)
+	clock.Advance(time.Hour)
+	requireContents(t, storetest.Model{"k": string(AppendInt64(nil, 15))}, view)
 
 	// The store forgets its operands, and gets others. An old view still has its own.
 	old := view.NewSnapshot()
 	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	require.NoError(t, w.Close())
-	w = openWriter(t, dir, &Options{Clock: clock.time, Merger: Append(",")})
+	w = openWriter(t, dir, &Options{Clock: clock.Time, Merger: Append(",")})
 	require.NoError(t, w.Set(k, []byte("a"), nil))
 	require.NoError(t, w.Merge(k, []byte("b"), nil))
 	require.NoError(t, view.Refresh(t.Context()))
@@ -302,7 +303,7 @@ func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
 	err := view.Refresh(t.Context())
 	require.ErrorIs(t, err, ErrNewerFormat)
 	require.ErrorContains(t, err, "0x10000000000")
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 	_, err = OpenReadOnly(dir, nil)
 	require.ErrorIs(t, err, ErrNewerFormat)
 }
@@ -321,7 +322,7 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 			require.NoError(t, err)
 			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: mem}})
 			require.NoError(t, err)
-			want := model{}
+			want := storetest.Model{}
 			for i := range 8 {
 				k := fmt.Sprintf("key%d", i)
 				set(t, w, k, "before")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // followRound is a round by whose clock everything has expired that may.
@@ -55,7 +56,7 @@ func followUntilKilled(dir string) error {
 // checkView holds a view against what the writers do: each one's writes are a prefix
 // that does not get shorter, and no batch is there in part.
 func checkView(db *DB, last *[killWriters]int) error {
-	want := &killModel{model: model{}, round: followRound}
+	want := &killModel{Model: storetest.Model{}, round: followRound}
 	all := int64(0)
 	for w := range killWriters {
 		n, err := lastWrite(db, w)
@@ -70,15 +71,15 @@ func checkView(db *DB, last *[killWriters]int) error {
 		all += killSum(n)
 	}
 	if all > 0 {
-		want.model[countAllKey] = string(AppendInt64(nil, all))
+		want.Model[countAllKey] = string(AppendInt64(nil, all))
 	}
 	it, err := db.NewIter(nil)
 	if err != nil {
 		return err
 	}
-	keys := want.keys()
+	keys := want.Keys()
 	for ok := it.First(); ok; ok = it.Next() {
-		if len(keys) == 0 || keys[0] != string(it.Key()) || want.model[keys[0]] != string(it.Value()) {
+		if len(keys) == 0 || keys[0] != string(it.Key()) || want.Model[keys[0]] != string(it.Value()) {
 			return errors.Join(fmt.Errorf("%q = %.20q, want one of %.1q", it.Key(), it.Value(), keys), it.Close())
 		}
 		keys = keys[1:]
@@ -107,7 +108,7 @@ type childRun struct {
 }
 
 func (r *followRun) start(mode string, seed int) *childRun {
-	c := &childRun{cmd: child(r.t, mode, r.dir, seed)}
+	c := &childRun{cmd: storetest.Child(r.t, mode, r.dir, seed)}
 	c.cmd.Stderr = os.Stderr // it has something to say if it fails
 	stdout, err := c.cmd.StdoutPipe()
 	require.NoError(r.t, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -69,10 +70,10 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 	w := openWriter(t, dir, tinyOptions())
 	require.NoError(t, w.Refresh(t.Context()), "a writer is never behind")
 	view := openView(t, dir, nil)
-	requireContents(t, model{}, view)
+	requireContents(t, storetest.Model{}, view)
 	require.Len(t, registeredReaders(t, dir), 1)
 
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(1, 61))
 	for round := range 40 {
 		before := maps.Clone(want)
@@ -85,7 +86,7 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 		requireContents(t, want, view)
 		requireContents(t, before, snapshot)
 		requireIterates(t, before, it)
-		for _, k := range before.keys() {
+		for _, k := range before.Keys() {
 			v, err := snapshot.Get([]byte(k))
 			require.NoError(t, err)
 			require.Equal(t, before[k], string(v))
@@ -109,7 +110,7 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 }
 
 // changeAtRandom writes, flushes and compacts, on the store and on its model.
-func changeAtRandom(t *testing.T, w *DB, want model, rng *rand.Rand, round int) {
+func changeAtRandom(t *testing.T, w *DB, want storetest.Model, rng *rand.Rand, round int) {
 	t.Helper()
 	for range 100 {
 		k := fmt.Sprintf("key%03d", rng.IntN(300))
@@ -123,7 +124,7 @@ func changeAtRandom(t *testing.T, w *DB, want model, rng *rand.Rand, round int) 
 	}
 	if rng.IntN(3) == 0 {
 		lo, hi := []byte(fmt.Sprintf("key%03d", rng.IntN(300))), []byte(fmt.Sprintf("key%03d", rng.IntN(300)))
-		want.deleteRange(lo, hi)
+		want.DeleteRange(lo, hi)
 		require.NoError(t, w.DeleteRange(lo, hi, NoSync))
 	}
 	switch rng.IntN(4) {
@@ -134,9 +135,9 @@ func changeAtRandom(t *testing.T, w *DB, want model, rng *rand.Rand, round int) 
 	}
 }
 
-func requireIterates(t *testing.T, want model, it *Iterator) {
+func requireIterates(t *testing.T, want storetest.Model, it *Iterator) {
 	t.Helper()
-	keys := want.keys()
+	keys := want.Keys()
 	for ok := it.First(); ok; ok = it.Next() {
 		require.NotEmpty(t, keys)
 		require.Equal(t, keys[0], string(it.Key()))
@@ -151,7 +152,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	w := openWriter(t, dir, tinyOptions())
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(2, 61))
 	for round := range 5 {
 		changeAtRandom(t, w, want, rng, round)
@@ -176,7 +177,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NotZero(t, w.Metrics().HeldFiles)
 	require.NoError(t, snapshot.Close())
 	require.NoError(t, view.Refresh(t.Context()))
-	until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
+	storetest.Until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
 	requireOnlyLiveFiles(t, w)
 	requireContents(t, want, view)
 
@@ -193,7 +194,7 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NoError(t, view.Refresh(t.Context()))
 	requireContents(t, want, view)
 	require.NoError(t, view.Close())
-	until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
+	storetest.Until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
 	requireOnlyLiveFiles(t, w)
 }
 
@@ -313,7 +314,7 @@ func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, view.Refresh(ctx), context.Canceled)
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 
 	// While another refresh is under way.
 	<-view.follower.turn
@@ -325,7 +326,7 @@ func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
 	view.follower.turn <- struct{}{}
 
 	require.NoError(t, view.Refresh(t.Context()))
-	requireContents(t, model{"k": "2"}, view)
+	requireContents(t, storetest.Model{"k": "2"}, view)
 }
 
 func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
@@ -336,12 +337,12 @@ func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.NoError(t, os.Rename(dir, dir+".old"))
 	require.Error(t, view.Refresh(t.Context()))
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 	w = openDir(t, dir, nil)
 	set(t, w, "k", "2")
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, view.Refresh(t.Context()), ErrDirectoryMoved)
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 
 	require.NoError(t, os.RemoveAll(dir))
 	require.NoError(t, os.Rename(dir+".old", dir))
@@ -353,14 +354,14 @@ func TestAViewOfAnotherStoreIsRefused(t *testing.T) {
 	w = openWriter(t, dir, nil)
 	set(t, w, "k", "2")
 	require.ErrorIs(t, view.Refresh(t.Context()), ErrStale)
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 }
 
 func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	w := openWriter(t, dir, tinyOptions())
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(3, 61))
 	view, err := OpenReadOnly(dir, &Options{harness: harness.Harness{FS: vfstest.UnwritableFS{FS: w.fs}}})
 	require.NoError(t, err)
@@ -460,7 +461,7 @@ func TestAViewOutlivesALogThatIsGivenUp(t *testing.T) {
 			return append(names, manifest.FileName(manifest.FileWAL, w.commits.Log().ID()+1)) // and it is gone
 		}}}})
 	require.NoError(t, err)
-	requireContents(t, model{"k": "1"}, view)
+	requireContents(t, storetest.Model{"k": "1"}, view)
 	require.NoError(t, view.Refresh(t.Context()))
 	require.NoError(t, view.Close())
 }
@@ -488,7 +489,7 @@ func TestAViewOutlivesAnEditThatFails(t *testing.T) {
 	requireRefreshed := func() {
 		t.Helper()
 		require.NoError(t, view.Refresh(t.Context()))
-		requireContents(t, model{"a": "1"}, view)
+		requireContents(t, storetest.Model{"a": "1"}, view)
 	}
 	requireRefreshed()
 	require.NoError(t, replaceManifest(w))

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -26,7 +27,7 @@ type crowdedStore struct {
 	opts    *Options
 	rng     *rand.Rand
 	bytes   *rand.ChaCha8
-	m       model
+	m       storetest.Model
 	refused int // writes
 }
 
@@ -42,7 +43,7 @@ func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedSto
 		change(o)
 	}
 	s := &crowdedStore{DB: openDir(t, "db", o), t: t, disk: disk, opts: o, rng: rand.New(rand.NewPCG(3, 4)),
-		bytes: rand.NewChaCha8([32]byte{5}), m: model{}}
+		bytes: rand.NewChaCha8([32]byte{5}), m: storetest.Model{}}
 	for i := range crowdedKeys {
 		require.NoError(t, s.put(i))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -40,7 +41,7 @@ func TestNoSpaceAtEveryByteOfALogRecord(t *testing.T) {
 		f.Set(vfstest.Quota(room))
 		err = db.Set([]byte("b"), []byte("a value of some length"), Sync)
 		record = int(db.commits.Log().Size() - size)
-		want := model{"a": "1", "b": "a value of some length"}
+		want := storetest.Model{"a": "1", "b": "a value of some length"}
 		if fits = err == nil; !fits {
 			delete(want, "b")
 			requireFull(t, err, "db")
@@ -94,7 +95,7 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 				CacheSize: -1, SeparateFrom: c.apart}
 			db, err := Open("db", o)
 			require.NoError(t, err)
-			want := model{}
+			want := storetest.Model{}
 			for i := range 20 {
 				k := fmt.Sprintf("key/%02d", i)
 				set(t, db, k, "the value of "+k)
@@ -183,7 +184,7 @@ func TestAFullFileSystem(t *testing.T) {
 	o.Events.Failed = func(err error) { failures = append(failures, err) }
 	withoutLeaks(func() {
 		db := openDir(t, disk.dir, o)
-		want, n := model{}, 0
+		want, n := storetest.Model{}, 0
 		write := func() error {
 			k := fmt.Sprintf("%04d", n)
 			v := k + string(make([]byte, 2000))

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // Under the race detector, pools lose what they are given on purpose.
@@ -70,8 +72,8 @@ func TestReadsDoNotAllocate(t *testing.T) {
 // Of keys in memory, in blocks that are cached and of a transaction, whatever their values, GetSize
 // and Expiry allocate nothing at all.
 func TestGetSizeDoesNotAllocate(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, CacheSize: 8 << 20, Compression: sstable.NoCompression})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, CacheSize: 8 << 20, Compression: sstable.NoCompression})
 	set(t, db, "short", "value")
 	set(t, db, "long", strings.Repeat("x", 100_000))
 	require.NoError(t, db.SetTTL([]byte("ends"), []byte(strings.Repeat("x", 5000)), time.Hour, NoSync))

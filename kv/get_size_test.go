@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -94,9 +95,9 @@ func TestGetSizeEverywhere(t *testing.T) {
 		"filters of prefixes": {Prefix: mustParsePrefix("fixed:3")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &fakeClock{}
+			clock := &storetest.Clock{}
 			fs := vfs.NewMem()
-			o.Clock, o.Merger, o.L0CompactionThreshold, o.harness.FS = clock.time, modelMerger, 50, fs
+			o.Clock, o.Merger, o.L0CompactionThreshold, o.harness.FS = clock.Time, modelMerger, 50, fs
 			dir := "db"
 			if o.MemoryMap {
 				o.harness.FS, dir = nil, t.TempDir()
@@ -122,12 +123,12 @@ func TestGetSizeEverywhere(t *testing.T) {
 			} {
 				require.NoError(t, db.DeleteRange(nil, nil, NoSync))
 				writeSizes(t, db)
-				written := clock.time()
+				written := clock.Time()
 				require.NoError(t, place())
 				check(false, written)
-				clock.advance(time.Minute - time.Microsecond)
+				clock.Advance(time.Minute - time.Microsecond)
 				check(false, written)
-				clock.advance(time.Microsecond)
+				clock.Advance(time.Microsecond)
 				check(true, written)
 			}
 			require.NoError(t, db.Close())
@@ -146,9 +147,9 @@ func mustParsePrefix(name string) filterpolicy.Prefix {
 // A transaction is told of its own writes, of what lies under its operands, and of nothing that was written
 // since; what its own writes tell alone does not count as read.
 func TestGetSizeInATransaction(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, Merger: modelMerger})
-	minute := clock.time().Add(time.Minute)
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, Merger: modelMerger})
+	minute := clock.Time().Add(time.Minute)
 	for _, key := range []string{"value", "merged", "deleted", "range", "replaced", "minute", "over"} {
 		require.NoError(t, db.SetTTL([]byte(key), []byte("12345"), time.Minute, NoSync))
 	}
@@ -177,11 +178,11 @@ func TestGetSizeInATransaction(t *testing.T) {
 			set(t, db, key, "what others write later")
 		}
 	}
-	clock.advance(time.Minute)
+	clock.Advance(time.Minute)
 	requireNoSize(t, tx, "value")
 	requireSize(t, tx, "merged", 3, time.Time{})
 	requireSize(t, tx, "minute", 2, minute.Add(time.Minute))
-	clock.advance(time.Minute)
+	clock.Advance(time.Minute)
 	requireNoSize(t, tx, "minute")
 	requireSize(t, tx, "over", 1, time.Time{})
 	require.NoError(t, tx.Discard())

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // settledStore returns a store of n keys in the last level, all blocks cached.
@@ -14,12 +16,12 @@ func settledStore(tb testing.TB, n int, o *Options) *DB {
 	tb.Helper()
 	db := openMem(tb, o)
 	for i := range n {
-		fine(tb, db.Set(settledKey(i), bytes.Repeat([]byte{byte(i)}, 50), Async))
+		storetest.Fine(tb, db.Set(settledKey(i), bytes.Repeat([]byte{byte(i)}, 50), Async))
 	}
 	require.NoError(tb, db.Compact(tb.Context(), nil, nil))
 	for i := range n {
 		ok, err := db.Has(settledKey(i))
-		fine(tb, err)
+		storetest.Fine(tb, err)
 		require.True(tb, ok)
 	}
 	return db

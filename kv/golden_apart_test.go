@@ -7,18 +7,20 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/golden"
-	"github.com/siftkv/siftkv/sstable"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // goldenApart is a store with values in blob files, which expire, are overwritten, or lie under
 // operands, in tables of two levels and a log. Every later version opens it.
 const goldenApart = "testdata/store-apart"
 
-func goldenApartContents() model {
+func goldenApartContents() storetest.Model {
 	value := func(of string) string { return string(bytes.Repeat([]byte(of), 100)) }
-	return model{"inline": "short", "apart": value("second "), "lives long": value("expiring "),
+	return storetest.Model{"inline": "short", "apart": value("second "), "lives long": value("expiring "),
 		"operands": value("under ") + ",an operand", "packed": value("0"), "in the log": value("log ")}
 }
 
@@ -26,7 +28,7 @@ func writeGoldenApart(t *testing.T, dir string) {
 	t.Helper()
 	m := goldenApartContents()
 	for n, c := range []sstable.Compression{sstable.NoCompression, sstable.Snappy, sstable.Zstd} {
-		db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&fakeClock{}).time, L0CompactionThreshold: 50,
+		db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&storetest.Clock{}).Time, L0CompactionThreshold: 50,
 			SeparateFrom: 50, Compression: c})
 		switch n {
 		case 0:
@@ -55,14 +57,14 @@ func TestTheGoldenStoreOfValuesApartOpens(t *testing.T) {
 	if golden.Absent(goldenApart) {
 		writeGoldenApart(t, goldenApart)
 	}
-	later := &fakeClock{}
-	later.advance(1e9)
+	later := &storetest.Clock{}
+	later.Advance(1e9)
 	want := goldenApartContents()
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	for range 3 {
-		db := openDir(t, dir, &Options{Clock: later.time})
+		db := openDir(t, dir, &Options{Clock: later.Time})
 		requireContents(t, want, db)
 		requireBlobs(t, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // goldenStore is a store that version 1 of the format wrote. Every later version
@@ -19,8 +21,8 @@ import (
 const goldenStore = "testdata/store-v1"
 
 // goldenContents is what the golden store holds.
-func goldenContents() model {
-	m := model{"": "the empty key", "only in the log": "and never in a table", "rewritten": "in the log"}
+func goldenContents() storetest.Model {
+	m := storetest.Model{"": "the empty key", "only in the log": "and never in a table", "rewritten": "in the log"}
 	for _, part := range goldenParts {
 		for i := range 12 {
 			if k := fmt.Sprintf("%s/%03d", part.filter, i); i != 3 && i != 7 {
@@ -135,7 +137,7 @@ const goldenKinds = "testdata/store-kinds"
 
 func writeGoldenKinds(t *testing.T, dir string) {
 	t.Helper()
-	db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&fakeClock{}).time, L0CompactionThreshold: 50})
+	db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&storetest.Clock{}).Time, L0CompactionThreshold: 50})
 	set(t, db, "over a value", "a")
 	set(t, db, "expired", "hidden")
 	mergeAll(t, db, "alone", "a", "b")
@@ -156,15 +158,15 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 	if golden.Absent(goldenKinds) {
 		writeGoldenKinds(t, goldenKinds)
 	}
-	later := &fakeClock{}
-	later.advance(1e9)
-	want := model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v",
+	later := &storetest.Clock{}
+	later.Advance(1e9)
+	want := storetest.Model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v",
 		"over a value that expires": "w"}
 	dir := filepath.Join(t.TempDir(), "store")
 	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenKinds)))
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	for range 3 {
-		db := openDir(t, dir, &Options{Clock: later.time})
+		db := openDir(t, dir, &Options{Clock: later.Time})
 		requireContents(t, want, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, want, db)

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Long values that are ingested stay in their tables until those are rewritten, over values of the same keys
@@ -18,7 +20,7 @@ import (
 func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, &Options{SeparateFrom: 1000})
-	m := model{}
+	m := storetest.Model{}
 	var writes []string
 	for i := range 40 {
 		k, v := fmt.Sprintf("key%02d", i), fmt.Sprintf("%05000d", i)
@@ -65,7 +67,7 @@ func TestTablesWithHandlesAreNotIngested(t *testing.T) {
 		err := db.Ingest(context.Background(), []string{table}, &IngestOptions{SkipVerify: skip})
 		require.ErrorIs(t, err, ErrNotIngestible)
 	}
-	requireContents(t, model{"key": "a value that lies apart"}, db)
+	requireContents(t, storetest.Model{"key": "a value that lies apart"}, db)
 	requireBlobMetrics(t, db)
 	require.NoError(t, db.Close())
 }

@@ -6,31 +6,33 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // Values that expire are taken in, and end at their moment as those of SetTTL do; the store's manifest says that it
 // has some, before and after it is opened again.
 func TestIngestOfExpiringValues(t *testing.T) {
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	w := sstable.NewWriter(f, nil)
 	require.NoError(t, w.SetUntil([]byte("a"), []byte("ended long ago"), time.Unix(-1, 0)))
-	require.NoError(t, w.SetUntil([]byte("b"), []byte("1"), clock.time().Add(time.Microsecond)))
-	require.NoError(t, w.SetUntil([]byte("c"), nil, clock.time().Add(time.Hour)))
+	require.NoError(t, w.SetUntil([]byte("b"), []byte("1"), clock.Time().Add(time.Microsecond)))
+	require.NoError(t, w.SetUntil([]byte("c"), nil, clock.Time().Add(time.Hour)))
 	require.NoError(t, w.Set([]byte("d"), []byte("stays")))
 	info, err := w.Finish()
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	require.EqualValues(t, 3, info.Expiring)
 
-	opts := &Options{Clock: clock.time}
+	opts := &Options{Clock: clock.Time}
 	db := openDir(t, dir, opts)
 	for _, k := range []string{"a", "b"} {
 		set(t, db, k, "old")
@@ -39,15 +41,15 @@ func TestIngestOfExpiringValues(t *testing.T) {
 	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	for range 2 {
 		require.Equal(t, manifest.FeatureTTL, db.features)
-		requireContents(t, model{"b": "1", "c": "", "d": "stays"}, db)
-		clock.advance(time.Microsecond)
-		requireContents(t, model{"c": "", "d": "stays"}, db)
-		clock.advance(-time.Microsecond)
+		requireContents(t, storetest.Model{"b": "1", "c": "", "d": "stays"}, db)
+		clock.Advance(time.Microsecond)
+		requireContents(t, storetest.Model{"c": "", "d": "stays"}, db)
+		clock.Advance(-time.Microsecond)
 		require.NoError(t, db.Close())
 		db = openDir(t, dir, opts)
 	}
-	clock.advance(time.Hour)
-	requireContents(t, model{"d": "stays"}, db)
+	clock.Advance(time.Hour)
+	requireContents(t, storetest.Model{"d": "stays"}, db)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
 	require.NoError(t, db.Close())

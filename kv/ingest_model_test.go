@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -24,9 +25,9 @@ import (
 
 // A settable is a model that files are taken into.
 type settable interface {
-	set(k, v string)
-	delete(k string)
-	deleteRange(lo, hi []byte)
+	Set(k, v string)
+	Delete(k string)
+	DeleteRange(lo, hi []byte)
 }
 
 // writeIngestFile writes a file of random values under the keys of m that lie in one
@@ -40,7 +41,7 @@ func writeIngestFile(t *testing.T, rng *rand.Rand, fsys vfs.FS, path string, m s
 	if len(keys) > 1 && rng.IntN(3) == 0 {
 		lo, hi := keys[0], keys[len(keys)-1]
 		require.NoError(t, w.DeleteRange([]byte(lo), []byte(hi)))
-		m.deleteRange([]byte(lo), []byte(hi))
+		m.DeleteRange([]byte(lo), []byte(hi))
 	}
 	for i, k := range keys {
 		if i > 0 && k == keys[i-1] {
@@ -48,11 +49,11 @@ func writeIngestFile(t *testing.T, rng *rand.Rand, fsys vfs.FS, path string, m s
 		}
 		if rng.IntN(4) == 0 {
 			require.NoError(t, w.Delete([]byte(k)))
-			m.delete(k)
+			m.Delete(k)
 			continue
 		}
 		v := randomBytes(rng, rng.IntN(200))
-		m.set(k, string(v))
+		m.Set(k, string(v))
 		require.NoError(t, w.Set([]byte(k), v))
 	}
 	_, err = w.Finish()
@@ -62,11 +63,11 @@ func writeIngestFile(t *testing.T, rng *rand.Rand, fsys vfs.FS, path string, m s
 
 // ingest takes in up to three files that do not overlap.
 func (r *modelRun) ingest(n int) {
-	all := model{}
+	all := storetest.Model{}
 	for range 1 + r.rng.IntN(30) {
 		all[string(r.key())] = ""
 	}
-	keys, next := all.keys(), maps.Clone(r.m)
+	keys, next := all.Keys(), maps.Clone(r.m)
 	var paths []string
 	for len(keys) > 0 {
 		take := 1 + r.rng.IntN(len(keys))
@@ -88,8 +89,8 @@ func TestModelWithIngest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{},
-			clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
+			clock: &storetest.Clock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t
@@ -208,7 +209,7 @@ func TestPowerCutDuringIngest(t *testing.T) {
 	t.Parallel()
 	cuts := 0
 	for seed := uint64(0); cuts < scale.Count(48, 120); seed++ {
-		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []model{{}}}
+		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []storetest.Model{{}}}
 		mem := crashfs.NewDisk()
 		clock := rand.New(rand.NewPCG(seed, 609))
 		calls := 0
@@ -274,7 +275,7 @@ func TestCloseWaitsForAnIngest(t *testing.T) {
 func TestIngestWhenTheDiskFails(t *testing.T) {
 	failed := 0
 	for failAt := 1; ; failAt++ {
-		r := &cutRun{t: t, seed: uint64(failAt), rng: rand.New(rand.NewPCG(3, 610)), states: []model{{}}}
+		r := &cutRun{t: t, seed: uint64(failAt), rng: rand.New(rand.NewPCG(3, 610)), states: []storetest.Model{{}}}
 		mem := crashfs.NewDisk()
 		var calls atomic.Int64
 		calls.Store(-1 << 30)

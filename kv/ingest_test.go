@@ -21,6 +21,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	internal "github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -70,12 +71,12 @@ func TestIngest(t *testing.T) {
 	empty := ingestFile(t, vfs.OS, filepath.Join(from, "empty"), nil)
 	require.NoError(t, db.Ingest(t.Context(), []string{third, second, empty, first}, nil))
 
-	then := model{"a": "old", "b": "old", "c": "in the memtable", "d": "old", "e": "old", "z": "old"}
-	now := model{"a": "new", "c": "new", "cc": "new", "dd": "new", "z": "old", "zz": "new"}
+	then := storetest.Model{"a": "old", "b": "old", "c": "in the memtable", "d": "old", "e": "old", "z": "old"}
+	now := storetest.Model{"a": "new", "c": "new", "cc": "new", "dd": "new", "z": "old", "zz": "new"}
 	check := func() {
 		t.Helper()
 		requireContents(t, now, db)
-		for _, k := range append(now.keys(), then.keys()...) {
+		for _, k := range append(now.Keys(), then.Keys()...) {
 			v, err := db.Get([]byte(k))
 			require.Equal(t, now[k], string(v), "%q: %v", k, err)
 		}
@@ -85,7 +86,7 @@ func TestIngest(t *testing.T) {
 	check()
 	requireContents(t, then, before)
 	for ok, n := it.First(), 0; ok; ok, n = it.Next(), n+1 {
-		require.Equal(t, then.keys()[n], string(it.Key()))
+		require.Equal(t, then.Keys()[n], string(it.Key()))
 	}
 	require.NoError(t, it.Close())
 	m := db.Metrics()
@@ -220,12 +221,12 @@ func TestIngestRefuses(t *testing.T) {
 			err := db.Ingest(ctx, c.paths, &IngestOptions{Link: !copies})
 			require.ErrorIs(t, err, c.want, name)
 			require.ErrorContains(t, err, c.text, name)
-			requireContents(t, model{"k": "v"}, db)
+			requireContents(t, storetest.Model{"k": "v"}, db)
 			names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 			require.NoError(t, err)
 			require.Empty(t, names, "%s: files are left behind", name)
 			require.NoError(t, db.Ingest(t.Context(), []string{whole}, nil), "the store goes on")
-			requireContents(t, model{"k": "v", "a": "1", "m": "2"}, db)
+			requireContents(t, storetest.Model{"k": "v", "a": "1", "m": "2"}, db)
 			require.NoError(t, db.Close())
 			require.ErrorIs(t, db.Ingest(t.Context(), []string{whole}, nil), ErrClosed)
 			ro := openDir(t, dir, &Options{ReadOnly: true})
@@ -351,7 +352,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	require.Equal(t, []int{3, 0, 0, 0, 0, 0, 2}, files())
 	ingest("f6", "y=")
 	require.Equal(t, []int{4, 0, 0, 0, 0, 0, 2}, files(), "a range tombstone in level 0 is over its key")
-	requireContents(t, model{"b": "", "y": ""}, db)
+	requireContents(t, storetest.Model{"b": "", "y": ""}, db)
 
 	db.mu.Lock()
 	other := db.compactions.Reserve(lastLevel, version.Span{Lo: []byte("z")})
@@ -364,7 +365,7 @@ func TestIngestPlacesFiles(t *testing.T) {
 	db.compactions.Release(other)
 	db.mu.Unlock()
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireContents(t, model{"b": "", "y": "", "zz": ""}, db)
+	requireContents(t, storetest.Model{"b": "", "y": "", "zz": ""}, db)
 	require.NoError(t, db.verify(io.Discard))
 	require.NoError(t, db.Close())
 }

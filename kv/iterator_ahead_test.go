@@ -9,18 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Operands over a value that expires after it was read on, and before it is come to, are shown without it.
 func TestOperandsOverWhatExpiresAfterItWasReadOn(t *testing.T) {
 	for _, backward := range []bool{false, true} {
-		clock := &fakeClock{}
+		clock := &storetest.Clock{}
 		db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 10,
-			Merger: Append(","), Clock: clock.time})
+			Merger: Append(","), Clock: clock.Time})
 		require.NoError(t, err)
 		value := strings.Repeat("value", 10)
-		want := model{}
+		want := storetest.Model{}
 		for n := range 60 {
 			k := fmt.Sprintf("key%03d", n)
 			want[k] = value
@@ -47,7 +48,7 @@ func TestOperandsOverWhatExpiresAfterItWasReadOn(t *testing.T) {
 			require.Equal(t, want[string(it.Key())], string(it.Value()))
 			ok = move()
 		}
-		clock.advance(2 * time.Hour)
+		clock.Advance(2 * time.Hour)
 		for n := 0; n < 60; n += 3 {
 			k := fmt.Sprintf("key%03d", n)
 			if delete(want, k); n%2 == 0 {

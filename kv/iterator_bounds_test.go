@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 func TestPrefixEnd(t *testing.T) {
@@ -52,10 +53,10 @@ func TestAllWithinAPrefix(t *testing.T) {
 			}
 		}
 	}
-	m := model{}
+	m := storetest.Model{}
 	for i, k := range keys {
 		set(t, db, k, k)
-		m.set(k, k)
+		m.Set(k, k)
 		if i%40 == 0 {
 			require.NoError(t, db.Flush(t.Context()))
 		}
@@ -65,7 +66,7 @@ func TestAllWithinAPrefix(t *testing.T) {
 		for _, lo := range bounds {
 			for _, hi := range bounds {
 				var want []byte
-				for _, k := range m.keys() {
+				for _, k := range m.Keys() {
 					if strings.HasPrefix(k, string(prefix)) && k >= string(lo) && (hi == nil || k < string(hi)) {
 						want = fmt.Appendf(want, "%q ", k)
 					}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -53,7 +54,7 @@ const sharedKeys = 40
 // steps are taken in, or the memtable, is the newest of every third key.
 func writeShared(t *testing.T, o *Options, shape string, older olderVersion, inMemory bool) *DB {
 	o.Merger, o.L0CompactionThreshold = modelMerger, 100
-	o.Clock = (&fakeClock{}).time
+	o.Clock = (&storetest.Clock{}).Time
 	db := openMem(t, o)
 	if o.MemoryMap { // which takes files
 		db = openDir(t, t.TempDir(), o)

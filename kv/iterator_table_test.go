@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -25,7 +26,7 @@ func TestIteratorsStepFromTableToTable(t *testing.T) {
 			Compression: sstable.NoCompression, CacheSize: rapid.SampledFrom([]int64{-1, 64 << 10}).Draw(t, "cache")}
 		db, err := Open("", o)
 		require.NoError(t, err)
-		m := model{}
+		m := storetest.Model{}
 		shape := rapid.SampledFrom([]string{"%d", "%04d", "a common beginning %04d", "%04d and a long end"}).
 			Draw(t, "shape")
 		for range rapid.IntRange(1, 5).Draw(t, "tables") {
@@ -33,13 +34,13 @@ func TestIteratorsStepFromTableToTable(t *testing.T) {
 		}
 		// As of here, and beside what is written later.
 		s := db.NewSnapshot()
-		past := m.keys()
+		past := m.Keys()
 		values := maps.Clone(m)
 		if rapid.Bool().Draw(t, "more") {
 			writeTable(t, db, m, shape)
 		}
 		walkTables(t, s, past, values)
-		walkTables(t, db, m.keys(), m)
+		walkTables(t, db, m.Keys(), m)
 		require.NoError(t, s.Close())
 		require.NoError(t, db.Close())
 	})
@@ -47,7 +48,7 @@ func TestIteratorsStepFromTableToTable(t *testing.T) {
 
 // writeTable writes a run of neighbouring keys, a comb of keys, or some at random, and makes a table of
 // level 0 of them, or of all there is one sorted run, or leaves them in the memtable.
-func writeTable(t *rapid.T, db *DB, m model, shape string) {
+func writeTable(t *rapid.T, db *DB, m storetest.Model, shape string) {
 	first, step := rapid.IntRange(0, 150).Draw(t, "first"), rapid.IntRange(1, 12).Draw(t, "step")
 	n := rapid.IntRange(1, 60).Draw(t, "keys")
 	deletes := rapid.SampledFrom([]int{0, 0, 9, 10}).Draw(t, "of ten at least") // in stretches
@@ -57,19 +58,19 @@ func writeTable(t *rapid.T, db *DB, m model, shape string) {
 			require.NoError(t, db.Set(key, []byte("older"), NoSync))
 			s := db.NewSnapshot()
 			defer func() { require.NoError(t, s.Close()) }()
-			m.set(string(key), "older")
+			m.Set(string(key), "older")
 		}
 		switch kind := rapid.IntRange(0, 9).Draw(t, "kind"); {
 		case kind == 0 || kind >= 10-deletes:
 			require.NoError(t, db.Delete(key, NoSync))
-			m.delete(string(key))
+			m.Delete(string(key))
 		case kind == 1:
 			require.NoError(t, db.Merge(key, []byte("+"), NoSync))
-			m.merge(string(key), "+")
+			m.Merge(string(key), "+")
 		default:
 			value := strings.Repeat(string(key[:1]), rapid.SampledFrom([]int{0, 9, 127, 128, 300}).Draw(t, "length"))
 			require.NoError(t, db.Set(key, []byte(value), NoSync))
-			m.set(string(key), value)
+			m.Set(string(key), value)
 		}
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "then") {

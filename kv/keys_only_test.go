@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -42,10 +43,10 @@ func TestKeysOnlySaysTheSame(t *testing.T) {
 		"partly apart":  {SeparateFrom: 256},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &fakeClock{}
-			o.Clock = clock.time
+			clock := &storetest.Clock{}
+			o.Clock = clock.Time
 			db := openDir(t, t.TempDir(), &o)
-			ends := clock.time().Add(time.Hour)
+			ends := clock.Time().Add(time.Hour)
 			writeKeys(t, db, n)
 			for _, place := range []func() error{
 				func() error { return nil }, func() error { return db.Flush(t.Context()) },
@@ -129,7 +130,7 @@ func TestKeysOnlyDoesNotCombine(t *testing.T) {
 	require.Equal(t, "a 5;b -1;c -1;"+"c -1;b -1;a 5;", string(got))
 	require.NoError(t, errors.Join(it.Error(), it.Close()))
 	require.Zero(t, combined, "nothing was combined")
-	require.Equal(t, model{"a": "value", "b": "value+++", "c": "+++"}, contents(t, db, nil))
+	require.Equal(t, storetest.Model{"a": "value", "b": "value+++", "c": "+++"}, contents(t, db, nil))
 	require.NotZero(t, combined)
 	combined = 1000
 	var failed error
@@ -156,8 +157,8 @@ func TestKeysOnlyDoesNotCombine(t *testing.T) {
 
 // A key that ends while an iterator is on it keeps its entry, and is passed over after that.
 func TestKeysOnlyPassesOverWhatHasEnded(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time})
 	for _, key := range []string{"a", "b", "c"} {
 		require.NoError(t, db.SetTTL([]byte(key), []byte(strings.Repeat("x", 300)), time.Second, NoSync))
 	}
@@ -167,8 +168,8 @@ func TestKeysOnlyPassesOverWhatHasEnded(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, it.First() && it.Next())
 		ends := it.Expiry()
-		require.True(t, clock.time().Add(time.Second).Equal(ends))
-		clock.advance(time.Second)
+		require.True(t, clock.Time().Add(time.Second).Equal(ends))
+		clock.Advance(time.Second)
 		require.Equal(t, "b", string(it.Key()))
 		require.Equal(t, 300, it.ValueSize())
 		require.True(t, ends.Equal(it.Expiry()))
@@ -177,7 +178,7 @@ func TestKeysOnlyPassesOverWhatHasEnded(t *testing.T) {
 		require.Zero(t, it.Expiry())
 		require.False(t, it.Prev())
 		require.NoError(t, it.Close())
-		clock.advance(-time.Second)
+		clock.Advance(-time.Second)
 		require.NoError(t, db.Flush(t.Context()))
 	}
 }

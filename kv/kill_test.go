@@ -12,8 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,21 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/commit"
-	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/scale"
-)
-
-// The test binary runs itself as a child process, which these variables tell
-// what to do.
-const (
-	childEnv     = "SIFTKV_TEST_CHILD" // a key of children
-	childDirEnv  = "SIFTKV_TEST_CHILD_DIR"
-	childSeedEnv = "SIFTKV_TEST_CHILD_SEED"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // children are what a child does, by the value of childEnv.
 var children = map[string]func(dir string) error{
-	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(childSeedEnv, 0)) },
+	"write":  func(dir string) error { return writeUntilKilled(dir, envInt(storetest.ChildSeedEnv, 0)) },
 	"hold":   holdUntilEOF,
 	"follow": followUntilKilled, "restore": restoreUntilKilled, "stream": streamUntilKilled,
 	"back up": backUpUntilKilled, "restore into a directory": restoreDirUntilKilled,
@@ -46,37 +36,7 @@ var children = map[string]func(dir string) error{
 // soakMinutes is for how long TestKill goes on: go test ./kv -run '^TestKill$' -args --minutes 10.
 var soakMinutes = flag.Int("minutes", 0, "for how many minutes TestKill goes on at the least, with long rounds")
 
-// testMemory is the soft limit of the tests' memory, in bytes: parallel tests make much garbage at the same time.
-const testMemory = 400 << 20
-
-func TestMain(m *testing.M) {
-	run, ok := children[os.Getenv(childEnv)]
-	if !ok {
-		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise
-			debug.SetMemoryLimit(testMemory)
-			debug.SetGCPercent(300) // little lives, and page faults of what is collected often took a fifth of the time
-		}
-		flag.Parse()
-		if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue { // many tests wait, for disks or others
-			_ = flag.Set(n.Name, strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-		}
-		os.Exit(m.Run())
-	}
-	if err := run(os.Getenv(childDirEnv)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// child returns the command that runs this binary as a child.
-func child(t *testing.T, mode, dir string, seed int) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), exe)
-	cmd.Env = append(os.Environ(), childEnv+"="+mode, childDirEnv+"="+dir, childSeedEnv+"="+strconv.Itoa(seed))
-	return cmd
-}
+func TestMain(m *testing.M) { storetest.Main(m, children) }
 
 const (
 	killWriters = 4
@@ -178,18 +138,18 @@ func (b *killBatch) setTTL(k, v string, rounds int) {
 // A killModel is what the store holds in a round, counters aside: these come from the
 // writes before too, see killSum.
 type killModel struct {
-	model
+	storetest.Model
 	round, written int // this round, and the one in which the write was made
 }
 
-func (m *killModel) set(k, v string)        { m.model[k] = v }
-func (m *killModel) del(k string)           { delete(m.model, k) }
-func (m *killModel) delRange(lo, hi string) { m.deleteRange([]byte(lo), []byte(hi)) }
+func (m *killModel) set(k, v string)        { m.Model[k] = v }
+func (m *killModel) del(k string)           { delete(m.Model, k) }
+func (m *killModel) delRange(lo, hi string) { m.DeleteRange([]byte(lo), []byte(hi)) }
 func (m *killModel) merge(string, int64)    {}
 func (m *killModel) setTTL(k, v string, rounds int) {
-	delete(m.model, k)
+	delete(m.Model, k)
 	if m.round < m.written+rounds {
-		m.model[k] = v
+		m.Model[k] = v
 	}
 }
 
@@ -201,7 +161,7 @@ func (m *killModel) state(w, n int, writtenIn func(w, n int) int) {
 		killWrite(w, i, m)
 	}
 	if n > 0 {
-		m.model[countKey(w)] = string(AppendInt64(nil, killSum(n)))
+		m.Model[countKey(w)] = string(AppendInt64(nil, killSum(n)))
 	}
 }
 
@@ -331,7 +291,7 @@ func (k *killRun) writtenIn(w, n int) int {
 
 func (k *killRun) killed(n int) (reports []killReport) {
 	var stderr bytes.Buffer
-	cmd := child(k.t, "write", k.dir, n)
+	cmd := storetest.Child(k.t, "write", k.dir, n)
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(k.t, err)
@@ -387,7 +347,7 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 	for _, r := range reports[:survive] { // they came before one that is there
 		due[r.writer] = max(due[r.writer], r.n)
 	}
-	want := &killModel{model: model{}, round: round}
+	want := &killModel{Model: storetest.Model{}, round: round}
 	all := int64(0)
 	for w := range killWriters {
 		n, err := lastWrite(db, w)
@@ -401,19 +361,19 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 		all += killSum(n)
 	}
 	if all > 0 {
-		want.model[countAllKey] = string(AppendInt64(nil, all))
+		want.Model[countAllKey] = string(AppendInt64(nil, all))
 	}
 	k.acknowledged += len(reports)
-	requireContents(k.t, want.model, db)
+	requireContents(k.t, want.Model, db)
 }
 
 // requireContents compares all that a store holds.
-func requireContents(t *testing.T, want model, db Reader) {
+func requireContents(t *testing.T, want storetest.Model, db Reader) {
 	t.Helper()
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, it.Close()) }()
-	keys := want.keys()
+	keys := want.Keys()
 	i := 0
 	for ok := it.First(); ok; ok = it.Next() {
 		if i == len(keys) || keys[i] != string(it.Key()) || want[keys[i]] != string(it.Value()) {
@@ -469,7 +429,7 @@ func holdUntilEOF(dir string) error {
 // holdOpen starts a process that has a store open until its input ends.
 func holdOpen(t *testing.T, dir string) (cmd *exec.Cmd, stdin io.Closer) {
 	t.Helper()
-	cmd = child(t, "hold", dir, 0)
+	cmd = storetest.Child(t, "hold", dir, 0)
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()

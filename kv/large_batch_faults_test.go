@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/internal/wal"
@@ -29,8 +30,8 @@ func TestALargeBatchThatFails(t *testing.T) {
 			}
 			db, err := Open("db", o)
 			require.NoError(t, err)
-			before := model{}
-			before.set("00001", "before")
+			before := storetest.Model{}
+			before.Set("00001", "before")
 			require.NoError(t, db.Set([]byte("00001"), []byte("before"), Async))
 			require.NoError(t, db.Flush(t.Context()))
 			db.settle() // nothing else fails
@@ -53,7 +54,7 @@ func TestALargeBatchThatFails(t *testing.T) {
 			requireContents(t, before, db)
 			require.NoError(t, b.Commit(Sync), "%v", c)
 			require.NoError(t, db.Set([]byte("small"), []byte("after"), Sync))
-			want.set("small", "after")
+			want.Set("small", "after")
 			requireContents(t, want, db)
 			db.abandonLikeACrash(t)
 			db, err = Open("db", o)
@@ -78,11 +79,11 @@ func TestALargeTransactionThatConflicts(t *testing.T) {
 	require.NoError(t, b.Replay(tx))
 	set(t, db, "read", "by the transaction")
 	require.ErrorIs(t, tx.Commit(Sync), ErrConflict)
-	want := model{}
-	want.set("read", "by the transaction")
+	want := storetest.Model{}
+	want.Set("read", "by the transaction")
 	requireContents(t, want, db)
 	set(t, db, "next", "write")
-	want.set("next", "write")
+	want.Set("next", "write")
 	requireContents(t, want, db)
 	db.abandonLikeACrash(t)
 	db = openDir(t, dir, o)
@@ -94,9 +95,9 @@ func TestALargeTransactionThatConflicts(t *testing.T) {
 // now, after a crash, and when there is room again.
 func TestALargeBatchOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	before := model{}
-	before.set("00001", "before")
-	before.merge("before", "1") // the manifest says that there are operands
+	before := storetest.Model{}
+	before.Set("00001", "before")
+	before.Merge("before", "1") // the manifest says that there are operands
 	commit := func(room func(record int) int, crash bool) {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10,
@@ -108,7 +109,7 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		b, want := largeBatch(t, db)
-		maps.Copy(want, model{"before": before["before"]})
+		maps.Copy(want, storetest.Model{"before": before["before"]})
 		log := wal.NewWriter(discard{}, 1)
 		require.NoError(t, log.Append(b.repr.Seal(1)))
 		left := room(int(log.Size()))
@@ -125,7 +126,7 @@ func TestALargeBatchOnAFullDisk(t *testing.T) {
 			f.Set(nil)
 			db.untilResumed()
 			require.NoError(t, db.Set([]byte("small"), []byte("after"), Sync))
-			want.set("small", "after")
+			want.Set("small", "after")
 			requireContents(t, want, db)
 		}
 		_ = db.abandon() // the disk may still be full

@@ -3,13 +3,15 @@ package kv
 import (
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // crashAroundLargeBatches has a store in dir do a small write, n large batches and another small write, with nothing
 // synced or flushed, and leaves it as a crash would. It returns what the store held, and its logs.
-func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want model, logs []string) {
+func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want storetest.Model, logs []string) {
 	t.Helper()
 	o.MaxMemtables, o.Merger = n+3, modelMerger
 	db := openDir(t, dir, &o)
@@ -19,12 +21,12 @@ func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want m
 		var b *Batch
 		b, want = largeBatch(t, db)
 		require.NoError(t, b.Delete([]byte("list"))) // each batch leaves the same
-		want.delete("list")
+		want.Delete("list")
 		require.NoError(t, b.Commit(NoSync))
 	}
 	set(t, db, "small", "after")
-	want.set("first", "small")
-	want.set("small", "after")
+	want.Set("first", "small")
+	want.Set("small", "after")
 	for _, m := range append(db.imms, db.mem) {
 		logs = append(logs, manifest.Path(db.dir, manifest.FileWAL, m.Log))
 	}
@@ -51,7 +53,7 @@ func TestRecoveryOfManyLargeBatches(t *testing.T) {
 	requireContents(t, want, db)
 	b, all := largeBatch(t, db)
 	require.NoError(t, b.Commit(NoSync))
-	want.set("list", all["list"])
+	want.Set("list", all["list"])
 	requireContents(t, want, db)
 	require.NoError(t, db.Close())
 	db = openDir(t, dir, nil)
@@ -73,7 +75,7 @@ func TestALargeRecordThatIsTorn(t *testing.T) {
 		{"without a page", small, withoutAPage},
 		{"without a page, other records behind it", oneLog, withoutAPage},
 	} {
-		for mode, want := range map[RecoveryMode]model{
+		for mode, want := range map[RecoveryMode]storetest.Model{
 			PointInTime: {"first": "small"},
 			SkipCorrupt: {"first": "small", "small": "after"},
 		} {
@@ -89,9 +91,9 @@ func TestALargeRecordThatIsTorn(t *testing.T) {
 			require.NotZero(t, db.Metrics().RecoveryDrops, "%s, %v", c.what, mode)
 			b, all := largeBatch(t, db)
 			require.NoError(t, b.Commit(Sync))
-			all.set("first", "small")
+			all.Set("first", "small")
 			if mode == SkipCorrupt {
-				all.set("small", "after")
+				all.Set("small", "after")
 			}
 			require.NoError(t, db.Close())
 			db = openDir(t, dir, nil)
@@ -116,11 +118,11 @@ func TestALargeBatchThatWaitsAtClose(t *testing.T) {
 	set(t, db, "first", "small")
 	b, want := largeBatch(t, db)
 	require.NoError(t, b.Commit(NoSync))
-	want.set("first", "small")
+	want.Set("first", "small")
 	b, _ = largeBatch(t, db)
 	committed, closed := make(chan error), make(chan error)
 	go func() { committed <- b.Commit(NoSync) }()
-	until(func() bool { busy, _ := db.commits.Queue(); return busy })
+	storetest.Until(func() bool { busy, _ := db.commits.Queue(); return busy })
 	go func() { closed <- db.Close() }()
 	require.ErrorIs(t, <-committed, ErrClosed)
 	stopFlushes(db, false)
@@ -138,7 +140,7 @@ func TestALargeBatchIsFlushedAtRest(t *testing.T) {
 	stopFlushes(db, true)
 	set(t, db, "first", "small")
 	b, want := largeBatch(t, db)
-	want.set("first", "small")
+	want.Set("first", "small")
 	require.NoError(t, b.Commit(NoSync))
 	stopFlushes(db, false)
 	db.mu.Lock()

@@ -7,29 +7,31 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // largeBatch returns a batch of 0.9 MB that takes more than a memtable of 64 KiB, and what it makes of a store.
-func largeBatch(tb testing.TB, db *DB) (*Batch, model) {
+func largeBatch(tb testing.TB, db *DB) (*Batch, storetest.Model) {
 	tb.Helper()
-	b, want := db.NewBatch(), model{}
+	b, want := db.NewBatch(), storetest.Model{}
 	for i := range 2000 {
 		k, v := fmt.Sprintf("%05d", i*7919%2000), fmt.Sprintf("%0450d", i)
 		require.NoError(tb, b.Set([]byte(k), []byte(v)))
-		want.set(k, v)
+		want.Set(k, v)
 	}
 	require.NoError(tb, b.DeleteRange([]byte("010"), []byte("011")))
-	want.deleteRange([]byte("010"), []byte("011"))
+	want.DeleteRange([]byte("010"), []byte("011"))
 	for i := range 100 {
 		operand := strconv.Itoa(i)
 		require.NoError(tb, b.Merge([]byte("list"), []byte(operand)))
-		want.merge("list", operand)
+		want.Merge("list", operand)
 	}
 	require.NoError(tb, b.Delete([]byte("00001")))
-	want.delete("00001")
+	want.Delete("00001")
 	return b, want
 }
 
@@ -74,7 +76,7 @@ func TestReplayOfALargeBatch(t *testing.T) {
 	b, want := largeBatch(t, db)
 	small := db.NewBatch()
 	require.NoError(t, small.Set([]byte("small"), []byte("batch")))
-	want.set("small", "batch")
+	want.Set("small", "batch")
 	fs := db.fs
 	f, err := fs.Create("log")
 	require.NoError(t, err)

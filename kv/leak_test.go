@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 var leakGroups atomic.Int64
@@ -21,7 +23,7 @@ var leakGroups atomic.Int64
 func withoutLeaks(f func()) {
 	group := strconv.FormatInt(leakGroups.Add(1), 10)
 	pprof.Do(context.Background(), pprof.Labels("leaks", group), func(context.Context) { f() })
-	until(func() bool { return goroutinesOf(group) == "" })
+	storetest.Until(func() bool { return goroutinesOf(group) == "" })
 }
 
 // goroutinesOf returns the stacks of a group's goroutines.
@@ -64,5 +66,5 @@ func goroutines() int {
 // others cannot ask.
 func leakCheck() (noneLeft func()) {
 	before := goroutines()
-	return func() { until(func() bool { return goroutines() <= before }) }
+	return func() { storetest.Until(func() bool { return goroutines() <= before }) }
 }

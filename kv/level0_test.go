@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -20,7 +21,7 @@ import (
 
 // requireGets compares what lookups say about keys with a model: they stop at the first
 // place that has a key, where an iterator sees the versions of all places.
-func requireGets(t *testing.T, want model, db Reader, keys []string) {
+func requireGets(t *testing.T, want storetest.Model, db Reader, keys []string) {
 	t.Helper()
 	for _, k := range keys {
 		v, err := db.Get([]byte(k))
@@ -39,7 +40,7 @@ type level0Run struct {
 	rng   *rand.Rand
 	fs    vfs.FS
 	db    *DB
-	m     model
+	m     storetest.Model
 	keys  []string
 	files int
 }
@@ -57,12 +58,12 @@ func (r *level0Run) flush() {
 		switch n := r.rng.IntN(4); {
 		case n == 0 && i > 0 && i < last:
 			require.NoError(r.t, r.db.Delete([]byte(k), NoSync))
-			r.m.delete(k)
+			r.m.Delete(k)
 		case n <= 1 || i == 0 || i == last:
 			r.files++
 			v := fmt.Sprint("flushed ", r.files)
 			require.NoError(r.t, r.db.Set([]byte(k), []byte(v), NoSync))
-			r.m.set(k, v)
+			r.m.Set(k, v)
 		}
 	}
 	require.NoError(r.t, r.db.Flush(context.Background()))
@@ -106,7 +107,7 @@ func TestMergesWithinLevel0KeepTheOrderOfIngestedFiles(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 2027))
-		r := &level0Run{t: t, rng: rng, fs: vfs.NewMem(), m: model{}}
+		r := &level0Run{t: t, rng: rng, fs: vfs.NewMem(), m: storetest.Model{}}
 		for i := range 12 {
 			r.keys = append(r.keys, fmt.Sprintf("%02d", i))
 		}
@@ -147,10 +148,10 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 		db := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, Compaction: kind,
 			MaxConcurrentCompactions: 1,
 			L0CompactionThreshold:    3, L0SlowdownThreshold: 5, L0StopThreshold: 20})
-		m := model{}
+		m := storetest.Model{}
 		write := func(keys ...string) {
 			for _, k := range keys {
-				m.set(k, "old")
+				m.Set(k, "old")
 				set(t, db, k, "old")
 			}
 			require.NoError(t, db.Flush(t.Context()))
@@ -171,11 +172,11 @@ func TestPartOfAnIngestIsMergedWithOlderFiles(t *testing.T) {
 			ingestFile(t, fsys, "second", o, "-a", "b=new"),
 		}
 		require.NoError(t, db.Ingest(t.Context(), paths, nil))
-		m.set("y", large)
-		m.delete("a")
-		m.set("b", "new")
+		m.Set("y", large)
+		m.Delete("a")
+		m.Set("b", "new")
 		files := func() int { return db.Metrics().Levels[0].Files }
-		until(func() bool { return files() == 3 })
+		storetest.Until(func() bool { return files() == 3 })
 
 		keys := []string{"a", "b", "y", "z"}
 		requireGets(t, m, db, keys)
@@ -206,7 +207,7 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	require.NoError(t, db.compact(t.Context(), c))
 	db.reschedule(func() { db.end(c) })
 	require.Empty(t, db.compactions.Reserved)
-	requireContents(t, model{"a": "2", "z": "1"}, db)
-	requireGets(t, model{"a": "2", "z": "1"}, db, []string{"a", "z"})
+	requireContents(t, storetest.Model{"a": "2", "z": "1"}, db)
+	requireGets(t, storetest.Model{"a": "2", "z": "1"}, db, []string{"a", "z"})
 	require.NoError(t, db.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -19,7 +20,7 @@ func TestARotatedManifestDescribesTheStore(t *testing.T) {
 	mem := vfs.NewMem()
 	db, err := Open("db", &Options{harness: harness.Harness{FS: mem}})
 	require.NoError(t, err)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 12 {
 		k := fmt.Sprintf("key%02d", i)
 		require.NoError(t, db.Set([]byte(k), []byte(k), nil))

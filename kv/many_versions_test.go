@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // manyVersions is how many versions of a key are more than an iterator passes one by one.
@@ -16,11 +18,11 @@ const manyVersions = 16
 
 // walkBoth compares what an iterator comes to in both directions, and where it gets from
 // every entry when it turns round, with a model.
-func walkBoth(t *testing.T, db Reader, m model) {
+func walkBoth(t *testing.T, db Reader, m storetest.Model) {
 	t.Helper()
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
-	keys := m.keys()
+	keys := m.Keys()
 	at := func(ok bool, n int) {
 		t.Helper()
 		require.NoError(t, it.Error())
@@ -64,9 +66,9 @@ func TestManyVersionsOfAKey(t *testing.T) {
 			L0CompactionThreshold: 3 + rng.IntN(6), Merger: modelMerger,
 			MemtableSize: 64 << 10, TargetFileSize: 16 << 10})
 		require.NoError(t, err)
-		m := model{}
+		m := storetest.Model{}
 		var snaps []*Snapshot
-		var models []model
+		var models []storetest.Model
 		for i := range 600 {
 			k := fmt.Sprintf("k%d", rng.IntN(6))
 			if rng.IntN(10) == 0 {
@@ -76,18 +78,18 @@ func TestManyVersionsOfAKey(t *testing.T) {
 			case n < 12:
 				v := strconv.Itoa(i)
 				require.NoError(t, db.Set([]byte(k), []byte(v), Async))
-				m.set(k, v)
+				m.Set(k, v)
 			case n < 15:
 				require.NoError(t, db.Delete([]byte(k), Async))
-				m.delete(k)
+				m.Delete(k)
 			case n < 18:
 				v := fmt.Sprintf("+%d", i)
 				require.NoError(t, db.Merge([]byte(k), []byte(v), Async))
-				m.merge(k, v)
+				m.Merge(k, v)
 			case rng.IntN(10) == 0:
 				lo, hi := []byte(k), []byte(k+"0")
 				require.NoError(t, db.DeleteRange(lo, hi, Async))
-				m.deleteRange(lo, hi)
+				m.DeleteRange(lo, hi)
 			}
 			switch n := rng.IntN(100); {
 			case n < 4:
@@ -104,11 +106,11 @@ func TestManyVersionsOfAKey(t *testing.T) {
 		require.NoError(t, err)
 		own := maps.Clone(m)
 		var early *Iterator
-		var seen model
+		var seen storetest.Model
 		for i := range 100 {
 			k := fmt.Sprintf("k%d", rng.IntN(3))
 			require.NoError(t, tx.Set([]byte(k), fmt.Appendf(nil, "own %d", i)))
-			own.set(k, fmt.Sprintf("own %d", i))
+			own.Set(k, fmt.Sprintf("own %d", i))
 			if i == 50 {
 				it, err := tx.NewIter(nil) // sees no later write
 				require.NoError(t, err)
@@ -117,7 +119,7 @@ func TestManyVersionsOfAKey(t *testing.T) {
 		}
 		n := 0
 		for ok := early.First(); ok; ok = early.Next() {
-			require.Equal(t, seen.keys()[n], string(early.Key()))
+			require.Equal(t, seen.Keys()[n], string(early.Key()))
 			require.Equal(t, seen[string(early.Key())], string(early.Value()))
 			n++
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -149,7 +150,7 @@ func TestBudgetHoldsForAllParts(t *testing.T) {
 		require.NoError(t, checkShare(db, i, keys, keys))
 	}
 	check()
-	until(func() bool { return b.Usage().Asked == 0 }) // stores that others asked for memory have given it
+	storetest.Until(func() bool { return b.Usage().Asked == 0 }) // stores that others asked for memory have given it
 	for _, db := range dbs {
 		db.settle()
 	}

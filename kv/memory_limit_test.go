@@ -20,13 +20,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
-const childLimitEnv = "SIFTKV_TEST_LIMIT" // in bytes; childSeedEnv is the number of keys
+const childLimitEnv = "SIFTKV_TEST_LIMIT" // in bytes; storetest.ChildSeedEnv is the number of keys
 
 func init() {
 	children["memory"] = func(dir string) error {
-		return useWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(childSeedEnv, 0))
+		return useWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(storetest.ChildSeedEnv, 0))
 	}
 }
 
@@ -64,7 +65,7 @@ func processLimits() []int64 {
 // at any time, in bytes, the pages of the test's own code replaced by programSize.
 func peakOfChild(t *testing.T, mode string, limit int64, keys int) int64 {
 	t.Helper()
-	cmd := child(t, mode, t.TempDir(), keys)
+	cmd := storetest.Child(t, mode, t.TempDir(), keys)
 	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", childLimitEnv, limit))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -167,7 +168,7 @@ func TestAbandonedStoresLeaveNoMemory(t *testing.T) {
 		db.abandonLikeACrash(t)
 		runtime.GC() // it gives back what tables are open with
 	}
-	until(func() bool {
+	storetest.Until(func() bool {
 		runtime.GC()
 		after, err := statusField("VmSize:")
 		require.NoError(t, err)

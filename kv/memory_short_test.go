@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -27,7 +28,7 @@ func shortStore(t *testing.T) (dir string, filters int64) {
 	dir = t.TempDir()
 	db := openShort(t, dir, 0)
 	for i := range 16_000 {
-		fine(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
+		storetest.Fine(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for _, tb := range db.current.Levels[lastLevel].Tables() {
@@ -61,7 +62,7 @@ func readsPerLookup(t *testing.T, db *DB, pick func(*rand.Rand) int, suffix stri
 	run := func(n int) {
 		for range n {
 			ok, err := db.Has(append(shortKey(pick(rng)), suffix...))
-			fine(t, err)
+			storetest.Fine(t, err)
 			if ok != (suffix == "") {
 				require.Equal(t, suffix == "", ok)
 			}
@@ -132,7 +133,7 @@ func TestFiltersAndReadersComeAndGoBesideReaders(t *testing.T) {
 	var readers sync.WaitGroup
 	load := func(rng *rand.Rand) {
 		at := rng.IntN(15_000) // the load moves from tables to tables
-		for range 4000 / raceFactor {
+		for range 4000 / storetest.RaceFactor {
 			i := at + rng.IntN(1000)
 			ok, err := db.Has(shortKey(i))
 			assert.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
@@ -193,9 +194,9 @@ func manifestFeatures(t *testing.T, fs vfs.FS, dir string) (f manifest.Features,
 // forgets it when they are gone.
 func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	fs := vfs.NewMem()
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	open := func() *DB {
-		return openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Merger: modelMerger, Clock: clock.time})
+		return openDir(t, "db", &Options{harness: harness.Harness{FS: fs}, Merger: modelMerger, Clock: clock.Time})
 	}
 	db := open()
 	set(t, db, "k", "v")
@@ -215,7 +216,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	f, name = manifestFeatures(t, fs, "copy")
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, f)
 	require.Equal(t, modelMerger.Name(), name)
-	copied := openDir(t, "copy", &Options{harness: harness.Harness{FS: fs}, Clock: clock.time})
+	copied := openDir(t, "copy", &Options{harness: harness.Harness{FS: fs}, Clock: clock.Time})
 	requireValue(t, copied, "k", "v,w")
 	require.NoError(t, copied.Close())
 
@@ -223,14 +224,14 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, e.Features)
 	require.Equal(t, modelMerger.Name(), e.Merger)
 
-	clock.advance(1e9)
+	clock.Advance(1e9)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	db = open()
 	f, name = manifestFeatures(t, fs, "db")
 	require.Zero(t, f)
 	require.Empty(t, name)
-	requireContents(t, model{"k": "v,w"}, db)
+	requireContents(t, storetest.Model{"k": "v,w"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -316,7 +317,7 @@ func TestAMergerThatFails(t *testing.T) {
 	require.NotZero(t, db.Metrics().Levels[lastLevel].Merges)
 	broken = false
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireContents(t, model{"fails": "0,1,2,3", "panics": "1,2,3", "works": "1,2,3"}, db)
+	requireContents(t, storetest.Model{"fails": "0,1,2,3", "panics": "1,2,3", "works": "1,2,3"}, db)
 	require.Zero(t, db.Metrics().Levels[lastLevel].Merges)
 }
 
@@ -353,7 +354,7 @@ func TestGetOfAPlainValueAllocatesNothing(t *testing.T) {
 		for _, key := range []string{"plain", "ttl", "absent"} {
 			k := []byte(key)
 			allocs := testing.AllocsPerRun(100, func() { buf, _ = db.AppendGet(buf[:0], k) })
-			if raceFactor == 1 {
+			if storetest.RaceFactor == 1 {
 				require.Zero(t, allocs, key)
 			}
 		}
@@ -565,6 +566,6 @@ func TestAnOperandThatIsNoCounterIsRefused(t *testing.T) {
 	b.Reset()
 	refused(b.Append(lists))
 	require.Zero(t, b.Len())
-	requireContents(t, model{}, db)
+	requireContents(t, storetest.Model{}, db)
 	require.NoError(t, db.Merge(k, int64Value(1), nil))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
@@ -57,10 +58,10 @@ func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 // What the metrics have of blob files is what the tables refer to, and what lies in the directory; written is
 // what events said.
 func TestBlobMetricsAddUp(t *testing.T) {
-	clock := &fakeClock{}
+	clock := &storetest.Clock{}
 	var events metrics.Blobs
 	fsys := vfs.NewMem()
-	o := &Options{harness: harness.Harness{FS: fsys, BlobSize: 10 << 10}, SeparateFrom: 100, Clock: clock.time,
+	o := &Options{harness: harness.Harness{FS: fsys, BlobSize: 10 << 10}, SeparateFrom: 100, Clock: clock.Time,
 		L0CompactionThreshold: 3,
 		Events: Events{
 			Flushed: func(i FlushInfo) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
@@ -20,7 +21,7 @@ func TestRunMetricsAddUp(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		several := false
 		for range 12 {
-			fill(t, db, model{}, rng, 3, 1_000_000)
+			fill(t, db, storetest.Model{}, rng, 3, 1_000_000)
 			settleStore(t, db)
 			m := db.Metrics()
 			var levels [NumLevels]metrics.Level
@@ -87,7 +88,7 @@ func TestWriteAmplification(t *testing.T) {
 	before := db.Metrics()
 	for range 3 {
 		written.Store(0)
-		fill(t, db, model{}, rng, 40, 1_000_000)
+		fill(t, db, storetest.Model{}, rng, 40, 1_000_000)
 		db.settle()
 		m := db.Metrics()
 		d := m.Sub(before)

@@ -10,18 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
-
-// What a reader is told of keys and values without the values, held against the model.
-
-// expiry returns when a key ends of its own; the zero Time for one that stays. The key is there.
-func (c modelStore) expiry(k string) time.Time {
-	e := c[k]
-	if len(e.operands) > 0 || e.expiry == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(int64(e.expiry))
-}
 
 // A loopReader is a DB, a Snapshot or a Tx, with all that they share.
 type loopReader interface {
@@ -32,8 +23,8 @@ type loopReader interface {
 }
 
 // checkWithoutValue holds GetSize and Expiry of a key against the model.
-func (r *modelRun) checkWithoutValue(db Reader, m modelStore, k []byte) {
-	want, present := m.get(string(k), r.clock.now())
+func (r *modelRun) checkWithoutValue(db Reader, m storetest.ModelStore, k []byte) {
+	want, present := m.Get(string(k), r.clock.Now())
 	size, err := db.GetSize(k)
 	expiry, expiryErr := db.(loopReader).Expiry(k)
 	if !present {
@@ -44,7 +35,7 @@ func (r *modelRun) checkWithoutValue(db Reader, m modelStore, k []byte) {
 	require.NoError(r.t, err, "%q", k)
 	require.Equal(r.t, len(want), size, "%q", k)
 	require.NoError(r.t, expiryErr, "%q", k)
-	require.Equal(r.t, m.expiry(string(k)), expiry, "%q", k)
+	require.Equal(r.t, m.Expiry(string(k)), expiry, "%q", k)
 }
 
 // drawKinds draws the options of an iterator that are no bounds.
@@ -60,10 +51,10 @@ func (r *modelRun) drawKinds(o *IterOptions) {
 
 // requireEntry holds the entry that the iterator is on against the model.
 func (i *modelIter) requireEntry(r *modelRun) {
-	want, _ := i.m.get(i.at, r.clock.now())
-	operands := len(i.m[i.at].operands) > 0
+	want, _ := i.m.Get(i.at, r.clock.Now())
+	operands := len(i.m[i.at].Operands) > 0
 	requireValueOf(r.t, i.it, i.bounds.KeysOnly, want, operands)
-	require.Equal(r.t, i.m.expiry(i.at), i.it.Expiry(), "%q", i.at)
+	require.Equal(r.t, i.m.Expiry(i.at), i.it.Expiry(), "%q", i.at)
 }
 
 // requireValueOf holds what an iterator says of a value against what it should be. Of one that
@@ -81,10 +72,10 @@ func requireValueOf(t require.TestingT, it *Iterator, keysOnly bool, want string
 }
 
 // checkLoops compares loops over a whole reader, some of them left early, and what it says of each key.
-func (r *modelRun) checkLoops(db loopReader, m modelStore) {
-	all := m.at(r.clock.now())
+func (r *modelRun) checkLoops(db loopReader, m storetest.ModelStore) {
+	all := m.At(r.clock.Now())
 	o := &IterOptions{KeysOnly: r.rng.IntN(4) == 0, Prefix: []byte([]string{"", "user/", "zz"}[r.rng.IntN(3)])}
-	keys := slices.DeleteFunc(all.keys(), func(k string) bool { return !strings.HasPrefix(k, string(o.Prefix)) })
+	keys := slices.DeleteFunc(all.Keys(), func(k string) bool { return !strings.HasPrefix(k, string(o.Prefix)) })
 	most := 1 + r.rng.IntN(2*len(keys)+1)
 	for _, backward := range []bool{false, true} {
 		err := errAtFirst
@@ -125,23 +116,23 @@ func (r *modelRun) checkTx() {
 		switch r.rng.IntN(6) {
 		case 0:
 			require.NoError(r.t, b.Delete(k))
-			m.delete(string(k))
+			m.Delete(string(k))
 		case 1:
 			hi := append(bytes.Clone(k), byte(r.rng.IntN(256)))
 			require.NoError(r.t, b.DeleteRange(k, hi))
-			m.deleteRange(k, hi)
+			m.DeleteRange(k, hi)
 		case 2:
 			v, ttl := r.value(), r.ttl()
 			require.NoError(r.t, b.SetTTL(k, v, ttl))
-			m.setTTL(string(k), string(v), r.expiry(ttl))
+			m.SetTTL(string(k), string(v), r.expiry(ttl))
 		case 3, 4:
 			v := r.operand()
 			require.NoError(r.t, b.Merge(k, v))
-			m.merge(string(k), string(v))
+			m.Merge(string(k), string(v))
 		default:
 			v := r.value()
 			require.NoError(r.t, b.Set(k, v))
-			m.set(string(k), string(v))
+			m.Set(string(k), string(v))
 		}
 	}
 	for range 10 {

@@ -20,38 +20,13 @@ import (
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/objectdir"
-	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-// A model is what a store should be: a sorted map.
-type model map[string]string
-
-// merge does what modelMerger does.
-func (m model) merge(k, operand string) {
-	if v, ok := m[k]; ok {
-		operand = v + "," + operand
-	}
-	m[k] = operand
-}
-
-func (m model) set(k, v string) { m[k] = v }
-
-func (m model) delete(k string) { delete(m, k) }
-
-func (m model) keys() []string { return slices.Sorted(maps.Keys(m)) }
-
-func (m model) deleteRange(lo, hi []byte) {
-	for k := range m {
-		if (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi)) {
-			delete(m, k)
-		}
-	}
-}
 
 // randomOptions makes everything small, so that every mechanism is at work in a
 // few hundred operations.
@@ -111,34 +86,34 @@ type modelRun struct {
 	fs   vfs.FS
 	opts *Options
 	db   *DB
-	m    modelStore
+	m    storetest.ModelStore
 
 	objects  objstore.Store // unless nil, the store is in it
 	localLog bool           // but for its log, which is in fs
 	part     int            // objectdir.Params.PartSize
 	apart    bool           // values lie apart
 
-	clock *fakeClock
+	clock *storetest.Clock
 	snaps []modelSnapshot
 	iters []*modelIter
 }
 
 type modelSnapshot struct {
 	s *Snapshot
-	m modelStore
+	m storetest.ModelStore
 }
 
 type modelIter struct {
 	it     *Iterator
 	bounds IterOptions
-	m      modelStore
+	m      storetest.ModelStore
 	at     string // the key that it is on
 	on     bool
 }
 
 // keys returns what the iterator may come to now.
 func (i *modelIter) keys(now uint64) []string {
-	return slices.DeleteFunc(i.m.at(now).keys(), func(k string) bool {
+	return slices.DeleteFunc(i.m.At(now).Keys(), func(k string) bool {
 		return !strings.HasPrefix(k, string(i.bounds.Prefix)) ||
 			i.bounds.LowerBound != nil && k < string(i.bounds.LowerBound) ||
 			i.bounds.UpperBound != nil && k >= string(i.bounds.UpperBound)
@@ -154,7 +129,7 @@ func (r *modelRun) open() {
 			p.PartSize = r.part
 		}
 	}
-	r.opts.Clock = r.clock.time
+	r.opts.Clock = r.clock.Time
 	if r.apart {
 		sometimesApart(r.opts, r.rng)
 	}
@@ -207,7 +182,7 @@ func (r *modelRun) step() {
 		} else {
 			require.NoError(r.t, r.db.Set(k, v, r.durability()))
 		}
-		r.m.set(string(k), string(v))
+		r.m.Set(string(k), string(v))
 	case n < 20:
 		k, times := r.key(), 1
 		if r.rng.IntN(8) == 0 {
@@ -216,18 +191,18 @@ func (r *modelRun) step() {
 		for range times {
 			v := r.operand()
 			require.NoError(r.t, r.db.Merge(k, v, r.durability()))
-			r.m.merge(string(k), string(v))
+			r.m.Merge(string(k), string(v))
 		}
 	case n < 23:
 		k, v, ttl := r.key(), r.value(), r.ttl()
 		require.NoError(r.t, r.db.SetTTL(k, v, ttl, r.durability()))
-		r.m.setTTL(string(k), string(v), r.expiry(ttl))
+		r.m.SetTTL(string(k), string(v), r.expiry(ttl))
 	case n < 24:
 		k, v, expiry := r.key(), r.value(), r.until()
 		require.NoError(r.t, r.db.SetUntil(k, v, expiry, r.durability()))
-		r.m.setUntil(string(k), string(v), expiry)
+		r.m.SetUntil(string(k), string(v), expiry)
 	case n < 25:
-		r.clock.advance(r.ttl())
+		r.clock.Advance(r.ttl())
 	case n < 33:
 		k := r.key()
 		require.NoError(r.t, r.db.Delete(k, r.durability()))
@@ -239,7 +214,7 @@ func (r *modelRun) step() {
 			hi = append(bytes.Clone(lo), 0xff)
 		}
 		require.NoError(r.t, r.db.DeleteRange(lo, hi, r.durability()))
-		r.m.deleteRange(lo, hi)
+		r.m.DeleteRange(lo, hi)
 	case n < 46:
 		r.batch()
 	case n < 65:
@@ -274,11 +249,11 @@ func (r *modelRun) step() {
 }
 
 func (r *modelRun) expiry(ttl time.Duration) uint64 {
-	return uint64(r.clock.time().Add(ttl).UnixMicro())
+	return uint64(r.clock.Time().Add(ttl).UnixMicro())
 }
 
-func (r *modelRun) check(db Reader, m modelStore, k []byte) {
-	want, present := m.get(string(k), r.clock.now())
+func (r *modelRun) check(db Reader, m storetest.ModelStore, k []byte) {
+	want, present := m.Get(string(k), r.clock.Now())
 	v, err := db.Get(k)
 	if !present {
 		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
@@ -307,7 +282,7 @@ func (r *modelRun) newIter() {
 }
 
 // iterOf opens an iterator with random bounds over a reader that has what m has.
-func (r *modelRun) iterOf(db Reader, m modelStore) *modelIter {
+func (r *modelRun) iterOf(db Reader, m storetest.ModelStore) *modelIter {
 	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
@@ -322,7 +297,7 @@ func (r *modelRun) iterOf(db Reader, m modelStore) *modelIter {
 func (i *modelIter) move(r *modelRun) {
 	var ok bool
 	k := r.key()
-	keys := i.keys(r.clock.now())
+	keys := i.keys(r.clock.Now())
 	at, found := slices.BinarySearch(keys, i.at)
 	var pos int
 	switch n := r.rng.IntN(12); {
@@ -380,8 +355,8 @@ func (r *modelRun) reopen() {
 func (r *modelRun) checkAll() {
 	it, err := r.db.NewIter(nil)
 	require.NoError(r.t, err)
-	m := r.m.at(r.clock.now())
-	keys := m.keys()
+	m := r.m.At(r.clock.Now())
+	keys := m.Keys()
 	n := 0
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(r.t, keys[n], string(it.Key()))
@@ -422,14 +397,14 @@ func checkIdentities(t *testing.T, m *metrics.Store) {
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
+	modelHistories(t, storetest.ModelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
 // Values of any length lie apart, or those of some length on, or none that do not yet: from one open
 // to the next that changes.
 func TestModelWithValuesApart(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds, 2027, func(r *modelRun) { r.fs, r.apart = vfs.NewMem(), true })
+	modelHistories(t, storetest.ModelSeeds, 2027, func(r *modelRun) { r.fs, r.apart = vfs.NewMem(), true })
 }
 
 // modelHistories drives so many new stores through random operations, each in the place that it is given.
@@ -437,7 +412,7 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 	t.Helper()
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, salt))
-		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: storetest.ModelStore{}, clock: &storetest.Clock{}}
 		place(r)
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -462,9 +437,6 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 		require.NoError(t, r.db.Close())
 	}
 }
-
-// modelSeeds is how many histories a test run goes through.
-var modelSeeds = uint64(scale.Count(40, 300))
 
 func envInt(name string, byDefault int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A modelWriter is a batch or a transaction.
@@ -17,32 +19,20 @@ type modelWriter interface {
 
 // until is a moment soon, long ago, now, or never.
 func (r *modelRun) until() time.Time {
-	now, soon := r.clock.time(), r.clock.time().Add(r.ttl())
+	now, soon := r.clock.Time(), r.clock.Time().Add(r.ttl())
 	return []time.Time{{}, now, now.Add(-r.ttl()), time.UnixMicro(-5), soon, soon}[r.rng.IntN(6)]
 }
 
-// setUntil is what SetUntil does to the model.
-func (c modelStore) setUntil(k, v string, expiry time.Time) {
-	switch {
-	case expiry.IsZero():
-		c.set(k, v)
-	case expiry.UnixMicro() <= 0:
-		c.delete(k)
-	default:
-		c.setTTL(k, v, uint64(expiry.UnixMicro()))
-	}
-}
-
 // write does a random write, and returns what it does to the model.
-func (r *modelRun) write(w modelWriter) func(modelStore) {
+func (r *modelRun) write(w modelWriter) func(storetest.ModelStore) {
 	k, v := r.key(), r.value()
 	switch n := r.rng.IntN(20); {
 	case n < 7:
 		require.NoError(r.t, w.Set(k, v))
-		return func(m modelStore) { m.set(string(k), string(v)) }
+		return func(m storetest.ModelStore) { m.Set(string(k), string(v)) }
 	case n < 9:
 		require.NoError(r.t, w.Delete(k))
-		return func(m modelStore) { m.delete(string(k)) }
+		return func(m storetest.ModelStore) { m.Delete(string(k)) }
 	case n < 11:
 		lo, hi := k, append(bytes.Clone(k), byte(r.rng.IntN(256)))
 		if r.rng.IntN(10) == 0 {
@@ -54,20 +44,20 @@ func (r *modelRun) write(w modelWriter) func(modelStore) {
 		} else {
 			require.NoError(r.t, w.DeleteRange(lo, hi))
 		}
-		return func(m modelStore) { m.deleteRange(lo, hi) }
+		return func(m storetest.ModelStore) { m.DeleteRange(lo, hi) }
 	case n < 16:
 		v = r.operand()
 		require.NoError(r.t, w.Merge(k, v))
-		return func(m modelStore) { m.merge(string(k), string(v)) }
+		return func(m storetest.ModelStore) { m.Merge(string(k), string(v)) }
 	case n < 18:
 		ttl := r.ttl()
 		expiry := r.expiry(ttl)
 		require.NoError(r.t, w.SetTTL(k, v, ttl))
-		return func(m modelStore) { m.setTTL(string(k), string(v), expiry) }
+		return func(m storetest.ModelStore) { m.SetTTL(string(k), string(v), expiry) }
 	default:
 		expiry := r.until()
 		require.NoError(r.t, w.SetUntil(k, v, expiry))
-		return func(m modelStore) { m.setUntil(string(k), string(v), expiry) }
+		return func(m storetest.ModelStore) { m.SetUntil(string(k), string(v), expiry) }
 	}
 }
 
@@ -76,7 +66,7 @@ func (r *modelRun) write(w modelWriter) func(modelStore) {
 func (r *modelRun) batch() {
 	b, other := r.db.NewBatch(), r.db.NewBatch()
 	next := maps.Clone(r.m)
-	var later []func(modelStore)
+	var later []func(storetest.ModelStore)
 	for range r.rng.IntN(20) {
 		if r.rng.IntN(4) > 0 {
 			r.write(b)(next)

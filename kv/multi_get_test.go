@@ -9,10 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // A multiReader is what has a MultiGet.
@@ -23,7 +25,7 @@ type multiReader interface {
 
 // multiCheck compares MultiGet of random keys, some of them twice, with the model and
 // with Get.
-func (r *modelRun) multiCheck(db multiReader, m modelStore) {
+func (r *modelRun) multiCheck(db multiReader, m storetest.ModelStore) {
 	keys := make([][]byte, r.rng.IntN(60))
 	for i := range keys {
 		keys[i] = r.key()
@@ -35,7 +37,7 @@ func (r *modelRun) multiCheck(db multiReader, m modelStore) {
 	require.NoError(r.t, err)
 	require.Len(r.t, values, len(keys))
 	for i, k := range keys {
-		want, present := m.get(string(k), r.clock.now())
+		want, present := m.Get(string(k), r.clock.Now())
 		require.Equal(r.t, present, values[i] != nil, "%q", k)
 		require.Equal(r.t, want, string(values[i]), "%q", k)
 		r.check(db, m, k)
@@ -55,11 +57,11 @@ func (r *modelRun) multiCheckTx() {
 		k := r.key()
 		if r.rng.IntN(3) == 0 {
 			require.NoError(r.t, tx.Delete(k))
-			m.delete(string(k))
+			m.Delete(string(k))
 		} else {
 			v := r.value()
 			require.NoError(r.t, tx.Set(k, v))
-			m.set(string(k), string(v))
+			m.Set(string(k), string(v))
 		}
 	}
 	r.multiCheck(tx, m)
@@ -68,14 +70,14 @@ func (r *modelRun) multiCheckTx() {
 
 func TestMultiGetModel(t *testing.T) {
 	t.Parallel()
-	multiGetModel(t, modelSeeds/10, func(r *modelRun) { r.fs = vfs.NewMem() })
+	multiGetModel(t, storetest.ModelSeeds/10, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
 // multiGetModel goes through histories of stores that are where place says.
 func multiGetModel(t *testing.T, seeds uint64, place func(r *modelRun)) {
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 32))
-		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: storetest.ModelStore{}, clock: &storetest.Clock{}}
 		place(r)
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -111,7 +113,7 @@ func multiStore(tb testing.TB, dir string, n int, o Options) *DB {
 	var key []byte
 	for i := range n {
 		key = readBenchKey(key, i)
-		fine(tb, db.Set(key, fmt.Appendf(nil, "value %d", i), Async))
+		storetest.Fine(tb, db.Set(key, fmt.Appendf(nil, "value %d", i), Async))
 	}
 	require.NoError(tb, db.Flush(tb.Context()))
 	require.NoError(tb, db.Compact(tb.Context(), nil, nil))

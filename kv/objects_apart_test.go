@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -27,24 +27,12 @@ import (
 
 func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds/3, 2029, func(r *modelRun) {
+	modelHistories(t, storetest.ModelSeeds/3, 2029, func(r *modelRun) {
 		r.objects, r.apart, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
 		if r.localLog = r.rng.IntN(2) == 0; r.localLog {
 			r.fs = vfs.NewMem()
 		}
 	})
-}
-
-// blobsIn returns the keys of the blob files in an object store, those of all branches.
-func blobsIn(t testing.TB, s objstore.Store) (keys []string) {
-	t.Helper()
-	for o, err := range s.List(context.Background(), "", "") {
-		require.NoError(t, err)
-		if strings.HasSuffix(o.Key, ".blob") {
-			keys = append(keys, o.Key)
-		}
-	}
-	return keys
 }
 
 const apartKeys = 40
@@ -54,11 +42,11 @@ func apartValue(i int) string {
 }
 
 // apartObjects has a store of two files of tables and some of values, which are all apart.
-func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model) {
+func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want storetest.Model) {
 	t.Helper()
 	o.SeparateFrom, o.harness.BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
 	o.Compression = sstable.NoCompression
-	db, want = openObjects(t, s, &o), model{}
+	db, want = openObjects(t, s, &o), storetest.Model{}
 	for i := range apartKeys {
 		k := fmt.Sprintf("%03d", i)
 		want[k] = apartValue(i)
@@ -75,13 +63,13 @@ func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want model
 func TestAValueApartIsOneRequest(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of requests")
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	o := Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
 	db, want := apartObjects(t, s, o)
-	require.Greater(t, len(blobsIn(t, s)), 2)
+	require.Greater(t, len(storetest.BlobsIn(t, s)), 2)
 	require.NoError(t, db.Close())
 	o.SeparateFrom = 100
-	opening := s.requests(func() { db = openObjects(t, s, &o) })
+	opening := s.Requests(func() { db = openObjects(t, s, &o) })
 	require.EqualValues(t, 2+1, opening[objstore.Get], "the tables, and the newest entry: none of a blob file")
 	for i := range apartKeys {
 		key := fmt.Appendf(nil, "%03d", i)
@@ -103,9 +91,9 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 				return nil
 			}},
 		} {
-			before := s.counters.Snapshot()
+			before := s.Counters.Snapshot()
 			require.NoError(t, c.do())
-			got := s.counters.Snapshot().Minus(before)[objstore.Get]
+			got := s.Counters.Snapshot().Minus(before)[objstore.Get]
 			if what == "absent" {
 				require.LessOrEqual(t, got.Requests, int64(1), "a filter may let it pass")
 				continue
@@ -116,7 +104,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 2, objstore.PutIfAbsent: 1}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 2, objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Set([]byte("one more"), make([]byte, 1000), Async))
 		require.NoError(t, db.Flush(t.Context()))
 	}), "a flush puts a blob file, a table, and the list of both")
@@ -157,12 +145,12 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		refused := true
-		faults.Inject(func(c storeCall) (f storeFault) {
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case c.Kind == objstore.Put && refused && strings.HasSuffix(c.Key, kind):
-				return storeFault{Outcome: objstoretest.NotPerformed, Err: errDisk}
+				return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: errDisk}
 			case c.Kind == objstore.Put:
 				order = append(order, filepath.Ext(c.Key))
 			case c.Kind == objstore.PutIfAbsent:
@@ -175,8 +163,8 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		mu.Lock()
 		require.NotContains(t, order, "list", "nothing is to be listed")
 		mu.Unlock()
-		crashed := openObjects(t, copyObjects(t, mem), nil) // another machine sees what is there
-		requireContents(t, model{}, crashed)
+		crashed := openObjects(t, storetest.CopyObjects(t, mem), nil) // another machine sees what is there
+		requireContents(t, storetest.Model{}, crashed)
 		requireBlobs(t, crashed)
 		require.NoError(t, crashed.Close())
 
@@ -190,10 +178,10 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
 		require.Equal(t, "list", order[2])
 		mu.Unlock()
-		requireContents(t, model{"k": "value"}, db)
+		requireContents(t, storetest.Model{"k": "value"}, db)
 		require.NoError(t, db.Close())
 		db = openObjects(t, mem, nil)
-		requireContents(t, model{"k": "value"}, db)
+		requireContents(t, storetest.Model{"k": "value"}, db)
 		requireBlobs(t, db)
 		require.NoError(t, db.Close())
 	}
@@ -205,7 +193,7 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := apartObjects(t, s, Options{CacheSize: -1})
 	require.NoError(t, db.Close())
-	victim := blobsIn(t, s)[0]
+	victim := storetest.BlobsIn(t, s)[0]
 	body, err := objstore.ReadAll(t.Context(), s, victim, 1<<20)
 	require.NoError(t, err)
 	num, _, _ := strings.Cut(strings.TrimPrefix(victim, "sst/"), "-")
@@ -263,7 +251,7 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 	}
 	var mu sync.Mutex
 	seen := map[request]bool{} // who asks again asks for as much
-	faults.Inject(func(c storeCall) (f storeFault) {
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		mu.Lock()
 		defer mu.Unlock()
 		if r := (request{c.Key, c.Size}); strings.HasSuffix(c.Key, ".blob") {
@@ -292,10 +280,10 @@ func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
 
 // What was read of values stays on the local disk, also of long ones.
 func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	db := openObjects(t, s, &Options{SeparateFrom: 1})
 	rng := rand.New(rand.NewPCG(1, 2))
-	want := model{}
+	want := storetest.Model{}
 	for _, size := range []int{10, 1000, 16 << 10, 100 << 10, 200 << 10, 900 << 10} {
 		k := fmt.Sprintf("%07d", size)
 		want[k] = string(randomBytes(rng, size))
@@ -305,7 +293,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 	require.NoError(t, db.Close())
 	dir := t.TempDir()
 	reads := func() int64 {
-		needed := s.requests(func() {
+		needed := s.Requests(func() {
 			db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}})
 			require.NoError(t, err)
 			cache := db.objects.dir.(*remote.FS)
@@ -330,7 +318,7 @@ func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
 	db := openObjects(t, s, &Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
 	rng := rand.New(rand.NewPCG(7, 7))
-	want := model{}
+	want := storetest.Model{}
 	put := func(i int) {
 		k := fmt.Sprintf("%03d", i)
 		want[k] = string(randomBytes(rng, 16<<10))
@@ -347,7 +335,7 @@ func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 		}
 	}
 	var gets atomic.Int64
-	s.Inject(func(c storeCall) (f storeFault) {
+	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind == objstore.Get && strings.HasSuffix(c.Key, ".blob") {
 			gets.Add(1)
 		}

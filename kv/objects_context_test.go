@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -175,7 +176,7 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 		silenced, err := s.untilAsked(view.Refresh)
 		if silenced {
 			require.ErrorIs(t, err, context.Canceled)
-			requireContents(t, model{"a": ""}, view)
+			requireContents(t, storetest.Model{"a": ""}, view)
 		}
 		s.left.Store(answered)
 		if silenced && answered%2 == 0 {
@@ -187,7 +188,7 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 		}
 		s.left.Store(1 << 40)
 		require.NoError(t, view.Refresh(t.Context()))
-		requireContents(t, model{"a": "", "b": ""}, view)
+		requireContents(t, storetest.Model{"a": "", "b": ""}, view)
 		require.NoError(t, view.Close())
 		require.NoError(t, db.Close())
 		if !silenced {
@@ -203,7 +204,7 @@ func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		for answered := int64(0); ; answered++ {
 			mem := objstore.NewMem()
-			want := model{}
+			want := storetest.Model{}
 			if there {
 				var db *DB
 				db, want = objectsWith(t, mem, 100)
@@ -255,7 +256,7 @@ func TestAStoreIsClosedWhileTheObjectStoreIsSilent(t *testing.T) {
 		require.ErrorIs(t, db.CloseContext(t.Context()), err, "the second Close returns what the first did")
 		require.Equal(t, 2*time.Second, time.Since(start))
 		next := openObjects(t, mem, nil)
-		requireContents(t, model{"key": ""}, next)
+		requireContents(t, storetest.Model{"key": ""}, next)
 		require.NoError(t, next.CloseContext(t.Context()))
 	})
 }

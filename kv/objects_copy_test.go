@@ -13,23 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-// copyObjects copies all objects to a store of its own.
-func copyObjects(t testing.TB, from objstore.Store) objstore.Store {
-	t.Helper()
-	to := objstore.NewMem()
-	for o, err := range from.List(context.Background(), "", "") {
-		require.NoError(t, err)
-		body, err := objstore.ReadAll(context.Background(), from, o.Key, int(o.Size))
-		require.NoError(t, err)
-		require.NoError(t, to.PutIfAbsent(context.Background(), o.Key, body))
-	}
-	return to
-}
 
 // Two copies of a bucket go on separately, with the same epochs and the same numbers of files, and have one directory
 // for their caches: neither ever reads what the other wrote.
@@ -38,10 +26,10 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 	db, before := objectsWith(t, first, 1000)
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
-	common := tablesOf(t, first)
+	common := storetest.TablesOf(t, first)
 	dir := filepath.Join(t.TempDir(), "cache")
-	stores := []objstore.Store{first, copyObjects(t, first)}
-	want := []model{{}, {}}
+	stores := []objstore.Store{first, storetest.CopyObjects(t, first)}
+	want := []storetest.Model{{}, {}}
 	with := func(i int, f func(db *DB)) {
 		db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: stores[i], CacheSize: 64 << 20}})
 		require.NoError(t, err)
@@ -63,8 +51,8 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 		with(i, func(db *DB) { requireContents(t, want[i], db) })
 	}
 	shared := func(key string) bool { return slices.Contains(common, key) } // not deleted yet
-	a := slices.DeleteFunc(tablesOf(t, stores[0]), shared)
-	b := slices.DeleteFunc(tablesOf(t, stores[1]), shared)
+	a := slices.DeleteFunc(storetest.TablesOf(t, stores[0]), shared)
+	b := slices.DeleteFunc(storetest.TablesOf(t, stores[1]), shared)
 	const nonce = len("0123456789abcdef.sst")
 	alike := 0
 	for _, key := range a {
@@ -76,20 +64,10 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 	require.Positive(t, alike, "the copies went on as the other did")
 }
 
-// tablesOf returns the keys of the sorted files in an object store.
-func tablesOf(t testing.TB, s objstore.Store) (keys []string) {
-	t.Helper()
-	for o, err := range s.List(context.Background(), "sst/", "") {
-		require.NoError(t, err)
-		keys = append(keys, o.Key)
-	}
-	require.NotEmpty(t, keys)
-	return keys
-}
-
 // A file that another lies in the place of is damage, though the other is whole: it is not copied.
 func TestSwappedObjectsAreNotCopied(t *testing.T) {
-	for what, keysOf := range map[string]func(testing.TB, objstore.Store) []string{"blob": blobsIn, "sst": tablesOf} {
+	for what, keysOf := range map[string]func(testing.TB, objstore.Store) []string{"blob": storetest.BlobsIn,
+		"sst": storetest.TablesOf} {
 		from := map[string]int{"blob": 100, "sst": -1}[what] // ids of blob files make tables longer or shorter
 		s, rng := objstore.NewMem(), rand.New(rand.NewPCG(5, 5))
 		o := Options{SeparateFrom: from, L0CompactionThreshold: 100, Compression: sstable.NoCompression}

@@ -38,11 +38,11 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 	require.NoError(t, first.db.Close())
 
 	faults := objstoretest.NewFaults(s, 1)
-	faults.Inject(func(c storeCall) storeFault {
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.N == nth {
-			return storeFault{Outcome: outcome, Cut: true}
+			return objstoretest.Fault{Outcome: outcome, Cut: true}
 		}
-		return storeFault{}
+		return objstoretest.Fault{}
 	})
 	begun, synced := first.n, first.n
 	if db, err := Open("", objectsOptions(first.rng, faults)); err == nil {
@@ -66,11 +66,11 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 // newFaults returns a client of a store that is dead from its nth request on.
 func newFaults(s objstore.Store, nth int64) *objstoretest.Faults {
 	faults := objstoretest.NewFaults(s, 1)
-	faults.Inject(func(c storeCall) storeFault {
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.N == nth {
-			return storeFault{Outcome: objstoretest.NotPerformed, Cut: true}
+			return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Cut: true}
 		}
-		return storeFault{}
+		return objstoretest.Fault{}
 	})
 	return faults
 }

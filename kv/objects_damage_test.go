@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -19,13 +20,13 @@ import (
 // damaged bytes, and nothing is said to be damaged that is not.
 func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 	t.Parallel()
-	for name, do := range map[string]func(t *testing.T, db *DB, want model){
-		"Checkpoint": func(t *testing.T, db *DB, want model) {
+	for name, do := range map[string]func(t *testing.T, db *DB, want storetest.Model){
+		"Checkpoint": func(t *testing.T, db *DB, want storetest.Model) {
 			dir := filepath.Join(t.TempDir(), "checkpoint")
 			require.NoError(t, db.Checkpoint(t.Context(), dir))
 			requireWholeCopy(t, dir, want)
 		},
-		"Backup": func(t *testing.T, db *DB, want model) {
+		"Backup": func(t *testing.T, db *DB, want storetest.Model) {
 			var stream bytes.Buffer
 			_, err := db.Backup(t.Context(), &stream, BackupMark{})
 			require.NoError(t, err)
@@ -33,7 +34,7 @@ func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 			require.NoError(t, Restore(t.Context(), &stream, dir, nil))
 			requireWholeCopy(t, dir, want)
 		},
-		"Ingest": func(t *testing.T, db *DB, want model) {
+		"Ingest": func(t *testing.T, db *DB, want storetest.Model) {
 			file := filepath.Join(t.TempDir(), "new.sst")
 			writeIngestible(t, vfs.OS, file, "zz")
 			require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
@@ -42,7 +43,7 @@ func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 			require.NoError(t, db.DeleteRange([]byte("z"), nil, NoSync))
 			requireContents(t, want, db)
 		},
-		"Compact": func(t *testing.T, db *DB, want model) {
+		"Compact": func(t *testing.T, db *DB, want storetest.Model) {
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			requireContents(t, want, db)
 		},
@@ -61,7 +62,7 @@ func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 }
 
 // damagedReply does something while the nth GET brings damaged bytes, and reports whether there were so many.
-func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want model)) bool {
+func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want storetest.Model)) bool {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 700)
 	require.NoError(t, db.Flush(t.Context()))
@@ -69,8 +70,8 @@ func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want mo
 	faults := objstoretest.NewFaults(s, uint64(nth))
 	db = openObjects(t, faults, &Options{CacheSize: -1, BlockSize: 16 << 10})
 	var gets atomic.Int64
-	faults.Inject(func(c storeCall) storeFault {
-		return storeFault{Corrupt: c.Kind == objstore.Get && gets.Add(1) == nth}
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		return objstoretest.Fault{Corrupt: c.Kind == objstore.Get && gets.Add(1) == nth}
 	})
 	do(t, db, want)
 	require.NoError(t, db.Close())
@@ -78,7 +79,7 @@ func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *DB, want mo
 }
 
 // requireWholeCopy requires that a store in a directory is undamaged and has everything.
-func requireWholeCopy(t *testing.T, dir string, want model) {
+func requireWholeCopy(t *testing.T, dir string, want storetest.Model) {
 	t.Helper()
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	db := openDir(t, dir, nil)

@@ -13,51 +13,52 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-type (
-	storeCall  = objstoretest.Call
-	storeFault = objstoretest.Fault
-)
+func noFault(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} }
 
-func noFault(storeCall) storeFault { return storeFault{} }
-
-func isPut(c storeCall) bool { return c.Kind == objstore.Put || c.Kind == objstore.PutIfAbsent }
+func isPut(c objstoretest.Call) bool {
+	return c.Kind == objstore.Put || c.Kind == objstore.PutIfAbsent
+}
 
 // storeFaults are what a store must get over by itself.
 var storeFaults = map[string]objstoretest.Rule{
-	"lost replies": func(c storeCall) (f storeFault) {
+	"lost replies": func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind != objstore.Get && c.Kind != objstore.List && c.Rand.IntN(2) == 0 && c.Nth < 2 {
 			f.Outcome = objstoretest.LostReply
 		}
 		return f
 	},
-	"all first replies lost": func(c storeCall) (f storeFault) {
+	"all first replies lost": func(c objstoretest.Call) (f objstoretest.Fault) {
 		if isPut(c) && c.Nth == 1 {
 			f.Outcome = objstoretest.LostReply
 		}
 		return f
 	},
-	"late requests": func(c storeCall) (f storeFault) {
+	"late requests": func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind != objstore.Get && c.Kind != objstore.List && c.Rand.IntN(2) == 0 && c.Nth < 2 {
 			f.Outcome = objstoretest.Late
 		}
 		return f
 	},
-	"lost requests": func(c storeCall) (f storeFault) {
+	"lost requests": func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind != objstore.Get && c.Kind != objstore.List && c.Nth%2 == 1 {
 			f.Outcome = objstoretest.NotPerformed
 		}
 		return f
 	},
-	"throttled": func(c storeCall) (f storeFault) {
+	"throttled": func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind != objstore.List && c.Nth < 2 {
 			f.Outcome, f.Err = objstoretest.NotPerformed, objstore.ErrThrottled
 		}
 		return f
 	},
-	"truncated replies": func(c storeCall) storeFault { return storeFault{Truncate: c.Nth == 1} },
-	"damaged replies":   func(c storeCall) storeFault { return storeFault{Corrupt: c.Nth == 1} },
-	"slow": func(c storeCall) storeFault {
-		return storeFault{Delay: time.Duration(c.Rand.IntN(int(300 * time.Microsecond)))}
+	"truncated replies": func(c objstoretest.Call) objstoretest.Fault {
+		return objstoretest.Fault{Truncate: c.Nth == 1}
+	},
+	"damaged replies": func(c objstoretest.Call) objstoretest.Fault {
+		return objstoretest.Fault{Corrupt: c.Nth == 1}
+	},
+	"slow": func(c objstoretest.Call) objstoretest.Fault {
+		return objstoretest.Fault{Delay: time.Duration(c.Rand.IntN(int(300 * time.Microsecond)))}
 	},
 }
 
@@ -114,7 +115,7 @@ func TestEveryReplyOfAnObjectStoreGetsLost(t *testing.T) {
 			var puts atomic.Int64
 			faults := objstoretest.NewFaults(s, 1)
 			var lost atomic.Bool
-			faults.Inject(func(c storeCall) (f storeFault) {
+			faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 				if isPut(c) {
 					if puts.Add(1) == nth {
 						f.Outcome = objstoretest.LostReply

@@ -102,14 +102,14 @@ func TestAWriterThatStallsInARequest(t *testing.T) {
 			old.write(10)
 			reached, release := make(chan struct{}), make(chan struct{})
 			var once sync.Once
-			faults.Inject(func(c storeCall) storeFault {
+			faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 				if isPut(c) && len(c.Key) > len(where) && c.Key[:len(where)] == where {
 					once.Do(func() {
 						close(reached)
 						<-release
 					})
 				}
-				return storeFault{}
+				return objstoretest.Fault{}
 			})
 			ended := make(chan error)
 			go func() {
@@ -196,7 +196,7 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 	for seed := range uint64(6) {
 		s := newObjectsStore(t)
 		faults := objstoretest.NewFaults(s, seed)
-		faults.Inject(func(c storeCall) (f storeFault) {
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 			if c.Kind != objstore.Get && c.Kind != objstore.List && c.Nth == 1 && c.Rand.IntN(2) == 0 {
 				f.Outcome = objstoretest.Late
 			}
@@ -233,7 +233,7 @@ func TestAnObjectStoreThatRefusesWrites(t *testing.T) {
 	w := takeOver(t, faults, 1, 0, 0)
 	for range 5 {
 		w.write(10)
-		faults.Inject(func(c storeCall) (f storeFault) {
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 			if isPut(c) {
 				f.Outcome, f.Err = objstoretest.NotPerformed, refused
 			}

@@ -9,16 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // objectsWith returns a store in an object store with some keys, and what it has.
-func objectsWith(t *testing.T, s objstore.Store, keys int) (*DB, model) {
+func objectsWith(t *testing.T, s objstore.Store, keys int) (*DB, storetest.Model) {
 	t.Helper()
 	db := openObjects(t, s, nil)
-	want := model{}
+	want := storetest.Model{}
 	for i := range keys {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i*i)
 		require.NoError(t, db.Set([]byte(k), []byte(v), Async))
@@ -58,7 +59,7 @@ func TestAStoreMovesBetweenObjectStoreAndDisk(t *testing.T) {
 // What is read of sorted files stays on the local disk, and nothing is lost with it.
 func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	db, want := objectsWith(t, s, 3000)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
@@ -67,7 +68,7 @@ func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	_, err := Open("", o)
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	reads := func() int64 {
-		needed := s.requests(func() {
+		needed := s.Requests(func() {
 			db, err := Open(dir, o)
 			require.NoError(t, err)
 			for k, v := range want {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -71,7 +72,7 @@ func contentsOf(t *testing.T, view Reader) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	got := model{}
+	got := storetest.Model{}
 	for ok := it.First(); ok; ok = it.Next() {
 		got[string(it.Key())] = string(it.Value())
 	}
@@ -81,10 +82,10 @@ func contentsOf(t *testing.T, view Reader) (n int, err error) {
 	if n, err = lastWrite(view, 0); err != nil {
 		return 0, err
 	}
-	want := &killModel{model: model{}}
+	want := &killModel{Model: storetest.Model{}}
 	want.state(0, n, func(int, int) int { return 0 })
-	want.model[countAllKey] = string(AppendInt64(nil, killSum(n)))
-	require.Equal(t, want.model, got)
+	want.Model[countAllKey] = string(AppendInt64(nil, killSum(n)))
+	require.Equal(t, want.Model, got)
 	return n, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -21,7 +22,7 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=1")
 	require.NoError(t, db.Set([]byte("before"), []byte("1"), Sync))
 	reader := openObjectsReader(t, s) // which believes that lists are kept for ten minutes
-	requireContents(t, model{"before": "1"}, reader)
+	requireContents(t, storetest.Model{"before": "1"}, reader)
 	lists := func() (keys []string) {
 		for o, err := range s.List(t.Context(), "entry/", "") {
 			require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	db.settle() // the list of the ingest needs no entry before it
 	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
-	until(func() bool { return len(lists()) <= 1 }) // the collector comes
+	storetest.Until(func() bool { return len(lists()) <= 1 }) // the collector comes
 	require.NoError(t, db.Set([]byte("later"), []byte("1"), Sync))
 	for range 64 {
 		require.NoError(t, reader.Refresh(t.Context()))
@@ -42,9 +43,9 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 			require.NoError(t, err)
 			break
 		}
-		requireContents(t, model{"before": "1"}, reader)
+		requireContents(t, storetest.Model{"before": "1"}, reader)
 	}
-	requireContents(t, model{"before": "1", "ingested": "1", "later": "1"}, reader)
+	requireContents(t, storetest.Model{"before": "1", "ingested": "1", "later": "1"}, reader)
 	require.NoError(t, reader.Close())
 	require.NoError(t, db.Close())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -30,7 +31,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := objstore.NewMem()
 		const keys, jobs, each = 100, 40, 5 * time.Minute
-		want := model{}
+		want := storetest.Model{}
 		var sizes []int64
 		for job := range jobs {
 			db := openObjects(t, s, nil)

@@ -33,7 +33,7 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 	db = openObjects(t, s, &Options{SeparateFrom: 100, CacheSize: -1})
 	var gets, bytes atomic.Int64
 	var damaged atomic.Bool
-	s.Inject(func(c storeCall) (f storeFault) {
+	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind == objstore.Get && strings.HasSuffix(c.Key, ".blob") {
 			bytes.Add(c.Size)
 			f.Corrupt = gets.Add(1) == 1 && damaged.Load() // once: a value may be of two replies

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -269,7 +270,7 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		}
 		faults.Inject(noFault)
 		if bound > 0 {
-			until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), objects.ErrFenced) })
+			storetest.Until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), objects.ErrFenced) })
 			require.ErrorIs(t, r.first.Sync(t.Context()), objects.ErrFenced)
 			r.requireSilence()
 		}

@@ -2,7 +2,9 @@ package kv
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -10,7 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/remote/locallog"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -71,7 +76,7 @@ func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
 		require.NotEmpty(t, m.logs("a"))
 		db = m.open("a", m.options())
 		require.Len(t, m.logs("a"), 1, "a new one")
-		requireContents(t, model{"key": "value", "more": "value"}, db)
+		requireContents(t, storetest.Model{"key": "value", "more": "value"}, db)
 		require.NoError(t, db.Close())
 	}
 }
@@ -101,4 +106,48 @@ func copyDir(t *testing.T, fsys vfs.FS, dir string) (restore func()) {
 			require.NoError(t, errors.Join(err, w.Close()))
 		}
 	}
+}
+
+// A log on a local disk belongs to one branch: the parent's stays where it is, and the clone's is needed by the clone
+// alone.
+func TestBranchesWithLocalLogs(t *testing.T) {
+	m := newMachines(t)
+	clone := func() *Options {
+		o := m.options()
+		configOf(o).Branch = "clone"
+		return o
+	}
+	db := m.open("a", m.options())
+	want := storetest.Model{}
+	for i := range 100 {
+		k := fmt.Sprintf("%05d", i)
+		set(t, db, k, "flushed")
+		want[k] = "flushed"
+	}
+	require.NoError(t, db.Flush(t.Context()))
+	inClone := maps.Clone(want)
+	putDurably(t, db, "late", "in the log")
+	want["late"] = "in the log"
+	require.NoError(t, configOf(m.options()).Clone(t.Context(), "clone"))
+	m.refused("a", clone(), ErrLocked)
+	other := m.open("b", clone())
+	requireContents(t, inClone, other)
+	putDurably(t, other, "own", "way")
+	inClone["own"] = "way"
+	putDurably(t, db, "goes", "on")
+	want["goes"] = "on"
+	crash(t, other)
+	crash(t, db)
+	elsewhere := clone()
+	configOf(elsewhere).LocalLog = false
+	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), locallog.PlaceOf("b"))
+	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), locallog.PlaceOf("a"))
+	other, db = m.open("b", clone()), m.open("a", m.options())
+	requireContents(t, inClone, other)
+	requireContents(t, want, db)
+	require.NoError(t, other.Close())
+	require.NoError(t, db.Close())
+	other = m.open("c", elsewhere)
+	requireContents(t, inClone, other)
+	require.NoError(t, other.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/objects"
 )
@@ -148,7 +149,7 @@ func TestDamageToAHomeFile(t *testing.T) {
 				return
 			}
 			db := m.open("a", m.abandoning())
-			requireContents(t, model{"flushed": "1"}, db)
+			requireContents(t, storetest.Model{"flushed": "1"}, db)
 			require.NoError(t, db.Close())
 			require.Len(t, m.files("a"), len(logs), "the logs are kept aside")
 		})
@@ -185,7 +186,7 @@ func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
 	err := m.refused("a", m.options(), objects.ErrLogElsewhere)
 	require.ErrorContains(t, err, "older copy")
 	db = m.open("a", m.abandoning())
-	requireContents(t, model{"1": ""}, db) // which the second opening had flushed
+	requireContents(t, storetest.Model{"1": ""}, db) // which the second opening had flushed
 	require.NoError(t, db.Close())
 }
 
@@ -212,7 +213,7 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 			m := newMachines(t)
 			disk := &vfstest.FaultFS{FS: m.disks}
 			m.disks = disk
-			want := model{}
+			want := storetest.Model{}
 			db := m.open("a", m.options())
 			putDurably(t, db, "before", "1")
 			want["before"] = "1"
@@ -291,7 +292,7 @@ func TestDeathAtEachRequestWithALocalLog(t *testing.T) {
 
 func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 	m := newMachines(t)
-	want := model{}
+	want := storetest.Model{}
 	db := m.open("a", m.options())
 	putDurably(t, db, "first", "1")
 	want["first"] = "1"

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -120,7 +122,7 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 	db = m.open("b", m.abandoning())
 	putDurably(t, db, "b", "3")
 	require.NoError(t, db.Close())
-	want := model{"flushed": "1", "b": "3"}
+	want := storetest.Model{"flushed": "1", "b": "3"}
 
 	rng := rand.New(rand.NewPCG(1, 77))
 	for nth := 1; ; nth++ {

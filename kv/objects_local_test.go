@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -105,18 +106,18 @@ func crash(t *testing.T, db *DB) {
 
 func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 	m := newMachines(t)
-	counted := newCountedStore()
+	counted := storetest.NewCountedStore()
 	m.objects = counted
 	m.grace = time.Hour // nothing is deleted meanwhile
 	o := m.options()
 	o.SeparateFrom = -1
 	db := m.open("a", o)
-	require.Empty(t, counted.requests(func() {
+	require.Empty(t, counted.Requests(func() {
 		for i := range 100 {
 			putDurably(t, db, strconv.Itoa(i), "value")
 		}
 	}))
-	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, counted.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, counted.Requests(func() {
 		require.NoError(t, db.Flush(t.Context()))
 	}))
 	require.NoError(t, db.Close())
@@ -127,7 +128,7 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
 	db := m.open("a", m.options())
-	want := model{}
+	want := storetest.Model{}
 	for i := range 5 {
 		k := strconv.Itoa(i)
 		putDurably(t, db, k, "value")
@@ -158,7 +159,7 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 
 func TestAClosedStoreOpensAnywhere(t *testing.T) {
 	m := newMachines(t)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 12 {
 		machine := string(rune('a' + i%3))
 		o := m.options()
@@ -191,7 +192,7 @@ func TestAbandonLog(t *testing.T) {
 	require.Len(t, dropped, 1)
 	require.Equal(t, locallog.PlaceOf("a"), dropped[0].File)
 	require.Contains(t, dropped[0].Reason, "AbandonLog")
-	want := model{"flushed": "1"}
+	want := storetest.Model{"flushed": "1"}
 	requireContents(t, want, db)
 	putDurably(t, db, "b", "3")
 	want["b"] = "3"
@@ -245,7 +246,7 @@ func TestALogIsAbandonedForGood(t *testing.T) {
 // AbandonLog gives nothing up that is there.
 func TestALogThatIsHereIsNotAbandoned(t *testing.T) {
 	m := newMachines(t)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 4 {
 		db := m.open("a", m.abandoning())
 		requireContents(t, want, db)
@@ -262,7 +263,7 @@ func TestTheLogMoves(t *testing.T) {
 	for seed := range uint64(scale.Count(5, 20)) {
 		m := newMachines(t)
 		rng := rand.New(rand.NewPCG(seed, 80))
-		want, machine := model{}, "a"
+		want, machine := storetest.Model{}, "a"
 		for round := range 12 {
 			o := m.options()
 			configOf(o).LocalLog = rng.IntN(2) == 0
@@ -318,7 +319,7 @@ func TestALocalLogIsLocked(t *testing.T) {
 	require.NoError(t, db.Close())
 	next := <-waiting
 	require.NoError(t, next.err)
-	requireContents(t, model{"k": "x"}, next.db)
+	requireContents(t, storetest.Model{"k": "x"}, next.db)
 	require.NoError(t, next.db.Close())
 }
 
@@ -331,7 +332,7 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 	putDurably(t, before, "before", "0")
 	crash(t, before) // what is in the object store's log stays readable
 	db := m.open("a", m.options())
-	want := model{"before": "0"}
+	want := storetest.Model{"before": "0"}
 	var views []*DB
 	for _, dir := range []string{"", "a", "b"} {
 		o := m.options()
@@ -404,7 +405,7 @@ func TestCloseWithoutTheObjectStore(t *testing.T) {
 	require.ErrorIs(t, db.Close(), objstore.ErrClosed)
 	m.refused("b", m.options(), objects.ErrLogElsewhere)
 	db = m.open("a", m.options())
-	requireContents(t, model{"k": "v"}, db)
+	requireContents(t, storetest.Model{"k": "v"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -417,7 +418,7 @@ func TestALocalLogNeedsADirectory(t *testing.T) {
 
 func TestModelWithALocalLog(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds/3, 2028, func(r *modelRun) {
+	modelHistories(t, storetest.ModelSeeds/3, 2028, func(r *modelRun) {
 		r.fs, r.objects, r.localLog = vfs.NewMem(), objstore.NewMem(), true
 	})
 }

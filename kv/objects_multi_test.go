@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -25,13 +26,13 @@ type farStore struct {
 	gets  atomic.Int64
 	bytes atomic.Int64 // that were asked for
 	near  atomic.Bool  // replies take no time
-	fail  atomic.Pointer[func(c storeCall) error]
+	fail  atomic.Pointer[func(c objstoretest.Call) error]
 }
 
 func newFarStore() *farStore {
 	s := &farStore{Faults: objstoretest.NewFaults(objstore.NewMem(), 1)}
 	s.near.Store(true)
-	s.Inject(func(c storeCall) (f storeFault) {
+	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if s.near.Load() {
 			return f
 		}
@@ -166,7 +167,7 @@ func mustFilter(spec string) filterpolicy.Policy {
 // Histories with operands, range tombstones, snapshots, values that expire and transactions.
 func TestMultiGetModelInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	multiGetModel(t, modelSeeds/10, func(r *modelRun) { r.objects = objstore.NewMem() })
+	multiGetModel(t, storetest.ModelSeeds/10, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 
 // A key costs fewer than two times the requests of a Get, in however many files its versions are.
@@ -255,7 +256,7 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 		}
 		runs := db.state.Load().version.Runs
 		var bad string // begins the name of the file that cannot be read
-		fail := func(c storeCall) error {
+		fail := func(c objstoretest.Call) error {
 			if bad != "" && strings.Contains(c.Key, bad) {
 				return errFarFile
 			}

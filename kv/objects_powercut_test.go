@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -23,8 +24,8 @@ import (
 type cacheRun struct {
 	t     *testing.T
 	rng   *rand.Rand
-	s     *countedStore
-	want  model
+	s     *storetest.CountedStore
+	want  storetest.Model
 	calls int
 	cuts  []*crashfs.Disk
 }
@@ -65,7 +66,7 @@ func (r *cacheRun) write(stride int) {
 
 // reads opens the store with the cache on a disk, reads everything twice and returns the requests for it.
 func (r *cacheRun) reads(disk *crashfs.Disk, what string) int64 {
-	needed := r.s.requests(func() {
+	needed := r.s.Requests(func() {
 		db, err := Open("cache", r.options(disk, 16<<20, nothing))
 		require.NoError(r.t, err, what)
 		objects, ok := db.objects.dir.(*remote.FS)
@@ -104,7 +105,8 @@ func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	want, cuts, fewer := scale.Count(10, 60), 0, 0
 	// After one cut in ten or twenty something is left, so that those of one seed may leave nothing.
 	for seed := uint64(0); cuts < want || fewer == 0 && seed < 10; seed++ {
-		r := &cacheRun{t: t, rng: rand.New(rand.NewPCG(seed, 31)), s: newCountedStore(), want: model{}}
+		r := &cacheRun{t: t, rng: rand.New(rand.NewPCG(seed, 31)), s: storetest.NewCountedStore(),
+			want: storetest.Model{}}
 		r.write(24)
 		empty := r.reads(crashfs.NewDisk(), "an empty disk")
 		for n, disk := range r.cuts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -31,7 +32,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotExist)
 	db := openObjects(t, s, nil)
 	reader := openObjectsReader(t, s)
-	want := model{}
+	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(1, 16))
 	for round := range 20 {
 		requireContents(t, want, reader)

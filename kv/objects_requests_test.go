@@ -6,38 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// A countedStore is a store in an object store that counts requests.
-type countedStore struct {
-	objstore.Store
-	counters objstore.Counters
-}
-
-func newCountedStore() *countedStore {
-	s := &countedStore{}
-	s.Store = objstore.WithCounters(objstore.NewMem(), &s.counters)
-	return s
-}
-
-// requests returns how many requests of each kind f needs.
-func (s *countedStore) requests(f func()) map[objstore.Kind]int64 {
-	before := s.counters.Snapshot()
-	f()
-	needed := map[objstore.Kind]int64{}
-	for kind, c := range s.counters.Snapshot().Minus(before) {
-		if c.Requests > 0 {
-			needed[objstore.Kind(kind)] = c.Requests
-		}
-	}
-	return needed
-}
 
 // What docs/object-storage.md says of requests.
 func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
 		SeparateFrom: -1}
 	db := openObjects(t, s, o)
@@ -47,10 +23,10 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 		require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i*i), Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Set(key(0), nil, Sync))
 	}))
-	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Flush(t.Context()))
 	}), "a flush of a file")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
@@ -62,12 +38,12 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	// The files, the newest entry, a LIST before the fence and one after it, the fence, and the check of conditions.
-	opening := s.requests(func() { db = openObjects(t, s, o) })
+	opening := s.Requests(func() { db = openObjects(t, s, o) })
 	require.Equal(t, map[objstore.Kind]int64{objstore.Get: files + 1, objstore.List: 2,
 		objstore.PutIfAbsent: 2}, opening)
 
 	const lookups = 3000
-	absent := s.requests(func() {
+	absent := s.Requests(func() {
 		for i := range lookups {
 			ok, err := db.Has(append(key(i*keys/lookups), 'x'))
 			require.NoError(t, err)
@@ -75,7 +51,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 		}
 	})
 	require.Less(t, absent[objstore.Get], int64(lookups/50), "1 % of absent keys pass a filter of 10 bits")
-	present := s.requests(func() {
+	present := s.Requests(func() {
 		for i := range lookups {
 			_, err := db.Get(key(i * keys / lookups))
 			require.NoError(t, err)
@@ -86,7 +62,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	for _, l := range db.Metrics().Levels {
 		size += l.Bytes
 	}
-	scan := s.requests(func() {
+	scan := s.Requests(func() {
 		it, err := db.NewIter(nil)
 		require.NoError(t, err)
 		n := 0
@@ -98,22 +74,22 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	})
 	t.Logf("absent %v, present %v of %d, scan of %d bytes %v", absent, present, lookups, size, scan)
 	require.LessOrEqual(t, scan[objstore.Get], 6*files, "a file is read in parts")
-	require.Empty(t, s.requests(func() { require.NoError(t, db.Set(key(1), nil, Async)) }))
+	require.Empty(t, s.Requests(func() { require.NoError(t, db.Set(key(1), nil, Async)) }))
 	require.NoError(t, db.Close())
 }
 
 // What was settled costs nothing but a fence to open and close, and a poll of it is one GET.
 func TestRequestsOfWhoDoesNothing(t *testing.T) {
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	db, _ := objectsWith(t, s, 100)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Close())
 	}), "the end of the log is in the list of files")
 	before := bucket(t, s.Store)
 	for range 3 {
 		db = openObjects(t, s, nil)
-		require.Empty(t, s.requests(func() { require.NoError(t, db.Close()) }))
+		require.Empty(t, s.Requests(func() { require.NoError(t, db.Close()) }))
 	}
 	after := bucket(t, s.Store)
 	require.Len(t, after, len(before)+3)
@@ -126,12 +102,12 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 
 	db = openObjects(t, s, nil)
 	var view *DB
-	require.Equal(t, map[objstore.Kind]int64{objstore.List: 1, objstore.Get: 2}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.List: 1, objstore.Get: 2}, s.Requests(func() {
 		view = openObjectsReader(t, s)
 	}), "the newest entry, and the file")
 	poll := func(want map[objstore.Kind]int64) {
 		t.Helper()
-		require.Equal(t, want, s.requests(func() { require.NoError(t, view.Refresh(t.Context())) }))
+		require.Equal(t, want, s.Requests(func() { require.NoError(t, view.Refresh(t.Context())) }))
 	}
 	poll(map[objstore.Kind]int64{objstore.Get: 1})
 	poll(map[objstore.Kind]int64{objstore.Get: 1})
@@ -144,7 +120,7 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 	view.objects.lookAgain()
 	poll(map[objstore.Kind]int64{objstore.List: 1})
 	require.NoError(t, view.Close())
-	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 2}, s.requests(func() {
+	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 2}, s.Requests(func() {
 		require.NoError(t, db.Close())
 	}), "the end of the log, and the list of files")
 }

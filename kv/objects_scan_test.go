@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/objectdir"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -205,7 +207,7 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 		db, _ := wideStore(t, s, part)
 		run := db.state.Load().version.Runs[0]
 		bad := run.At(1)
-		fail := func(c storeCall) error {
+		fail := func(c objstoretest.Call) error {
 			if strings.Contains(c.Key, fmt.Sprintf("%06d-", bad.Num)) {
 				return errFarFile
 			}
@@ -287,7 +289,7 @@ func TestCloseWhilePartsAreFetched(t *testing.T) {
 // Histories in stores whose files have parts of all sizes: smaller than a block, and larger than a file.
 func TestModelInPartsOfAnObjectStore(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds/3, 2028, func(r *modelRun) {
+	modelHistories(t, storetest.ModelSeeds/3, 2028, func(r *modelRun) {
 		r.objects, r.part = objstore.NewMem(), 1<<r.rng.IntN(18)
 	})
 }

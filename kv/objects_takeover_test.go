@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -28,7 +29,7 @@ func writeToObjects(dir, local string, localLog bool) error {
 	if err != nil {
 		return err
 	}
-	rng := rand.New(rand.NewPCG(uint64(envInt(childSeedEnv, 0)), 14))
+	rng := rand.New(rand.NewPCG(uint64(envInt(storetest.ChildSeedEnv, 0)), 14))
 	fmt.Println("opening")
 	o := objectsOptions(rng, s)
 	configOf(o).LocalLog = localLog
@@ -76,7 +77,7 @@ func startObjectsChild(t *testing.T, dir string, seed int) *objectsChild {
 }
 
 func startObjectsChildOf(t *testing.T, mode, dir string, seed int) *objectsChild {
-	c := &objectsChild{t: t, cmd: child(t, mode, dir, seed)}
+	c := &objectsChild{t: t, cmd: storetest.Child(t, mode, dir, seed)}
 	c.cmd.Stderr = &c.stderr
 	stdout, err := c.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/objectdir"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -45,7 +46,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
 	db := openObjects(t, s, nil)
-	want := model{}
+	want := storetest.Model{}
 	for i := range 3000 {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i)
 		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
@@ -68,7 +69,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
-	want := model{}
+	want := storetest.Model{}
 	var before *DB
 	for round := range 20 {
 		db := openObjects(t, s, nil)
@@ -100,7 +101,7 @@ func dead(objstoretest.Call) objstoretest.Fault {
 func TestTakeOverFromTheDead(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
-	want := model{}
+	want := storetest.Model{}
 	for round := range 20 {
 		faults := objstoretest.NewFaults(s, 1)
 		db := openObjects(t, faults, nil)
@@ -121,7 +122,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 
 func TestModelInAnObjectStore(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, modelSeeds/3, 2027, func(r *modelRun) { r.objects = objstore.NewMem() })
+	modelHistories(t, storetest.ModelSeeds/3, 2027, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 
 // A careless store ignores conditions.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -17,7 +18,7 @@ import (
 func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 	t.Parallel()
 	for _, through := range []bool{false, true} {
-		s := newCountedStore()
+		s := storetest.NewCountedStore()
 		db, err := Open("cache", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: -1,
 			Objects: &objects.Config{Store: s, CacheSize: 16 << 20, WriteThrough: through}})
 		require.NoError(t, err)
@@ -27,7 +28,7 @@ func TestWhatIsWrittenThroughIsReadFromTheCache(t *testing.T) {
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		db.objects.dir.(*remote.FS).FlushCache()
-		gets := s.requests(func() {
+		gets := s.Requests(func() {
 			for i := range 1000 {
 				_, err := db.Get(key(i))
 				require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -59,12 +60,12 @@ func requireWrites(t *testing.T, db Reader, least, most int) int {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, least, "acknowledged writes are lost")
 	require.LessOrEqual(t, n, most, "nobody wrote this")
-	want := &killModel{model: model{}}
+	want := &killModel{Model: storetest.Model{}}
 	want.state(0, n, func(int, int) int { return 0 })
 	if n > 0 {
-		want.model[countAllKey] = string(AppendInt64(nil, killSum(n)))
+		want.Model[countAllKey] = string(AppendInt64(nil, killSum(n)))
 	}
-	requireContents(t, want.model, db)
+	requireContents(t, want.Model, db)
 	return n
 }
 
@@ -159,7 +160,7 @@ func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
 // after each list of files, and what late requests have put back is found by one visit of 64.
 func requireOnlyLiveObjects(t *testing.T, s objstore.Store, w *objectsWriter) {
 	t.Helper()
-	until(func() bool {
+	storetest.Until(func() bool {
 		if len(unneeded(t, s, w.db)) == 0 {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
@@ -25,7 +26,7 @@ func TestNewDirectoriesOutliveAPowerCut(t *testing.T) {
 	require.NoError(t, db.Close())
 	for _, dir := range []string{"a/b/store", "c/d/copy"} {
 		db := open(disk, dir)
-		requireContents(t, model{"k": "v"}, db)
+		requireContents(t, storetest.Model{"k": "v"}, db)
 		require.NoError(t, db.Close())
 	}
 }

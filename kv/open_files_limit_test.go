@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -25,7 +26,7 @@ func init() {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: childFiles, Max: childFiles}); err != nil {
 			return err
 		}
-		return useManyFiles(dir, envInt(childSeedEnv, 0))
+		return useManyFiles(dir, envInt(storetest.ChildSeedEnv, 0))
 	}
 }
 
@@ -36,7 +37,7 @@ func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int{30, 1000} {
 		dir := t.TempDir()
-		out, err := child(t, "files", dir, most).CombinedOutput()
+		out, err := storetest.Child(t, "files", dir, most).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		db := openDir(t, dir, nil)
 		require.Zero(t, db.Metrics().QuarantinedTables)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -49,7 +50,7 @@ func TestOpenFilesOfAStoreOfManyTables(t *testing.T) {
 	scale.OneGoroutine(t, "the files of one process are counted; TestOpenFilesAreBounded has several readers")
 	t.Parallel()
 	dir := t.TempDir()
-	out, err := child(t, "tables", dir, 0).CombinedOutput()
+	out, err := storetest.Child(t, "tables", dir, 0).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, name := range []string{"store", "copy1000", "copy64"} {
 		require.NoError(t, Verify(t.Context(), filepath.Join(dir, name), io.Discard), name)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -20,7 +21,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 			Compression: sstable.NoCompression, MemoryMap: mapped,
 			MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10}
 		db := openDir(t, t.TempDir(), o)
-		want := model{}
+		want := storetest.Model{}
 		for i := range 3000 {
 			k := fmt.Sprintf("%05d", i*7919%3000)
 			want[k] = fmt.Sprintf("%0200d", i)

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -93,7 +94,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	_, err = Open(dir, nil)
 	require.ErrorIs(t, err, ErrLocked, "a writer is kept out by readers")
 	for _, db := range []*DB{a, b} {
-		requireContents(t, model{"in a table": "1", "in the log": "2"}, db)
+		requireContents(t, storetest.Model{"in a table": "1", "in the log": "2"}, db)
 		k := []byte("k")
 		batch := db.NewBatch()
 		require.NoError(t, batch.Set(k, nil))
@@ -144,7 +145,7 @@ func TestAnUnfinishedCreationIsFinished(t *testing.T) {
 		set(t, db, "a", "1")
 		require.NoError(t, db.Close())
 		db = openDir(t, dir, nil)
-		requireContents(t, model{"a": "1"}, db)
+		requireContents(t, storetest.Model{"a": "1"}, db)
 		require.NoError(t, db.Close())
 		require.NoFileExists(t, filepath.Join(dir, "CURRENT.tmp"))
 	}
@@ -176,6 +177,6 @@ func TestAStoreThatIsCreatedMeanwhileIsNotOverwritten(t *testing.T) {
 	}}
 	db, err := Open("db", &Options{harness: harness.Harness{FS: hook}})
 	require.NoError(t, err)
-	requireContents(t, model{"k": "v"}, db)
+	requireContents(t, storetest.Model{"k": "v"}, db)
 	require.NoError(t, db.Close())
 }

@@ -310,12 +310,12 @@ func init() {
 	harness.Of = func(options any) *harness.Harness { return &options.(*Options).harness }
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }
+	harness.ObjectDir = func(db any) any { return db.(*DB).objects.dir }
 	harness.CheckBlobs = func(db any) error { return checkBlobs(db.(*DB)) }
 	harness.StuckBlobs = func(db any) int { return countStuckBlobs(db.(*DB)) }
 }
 
-// settle returns when no background work is left: the store has resumed or given up, flushes, compactions and ingests
-// have ended, and obsolete files are removed that no reader needs.
+// settle returns when no background work is left, and obsolete files that no reader needs are removed.
 func settle(d *DB) {
 	d.mu.Lock()
 	for d.resumer.running {

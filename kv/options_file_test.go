@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -141,7 +142,7 @@ func (f *lateRenameFS) Remove(name string) error {
 
 func (f *lateRenameFS) Rename(from, to string) error {
 	if filepath.Base(to) == manifest.OptionsName {
-		until(func() bool { return f.removed.Load() > 0 })
+		storetest.Until(func() bool { return f.removed.Load() > 0 })
 	}
 	return f.FS.Rename(from, to)
 }
@@ -229,7 +230,7 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 			require.NotContains(t, names, manifest.OptionsName+vfs.TempSuffix, op)
 			db, err := Open(dir, &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
 			require.NoError(t, err)
-			requireContents(t, model{"a": "1"}, db)
+			requireContents(t, storetest.Model{"a": "1"}, db)
 			require.NoError(t, db.Close())
 		}
 	}
@@ -243,7 +244,7 @@ func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 	for range 5 {
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		changeAtRandom(t, db, model{}, rand.New(rand.NewPCG(1, 1)), 1)
+		changeAtRandom(t, db, storetest.Model{}, rand.New(rand.NewPCG(1, 1)), 1)
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 	}
@@ -276,7 +277,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	require.NoError(t, far.Close())
 	_, err = os.Stat(filepath.Join(dir, "local", manifest.OptionsName))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	for _, key := range keysOf(t, s) {
+	for _, key := range storetest.KeysOf(t, s) {
 		require.NotContains(t, key, manifest.OptionsName)
 	}
 	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -102,7 +103,7 @@ func TestAWriterThatWasTakenOverStopsReading(t *testing.T) {
 			require.True(t, it.First())
 			require.Equal(t, "old", string(it.Value()))
 			require.NoError(t, it.Close())
-			requireContents(t, model{"key": "new"}, db)
+			requireContents(t, storetest.Model{"key": "new"}, db)
 			require.NoError(t, db.Fenced())
 			require.ErrorIs(t, old.Set([]byte("key"), nil, Sync), objects.ErrFenced)
 			require.ErrorIs(t, old.Fenced(), objects.ErrFenced)
@@ -125,7 +126,7 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 		for range 3 {
 			s.left.Store(0)
 			time.Sleep(bound / 4)
-			requireContents(t, model{"key": "value"}, db)
+			requireContents(t, storetest.Model{"key": "value"}, db)
 			time.Sleep(bound)
 			for name, err := range readErrors(db) {
 				require.ErrorIs(t, err, ErrUnconfirmed, name)
@@ -140,7 +141,7 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 			s.left.Store(1 << 40)
 			time.Sleep(2 * bound)
 			synctest.Wait()
-			requireContents(t, model{"key": "other"}, db)
+			requireContents(t, storetest.Model{"key": "other"}, db)
 			require.NoError(t, db.Set([]byte("key"), []byte("value"), Sync))
 		}
 		require.NoError(t, db.Close())

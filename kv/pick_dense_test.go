@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -18,9 +19,9 @@ import (
 func deleteKeys(tb testing.TB, db *DB, from, to int) {
 	b := db.NewBatch()
 	for i := from; i < to; i++ {
-		fine(tb, b.Delete(tombKey(i)))
+		storetest.Fine(tb, b.Delete(tombKey(i)))
 		if b.Len() == 1000 || i+1 == to {
-			fine(tb, b.Commit(Async))
+			storetest.Fine(tb, b.Commit(Async))
 			b.Reset()
 		}
 	}
@@ -55,7 +56,7 @@ func stepsToFirst(tb testing.TB, db *DB, key []byte) (steps int) {
 // deleted has nothing to pass.
 func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 	t.Parallel()
-	const n = 20_000 / raceFactor
+	const n = 20_000 / storetest.RaceFactor
 	for kind := range numCompactions {
 		for _, reopen := range []bool{false, true} {
 			fsys := vfs.NewMem()
@@ -114,7 +115,7 @@ func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 func TestAStretchOfDeletesInALargeFileGoesDown(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of tables")
-	const n = 10_000 / raceFactor
+	const n = 10_000 / storetest.RaceFactor
 	for kind := range numCompactions {
 		for _, held := range []bool{false, true} {
 			db := openMem(t, &Options{Compaction: kind, MemtableSize: 64 << 20, TargetFileSize: 64 << 20})

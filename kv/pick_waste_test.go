@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -58,8 +59,8 @@ func TestOverwrittenVersionsGoWithTheirSnapshot(t *testing.T) {
 // Values that a store does not drop by itself, since operands of a merge lie over them, are
 // no reason to rewrite their files for ever.
 func TestOperandsOverAValueAreNoWaste(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time, Merger: modelMerger})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time, Merger: modelMerger})
 	for i := range 10 {
 		k := strconv.Itoa(i)
 		require.NoError(t, db.SetTTL([]byte(k), []byte("a"), time.Second, nil))
@@ -186,14 +187,14 @@ func TestTombstonesInLevel0WaitForItsThreshold(t *testing.T) {
 
 // Few values, which may be large ones, are dropped as many are.
 func TestFewValuesThatExpiredGo(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Clock: clock.Time})
 	for i := range 6 {
 		require.NoError(t, db.SetTTL([]byte(strconv.Itoa(i)), []byte("v"), time.Second, nil))
 	}
 	require.NoError(t, db.SetTTL([]byte("a"), []byte("v"), time.Hour, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	clock.advance(time.Minute)
+	clock.Advance(time.Minute)
 	db.scheduleCompactions()
 	db.waitForBackground()
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)
@@ -203,8 +204,8 @@ func TestFewValuesThatExpiredGo(t *testing.T) {
 func TestAFewExpiredValuesAreNotWorthRewritingTheStore(t *testing.T) {
 	t.Parallel()
 	for kind := range numCompactions {
-		clock := &fakeClock{}
-		db := openMem(t, &Options{Clock: clock.time, Compaction: kind, L0CompactionThreshold: 50})
+		clock := &storetest.Clock{}
+		db := openMem(t, &Options{Clock: clock.Time, Compaction: kind, L0CompactionThreshold: 50})
 		for i := range 5000 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%04d", i), nil, Async))
 		}
@@ -216,7 +217,7 @@ func TestAFewExpiredValuesAreNotWorthRewritingTheStore(t *testing.T) {
 				require.NoError(t, db.SetTTL(fmt.Appendf(nil, "%04d", i*500), nil, time.Second, Async))
 			}
 			require.NoError(t, db.Flush(t.Context()))
-			clock.advance(time.Minute)
+			clock.Advance(time.Minute)
 			db.scheduleCompactions()
 			db.waitForBackground()
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
@@ -37,7 +38,7 @@ type cutRun struct {
 	t      *testing.T
 	seed   uint64
 	rng    *rand.Rand
-	states []model // after each write
+	states []storetest.Model // after each write
 	opts   *Options
 	db     *DB
 	fs     vfs.FS
@@ -65,7 +66,7 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 		}
 		return nil
 	})
-	r.states = []model{{}}
+	r.states = []storetest.Model{{}}
 	r.open(fs)
 	for range steps {
 		r.step()
@@ -151,7 +152,7 @@ func (r *cutRun) write() error {
 		switch r.rng.IntN(10) {
 		case 8:
 			require.NoError(r.t, b.Merge([]byte(k), []byte("operand")))
-			m.merge(k, "operand")
+			m.Merge(k, "operand")
 		case 9:
 			m[k] = string(randomBytes(r.rng, 100))
 			require.NoError(r.t, b.SetTTL([]byte(k), []byte(m[k]), time.Hour))
@@ -161,7 +162,7 @@ func (r *cutRun) write() error {
 		case 1:
 			hi := fmt.Sprintf("%s/%d", k[:6], r.rng.IntN(10))
 			require.NoError(r.t, b.DeleteRange([]byte(k), []byte(hi)))
-			m.deleteRange([]byte(k), []byte(hi))
+			m.DeleteRange([]byte(k), []byte(hi))
 		default:
 			m[k] = string(randomBytes(r.rng, r.rng.IntN(1+r.rng.IntN(6000))))
 			require.NoError(r.t, b.Set([]byte(k), []byte(m[k])))

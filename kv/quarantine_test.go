@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -44,7 +45,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 		o := quarantineOptions()
 		o.L0CompactionThreshold = 20
 		db := openDir(t, dir, o)
-		want := model{}
+		want := storetest.Model{}
 		rng := rand.New(rand.NewPCG(3, 3))
 		write := func(db *DB, k string) {
 			want[k] = string(randomBytes(rng, 200))
@@ -79,7 +80,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 			write(db, fmt.Sprintf("%03dx", rng.IntN(40))) // among those of the damaged file
 			if round%10 == 5 {
 				require.NoError(t, db.DeleteRange([]byte("150"), []byte("160"), NoSync))
-				want.deleteRange([]byte("150"), []byte("160"))
+				want.DeleteRange([]byte("150"), []byte("160"))
 			}
 			require.NoError(t, db.Flush(t.Context()))
 		}
@@ -108,7 +109,7 @@ func TestACompactionThatMeetsDamageGoesAroundIt(t *testing.T) {
 }
 
 // requireAllButDamaged looks every key up: a few are in the damaged block.
-func requireAllButDamaged(t *testing.T, db *DB, want model, table string) {
+func requireAllButDamaged(t *testing.T, db *DB, want storetest.Model, table string) {
 	t.Helper()
 	failed := 0
 	for k, v := range want {
@@ -166,7 +167,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 		o.harness.FS, o.harness.Backoff, o.L0CompactionThreshold = f, quickBackoff, 10
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		want := model{}
+		want := storetest.Model{}
 		fill := func(db *DB, n int) {
 			for i := range 20 {
 				k := fmt.Sprintf("%d/%02d", n, i)
@@ -235,7 +236,7 @@ func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	db.settle()
 	require.Equal(t, 2, db.Metrics().QuarantinedTables, "the error names no file")
 	f.Set(nil)
-	requireContents(t, model{"a": "2"}, db)
+	requireContents(t, storetest.Model{"a": "2"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -244,7 +245,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	o := quarantineOptions()
 	o.L0CompactionThreshold = 3
 	db := openMem(t, o)
-	want := model{}
+	want := storetest.Model{}
 	put := func(k, v string) {
 		set(t, db, k, v)
 		want[k] = v
@@ -258,7 +259,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	type past struct {
 		s *Snapshot
-		m model
+		m storetest.Model
 	}
 	var pasts []past
 	for i := range 60 {
@@ -269,7 +270,7 @@ func TestMergesWithinLevel0KeepHistory(t *testing.T) {
 		}
 		if i%11 == 0 {
 			require.NoError(t, db.DeleteRange([]byte("1"), []byte("2"), NoSync))
-			want.deleteRange([]byte("1"), []byte("2"))
+			want.DeleteRange([]byte("1"), []byte("2"))
 		}
 		require.NoError(t, db.Flush(t.Context()))
 		if i%9 == 0 {
@@ -296,7 +297,7 @@ func TestWritersGoOnAboveADamagedFile(t *testing.T) {
 		o.harness.FS, o.MemtableSize, o.SeparateFrom = sift.NewMem(), 1<<20, -1
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		want := model{}
+		want := storetest.Model{}
 		size := 400_000
 		for i := range 6 {
 			want[strconv.Itoa(i)] = string(make([]byte, size))
@@ -396,7 +397,7 @@ func TestAFileIsNotLeftAloneForWhatIsNotItsFault(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 		<-compacted
 		require.Zero(t, db.Metrics().QuarantinedTables, cause)
-		requireContents(t, model{"a": "2"}, db)
+		requireContents(t, storetest.Model{"a": "2"}, db)
 		require.NoError(t, db.Close())
 	}
 }

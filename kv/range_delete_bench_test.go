@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // manyTombstones is how many range tombstones the benchmarks and tests of many have.
@@ -31,9 +33,9 @@ func deleteEach(tb testing.TB, db *DB, from, to, step int) {
 func setEach(tb testing.TB, db *DB, from, to int, value []byte) {
 	b := db.NewBatch()
 	for i := from; i < to; i++ {
-		fine(tb, b.Set(tombKey(i), value))
+		storetest.Fine(tb, b.Set(tombKey(i), value))
 		if b.Len() == 1000 || i+1 == to {
-			fine(tb, b.Commit(Async))
+			storetest.Fine(tb, b.Commit(Async))
 			b.Reset()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
@@ -139,7 +140,7 @@ func TestNestedRangeDeletesStaySmall(t *testing.T) {
 
 func TestDeleteRangeBounds(t *testing.T) {
 	t.Parallel()
-	all := model{"": "0", "a": "1", "b": "2", "c": "3", "c\x00": "4"}
+	all := storetest.Model{"": "0", "a": "1", "b": "2", "c": "3", "c\x00": "4"}
 	for _, c := range []struct {
 		lo, hi []byte
 		left   []string
@@ -153,7 +154,7 @@ func TestDeleteRangeBounds(t *testing.T) {
 		{[]byte("a"), []byte("c\x00"), []string{"", "c\x00"}},
 		{[]byte("c"), []byte("a"), []string{"", "a", "b", "c", "c\x00"}},
 	} {
-		want := model{}
+		want := storetest.Model{}
 		for _, k := range c.left {
 			want[k] = all[k]
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A rangeRun drives a store whose scans are filtered, and a model of it.
@@ -21,7 +22,7 @@ type rangeRun struct {
 	t   *testing.T
 	rng *rand.Rand
 	db  *DB
-	m   model
+	m   storetest.Model
 }
 
 // rangePolicies are those with which stores are held against their models.
@@ -55,18 +56,18 @@ func (r *rangeRun) write() {
 			lo, hi := r.key(), r.key()
 			if bytes.Compare(lo, hi) < 0 {
 				require.NoError(r.t, r.db.DeleteRange(lo, hi, NoSync))
-				r.m.deleteRange(lo, hi)
+				r.m.DeleteRange(lo, hi)
 			}
 		case n < 5:
 			require.NoError(r.t, r.db.Delete(k, NoSync))
-			r.m.delete(string(k))
+			r.m.Delete(string(k))
 		case n < 8:
 			require.NoError(r.t, r.db.Merge(k, []byte("+"), NoSync))
-			r.m.merge(string(k), "+")
+			r.m.Merge(string(k), "+")
 		default:
 			v := string(randomBytes(r.rng, r.rng.IntN(400)))
 			require.NoError(r.t, r.db.Set(k, []byte(v), NoSync))
-			r.m.set(string(k), v)
+			r.m.Set(string(k), v)
 		}
 	}
 	switch r.rng.IntN(6) {
@@ -98,12 +99,12 @@ func (r *rangeRun) bounds() *IterOptions {
 }
 
 // walk moves an iterator of a reader as chance has it: to and fro, and round.
-func (r *rangeRun) walk(db Reader, m model) {
+func (r *rangeRun) walk(db Reader, m storetest.Model) {
 	o := r.bounds()
 	it, err := db.NewIter(o)
 	require.NoError(r.t, err)
 	var keys []string
-	for _, k := range m.keys() {
+	for _, k := range m.Keys() {
 		if k >= string(o.LowerBound) && (o.UpperBound == nil || k < string(o.UpperBound)) &&
 			bytes.HasPrefix([]byte(k), o.Prefix) {
 			keys = append(keys, k)
@@ -154,17 +155,17 @@ func (r *rangeRun) walk(db Reader, m model) {
 func (r *rangeRun) walkInTx() {
 	tx, err := r.db.Begin(true)
 	require.NoError(r.t, err)
-	own := model{}
+	own := storetest.Model{}
 	maps.Copy(own, r.m)
 	for range r.rng.IntN(10) {
 		k := r.key()
 		if r.rng.IntN(3) == 0 {
 			require.NoError(r.t, tx.Delete(k))
-			own.delete(string(k))
+			own.Delete(string(k))
 			continue
 		}
 		require.NoError(r.t, tx.Set(k, []byte("own")))
-		own.set(string(k), "own")
+		own.Set(string(k), "own")
 	}
 	r.walk(tx, own)
 	require.NoError(r.t, tx.Discard())
@@ -183,12 +184,12 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 			o := randomOptions(rng)
 			o.RangeFilter, o.RangeFilterLastLevel = policy, rng.IntN(2) == 0
 			o.MemoryLimit, o.L0CompactionThreshold, o.L0SlowdownThreshold = 0, 1+rng.IntN(20), 100
-			r := &rangeRun{t: t, rng: rng, db: openMem(t, o), m: model{}}
+			r := &rangeRun{t: t, rng: rng, db: openMem(t, o), m: storetest.Model{}}
 			var snap *Snapshot
-			var past model
+			var past storetest.Model
 			for range 1 + rng.IntN(12) {
 				if r.write(); snap == nil && rng.IntN(3) == 0 {
-					snap, past = r.db.NewSnapshot(), model{}
+					snap, past = r.db.NewSnapshot(), storetest.Model{}
 					maps.Copy(past, r.m)
 				}
 			}

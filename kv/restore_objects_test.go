@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -28,7 +29,7 @@ func restoreTo(s objstore.Store, stream []byte) error {
 }
 
 // requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
-func requireInObjects(t *testing.T, s objstore.Store, want model) {
+func requireInObjects(t *testing.T, s objstore.Store, want storetest.Model) {
 	t.Helper()
 	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	if want == nil {
@@ -42,7 +43,7 @@ func requireInObjects(t *testing.T, s objstore.Store, want model) {
 }
 
 // requireCollected checks that a writer comes to delete all sorted files and blob files that the store does not have.
-func requireCollected(t *testing.T, s objstore.Store, want model) {
+func requireCollected(t *testing.T, s objstore.Store, want storetest.Model) {
 	t.Helper()
 	db, err := Open("", &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
 		Objects: &objects.Config{Store: s, Grace: -1}})
@@ -50,7 +51,7 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 	requireContents(t, want, db)
 	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
 	require.NoError(t, db.Flush(t.Context())) // with a list of files, collecting begins
-	until(func() bool {
+	storetest.Until(func() bool {
 		live := db.current.BlobTotals().Files
 		db.current.All(func(int, *version.Table) { live++ })
 		there := 0
@@ -65,7 +66,7 @@ func requireCollected(t *testing.T, s objstore.Store, want model) {
 }
 
 // backupChain returns a full backup and two increments, and what the store has at each.
-func backupChain(t *testing.T, from int) (streams [3][]byte, models [3]model) {
+func backupChain(t *testing.T, from int) (streams [3][]byte, models [3]storetest.Model) {
 	db, m := backupStoreFrom(t, from)
 	var mark BackupMark
 	for i := range streams {
@@ -87,9 +88,9 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	refuse := func(want error, streams ...[]byte) {
 		t.Helper()
 		for _, stream := range streams {
-			before := keysOf(t, s)
+			before := storetest.KeysOf(t, s)
 			require.ErrorIs(t, restoreTo(s, stream), want)
-			require.Equal(t, before, keysOf(t, s), "nothing was written")
+			require.Equal(t, before, storetest.KeysOf(t, s), "nothing was written")
 		}
 	}
 	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
@@ -98,9 +99,9 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 		require.NoError(t, restoreTo(s, stream))
 		requireInObjects(t, s, models[i])
 		refuse(ErrBackupMismatch, otherFull)
-		before := keysOf(t, s)
+		before := storetest.KeysOf(t, s)
 		require.NoError(t, restoreTo(s, stream), "once more changes nothing")
-		require.Equal(t, before, keysOf(t, s))
+		require.Equal(t, before, storetest.KeysOf(t, s))
 	}
 	refuse(ErrBackupMismatch, streams[0], streams[1])
 	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"))
@@ -126,16 +127,6 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	}
 }
 
-// keysOf returns the keys of all objects.
-func keysOf(t *testing.T, s objstore.Store) (keys []string) {
-	t.Helper()
-	for o, err := range s.List(t.Context(), "", "") {
-		require.NoError(t, err)
-		keys = append(keys, o.Key)
-	}
-	return keys
-}
-
 // At each request the object store fails: for good, or once, or the process dies. The store is the one
 // before or the one after, and the restore can be made again.
 func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
@@ -147,7 +138,7 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 	streams, models := backupChain(t, from)
 	broken, got := 0, 0
 	for i := range 2 {
-		before := model(nil)
+		before := storetest.Model(nil)
 		if i > 0 {
 			before = models[i-1]
 		}
@@ -290,7 +281,7 @@ func testRestoreIntoAnObjectStoreIsKilled(t *testing.T, from int) {
 			break
 		}
 		requireInObjects(t, s, nil)
-		for _, key := range keysOf(t, s) {
+		for _, key := range storetest.KeysOf(t, s) {
 			if strings.HasPrefix(key, "sst/") {
 				orphans++
 			}

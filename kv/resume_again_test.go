@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -56,7 +57,7 @@ func TestAHealedStoreKnowsItsMerger(t *testing.T) {
 			require.ErrorIs(t, db.Merge([]byte("k"), []byte("failed"), Sync), ErrReadOnly)
 			db.untilResumed()
 			require.NoError(t, db.Merge([]byte("k"), []byte("3"), Sync))
-			want := model{"k": "1,3"}
+			want := storetest.Model{"k": "1,3"}
 			if before {
 				want["k"] = "1,2,3"
 			}

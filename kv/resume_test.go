@@ -20,6 +20,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -54,7 +55,7 @@ func TestAFailedCommitDoesNotComeBack(t *testing.T) {
 		require.ErrorIs(t, err, errDisk, op)
 		require.ErrorIs(t, err, ErrReadOnly, op)
 		require.ErrorContains(t, err, "since writing the log failed")
-		want := model{"a": "1", "b": "in memory alone"}
+		want := storetest.Model{"a": "1", "b": "in memory alone"}
 		requireContents(t, want, db)
 		db.untilResumed()
 		require.NotEqual(t, broken.ID(), db.commits.Log().ID())
@@ -94,7 +95,7 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	require.EqualValues(t, 1, m.Failures)
 	require.EqualValues(t, 1, m.Resumes)
 	require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
-	requireContents(t, model{"a": "1", "b": "2"}, db)
+	requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close())
 }
 
@@ -124,7 +125,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
 		db, err := Open("db", o)
 		require.NoError(t, err)
-		want := model{}
+		want := storetest.Model{}
 		for i := range 3 + rng.IntN(40) {
 			k := fmt.Sprintf("%02d", i)
 			require.NoError(t, db.Set([]byte(k), make([]byte, rng.IntN(5000)), NoSync))
@@ -151,7 +152,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 			if ok, err := db.Has([]byte("zzz")); ok {
 				require.NoError(t, err)
 				require.False(t, c.resumed, "seed %d: a failed commit has come back after resuming", seed)
-				all = model{"zzz": "failed"}
+				all = storetest.Model{"zzz": "failed"}
 				maps.Copy(all, want)
 			}
 			requireContents(t, all, db)
@@ -179,7 +180,7 @@ func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
 	for range 100 {
 		require.ErrorIs(t, db.Set([]byte("b"), nil, Async), ErrReadOnly)
 	}
-	requireContents(t, model{"a": "1"}, db)
+	requireContents(t, storetest.Model{"a": "1"}, db)
 	require.Zero(t, db.Metrics().ResumeAttempts)
 	err = db.Close()
 	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
@@ -203,7 +204,7 @@ func TestCloseResumesAStoreIfItCan(t *testing.T) {
 		require.NoError(t, db.Close(), how)
 		db, err = Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: Absolute})
 		require.NoError(t, err)
-		requireContents(t, model{"a": "1"}, db)
+		requireContents(t, storetest.Model{"a": "1"}, db)
 		require.NoError(t, db.Close())
 	}
 }
@@ -219,7 +220,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
-		requireContents(t, model{"a": "1", "b": "2"}, db) // the table is open from now on
+		requireContents(t, storetest.Model{"a": "1", "b": "2"}, db) // the table is open from now on
 		require.NoError(t, os.Rename(dir, away))
 		err := db.Flush(t.Context())
 		require.ErrorIs(t, err, ErrReadOnly)
@@ -227,7 +228,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.ErrorIs(t, err, ErrDirectoryMoved)
 		require.ErrorContains(t, err, "move the store's directory back to "+dir)
 		require.ErrorIs(t, db.Set([]byte("c"), nil, nil), ErrReadOnly)
-		requireContents(t, model{"a": "1", "b": "2"}, db)
+		requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 
 		// Another store in its place is left alone.
 		other := openDir(t, dir, nil)
@@ -241,7 +242,7 @@ func TestARemovedDirectory(t *testing.T) {
 		require.NoError(t, os.Rename(away, dir))
 		db.untilResumed()
 		require.NoError(t, db.Set([]byte("c"), []byte("3"), Sync))
-		requireContents(t, model{"a": "1", "b": "2", "c": "3"}, db)
+		requireContents(t, storetest.Model{"a": "1", "b": "2", "c": "3"}, db)
 		require.NoError(t, db.Close())
 		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	})
@@ -276,7 +277,7 @@ func TestLatencySpikes(t *testing.T) {
 			})
 		}
 		writers.Wait()
-		want := model{}
+		want := storetest.Model{}
 		for w := range 4 {
 			for i := range 150 {
 				k := fmt.Sprintf("%d/%03d", w, i)
@@ -305,7 +306,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 		}
 		return 0, nil
 	})
-	want, i := model{}, 0
+	want, i := storetest.Model{}, 0
 	for err == nil {
 		require.Less(t, i, 100)
 		k := fmt.Sprintf("%03d", i)
@@ -323,7 +324,7 @@ func TestACompactionThatFailsIsTriedAgain(t *testing.T) {
 	requireContents(t, want, db)
 	require.NotZero(t, db.Metrics().FailedCompactions)
 	broken.Store(false)
-	until(func() bool { return db.Metrics().Compactions > 0 }) // no event tells of the first attempt
+	storetest.Until(func() bool { return db.Metrics().Compactions > 0 }) // no event tells of the first attempt
 	require.NoError(t, db.Set([]byte("x"), []byte("y"), nil))
 	want["x"] = "y"
 	requireContents(t, want, db)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
@@ -64,7 +65,7 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 			db, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, MemtableSize: 64 << 10,
 				CacheSize: 64 << 10})
 			require.NoError(t, err, what)
-			requireContents(t, model{"key": "value"}, db)
+			requireContents(t, storetest.Model{"key": "value"}, db)
 			require.NoError(t, db.Close())
 		}
 		retryThenCut(t, crashfs.NewDisk, write, check)
@@ -102,7 +103,7 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 		nothing)}}
 	db, err := Open("db", &small)
 	require.NoError(t, err)
-	want := addTables(t, db, model{}, "first", 2)
+	want := addTables(t, db, storetest.Model{}, "first", 2)
 	require.NoError(t, db.Close())
 	again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 	dir := ""
@@ -155,7 +156,7 @@ func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 		}, func(fs vfs.FS, what string) {
 			got, err := Open("db", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, CacheSize: 64 << 10})
 			require.NoError(t, err, what)
-			requireContents(t, model{"before": "1", "key": "value"}, got)
+			requireContents(t, storetest.Model{"before": "1", "key": "value"}, got)
 			require.NoError(t, got.Close())
 		})
 	}

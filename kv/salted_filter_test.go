@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -58,7 +59,7 @@ func TestSaltedFiltersOfPrefixes(t *testing.T) {
 	require.NoError(t, err)
 	o.Prefix = prefix
 	db := openDir(t, dir, o)
-	want := model{}
+	want := storetest.Model{}
 	for _, k := range []string{"a/1", "c/2", "e/3"} {
 		set(t, db, k, "v")
 		want[k] = "v"

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -56,7 +57,7 @@ func TestKillWhileValuesAreRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for round := range 6 {
-		cmd := child(t, "stream", dir, round)
+		cmd := storetest.Child(t, "stream", dir, round)
 		stdout, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -42,7 +43,7 @@ func setReader(t *testing.T, db *DB, k, v string, o *WriteOptions) {
 }
 
 // requireStreamed requires that a store has what a model has, however it is asked.
-func requireStreamed(t *testing.T, db *DB, m model) {
+func requireStreamed(t *testing.T, db *DB, m storetest.Model) {
 	t.Helper()
 	requireContents(t, m, db)
 	var keys [][]byte
@@ -88,7 +89,7 @@ func TestSetReader(t *testing.T) {
 	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}, Merger: Append(",")}
 	db, err := Open("db", o)
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 20 {
 		k, v := fmt.Sprintf("key%03d", i), string(randomBytes(rng, 1<<(i%20)))
@@ -111,7 +112,7 @@ func TestSetReader(t *testing.T) {
 		}
 	}
 	require.NoError(t, db.DeleteRange([]byte("key013"), []byte("key015"), NoSync))
-	m.deleteRange([]byte("key013"), []byte("key015"))
+	m.DeleteRange([]byte("key013"), []byte("key015"))
 	check := func() {
 		t.Helper()
 		requireStreamed(t, db, m)
@@ -318,7 +319,7 @@ func TestFollowersReadStreamedValues(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, &Options{harness: harness.Harness{MinStreamed: 10}})
 	require.NoError(t, err)
-	m := model{}
+	m := storetest.Model{}
 	for i := range 5 {
 		k := fmt.Sprintf("key%03d", i)
 		m[k] = strings.Repeat(k, 100)
@@ -334,10 +335,10 @@ func TestFollowersReadStreamedValues(t *testing.T) {
 	db.cleaner.Wait()
 	requireStreamed(t, view, m)
 	require.NoError(t, view.Refresh(t.Context()))
-	requireStreamed(t, view, model{"key007": "the one that is left"})
+	requireStreamed(t, view, storetest.Model{"key007": "the one that is left"})
 	require.NoError(t, view.Close())
 	db.cleaner.LookAgain()
-	until(func() bool { return len(blobsOnDisk(t, vfs.OS, dir)) == 1 })
+	storetest.Until(func() bool { return len(blobsOnDisk(t, vfs.OS, dir)) == 1 })
 	require.NoError(t, db.Close())
 }
 

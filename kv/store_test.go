@@ -4,9 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // closeAtEnd closes a store with the test, unless the test has closed it.
@@ -65,26 +66,7 @@ func writeDir(tb testing.TB, dir string, files map[string]string) {
 }
 
 func set(tb testing.TB, db *DB, key, value string) {
-	fine(tb, db.Set([]byte(key), []byte(value), NoSync))
-}
-
-// fine requires that there is no error. It is require.NoError for what is called for each key: to say who called
-// what takes longer than most calls of a store.
-func fine(tb testing.TB, err error) {
-	if err != nil {
-		tb.Helper()
-		require.NoError(tb, err)
-	}
-}
-
-// until returns when what another goroutine is about to do is done. It panics where that does not come within minutes.
-func until(done func() bool) {
-	end := time.Now().Add(5 * time.Minute)
-	for wait := time.Microsecond; !done(); wait = min(2*wait, time.Millisecond) {
-		if time.Sleep(wait); time.Now().After(end) { // others have the processor meanwhile
-			panic("what the test waits for has not come in five minutes")
-		}
-	}
+	storetest.Fine(tb, db.Set([]byte(key), []byte(value), NoSync))
 }
 
 // untilResumed returns when the store takes writes, and nobody resumes it any more.

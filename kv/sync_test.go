@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -44,7 +45,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				Objects: config(bucket), MaxMemtables: 8}
 			db, err := Open("db", o)
 			require.NoError(t, err)
-			want := model{}
+			want := storetest.Model{}
 			check := func(complete bool) {
 				t.Helper()
 				o := &Options{}
@@ -144,7 +145,7 @@ func TestConcurrentSyncsShareOne(t *testing.T) {
 			}
 		})
 	}
-	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 15 })
+	storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == 15 })
 	fs.release(nil)
 	others.Wait()
 	require.NoError(t, <-outcome)
@@ -160,7 +161,7 @@ func TestSyncBesideACommitWithSync(t *testing.T) {
 	set(t, db, "b", "makes a visible")
 	synced := make(chan error, 1)
 	go func() { synced <- db.Sync(t.Context()) }()
-	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
+	storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
 	require.Empty(t, synced)
 	fs.release(nil)
 	require.NoError(t, <-outcome)
@@ -177,7 +178,7 @@ func TestAFailedSync(t *testing.T) {
 		f := &vfstest.FaultFS{FS: vfs.NewMem()}
 		// In one file: that of large values would be synced beside it, and fail too.
 		db := openDir(t, "db", &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, SeparateFrom: -1})
-		want := model{"a": "1", "b": "2"}
+		want := storetest.Model{"a": "1", "b": "2"}
 		set(t, db, "a", "1")
 		require.NoError(t, db.Set([]byte("b"), []byte("2"), Async))
 		failures := 0
@@ -197,7 +198,7 @@ func TestAFailedSync(t *testing.T) {
 			require.ErrorIs(t, err, errDisk, op)
 		}
 		requireContents(t, want, db)
-		until(func() bool { return db.Metrics().ResumeAttempts > 0 })
+		storetest.Until(func() bool { return db.Metrics().ResumeAttempts > 0 })
 		f.Set(nil)
 		require.Equal(t, 1, failures)
 		db.untilResumed()
@@ -251,7 +252,7 @@ func TestSyncAfterWritesThatFailed(t *testing.T) {
 			require.Equal(t, visible, db.visible.Load())
 			require.NoError(t, db.Close())
 			db = openDir(t, "db", &Options{harness: harness.Harness{FS: f}})
-			requireContents(t, model{"a": "1"}, db)
+			requireContents(t, storetest.Model{"a": "1"}, db)
 			require.NoError(t, db.Close())
 		})
 	}
@@ -279,7 +280,7 @@ func TestSyncEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	given := make(chan error, 1)
 	go func() { given <- db.Sync(ctx) }()
-	until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
+	storetest.Until(func() bool { _, waiting := db.commits.Queue(); return waiting == 1 })
 	cancel()
 	require.ErrorIs(t, <-given, context.Canceled)
 	fs.release(nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -27,7 +28,7 @@ func TestAStoreInABubbleSharesNoChannels(t *testing.T) {
 		}
 		writers.Wait()
 		require.NoError(t, db.Flush(t.Context()))
-		requireContents(t, model{"k": "v"}, db)
+		requireContents(t, storetest.Model{"k": "v"}, db)
 		require.NoError(t, db.Close())
 	})
 	s := newStalledStore(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/commit"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A conflictCase is what a transaction reads beside its write of "w", what is
@@ -161,7 +162,7 @@ var conflictCases = []conflictCase{
 func queue(db *DB, n int, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
-	until(func() bool {
+	storetest.Until(func() bool {
 		_, waiting := db.commits.Queue()
 		return waiting >= n
 	})
@@ -362,5 +363,5 @@ func TestWriteSkew(t *testing.T) {
 	bob = beginTx(t, db, true)
 	leave(bob, "bob")
 	require.NoError(t, bob.Commit(nil))
-	require.Equal(t, model{"doctor/ann": "off", "doctor/bob": "on call"}, contents(t, db, nil))
+	require.Equal(t, storetest.Model{"doctor/ann": "off", "doctor/bob": "on call"}, contents(t, db, nil))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A write that waits while the store is stalled by a flush that fails is told so, or gives up, whichever comes first.
@@ -65,5 +67,5 @@ func TestUpdateContextEndsBetweenAttempts(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 3, attempts)
-	requireContents(t, model{"k": "3"}, db)
+	requireContents(t, storetest.Model{"k": "3"}, db)
 }

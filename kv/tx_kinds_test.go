@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -64,10 +65,10 @@ func TestTxOverOperands(t *testing.T) {
 	require.NoError(t, db.Merge([]byte("c"), []byte("4"), nil))
 	tx := beginTx(t, db, true)
 	require.NoError(t, db.Merge([]byte("a"), []byte("later"), nil))
-	require.Equal(t, model{"a": "1,2", "b": "3", "c": "4"}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"a": "1,2", "b": "3", "c": "4"}, contents(t, tx, nil))
 	require.NoError(t, tx.Set([]byte("b"), []byte("own")))
 	require.NoError(t, tx.Delete([]byte("c")))
-	require.Equal(t, model{"a": "1,2", "b": "own"}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"a": "1,2", "b": "own"}, contents(t, tx, nil))
 	v, err := tx.Get([]byte("b"))
 	require.NoError(t, err)
 	require.Equal(t, "own", string(v))

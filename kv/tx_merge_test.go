@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 // Operands of a transaction are combined with what is under them, in the store or its own.
 func TestTxReadsItsOwnOperands(t *testing.T) {
-	clock := &fakeClock{}
-	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.time})
+	clock := &storetest.Clock{}
+	db := openMem(t, &Options{Merger: modelMerger, Clock: clock.Time})
 	for _, k := range []string{"deleted", "gone", "set", "store"} {
 		set(t, db, k, "old")
 	}
@@ -38,7 +39,8 @@ func TestTxReadsItsOwnOperands(t *testing.T) {
 		tx.Merge([]byte("again"), []byte("x")), tx.DeleteRange([]byte("ag"), []byte("ah")),
 		tx.Merge([]byte("again"), []byte("9")),
 		tx.Merge([]byte("hidden"), []byte("8")), tx.DeleteRange([]byte("hid"), []byte("hie"))))
-	want := model{"store": "old,x,1,2", "new": "3", "deleted": "4", "gone": "5", "set": "own,6", "ttl": "own,7",
+	want := storetest.Model{"store": "old,x,1,2", "new": "3", "deleted": "4", "gone": "5", "set": "own,6",
+		"ttl":   "own,7",
 		"ended": "own", "again": "9"}
 	for range 2 {
 		require.Equal(t, want, contents(t, tx, nil))
@@ -56,7 +58,7 @@ func TestTxReadsItsOwnOperands(t *testing.T) {
 		require.Nil(t, values[len(keys)])
 		require.Nil(t, values[len(keys)+1])
 		requireAbsent(t, tx, "hidden")
-		clock.advance(time.Second)
+		clock.Advance(time.Second)
 		want["ttl"] = "7"
 		delete(want, "ended")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // A serialRun lets goroutines run random transactions and batches against one store, and keeps what each of them saw.
@@ -168,14 +169,14 @@ func (r *serialRun) add(log serialLog) {
 
 // replay runs all of it again, one after the other in the order of their sequence numbers, on a sorted map, and
 // compares what was seen. Who wrote nothing saw the store as it was when it began.
-func (r *serialRun) replay() model {
+func (r *serialRun) replay() storetest.Model {
 	slices.SortFunc(r.logs, func(a, b serialLog) int {
 		if a.seq != b.seq {
 			return int(a.seq) - int(b.seq)
 		}
 		return map[bool]int{true: -1, false: 1}[a.wrote] // what it saw last comes first
 	})
-	m := model{}
+	m := storetest.Model{}
 	for _, log := range r.logs {
 		view := maps.Clone(m)
 		scan := &modelScan{number: -1}
@@ -190,14 +191,14 @@ func (r *serialRun) replay() model {
 			case 's':
 				view[s.key] = s.value
 			case 'm':
-				view.merge(s.key, s.value)
+				view.Merge(s.key, s.value)
 			case 'd':
 				delete(view, s.key)
 			case 'r':
-				view.deleteRange([]byte(s.key), []byte(s.hi))
+				view.DeleteRange([]byte(s.key), []byte(s.hi))
 			default:
 				if scan.number != s.scan {
-					scan = &modelScan{number: s.scan, keys: view.within(s.bounds)}
+					scan = &modelScan{number: s.scan, keys: keysWithin(view, s.bounds)}
 				}
 				at, ok := scan.move(s)
 				require.Equal(r.t, ok, s.found, "%+v in %+v", s, log)
@@ -212,9 +213,9 @@ func (r *serialRun) replay() model {
 	return m
 }
 
-// within returns the keys between bounds, of which "" is none.
-func (m model) within(bounds [2]string) (keys []string) {
-	for _, k := range m.keys() {
+// keysWithin returns the keys between bounds, of which "" is none.
+func keysWithin(m storetest.Model, bounds [2]string) (keys []string) {
+	for _, k := range m.Keys() {
 		if k >= bounds[0] && (bounds[1] == "" || k < bounds[1]) {
 			keys = append(keys, k)
 		}

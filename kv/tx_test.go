@@ -11,8 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 func beginTx(tb testing.TB, db *DB, writable bool) *Tx {
@@ -23,11 +25,11 @@ func beginTx(tb testing.TB, db *DB, writable bool) *Tx {
 }
 
 // contents returns what a reader has, forward, and sees to it that it has the same backward.
-func contents(tb testing.TB, r Reader, o *IterOptions) model {
+func contents(tb testing.TB, r Reader, o *IterOptions) storetest.Model {
 	tb.Helper()
 	it, err := r.NewIter(o)
 	require.NoError(tb, err)
-	m := model{}
+	m := storetest.Model{}
 	var keys []string
 	for it.First(); it.Valid(); it.Next() {
 		keys = append(keys, string(it.Key()))
@@ -57,7 +59,7 @@ func TestTxReadsItsSnapshotAndItsOwnWrites(t *testing.T) {
 	require.NoError(t, tx.Set([]byte("b"), []byte("mine")))
 	require.NoError(t, tx.Delete([]byte("c")))
 	require.NoError(t, tx.Set([]byte("f"), nil))
-	require.Equal(t, model{"a": "old", "b": "mine", "d": "old", "f": ""}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"a": "old", "b": "mine", "d": "old", "f": ""}, contents(t, tx, nil))
 	v, err := tx.AppendGet([]byte("it is "), []byte("b"))
 	require.NoError(t, err)
 	require.Equal(t, "it is mine", string(v))
@@ -74,14 +76,14 @@ func TestTxReadsItsSnapshotAndItsOwnWrites(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, tx.DeleteRange([]byte("a"), []byte("d")))
 	require.NoError(t, tx.Set([]byte("b"), []byte("again")))
-	require.Equal(t, model{"b": "again", "d": "old", "f": ""}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"b": "again", "d": "old", "f": ""}, contents(t, tx, nil))
 	require.True(t, before.First(), "an iterator sees no later write of its transaction")
 	require.Equal(t, "a", string(before.Key()))
 	require.True(t, before.Next())
 	require.Equal(t, "mine", string(before.Value()))
 	require.NoError(t, before.Close())
 
-	require.Equal(t, model{"b": "old", "c": "old", "d": "old", "e": "later"}, contents(t, db, nil),
+	require.Equal(t, storetest.Model{"b": "old", "c": "old", "d": "old", "e": "later"}, contents(t, db, nil),
 		"nobody else sees anything")
 	require.ErrorIs(t, tx.Commit(nil), ErrConflict)
 
@@ -89,7 +91,7 @@ func TestTxReadsItsSnapshotAndItsOwnWrites(t *testing.T) {
 	require.NoError(t, tx.DeleteRange([]byte("a"), []byte("d")))
 	require.NoError(t, tx.Set([]byte("b"), []byte("again")))
 	require.NoError(t, tx.Commit(nil))
-	require.Equal(t, model{"b": "again", "d": "old", "e": "later"}, contents(t, db, nil))
+	require.Equal(t, storetest.Model{"b": "again", "d": "old", "e": "later"}, contents(t, db, nil))
 }
 
 func TestTxEnds(t *testing.T) {
@@ -129,9 +131,9 @@ func TestTxThatOnlyReads(t *testing.T) {
 	for _, err := range []error{tx.Set([]byte("k"), nil), tx.Delete([]byte("k")), tx.DeleteRange(nil, nil)} {
 		require.ErrorIs(t, err, ErrTxReadOnly)
 	}
-	require.Equal(t, model{"k": "v"}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"k": "v"}, contents(t, tx, nil))
 	set(t, db, "k", "new")
-	require.Equal(t, model{"k": "v"}, contents(t, tx, nil))
+	require.Equal(t, storetest.Model{"k": "v"}, contents(t, tx, nil))
 	require.NoError(t, tx.Commit(nil), "it was right when it began")
 
 	dir := t.TempDir()
@@ -215,7 +217,7 @@ func TestUpdate(t *testing.T) {
 		return tx.Set([]byte("k"), []byte("mine"))
 	}))
 	require.Equal(t, 3, attempts)
-	require.Equal(t, model{"k": "mine"}, contents(t, db, nil))
+	require.Equal(t, storetest.Model{"k": "mine"}, contents(t, db, nil))
 
 	attempts = 0
 	require.ErrorIs(t, db.Update(func(tx *Tx) error {
@@ -283,9 +285,10 @@ func TestLeakedTransactionsAreNamed(t *testing.T) {
 // TestTxAgainstModel compares what random transactions see, and what they leave, with a sorted map.
 func TestTxAgainstModel(t *testing.T) {
 	t.Parallel()
-	for seed := range modelSeeds / 3 {
+	for seed := range storetest.ModelSeeds / 3 {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: modelStore{}, clock: &fakeClock{}}
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
+			clock: &storetest.Clock{}}
 		r.open()
 		for range 60 {
 			r.step()
@@ -304,10 +307,10 @@ func (r *modelRun) transaction() {
 	r.release()
 	tx := beginTx(r.t, r.db, true)
 	view, disturbed := maps.Clone(r.m), r.rng.IntN(3) == 0
-	var writes []func(modelStore)
+	var writes []func(storetest.ModelStore)
 	var iters []*modelIter
 	for range 60 {
-		var w func(modelStore)
+		var w func(storetest.ModelStore)
 		switch n := r.rng.IntN(20); {
 		case n < 8:
 			w = r.write(tx)
@@ -352,7 +355,7 @@ func (r *modelRun) transaction() {
 }
 
 // checkMany compares a MultiGet with a model.
-func (r *modelRun) checkMany(tx *Tx, m modelStore) {
+func (r *modelRun) checkMany(tx *Tx, m storetest.ModelStore) {
 	keys := make([][]byte, r.rng.IntN(12))
 	for i := range keys {
 		keys[i] = r.key()
@@ -360,7 +363,7 @@ func (r *modelRun) checkMany(tx *Tx, m modelStore) {
 	values, err := tx.MultiGet(keys)
 	require.NoError(r.t, err)
 	for i, k := range keys {
-		want, present := m.get(string(k), r.clock.now())
+		want, present := m.Get(string(k), r.clock.Now())
 		require.Equal(r.t, present, values[i] != nil, "%q", k)
 		require.Equal(r.t, want, string(values[i]), "%q", k)
 	}
@@ -387,7 +390,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	}
 	group.Wait()
 	half := strconv.Itoa(writers * rounds / 2)
-	require.Equal(t, model{"odd": half, "even": half}, contents(t, db, nil))
+	require.Equal(t, storetest.Model{"odd": half, "even": half}, contents(t, db, nil))
 	require.EqualValues(t, writers*rounds, db.Metrics().TxCommits)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -45,7 +46,7 @@ func TestWaitForChangeLooksFirst(t *testing.T) {
 	view := openView(t, dir, &Options{PollInterval: 1 << 40})
 	require.NoError(t, w.Set([]byte("a"), nil, NoSync))
 	require.NoError(t, view.WaitForChange(t.Context()))
-	requireContents(t, model{"a": ""}, view)
+	requireContents(t, storetest.Model{"a": ""}, view)
 	ctx, end := context.WithCancel(t.Context())
 	waiting := make(chan error)
 	go func() { waiting <- view.WaitForChange(ctx) }()

@@ -34,14 +34,14 @@ var Of func(options any) *Harness
 // Settle returns when a store, a *kv.DB, has no background work left. Package kv sets it.
 var Settle func(db any)
 
-// Abandon releases what a store, a *kv.DB, has open, and leaves its directory as a killed process does. Package kv sets
-// it.
+// Abandon releases what a store, a *kv.DB, has open, and leaves its directory as a killed process does.
 var Abandon func(db any) error
 
-// CheckBlobs counts again what the tables of a store, a *kv.DB, refer to of its blob files. It returns an error if the
-// store has other sums. Package kv sets it.
+// ObjectDir returns the directory of a store, a *kv.DB, in an object store. Package kv sets it.
+var ObjectDir func(db any) any
+
+// CheckBlobs recounts what tables of a store, a *kv.DB, refer to of blob files. An error says that its sums differ.
 var CheckBlobs func(db any) error
 
-// StuckBlobs returns how many blob files of a store, a *kv.DB, are not collected, because they or tables that refer to
-// them could not be read. Package kv sets it.
+// StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged.
 var StuckBlobs func(db any) int

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"fmt"
@@ -7,6 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -14,25 +18,25 @@ import (
 // A view that misses a blob file says that it is stale, and has everything again when it has refreshed.
 func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	s := objstore.NewMem()
-	o := &Options{SeparateFrom: 1, Objects: branchOf(s, "")}
-	db, err := Open("", o)
+	o := &kv.Options{SeparateFrom: 1, Objects: branchOf(s, "")}
+	db, err := kv.Open("", o)
 	require.NoError(t, err)
-	want := model{}
+	want := storetest.Model{}
 	fillBranch(t, db, want, 0, 100, "old")
 	require.NoError(t, db.Flush(t.Context()))
-	before := blobsIn(t, s)
+	before := storetest.BlobsIn(t, s)
 	require.NotEmpty(t, before)
-	view, err := OpenReadOnly("", &Options{CacheSize: -1, Objects: &objects.Config{Store: s}})
+	view, err := kv.OpenReadOnly("", &kv.Options{CacheSize: -1, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
-	requireContents(t, want, view)
+	stores.RequireContents(t, want, view)
 	fillBranch(t, db, want, 0, 100, "new")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	flushUntil(t, db, func() bool { return !bucketHas(t, s, before) })
 	want["more"] = ""
 	_, err = view.Get([]byte("00007"))
-	require.ErrorIs(t, err, ErrStale)
+	require.ErrorIs(t, err, kv.ErrStale)
 	require.NoError(t, view.Refresh(t.Context()))
-	requireContents(t, want, view)
+	stores.RequireContents(t, want, view)
 	require.NoError(t, view.Close())
 	require.NoError(t, db.Close())
 }
@@ -53,15 +57,15 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	ctx := t.Context()
 	s := objstore.NewMem()
 	main := branchOf(s, "")
-	open := func(branch string) *DB {
-		db, err := Open("", &Options{SeparateFrom: 1, Objects: branchOf(s, branch)})
+	open := func(branch string) *kv.DB {
+		db, err := kv.Open("", &kv.Options{SeparateFrom: 1, Objects: branchOf(s, branch)})
 		require.NoError(t, err)
 		return db
 	}
-	db, want := open(""), model{}
+	db, want := open(""), storetest.Model{}
 	fillBranch(t, db, want, 0, 200, "old")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	old, shared := maps.Clone(want), blobsIn(t, s)
+	old, shared := maps.Clone(want), storetest.BlobsIn(t, s)
 	require.NotEmpty(t, shared)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
@@ -78,35 +82,36 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 		for n := range 3 {
 			fillBranch(t, db, want, 0, 200, fmt.Sprint("new ", n))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
-			db.settle()
+			stores.Settle(db)
 		}
 	}
 	overwrite()
-	require.Subset(t, blobsIn(t, s), shared)
+	require.Subset(t, storetest.BlobsIn(t, s), shared)
 	requireView(t, checkpointOf(main, "d"), old)
 	require.NoError(t, main.DropCheckpoint(ctx, "d"))
 	overwrite()
-	require.Subset(t, blobsIn(t, s), shared, "the clone needs them")
+	require.Subset(t, storetest.BlobsIn(t, s), shared, "the clone needs them")
 	requireView(t, branchOf(s, "child"), old)
 	require.ErrorIs(t, main.DropBranch(ctx, ""), objects.ErrInvalidName)
 
 	// When the clone has tables of its own, its values are still the parent's.
 	child := open("child")
-	require.NoError(t, child.Set([]byte("z"), nil, NoSync))
+	require.NoError(t, child.Set([]byte("z"), nil, kv.NoSync))
 	require.NoError(t, child.Compact(t.Context(), nil, nil))
-	requireBlobs(t, child)
+	stores.Settle(child)
+	require.NoError(t, harness.CheckBlobs(child))
 	require.NoError(t, child.Close())
 	overwrite()
 	own := maps.Clone(old)
 	own["z"] = ""
 	requireView(t, branchOf(s, "child"), own)
-	require.Subset(t, blobsIn(t, s), shared, "values of the clone are in them")
+	require.Subset(t, storetest.BlobsIn(t, s), shared, "values of the clone are in them")
 
 	// When it has written all of them anew, nobody needs them any more.
 	for len(checkpointsIn(t, s)) > 0 { // until the pin is not needed, which the collector sees when it next comes by
-		afterCollection(t, s, "child", func(child *DB) {
+		afterCollection(t, s, "child", func(child *kv.DB) {
 			fillBranch(t, child, own, 0, 200, "the clone's")
-			require.NoError(t, child.Set([]byte("more"), nil, NoSync))
+			require.NoError(t, child.Set([]byte("more"), nil, kv.NoSync))
 			require.NoError(t, child.Compact(t.Context(), nil, nil))
 		})
 	}
@@ -115,10 +120,10 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 		overwrite()
 	}
 	requireView(t, branchOf(s, "child"), own)
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	require.NoError(t, main.DropBranch(ctx, "child"))
-	for _, key := range blobsIn(t, s) {
+	for _, key := range storetest.BlobsIn(t, s) {
 		require.NotContains(t, key, "data/", "they went with the branch")
 	}
 }

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -19,10 +22,10 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
-	old := model{}
+	old := storetest.Model{}
 	fillBranch(t, db, old, 0, 500, "old")
 	require.NoError(t, db.Flush(t.Context()))
-	require.NoError(t, db.Set([]byte("more"), nil, Sync))
+	require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 	old["more"] = ""
 	require.NoError(t, db.Close())
 	for name, call := range map[string]func(o *objects.Config) (*objects.Config, error){
@@ -35,19 +38,19 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 		},
 	} {
 		for n := int64(1); ; n++ {
-			store, want := copyObjects(t, s), maps.Clone(old)
+			store, want := storetest.CopyObjects(t, s), maps.Clone(old)
 			stalled := false
 			faults := objstoretest.NewFaults(store, 1)
-			faults.Inject(func(c storeCall) (f storeFault) {
+			faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 				if c.N != n {
 					return f
 				}
 				stalled = true
-				afterCollection(t, store, "", func(db *DB) {
+				afterCollection(t, store, "", func(db *kv.DB) {
 					fillBranch(t, db, want, 0, 500, "new")
 					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				})
-				afterCollection(t, store, "", func(*DB) {}) // what the one before had no time to delete
+				afterCollection(t, store, "", func(*kv.DB) {}) // what the one before had no time to delete
 				return f
 			})
 			made, err := call(branchOf(faults, ""))
@@ -56,7 +59,7 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 				require.Greater(t, n, int64(5), name)
 				break
 			}
-			afterCollection(t, store, "", func(*DB) {})
+			afterCollection(t, store, "", func(*kv.DB) {})
 			made.Store = store
 			requireEither(t, made, old, want, fmt.Sprintf("%s, request %d", name, n))
 		}
@@ -64,9 +67,9 @@ func TestWhoMakesACheckpointOrACloneStalls(t *testing.T) {
 }
 
 // requireEither requires that a branch or a checkpoint has one of two states, whole.
-func requireEither(t *testing.T, o *objects.Config, a, b model, at string) {
+func requireEither(t *testing.T, o *objects.Config, a, b storetest.Model, at string) {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
+	db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err, at)
 	first, err := db.Get([]byte("00000"))
 	require.NoError(t, err, at)
@@ -74,6 +77,6 @@ func requireEither(t *testing.T, o *objects.Config, a, b model, at string) {
 	if string(first) == b["00000"] {
 		want = b
 	}
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }

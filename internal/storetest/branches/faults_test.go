@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -19,18 +22,18 @@ import (
 // branchCalls are what can be broken off, each in a store that has a checkpoint "c" and a branch "b" made from it.
 var branchCalls = map[string]struct {
 	call func(ctx context.Context, o *objects.Config) error
-	done func(t *testing.T, o *objects.Config, want model) bool // whether it was performed, whole
-	was  error                                                  // of a second call, if it was
+	done func(t *testing.T, o *objects.Config, want storetest.Model) bool // whether it was performed, whole
+	was  error                                                            // of a second call, if it was
 }{
 	"pin": {
 		func(ctx context.Context, o *objects.Config) error { _, err := o.PinCheckpoint(ctx, "new"); return err },
-		func(t *testing.T, o *objects.Config, want model) bool {
+		func(t *testing.T, o *objects.Config, want storetest.Model) bool {
 			return opens(t, &objects.Config{Store: o.Store, Checkpoint: "new"}, want)
 		}, objects.ErrExists,
 	},
 	"clone": {
 		func(ctx context.Context, o *objects.Config) error { return o.Clone(ctx, "new") },
-		func(t *testing.T, o *objects.Config, want model) bool {
+		func(t *testing.T, o *objects.Config, want storetest.Model) bool {
 			return opens(t, &objects.Config{Store: o.Store, Branch: "new"}, want)
 		}, objects.ErrExists,
 	},
@@ -39,33 +42,33 @@ var branchCalls = map[string]struct {
 			return (&objects.Config{Store: o.Store, Patience: o.Patience, Branch: "b", Checkpoint: "bc"}).Clone(ctx,
 				"new")
 		},
-		func(t *testing.T, o *objects.Config, want model) bool {
+		func(t *testing.T, o *objects.Config, want storetest.Model) bool {
 			return opens(t, &objects.Config{Store: o.Store, Branch: "new"}, want)
 		}, objects.ErrExists,
 	},
 	"drop a checkpoint": {
 		func(ctx context.Context, o *objects.Config) error { return o.DropCheckpoint(ctx, "c") },
-		func(t *testing.T, o *objects.Config, want model) bool {
+		func(t *testing.T, o *objects.Config, want storetest.Model) bool {
 			return !opens(t, &objects.Config{Store: o.Store, Checkpoint: "c"}, want)
 		}, nil,
 	},
 	"drop a branch": {
 		func(ctx context.Context, o *objects.Config) error { return o.DropBranch(ctx, "b") },
-		func(t *testing.T, o *objects.Config, want model) bool {
+		func(t *testing.T, o *objects.Config, want storetest.Model) bool {
 			return !opens(t, &objects.Config{Store: o.Store, Branch: "b"}, want)
 		}, nil,
 	},
 }
 
 // opens reports whether a branch or a checkpoint can be opened. It has what is wanted then.
-func opens(t *testing.T, o *objects.Config, want model) bool {
+func opens(t *testing.T, o *objects.Config, want storetest.Model) bool {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
-	if errors.Is(err, ErrNotExist) {
+	db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
+	if errors.Is(err, kv.ErrNotExist) {
 		return false
 	}
 	require.NoError(t, err)
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	return true
 }
@@ -76,9 +79,9 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
-	want := model{}
-	fillBranch(t, db, want, 0, 2000/raceFactor, "old")
-	require.NoError(t, db.Set([]byte("synced"), nil, Sync))
+	want := storetest.Model{}
+	fillBranch(t, db, want, 0, 2000/storetest.RaceFactor, "old")
+	require.NoError(t, db.Set([]byte("synced"), nil, kv.Sync))
 	want["synced"] = ""
 	require.NoError(t, (&objects.Config{Store: s}).Clone(ctx, "b"))
 	_, err := db.PinCheckpoint(ctx, "c")
@@ -94,9 +97,9 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 	for name, c := range branchCalls {
 		for outcome, fault := range outcomes {
 			for n := int64(1); ; n += int64(scale.Stride(7, 1)) {
-				store := copyObjects(t, s)
+				store := storetest.CopyObjects(t, s)
 				faults := objstoretest.NewFaults(store, 1)
-				faults.Inject(func(call storeCall) (f storeFault) {
+				faults.Inject(func(call objstoretest.Call) (f objstoretest.Fault) {
 					if call.N == n {
 						f = fault
 					}
@@ -111,7 +114,7 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 				done := c.done(t, whole, want)
 				if err := c.call(ctx, whole); err != nil {
 					require.True(t, done, "%s: %v", at, err)
-					if !errors.Is(err, ErrNotExist) || c.was != nil {
+					if !errors.Is(err, kv.ErrNotExist) || c.was != nil {
 						require.ErrorIs(t, err, c.was, at)
 					}
 				}
@@ -126,16 +129,16 @@ func TestBranchCallsThatBreakOff(t *testing.T) {
 
 // requireLife goes on with a store, deletes all that nobody needs, and requires that branches and checkpoints are
 // what they were.
-func requireLife(t *testing.T, s objstore.Store, was model, at string) {
+func requireLife(t *testing.T, s objstore.Store, was storetest.Model, at string) {
 	t.Helper()
 	ctx, main := context.Background(), branchOf(s, "")
 	db, want := openBranch(t, main), maps.Clone(was)
-	requireContents(t, want, db)
-	fillBranch(t, db, want, 0, 2000/raceFactor, "new")
+	stores.RequireContents(t, want, db)
+	fillBranch(t, db, want, 0, 2000/storetest.RaceFactor, "new")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	fillBranch(t, db, want, 0, 1, "newer")
 	require.NoError(t, db.Flush(t.Context()))
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	all, err := main.Branches(ctx)
 	require.NoError(t, err, at)
@@ -151,7 +154,7 @@ func requireLife(t *testing.T, s objstore.Store, was model, at string) {
 	}
 	for _, c := range found {
 		// Two may have one name, of which one is unfinished.
-		if err := main.DropCheckpoint(ctx, c.Name); !errors.Is(err, ErrNotExist) {
+		if err := main.DropCheckpoint(ctx, c.Name); !errors.Is(err, kv.ErrNotExist) {
 			require.NoError(t, err, at)
 		}
 	}

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -23,12 +24,12 @@ func branchOf(s objstore.Store, branch string) *objects.Config {
 }
 
 // openBranch opens a branch, or a checkpoint if o says so.
-func openBranch(t testing.TB, o *objects.Config) *DB {
+func openBranch(t testing.TB, o *objects.Config) *kv.DB {
 	t.Helper()
-	opts := &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Objects: o}
-	open := Open
+	opts := &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, Objects: o}
+	open := kv.Open
 	if o.Checkpoint != "" {
-		open = OpenReadOnly
+		open = kv.OpenReadOnly
 	}
 	db, err := open("", opts)
 	require.NoError(t, err)
@@ -43,9 +44,9 @@ func checkpointOf(o *objects.Config, name string) *objects.Config {
 }
 
 // filledStore returns an object store in memory with a store that has so many keys, its writer, and what it has.
-func filledStore(t *testing.T, keys int) (s objstore.Store, main *objects.Config, db *DB, want model) {
+func filledStore(t *testing.T, keys int) (s objstore.Store, main *objects.Config, db *kv.DB, want storetest.Model) {
 	t.Helper()
-	s, want = objstore.NewMem(), model{}
+	s, want = objstore.NewMem(), storetest.Model{}
 	main = branchOf(s, "")
 	db = openBranch(t, main)
 	fillBranch(t, db, want, 0, keys, "old")
@@ -53,29 +54,29 @@ func filledStore(t *testing.T, keys int) (s objstore.Store, main *objects.Config
 }
 
 // fillBranch writes keys, and what they have then to want.
-func fillBranch(t testing.TB, db *DB, want model, from, to int, value string) {
+func fillBranch(t testing.TB, db *kv.DB, want storetest.Model, from, to int, value string) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%s %0100d", value, i)
-		fine(t, db.Set([]byte(k), []byte(v), NoSync))
+		storetest.Fine(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 		want[k] = v
 	}
 }
 
 // requireBranch opens a branch or a checkpoint, and requires that it has what is wanted.
-func requireBranch(t *testing.T, o *objects.Config, want model) {
+func requireBranch(t *testing.T, o *objects.Config, want storetest.Model) {
 	t.Helper()
 	db := openBranch(t, o)
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
 // requireView is requireBranch for a view, beside which nobody compacts the branch.
-func requireView(t *testing.T, o *objects.Config, want model) {
+func requireView(t *testing.T, o *objects.Config, want storetest.Model) {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
+	db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err)
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -84,8 +85,8 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 	ctx, s := context.Background(), objstore.NewMem()
 	main := branchOf(s, "")
 	db := openBranch(t, main)
-	want := model{}
-	states := map[string]model{}
+	want := storetest.Model{}
+	states := map[string]storetest.Model{}
 	for _, name := range []string{"first", "2026-11-23", "a_b.c"} {
 		fillBranch(t, db, want, 0, 2000, name)
 		info, err := db.PinCheckpoint(ctx, name)
@@ -106,7 +107,7 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 		require.Contains(t, states, c.Name)
 		requireBranch(t, checkpointOf(main, c.Name), states[c.Name])
 	}
-	requireContents(t, want, db)
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	for name, state := range states {
 		requireBranch(t, checkpointOf(main, name), state)
@@ -119,13 +120,13 @@ func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 	ctx := context.Background()
 	s, main, db, want := filledStore(t, 2000)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	before := tablesOfVersion(t, s, db)
+	before := tablesNeeded(t, s, db)
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	old := maps.Clone(want)
 	fillBranch(t, db, want, 0, 2000, "new")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Subset(t, tablesOf(t, s), before)
+	require.Subset(t, storetest.TablesOf(t, s), before)
 	require.NoError(t, db.Close())
 	requireBranch(t, main, want) // its collector finds what its predecessor had to leave
 	db = openBranch(t, main)
@@ -133,27 +134,26 @@ func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	requireBranch(t, checkpointOf(main, "c"), old)
 	require.NoError(t, db.DropCheckpoint(ctx, "c"))
-	require.ErrorIs(t, db.DropCheckpoint(ctx, "c"), ErrNotExist)
-	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
-	require.ErrorIs(t, err, ErrNotExist)
+	require.ErrorIs(t, db.DropCheckpoint(ctx, "c"), kv.ErrNotExist)
+	_, err = kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, kv.ErrNotExist)
 	kept := func(key string) bool { return slices.Contains(before, key) }
-	until(func() bool { return !slices.ContainsFunc(tablesOf(t, s), kept) })
-	requireContents(t, want, db)
+	storetest.Until(func() bool { return !slices.ContainsFunc(storetest.TablesOf(t, s), kept) })
+	stores.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
-// tablesOfVersion returns the keys of the sorted files that a store needs.
-func tablesOfVersion(t testing.TB, s objstore.Store, db *DB) (keys []string) {
+// tablesNeeded returns the keys of the sorted files in a bucket, once they are those that a store needs and no others.
+func tablesNeeded(t testing.TB, s objstore.Store, db *kv.DB) (keys []string) {
 	t.Helper()
-	v, _ := db.pinVersion()
-	defer db.cleaner.Release(v)
-	for _, key := range tablesOf(t, s) {
-		v.All(func(_ int, table *version.Table) {
-			if strings.HasPrefix(key, fmt.Sprintf("sst/%06d-", table.Num)) {
-				keys = append(keys, key)
-			}
-		})
-	}
+	storetest.Until(func() bool {
+		tables := 0
+		for _, l := range db.Metrics().Levels {
+			tables += int(l.Files)
+		}
+		keys = storetest.TablesOf(t, s)
+		return len(keys) == tables
+	})
 	require.NotEmpty(t, keys)
 	return keys
 }
@@ -162,9 +162,9 @@ func TestACheckpointIsMadeBesideTheWriter(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	_, main, db, want := filledStore(t, 2000)
-	require.NoError(t, db.Set([]byte("synced"), nil, Sync)) // it is in the log
+	require.NoError(t, db.Set([]byte("synced"), nil, kv.Sync)) // it is in the log
 	want["synced"] = ""
-	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: main})
+	view, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: main})
 	require.NoError(t, err)
 	_, err = view.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
@@ -185,23 +185,23 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 	require.NoError(t, err)
 	old := maps.Clone(want)
 	fillBranch(t, db, want, 1000, 3000, "new")
-	require.NoError(t, db.Set([]byte("synced"), nil, Sync))
+	require.NoError(t, db.Set([]byte("synced"), nil, kv.Sync))
 	want["synced"] = ""
 	require.NoError(t, main.Clone(ctx, "head"))
 	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "from-c"))
 	require.ErrorIs(t, main.Clone(ctx, "head"), objects.ErrExists)
 	head, fromC := branchOf(s, "head"), branchOf(s, "from-c")
-	models := map[*objects.Config]model{main: want, head: maps.Clone(want), fromC: old}
-	dbs := map[*objects.Config]*DB{main: db, head: openBranch(t, head), fromC: openBranch(t, fromC)}
+	models := map[*objects.Config]storetest.Model{main: want, head: maps.Clone(want), fromC: old}
+	dbs := map[*objects.Config]*kv.DB{main: db, head: openBranch(t, head), fromC: openBranch(t, fromC)}
 	for round := range 3 {
 		for o, db := range dbs {
-			requireContents(t, models[o], db)
+			stores.RequireContents(t, models[o], db)
 			fillBranch(t, db, models[o], round*500, round*500+1000, fmt.Sprint(o.Branch, round))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	for o, db := range dbs {
-		require.NoError(t, db.verify(io.Discard))
+		require.NoError(t, stores.Verify(db, io.Discard))
 		require.NoError(t, db.Close())
 		requireBranch(t, o, models[o])
 	}
@@ -212,9 +212,9 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 	require.Equal(t, []string{"head", "", ""}, []string{all[1].Name, all[1].Parent, all[1].Checkpoint})
 	for _, b := range all {
 		require.NoError(t, main.DropBranch(ctx, b.Name))
-		require.ErrorIs(t, main.DropBranch(ctx, b.Name), ErrNotExist)
-		_, err := Open("", &Options{Objects: branchOf(s, b.Name)})
-		require.ErrorIs(t, err, ErrNotExist)
+		require.ErrorIs(t, main.DropBranch(ctx, b.Name), kv.ErrNotExist)
+		_, err := kv.Open("", &kv.Options{Objects: branchOf(s, b.Name)})
+		require.ErrorIs(t, err, kv.ErrNotExist)
 	}
 	all, err = main.Branches(ctx)
 	require.NoError(t, err)
@@ -234,8 +234,8 @@ func TestAClonesFilesStay(t *testing.T) {
 	was := maps.Clone(want)
 	require.NoError(t, checkpointOf(main, "c").Clone(ctx, "child"))
 	require.NoError(t, db.DropCheckpoint(ctx, "c"))
-	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
-	require.ErrorIs(t, err, ErrNotExist)
+	_, err = kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, kv.ErrNotExist)
 	child := branchOf(s, "child")
 	require.NoError(t, child.Clone(ctx, "grandchild"))
 	grandchild := branchOf(s, "grandchild")
@@ -254,7 +254,7 @@ func TestAClonesFilesStay(t *testing.T) {
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		fillBranch(t, db, was, 0, 1, "own")
 		require.NoError(t, db.Flush(t.Context()))
-		until(func() bool { return len(checkpointsIn(t, s)) == []int{2, 0}[i] })
+		storetest.Until(func() bool { return len(checkpointsIn(t, s)) == []int{2, 0}[i] })
 		require.NoError(t, db.Close())
 		requireBranch(t, o, was)
 	}
@@ -276,9 +276,9 @@ func checkpointsIn(t testing.TB, s objstore.Store) (keys []string) {
 func TestBranchesThatAreRefused(t *testing.T) {
 	ctx, s := context.Background(), objstore.NewMem()
 	main := branchOf(s, "")
-	require.ErrorIs(t, main.Clone(ctx, "x"), ErrNotExist, "there is no store")
+	require.ErrorIs(t, main.Clone(ctx, "x"), kv.ErrNotExist, "there is no store")
 	_, err := main.PinCheckpoint(ctx, "x")
-	require.ErrorIs(t, err, ErrNotExist)
+	require.ErrorIs(t, err, kv.ErrNotExist)
 	require.NoError(t, openBranch(t, main).Close())
 	for _, name := range []string{"", "a/b", "a@b", ".", "-a", "ü"} {
 		require.ErrorIs(t, main.Clone(ctx, name), objects.ErrInvalidName, name)
@@ -287,25 +287,25 @@ func TestBranchesThatAreRefused(t *testing.T) {
 		_, err := main.PinCheckpoint(ctx, name)
 		require.ErrorIs(t, err, objects.ErrInvalidName, name)
 	}
-	for _, open := range []func(string, *Options) (*DB, error){Open, OpenReadOnly} {
-		_, err := open("", &Options{Objects: branchOf(s, "none")})
-		require.ErrorIs(t, err, ErrNotExist)
-		_, err = open("", &Options{Objects: branchOf(s, "a/b")})
+	for _, open := range []func(string, *kv.Options) (*kv.DB, error){kv.Open, kv.OpenReadOnly} {
+		_, err := open("", &kv.Options{Objects: branchOf(s, "none")})
+		require.ErrorIs(t, err, kv.ErrNotExist)
+		_, err = open("", &kv.Options{Objects: branchOf(s, "a/b")})
 		require.ErrorIs(t, err, objects.ErrInvalidName)
 	}
-	require.ErrorIs(t, branchOf(s, "none").Clone(ctx, "x"), ErrNotExist)
-	require.ErrorIs(t, checkpointOf(main, "none").Clone(ctx, "x"), ErrNotExist)
-	require.ErrorIs(t, main.DropBranch(ctx, "none"), ErrNotExist)
-	require.ErrorIs(t, main.DropCheckpoint(ctx, "none"), ErrNotExist)
-	_, err = Open("", &Options{Objects: checkpointOf(main, "c")})
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorIs(t, branchOf(s, "none").Clone(ctx, "x"), kv.ErrNotExist)
+	require.ErrorIs(t, checkpointOf(main, "none").Clone(ctx, "x"), kv.ErrNotExist)
+	require.ErrorIs(t, main.DropBranch(ctx, "none"), kv.ErrNotExist)
+	require.ErrorIs(t, main.DropCheckpoint(ctx, "none"), kv.ErrNotExist)
+	_, err = kv.Open("", &kv.Options{Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	require.ErrorContains(t, err, "Clone")
-	_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
-	require.ErrorIs(t, err, ErrNotExist)
-	db := openDir(t, t.TempDir(), nil)
+	_, err = kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
+	require.ErrorIs(t, err, kv.ErrNotExist)
+	db := stores.OpenDir(t, t.TempDir(), nil)
 	_, err = db.PinCheckpoint(ctx, "c")
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	require.NoError(t, db.Close())
 	_, err = db.PinCheckpoint(ctx, "c")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, kv.ErrClosed)
 }

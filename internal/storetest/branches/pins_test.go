@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -9,17 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 // afterCollection opens a branch, does something, and returns when its collector has looked at the checkpoints and gone
 // on since.
-func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *DB)) {
+func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *kv.DB)) {
 	t.Helper()
 	var looked, trimmed atomic.Bool
 	faults := objstoretest.NewFaults(s, 1)
-	faults.Inject(func(c storeCall) (f storeFault) {
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.Kind == objstore.List && c.Key == "checkpoint/" {
 			looked.Store(true)
 		}
@@ -28,7 +30,8 @@ func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *
 		}
 		return f
 	})
-	db, err := Open("", &Options{Objects: branchOf(faults, branch)}) // so large that nothing is compacted by itself
+	// so large that nothing is compacted by itself
+	db, err := kv.Open("", &kv.Options{Objects: branchOf(faults, branch)})
 	require.NoError(t, err)
 	do(db)
 	flushUntil(t, db, trimmed.Load)
@@ -36,10 +39,10 @@ func afterCollection(t *testing.T, s objstore.Store, branch string, do func(db *
 }
 
 // flushUntil flushes more and more until something is done, which the collector does after a list of files.
-func flushUntil(t *testing.T, db *DB, done func() bool) {
+func flushUntil(t *testing.T, db *kv.DB, done func() bool) {
 	t.Helper()
-	until(func() bool {
-		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
+	storetest.Until(func() bool {
+		require.NoError(t, db.Set([]byte("more"), nil, kv.NoSync))
 		require.NoError(t, db.Flush(t.Context()))
 		return done()
 	})
@@ -61,16 +64,14 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 		fillBranch(t, db, want, 0, 1000, "new")
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
-	compact := func(db *DB) {
-		require.NoError(t, db.Set([]byte("z"), nil, NoSync))
+	compact := func(db *kv.DB) {
+		require.NoError(t, db.Set([]byte("z"), nil, kv.NoSync))
 		for k, v := range own {
-			if defaultSeparateFrom > 0 { // compactions leave values apart where they are
-				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
-			}
+			require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync)) // compactions leave values apart where they are
 		}
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
-	afterCollection(t, s, "child", func(*DB) {})
+	afterCollection(t, s, "child", func(*kv.DB) {})
 	require.Subset(t, checkpointsIn(t, s), pin, "the branch needs it")
 	overwrite()
 	requireView(t, child, own)
@@ -93,7 +94,7 @@ func TestABranchKeepsItsPinAsLongAsItIsNeeded(t *testing.T) {
 	requireView(t, branchOf(s, "grandchild"), was)
 
 	require.NoError(t, main.DropBranch(ctx, "grandchild"))
-	last, err := Open("", &Options{Objects: child})
+	last, err := kv.Open("", &kv.Options{Objects: child})
 	require.NoError(t, err)
 	compact(last)
 	flushUntil(t, last, func() bool { return len(checkpointsIn(t, s)) == 0 }) // it is not needed
@@ -121,27 +122,27 @@ func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
 		b := []byte(string(whole))
 		spoil(b)
 		if what == "newer format" {
-			resum(b)
+			storetest.Resum(b)
 		}
 		require.NoError(t, s.Delete(ctx, key))
 		require.NoError(t, s.PutIfAbsent(ctx, key, b))
-		warnings := &logCatcher{}
-		opts := &Options{Objects: branchOf(s, ""), Logger: warnings.logger()}
-		db, err := Open("", opts)
+		warnings := &storetest.LogCatcher{}
+		opts := &kv.Options{Objects: branchOf(s, ""), Logger: warnings.Logger()}
+		db, err := kv.Open("", opts)
 		require.NoError(t, err)
-		before := tablesOf(t, s)
+		before := storetest.TablesOf(t, s)
 		fillBranch(t, db, want, 0, 1000, what)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		want["more"] = ""
-		require.NoError(t, db.Set([]byte("more"), nil, NoSync))
-		flushUntil(t, db, func() bool { return warnings.has("a checkpoint cannot be read") })
-		require.Subset(t, tablesOf(t, s), before, what)
+		require.NoError(t, db.Set([]byte("more"), nil, kv.NoSync))
+		flushUntil(t, db, func() bool { return warnings.Has("a checkpoint cannot be read") })
+		require.Subset(t, storetest.TablesOf(t, s), before, what)
 		require.NoError(t, db.Close())
-		_, err = OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
+		_, err = kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: checkpointOf(main, "c")})
 		if what == "damaged" {
-			require.ErrorIs(t, err, ErrCorruption)
+			require.ErrorIs(t, err, kv.ErrCorruption)
 		} else {
-			require.ErrorIs(t, err, ErrNewerFormat)
+			require.ErrorIs(t, err, kv.ErrNewerFormat)
 		}
 		require.Error(t, checkpointOf(main, "c").Clone(ctx, "x"))
 		requireBranch(t, main, want)

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -24,7 +26,7 @@ func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
 	for what, s := range map[string]objstore.Store{"memory": objstore.NewMem(), "directory": dir} {
 		main := branchOf(s, "")
 		db := openBranch(t, main)
-		want := model{}
+		want := storetest.Model{}
 		for _, name := range names {
 			fillBranch(t, db, want, 0, 1, name)
 			_, err := db.PinCheckpoint(ctx, name)
@@ -44,7 +46,7 @@ func TestNamesOfBranchesAndCheckpoints(t *testing.T) {
 		require.Equal(t, found, pinned, what)
 		for _, name := range names {
 			for _, o := range []*objects.Config{checkpointOf(main, name), branchOf(s, name)} {
-				view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
+				view, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
 				require.NoError(t, err)
 				value, err := view.Get([]byte("00000"))
 				require.NoError(t, err)

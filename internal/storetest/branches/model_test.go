@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -20,9 +23,9 @@ type branchRun struct {
 	t           *testing.T
 	rng         *rand.Rand
 	store       objstore.Store
-	branches    map[string]model
-	open        map[string]*DB
-	checkpoints map[string]map[string]model // by branch and name
+	branches    map[string]storetest.Model
+	open        map[string]*kv.DB
+	checkpoints map[string]map[string]storetest.Model // by branch and name
 	named       int
 }
 
@@ -37,7 +40,7 @@ func (r *branchRun) checkpoint(branch string) string {
 	return names[r.rng.IntN(len(names))]
 }
 
-func (r *branchRun) db(branch string) *DB {
+func (r *branchRun) db(branch string) *kv.DB {
 	if r.open[branch] == nil {
 		r.open[branch] = openBranch(r.t, branchOf(r.store, branch))
 	}
@@ -66,7 +69,7 @@ func (r *branchRun) step() {
 	case n < 13:
 		r.close(branch)
 	case n < 14:
-		requireContents(t, want, r.db(branch))
+		stores.RequireContents(t, want, r.db(branch))
 	case n < 16:
 		r.named++
 		name := fmt.Sprintf("c%d", r.named)
@@ -91,7 +94,7 @@ func (r *branchRun) step() {
 			state = want
 		}
 		require.NoError(t, checkpointOf(o, from).Clone(ctx, name))
-		r.branches[name], r.checkpoints[name] = maps.Clone(state), map[string]model{}
+		r.branches[name], r.checkpoints[name] = maps.Clone(state), map[string]storetest.Model{}
 	case branch != "":
 		r.close(branch)
 		err := o.DropBranch(ctx, branch)
@@ -118,10 +121,10 @@ func (r *branchRun) check() {
 // Branches and checkpoints have what maps have, while all that nobody needs is deleted at once.
 func TestModelOfCheckpointsAndClones(t *testing.T) {
 	t.Parallel()
-	for seed := range max(modelSeeds/20, 5) {
+	for seed := range max(storetest.ModelSeeds/20, 5) {
 		r := &branchRun{t: t, rng: rand.New(rand.NewPCG(seed, 24)), store: objstore.NewMem(),
-			branches: map[string]model{"": {}}, open: map[string]*DB{},
-			checkpoints: map[string]map[string]model{"": {}}}
+			branches: map[string]storetest.Model{"": {}}, open: map[string]*kv.DB{},
+			checkpoints: map[string]map[string]storetest.Model{"": {}}}
 		r.db("")
 		for i := range 120 {
 			r.step()

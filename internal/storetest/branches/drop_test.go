@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -17,7 +19,7 @@ import (
 // atRequest returns a client that does something before its n-th request, and whether it came to that.
 func atRequest(s objstore.Store, n int64, do func()) (faults *objstoretest.Faults, came *atomic.Bool) {
 	faults, came = objstoretest.NewFaults(s, 1), new(atomic.Bool)
-	faults.Inject(func(c storeCall) (f storeFault) {
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if c.N == n {
 			came.Store(true)
 			do()
@@ -33,7 +35,7 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
-	want := model{}
+	want := storetest.Model{}
 	fillBranch(t, db, want, 0, 500, "old")
 	_, err := db.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
@@ -41,18 +43,18 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		made, refused := 0, 0
 		for n, came := int64(1), true; came; n++ {
-			store, at := copyObjects(t, s), fmt.Sprintf("again %v, request %d", again, n)
+			store, at := storetest.CopyObjects(t, s), fmt.Sprintf("again %v, request %d", again, n)
 			faults, stalled := atRequest(store, n, func() {
 				require.NoError(t, branchOf(store, "").DropCheckpoint(ctx, "c"))
-				afterCollection(t, store, "", func(db *DB) {
-					fillBranch(t, db, model{}, 0, 500, "new")
+				afterCollection(t, store, "", func(db *kv.DB) {
+					fillBranch(t, db, storetest.Model{}, 0, 500, "new")
 					require.NoError(t, db.Compact(t.Context(), nil, nil))
 				})
 				if again {
 					_, err := branchOf(store, "").PinCheckpoint(ctx, "c")
 					require.NoError(t, err)
 				}
-				afterCollection(t, store, "", func(*DB) {}) // what the one before had no time to delete
+				afterCollection(t, store, "", func(*kv.DB) {}) // what the one before had no time to delete
 			})
 			err := checkpointOf(branchOf(faults, ""), "c").Clone(ctx, "new")
 			came = stalled.Load()
@@ -64,9 +66,9 @@ func TestTheCheckpointOfACloneIsDroppedMeanwhile(t *testing.T) {
 				requireView(t, branchOf(store, "new"), want)
 			default:
 				refused++
-				require.ErrorIs(t, err, ErrNotExist, at)
-				_, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: branchOf(store, "new")})
-				require.ErrorIs(t, err, ErrNotExist, at)
+				require.ErrorIs(t, err, kv.ErrNotExist, at)
+				_, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: branchOf(store, "new")})
+				require.ErrorIs(t, err, kv.ErrNotExist, at)
 			}
 		}
 		require.Greater(t, made, 1)
@@ -80,13 +82,13 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 	t.Parallel()
 	ctx, s := context.Background(), objstore.NewMem()
 	db := openBranch(t, branchOf(s, ""))
-	fillBranch(t, db, model{}, 0, 500, "old")
+	fillBranch(t, db, storetest.Model{}, 0, 500, "old")
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, branchOf(s, "").Clone(ctx, "b"))
 	require.NoError(t, db.Close())
 	for n, came := int64(1), true; came; n++ {
 		for m, waited := int64(1), true; waited && came; m++ {
-			store, at := copyObjects(t, s), fmt.Sprintf("request %d, and %d of the drop", n, m)
+			store, at := storetest.CopyObjects(t, s), fmt.Sprintf("request %d, and %d of the drop", n, m)
 			waits, opened, dropped := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			drop, stalls := atRequest(store, m, func() { close(waits); <-opened })
 			open, opens := atRequest(store, n, func() {
@@ -97,12 +99,12 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 					dropped <- err
 				}
 			})
-			db, err := Open("", &Options{Objects: branchOf(open, "b")})
+			db, err := kv.Open("", &kv.Options{Objects: branchOf(open, "b")})
 			if err == nil {
-				err = db.Set([]byte("k"), nil, Sync)
+				err = db.Set([]byte("k"), nil, kv.Sync)
 			}
 			close(opened)
-			open.Inject(func(storeCall) (f storeFault) { return f })
+			open.Inject(func(objstoretest.Call) (f objstoretest.Fault) { return f })
 			if came = opens.Load(); !came {
 				require.NoError(t, err)
 				require.NoError(t, db.Close())
@@ -116,14 +118,14 @@ func TestABranchIsDroppedWhileItIsOpened(t *testing.T) {
 }
 
 // requireNoWriter requires of a branch that was dropped that it was not opened, or that who has it open is told.
-func requireNoWriter(t *testing.T, s objstore.Store, db *DB, err error, at string) {
+func requireNoWriter(t *testing.T, s objstore.Store, db *kv.DB, err error, at string) {
 	t.Helper()
-	told := func(err error) bool { return errors.Is(err, ErrNotExist) || errors.Is(err, objects.ErrFenced) }
+	told := func(err error) bool { return errors.Is(err, kv.ErrNotExist) || errors.Is(err, objects.ErrFenced) }
 	if err != nil {
 		require.True(t, told(err), "%s: %v", at, err)
 	}
 	if db != nil {
-		require.ErrorIs(t, db.Set([]byte("late"), nil, Sync), objects.ErrFenced, at)
+		require.ErrorIs(t, db.Set([]byte("late"), nil, kv.Sync), objects.ErrFenced, at)
 		_ = db.Close()
 	}
 	for o, err := range s.List(context.Background(), "data/", "") {

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -17,17 +19,17 @@ func TestRequestsOfCheckpointsAndClones(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for _, keys := range []int{100, 20_000} {
-		s := newCountedStore()
+		s := storetest.NewCountedStore()
 		main := branchOf(s, "")
 		main.Grace = 0
 		db := openBranch(t, main)
-		want := model{}
+		want := storetest.Model{}
 		fillBranch(t, db, want, 0, keys, "x")
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Flush(t.Context()))
 		requests := func(gets, lists, puts, deletes int64, f func() error) {
 			t.Helper()
-			needed := s.requests(func() { require.NoError(t, f()) })
+			needed := s.Requests(func() { require.NoError(t, f()) })
 			require.LessOrEqual(t, needed[objstore.Get], gets+logEntries, "files are not read")
 			for kind, n := range map[objstore.Kind]int64{objstore.Put: 0, objstore.List: lists,
 				objstore.PutIfAbsent: puts, objstore.Delete: deletes} {
@@ -43,7 +45,7 @@ func TestRequestsOfCheckpointsAndClones(t *testing.T) {
 		requests(3, 4, 0, 0, func() error { _, err := main.Branches(ctx); return err })
 		requests(10, 12, 5, 2, func() error { return main.DropBranch(ctx, "from-c") })
 		requests(0, 2, 0, 2, func() error { return db.DropCheckpoint(ctx, "c") })
-		requireContents(t, want, db)
+		stores.RequireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
 }

@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"context"
@@ -9,11 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
-func init() { children["branch"] = writeToBranch }
+func TestMain(m *testing.M) {
+	storetest.Main(m, map[string]func(dir string) error{"branch": writeToBranch})
+}
 
 // branchRounds is how often the writer of a branch, in a process of its own, replaces all that there is.
 const branchRounds = 5
@@ -24,14 +29,14 @@ func writeToBranch(dir string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Open("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s, Branch: "child",
+	db, err := kv.Open("", &kv.Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s, Branch: "child",
 		Grace: -1}})
 	if err != nil {
 		return err
 	}
 	for round := range branchRounds {
 		for i := range 500 {
-			if err := db.Set(fmt.Appendf(nil, "%05d", i), fmt.Appendf(nil, "child %d", round), NoSync); err != nil {
+			if err := db.Set(fmt.Appendf(nil, "%05d", i), fmt.Appendf(nil, "child %d", round), kv.NoSync); err != nil {
 				return err
 			}
 		}
@@ -52,17 +57,17 @@ func TestABranchAndItsParentAreWrittenByTwoProcesses(t *testing.T) {
 	require.NoError(t, err)
 	main := branchOf(s, "")
 	db := openBranch(t, main)
-	want := model{}
+	want := storetest.Model{}
 	fillBranch(t, db, want, 0, 1000, "old")
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, main.Clone(ctx, "child"))
 	own := maps.Clone(want)
-	cmd := child(t, "branch", dir, 0)
+	cmd := storetest.Child(t, "branch", dir, 0)
 	require.NoError(t, cmd.Start())
 	for round := range branchRounds {
 		fillBranch(t, db, want, 0, 1000, fmt.Sprint("parent", round))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		requireContents(t, want, db)
+		stores.RequireContents(t, want, db)
 	}
 	require.NoError(t, cmd.Wait())
 	require.NoError(t, db.Close())

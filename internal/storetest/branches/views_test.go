@@ -1,4 +1,4 @@
-package kv
+package branches
 
 import (
 	"bytes"
@@ -16,17 +16,18 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
-	"github.com/siftkv/siftkv/internal/remote/locallog"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // twoBranches returns the settings of a main branch and of a clone of it, with a model of each: they share files, and
 // both have others, and writes in their logs.
-func twoBranches(t *testing.T, s objstore.Store) (main, clone *objects.Config, inMain, inClone model) {
+func twoBranches(t *testing.T, s objstore.Store) (main, clone *objects.Config, inMain, inClone storetest.Model) {
 	t.Helper()
-	main, clone, inMain = branchOf(s, ""), branchOf(s, "clone"), model{}
+	main, clone, inMain = branchOf(s, ""), branchOf(s, "clone"), storetest.Model{}
 	db := openBranch(t, main)
 	fillBranch(t, db, inMain, 0, 3000, "shared")
 	require.NoError(t, db.Compact(t.Context(), nil, nil)) // otherwise each may compact all of it for itself
@@ -50,40 +51,55 @@ func TestBackupsOfABranch(t *testing.T) {
 	_, clone, _, want := twoBranches(t, s)
 	_, err := clone.PinCheckpoint(t.Context(), "c")
 	require.NoError(t, err)
-	before := keysOf(t, s)
+	before := storetest.KeysOf(t, s)
 	for _, o := range []*objects.Config{clone, checkpointOf(clone, "c")} {
-		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o})
+		view, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
 		require.NoError(t, err)
-		stream, _ := backUp(t, view, BackupMark{})
+		stream, _ := backUpBranch(t, view, kv.BackupMark{})
 		require.NoError(t, view.Close())
-		fsys := vfs.NewMem()
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored",
-			&Options{harness: harness.Harness{FS: fsys}}))
-		requireRestored(t, fsys, "restored", want)
+		dir := filepath.Join(t.TempDir(), "restored")
+		require.NoError(t, kv.Restore(t.Context(), bytes.NewReader(stream), dir, nil))
+		requireSoundStore(t, dir, want)
 	}
-	require.Equal(t, before, keysOf(t, s), "a backup of a view puts nothing there")
+	require.Equal(t, before, storetest.KeysOf(t, s), "a backup of a view puts nothing there")
 
 	db := openBranch(t, clone)
-	full, mark := backUp(t, db, BackupMark{})
+	full, mark := backUpBranch(t, db, kv.BackupMark{})
 	old := maps.Clone(want)
 	fillBranch(t, db, want, 500, 600, "later")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	increment, _ := backUp(t, db, mark)
+	increment, _ := backUpBranch(t, db, mark)
 	require.NoError(t, db.Close())
-	fsys := vfs.NewMem()
+	dir := filepath.Join(t.TempDir(), "restored")
 	copied := branchOf(objstore.NewMem(), "")
-	require.NoError(t, Restore(t.Context(), bytes.NewReader(full), "", &Options{Objects: copied}))
+	require.NoError(t, kv.Restore(t.Context(), bytes.NewReader(full), "", &kv.Options{Objects: copied}))
 	require.NoError(t, copied.Clone(t.Context(), "b"))
 	for i, stream := range [][]byte{full, increment} {
-		state := []model{old, want}[i]
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "restored",
-			&Options{harness: harness.Harness{FS: fsys}}))
-		requireRestored(t, fsys, "restored", state)
-		require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), "",
-			&Options{Objects: branchOf(copied.Store, "b")}))
+		state := []storetest.Model{old, want}[i]
+		require.NoError(t, kv.Restore(t.Context(), bytes.NewReader(stream), dir, nil))
+		requireSoundStore(t, dir, state)
+		require.NoError(t, kv.Restore(t.Context(), bytes.NewReader(stream), "",
+			&kv.Options{Objects: branchOf(copied.Store, "b")}))
 		requireView(t, branchOf(copied.Store, "b"), state)
 	}
 	requireView(t, copied, old)
+}
+
+func backUpBranch(t *testing.T, db *kv.DB, since kv.BackupMark) ([]byte, kv.BackupMark) {
+	t.Helper()
+	var stream bytes.Buffer
+	mark, err := db.Backup(t.Context(), &stream, since)
+	require.NoError(t, err)
+	return stream.Bytes(), mark
+}
+
+// requireSoundStore verifies the store in a directory, and requires that it has what is wanted.
+func requireSoundStore(t *testing.T, dir string, want storetest.Model) {
+	t.Helper()
+	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
+	db := stores.OpenDir(t, dir, &kv.Options{ReadOnly: true}) // it takes the next increment
+	stores.RequireContents(t, want, db)
+	require.NoError(t, db.Close())
 }
 
 // Verifying finds a damaged file in each branch that has it, and in no other.
@@ -92,26 +108,26 @@ func TestVerifyOfABranch(t *testing.T) {
 	s := objstore.NewMem()
 	main, clone, _, _ := twoBranches(t, s)
 	damage := func(o *objects.Config) error {
-		db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, CacheSize: -1})
+		db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o, CacheSize: -1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, db.Close()) }()
-		return db.verify(io.Discard)
+		return stores.Verify(db, io.Discard)
 	}
 	require.NoError(t, damage(main))
 	require.NoError(t, damage(clone))
 	flipTables(t, s, true)
 	require.NoError(t, damage(main))
-	var where *CorruptionError
+	var where *kv.CorruptionError
 	require.ErrorAs(t, damage(clone), &where)
 	flipTables(t, s, false)
-	require.ErrorIs(t, damage(main), ErrCorruption)
+	require.ErrorIs(t, damage(main), kv.ErrCorruption)
 }
 
 // flipTables changes a bit of each sorted file, of clones or of the main branch.
 func flipTables(t *testing.T, s objstore.Store, clones bool) {
 	t.Helper()
 	n := 0
-	for _, key := range keysOf(t, s) {
+	for _, key := range storetest.KeysOf(t, s) {
 		if !strings.HasSuffix(key, ".sst") || strings.HasPrefix(key, "data/") != clones {
 			continue
 		}
@@ -132,8 +148,9 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 	_, err := clone.PinCheckpoint(ctx, "c")
 	require.NoError(t, err)
 	pinned := maps.Clone(inClone)
-	open := func(o *objects.Config) *DB {
-		view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: o, PollInterval: time.Microsecond})
+	open := func(o *objects.Config) *kv.DB {
+		view, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o,
+			PollInterval: time.Microsecond})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, view.Close()) })
 		return view
@@ -144,15 +161,15 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 		waited := make(chan error)
 		go func() { waited <- ofClone.WaitForChange(ctx) }()
 		fillBranch(t, w, inClone, round*100, round*100+50, strconv.Itoa(round))
-		require.NoError(t, w.Set([]byte("round"), fmt.Append(nil, round), Sync))
+		require.NoError(t, w.Set([]byte("round"), fmt.Append(nil, round), kv.Sync))
 		inClone["round"] = strconv.Itoa(round)
 		require.NoError(t, <-waited)
-		w.settle() // else its compactions may remove files of a view that is slower than their grace
+		stores.Settle(w) // else its compactions may remove files of a view that is slower than their grace
 		require.NoError(t, ofClone.Refresh(ctx))
-		requireContents(t, inClone, ofClone)
-		v.settle()
+		stores.RequireContents(t, inClone, ofClone)
+		stores.Settle(v)
 		require.NoError(t, ofMain.Refresh(ctx))
-		requireContents(t, inMain, ofMain)
+		stores.RequireContents(t, inMain, ofMain)
 		fillBranch(t, v, inMain, round*200, round*200+50, "main "+strconv.Itoa(round))
 		switch round % 3 {
 		case 0:
@@ -162,13 +179,13 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 			require.NoError(t, v.Compact(t.Context(), nil, nil))
 			require.NoError(t, w.Flush(t.Context()))
 		}
-		require.NoError(t, v.Set([]byte("main"), fmt.Append(nil, round), Sync))
+		require.NoError(t, v.Set([]byte("main"), fmt.Append(nil, round), kv.Sync))
 		inMain["main"] = strconv.Itoa(round)
-		v.settle()
+		stores.Settle(v)
 		require.NoError(t, ofMain.Refresh(ctx))
-		requireContents(t, inMain, ofMain)
+		stores.RequireContents(t, inMain, ofMain)
 		require.NoError(t, ofCheckpoint.Refresh(ctx))
-		requireContents(t, pinned, ofCheckpoint)
+		stores.RequireContents(t, pinned, ofCheckpoint)
 	}
 	ended, end := context.WithTimeout(ctx, time.Millisecond)
 	defer end()
@@ -181,15 +198,15 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 // branch that has the name of one that was dropped gets nothing of that.
 func TestTheCacheOfABranch(t *testing.T) {
 	t.Parallel()
-	s := newCountedStore()
+	s := storetest.NewCountedStore()
 	main, clone, inMain, inClone := twoBranches(t, s)
-	reads := func(dir string, o *objects.Config, want model) int64 {
+	reads := func(dir string, o *objects.Config, want storetest.Model) int64 {
 		of := *o
 		of.CacheSize = 64 << 20
-		return s.requests(func() {
-			db, err := OpenReadOnly(dir, &Options{CacheSize: -1, Objects: &of})
+		return s.Requests(func() {
+			db, err := kv.OpenReadOnly(dir, &kv.Options{CacheSize: -1, Objects: &of})
 			require.NoError(t, err)
-			objects := db.objects.dir.(*remote.FS)
+			objects := harness.ObjectDir(db).(*remote.FS)
 			objects.FlushCache() // it is read in the background
 			for k, v := range want {
 				got, err := db.Get([]byte(k))
@@ -222,44 +239,4 @@ func TestTheCacheOfABranch(t *testing.T) {
 		reads(one, main, inMain)
 		reads(other, clone, inClone)
 	}
-}
-
-// A log on a local disk belongs to one branch: the parent's stays where it is, and the clone's is needed by the clone
-// alone.
-func TestBranchesWithLocalLogs(t *testing.T) {
-	m := newMachines(t)
-	clone := func() *Options {
-		o := m.options()
-		configOf(o).Branch = "clone"
-		return o
-	}
-	db := m.open("a", m.options())
-	want := model{}
-	fillBranch(t, db, want, 0, 100, "flushed")
-	require.NoError(t, db.Flush(t.Context()))
-	inClone := maps.Clone(want)
-	putDurably(t, db, "late", "in the log")
-	want["late"] = "in the log"
-	require.NoError(t, configOf(m.options()).Clone(t.Context(), "clone"))
-	m.refused("a", clone(), ErrLocked)
-	other := m.open("b", clone())
-	requireContents(t, inClone, other)
-	putDurably(t, other, "own", "way")
-	inClone["own"] = "way"
-	putDurably(t, db, "goes", "on")
-	want["goes"] = "on"
-	crash(t, other)
-	crash(t, db)
-	elsewhere := clone()
-	configOf(elsewhere).LocalLog = false
-	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), locallog.PlaceOf("b"))
-	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), locallog.PlaceOf("a"))
-	other, db = m.open("b", clone()), m.open("a", m.options())
-	requireContents(t, inClone, other)
-	requireContents(t, want, db)
-	require.NoError(t, other.Close())
-	require.NoError(t, db.Close())
-	other = m.open("c", elsewhere)
-	requireContents(t, inClone, other)
-	require.NoError(t, other.Close())
 }

@@ -1,0 +1,34 @@
+package storetest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+)
+
+// A LogCatcher keeps what is logged.
+type LogCatcher struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (c *LogCatcher) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.buf.Write(p)
+}
+
+func (c *LogCatcher) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(c, nil)) }
+
+func (c *LogCatcher) Has(text string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Contains(c.buf.String(), text)
+}
+
+// Resum makes the checksum of a checkpoint's header right.
+func Resum(b []byte) { binary.LittleEndian.PutUint32(b[72:], base.Checksum(0, 0, b[:72])) }

@@ -1,0 +1,38 @@
+// Package storetest has what tests of stores share and what needs no store: models, a clock, object stores that count,
+// processes.
+package storetest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/scale"
+)
+
+// A Model is what a store should be: a sorted map.
+type Model map[string]string
+
+// Merge does what kv.Append(",") does.
+func (m Model) Merge(k, operand string) {
+	if v, ok := m[k]; ok {
+		operand = v + "," + operand
+	}
+	m[k] = operand
+}
+
+func (m Model) Set(k, v string) { m[k] = v }
+
+func (m Model) Delete(k string) { delete(m, k) }
+
+func (m Model) Keys() []string { return slices.Sorted(maps.Keys(m)) }
+
+func (m Model) DeleteRange(lo, hi []byte) {
+	for k := range m {
+		if (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi)) {
+			delete(m, k)
+		}
+	}
+}
+
+// ModelSeeds is how many histories a test run goes through.
+var ModelSeeds = uint64(scale.Count(40, 300))

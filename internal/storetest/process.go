@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/racebuild"
+)
+
+// The test binary runs itself as a child process, which these variables tell
+// what to do.
+const (
+	childEnv    = "SIFTKV_TEST_CHILD" // a key of Main's children
+	childDirEnv = "SIFTKV_TEST_CHILD_DIR"
+
+	// ChildSeedEnv has the seed of a child.
+	ChildSeedEnv = "SIFTKV_TEST_CHILD_SEED"
+)
+
+// testMemory is the soft limit of the tests' memory, in bytes: parallel tests make much garbage at the same time.
+const testMemory = 400 << 20
+
+// Main runs the tests of a package that opens stores, or what the process does as a child of a test. Children are what
+// children do, by the mode that Child gets.
+func Main(m *testing.M, children map[string]func(dir string) error) {
+	run, ok := children[os.Getenv(childEnv)]
+	if !ok {
+		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise
+			debug.SetMemoryLimit(testMemory)
+			debug.SetGCPercent(300) // little lives, and page faults of what is collected often took a fifth of the time
+		}
+		flag.Parse()
+		if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue { // many tests wait, for disks or others
+			_ = flag.Set(n.Name, strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		}
+		os.Exit(m.Run())
+	}
+	if err := run(os.Getenv(childDirEnv)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Child returns the command that runs this binary as a child.
+func Child(t *testing.T, mode, dir string, seed int) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), exe)
+	cmd.Env = append(os.Environ(), childEnv+"="+mode, childDirEnv+"="+dir, ChildSeedEnv+"="+strconv.Itoa(seed))
+	return cmd
+}
