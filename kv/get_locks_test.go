@@ -6,8 +6,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // Lookups go on while somebody has the store's lock. Those of cached and of absent keys
@@ -53,6 +59,22 @@ func TestLookupsTakeNoLock(t *testing.T) {
 	readers.Wait()
 	db.mu.Unlock()
 	require.Equal(t, before, waitsInLookups(t))
+
+	// They do know of one that waits for the disk.
+	fsys := &vfstest.FaultFS{FS: vfs.NewMem()}
+	slow := openDir(t, "db", &Options{harness: harness.Harness{FS: fsys}, CacheSize: -1})
+	set(t, slow, "k", "v")
+	require.NoError(t, slow.Flush(t.Context()))
+	fsys.Set(func(vfstest.Call) (int, error) {
+		<-time.After(time.Millisecond)
+		return 0, nil
+	})
+	storetest.Until(func() bool {
+		_, err := slow.Has([]byte("k"))
+		require.NoError(t, err)
+		return waitsInLookups(t) > before
+	})
+	require.NoError(t, slow.Close())
 }
 
 // waitsInLookups returns how often a lookup has waited for a lock, or for anything else
@@ -82,7 +104,7 @@ func waitInLookup(stack []uintptr) (yes bool) {
 		if strings.HasPrefix(f.Function, "sync.(*Pool)") || first && strings.HasPrefix(f.Function, "runtime.unlock") {
 			return false
 		}
-		yes = yes || strings.HasSuffix(f.Function, "kv.(*DB).get") || strings.HasSuffix(f.Function, "kv.(*DB).multiGet")
+		yes = yes || strings.Contains(f.Function, "kv.(*readView).")
 	}
 	return yes
 }
