@@ -45,9 +45,8 @@ type Options struct {
 	// negative. The cache holds data blocks and the leaves of large indexes.
 	CacheSize int64
 
-	// MemtableSize is the size in bytes at which a memtable is flushed, including its
-	// index (a seventeenth): 32 MiB by default, 64 KiB to 1 GiB. At most MaxMemtables
-	// exist at a time.
+	// MemtableSize is the size in bytes at which a memtable is flushed, including its index (a seventeenth): 32 MiB by
+	// default, 64 KiB to 1 GiB. At most MaxMemtables exist at a time.
 	MemtableSize int64
 
 	// MaxMemtables is how many memtables may exist, including the active one, before
@@ -296,8 +295,7 @@ type Options struct {
 	LookupSample int64
 
 	// TraceOpens keeps the stack that opened each iterator, snapshot, transaction and reader of a value, for
-	// the error of Close. That takes longer than opening them: it is for tests, and for
-	// finding leaks.
+	// the error of Close. That takes longer than opening them: it is for tests, and for finding leaks.
 	TraceOpens bool
 
 	stored  string         // text of the options file, once the options are complete
@@ -311,7 +309,7 @@ func init() {
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }
 	harness.ObjectDir = func(db any) any { return db.(*DB).objects.dir }
-	harness.CheckBlobs = func(db any) error { return checkBlobs(db.(*DB)) }
+	harness.CheckBlobs = func(db any) ([]string, error) { return checkBlobs(db.(*DB)) }
 	harness.StuckBlobs = func(db any) int { return countStuckBlobs(db.(*DB)) }
 }
 
@@ -326,14 +324,17 @@ func settle(d *DB) {
 	d.cleaner.Wait()
 }
 
-// checkBlobs compares what a version knows of blob files with what its tables refer to. It goes through all tables.
-func checkBlobs(d *DB) error {
+// checkBlobs names the blob files of a version, and compares its sums over them with what all its tables refer to.
+func checkBlobs(d *DB) (names []string, err error) {
 	s := d.acquire(0)
 	if s == nil {
-		return d.unreadable()
+		return nil, d.unreadable()
 	}
 	defer s.release(0)
-	return s.version.RecountBlobs()
+	for b := range s.version.Blobs() {
+		names = append(names, b.Name())
+	}
+	return names, s.version.RecountBlobs()
 }
 
 // countStuckBlobs returns the number of blob files of which blob GC frees nothing.
@@ -343,8 +344,7 @@ func countStuckBlobs(d *DB) int {
 	return len(d.compactions.StuckBlobs(d.current))
 }
 
-// WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil
-// means Sync.
+// WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil means Sync.
 type WriteOptions struct{ durability commit.Level }
 
 // The three levels of durability. With each of them a prefix of the writes survives

@@ -40,8 +40,8 @@ var Abandon func(db any) error
 // ObjectDir returns the directory of a store, a *kv.DB, in an object store. Package kv sets it.
 var ObjectDir func(db any) any
 
-// CheckBlobs recounts what tables of a store, a *kv.DB, refer to of blob files. An error says that its sums differ.
-var CheckBlobs func(db any) error
+// CheckBlobs names the blob files of a store, a *kv.DB, without unlisted ones. An error says that its sums are wrong.
+var CheckBlobs func(db any) (names []string, err error)
 
 // StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged.
 var StuckBlobs func(db any) int
