@@ -16,14 +16,17 @@ type LogCatcher struct {
 	buf bytes.Buffer
 }
 
+// Write implements io.Writer. It never fails.
 func (c *LogCatcher) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.buf.Write(p)
 }
 
+// Logger returns a logger that writes its records to the catcher, as text.
 func (c *LogCatcher) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(c, nil)) }
 
+// Has reports whether the logged text contains text.
 func (c *LogCatcher) Has(text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

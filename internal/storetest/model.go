@@ -20,12 +20,16 @@ func (m Model) Merge(k, operand string) {
 	m[k] = operand
 }
 
+// Set replaces the value of a key.
 func (m Model) Set(k, v string) { m[k] = v }
 
+// Delete removes a key, if it is there.
 func (m Model) Delete(k string) { delete(m, k) }
 
+// Keys returns the keys in ascending order.
 func (m Model) Keys() []string { return slices.Sorted(maps.Keys(m)) }
 
+// DeleteRange removes the keys from lo up to hi, which is excluded. A nil bound means none.
 func (m Model) DeleteRange(lo, hi []byte) {
 	for k := range m {
 		if (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi)) {

@@ -19,20 +19,25 @@ type modelEntry struct {
 	Operands []string
 }
 
+// Set replaces the value of a key, with one that does not expire, and drops its operands.
 func (c ModelStore) Set(k, v string) { c[k] = modelEntry{base: v, set: true} }
 
+// Delete drops the value of a key and its operands.
 func (c ModelStore) Delete(k string) { delete(c, k) }
 
+// SetTTL is Set of a value that expires at a time in microseconds; 0 means never.
 func (c ModelStore) SetTTL(k, v string, expiry uint64) {
 	c[k] = modelEntry{base: v, set: true, expiry: expiry}
 }
 
+// Merge appends an operand to those of a key.
 func (c ModelStore) Merge(k, operand string) {
 	e := c[k]
 	e.Operands = append(slices.Clip(e.Operands), operand)
 	c[k] = e
 }
 
+// DeleteRange drops the keys from lo up to hi, which is excluded. A nil bound means none.
 func (c ModelStore) DeleteRange(lo, hi []byte) {
 	maps.DeleteFunc(c, func(k string, _ modelEntry) bool {
 		return (lo == nil || k >= string(lo)) && (hi == nil || k < string(hi))
@@ -66,8 +71,13 @@ type Clock struct{ micros atomic.Int64 }
 
 const clockStart = int64(24 * time.Hour / time.Microsecond)
 
-func (c *Clock) Time() time.Time          { return time.UnixMicro(clockStart + c.micros.Load()) }
-func (c *Clock) Now() uint64              { return uint64(clockStart + c.micros.Load()) }
+// Time returns the time of the clock.
+func (c *Clock) Time() time.Time { return time.UnixMicro(clockStart + c.micros.Load()) }
+
+// Now returns the time of the clock in microseconds since 1970.
+func (c *Clock) Now() uint64 { return uint64(clockStart + c.micros.Load()) }
+
+// Advance moves the clock forward.
 func (c *Clock) Advance(by time.Duration) { c.micros.Add(by.Microseconds()) }
 
 // Expiry returns when a key ends of its own; the zero Time for one that stays. The key is there.

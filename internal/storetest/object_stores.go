@@ -16,6 +16,7 @@ type CountedStore struct {
 	Counters objstore.Counters
 }
 
+// NewCountedStore returns an empty store in memory whose counters are zero.
 func NewCountedStore() *CountedStore {
 	s := &CountedStore{}
 	s.Store = objstore.WithCounters(objstore.NewMem(), &s.Counters)

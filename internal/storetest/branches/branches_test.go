@@ -149,7 +149,7 @@ func tablesNeeded(t testing.TB, s objstore.Store, db *kv.DB) (keys []string) {
 	storetest.Until(func() bool {
 		tables := 0
 		for _, l := range db.Metrics().Levels {
-			tables += int(l.Files)
+			tables += l.Files
 		}
 		keys = storetest.TablesOf(t, s)
 		return len(keys) == tables

@@ -24,6 +24,7 @@ type place struct {
 	offset int64
 }
 
+// NewAheadFS returns an AheadFS that has nothing in memory. The caller sets its SlowReadFS before the first call.
 func NewAheadFS() *AheadFS { return &AheadFS{ready: map[place]time.Time{}} }
 
 // Forget makes the system forget what it has in memory.
@@ -34,6 +35,7 @@ func (a *AheadFS) Forget() {
 	clear(a.ready)
 }
 
+// Open implements vfs.FS.
 func (a *AheadFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := a.FS.Open(name)
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {

@@ -33,6 +33,7 @@ type boundedFile struct {
 	gone bool
 }
 
+// NewBoundedFS returns an empty file system in memory with room for size bytes; 0 means no bound.
 func NewBoundedFS(size int64) *BoundedFS {
 	return &BoundedFS{FS: vfs.NewMem(), size: size, files: map[string]*boundedFile{}}
 }
@@ -46,6 +47,7 @@ func (b *BoundedFS) free(name string) {
 	}
 }
 
+// Create implements vfs.FS.
 func (b *BoundedFS) Create(name string) (vfs.WriteFile, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,6 +61,7 @@ func (b *BoundedFS) Create(name string) (vfs.WriteFile, error) {
 	return f, nil
 }
 
+// Remove implements vfs.FS.
 func (b *BoundedFS) Remove(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,6 +72,7 @@ func (b *BoundedFS) Remove(name string) error {
 	return err
 }
 
+// Rename implements vfs.FS.
 func (b *BoundedFS) Rename(from, to string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

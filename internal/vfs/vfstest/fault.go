@@ -19,8 +19,8 @@ type Call struct {
 	Bytes   int    // to write
 }
 
-// ErrLie, in place of a failure, makes a call return nil without doing anything: what the
-// operating system says of the sync that follows a failed one.
+// ErrLie makes a call return nil and do nothing, where a fault returns it. Operating systems answer so to a sync that
+// follows a failed one.
 var ErrLie = errors.New("the call does nothing and says nil")
 
 // A FaultFS is a file system whose calls may fail.
@@ -64,46 +64,56 @@ func (f *FaultFS) do(op string, changes bool, call func() error) error {
 	return &fs.PathError{Op: op, Path: "test", Err: err}
 }
 
+// Create implements vfs.FS.
 func (f *FaultFS) Create(name string) (w sift.WriteFile, err error) {
 	err = f.do("create", true, func() error { w, err = f.FS.Create(name); return err })
 	return &faultWriteFile{f, w, name}, err
 }
 
+// Open implements vfs.FS.
 func (f *FaultFS) Open(name string) (r sift.ReadFile, err error) {
 	err = f.do("open", false, func() error { r, err = f.FS.Open(name); return err })
 	return &faultReadFile{f, r}, err
 }
 
+// Remove implements vfs.FS.
 func (f *FaultFS) Remove(name string) error {
 	return f.do("remove", true, func() error { return f.FS.Remove(name) })
 }
 
+// Rename implements vfs.FS.
 func (f *FaultFS) Rename(from, to string) error {
 	return f.do("rename", true, func() error { return f.FS.Rename(from, to) })
 }
 
+// Link implements vfs.FS.
 func (f *FaultFS) Link(from, to string) error {
 	return f.do("link", true, func() error { return f.FS.Link(from, to) })
 }
 
+// List implements vfs.FS.
 func (f *FaultFS) List(dir string) (names []string, err error) {
 	err = f.do("list", false, func() error { names, err = f.FS.List(dir); return err })
 	return names, err
 }
 
+// MkdirAll implements vfs.FS.
 func (f *FaultFS) MkdirAll(dir string) error {
 	return f.do("mkdir", true, func() error { return f.FS.MkdirAll(dir) })
 }
 
+// SyncDir implements vfs.FS.
 func (f *FaultFS) SyncDir(dir string) error {
 	return f.do("syncdir", true, func() error { return f.FS.SyncDir(dir) })
 }
 
+// Stat implements vfs.FS.
 func (f *FaultFS) Stat(name string) (size int64, err error) {
 	err = f.do("stat", false, func() error { size, err = f.FS.Stat(name); return err })
 	return size, err
 }
 
+// Lock implements vfs.FS.
 func (f *FaultFS) Lock(name string, mode sift.LockMode) (c io.Closer, err error) {
 	err = f.do("lock", true, func() error { c, err = f.FS.Lock(name, mode); return err })
 	return c, err
@@ -160,8 +170,8 @@ func (r *faultReadFile) Close() error {
 	return err
 }
 
-// A quota lets so many bytes be written, and then the disk is full: it takes the
-// part of a write that has room. Empty files have room always.
+// Quota returns a fault that fails writes with ENOSPC after the given number of bytes. The write that exceeds it writes
+// the bytes that remain. Calls that write nothing succeed.
 func Quota(bytes int) func(c Call) (int, error) {
 	return func(c Call) (int, error) {
 		if c.Bytes > bytes {

@@ -16,6 +16,7 @@ type GateFS struct {
 	Table func()
 }
 
+// Create implements vfs.FS.
 func (g *GateFS) Create(name string) (vfs.WriteFile, error) {
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); kind == manifest.FileTable {
 		g.Table()
@@ -31,12 +32,14 @@ func (g *GateFS) SyncFile(name string) error { return g.FS.(vfs.FileSyncer).Sync
 // beginning to end, and nothing would ever come in between.
 type YieldingFS struct{ vfs.FS }
 
+// Create implements vfs.FS.
 func (y YieldingFS) Create(name string) (vfs.WriteFile, error) {
 	runtime.Gosched()
 	f, err := y.FS.Create(name)
 	return yieldingWriteFile{f}, err
 }
 
+// Open implements vfs.FS.
 func (y YieldingFS) Open(name string) (vfs.ReadFile, error) {
 	runtime.Gosched()
 	f, err := y.FS.Open(name)
@@ -65,10 +68,12 @@ func (r yieldingReadFile) ReadAt(p []byte, off int64) (int, error) {
 // An UnwritableFS is one in a directory where nobody may create files.
 type UnwritableFS struct{ vfs.FS }
 
+// Create implements vfs.FS.
 func (UnwritableFS) Create(name string) (vfs.WriteFile, error) {
 	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
 }
 
+// Lock implements vfs.FS.
 func (UnwritableFS) Lock(name string, _ vfs.LockMode) (io.Closer, error) {
 	return nil, &fs.PathError{Op: "lock", Path: name, Err: fs.ErrPermission}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
+// ErrSlowRead is the error of reads while SlowReadFS.Failing is set.
 var ErrSlowRead = errors.New("the device failed")
 
 // A SlowReadFS counts the reads of tables, or of blob files, and makes each of them take a while, as a
@@ -25,6 +26,7 @@ type SlowReadFS struct {
 	Failing  atomic.Bool  // Reads fail, after the delay
 }
 
+// Open implements vfs.FS.
 func (s *SlowReadFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := s.FS.Open(name)
 	slow := manifest.FileTable
