@@ -2,12 +2,12 @@ package kv
 
 import (
 	"bytes"
-	"github.com/siftkv/siftkv/internal/values"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv/explain"
 )

@@ -1,13 +1,13 @@
 package kv
 
 import (
-	"github.com/siftkv/siftkv/internal/storeview"
 	"slices"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/operand"
+	"github.com/siftkv/siftkv/internal/storeview"
 	"github.com/siftkv/siftkv/internal/version"
 )
 
