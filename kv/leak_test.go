@@ -55,10 +55,12 @@ func TestALeakIsFound(t *testing.T) {
 	close(stop)
 }
 
-// goroutines returns how many goroutines stores have started that run still.
+// goroutines returns how many goroutines stores and their parts have started that run still.
 func goroutines() int {
 	buf := make([]byte, 1<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "\ncreated by github.com/siftkv/siftkv/kv.(*")
+	stacks := string(buf[:runtime.Stack(buf, true)])
+	const createdBy = "\ncreated by github.com/siftkv/siftkv/"
+	return strings.Count(stacks, createdBy+"kv.(*") + strings.Count(stacks, createdBy+"internal/")
 }
 
 // leakCheck returns a function that returns when no goroutine of a store is left that
