@@ -289,9 +289,9 @@ func (s *Search) count() {
 
 // Release makes s refer to nothing of the store any more. It keeps its memory for another search.
 func (s *Search) Release() {
-	s.memory = cleared(s.memory, s.usedProbes)
+	s.memory = cleared(s.memory, max(s.usedProbes, len(s.memory))) // more if a filter has panicked
 	s.open, s.ahead, s.here = nil, cleared(s.ahead, s.used), cleared(s.here, s.used)
-	s.probes, s.unread = cleared(s.probes, s.used), cleared(s.unread, s.used)
+	s.probes, s.unread = cleared(s.probes, s.used), cleared(s.unread, max(s.used, len(s.unread)))
 	s.lookups, s.blocks = cleared(s.lookups, s.used), cleared(s.blocks, s.used)
 	s.used, s.usedProbes, s.ruledOut = 0, 0, [manifest.NumLevels]ruledOut{}
 	s.leaves.end()
