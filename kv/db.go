@@ -91,7 +91,7 @@ type place struct {
 	storeID   uint64
 }
 
-// What readers have seen of a store is read without a lock, and changes with mu held.
+// seen is what is read without a lock. It changes with mu held, except visible, which the commit pipeline raises.
 type seen struct {
 	present readView                  // what readers see now
 	state   atomic.Pointer[readState] // what readers see; nil: closed, or see refusal
@@ -106,7 +106,7 @@ type ending struct {
 	closeErr error         // what it returned
 }
 
-// guarded is what mu guards. It is never held during I/O.
+// guarded is what mu guards. The mutex is never held during I/O.
 type guarded struct {
 	mu       sync.Mutex
 	progress sync.Cond // a flush or a compaction has ended, or the store fails or closes
@@ -116,7 +116,7 @@ type guarded struct {
 	current  *version.Version
 	limit    base.SeqNum      // of new states: see readState
 	logNum   uint64           // writes in WALs with smaller numbers are in tables
-	operands operand.Combiner // changes in a store that follows a writer
+	operands operand.Combiner // guarded in a store that follows a writer; in others it does not change
 	features manifest.Features
 
 	snapshots   snapshotList

@@ -18,8 +18,8 @@ import (
 )
 
 // A Cleaner closes unused tables and blob files and removes files, in a goroutine of its own, so that the reader that
-// drops the last reference does not pay for it. It gets only versions without references, and logs and manifests that a
-// durable edit has replaced. It keeps files that readers in other processes may need.
+// drops the last reference does not pay for it. It closes only versions without references, and gets logs and manifests
+// that a durable edit has replaced. It keeps files that readers in other processes may need.
 type Cleaner struct {
 	Tables   *tablecache.Cache
 	Blobs    *BlobCache // nil: there are no blob files

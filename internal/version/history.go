@@ -102,8 +102,8 @@ func (h *History) Obsolete() int64 { return h.obsolete.Load() }
 // Ref takes a reference of a version that cannot lose its last one meanwhile.
 func (l *life) Ref() { l.refs.Add(1) }
 
-// Unref gives a reference up, and reports whether it was the last: then the version is
-// handed to the store's Cleaner.
+// Unref releases a reference, and reports whether it was the last. In a store Cleaner.Unref
+// calls it, and takes the version then.
 func (l *life) Unref() bool { return l.refs.Add(-1) == 0 }
 
 // InUse reports whether the version has references.
