@@ -87,7 +87,7 @@ func (c *dumpSSTableCommand) Run(ctx context.Context, p *program) (err error) {
 		}
 	}
 	if f := s.Properties; f != nil {
-		if err := p.row("properties", nil, describeProperties(s.ID, f)); err != nil {
+		if err := p.row("properties", nil, p.describeProperties(s.ID, f)); err != nil {
 			return err
 		}
 	}
@@ -107,9 +107,9 @@ func (p *program) bound(key []byte, none string) string {
 }
 
 // describeProperties has the properties of a sorted file. Without point entries, the keys are null.
-func describeProperties(id uint64, f *sstable.Properties) object {
+func (p *program) describeProperties(id uint64, f *sstable.Properties) object {
 	o := object{
-		"id", keytext.ID(id), "smallest", keytext.Bytes(f.Smallest), "largest", keytext.Bytes(f.Largest),
+		"id", keytext.ID(id), "smallest", p.keyBound(f.Smallest), "largest", p.keyBound(f.Largest),
 		"smallest_seq", f.SmallestSeq, "largest_seq", f.LargestSeq,
 		"entries", f.Entries, "deletes", f.Deletes, "range_deletes", f.RangeDeletes,
 		"merges", f.Merges, "merger", f.Merger, "expiring", f.Expiring, "last_expiry", moment(f.LastExpiry),

@@ -116,12 +116,12 @@ func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
 		case err != nil:
 			return damaged(location(c.File), offset, "a version edit", err)
 		}
-		return p.row("edit", object{"offset", offset}, describeEdit(e))
+		return p.row("edit", object{"offset", offset}, p.describeEdit(e))
 	})
 }
 
 // describeEdit has what a version edit says. A largest key that is null is no bound.
-func describeEdit(e *manifest.Edit) object {
+func (p *program) describeEdit(e *manifest.Edit) object {
 	deleted, added := []object{}, []object{}
 	for _, d := range e.Deleted {
 		deleted = append(deleted, object{"level", d.Level, "num", d.Num})
@@ -134,7 +134,7 @@ func describeEdit(e *manifest.Edit) object {
 		}
 		added = append(added, object{"level", a.Level, "run", present(a.Run), "num", t.Num, "id", keytext.ID(t.ID),
 			"bytes", t.Size, "entries", t.Entries, "smallest_seq", t.SmallestSeq, "largest_seq", t.LargestSeq,
-			"smallest", keytext.Bytes(t.Smallest), "largest", keytext.Bytes(t.Largest),
+			"smallest", p.keyBound(t.Smallest), "largest", p.keyBound(t.Largest),
 			"largest_exclusive", present(t.LargestExclusive)})
 		if len(refs) > 0 {
 			added[len(added)-1] = append(added[len(added)-1], "blobs", refs)

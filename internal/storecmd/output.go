@@ -112,10 +112,6 @@ func textOf(v any) string {
 		return strings.Join(parts, " ")
 	case keytext.ID:
 		return fmt.Sprintf("%016x", uint64(v))
-	case keytext.Bytes:
-		if v == nil {
-			return "none"
-		}
 	case string:
 		return keytext.Line(v)
 	}
@@ -129,11 +125,31 @@ type formatted struct {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (f formatted) MarshalJSON() ([]byte, error) { return json.Marshal(f.JSON(f.bytes)) }
+func (f formatted) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := encodeJSON(&b, f.JSON(f.bytes), "")
+	return b.Bytes(), err
+}
 
 func (f formatted) String() string { return f.Format.String(f.bytes) }
 
 func (p *program) formatted(b []byte) formatted { return formatted{p.KeyFormat, b} }
+
+// A keyBound is a bound of a file's keys in a row: text has it in the format of the command line, JSON as all reports
+// have keys.
+type keyBound struct {
+	keytext.Bytes
+	format keytext.Format
+}
+
+func (k keyBound) String() string {
+	if k.Bytes == nil {
+		return "none"
+	}
+	return k.format.String(k.Bytes)
+}
+
+func (p *program) keyBound(key []byte) keyBound { return keyBound{key, p.KeyFormat} }
 
 // row prints one of many results. It has a type, fields, and data. In text, tabs separate the fields, and each part of
 // the data has a line.

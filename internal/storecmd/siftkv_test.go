@@ -195,7 +195,7 @@ func TestEveryPropertyIsInJSON(t *testing.T) {
 			f.SetUint(2)
 		}
 	}
-	data, err := json.Marshal(describeProperties(1, &properties))
+	data, err := json.Marshal((&program{}).describeProperties(1, &properties))
 	require.NoError(t, err)
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(data, &fields))
