@@ -51,6 +51,7 @@ type storePage struct {
 	Lookup   *explain.Lookup // nil: there is none
 	Steps    []lookupStep
 	format   keytext.Format
+	Unasked  bool              // there are filters that are damaged, or that only their program can ask
 	passed   map[string]string // files that the lookup came to, with what happened there
 	maxBlob  int64
 }
@@ -73,7 +74,7 @@ type runRow struct {
 type fileBox struct {
 	*fileStats
 	Share float64 // of the run, in percent
-	Class string  // read, asked or none of the lookup; and bare without a filter
+	Class string  // read, asked or none of the lookup; bare without a filter, unasked, thin
 	Range string  // of keys
 	Title string
 }
@@ -172,10 +173,18 @@ func (p *storePage) run(files []*fileStats, largest int64) runRow {
 		box := fileBox{fileStats: f, Share: 100 * float64(f.Bytes) / float64(bytes), Class: p.passed[f.Name],
 			Range: p.format.String(f.Smallest) + " to " + p.format.String(f.Largest)}
 		filter := "no filter"
-		if f.Passes == nil {
-			box.Class += " bare"
-		} else {
+		switch {
+		case f.Passes != nil:
 			filter = fmt.Sprintf("%s, lets %.3g %% pass", f.Filter, 100**f.Passes)
+		case f.FilterBytes > 0:
+			filter = f.Filter + ", which cannot be asked"
+			box.Class += " unasked"
+			p.Unasked = true
+		default:
+			box.Class += " bare"
+		}
+		if box.Share*row.Width < 50 { // of 10,000: there is no room for an edge
+			box.Class += " thin"
 		}
 		box.Title = fmt.Sprintf("%s: %s, %d entries, %s; keys %s", f.Name, shortSize(f.Bytes), f.Entries, filter,
 			box.Range)
@@ -200,9 +209,12 @@ func (p *storePage) sum() {
 			}
 		}
 	}
-	if runs == 0 {
+	switch {
+	case runs == 0 && len(p.Damage) > 0:
+		say("No sorted file can be read.")
+	case runs == 0:
 		say("The store has no sorted files.")
-	} else {
+	default:
 		say("%s of %s, in %s. Filters have %.1f bits per key.", count(p.Total.Files, "sorted file"),
 			shortSize(p.Total.Bytes), count(runs, "run"), p.Total.BitsPerKey)
 		say("A lookup of a key that no file has reads %.3g blocks on average.", reads)

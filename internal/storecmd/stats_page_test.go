@@ -1,17 +1,21 @@
 package storecmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -79,4 +83,35 @@ func TestAPictureOfAnEmptyStore(t *testing.T) {
 	require.Contains(t, page, "memtable")
 	require.NotContains(t, page, "<h2>Levels")
 	require.NotContains(t, page, "<h2>Blob files")
+}
+
+// A filter that is damaged is not drawn as none. A run of many files is as wide as one of few.
+func TestAPictureOfADamagedFilterAndOfManyFiles(t *testing.T) {
+	t.Parallel()
+	dir := pictured(t)
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	require.NoError(t, err)
+	var dump struct {
+		Data struct {
+			Bytes uint64 `json:"data_bytes"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(ok(t, "dump-sstable", files[0], "--no-entries", "--json")), &dump))
+	data, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	data[dump.Data.Bytes+10] ^= 1 // the filter is behind the data
+	require.NoError(t, os.WriteFile(files[0], data, 0o600))
+	page := ok(t, "stats", dir, "--html", "-")
+	require.Contains(t, page, "<b>Damage:</b> "+filepath.Base(files[0]))
+	require.Contains(t, page, "blocked:10, which cannot be asked")
+	require.Contains(t, page, `class=" unasked"`)
+	require.NotContains(t, page, "thin\"")
+
+	many := statsReport{Stats: &survey.Stats{Levels: []survey.Level{{Level: 6}}}}
+	for i := range 1000 {
+		many.Files = append(many.Files, fileStats{Name: strconv.Itoa(i), Level: 6, Bytes: 1})
+	}
+	var out strings.Builder
+	require.NoError(t, many.writePage(&out, keytext.Text, nil))
+	require.Equal(t, 1000, strings.Count(out.String(), `class=" bare thin" style="width:0.100%"`))
 }
