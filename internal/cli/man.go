@@ -3,17 +3,24 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
+// firstSentence matches the end of a first sentence.
+var firstSentence = regexp.MustCompile(`\.\s+`)
+
 // Man writes the page of a program for section 1 of the manual, from what --help says of it and of its commands.
 func Man(w io.Writer, app *kong.Kong) error {
 	name := app.Model.Name
-	about, rest, _ := strings.Cut(app.Model.Help, ". ")
+	about, rest := app.Model.Help, ""
+	if end := firstSentence.FindStringIndex(about); end != nil {
+		about, rest = about[:end[0]], about[end[1]:]
+	}
 	var out strings.Builder
-	fmt.Fprintf(&out, ".TH %s 1 \"\" \"\" %s\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name),
+	fmt.Fprintf(&out, ".TH %s 1 \"\" \"%s\"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", strings.ToUpper(name),
 		manLine(Version(name)), name, manText(strings.TrimSuffix(about, ".")))
 	fmt.Fprintf(&out, ".B %s\n%s\n", name, manText(strings.TrimPrefix(app.Model.Summary(), name)))
 	fmt.Fprintf(&out, ".SH DESCRIPTION\n%s\n.SH OPTIONS\n", manText(rest))

@@ -25,7 +25,7 @@ type programCommands struct {
 func answer(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	p := Program{Name: "sieve", Description: "Sifts keys. It is slow.", Vars: kong.Vars{"version": "sieve 7"},
+	p := Program{Name: "sieve", Description: "Sifts keys.\n\nIt is slow.", Vars: kong.Vars{"version": "sieve 7"},
 		Examples: map[string]string{"": "sieve sift", "sift": "sieve sift --slow", "trace make": "sieve trace make"},
 		Stdout:   &out, Stderr: &out}
 	run, err := p.Parse(context.Background(), append([]string{"sieve"}, args...), &programCommands{})
@@ -64,7 +64,8 @@ func TestTheManualHasEveryCommandAndFlag(t *testing.T) {
 	t.Parallel()
 	page, err := answer(t, "man")
 	require.NoError(t, err)
-	for _, part := range []string{".TH SIEVE 1", ".SH NAME\nsieve \\- Sifts keys", ".SS sieve sift\nLet keys through.",
+	for _, part := range []string{`.TH SIEVE 1 "" "sieve `, ".SH NAME\nsieve \\- Sifts keys\n",
+		".SH DESCRIPTION\nIt is slow.\n", ".SS sieve sift\nLet keys through.",
 		".SS sieve trace make", ".B \\-\\-slow\n\\&.Slowly, as a 'dot' and a \\e say.", ".B \\-V, \\-\\-version",
 		".nf\n  sieve sift \\-\\-slow\n.fi"} {
 		require.Contains(t, page, part)
