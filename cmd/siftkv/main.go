@@ -5,8 +5,8 @@
 //	siftkv repair DIR --dry-run
 //	siftkv copy DIR dir://OBJECTS
 //
-// It is for a person. A store is a directory, which no other process may be writing, or is in an object store.
-// That in github.com/siftkv/siftkv/objstore/s3/cmd/siftkv is the same, with S3. Standard output carries results,
+// A store is a directory, or is in an object store. siftkv --help says which commands work while a program writes.
+// The program github.com/siftkv/siftkv/objstore/s3/cmd/siftkv is the same, with S3. Standard output carries results,
 // standard error progress and errors.
 package main
 

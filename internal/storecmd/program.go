@@ -78,10 +78,10 @@ type program struct {
 const description = "Looks into a SiftKV store, changes it, checks it, copies it, and repairs it. " +
 	"A store is a directory, or in an object store: dir://PATH, a directory that is one, or " +
 	"s3://BUCKET/PREFIX?region=REGION&endpoint=URL (github.com/siftkv/siftkv/objstore/s3/cmd/siftkv has S3). " +
-	"get, scan, explain, copy, backup and checkpoint leave a program that writes to a directory alone; the other " +
-	"commands on a directory refuse it meanwhile. In an object store, commands that read leave its writer " +
-	"alone, and those that write take the store over. There, branch=NAME in the URL means a branch of the store, and " +
-	"checkpoint=NAME a checkpoint of it: dir://PATH?branch=NAME.\n\n" +
+	"get, scan, explain, stats, verify, copy, backup and checkpoint leave a program that writes to a directory " +
+	"alone; the other commands on a directory refuse it meanwhile. In an object store, commands that read leave its " +
+	"writer alone, and those that write take the store over. There, branch=NAME in the URL means a branch of the " +
+	"store, and checkpoint=NAME a checkpoint of it: dir://PATH?branch=NAME.\n\n" +
 	"Exit status: 0 ok, 1 error, 2 usage, 3 key not found, " +
 	"4 damage found (verify, dumps) or something lost (repair), 130 interrupted."
 
