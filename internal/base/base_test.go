@@ -56,11 +56,11 @@ func TestChecksumIsBoundToItsPlace(t *testing.T) {
 
 func TestCorruptionErrorNamesThePlaceAndMatches(t *testing.T) {
 	err := error(&CorruptionError{File: "d/000007.sst", Offset: 512, What: "data block: bad checksum",
-		Cause: io.ErrUnexpectedEOF, Hint: "kvbench verify d"})
+		Cause: io.ErrUnexpectedEOF, Hint: "siftkv verify d"})
 	require.ErrorIs(t, err, ErrCorruption)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.EqualError(t, err, "siftkv: corruption in d/000007.sst at offset 512: data block: bad checksum: "+
-		"unexpected EOF; run: kvbench verify d")
+		"unexpected EOF; run: siftkv verify d")
 
 	var ce *CorruptionError
 	require.True(t, errors.As(Corruptf("f", -1, "short by %d bytes", 3), &ce))

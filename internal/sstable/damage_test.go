@@ -282,7 +282,7 @@ func TestMisplacedBlocksAreNoticed(t *testing.T) {
 func TestDamageIsNamed(t *testing.T) {
 	data, info, _ := evenFile(t, 11, 'a')
 	data[500] ^= 1
-	r := openBytes(t, data, &ReaderOptions{Name: "dir/000007.sst", Hint: "kvbench verify dir", ID: info.ID})
+	r := openBytes(t, data, &ReaderOptions{Name: "dir/000007.sst", Hint: "siftkv verify dir", ID: info.ID})
 	key := []byte("key005")
 	var p Probe
 	_, _, _, err := r.Find(nil, key, filterpolicy.Hash(key), base.MaxSeqNum, &p)
@@ -291,5 +291,5 @@ func TestDamageIsNamed(t *testing.T) {
 	offset, _ := r.index.Block(r.index.Find(key))
 	require.EqualValues(t, offset, damage.Offset)
 	require.ErrorContains(t, err, fmt.Sprintf("dir/000007.sst at offset %d: data block", offset))
-	require.ErrorContains(t, err, "run: kvbench verify dir")
+	require.ErrorContains(t, err, "run: siftkv verify dir")
 }
