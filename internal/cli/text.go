@@ -41,7 +41,10 @@ func decodeInt(ctx *kong.DecodeContext, target reflect.Value) error {
 		return err
 	}
 	n, err := strconv.ParseInt(t.String(), 0, 0)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%s is too large a number", t)
+	case err != nil:
 		return fmt.Errorf("%q is no whole number: write its digits, such as 1000000", t)
 	}
 	target.SetInt(n)

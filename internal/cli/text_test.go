@@ -89,6 +89,8 @@ func TestNumbersAreWrittenInDigits(t *testing.T) {
 			require.ErrorContains(t, err, `"`+text+`" is no whole number: write its digits, such as 1000000`)
 		}
 	}
+	_, err = p.Parse(t.Context(), []string{"sieve", "--keys=100000000000000000000"}, &got)
+	require.ErrorContains(t, err, "100000000000000000000 is too large a number")
 	require.False(t, IsShortNumber("1000000"))
 	require.False(t, IsShortNumber("1e6.txt"))
 }
