@@ -59,8 +59,11 @@ func TestALeakIsFound(t *testing.T) {
 func goroutines() int {
 	buf := make([]byte, 1<<20)
 	stacks := string(buf[:runtime.Stack(buf, true)])
-	const createdBy = "\ncreated by github.com/siftkv/siftkv/"
-	return strings.Count(stacks, createdBy+"kv.(*") + strings.Count(stacks, createdBy+"internal/")
+	n := 0
+	for _, maker := range []string{"kv.(*", "internal/nextlog.", "internal/multiget."} {
+		n += strings.Count(stacks, "\ncreated by github.com/siftkv/siftkv/"+maker)
+	}
+	return n
 }
 
 // leakCheck returns a function that returns when no goroutine of a store is left that

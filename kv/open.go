@@ -60,6 +60,7 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	d := &DB{opts: opts, log: opts.Logger, guarded: guarded{limit: base.MaxSeqNum},
 		place:  place{dir: dir, objects: objects, openFiles: vfs.NewReadLimit(opts.MaxOpenFiles)},
 		ending: ending{isClosed: make(chan struct{})}}
+	d.clock.of, d.clock.system, d.clock.log = d.opts.Clock, o == nil || o.Clock == nil, d.log
 	if err := d.shareMemory(); err != nil {
 		return nil, errors.Join(err, d.objects.close())
 	}
@@ -73,7 +74,6 @@ func openStore(ctx context.Context, dir string, o *Options, takeLock func(*DB) e
 	}
 	d.progress.L = &d.mu
 	d.present = readView{d: d, at: base.MaxSeqNum}
-	d.clock.of, d.clock.system, d.clock.log = d.opts.Clock, o == nil || o.Clock == nil, d.log
 	d.clock.ask()
 	d.resumer.stop = make(chan struct{})
 	d.space.Init(d.fs, dir, d.log)

@@ -76,7 +76,7 @@ type store struct {
 	levels  [manifest.NumLevels]counters.Level
 }
 
-// newStore writes the tables of sorted runs, the newest first: one run of each table but those of the last level.
+// newStore writes the tables of sorted runs, the newest first: one run of each table except those of the last level.
 func newStore(t require.TestingT, o sstable.WriterOptions, level0 [][]entry, last ...[]entry) *store {
 	s := &store{files: &files{data: map[string][]byte{}}}
 	s.tables.Path, s.tables.OpenFile, s.tables.Log = fileOf, s.open, slog.Default()
@@ -215,7 +215,7 @@ func TestRoundsOfRemoteReads(t *testing.T) {
 	}{
 		{"a", 1, 1, 1},  // the newest table
 		{"m7", 1, 1, 1}, // the same
-		{"m6", 2, 2, 3}, // the second: the third is read beside it
+		{"m6", 2, 2, 3}, // the second: the third is read at the same time
 		{"m1", 3, 7, 7}, // the oldest
 		{"m", 3, 7, 7},  // none
 		{"zz", 0, 0, 0}, // out of bounds
@@ -354,5 +354,26 @@ func TestReleaseForgetsTheStore(t *testing.T) {
 			require.Nil(t, r.own)
 			require.Nil(t, r.shared)
 		}
+	}
+}
+
+// That holds too if a function of the application panics in the middle of a round.
+func TestReleaseAfterAPanic(t *testing.T) {
+	t.Parallel()
+	noFilter, err := filterpolicy.Parse("none")
+	require.NoError(t, err)
+	s := newStore(t, sstable.WriterOptions{Filter: noFilter}, [][]entry{
+		{{"a", 20, base.KindSet}, {"z", 20, base.KindSet}}, {{"a", 10, base.KindSet}, {"z", 10, base.KindSet}}})
+	s.tables.Far, s.tables.Options.CacheSize = true, 1<<20
+	search, _ := s.search(base.MaxSeqNum)
+	search.Find(keysOf("a")) // puts the block of the newest table into the cache
+	search.Release()
+	search.Version, search.Tables, search.Levels = s.version, &s.tables, &s.levels
+	s.tables.OpenFile = func(string) (vfs.ReadFile, error) { panic("a function of the application") }
+	require.Panics(t, func() { search.Find(keysOf("m")) })
+	require.Len(t, search.memory, 1, "or there is nothing to forget")
+	search.Release()
+	for _, p := range search.memory[:cap(search.memory)] {
+		require.Equal(t, probe{}, p)
 	}
 }
