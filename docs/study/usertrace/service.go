@@ -24,8 +24,10 @@ func userKey(id uint64) []byte   { return fmt.Appendf(nil, "user/%d", id) }
 func banKey(id uint64) []byte    { return fmt.Appendf(nil, "banned/%d", id) }
 func nameKey(name string) []byte { return []byte("name/" + name) }
 
-// user draws an existing user, and nobody an identifier that no user has.
-func (s *service) user() uint64   { return 1 + s.popular.Uint64() }
+// user draws the identifier of a user.
+func (s *service) user() uint64 { return 1 + s.popular.Uint64() }
+
+// nobody draws an identifier that no user has.
 func (s *service) nobody() uint64 { return absent + s.random.Uint64N(absent) }
 
 // put writes the row of a user and its place in the index of names.

@@ -65,7 +65,7 @@ func (r yieldingReadFile) ReadAt(p []byte, off int64) (int, error) {
 	return r.ReadFile.ReadAt(p, off)
 }
 
-// An UnwritableFS is one in a directory where nobody may create files.
+// An UnwritableFS is one in a directory that takes no new files.
 type UnwritableFS struct{ vfs.FS }
 
 // Create implements vfs.FS.

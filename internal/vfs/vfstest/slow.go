@@ -22,7 +22,7 @@ type SlowReadFS struct {
 	Reads    atomic.Int64
 	flying   atomic.Int64
 	MaxReads atomic.Int64 // Reads at a time
-	Warm     atomic.Int64 // so many reads take no time
+	Warm     atomic.Int64 // number of reads that take no time
 	Failing  atomic.Bool  // Reads fail, after the delay
 }
 

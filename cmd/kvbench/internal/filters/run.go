@@ -86,7 +86,7 @@ func mix(seed, x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// measure adds the rows of one candidate. Times are nanoseconds of a probe, but for build.
+// measure adds the rows of one candidate. Times are nanoseconds of a probe, except that of build.
 func (m *meter) measure(ctx context.Context, cand candidate, r *tidy.Result) error {
 	n := len(m.present)
 	of := tidy.Of("keys", n, "filter", cand.name)

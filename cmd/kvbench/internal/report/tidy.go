@@ -106,7 +106,8 @@ type column struct {
 	show figures
 }
 
-// cellTable has a row for each cell with just the settings of by, of which so many are words.
+// cellTable has a row for each cell that has the settings of by and no others. The first ones, as many as words
+// says, are text.
 func cellTable(r *tidy.Result, title string, words int, by []string, columns ...column) *Grid {
 	return cellsTable(r, title, words, by, r.Cells(slices.Clone(by)...), columns...)
 }
