@@ -80,7 +80,7 @@ func (s *Store) Policies(o *Setting) []filterpolicy.Policy {
 	}
 	bits := []float64(nil)
 	if o.Budget > 0 {
-		bits = filterpolicy.Spread(p, o.Budget, s.runKeys())
+		bits = s.spread(p, o.Budget)
 	}
 	for run := range all {
 		if all[run] = p; o.Budget > 0 {
@@ -90,6 +90,24 @@ func (s *Store) Policies(o *Setting) []filterpolicy.Policy {
 		}
 	}
 	return all
+}
+
+// spread returns the bits per key that runs get of a budget. As in the store, those below level 0 share it as if that
+// were empty, and those of level 0 have on top what would be theirs of all.
+func (s *Store) spread(p filterpolicy.Policy, budget int64) []float64 {
+	keys := s.runKeys()
+	bits := filterpolicy.Spread(p, budget, keys)
+	for i := range s.Files {
+		if s.Files[i].Level == 0 {
+			keys[s.Files[i].Run] = 0
+		}
+	}
+	for run, below := range filterpolicy.Spread(p, budget, keys) {
+		if keys[run] > 0 {
+			bits[run] = below
+		}
+	}
+	return bits
 }
 
 // expected is filterpolicy.Expected, of a policy that may be nil.
