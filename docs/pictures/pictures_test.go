@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A picture in the tree is what the program makes, is small, is XML, and is shown by a page.
+func TestPicturesAreWhatTheProgramMakes(t *testing.T) {
+	var pages strings.Builder
+	places, err := filepath.Glob("../*.md")
+	require.NoError(t, err)
+	for _, place := range places {
+		page, err := os.ReadFile(place)
+		require.NoError(t, err)
+		pages.Write(page)
+	}
+	for name, draw := range pictures {
+		made := draw().svg()
+		require.LessOrEqual(t, len(made), 30<<10, name)
+		d := xml.NewDecoder(strings.NewReader(string(made)))
+		for err == nil {
+			_, err = d.Token()
+		}
+		require.Truef(t, errors.Is(err, io.EOF), "%s: %v", name, err)
+		err = nil
+		file, failed := os.ReadFile(name)
+		require.NoError(t, failed)
+		require.Equal(t, string(made), string(file), "%s: go run ./docs/pictures docs/pictures", name)
+		require.True(t, strings.Contains(pages.String(), "](pictures/"+name+")"), "no page shows "+name)
+	}
+	files, err := filepath.Glob("*.svg")
+	require.NoError(t, err)
+	require.Len(t, files, len(pictures))
+}
+
+// Texts fit in their boxes and in the picture, and do not cover each other.
+func TestTextsHaveRoom(t *testing.T) {
+	for name, draw := range pictures {
+		c := draw()
+		c.svg()
+		for i, l := range c.texts {
+			in := area{6, 6, width - 12, c.height - 12}
+			if l.in != nil {
+				in = *l.in
+			}
+			if l.x < in.x || l.y < in.y || l.x+l.w > in.x+in.w || l.y+l.h > in.y+in.h {
+				t.Errorf("%s: %q does not fit: it takes %v of %v", name, l.text, l.area, in)
+			}
+			for _, o := range c.texts[:i] {
+				if l.overlaps(o.area) {
+					t.Errorf("%s: %q and %q cover each other", name, l.text, o.text)
+				}
+			}
+			for _, b := range c.boxes {
+				if l.in == nil && l.overlaps(b) && !b.holds(l.area) {
+					t.Errorf("%s: %q is on the edge of a box", name, l.text)
+				}
+			}
+		}
+	}
+}
+
+func (a area) overlaps(b area) bool {
+	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
+}
+
+func (a area) holds(b area) bool {
+	return a.x <= b.x && b.x+b.w <= a.x+a.w && a.y <= b.y && b.y+b.h <= a.y+a.h
+}
+
+// No package of a floor imports one of a floor above it, and kv imports nothing of the column of object stores.
+func TestLayersAreThoseOfImports(t *testing.T) {
+	const module = "github.com/siftkv/siftkv/"
+	var above, column []string
+	for _, f := range floors {
+		column = append(column, f.objects...)
+	}
+	for i, f := range floors {
+		for _, name := range slices.Concat(f.packages, f.objects) {
+			imports := importsOf(t, filepath.Join("../..", name))
+			require.NotEmpty(t, imports, name)
+			for _, other := range above {
+				require.NotContains(t, imports, module+other, name)
+			}
+			if i >= 2 && slices.Contains(f.packages, name) {
+				for _, other := range column {
+					require.NotContains(t, imports, module+other, name)
+				}
+			}
+		}
+		above = slices.Concat(above, f.packages, f.objects)
+	}
+}
+
+// importsOf returns what the package in a directory imports, without its tests.
+func importsOf(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			require.NoError(t, err)
+			paths = append(paths, imported)
+		}
+	}
+	return paths
+}
