@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
@@ -81,14 +82,20 @@ func TestReadampOnEveryEngine(t *testing.T) {
 	require.Contains(t, stderr, "repetition 2 of 2")
 	require.NotContains(t, stdout, "repetition 2 of 2", "progress is not on standard output")
 
-	result := readResult(t, path, stdout, report.ReadAmp)
-	require.Equal(t, readamp.Schema, result.Schema)
-	require.Equal(t, "kvbench", result.Environment.Argv[0])
+	set := *readResult(t, path, stdout, func(w io.Writer, set *[]*cell.Result) error { return report.ReadAmp(w, *set) })
+	require.Equal(t, cell.Schema, set[0].Schema)
+	require.Equal(t, "kvbench", set[0].Environment.Argv[0])
 	rows := 1 + 5 + len(readamp.Engines()) - 1 // null, SiftKV with each filter, and the others
-	require.Len(t, result.Rows, rows)
+	require.Len(t, set, rows+2)
 	require.Contains(t, stdout, "Filter budget: bloom:10")
-	require.Equal(t, 2000, result.Budget.Keys)
-	require.Greater(t, result.Budget.Measured, 1.0, "a lookup costs less at the same memory")
+	require.Equal(t, 2000, set[rows].Keys.Present)
+	require.Greater(t, set[rows].Sum.Value, set[rows+1].Sum.Value, "a lookup costs less at the same memory")
+
+	for _, args := range [][]string{{"report", path}, {"diff", path, path}} {
+		status, stdout, stderr = kvbench(t, &program{}, args...)
+		require.Zero(t, status, stderr)
+		require.NotEmpty(t, stdout)
+	}
 }
 
 func TestReadampBudgetFromTheCommandLine(t *testing.T) {

@@ -40,7 +40,7 @@ type program struct {
 	argv           []string // as it may be printed
 	command        []string // as it is
 	progress       *progress.Reporter
-	wrap           func(store string, s engine.Store) engine.Store // see readamp.Config
+	wrap           func(store string, s engine.Store) engine.Store // see cell.Lab
 }
 
 // run executes one command line and returns the exit status.

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
-	"github.com/siftkv/siftkv/kv"
 )
 
 // readampFilters are the filters of SiftKV that readamp measures by default.
@@ -66,23 +66,26 @@ const batchKeys = 1000
 
 // Run measures, prints the tables, and writes the JSON file if asked to. Broken
 // identities are an error, but only after the result is out.
-func (c *readampCommand) Run(ctx context.Context, p *program) error {
+func (c *readampCommand) Run(ctx context.Context, p *program) (err error) {
 	engines, err := c.engines()
 	if err != nil {
 		return err
 	}
 	store := c.settings(c.Cache, c.Compression)
 	store.BatchKeys, store.SiftKVIndexBytes, store.PebbleIndexBytes = batchKeys, int(c.SiftkvIndex), int(c.PebbleIndex)
-	result, err := readamp.Run(ctx, &readamp.Config{
-		Settings: readamp.Settings{
-			Engines: engines, Filters: specs(c.Filter), Budget: c.Budget, Compaction: c.Compaction,
-			ValueBytes: c.ValueSize, Lookups: c.Lookups, Repetitions: c.Reps, Seed: c.Seed, Store: store,
-		},
-		Keys: keys.Request{Keys: c.Keys, KeySize: c.KeySize, MaxLen: kv.MaxKeySize, Seed: c.Seed},
-		Dir:  c.Dir, Argv: p.argv, Progress: p.progress, Wrap: p.wrap,
-	})
-	if err := show(p, report.ReadAmp, c.JSON)(result, err); err != nil {
+	of := cell.Default()
+	of.Keys, of.KeySize, of.ValueSize, of.Compaction = c.Keys, int64(c.KeySize), int64(c.ValueSize), c.Compaction
+	of.Cache, of.Memtable, of.Block, of.Compression = int64(c.Cache), int64(c.Memtable), int64(c.Block), c.Compression
+	of.Lookups, of.Reps, of.DataSeed, of.Seed = int64(c.Lookups), int64(c.Reps), c.Seed, c.Seed
+	lab, err := c.lab(p)
+	if err != nil {
 		return err
 	}
-	return result.Identities.Err()
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	set, err := readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
+		Cell: of, Store: store})
+	if err := show(p, report.ReadAmp, c.JSON)(set, err); err != nil {
+		return err
+	}
+	return report.Identities(set).Err()
 }

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,10 @@ func (x *run) build(ctx context.Context) (err error) {
 	if b.about.Tree, err = x.settings.tree(x.source, x.variant); err != nil {
 		return err
 	}
+	if x.budget > 0 {
+		b.about.Tree.FilterBudgetBytes = x.budget
+	}
+	b.about.Loading = x.loading()
 	x.built = b
 	line := measure.StartTimeline()
 	if err := x.open(line.Background); err != nil {
@@ -78,14 +83,25 @@ func (x *run) build(ctx context.Context) (err error) {
 	return errors.Join(l.load(ctx), b.close())
 }
 
+// batchKeys is the number of keys per write batch while loading, unless the lab says another.
+const batchKeys = 100
+
+// loading returns how the store of the cell is loaded. Nothing is written while a tree is compacted that is grown, so
+// that it comes out the same every time.
+func (x *run) loading() Loading {
+	l := x.lab.Loading
+	if l.Compactions == 0 || x.settings.Shape == Grown {
+		l.Compactions = 1
+	}
+	l.BatchKeys = cmp.Or(l.BatchKeys, batchKeys)
+	return l
+}
+
 // open opens the store with the cell's settings. The store tells f, if that is not nil, of
 // its background work.
 func (x *run) open(f func(engine.Background)) error {
-	s := x.settings.store()
-	if x.lab.Compactions > 0 {
-		s.Compactions, s.BatchKeys = x.lab.Compactions, x.lab.BatchKeys
-	}
-	s.Background = f
+	s, load := x.settings.store(), x.built.about.Loading
+	s.Compactions, s.BatchKeys, s.SpacePercent, s.Background = load.Compactions, load.BatchKeys, load.SpacePercent, f
 	if x.settings.Shape == Grown { // so that the loader says when to flush
 		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, x.built.about.Tree.BaseLevelBytes))
 	}

@@ -105,7 +105,10 @@ func (s *Settings) values() (keys.Values, error) {
 	return v, err
 }
 
-// request returns the keys of the cell.
+// Open returns the keys of the cell.
+func (s *Settings) Open() (keys.Source, error) { return keys.Open(s.request()) }
+
+// request says which keys the cell has.
 func (s *Settings) request() keys.Request {
 	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Fill: int(s.Fill), Seed: s.DataSeed}
 	if s.Keys == s.file.name {
@@ -114,15 +117,11 @@ func (s *Settings) request() keys.Request {
 	return r
 }
 
-// batchKeys is the number of keys per write batch while loading.
-const batchKeys = 100
-
-// store returns the settings of the engine. One compaction runs at a time, so that
-// trees come out the same every time.
+// store returns the settings of the engine, apart from Loading.
 func (s *Settings) store() engine.Settings {
 	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
-		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, SeparateFrom: int(s.Separate),
+		Compression: s.Compression, Compactions: 1, SeparateFrom: int(s.Separate),
 		Inline: s.Separate == 0, AtCommit: s.AtCommit == Yes,
 	}
 	store.BlobSpace, _ = strconv.ParseFloat(s.BlobSpace, 64) // it was checked, or is empty

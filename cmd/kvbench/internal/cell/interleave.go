@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
@@ -12,29 +13,31 @@ import (
 // A Row is a cell that is measured in turn with others, which have the same keys, values,
 // lookups and repetitions, and a warm cache.
 type Row struct {
-	Name     string // in errors and progress
-	Store    string // rows of one store have the same name here, and the same files
+	Name     string // in reports, errors and progress; the first one of a store is the store's
 	Settings Settings
 }
 
 // Interleave measures rows in turns: it builds all stores, warms every row up, and then
 // visits all of them in each repetition, beginning with another one each time so that none
 // always follows the same. So the rows of one repetition follow each other closely, and a slow
-// minute of the machine hits all of them. Every row is asked exactly the same.
-//
-// Results lack what is of a cell alone: environment, metrics, identities, notes and warnings.
+// minute of the machine hits all of them. Every row is asked exactly the same. A row with Spread has
+// the memory for filters that those of the row before took, if that is equal but for it.
 func (l *Lab) Interleave(ctx context.Context, source keys.Source, rows []Row) (out []*Result, err error) {
 	var runs []*run
 	defer func() { err = errors.Join(err, closeAll(runs)) }()
+	start := time.Now()
 	for _, row := range rows {
 		x, err := l.newRun(row.Settings)
 		if err == nil {
-			x.name, x.store, x.title, x.orders, x.source = row.Name, row.Store, row.Store, inTurns, source
+			x.name, x.store, x.title, x.orders, x.source = row.Name, row.Name, row.Name, inTurns, source
+			if n := len(runs); n > 0 {
+				x.env, x.timer, x.budget = runs[0].env, runs[0].timer, runs[n-1].memoryFor(x)
+			}
 			runs = append(runs, x)
 			err = x.share(ctx, runs)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", row.Store, err)
+			return nil, fmt.Errorf("%s: %w", row.Name, err)
 		}
 	}
 	if err := l.warmUp(ctx, runs); err != nil {
@@ -50,16 +53,29 @@ func (l *Lab) Interleave(ctx context.Context, source keys.Source, rows []Row) (o
 		if err != nil {
 			return nil, err
 		}
+		r.WallSeconds = time.Since(start).Seconds() / float64(len(runs)) // its part
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// memoryFor returns the bytes of the filters, if other differs in Spread alone.
+func (x *run) memoryFor(other *run) int64 {
+	s := x.settings
+	if s.Budget == Spread {
+		return 0
+	}
+	if s.Budget = Spread; s != other.settings {
+		return 0
+	}
+	return x.built.shape.Total().FilterBytes
 }
 
 // share opens the readers of a row on the store that a row before it has built, or on one of
 // its own.
 func (x *run) share(ctx context.Context, runs []*run) error {
 	for _, other := range runs[:len(runs)-1] {
-		if other.store == x.store {
+		if other.built.text == x.settings.BuildText() {
 			x.built = other.built
 			return x.openReaders()
 		}

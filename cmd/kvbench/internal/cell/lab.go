@@ -20,9 +20,7 @@ type Lab struct {
 	Argv     []string
 	Progress *progress.Reporter
 
-	// Compactions that run at once, and keys per write batch while a store is loaded. 0 is
-	// one compaction, so that trees come out the same every time, and batches of 100 keys.
-	Compactions, BatchKeys int
+	Loading Loading // of stores; zero: one compaction, so that trees come out the same every time, and small batches
 
 	// Wrap, if set, stands between a cell and each store it opens.
 	Wrap func(store string, s engine.Store) engine.Store
@@ -45,11 +43,8 @@ func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
 // Close removes the directory with everything in it.
 func (l *Lab) Close() error { return l.remove() }
 
-// Dir returns the directory, for stores that are no cells.
-func (l *Lab) Dir() string { return l.dir }
-
-// Environment describes the machine. It is asked before anything loads it.
-func (l *Lab) Environment() environ.Environment {
+// environment describes the machine.
+func (l *Lab) environment() environ.Environment {
 	e := environ.Capture(l.Argv, l.dir)
 	e.Dir = filepath.Dir(l.dir)
 	return e
@@ -67,6 +62,10 @@ type run struct {
 	values   keys.Values
 	source   keys.Source
 
+	env       environ.Environment // before anything loads the machine
+	timer     int64
+	scans     *Scans
+	budget    int64 // bytes of filters with Spread; 0: what theory says of the filter
 	built     *built
 	readers   map[engine.Kind][]engine.Reader // one for each worker
 	passes    map[engine.Kind]*passes
@@ -76,7 +75,8 @@ type run struct {
 
 // newRun returns a run that has neither keys nor a store.
 func (l *Lab) newRun(s Settings) (x *run, err error) {
-	x = &run{lab: l, settings: s, orders: oneByOne, passes: map[engine.Kind]*passes{}}
+	x = &run{lab: l, settings: s, orders: oneByOne, passes: map[engine.Kind]*passes{}, env: l.environment(),
+		timer: int64(measure.TimerCost())}
 	for _, kind := range engine.Kinds {
 		x.passes[kind] = newPasses()
 	}
@@ -107,14 +107,13 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 		if err := l.forget(); err != nil {
 			return nil, err
 		}
-		if x.source, err = keys.Open(s.request()); err != nil {
+		if x.source, err = s.Open(); err != nil {
 			return nil, err
 		}
 	}
 	if err := x.checkWorkload(); err != nil {
 		return nil, err
 	}
-	env, timer := l.Environment(), measure.TimerCost()
 	if !reused {
 		if err := x.build(ctx); err != nil {
 			return nil, err
@@ -125,21 +124,15 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	if err := x.alone(ctx); err != nil {
 		return nil, err
 	}
-	var scans *Scans
 	if s.Scan != "" {
-		if scans, err = x.scan(ctx); err != nil {
+		if x.scans, err = x.scan(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if r, err = x.result(); err != nil {
 		return nil, err
 	}
-	r.Scans = scans
-	r.Build.Reused, r.Environment, r.TimerNs = reused, env, int64(timer)
-	r.Metrics = metrics(r)
-	r.Identities = checkIdentities(r, x.variant.Null)
-	r.Notes, r.Warnings = x.notes(r), warnings(r)
-	r.WallSeconds = time.Since(started).Seconds()
+	r.Build.Reused, r.WallSeconds = reused, time.Since(started).Seconds()
 	return r, nil
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
@@ -36,7 +35,7 @@ func (l *Lab) Make(ctx context.Context, s Settings, dir, trace string) (err erro
 		return err
 	}
 	x.name, x.store, x.title = s.Name(), s.Name(), s.Engine+" "+s.Filter
-	if x.source, err = keys.Open(s.request()); err != nil {
+	if x.source, err = s.Open(); err != nil {
 		return err
 	}
 	if err := errors.Join(x.checkWorkload(), x.build(ctx)); err != nil {

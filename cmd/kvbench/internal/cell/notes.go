@@ -23,10 +23,11 @@ func (x *run) notes(r *Result) []string {
 			n = append(n, r.Pace.note())
 		}
 	}
-	n.If(s.Engine == "pebble", "Pebble's Get does not consult the filters of the last level.")
+	n.If(s.Engine == "pebble", "Pebble's Get does not consult the filters of the last level (L6), and a settled tree "+
+		"is all last level: it shows no filter checks whatever the filter.")
 	n.If(iterator, "One iterator is reused with UseL6Filters and SeekPrefixGE: it does not see later writes.")
-	n.If(s.Engine == "pebble" || iterator, "Pebble's blocks and bytes include index and filter blocks, "+
-		"which it reads through its block cache.")
+	n.If(s.Engine == "pebble" || iterator, "Pebble's blocks and bytes include index and filter blocks, which it "+
+		"reads through its block cache; SiftKV's are data blocks, since it keeps index and filters in memory.")
 	n.If(s.Engine == engine.RocksDBName, "%s", engine.RocksDBNote())
 	n.If(s.Filter == engine.OracleFilter, "The oracle never errs. The keys of each file are in the memory of kvbench "+
 		"and not counted; a file has eight bytes in place of a filter. Its times are those of a hash table.")
@@ -41,6 +42,8 @@ func warnings(r *Result) []string {
 	w.If(r.Settings.Threads > int64(r.Environment.GOMAXPROCS),
 		"%d workers share %d processors: their times are also those of waiting for a turn", r.Settings.Threads,
 		r.Environment.GOMAXPROCS)
+	w.If(r.Settings.Shape == Settled && len(r.Shape.Levels) > 0 && !r.Build.Settled,
+		"%s is not settled: its files are in %d levels", r.Name, len(r.Shape.Levels))
 	w.If(r.PageCache.Impossible != "", "not cold: %s", r.PageCache.Impossible)
 	w.If(r.PageCache.Left > r.Build.LiveBytes/50, "not cold: %d bytes of the store stayed in the page cache",
 		r.PageCache.Left)

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
@@ -37,6 +38,18 @@ func (i *Identities) Err() error {
 	}
 	return fmt.Errorf("%w: %s (%d failures in all; the counters cannot be trusted)",
 		bench.ErrIdentity, i.Failures[0], len(i.Failures))
+}
+
+// Add adds what was checked of another cell.
+func (i *Identities) Add(other *Identities) {
+	for _, rule := range other.Rules {
+		if !slices.Contains(i.Rules, rule) {
+			i.Rules = append(i.Rules, rule)
+		}
+	}
+	i.Checked += other.Checked
+	i.Unknown += other.Unknown
+	i.Failures = append(i.Failures, other.Failures...)
 }
 
 // A tallyRule holds for the files of one level as for those of all.

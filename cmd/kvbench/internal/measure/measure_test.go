@@ -214,3 +214,27 @@ func BenchmarkThroughputNull(b *testing.B) {
 		})
 	}
 }
+
+func TestSummaryTakesMediansAndSums(t *testing.T) {
+	tally := engine.Tally{Negatives: 990, FalsePositives: 10}
+	rep := func(nanos int64) Repetition {
+		return Repetition{Lookups: 1000, Nanos: nanos, Counters: engine.Counters{Lookups: 1000, Total: tally}}
+	}
+	h := NewHistogram()
+	for i := range 1000 {
+		require.NoError(t, h.RecordValue(int64(i+1)))
+	}
+	p := Summarise([]Repetition{rep(3e6), rep(1e6), rep(9e6)}, h, 0.5)
+	require.InDelta(t, 3000, p.NsPerLookup, 1e-9)
+	require.Equal(t, 3000, p.Lookups)
+	require.Equal(t, engine.Count(3000), p.Counters.Lookups)
+	require.Equal(t, engine.Count(30), p.Counters.Total.FalsePositives)
+	require.InDelta(t, 500, p.Latency.P50, 1)
+	require.InDelta(t, 990, p.Latency.P99, 1)
+	require.InDelta(t, 0.01, p.FPR.Value, 1e-12)
+	require.EqualValues(t, 3000, p.FPR.Trials)
+	require.EqualValues(t, 1500, p.FPR.Distinct)
+	low, high := Wilson(0.01, 1500)
+	require.InDelta(t, low, p.FPR.Low, 0)
+	require.InDelta(t, high, p.FPR.High, 0)
+}

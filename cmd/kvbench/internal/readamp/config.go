@@ -1,14 +1,18 @@
+// Package readamp measures read amplification: what a lookup of an existing key and of an absent key costs, in files,
+// filter checks, blocks, bytes and time, on several engines with several filters.
+//
+// It is cells that are measured in turns: a row for each engine with a filter, and two trees of several levels whose
+// filters take the same memory, one with uniform bits and one with a filter budget.
 package readamp
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
-	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/filterpolicy"
 )
 
 // Names of what can be measured, as given to --engine.
@@ -23,6 +27,21 @@ const (
 	RocksDBRibbon  = "rocksdb-ribbon"  // Get, RocksDB's Ribbon filter that is as good
 )
 
+// Null is the name of the row that says what the harness itself costs.
+const Null = "null"
+
+// presets are the rows of the names in Config.Engines, except SiftKV's, in the order of the report. Rows that differ in
+// access only share a store, so that they read the same files.
+var presets = []struct{ name, row, engine, filter string }{
+	{PebblePlain, "pebble none", "pebble", "none"},
+	{PebbleBloom, "pebble bloom(10)", "pebble", "own:10"},
+	{PebbleIterator, "pebble iterator bloom(10)", engine.PebbleIteratorName, "own:10"},
+	{PebbleSiftKV, "pebble siftkv blocked:10", "pebble", "blocked:10"},
+	{RocksDBPlain, "rocksdb none", engine.RocksDBName, "none"},
+	{RocksDBBloom, "rocksdb bloom:10", engine.RocksDBName, "bloom:10"},
+	{RocksDBRibbon, "rocksdb ribbon:10", engine.RocksDBName, "ribbon:10"},
+}
+
 // Engines lists the names in the order of the report: RocksDB's only if it is built in.
 func Engines() []string {
 	names := []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIterator}
@@ -32,51 +51,114 @@ func Engines() []string {
 	return names
 }
 
-// Settings are the exact settings of a run.
-type Settings struct {
-	Engines    []string `json:"engines"`              // of Engines
-	Filters    []string `json:"filters"`              // specs of filterpolicy.Parse, one SiftKV row each
-	Compaction string   `json:"compaction,omitempty"` // of engine.CompactionStyles, for SiftKV; empty: the first
-	// filter whose bits are spread over levels; empty or "none": left out
-	Budget         string          `json:"budget"`
-	ValueBytes     int             `json:"value_bytes"`
-	Lookups        int             `json:"lookups"`         // timed, of each kind, per row and repetition
-	LatencyLookups int             `json:"latency_lookups"` // timed one by one, likewise; Run says how many
-	WarmupLookups  int             `json:"warmup_lookups"`  // not timed, of each kind, per row; likewise
-	Repetitions    int             `json:"repetitions"`
-	Seed           uint64          `json:"seed"`
-	Store          engine.Settings `json:"store"`
-}
-
-// A Config says what to measure, and where.
-type Config struct {
-	Settings
-	Keys     keys.Request
-	Dir      string // where a temporary directory is made; empty: the system's
-	Argv     []string
-	Progress *progress.Reporter
-
-	// Wrap, if set, stands between the experiment and each store it opens.
-	Wrap func(store string, s engine.Store) engine.Store
-}
-
-// validate reports the first field that makes no sense.
-func (c *Config) validate() error {
-	for _, name := range c.Engines {
-		if err := engine.CheckName("--engine", name, Engines()); err != nil {
-			return err
+// Word returns what a name of Engines is in the words of cells: an engine and its filter.
+func Word(name string) string {
+	for _, p := range presets {
+		if p.name == name {
+			return p.engine + "/" + p.filter
 		}
 	}
-	compaction := cmp.Or(c.Compaction, engine.CompactionStyles[0])
-	if err := cmp.Or(bench.CheckNames("--engine", c.Engines, Engines()),
-		bench.CheckBounds(bench.Bound{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: cell.MaxLookups},
-			bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}),
-		c.Store.Check("--"), bench.CheckNames("--compaction", []string{compaction}, engine.CompactionStyles),
-	); err != nil {
-		return err
+	return name
+}
+
+// A Config says what to measure.
+type Config struct {
+	Engines []string // of Engines
+	Filters []string // specs of filterpolicy.Parse, one SiftKV row each
+	Budget  string   // filter whose bits are spread over levels; empty or "none": no trees
+
+	Cell  cell.Settings   // of all cells, which have engines, filters and indexes of their own
+	Store engine.Settings // what else there is to say of stores
+}
+
+// cells returns the rows, null first, then those of SiftKV, one per filter, then the presets; and the trees.
+func (c *Config) cells() (rows, trees []cell.Row, err error) {
+	if err := bench.CheckNames("--engine", c.Engines, Engines()); err != nil {
+		return nil, nil, err
 	}
-	if len(c.Filters) == 0 && slices.Contains(c.Engines, SiftKV) {
-		return bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
+	if err := c.Store.Check("--"); err != nil {
+		return nil, nil, err
 	}
-	return nil
+	if err := c.Cell.NameKeys(keys.Name); err != nil { // once, as it reads the file
+		return nil, nil, err
+	}
+	rows = []cell.Row{c.row(Null, Null, "none")}
+	if slices.Contains(c.Engines, SiftKV) {
+		if rows, err = c.filtered(rows); err != nil {
+			return nil, nil, err
+		}
+		if trees, err = c.trees(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, p := range presets {
+		if slices.Contains(c.Engines, p.name) {
+			rows = append(rows, c.row(p.row, p.engine, p.filter))
+		}
+	}
+	for _, list := range [][]cell.Row{rows, trees} {
+		for i := range list {
+			if err := list[i].Settings.Check(); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return rows, trees, nil
+}
+
+// filtered adds a row for each filter of SiftKV.
+func (c *Config) filtered(rows []cell.Row) ([]cell.Row, error) {
+	if len(c.Filters) == 0 {
+		return nil, bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
+	}
+	for _, spec := range c.Filters {
+		policy, err := engine.ParseFilter(spec)
+		if err != nil {
+			return nil, bench.Usagef("--filter: %w", err)
+		}
+		r := c.row(SiftKV+" "+policy.String(), SiftKV, policy.String())
+		if slices.Contains(rows, r) {
+			return nil, bench.Usagef("--filter: %s is given twice", policy)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// trees returns the rows of equal bits and of the same memory spread over the levels, none if there is to be no such
+// comparison.
+func (c *Config) trees() ([]cell.Row, error) {
+	if c.Budget == "" {
+		return nil, nil
+	}
+	policy, err := filterpolicy.Parse(c.Budget)
+	if err != nil {
+		return nil, bench.Usagef("--budget: %w", err)
+	}
+	if policy.Name() == "none" {
+		return nil, nil
+	}
+	if !engine.CanSpread(policy) {
+		return nil, bench.Usagef("--budget %s: the bits of this filter cannot be chosen; "+
+			"take another, such as bloom:10 or blocked:10", policy)
+	}
+	uniform := c.row(SiftKV+" uniform "+policy.String(), SiftKV, policy.String())
+	spread := c.row(SiftKV+" budget "+policy.String(), SiftKV, policy.String())
+	uniform.Settings.Shape, spread.Settings.Shape, spread.Settings.Budget = cell.Grown, cell.Grown, cell.Spread
+	return []cell.Row{uniform, spread}, nil
+}
+
+// row returns a row of an engine with a filter.
+func (c *Config) row(name, engineName, filter string) cell.Row {
+	s := c.Cell
+	s.Engine, s.Filter, s.Index = engineName, filter, int64(c.Store.PebbleIndexBytes)
+	switch engineName {
+	case SiftKV:
+		s.Index = int64(c.Store.SiftKVIndexBytes)
+	case "pebble", engine.PebbleIteratorName:
+		s.Compaction = cell.Default().Compaction
+	default:
+		s.Compaction, s.Index = cell.Default().Compaction, 0
+	}
+	return cell.Row{Name: name, Settings: s}
 }

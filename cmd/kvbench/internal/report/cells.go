@@ -19,8 +19,7 @@ func Cells(w io.Writer, set []*cell.Result) error {
 		for _, g := range Grids(set) {
 			out.Grid(g)
 		}
-		sum := sumIdentities(set)
-		identities(out, &sum)
+		identities(out, Identities(set))
 		out.List("Notes", Notes(set)...)
 		out.List("Warnings", Warnings(set)...)
 	})
@@ -96,21 +95,18 @@ func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
 	return all
 }
 
-// sumIdentities sums up the identities of all cells.
-func sumIdentities(set []*cell.Result) measure.Identities {
-	var sum measure.Identities
+// Identities sums up the identities of all cells.
+func Identities(set []*cell.Result) *measure.Identities {
+	sum := new(measure.Identities)
 	for _, r := range set {
-		sum.Rules = r.Identities.Rules
-		sum.Checked += r.Identities.Checked
-		sum.Unknown += r.Identities.Unknown
-		sum.Failures = append(sum.Failures, r.Identities.Failures...)
+		sum.Add(&r.Identities)
 	}
 	return sum
 }
 
 // IdentitiesLine says in one line whether the counters of all cells add up.
 func IdentitiesLine(set []*cell.Result) string {
-	sum := sumIdentities(set)
+	sum := Identities(set)
 	if n := len(sum.Failures); n > 0 {
 		return fmt.Sprintf("Of %d relations between counters %d do not hold, the first: %s", sum.Checked, n,
 			sum.Failures[0])

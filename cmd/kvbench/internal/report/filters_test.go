@@ -26,7 +26,7 @@ func addAll(r *tidy.Result, of tidy.Cell, rows ...metricRow) {
 
 func TestFiltersGolden(t *testing.T) {
 	r := tidy.New("filters", "Filters on their own: space, errors, time; 1,000,000 absent probes, medians of 3 "+
-		"repetitions, seed 1", nil, sample().Environment)
+		"repetitions, seed 1", nil, sample()[0].Environment)
 	r.WallSeconds = 12.3
 	one := func(x ...float64) []float64 { return x }
 	add := func(filter string, size, fpr, low, high, build, bytes, present, absent, small, smallAbsent, many float64) {

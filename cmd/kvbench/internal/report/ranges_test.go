@@ -12,7 +12,7 @@ import (
 
 func TestRangesGolden(t *testing.T) {
 	r := tidy.New("ranges", "Range filters on their own: space, errors, time; up to 100,000 empty ranges of each "+
-		"kind, medians of 3 repetitions, seed 1", nil, sample().Environment)
+		"kind, medians of 3 repetitions, seed 1", nil, sample()[0].Environment)
 	r.WallSeconds = 12.3
 	one := func(x float64) []float64 { return []float64{x} }
 	set := tidy.Of("set", "random", "keys", 1_000_000)

@@ -3,142 +3,166 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 )
 
-// ReadAmp writes a result as text for a terminal of 160 columns.
-func ReadAmp(w io.Writer, r *readamp.Result) error {
+// ReadAmp writes the cells of a run of package readamp as text for a terminal of 160 columns.
+func ReadAmp(w io.Writer, set []*cell.Result) error {
+	rows, trees := set, []*cell.Result(nil)
+	if n := len(set) - 2; n > 0 && set[n].Settings.Shape == cell.Grown {
+		rows, trees = set[:n], set[n:]
+	}
 	return write(w, func(out *page.Page) {
-		writeSettings(out, r)
-		out.Grid(storeTable(r))
+		writeSettings(out, rows)
+		out.Grid(storeTable(rows))
 		for _, kind := range engine.Kinds {
-			out.Grid(phaseTable(r, kind))
+			out.Grid(phaseTable(rows, kind))
 		}
-		writeComparisons(out, r)
-		if r.Budget != nil {
-			writeBudget(out, r.Budget)
+		writeComparisons(out, rows)
+		notes, warnings, wall := readampNotes(rows), Warnings(set), 0.0
+		if trees != nil {
+			b := &budget{trees[0], trees[1]}
+			b.write(out)
+			notes, warnings = append(notes, budgetNote), append(warnings, b.warnings()...)
 		}
-		identities(out, &r.Identities)
-		out.List("Notes", r.Notes...)
-		out.End(r.Warnings, r.WallSeconds)
+		for _, r := range set {
+			wall += r.WallSeconds
+		}
+		identities(out, Identities(set))
+		out.List("Notes", notes...)
+		out.End(warnings, wall)
 	})
 }
 
 // writeSettings says what was measured, on what.
-func writeSettings(out *page.Page, r *readamp.Result) {
-	s, k, st := &r.Settings, &r.Keys, &r.Settings.Store
+func writeSettings(out *page.Page, rows []*cell.Result) {
+	first := rows[0]
+	s, k, load := &first.Settings, &first.Keys, &first.Build.Loading
 	out.Printf("Read amplification: what a lookup costs, by engine and filter\n\n")
 	if k.Origin == "file" {
 		out.Printf("keys      %s of %.1f bytes (%d to %d) and %s absent ones between them, from %s: %s lines, %s "+
 			"empty, %s duplicates, %s outside; seed %d\n", count(k.Present), k.MeanLen, k.MinLen, k.MaxLen,
-			count(k.Absent), k.Path,
-			count(k.Lines), count(k.Empty), count(k.Duplicates), count(k.Outside), k.Seed)
+			count(k.Absent), k.Path, count(k.Lines), count(k.Empty), count(k.Duplicates), count(k.Outside), k.Seed)
 	} else {
 		out.Printf("keys      %s of %d bytes and %s absent ones between them, generated; seed %d\n",
 			count(k.Present), k.MaxLen, count(k.Absent), k.Seed)
 	}
-	out.Printf("values    %d bytes, half compressible\n", s.ValueBytes)
+	out.Printf("values    %d bytes, half compressible\n", s.ValueSize)
 	out.Printf("stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, "+
-		"no fsync\n", size(st.CacheBytes), size(st.MemtableBytes), st.BlockBytes, st.Compression,
-		times(st.Compactions, "compaction"), st.BatchKeys)
-	if s.Compaction != "" {
-		out.Printf("siftkv    compaction %s\n", s.Compaction)
-	}
-	if st.SiftKVIndexBytes != 0 {
-		out.Printf("siftkv    index leaves of %s\n", size(st.SiftKVIndexBytes))
-	}
-	if st.PebbleIndexBytes != 0 {
-		out.Printf("pebble    index blocks of %s\n", size(st.PebbleIndexBytes))
+		"no fsync\n", size(s.Cache), size(s.Memtable), s.Block, s.Compression, times(load.Compactions, "compaction"),
+		load.BatchKeys)
+	for _, of := range []struct{ engine, parts string }{{"siftkv", "leaves"}, {"pebble", "blocks"}} {
+		is := func(r *cell.Result) bool { return strings.HasPrefix(r.Settings.Engine, of.engine) }
+		at := slices.IndexFunc(rows, is)
+		if at < 0 {
+			continue
+		}
+		if of.engine == readamp.SiftKV {
+			out.Printf("siftkv    compaction %s\n", rows[at].Settings.Compaction)
+		}
+		if index := rows[at].Settings.Index; index != 0 {
+			out.Printf("%s    index %s of %s\n", of.engine, of.parts, size(index))
+		}
 	}
 	out.Printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
-		count(s.Lookups), times(s.Repetitions, "repetition"), count(s.LatencyLookups), count(s.WarmupLookups))
-	out.Printf("machine   %s\n", r.Environment.String())
+		count(s.Lookups), times(int(s.Reps), "repetition"), count(cell.SingleLookups(int(s.Lookups))), count(s.Lookups))
+	out.Printf("machine   %s\n", first.Environment.String())
 }
 
 // storeTable shows the shape of every store, a line per level.
-func storeTable(r *readamp.Result) *Grid {
+func storeTable(rows []*cell.Result) *Grid {
 	g := newLines("Stores: loaded in the same random order, flushed, compacted whole, reopened", 1,
 		"store", "level", "files", "size", "entries", "filter", "bits/key", "index", "load s", "settle s")
-	for _, s := range r.Stores {
-		name, load, settle := s.Name, seconds(s.LoadSeconds), seconds(s.SettleSeconds)
-		for _, l := range s.Shape.Levels {
-			g.Add(name, levelName(l.Level), l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes),
-				bits(l.BitsPerKey()),
-				size(l.IndexBytes), load, settle)
-			name, load, settle = "", "", ""
+	seen := map[string]bool{}
+	for _, r := range rows {
+		name, load, settle := r.Name, seconds(r.Build.LoadSeconds), seconds(r.Build.SettleSeconds)
+		for _, l := range r.Shape.Levels {
+			if !seen[r.Settings.BuildText()] {
+				g.Add(name, levelName(l.Level), l.Files, size(l.Bytes), l.Entries, size(l.FilterBytes),
+					bits(l.BitsPerKey()), size(l.IndexBytes), load, settle)
+				name, load, settle = "", "", ""
+			}
 		}
+		seen[r.Settings.BuildText()] = true
 	}
 	return g
 }
 
 func levelName(level int) string { return fmt.Sprintf("L%d", level) }
 
-// phaseTitle names the lookups of a table.
-func phaseTitle(r *readamp.Result, kind engine.Kind) string {
-	lookups := 0
-	if len(r.Rows) > 0 {
-		lookups = r.Rows[0].Phase(kind).Lookups
-	}
-	what := "Existing keys"
-	switch {
-	case kind == engine.Absent && r.Keys.Replay != nil:
-		what = "Absent keys of the trace"
-	case kind == engine.Absent:
-		what = "Absent keys, between existing ones"
-	}
-	return fmt.Sprintf("%s: %s lookups per row", what, count(lookups))
-}
-
 // phaseTable shows what lookups of one kind cost, a line per row.
-func phaseTable(r *readamp.Result, kind engine.Kind) *Grid {
-	g := newLines(phaseTitle(r, kind), 1,
+func phaseTable(rows []*cell.Result, kind engine.Kind) *Grid {
+	title := fmt.Sprintf("%s: %s lookups per row", keysTitle(rows, kind), count(rows[0].Phase(kind).Lookups))
+	g := newLines(title, 1,
 		"", "bits\n/key", "files\n/op", "checks\n/op", "neg.\n/op", "true+\n/op", "false+\n/op",
 		"FPR %\nmeasured [95 %]", "FPR %\ntheory", "index\n/op", "cached\nblk/op", "disk\nblk/op", "bytes\n/op",
 		"ns/op\n", "p50\nns", "p99\nns")
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		p := row.Phase(kind)
+	for _, r := range rows {
+		p := r.Phase(kind)
 		c := &p.Counters.Total
 		per := func(n engine.Count) string { return perOp(n, p.Lookups) }
-		measured, theory := rates(row, p)
-		g.Add(row.Name, bits(row.BitsPerKey), per(c.FilesConsidered), per(c.FilterChecks), per(c.Negatives),
-			per(c.TruePositives), per(c.FalsePositives), measured, theory, per(c.IndexLookups), per(c.BlocksFromCache),
-			per(c.FromDisk()), per(c.BytesFromDisk), whole(p.NsPerLookup), p.Latency.P50, p.Latency.P99)
+		theory := word(absentCell) // it stands only where there is something to compare it with
+		if p.FPR != nil {
+			theory = theoryItem(r)
+		}
+		g.Add(r.Name, bits(r.BitsPerKey), per(c.FilesConsidered), per(c.FilterChecks), per(c.Negatives),
+			per(c.TruePositives), per(c.FalsePositives), rateItem(p.FPR), theory, per(c.IndexLookups),
+			per(c.BlocksFromCache), per(c.FromDisk()), per(c.BytesFromDisk), whole(p.NsPerLookup), p.Latency.P50,
+			p.Latency.P99)
 	}
 	return g
 }
 
-// rates formats the measured false-positive rate and the predicted one, which
-// stands alone only where there is something to compare it with.
-func rates(row *readamp.Row, p *measure.Phase) (measured, theory string) {
-	if p.FPR == nil {
-		return absentCell, absentCell
+// baseline returns the row that others are compared with: Pebble's Get with its own filter, or with none if that was
+// not measured; nil if neither was.
+func baseline(rows []*cell.Result) *cell.Result {
+	for _, filter := range []string{"own:10", "none"} {
+		for _, r := range rows {
+			if r.Settings.Engine == "pebble" && r.Settings.Filter == filter {
+				return r
+			}
+		}
 	}
-	measured = between(percent, p.FPR.Value, p.FPR.Low, p.FPR.High)
-	if row.Theory == nil {
-		return measured, absentCell
-	}
-	return measured, percent(row.Theory.FPR)
+	return nil
 }
 
-// writeComparisons says how many times as fast as the baseline each row is.
-func writeComparisons(out *page.Page, r *readamp.Result) {
+// writeComparisons says how many times as fast as the baseline each row is, by medians, and by repetitions for the
+// spread: the loops of one ran within seconds of each other.
+func writeComparisons(out *page.Page, rows []*cell.Result) {
+	base := baseline(rows)
+	if base == nil {
+		return
+	}
 	for _, kind := range engine.Kinds {
-		of := slices.DeleteFunc(slices.Clone(r.Comparisons), func(c readamp.Comparison) bool { return c.Kind != kind })
-		if len(of) == 0 {
-			continue
-		}
+		b := base.Phase(kind)
 		out.Printf("\n%s keys, against %s (%s ns/op):\n\n", strings.ToUpper(string(kind[:1]))+string(kind[1:]),
-			of[0].Baseline, whole(of[0].BaselineNs))
-		for _, c := range of {
+			base.Name, whole(b.NsPerLookup))
+		for _, r := range rows {
+			if r == base || r.Name == readamp.Null {
+				continue
+			}
+			p, low, high := r.Phase(kind), math.Inf(1), 0.0
+			for i := range min(len(p.Repetitions), len(b.Repetitions)) {
+				quotient := b.Repetitions[i].NsPerLookup() / p.Repetitions[i].NsPerLookup()
+				low, high = min(low, quotient), max(high, quotient)
+			}
 			out.Printf("  %-32s %6s times as fast  (%s to %s within a repetition)\n",
-				c.Row, ratio(c.Speedup), ratio(c.Low), ratio(c.High))
+				r.Name, ratio(b.NsPerLookup/p.NsPerLookup), ratio(low), ratio(high))
 		}
 	}
+}
+
+// readampNotes says how the numbers are to be read.
+func readampNotes(rows []*cell.Result) []string {
+	return append(Notes(rows), "\"-\": the engine does not count it.",
+		fmt.Sprintf("ns/op: wall time of a loop per lookup, median of the repetitions (%d). p50 and p99: single "+
+			"lookups, each with one clock reading (%d ns here) in it. The row \"null\" is the harness alone.",
+			rows[0].Settings.Reps, rows[0].TimerNs))
 }

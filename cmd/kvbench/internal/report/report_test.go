@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -32,7 +32,7 @@ func phase(ns int64, c engine.Counters, rate *measure.Rate) measure.Phase {
 
 // sample is a result with every kind of cell: known, zero, unknown, no filter,
 // two levels, a broken identity, a warning.
-func sample() *readamp.Result {
+func sample() []*cell.Result {
 	hit := engine.Tally{FilesConsidered: 1000, FilterChecks: 1000, TruePositives: 1000, IndexLookups: 1000,
 		BlocksFromCache: 600, BlocksFromDisk: 400, BytesFromDisk: 912_345, Answered: 1000}
 	miss := engine.Tally{FilesConsidered: 1000, OutOfBounds: 2, FilterChecks: 998, Negatives: 988, FalsePositives: 10,
@@ -45,71 +45,47 @@ func sample() *readamp.Result {
 	}
 	unlevelled := engine.Counters{Lookups: engine.Unknown, MemtableAnswers: engine.Unknown, Total: pebble}
 	nothing := engine.Counters{Lookups: engine.Unknown, MemtableAnswers: engine.Unknown, Total: engine.UnknownTally()}
-	return &readamp.Result{
-		Schema: readamp.Schema,
-		Environment: environ.Environment{
-			Argv:    []string{"kvbench", "readamp", "--json", "out.json"},
-			Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-			Version: "v0.1.0", Revision: "abc123",
-			Dependencies: []environ.Module{{Path: "github.com/cockroachdb/pebble/v2", Version: "v2.1.7"}},
-			GoVersion:    "go1.26.0", OS: "linux", Arch: "amd64", Cgo: true, GOMAXPROCS: 2, Cores: 2, CPU: "A CPU",
-			RAMBytes: 8 << 30,
-			Kernel:   "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
-		},
-		Settings: readamp.Settings{
-			Engines: readamp.Engines(), Filters: []string{"none", "blocked:10"}, ValueBytes: 100,
-			Lookups: 1000, LatencyLookups: 250, WarmupLookups: 1000, Repetitions: 1, Seed: 1,
-			Store: engine.Settings{CacheBytes: 64 << 20, MemtableBytes: 16 << 20, BlockBytes: 4096,
-				Compression: "snappy", Compactions: 2, BatchKeys: 1000},
-		},
-		Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
-			MaxLen: 16, MeanLen: 16},
-		Stores: []readamp.StoreResult{
-			{Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", LoadSeconds: 2.34,
-				SettleSeconds: 1.26, Shape: engine.Shape{Levels: []engine.LevelShape{
-					{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
-					{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000,
-						IndexBytes: 400_000},
-				}}},
-			{Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", LoadSeconds: 4, SettleSeconds: 3,
-				Settled: true, Shape: engine.Shape{Levels: []engine.LevelShape{
-					{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000, FilterBytes: 1_260_000,
-						IndexBytes: 410_000},
-				}}},
-		},
-		Rows: []readamp.Row{
-			{Name: "null", Engine: "null", Access: engine.Get, Store: "null", Existing: phase(57, nothing, nil),
-				Absent: phase(7, nothing, nil)},
-			{
-				Name: "siftkv blocked:10", Engine: "siftkv", Filter: "blocked:10", Access: engine.Get,
-				Store:      "siftkv blocked:10",
-				BitsPerKey: 10.02, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0095},
-				Existing: phase(1500, counters(hit), nil),
-				Absent: phase(110, counters(miss),
-					&measure.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}),
-			},
-			{
-				Name: "pebble bloom(10)", Engine: "pebble", Filter: "bloom(10)", Access: engine.Get,
-				Store:      "pebble bloom(10)",
-				BitsPerKey: 10.08, Theory: &measure.Theory{BitsPerKey: 10, FPR: 0.0114},
-				Existing: phase(12_345, unlevelled, nil), Absent: phase(9_876, unlevelled, nil),
-			},
-		},
-		Comparisons: []readamp.Comparison{
-			{Kind: engine.Existing, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 12_345,
-				Speedup: 8.23, Low: 8.23, High: 8.23},
-			{Kind: engine.Absent, Row: "siftkv blocked:10", Baseline: "pebble bloom(10)", BaselineNs: 9_876,
-				Speedup: 89.8, Low: 89.8, High: 89.8},
-		},
-		Identities: measure.Identities{
-			Rules: []string{"a = b + c"}, Checked: 1234, Unknown: 56,
-			Failures: []measure.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1", Rule: "a = b + c",
-				Left: 3, Relation: "=", Right: 4}},
-		},
-		TimerNs: 40, WallSeconds: 61.4,
-		Notes:    []string{"How to read this."},
-		Warnings: []string{"siftkv blocked:10 is not settled: its files are in 2 levels"},
+	env := environ.Environment{
+		Argv:    []string{"kvbench", "readamp", "--json", "out.json"},
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Version: "v0.1.0", Revision: "abc123",
+		Dependencies: []environ.Module{{Path: "github.com/cockroachdb/pebble/v2", Version: "v2.1.7"}},
+		GoVersion:    "go1.26.0", OS: "linux", Arch: "amd64", Cgo: true, GOMAXPROCS: 2, Cores: 2, CPU: "A CPU",
+		RAMBytes: 8 << 30,
+		Kernel:   "6.1.0", Dir: "/tmp", Filesystem: "ext4", Load1: 0.25, Warnings: []string{},
 	}
+	row := func(name, engineName, filter string, existing, absent measure.Phase) *cell.Result {
+		s := cell.Default()
+		s.Engine, s.Filter, s.Lookups, s.Reps = engineName, filter, 1000, 1
+		return &cell.Result{
+			Schema: cell.Schema, Name: name, Settings: s, Environment: env, TimerNs: 40, WallSeconds: 20,
+			Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
+				MaxLen: 16, MeanLen: 16},
+			Build:    cell.Build{Loading: cell.Loading{Compactions: 2, BatchKeys: 1000}},
+			Existing: cell.Phase{Phase: existing}, Absent: cell.Phase{Phase: absent},
+			Identities: measure.Identities{Rules: []string{"a = b + c"}, Checked: 400, Unknown: 10},
+			Notes:      []string{"How to read this."}, Warnings: []string{}}
+	}
+	null := row("null", "null", "none", phase(57, nothing, nil), phase(7, nothing, nil))
+	siftkv := row("siftkv blocked:10", "siftkv", "blocked:10", phase(1500, counters(hit), nil),
+		phase(110, counters(miss),
+			&measure.Rate{Value: 0.01002, Low: 0.00545, High: 0.01834, Trials: 998, Distinct: 998}))
+	siftkv.BitsPerKey, siftkv.Theory = 10.02, &measure.Theory{BitsPerKey: 10, FPR: 0.0095}
+	siftkv.Build.LoadSeconds, siftkv.Build.SettleSeconds = 2.34, 1.26
+	siftkv.Shape.Levels = []engine.LevelShape{
+		{Level: 0, Files: 1, Bytes: 5 << 20, Entries: 50_000, FilterBytes: 62_500, IndexBytes: 20_000},
+		{Level: 6, Files: 12, Bytes: 80 << 20, Entries: 950_000, FilterBytes: 1_190_000, IndexBytes: 400_000},
+	}
+	siftkv.Identities.Failures = []measure.Failure{{Where: "siftkv blocked:10, absent keys, repetition 1",
+		Rule: "a = b + c", Left: 3, Relation: "=", Right: 4}}
+	siftkv.Warnings = []string{"siftkv blocked:10 is not settled: its files are in 2 levels"}
+	pebbles := row("pebble bloom(10)", "pebble", "own:10", phase(12_345, unlevelled, nil),
+		phase(9_876, unlevelled, nil))
+	pebbles.BitsPerKey, pebbles.Theory = 10.08, &measure.Theory{BitsPerKey: 10, FPR: 0.0114}
+	pebbles.Build.LoadSeconds, pebbles.Build.SettleSeconds = 4, 3
+	pebbles.Shape.Levels = []engine.LevelShape{{Level: 6, Files: 9, Bytes: 81 << 20, Entries: 1_000_000,
+		FilterBytes: 1_260_000, IndexBytes: 410_000}}
+	return []*cell.Result{null, siftkv, pebbles}
 }
 
 func TestTextIsGolden(t *testing.T) {
@@ -117,37 +93,63 @@ func TestTextIsGolden(t *testing.T) {
 	require.NoError(t, ReadAmp(&out, sample()))
 	golden.File(t, "testdata/readamp.txt", out.Bytes())
 
-	r := sample()
-	r.Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998,
+	set := sample()[:2]
+	set[0].Keys = keys.Description{Origin: "file", Path: "words.gz", Seed: 7, Present: 51_000, Absent: 50_998,
 		Lines: 104_000, Empty: 1, Duplicates: 1999, Outside: 2, MinLen: 1, MaxLen: 23, MeanLen: 8.46}
-	r.Identities.Failures, r.Warnings, r.Comparisons = nil, nil, nil
-	r.Settings.Store.PebbleIndexBytes = 256 << 10
+	set[1].Identities.Failures, set[1].Warnings = nil, nil
+	set[1].Settings.Index = 256 << 10
 	out.Reset()
-	require.NoError(t, ReadAmp(&out, r))
+	require.NoError(t, ReadAmp(&out, set))
 	golden.File(t, "testdata/readamp_file.txt", out.Bytes())
 }
 
 func TestTablesFitTheTerminal(t *testing.T) {
-	r := sample()
-	r.Rows[1].Name = "pebble iterator bloom(10)"
-	r.Rows[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000,
-		Distinct: 250_000}
-	r.Rows[1].Absent.Counters.Total.IndexLookups = 1000
+	set := sample()
+	set[1].Name = "pebble iterator bloom(10)"
+	set[1].Absent.FPR = &measure.Rate{Value: 0.00191, Low: 0.00174, High: 0.00209, Trials: 250_000, Distinct: 250_000}
+	set[1].Absent.Counters.Total.IndexLookups = 1000
 	var out bytes.Buffer
-	out.WriteString(phaseTable(r, engine.Existing).Text() + "\n" + phaseTable(r, engine.Absent).Text() + "\n" +
-		storeTable(r).Text())
+	out.WriteString(phaseTable(set, engine.Existing).Text() + "\n" + phaseTable(set, engine.Absent).Text() + "\n" +
+		storeTable(set).Text())
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 160, line)
 	}
 }
 
-func TestJSONIsGolden(t *testing.T) {
-	data, err := results.JSON(sample())
-	require.NoError(t, err)
-	golden.File(t, "testdata/readamp.json", data)
-	var back readamp.Result
-	require.NoError(t, json.Unmarshal(data, &back))
-	require.Equal(t, sample(), &back, "nothing is lost")
+func TestRowsThatShareAStoreShowItOnce(t *testing.T) {
+	set := sample()
+	iterator := *set[2]
+	iterator.Name, iterator.Settings.Engine = "pebble iterator bloom(10)", "pebble-iterator"
+	require.Equal(t, storeTable(set).Text(), storeTable(append(set, &iterator)).Text())
+}
+
+func TestComparisonsAreAgainstPebbleBloom(t *testing.T) {
+	row := func(engineName, filter string, nanos ...int64) *cell.Result {
+		r := &cell.Result{Name: engineName + " " + filter}
+		r.Settings.Engine, r.Settings.Filter = engineName, filter
+		for _, n := range nanos {
+			r.Absent.Repetitions = append(r.Absent.Repetitions, measure.Repetition{Lookups: 1, Nanos: n})
+		}
+		r.Absent.NsPerLookup = float64(nanos[0])
+		r.Existing = r.Absent
+		return r
+	}
+	text := func(rows []*cell.Result) string {
+		var out page.Page
+		writeComparisons(&out, rows)
+		return out.String()
+	}
+	null := row("null", "none", 1, 1)
+	null.Name = readamp.Null
+	rows := []*cell.Result{null, row("siftkv", "none", 100, 200), row("pebble", "none", 500, 500),
+		row("pebble", "own:10", 1000, 1000)}
+	got := text(rows)
+	require.Equal(t, 4, strings.Count(got, "times as fast"), "two rows, two kinds")
+	require.Contains(t, got, "Existing keys, against pebble own:10 (1,000 ns/op):")
+	require.Regexp(t, `siftkv none +10 times as fast  \(5.00 to 10 within a repetition\)`, got)
+	require.Contains(t, text(rows[:3]), "against pebble none")
+	require.Empty(t, text(rows[:2]))
+	require.NotContains(t, got, "Inf")
 }
 
 func TestNumbers(t *testing.T) {
