@@ -9,7 +9,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // compareCommand is the command line of kvbench compare.
@@ -26,7 +25,7 @@ type compareCommand struct {
 	Compression []string `default:"snappy,none" placeholder:"NAMES" help:"${compare_compression}"`
 	largeFlags
 	dirFlag `set:"room=, about 1.7 GB for a million keys and both compressions"`
-	jsonFlag
+	rowsFlags
 }
 
 // largeFlags are about the workloads of large values.
@@ -54,7 +53,7 @@ var compared = []string{"siftkv", "pebble", "badger", "goleveldb", "bbolt"}
 func (c *compareCommand) Run(ctx context.Context, p *program) error {
 	store := c.settings(c.Cache, "")
 	store.SeparateFrom, store.BlobSpace = int(c.SeparateFrom), c.BlobSpace
-	return show(p, report.Compare, c.JSON)(compare.Run(ctx, &compare.Config{
+	return c.show(p)(compare.Run(ctx, &compare.Config{
 		Settings: compare.Settings{
 			Engines: c.engines(), Workloads: c.Workload, Compressions: c.Compression,
 			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,

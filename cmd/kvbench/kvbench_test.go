@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
@@ -201,8 +200,8 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	}
 	require.Contains(t, stderr, "load pebble, none")
 
-	result := readResult(t, path, stdout, report.Compare)
-	require.Equal(t, compare.Schema, result.Schema)
+	result := readResult(t, path, stdout, report.Tidy)
+	require.Equal(t, tidy.Schema, result.Schema)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

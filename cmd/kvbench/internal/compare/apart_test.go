@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,32 +50,27 @@ func TestExperimentsAlone(t *testing.T) {
 	c.Workloads = []string{"overwrite", "delete-range", "counter-get", "limit"}
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Empty(t, r.Loads)
-	var names []string
-	for _, p := range r.Phases {
-		names = append(names, p.Name)
-		require.Len(t, p.Engines[0].Samples, 2, p.Name)
-		require.Len(t, p.Engines[1].Samples, 2, p.Name)
-		if p.Name == "delete-range" {
-			require.Empty(t, p.Engines[2].Samples, "bbolt has no range tombstones")
+	require.Empty(t, r.Cells("engine", "compression"), "no load")
+	require.ElementsMatch(t, c.Workloads, r.Each("workload"))
+	for _, name := range c.Workloads {
+		samples := func(engine string) []float64 { return r.Values(Cell(name, "snappy", engine), "operations") }
+		require.Len(t, samples("siftkv"), 2, name)
+		require.Len(t, samples("pebble"), 2, name)
+		if name == "delete-range" {
+			require.Empty(t, samples("bbolt"), "bbolt has no range tombstones")
 			continue
 		}
-		require.Len(t, p.Engines[2].Samples, 1, p.Name)
+		require.Len(t, samples("bbolt"), 1, name)
 	}
-	require.Equal(t, c.Workloads, names)
-	require.Len(t, r.Figures, 4)
-	figure := func(name string) Figure {
-		return r.Figures[slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == name })]
+	for e, x := range medians(t, r, "overwritten") {
+		require.Greater(t, x, 1.0, "%s writes a log and files", e)
+		require.Less(t, x, 60.0, e)
 	}
-	for _, e := range figure("overwritten").Engines {
-		require.Greater(t, e.Median, 1.0, "%s writes a log and files", e.Engine)
-		require.Less(t, e.Median, 60.0, e.Engine)
-	}
-	for _, e := range figure("overwritten-space").Engines[:2] {
-		require.Greater(t, e.Median, 0.5, e.Engine)
-	}
-	for _, e := range figure("limit").Engines {
-		require.InDelta(t, 4, e.Median, 1e-9, "MiB, the least")
+	space := medians(t, r, "overwritten-space")
+	require.Greater(t, space["siftkv"], 0.5)
+	require.Greater(t, space["pebble"], 0.5)
+	for _, x := range medians(t, r, "limit") {
+		require.InDelta(t, 4, x, 1e-9, "MiB, the least")
 	}
 }
 

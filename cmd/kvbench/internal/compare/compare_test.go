@@ -160,24 +160,27 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	}
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Phases, len(phases))
-	for _, p := range r.Phases {
-		for _, e := range p.Engines {
+	for _, p := range phases {
+		for _, e := range c.Engines {
+			samples := r.Values(Cell(p.Name, "snappy", e), "operations")
 			lacks := strings.HasPrefix(p.Name, "delete") && strings.Contains(p.Name, "range") &&
-				!engine.DeletesRanges(e.Engine) || p.Name == "large-keys" && !engine.ScansKeys(e.Engine)
-			if lacks || p.stage.writes() && e.Engine == engine.PebbleIteratorName {
-				require.Empty(t, e.Samples, "%s on %s", p.Name, e.Engine)
+				!engine.DeletesRanges(e) || p.Name == "large-keys" && !engine.ScansKeys(e)
+			if lacks || p.stage.writes() && e == engine.PebbleIteratorName {
+				require.Empty(t, samples, "%s on %s", p.Name, e)
 				continue
 			}
-			require.Len(t, e.Samples, 1, "%s on %s", p.Name, e.Engine)
+			require.Len(t, samples, 1, "%s on %s", p.Name, e)
 			if p.Unit != "" {
-				require.Positive(t, e.PerSecond, "%s on %s", p.Name, e.Engine)
-				require.Positive(t, e.Samples[0].Operations, "%s on %s", p.Name, e.Engine)
+				require.Positive(t, r.Values(Cell(p.Name, "snappy", e), PerSecond)[0], "%s on %s", p.Name, e)
+				require.Positive(t, samples[0], "%s on %s", p.Name, e)
 			}
 		}
 	}
-	require.Len(t, r.Loads, len(c.Engines))
-	require.Len(t, r.Figures, len(figures))
+	require.Equal(t, c.Engines, r.Each("engine"))
+	require.Len(t, r.Cells("engine", "compression"), len(c.Engines), "a load of each")
+	for _, f := range Figures {
+		require.Len(t, r.Values(Cell(f.Phase, "snappy", "siftkv"), f.Name), 1, f.Name)
+	}
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left, "the stores are removed")
@@ -191,17 +194,17 @@ func TestStoresAreSharedWhereCompressionMakesNoDifference(t *testing.T) {
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	loads := map[string]int{}
-	for _, l := range r.Loads {
-		loads[l.Engine+" "+l.Compression]++
-		require.Positive(t, l.Seconds())
+	for _, of := range r.Cells("engine", "compression") {
+		for _, seconds := range r.Values(of, "load") {
+			loads[of["engine"]+" "+of["compression"]]++
+			require.Positive(t, seconds)
+		}
 	}
 	require.Equal(t, map[string]int{"siftkv none": 2, "siftkv snappy": 2, "bbolt none": 1}, loads)
-	for _, p := range r.Phases {
-		if p.Name != "load" {
-			require.Len(t, p.Engines[1].Samples, 2, "%s, %s", p.Name, p.Compression)
-			require.Equal(t, 2, p.Ratios[0].Repetitions)
-			require.LessOrEqual(t, p.Ratios[0].Low, p.Ratios[0].Median)
-			require.GreaterOrEqual(t, p.Ratios[0].High, p.Ratios[0].Median)
+	for _, workload := range []string{"absent", "scan-10"} {
+		for _, compression := range c.Compressions {
+			require.Len(t, r.Values(Cell(workload, compression, "siftkv"), PerSecond), 2)
+			require.Len(t, r.Values(Cell(workload, compression, "bbolt"), PerSecond), 2)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
-// A Config says what to compare. Every field is needed but Notes.
+// A Config says what to compare. Every field is needed.
 type Config struct {
 	Settings
 	Setup
@@ -17,7 +17,6 @@ type Config struct {
 // Settings are those of a run.
 type Settings struct {
 	Engines      []string        `json:"engines"`      // of engine.Peers; the first is compared with all others
-	Notes        []string        `json:"engine_notes"` // one per engine, which Run fills in
 	Workloads    []string        `json:"workloads"`    // of Workloads
 	Compressions []string        `json:"compressions"` // of Compressions; writes are measured with the first
 	Keys         int             `json:"keys"`

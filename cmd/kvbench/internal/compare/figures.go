@@ -2,74 +2,58 @@ package compare
 
 // A Figure is something that a phase shows beside its operations per second.
 type Figure struct {
-	Name        string         `json:"name"`
-	Title       string         `json:"title"`
-	Unit        string         `json:"unit"`
-	Less        bool           `json:"less_is_better"`
-	Phase       string         `json:"phase"`
-	Compression string         `json:"compression"`
-	Engines     []FigureSeries `json:"engines"`
-	Ratios      []Ratio        `json:"ratios"` // how many times as good the first engine is as each other
+	Phase, Name, Title, Unit string
+
+	value func(s Sample, dataBytes float64) float64
 }
 
-// A FigureSeries is what one engine has of a figure.
-type FigureSeries struct {
-	Engine string    `json:"engine"`
-	Median float64   `json:"median"`
-	Values []float64 `json:"values"` // by repetition
-}
-
-// figures lists what is taken of which phase.
-var figures = []struct {
-	phase, name, title, unit string
-	less                     bool
-	value                    func(s Sample, dataBytes float64) float64
-}{
-	{"load", "written", "bytes written by the load", "bytes of data", true,
+// Figures lists what is taken of which phase.
+var Figures = []Figure{
+	{"load", "written", "bytes written by the load", "bytes of data",
 		func(s Sample, data float64) float64 { return float64(s.Written) / data }},
-	{"load", "space", "bytes on disk when settled", "bytes of data", true,
+	{"load", "space", "bytes on disk when settled", "bytes of data",
 		func(s Sample, data float64) float64 { return float64(s.OnDisk) / data }},
-	{"load", "load-cpu", "processor time of the load", "µs per key", true,
+	{"load", "load-cpu", "processor time of the load", "µs per key",
 		func(s Sample, _ float64) float64 { return 1e6 * s.CPUSeconds / float64(s.Operations) }},
-	{"load", "load-peak", "memory at most during the load", "MiB", true,
+	{"load", "load-peak", "memory at most during the load", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
-	{"existing", "allocs-existing", "allocations of a get, existing", "", true,
+	{"existing", "allocs-existing", "allocations of a get, existing", "",
 		func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"existing-small", "allocs-small", "allocations of a get, cache a tenth", "", true,
+	{"existing-small", "allocs-small", "allocations of a get, cache a tenth", "",
 		func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"absent", "allocs-absent", "allocations of a get, absent", "", true,
+	{"absent", "allocs-absent", "allocations of a get, absent", "",
 		func(s Sample, _ float64) float64 { return s.Allocs }},
-	{"memory", "rss", "memory after lookups", "MiB", true,
+	{"memory", "rss", "memory after lookups", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Resident - s.Base) }},
-	{"memory", "rss-anon", "of it not backed by files", "MiB", true,
+	{"memory", "rss-anon", "of it not backed by files", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Anon) }},
-	{"open", "open", "time to open", "ms", true, func(s Sample, _ float64) float64 { return 1e3 * s.Seconds }},
-	{"heavy", "p50", "median get during heavy writes", "µs", true,
+	{"open", "open", "time to open", "ms", func(s Sample, _ float64) float64 { return 1e3 * s.Seconds }},
+	{"heavy", "p50", "median get during heavy writes", "µs",
 		func(s Sample, _ float64) float64 { return float64(s.P50) / 1e3 }},
-	{"heavy", "p99.9", "p99.9 of gets during heavy writes", "µs", true,
+	{"heavy", "p99.9", "p99.9 of gets during heavy writes", "µs",
 		func(s Sample, _ float64) float64 { return float64(s.P999) / 1e3 }},
-	{"heavy", "stall", "longest batch of 100 meanwhile", "ms", true,
+	{"heavy", "stall", "longest batch of 100 meanwhile", "ms",
 		func(s Sample, _ float64) float64 { return float64(s.LongestBatch) / 1e6 }},
-	{"heavy", "heavy-batches", "batches written meanwhile", "", false,
+	{"heavy", "heavy-batches", "batches written meanwhile", "",
 		func(s Sample, _ float64) float64 { return float64(s.Batches) }},
-	{"large-load", "large-written", "bytes written by the load, large values", "bytes of data", true, overwritten},
-	{"large-load", "large-space", "bytes on disk, large values", "bytes of data", true, taken},
-	{"large-overwrite", "large-overwritten", "bytes written by overwrites, large values", "bytes of data", true,
+	{"large-load", "large-written", "bytes written by the load, large values", "bytes of data", overwritten},
+	{"large-load", "large-space", "bytes on disk, large values", "bytes of data", taken},
+	{"large-overwrite", "large-overwritten", "bytes written by overwrites, large values", "bytes of data",
 		overwritten},
 	{"large-overwrite", "large-overwritten-space", "bytes on disk after overwrites, large values", "bytes of data",
-		true, taken},
+		taken},
 	{"large-overwrite", "large-overwritten-most", "bytes on disk at most meanwhile, large values", "bytes of data",
-		true, atMost},
-	{"large-overwrite", "large-peak", "memory at most, load and overwrites of large values", "MiB", true,
+		atMost},
+	{"large-overwrite", "large-peak", "memory at most, load and overwrites of large values", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
-	{"large-churn", "churn-written", "bytes written by constant overwrites", "bytes of data", true, overwritten},
-	{"large-churn", "churn-space", "bytes on disk after constant overwrites", "bytes of data", true, taken},
-	{"large-churn", "churn-most", "bytes on disk at most during constant overwrites", "bytes of data", true, atMost},
-	{"overwrite", "overwritten", "bytes written by overwrites, values of 1 KiB", "bytes of data", true, overwritten},
-	{"overwrite", "overwritten-space", "bytes on disk after overwrites, values of 1 KiB", "bytes of data", true, taken},
-	{"limit", "limit-peak", "memory at most under a limit", "MiB", true,
+	{"large-churn", "churn-written", "bytes written by constant overwrites", "bytes of data", overwritten},
+	{"large-churn", "churn-space", "bytes on disk after constant overwrites", "bytes of data", taken},
+	{"large-churn", "churn-most", "bytes on disk at most during constant overwrites", "bytes of data", atMost},
+	{"overwrite", "overwritten", "bytes written by overwrites, values of 1 KiB", "bytes of data", overwritten},
+	{"overwrite", "overwritten-space", "bytes on disk after overwrites, values of 1 KiB", "bytes of data", taken},
+	{"limit", "limit-peak", "memory at most under a limit", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Peak - s.Base) }},
-	{"limit", "limit", "the limit, a quarter of the data", "MiB", true,
+	{"limit", "limit", "the limit, a quarter of the data", "MiB",
 		func(s Sample, _ float64) float64 { return mebi(s.Data) }},
 }
 
@@ -90,34 +74,3 @@ var (
 )
 
 func mebi(bytes int64) float64 { return float64(max(0, bytes)) / (1 << 20) }
-
-// fillFigures computes the figures of every phase that was run.
-func (r *Result) fillFigures() {
-	data := float64(r.Settings.Keys) * float64(r.Settings.KeySize+r.Settings.ValueSize)
-	r.Figures = nil
-	for _, p := range r.Phases {
-		for _, f := range figures {
-			if f.phase != p.Name {
-				continue
-			}
-			out := Figure{Name: f.name, Title: f.title, Unit: f.unit, Less: f.less, Phase: p.Name,
-				Compression: p.Compression}
-			for _, e := range p.Engines {
-				s := FigureSeries{Engine: e.Engine}
-				for _, sample := range e.Samples {
-					s.Values = append(s.Values, f.value(sample, data))
-				}
-				s.Median = middle(s.Values)
-				out.Engines = append(out.Engines, s)
-			}
-			for _, peer := range out.Engines[1:] {
-				a, b := out.Engines[0].Values, peer.Values
-				if f.less {
-					a, b = b, a
-				}
-				out.Ratios = append(out.Ratios, ratioOf(peer.Engine, a, b))
-			}
-			r.Figures = append(r.Figures, out)
-		}
-	}
-}

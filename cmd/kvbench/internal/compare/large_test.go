@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
@@ -17,16 +19,19 @@ func largeWorkloads() []string {
 	return slices.DeleteFunc(Workloads(), func(name string) bool { return !IsLarge(name) })
 }
 
-// figure returns the medians of a figure by engine.
-func (r *Result) figure(t *testing.T, name string) map[string]float64 {
+// medians returns the medians of a figure by engine.
+func medians(t *testing.T, r *tidy.Result, name string) map[string]float64 {
 	t.Helper()
-	at := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Name == name })
+	at := slices.IndexFunc(Figures, func(f Figure) bool { return f.Name == name })
 	require.GreaterOrEqual(t, at, 0, name)
-	medians := map[string]float64{}
-	for _, e := range r.Figures[at].Engines {
-		medians[e.Engine] = e.Median
+	found := map[string]float64{}
+	for _, engine := range r.Each("engine") {
+		if all := r.Values(Cell(Figures[at].Phase, "snappy", engine), name); len(all) > 0 {
+			found[engine] = measure.Median(all)
+		}
 	}
-	return medians
+	require.NotEmpty(t, found, name)
+	return found
 }
 
 // TestLargeValues holds what engines write of values that nothing compresses against what there is to write: what
@@ -39,34 +44,41 @@ func TestLargeValues(t *testing.T) {
 	c.Workloads = largeWorkloads()
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Empty(t, r.Loads)
+	require.Empty(t, r.Cells("engine", "compression"), "no load")
 	n := c.Large.keys(c.KeySize)
-	for _, p := range r.Phases {
-		for _, e := range p.Engines {
-			if p.Name == "large-keys" && !engine.ScansKeys(e.Engine) {
-				require.Empty(t, e.Samples)
+	for _, p := range phases {
+		for _, e := range c.Engines {
+			if !IsLarge(p.Name) {
 				continue
 			}
-			require.Len(t, e.Samples, 1, "%s on %s", p.Name, e.Engine)
-			s := e.Samples[0]
-			switch p.Name {
+			sample := func(field string) float64 {
+				all := r.Values(Cell(p.Name, "snappy", e), field)
+				require.Len(t, all, 1, "%s of %s on %s", field, p.Name, e)
+				return all[0]
+			}
+			if p.Name == "large-keys" && !engine.ScansKeys(e) {
+				require.Empty(t, r.Values(Cell(p.Name, "snappy", e), "operations"))
+				continue
+			}
+			switch operations := sample("operations"); p.Name {
 			case "large-load":
-				require.InDelta(t, n, s.Operations, 20)
+				require.InDelta(t, n, operations, 20)
 			case "large-overwrite":
-				require.InDelta(t, overwrites*n, s.Operations, 3*20)
+				require.InDelta(t, overwrites*n, operations, 3*20)
 			case "large-churn":
-				require.GreaterOrEqual(t, s.Operations, int64(replaceChunk))
+				require.GreaterOrEqual(t, operations, float64(replaceChunk))
 			}
 			if strings.HasPrefix(p.Unit, "key") {
-				require.EqualValues(t, s.Operations*int64(c.KeySize+c.Large.ValueSize), s.Data)
-				require.GreaterOrEqual(t, s.PeakDisk, s.OnDisk, "%s on %s", p.Name, e.Engine)
+				data := sample("data_bytes")
+				require.InDelta(t, sample("operations")*float64(c.KeySize+c.Large.ValueSize), data, 0)
+				require.GreaterOrEqual(t, sample("peak_disk_bytes"), sample("on_disk_bytes"), "%s on %s", p.Name, e)
 				// A page of a mapped file that was dirty before counts to what came before.
-				require.Greater(t, s.Written+2*int64(os.Getpagesize()), s.Data, "%s on %s", p.Name, e.Engine)
-				require.Positive(t, s.CPUSeconds)
+				require.Greater(t, sample("written_bytes")+float64(2*os.Getpagesize()), data, "%s on %s", p.Name, e)
+				require.Positive(t, sample(PerCPU))
 			}
 		}
 	}
-	written := r.figure(t, "large-written")
+	written := medians(t, r, "large-written")
 	require.InDelta(t, 1.05, written[engine.BadgerLogName], 0.06)
 	for _, name := range []string{engine.SiftKVApartName, engine.SiftKVTightName} {
 		require.InDelta(t, 2.1, written[name], 0.11, name)
@@ -74,8 +86,8 @@ func TestLargeValues(t *testing.T) {
 	require.InDelta(t, 1.1, written[engine.SiftKVCommitName], 0.11)
 	for name, atMost := range map[string]string{"large-space": "large-space",
 		"large-overwritten-space": "large-overwritten-most", "churn-space": "churn-most"} {
-		most := r.figure(t, atMost)
-		for e, space := range r.figure(t, name) {
+		most := medians(t, r, atMost)
+		for e, space := range medians(t, r, name) {
 			require.GreaterOrEqual(t, space, 0.99, "%s of %s", name, e)
 			require.GreaterOrEqual(t, most[e], space, "%s of %s", name, e)
 		}
@@ -93,7 +105,7 @@ func TestLargeValuesOfHalfAreCompressed(t *testing.T) {
 		c.Large.Values = values
 		r, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		written[values] = r.figure(t, "large-written")["siftkv"]
+		written[values] = medians(t, r, "large-written")["siftkv"]
 	}
 	// Not by space: whether a log that is not needed is there yet is a matter of chance. It takes values as they come.
 	require.Greater(t, written[RandomValues], 2.0)

@@ -1,12 +1,10 @@
 package compare
 
-import "slices"
-
 // A Phase is one workload as every engine is put through it.
 type Phase struct {
-	Name  string `json:"name"`  // as given to --workload
-	Title string `json:"title"` // as in the report
-	Unit  string `json:"unit"`  // of an operation
+	Name  string // as given to --workload
+	Title string // as in the report
+	Unit  string // of an operation; empty: its figures are all there is
 
 	stage stage
 	job   job
@@ -100,7 +98,5 @@ func Workloads() []string {
 	return names
 }
 
-// place returns the place of a phase in the report.
-func place(name string) int {
-	return slices.IndexFunc(phases, func(p Phase) bool { return p.Name == name })
-}
+// Phases returns all workloads in the order of the report.
+func Phases() []Phase { return phases }

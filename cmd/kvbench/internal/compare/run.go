@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // batchKeys is the number of keys per batch of a load.
@@ -17,20 +18,21 @@ type run struct {
 	config *Config
 	dir    string
 	stores []*store
-	result *Result
+	result *tidy.Result
 }
 
 // Run measures what the config says. Its stores are in a temporary directory that is
 // gone, like their processes, when it returns. A wrong answer ends the run with an
 // error that matches bench.ErrWrongAnswer.
-func Run(ctx context.Context, c *Config) (*Result, error) {
-	started := time.Now()
-	err := c.validate()
-	if err != nil {
+func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	x := &run{config: c}
-	err = c.inTemporary("compare", func(dir string) error {
+	about := fmt.Sprintf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, "+
+		"seed %d", page.Count(c.Keys), c.KeySize, c.ValueSize, page.Times(c.Repetitions, "repetition"), c.Seconds,
+		c.Seed)
+	return c.measured("compare", about, c.Settings, func(r *tidy.Result, dir string) error {
+		x := &run{config: c, dir: dir, result: r}
 		ctx, cancel := context.WithCancel(ctx)
 		defer func() {
 			cancel()
@@ -40,30 +42,25 @@ func Run(ctx context.Context, c *Config) (*Result, error) {
 				}
 			}
 		}()
-		x.dir = dir
-		x.result = x.newResult()
+		r.Notes = c.notes()
 		return x.measure(ctx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(x.result.Phases, func(a, b PhaseResult) int { return place(a.Name) - place(b.Name) })
-	for i := range x.result.Phases {
-		x.result.Phases[i].finish()
-	}
-	x.result.fillFigures()
-	x.result.WallSeconds = time.Since(started).Seconds()
-	return x.result, nil
 }
 
-func (x *run) newResult() *Result {
-	r := &Result{Schema: Schema, Environment: x.config.environment(x.dir), Settings: x.config.Settings}
-	r.Settings.Notes = nil
-	for _, name := range r.Settings.Engines {
-		r.Settings.Notes = append(r.Settings.Notes, engine.Notes(name))
+// notes says what the engines are measured with.
+func (c *Config) notes() []string {
+	notes := []string{fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, "+
+		"batches of %d, no sync, %d compactions at most", page.Size(c.Store.CacheBytes),
+		page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes), batchKeys, c.Store.Compactions)}
+	if slices.ContainsFunc(c.Workloads, IsLarge) {
+		notes = append(notes, fmt.Sprintf("large: values of %s, %s, %s of them, separated from %s on, within %.4g of "+
+			"what is needed", page.Size(c.Large.ValueSize), c.Large.Values, page.Size(c.Large.Data),
+			page.Size(c.Store.SeparateFrom), c.Store.BlobSpace))
 	}
-	r.Warnings = r.Environment.Warnings
-	return r
+	for _, name := range c.Engines {
+		notes = append(notes, name+": "+engine.Notes(name))
+	}
+	return notes
 }
 
 // measure goes through the stages: those that only read with each compression, then
@@ -139,29 +136,6 @@ func (x *run) of(s stage) []Phase {
 		}
 	}
 	return chosen
-}
-
-// add appends a sample to a phase.
-func (x *run) add(p Phase, name, compression string, s Sample) {
-	r := x.phaseResult(p, compression)
-	at := slices.IndexFunc(r.Engines, func(e Series) bool { return e.Engine == name })
-	r.Engines[at].Samples = append(r.Engines[at].Samples, s)
-}
-
-// phaseResult returns the result of a phase, which it makes if there is none.
-func (x *run) phaseResult(p Phase, compression string) *PhaseResult {
-	all := &x.result.Phases
-	for i := range *all {
-		if (*all)[i].Name == p.Name && (*all)[i].Compression == compression {
-			return &(*all)[i]
-		}
-	}
-	r := PhaseResult{Phase: p, Compression: compression}
-	for _, name := range x.config.Engines {
-		r.Engines = append(r.Engines, Series{Engine: name})
-	}
-	*all = append(*all, r)
-	return &(*all)[len(*all)-1]
 }
 
 // stage opens every store as the stage wants it, warms it up, and then runs the

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // A store is one engine with one compression, in a process of its own.
@@ -99,11 +100,13 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 		Written:    last.Written - first.Written, OnDisk: sizes.OnDisk, Files: sizes.Files,
 		Peak: last.Peak, Base: last.Base,
 	}
-	x.result.Loads = append(x.result.Loads, Load{
-		Engine: s.engine, Compression: compression,
-		LoadSeconds: loaded.Seconds, SettleSeconds: settled.Seconds, CPUSeconds: done.CPUSeconds,
-		WrittenBytes: done.Written, DiskBytes: done.OnDisk, Files: done.Files,
-	})
+	of, data := tidy.Of("engine", s.engine, "compression", compression), float64(c.dataBytes())
+	x.result.Append(of, "load", "s", loaded.Seconds)    // until the last batch was accepted
+	x.result.Append(of, "settle", "s", settled.Seconds) // from then on, without the lookups in between
+	x.result.Append(of, "processor-time", "s", done.CPUSeconds)
+	x.result.Append(of, "written", "bytes of data", float64(done.Written)/data)
+	x.result.Append(of, "disk", "bytes of data", float64(done.OnDisk)/data) // settled, and opened again
+	x.result.Append(of, "files", "", float64(done.Files))
 	for _, p := range x.of(loading) {
 		x.add(p, s.engine, compression, done)
 	}

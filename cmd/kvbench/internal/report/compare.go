@@ -1,97 +1,64 @@
 package report
 
 import (
-	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// Compare writes a result as text.
-func Compare(w io.Writer, r *compare.Result) error {
-	return write(w, func(out *page.Page) {
-		s := r.Settings
-		out.Printf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, seed "+
-			"%d\n\nmachine   %s\n", count(s.Keys), s.KeySize, s.ValueSize, times(s.Repetitions, "repetition"),
-			s.Seconds, s.Seed,
-			r.Environment.String())
-		out.Printf("settings  cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, batches of 100, "+
-			"no sync, %d compactions at most\n", size(s.Store.CacheBytes), size(s.Store.MemtableBytes),
-			size(s.Store.BlockBytes),
-			s.Store.Compactions)
-		if slices.ContainsFunc(s.Workloads, compare.IsLarge) {
-			out.Printf("large     values of %s, %s, %s of them, apart from %s on, within %.4g of what is needed\n",
-				size(s.Large.ValueSize), s.Large.Values, size(s.Large.Data), size(s.Store.SeparateFrom),
-				s.Store.BlobSpace)
-		}
-		for i, name := range s.Engines {
-			out.Printf("%-*s %s\n", max(9, longest(s.Engines)), name, s.Notes[i])
-		}
-		for _, compression := range s.Compressions {
-			compareSpeed(out, r, compression)
-		}
-		for _, g := range []*Grid{compareLoads(r), compareFigures(r)} {
-			if len(g.Rows) > 0 {
-				out.Grid(g)
+// comparing is the same workloads on several engines.
+var comparing = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		for _, compression := range r.Each("compression") {
+			for _, of := range []struct{ time, ratio, rate string }{
+				{"Nanoseconds", "per second", compare.PerSecond},
+				{"Nanoseconds of processor time", "per second of processor time", compare.PerCPU},
+			} {
+				grids = append(grids, compareTimes(r, of.time, compression, of.rate))
+				if len(r.Each("engine")) > 1 {
+					grids = append(grids, compareRatios(r, of.ratio, compression, of.rate))
+				}
 			}
 		}
-		out.End(r.Warnings, r.WallSeconds)
+		return append(grids, cellTable(r, "Loads", 2, []string{"engine", "compression"},
+			column{"load s", in(two, "load")}, column{"settle s", in(two, "settle")},
+			column{"CPU s", in(two, "processor-time")}, column{"written / data", in(two, "written")},
+			column{"disk / data", in(two, "disk")}, column{"files", in(whole, "files")}), compareFigures(r))
+	},
+}
+
+// two shows two digits after the point.
+func two(x float64) string { return fixed(x, 2) }
+
+// timed returns the phases of a compression that are of operations.
+func timed(r *tidy.Result, compression string) []compare.Phase {
+	return slices.DeleteFunc(slices.Clone(compare.Phases()), func(p compare.Phase) bool {
+		return p.Unit == "" || !slices.ContainsFunc(r.Each("engine"), func(engine string) bool {
+			return r.Values(compare.Cell(p.Name, compression, engine), compare.PerSecond) != nil
+		})
 	})
 }
 
-// longest returns the length of the longest of some names.
-func longest(names []string) int {
-	n := 0
-	for _, name := range names {
-		n = max(n, len(name))
-	}
-	return n
-}
-
-// compareSpeed shows how fast the engines are with a compression, by both clocks.
-func compareSpeed(out *page.Page, r *compare.Result, compression string) {
-	type phase = compare.PhaseResult
-	tables := []*Grid{
-		compareTimes(r, "Nanoseconds", compression, func(s compare.Series) float64 { return s.PerSecond }),
-		compareTimes(r, "Nanoseconds of processor time", compression,
-			func(s compare.Series) float64 { return s.PerCPU }),
-	}
-	if len(r.Settings.Engines) > 1 {
-		tables = slices.Insert(tables, 1,
-			compareRatios(r, "per second", compression, func(p phase) []compare.Ratio { return p.Ratios }))
-		tables = append(tables, compareRatios(r, "per second of processor time", compression,
-			func(p phase) []compare.Ratio { return p.CPURatios }))
-		tables[1], tables[2] = tables[2], tables[1]
-	}
-	for _, g := range tables {
-		if len(g.Rows) > 0 {
-			out.Grid(g)
-		}
-	}
-}
-
-// timed returns the phases of a compression that are of operations.
-func timed(r *compare.Result, compression string) []compare.PhaseResult {
-	return slices.DeleteFunc(slices.Clone(r.Phases),
-		func(p compare.PhaseResult) bool { return p.Compression != compression || p.Unit == "" })
-}
-
-func compareTimes(r *compare.Result, what, compression string, rate func(compare.Series) float64) *Grid {
+func compareTimes(r *tidy.Result, what, compression, rate string) *Grid {
+	engines := r.Each("engine")
 	g := newLines(what+" per operation, compression "+compression, 2,
-		slices.Concat([]string{"workload", "per"}, r.Settings.Engines, []string{"allocs/op"})...)
+		slices.Concat([]string{"workload", "per"}, engines, []string{"allocs/op"})...)
 	for _, p := range timed(r, compression) {
 		row := []any{p.Title, p.Unit}
 		var allocs []string
-		for _, e := range p.Engines {
+		for _, engine := range engines {
+			n := numbers{r, compare.Cell(p.Name, compression, engine)}
 			ns := absentCell
-			if perSecond := rate(e); perSecond > 0 {
+			if perSecond, _ := n.median(rate); perSecond > 0 {
 				ns = nanos(1e9 / perSecond)
 			}
 			row = append(row, ns)
-			if n := len(e.Samples); n > 0 {
-				allocs = append(allocs, fixed(e.Samples[n-1].Allocs, 1))
+			if all := r.Values(n.cell, compare.Allocs); len(all) > 0 {
+				allocs = append(allocs, fixed(all[len(all)-1], 1))
 			}
 		}
 		g.Add(append(row, strings.Join(allocs, " "))...)
@@ -99,50 +66,73 @@ func compareTimes(r *compare.Result, what, compression string, rate func(compare
 	return g
 }
 
-func compareRatios(r *compare.Result, of, compression string, ratios func(compare.PhaseResult) []compare.Ratio) *Grid {
+func compareRatios(r *tidy.Result, of, compression, rate string) *Grid {
+	engines := r.Each("engine")
 	g := newLines("Times as many operations "+of+" as, compression "+compression, 1,
-		append([]string{"workload"}, r.Settings.Engines[1:]...)...)
+		append([]string{"workload"}, engines[1:]...)...)
 	for _, p := range timed(r, compression) {
 		row := []any{p.Title}
-		for _, x := range ratios(p) {
-			row = append(row, ratioInterval(x))
+		first := r.Values(compare.Cell(p.Name, compression, engines[0]), rate)
+		for _, engine := range engines[1:] {
+			row = append(row, quotients(first, r.Values(compare.Cell(p.Name, compression, engine), rate)))
 		}
 		g.Add(row...)
 	}
 	return g
 }
 
-// ratioInterval formats a ratio with its interval.
-func ratioInterval(x compare.Ratio) string {
-	if x.Repetitions == 0 {
+// quotients compares repetition with repetition, which were taken within seconds of each other, and shows the median
+// with its interval.
+func quotients(a, b []float64) string {
+	var all []float64
+	for i := range min(len(a), len(b)) {
+		if a[i] > 0 && b[i] > 0 {
+			all = append(all, a[i]/b[i])
+		}
+	}
+	if len(all) == 0 {
 		return absentCell
 	}
-	return between(ratio, x.Median, x.Low, x.High)
+	median, low, high := medianInterval(all)
+	return between(ratio, median, low, high)
 }
 
-func compareLoads(r *compare.Result) *Grid {
-	g := newLines("Loads", 2, "engine", "compression", "load s", "settle s", "CPU s", "written / data", "disk / data",
-		"files")
-	data := float64(r.Settings.Keys) * float64(r.Settings.KeySize+r.Settings.ValueSize)
-	for _, l := range r.Loads {
-		g.Add(l.Engine, l.Compression, fixed(l.LoadSeconds, 2), fixed(l.SettleSeconds, 2), fixed(l.CPUSeconds, 2),
-			fixed(float64(l.WrittenBytes)/data, 2), fixed(float64(l.DiskBytes)/data, 2), l.Files)
-	}
-	return g
-}
-
-func compareFigures(r *compare.Result) *Grid {
-	g := newLines("Other figures", 3, append([]string{"figure", "compression", "unit"}, r.Settings.Engines...)...)
-	for _, f := range r.Figures {
-		row := []any{f.Title, f.Compression, f.Unit}
-		for _, e := range f.Engines {
-			text := absentCell
-			if len(e.Values) > 0 {
-				text = figure(e.Median)
-			}
-			row = append(row, text)
+// medianInterval returns the median of xs and the narrowest pair of order
+// statistics, at the same distance from both ends, that holds the true median with a
+// probability of at least 90 %; with less than five values, their range. There is at
+// least one.
+func medianInterval(xs []float64) (median, low, high float64) {
+	n := len(xs)
+	sorted := slices.Sorted(slices.Values(xs))
+	// The median lies outside of the k-th values from both ends with the probability
+	// of fewer than k heads in n throws, twice.
+	k, outside, term := 0, 0.0, math.Pow(0.5, float64(n))
+	for j := 0; 2*j < n; j++ {
+		outside += 2 * term
+		if outside > 0.1 {
+			break
 		}
-		g.Add(row...)
+		k = j
+		term *= float64(n-j) / float64(j+1)
+	}
+	return measure.Median(xs), sorted[k], sorted[n-1-k]
+}
+
+func compareFigures(r *tidy.Result) *Grid {
+	engines := r.Each("engine")
+	g := newLines("Other figures", 3, append([]string{"figure", "compression", "unit"}, engines...)...)
+	for _, f := range compare.Figures {
+		for _, compression := range r.Each("compression") {
+			row, known := []any{f.Title, compression, f.Unit}, false
+			for _, engine := range engines {
+				n := numbers{r, compare.Cell(f.Phase, compression, engine)}
+				known = known || r.Values(n.cell, f.Name) != nil
+				row = append(row, in(figure, f.Name)(n))
+			}
+			if known {
+				g.Add(row...)
+			}
+		}
 	}
 	return g
 }

@@ -11,7 +11,6 @@ import (
 // filtering is filters by themselves.
 var filtering = experiment{
 	grids: func(r *tidy.Result) (grids []*Grid) {
-		two := func(x float64) string { return fixed(x, 2) }
 		for _, keys := range r.Each("keys") {
 			cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
 			grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,

@@ -10,7 +10,6 @@ import (
 // ranging is range filters by themselves.
 var ranging = experiment{
 	grids: func(r *tidy.Result) (grids []*Grid) {
-		two := func(x float64) string { return fixed(x, 2) }
 		for _, set := range r.Cells("set", "keys") {
 			of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
 				return c["set"] != set["set"] || c["keys"] != set["keys"]

@@ -18,7 +18,7 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging}
+	"filters": filtering, "ranges": ranging, "compare": comparing}
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
@@ -30,7 +30,7 @@ func Tidy(w io.Writer, r *tidy.Result) error {
 				out.Grid(g)
 			}
 		}
-		out.List("Notes", e.notes...)
+		out.List("Notes", slices.Concat(r.Notes, e.notes)...)
 		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
 }

@@ -24,6 +24,7 @@ type Result struct {
 	Environment environ.Environment `json:"environment"`
 	Settings    any                 `json:"settings"` // of all cells
 	Rows        []Row               `json:"rows"`
+	Notes       []string            `json:"notes,omitempty"` // what else to know of this run
 	WallSeconds float64             `json:"wall_seconds"`
 }
 
@@ -58,6 +59,11 @@ func (r *Result) Add(of Cell, metric, unit string, values ...float64) {
 	for i, x := range values {
 		r.Rows = append(r.Rows, Row{Cell: of, Metric: metric, Repetition: i, Value: x, Unit: unit})
 	}
+}
+
+// Append adds one more repetition.
+func (r *Result) Append(of Cell, metric, unit string, value float64) {
+	r.Rows = append(r.Rows, Row{of, metric, len(r.Values(of, metric)), value, unit})
 }
 
 // Values returns what was measured of a cell, by repetition; nil if nothing was.
