@@ -14,7 +14,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -254,14 +253,15 @@ func TestObjectsFromTheCommandLine(t *testing.T) {
 		"--filter", "none blocked:10", "--cache", "0,1MiB", "--memory", "0", "--young", "2", "--delay", "1ms",
 		"--get-price", "2", "--json", path, "--dir", dir)
 	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "prices    $2 per 1,000 GET, $0.005 per 1,000 PUT and LIST")
-	require.Contains(t, stdout, "2 young files")
+	require.Contains(t, stdout, "$2 per 1,000 GET, $0.005 per 1,000 PUT and LIST")
+	require.Contains(t, stdout, "2 young ones")
 	require.NotContains(t, stdout, "short")
-	result := readResult(t, path, stdout, objects.Text)
-	require.Equal(t, objects.Schema, result.Schema)
-	require.Equal(t, "directory", result.Origin)
-	require.Len(t, result.Rows, 8)
-	require.InDelta(t, 2000, result.Rows[0].Present.DollarsPerMillion, 1e-9)
+	result := readResult(t, path, stdout, report.Tidy)
+	require.Equal(t, tidy.Schema, result.Schema)
+	require.Contains(t, result.About, "(directory)")
+	cells := result.Cells("filter", "shape", "cache")
+	require.Len(t, cells, 8)
+	require.InDelta(t, 2000, result.Values(cells[0], "present dollars")[0], 1e-9)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -36,7 +36,7 @@ type objectsCommand struct {
 	dataFlags
 	compressionFlag
 	dirFlag `set:"room=, about 300 MB for the defaults"`
-	jsonFlag
+	rowsFlags
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to.
@@ -59,7 +59,7 @@ func (c *objectsCommand) Run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	return show(p, objects.Text, c.JSON)(objects.Run(ctx, config))
+	return c.show(p)(objects.Run(ctx, config))
 }
 
 // inBucket makes the object store an unused part of a bucket, which is empty afterwards.

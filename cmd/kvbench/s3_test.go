@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/gatewaytest"
 	"github.com/siftkv/siftkv/objstore"
@@ -22,20 +23,19 @@ func TestCountsAgreeWithTheServer(t *testing.T) {
 		"--delay", "1ms", "--json", "-", "-q"}}).Run(t)
 	require.Zero(t, r.Status, r.Stderr)
 	require.NotContains(t, r.Stdout, "endpoint=", "the URL is shown without its parameters")
-	var result struct {
-		Origin   string `json:"object_store"`
-		Requests struct{ Gets, Puts, Lists, Deletes int64 }
-		Lookups  []json.RawMessage
-	}
+	var result tidy.Result
 	require.NoError(t, json.Unmarshal([]byte(r.Stdout), &result))
-	require.Equal(t, "s3://tests/some/prefix", result.Origin)
-	require.Len(t, result.Lookups, 4)
-	require.Equal(t, requests[objstore.Get].Load(), result.Requests.Gets)
-	require.Equal(t, requests[objstore.Put].Load()+requests[objstore.PutIfAbsent].Load(), result.Requests.Puts)
-	require.Equal(t, requests[objstore.List].Load(), result.Requests.Lists)
-	require.Equal(t, requests[objstore.Delete].Load(), result.Requests.Deletes)
-	require.Greater(t, result.Requests.Gets, int64(200))
-	require.Positive(t, result.Requests.Deletes)
+	require.Contains(t, result.About, "(s3://tests/some/prefix)")
+	require.Len(t, result.Cells("filter", "shape", "cache"), 4)
+	sent := func(metric string) int64 {
+		return int64(result.Values(tidy.Of("operation", "the whole run"), metric)[0])
+	}
+	require.Equal(t, requests[objstore.Get].Load(), sent("gets"))
+	require.Equal(t, requests[objstore.Put].Load()+requests[objstore.PutIfAbsent].Load(), sent("puts"))
+	require.Equal(t, requests[objstore.List].Load(), sent("lists"))
+	require.Equal(t, requests[objstore.Delete].Load(), sent("deletes"))
+	require.Greater(t, sent("gets"), int64(200))
+	require.Positive(t, sent("deletes"))
 
 	bucket, err := s3.OpenURL(t.Context(), url)
 	require.NoError(t, err)

@@ -7,43 +7,44 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // rows measures lookups with each cache, and with too little memory.
 func (s *store) rows(ctx context.Context) error {
 	caches := s.x.Caches
-	if s.x.Memory > 0 {
-		caches = append(slices.Clip(caches), -1)
+	if s.x.Memory > 0 && s.policy.Name() != "none" { // which has no filters that could be too large
+		caches = append(slices.Clip(caches), shortMemory)
 	}
 	for _, cache := range caches {
-		r := Row{Filter: s.policy.String(), Shape: s.shape, Cache: max(cache, 0), Limited: cache < 0}
-		o := s.options(r.Cache)
-		if r.Limited {
-			if s.policy.Name() == "none" {
-				continue // it has no filters that could be too large
-			}
+		o := s.options(cache)
+		if cache == shortMemory {
 			o = s.limited()
 		}
 		o.ReadOnly = true // nothing changes the shape
-		phase := s.x.Progress.Start(fmt.Sprintf("look up in %s, %s, cache %s", r.Filter, r.Shape, r.CacheText()), 0, "")
-		if err := s.using(o, func(db *kv.DB) error { return s.row(ctx, db, &r) }); err != nil {
+		of := LookupCell(s.policy.String(), s.shape, cacheText(cache))
+		title := fmt.Sprintf("look up in %s, %s, cache %s", of["filter"], s.shape, of["cache"])
+		phase := s.x.Progress.Start(title, 0, "")
+		if err := s.using(o, func(db *kv.DB) error { return s.row(ctx, db, of, cache != 0) }); err != nil {
 			return err
 		}
 		phase.Done()
-		s.x.result.Rows = append(s.x.result.Rows, r)
 	}
 	return nil
 }
 
-// row measures lookups of all kinds, each after some that fill the cache.
-func (s *store) row(ctx context.Context, db *kv.DB, r *Row) error {
+// row measures lookups of all kinds, each after some that fill the cache if there is one.
+func (s *store) row(ctx context.Context, db *kv.DB, of tidy.Cell, cached bool) error {
 	m := db.Metrics()
 	if err := s.checkShape(m); err != nil {
 		return err
 	}
-	r.Files, r.Runs, r.BitsPerKey = files(m), len(m.Runs), bitsPerKey(m)
-	cached := r.Cache > 0 || r.Limited
+	r := s.x.result
+	r.Add(of, "files", "", float64(files(m)))
+	r.Add(of, "runs", "", float64(len(m.Runs)))
+	r.Add(of, "filters", "bits/key", bitsPerKey(m)) // in the object store
 	if cached {
 		if err := s.walk(ctx, db); err != nil {
 			return err
@@ -52,32 +53,28 @@ func (s *store) row(ctx context.Context, db *kv.DB, r *Row) error {
 	random := keys.NewRandom(s.x.Seed, 0)
 	zipf := keys.NewZipf(s.x.Keys, keys.Theta)
 	asked := 0
-	for _, kind := range []struct {
-		into    *Cost
-		present bool
-		next    func(dst []byte) []byte
-	}{
-		{&r.Absent, false, func(dst []byte) []byte {
+	for i, next := range []func(dst []byte) []byte{
+		func(dst []byte) []byte {
 			asked++
 			return s.x.source.AppendAbsent(dst, asked%s.x.source.Absent())
-		}},
-		{&r.Present, true, func(dst []byte) []byte { return s.x.source.AppendPresent(dst, random.Below(s.x.Keys)) }},
-		{&r.Zipfian, true, func(dst []byte) []byte {
-			return s.x.source.AppendPresent(dst, zipf.Draw(random.Float()))
-		}},
+		},
+		func(dst []byte) []byte { return s.x.source.AppendPresent(dst, random.Below(s.x.Keys)) },
+		func(dst []byte) []byte { return s.x.source.AppendPresent(dst, zipf.Draw(random.Float())) },
 	} {
+		kind, present := LookupKinds[i], i > 0
 		if cached {
-			if _, err := s.lookUp(ctx, db, kind.present, kind.next); err != nil {
+			if _, _, err := s.lookUp(ctx, db, present, next); err != nil {
 				return err
 			}
 		}
-		cost, err := s.lookUp(ctx, db, kind.present, kind.next)
+		n, traffic, err := s.lookUp(ctx, db, present, next)
 		if err != nil {
 			return err
 		}
-		*kind.into = cost
+		r.Add(of, kind+" lookups", "", float64(n))
+		s.x.cost(of, kind+" ", traffic, n)
 	}
-	r.FiltersSkipped = db.Metrics().FiltersSkipped
+	r.Add(of, "filters-skipped", "", float64(db.Metrics().FiltersSkipped)) // for want of memory
 	return nil
 }
 
@@ -103,12 +100,13 @@ func (s *store) walk(ctx context.Context, db *kv.DB) error {
 
 // lookUp looks keys up one after the other. Of absent ones it takes more until there were as many
 // requests as there are lookups of other kinds.
-func (s *store) lookUp(ctx context.Context, db *kv.DB, present bool, next func([]byte) []byte) (c Cost, err error) {
+func (s *store) lookUp(ctx context.Context, db *kv.DB, present bool, next func([]byte) []byte) (n int,
+	traffic objstore.Counts, err error) {
 	var key, value []byte
-	c.Traffic, err = s.x.traffic(func() error {
+	traffic, err = s.x.traffic(func() error {
 		before := s.x.counters.Snapshot()
-		for c.Lookups < s.x.Lookups || !present && c.Lookups < absentLookups*s.x.Lookups {
-			if c.Lookups%batchKeys == 0 && c.Lookups > 0 {
+		for n < s.x.Lookups || !present && n < absentLookups*s.x.Lookups {
+			if n%batchKeys == 0 && n > 0 {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -129,10 +127,9 @@ func (s *store) lookUp(ctx context.Context, db *kv.DB, present bool, next func([
 			if err := s.x.check(key, got, present); err != nil {
 				return err
 			}
-			c.Lookups++
+			n++
 		}
 		return nil
 	})
-	c.DollarsPerMillion = 1e6 * s.x.Dollars(c.Traffic) / float64(max(c.Lookups, 1))
-	return c, err
+	return n, traffic, err
 }

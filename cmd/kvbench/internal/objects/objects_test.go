@@ -3,6 +3,7 @@ package objects
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -32,41 +34,41 @@ func TestWhatAStoreCosts(t *testing.T) {
 	c := testConfig(t)
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Equal(t, "memory", r.Origin)
-	require.Len(t, r.Rows, 8)
-	row := func(filter, shape string, cache int64) *Row {
-		for i := range r.Rows {
-			if one := &r.Rows[i]; one.Filter == filter && one.Shape == shape && one.Cache == cache {
-				return one
-			}
-		}
-		require.Fail(t, "no row", "%s %s %d", filter, shape, cache)
-		return nil
+	require.Contains(t, r.About, "(memory)")
+	require.Len(t, r.Cells("filter", "shape", "cache"), 8)
+	get := func(filter, shape, cache, metric string) float64 {
+		return one(t, r, LookupCell(filter, shape, cache), metric)
 	}
-	perLookup := func(c Cost) float64 { return float64(c.Traffic.Gets) / float64(c.Lookups) }
-
-	none, filtered := row("none", Settled, 0), row("blocked:10", Settled, 0)
-	require.Greater(t, none.Files, 20)
-	require.Equal(t, 1, none.Runs)
-	require.InDelta(t, 1, perLookup(none.Absent), 0.05, "a key between two files costs nothing")
-	require.Less(t, perLookup(filtered.Absent), 0.03)
-	require.Greater(t, filtered.Absent.Lookups, 10*c.Lookups, "until there were as many requests")
-	for _, one := range []*Row{none, filtered} {
-		require.EqualValues(t, c.Lookups, one.Present.Traffic.Gets)
-		require.EqualValues(t, c.Lookups, one.Zipfian.Traffic.Gets)
-		require.Greater(t, one.Present.Traffic.BytesReceived, int64(c.Lookups*c.ValueSize))
-		require.InDelta(t, 400, one.Present.DollarsPerMillion, 1e-9)
+	require.Greater(t, get("none", Settled, "none", "files"), 20.0)
+	require.InDelta(t, 1, get("none", Settled, "none", "runs"), 0)
+	require.InDelta(t, 1, get("none", Settled, "none", "absent gets"), 0.05, "a key between two files costs nothing")
+	require.Less(t, get("blocked:10", Settled, "none", "absent gets"), 0.03)
+	require.Greater(t, get("blocked:10", Settled, "none", "absent lookups"), 10*float64(c.Lookups),
+		"until there were as many requests")
+	for _, filter := range c.Filters {
+		require.InDelta(t, c.Lookups, get(filter, Settled, "none", "present lookups"), 0)
+		require.InDelta(t, 1, get(filter, Settled, "none", "present gets"), 0)
+		require.InDelta(t, 1, get(filter, Settled, "none", "zipfian gets"), 0)
+		require.Greater(t, get(filter, Settled, "none", "present received"), float64(c.ValueSize))
+		require.InDelta(t, 400, get(filter, Settled, "none", "present dollars"), 1e-9)
 	}
-	require.InDelta(t, 10, filtered.BitsPerKey, 4, "a small filter is rounded up to lines")
+	require.InDelta(t, 10, get("blocked:10", Settled, "none", "filters"), 4, "a small filter is rounded up to lines")
 
-	none, filtered = row("none", Young, 0), row("blocked:10", Young, 0)
-	require.Equal(t, 5, none.Runs)
-	require.Greater(t, perLookup(none.Absent), 4.0, "every young file is asked")
-	require.Less(t, perLookup(filtered.Absent), 0.2)
-	require.Greater(t, perLookup(none.Present), perLookup(filtered.Present))
+	require.InDelta(t, 5, get("none", Young, "none", "runs"), 0)
+	require.Greater(t, get("none", Young, "none", "absent gets"), 4.0, "every young file is asked")
+	require.Less(t, get("blocked:10", Young, "none", "absent gets"), 0.2)
+	require.Greater(t, get("none", Young, "none", "present gets"), get("blocked:10", Young, "none", "present gets"))
 	for _, shape := range []string{Settled, Young} {
-		require.Zero(t, row("none", shape, 64<<20).Present.Traffic.Gets, "every block is cached")
+		require.Zero(t, get("none", shape, "64 MiB", "present gets"), "every block is cached")
 	}
+}
+
+// one returns the only value of a metric of a cell.
+func one(t *testing.T, r *tidy.Result, of tidy.Cell, metric string) float64 {
+	t.Helper()
+	all := r.Values(of, metric)
+	require.Len(t, all, 1, "%v %s", of, metric)
+	return all[0]
 }
 
 func TestWhatOperationsCost(t *testing.T) {
@@ -74,43 +76,41 @@ func TestWhatOperationsCost(t *testing.T) {
 	c.Caches, c.Lookups = []int64{0}, 10
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Equal(t, "blocked:10", r.Operator, "the first that is a filter")
-	ops := map[string]Operation{}
-	for _, op := range r.Operations {
-		ops[op.Shape+" "+op.Name] = op
-		require.LessOrEqual(t, op.RoundTrips, float64(op.MostRoundTrips), op.Name)
-		t.Logf("%+v", op)
+	all := r.Cells("operation", "shape", "filter")
+	require.Len(t, all, 2+2*6+4)
+	for _, of := range all {
+		require.Equal(t, "blocked:10", of["filter"], "the first that is a filter")
+		require.LessOrEqual(t, one(t, r, of, "trips"), one(t, r, of, "most-trips"), of["operation"])
 	}
-	require.Len(t, ops, 2+2*6+4)
-	require.EqualValues(t, 4, ops["settled "+FlushFile].Operations)
-	flush := ops["settled "+FlushFile].Traffic
-	require.Zero(t, flush.Gets+flush.Lists)
-	require.GreaterOrEqual(t, flush.Puts, int64(2*c.Young), "the file, and the list of files")
-	require.Greater(t, flush.BytesSent, int64(c.Young*c.Keys/youngPart*c.ValueSize))
-	write := ops["young "+SyncWrite]
-	require.Equal(t, int64(c.Repetitions), write.Traffic.Puts)
-	require.InDelta(t, 5000, write.DollarsPerMillion, 1e-9)
-	require.InDelta(t, 1, write.RoundTrips, 1e-9)
-	local := ops["young "+LocalWrite]
-	require.Equal(t, c.Repetitions, local.Operations)
-	require.Equal(t, Traffic{}, local.Traffic)
-	together := ops["young "+SyncTogether]
-	require.Equal(t, 16*c.Repetitions, together.Operations)
-	require.LessOrEqual(t, together.Traffic.Puts, int64(together.Operations))
-	require.Zero(t, ops["young "+IdleWriter].DollarsPerMillion)
+	get := func(shape, name, metric string) float64 {
+		return one(t, r, OperationCell(name, shape, "blocked:10"), metric)
+	}
+	require.InDelta(t, 4, get(Settled, FlushFile, "times"), 0)
+	require.Zero(t, get(Settled, FlushFile, "gets")+get(Settled, FlushFile, "lists"))
+	require.GreaterOrEqual(t, get(Settled, FlushFile, "puts"), 2.0, "the file, and the list of files")
+	require.Greater(t, get(Settled, FlushFile, "sent"), float64(c.Keys/youngPart*c.ValueSize))
+	require.InDelta(t, 1, get(Young, SyncWrite, "puts"), 1e-9)
+	require.InDelta(t, 5000, get(Young, SyncWrite, "dollars"), 1e-9)
+	require.InDelta(t, 1, get(Young, SyncWrite, "trips"), 1e-9)
+	require.InDelta(t, c.Repetitions, get(Young, LocalWrite, "times"), 0)
+	for _, metric := range []string{"gets", "puts", "lists", "deletes", "received", "sent"} {
+		require.Zero(t, get(Young, LocalWrite, metric), metric)
+	}
+	require.InDelta(t, 16*c.Repetitions, get(Young, SyncTogether, "times"), 0)
+	require.LessOrEqual(t, get(Young, SyncTogether, "puts"), 1.0)
+	require.Zero(t, get(Young, IdleWriter, "dollars"))
 	for _, shape := range []string{Settled, Young} {
-		get := func(name string) Operation { return ops[shape+" "+name] }
-		require.GreaterOrEqual(t, get(OpenWriter).Traffic.Gets, int64(get(OpenWriter).Files))
-		require.Positive(t, get(OpenWriter).Traffic.Puts)
-		require.Zero(t, get(OpenView).Traffic.Puts)
-		require.GreaterOrEqual(t, get(Poll).Traffic.Gets, int64(c.Repetitions))
-		require.GreaterOrEqual(t, get(WholeScan).Traffic.Gets, int64(get(WholeScan).Files))
-		require.Positive(t, get(Scan).Traffic.Gets)
+		require.GreaterOrEqual(t, get(shape, OpenWriter, "gets"), get(shape, OpenWriter, "files"))
+		require.Positive(t, get(shape, OpenWriter, "puts"))
+		require.Zero(t, get(shape, OpenView, "puts"))
+		require.GreaterOrEqual(t, get(shape, Poll, "gets"), 1.0)
+		require.GreaterOrEqual(t, get(shape, WholeScan, "gets"), get(shape, WholeScan, "files"))
+		require.Positive(t, get(shape, Scan, "gets"))
 	}
-	multi := ops["settled "+MultiGet]
-	require.LessOrEqual(t, multi.Traffic.Gets, int64(multiKeys*c.Repetitions*11/10))
-	require.GreaterOrEqual(t, multi.RoundTrips, 1.0)
-	require.Less(t, multi.RoundTrips, float64(multiKeys), "requests go side by side")
+	require.LessOrEqual(t, get(Settled, MultiGet, "gets"), multiKeys*1.1)
+	require.GreaterOrEqual(t, get(Settled, MultiGet, "trips"), 1.0)
+	require.Less(t, get(Settled, MultiGet, "trips"), float64(multiKeys), "requests go side by side")
+	require.Contains(t, strings.Join(r.Notes, "\n"), "a view that polls each second costs $")
 }
 
 // Filters that memory leaves no room for cost requests.
@@ -121,15 +121,11 @@ func TestAShortMemory(t *testing.T) {
 	c.TargetFile, c.Lookups = 256<<10, 200
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Rows, 6, "a store without filters has none to leave out")
-	all, short := r.Rows[2], r.Rows[3]
-	require.False(t, all.Limited)
-	require.Equal(t, "none", all.CacheText())
-	require.True(t, short.Limited)
-	require.Equal(t, "short", short.CacheText())
-	require.Zero(t, all.FiltersSkipped)
-	require.Positive(t, short.FiltersSkipped)
-	require.Greater(t, short.Absent.DollarsPerMillion, 10*all.Absent.DollarsPerMillion)
+	require.Len(t, r.Cells("filter", "shape", "cache"), 6, "a store without filters has none to leave out")
+	get := func(cache, metric string) float64 { return one(t, r, LookupCell("blocked:32", Settled, cache), metric) }
+	require.Zero(t, get("none", "filters-skipped"))
+	require.Positive(t, get("short", "filters-skipped"))
+	require.Greater(t, get("short", "absent dollars"), 10*get("none", "absent dollars"))
 }
 
 // closing is an object store that knows whether it was closed.
@@ -150,14 +146,14 @@ func TestAnObjectStoreIsHandedIn(t *testing.T) {
 	c.Open = func() (objstore.Store, error) { return given, nil }
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Equal(t, "handed in", r.Origin)
-	require.Equal(t, "none", r.Operator)
+	require.Contains(t, r.About, "(handed in)")
+	require.Equal(t, "none", r.Cells("operation", "shape", "filter")[0]["filter"])
 	require.True(t, given.closed)
 	for o, err := range given.List(t.Context(), "", "") {
 		require.NoError(t, err)
 		require.Failf(t, "an object is left", "%s", o.Key)
 	}
-	require.Greater(t, r.Requests.Deletes, int64(20))
+	require.Greater(t, one(t, r, tidy.Of("operation", "the whole run"), "deletes"), 20.0)
 	c.Open = func() (objstore.Store, error) { return nil, objstore.ErrThrottled }
 	_, err = Run(t.Context(), c)
 	require.ErrorIs(t, err, objstore.ErrThrottled)
@@ -165,13 +161,14 @@ func TestAnObjectStoreIsHandedIn(t *testing.T) {
 
 func TestWrongAnswersEndARun(t *testing.T) {
 	c := testConfig(t)
-	x := &experiment{Config: c, compression: sstable.Snappy, result: &Result{}}
+	x := &experiment{Config: c, compression: sstable.Snappy, result: &tidy.Result{}}
 	var err error
 	x.source, err = keys.NewGenerated(c.Keys, c.KeySize, c.Seed)
 	require.NoError(t, err)
 	x.values, err = keys.NewValues(c.ValueSize, c.Seed)
 	require.NoError(t, err)
-	require.NoError(t, x.open(""))
+	_, err = x.open("")
+	require.NoError(t, err)
 	policy, err := filterpolicy.Parse("none")
 	require.NoError(t, err)
 	s := &store{x: x, policy: policy, shape: Settled, objects: x.objects}

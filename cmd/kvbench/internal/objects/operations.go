@@ -15,38 +15,33 @@ import (
 )
 
 // measure repeats an operation over a long wire. db may be nil if the operation opens it.
-func (s *store) measure(db *kv.DB, name string, times int, f func() error) (Operation, error) {
-	op := Operation{Name: name, Shape: s.shape, Operations: times}
+func (s *store) measure(db *kv.DB, name string, times int, f func() error) (*operation, error) {
+	op := &operation{name: name, shape: s.shape, filter: s.policy.String(), times: times}
 	if db != nil {
-		op.Files = files(db.Metrics())
+		op.files = files(db.Metrics())
 	}
 	defer s.x.wire.lengthen(0)
-	var trips int
-	var took time.Duration
 	var err error
-	op.Traffic, err = s.x.traffic(func() error {
+	op.traffic, err = s.x.traffic(func() error {
 		for range times {
 			s.x.wire.lengthen(s.x.Delay)
 			started := time.Now()
 			if err := f(); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			took += time.Since(started)
+			op.seconds += time.Since(started).Seconds()
 			chain := s.x.wire.roundTrips()
-			trips, op.MostRoundTrips = trips+chain, max(op.MostRoundTrips, chain)
+			op.trips, op.mostTrips = op.trips+chain, max(op.mostTrips, chain)
 		}
 		return nil
 	})
-	op.RoundTrips = float64(trips) / float64(times)
-	op.Milliseconds = 1e3 * took.Seconds() / float64(times)
-	op.DollarsPerMillion = 1e6 * s.x.Dollars(op.Traffic) / float64(times)
 	return op, err
 }
 
 // note measures an operation and keeps what it cost.
 func (s *store) note(db *kv.DB, name string, times int, f func() error) error {
 	op, err := s.measure(db, name, times, f)
-	s.x.result.Operations = append(s.x.result.Operations, op)
+	s.x.add(op)
 	return err
 }
 
@@ -85,15 +80,15 @@ func (s *store) operations(ctx context.Context) error {
 // opening measures how a store is opened, once: each writer leaves something for the next.
 func (s *store) opening(name string, open func(string, *kv.Options) (*kv.DB, error)) error {
 	var db *kv.DB
-	err := s.note(nil, name, 1, func() (err error) {
+	op, err := s.measure(nil, name, 1, func() (err error) {
 		db, err = open("", s.options(0))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	last := &s.x.result.Operations[len(s.x.result.Operations)-1]
-	last.Files = files(db.Metrics())
+	op.files = files(db.Metrics())
+	s.x.add(op)
 	return db.Close()
 }
 
@@ -160,12 +155,12 @@ func (s *store) writes(ctx context.Context) error {
 		if err := s.note(db, SyncWrite, s.x.Repetitions, one); err != nil {
 			return err
 		}
-		if err := s.note(db, SyncTogether, s.x.Repetitions, func() error { return s.together(ctx, db) }); err != nil {
+		op, err := s.measure(db, SyncTogether, s.x.Repetitions, func() error { return s.together(ctx, db) })
+		if err != nil {
 			return err
 		}
-		last := &s.x.result.Operations[len(s.x.result.Operations)-1]
-		last.Operations *= writers
-		last.DollarsPerMillion /= writers
+		op.repetitions, op.times = op.times, op.times*writers
+		s.x.add(op)
 		return s.note(db, IdleWriter, 1, func() error { return wait(ctx, time.Second) })
 	})
 }

@@ -1,27 +1,12 @@
 package objects
 
 import (
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"cmp"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// Schema names the form of a Result in JSON. It changes when a field changes its
-// meaning or goes away.
-const Schema = "kvbench.objects/v1"
-
-// A Result is everything a run found out.
-type Result struct {
-	Schema      string              `json:"schema"`
-	Environment environ.Environment `json:"environment"`
-	Origin      string              `json:"object_store"` // what the objects were in
-	Settings
-	Rows        []Row       `json:"lookups"`           // by filter, shape, cache
-	Operator    string      `json:"operations_filter"` // filter of the store that Operations are of
-	Operations  []Operation `json:"operations"`
-	Requests    Traffic     `json:"requests"` // all that the run has sent
-	WallSeconds float64     `json:"wall_seconds"`
-}
 
 // Shapes of a store.
 const (
@@ -29,56 +14,32 @@ const (
 	Young   = "young"   // the same, under young files
 )
 
-// A Row is what lookups cost in a store with one filter, in one shape, with one cache.
-type Row struct {
-	Filter  string `json:"filter"`
-	Shape   string `json:"shape"`
-	Cache   int64  `json:"cache_bytes"`  // of blocks; 0: none
-	Limited bool   `json:"memory_short"` // Settings.Memory is the store's limit, and the cache what that leaves
-	Files   int    `json:"files"`
-	Runs    int    `json:"runs"`
+// LookupKinds are the kinds of lookups: of absent keys, of present ones evenly, and of present ones by Zipf.
+var LookupKinds = []string{"absent", "present", "zipfian"}
 
-	BitsPerKey     float64 `json:"bits_per_key"`    // of all filters, in the object store
-	FiltersSkipped int64   `json:"filters_skipped"` // after the lookups, for want of memory
-
-	Absent  Cost `json:"absent"`
-	Present Cost `json:"present"` // uniform
-	Zipfian Cost `json:"zipfian"` // of present keys
+// LookupCell names lookups in a store with one filter, in one shape, with one cache of blocks.
+func LookupCell(filter, shape, cache string) tidy.Cell {
+	return tidy.Of("filter", filter, "shape", shape, "cache", cache)
 }
 
-// CacheText names the cache.
-func (r *Row) CacheText() string {
-	switch {
-	case r.Limited:
+// OperationCell names an operation on a store of one shape with one filter.
+func OperationCell(name, shape, filter string) tidy.Cell {
+	return tidy.Of("operation", name, "shape", shape, "filter", filter)
+}
+
+// cacheText names a cache: shortMemory is what a limit of memory leaves.
+func cacheText(bytes int64) string {
+	switch bytes {
+	case shortMemory:
 		return "short"
-	case r.Cache == 0:
+	case 0:
 		return "none"
 	}
-	return bench.Size(r.Cache).String()
+	return page.Size(bytes)
 }
 
-// A Cost is what lookups of one kind cost.
-type Cost struct {
-	Lookups           int     `json:"lookups"`
-	Traffic           Traffic `json:"traffic"`
-	DollarsPerMillion float64 `json:"dollars_per_million"` // lookups
-}
-
-// An Operation is what something other than lookups cost.
-type Operation struct {
-	Name              string  `json:"name"`
-	Shape             string  `json:"shape"`
-	Files             int     `json:"files"` // of the store before
-	Operations        int     `json:"operations"`
-	Traffic           Traffic `json:"traffic"`
-	DollarsPerMillion float64 `json:"dollars_per_million"` // operations
-
-	// The longest chain of requests of which each began after the one before had ended: the mean
-	// of all repetitions, and the most.
-	RoundTrips     float64 `json:"round_trips"`
-	MostRoundTrips int     `json:"most_round_trips"`
-	Milliseconds   float64 `json:"injected_ms"` // mean of a repetition, with the injected delay
-}
+// shortMemory is in place of the size of a cache.
+const shortMemory = -1
 
 // Names of operations.
 const (
@@ -96,21 +57,45 @@ const (
 	LocalWrite   = "write with Sync, log on the disk"
 )
 
-// Traffic is what went to an object store and came from it.
-type Traffic struct {
-	Gets          int64 `json:"gets"`
-	Puts          int64 `json:"puts"` // conditional ones included
-	Lists         int64 `json:"lists"`
-	Deletes       int64 `json:"deletes"`
-	BytesReceived int64 `json:"bytes_received"`
-	BytesSent     int64 `json:"bytes_sent"`
+// An operation is what something other than lookups cost.
+type operation struct {
+	name, shape, filter string
+	files               int // of the store before
+	times               int
+	traffic             objstore.Counts
+	trips, mostTrips    int     // of the longest chains of requests of which each began after the one before had ended
+	seconds             float64 // with the injected delay
+	repetitions         int     // of which each may be several operations
 }
 
-// trafficOf sums counts up.
-func trafficOf(c objstore.Counts) Traffic {
-	return Traffic{
-		Gets: c[objstore.Get].Requests, Puts: c[objstore.Put].Requests + c[objstore.PutIfAbsent].Requests,
-		Lists: c[objstore.List].Requests, Deletes: c[objstore.Delete].Requests,
-		BytesReceived: c[objstore.Get].Bytes, BytesSent: c[objstore.Put].Bytes + c[objstore.PutIfAbsent].Bytes,
+// add adds the rows of an operation.
+func (x *experiment) add(op *operation) {
+	of := OperationCell(op.name, op.shape, op.filter)
+	x.result.Add(of, "files", "", float64(op.files))
+	x.result.Add(of, "times", "", float64(op.times))
+	x.cost(of, "", op.traffic, op.times)
+	reps := float64(cmp.Or(op.repetitions, op.times))
+	x.result.Add(of, "trips", "", float64(op.trips)/reps)
+	x.result.Add(of, "most-trips", "", float64(op.mostTrips))
+	x.result.Add(of, "time", "s", op.seconds/reps)
+}
+
+// cost adds what n operations of a kind cost: requests and bytes of each, and dollars of a million. Requests that
+// delete are free.
+func (x *experiment) cost(of tidy.Cell, kind string, c objstore.Counts, n int) {
+	puts, lists := c[objstore.Put].Requests+c[objstore.PutIfAbsent].Requests, c[objstore.List].Requests
+	dollars := float64(c[objstore.Get].Requests)*x.GetPrice/1000 + float64(puts+lists)*x.PutPrice/1000
+	per := 1 / float64(max(n, 1))
+	for _, m := range []struct {
+		name, unit string
+		value      float64
+	}{
+		{"gets", "/op", float64(c[objstore.Get].Requests)}, {"puts", "/op", float64(puts)},
+		{"lists", "/op", float64(lists)}, {"deletes", "/op", float64(c[objstore.Delete].Requests)},
+		{"received", "bytes/op", float64(c[objstore.Get].Bytes)},
+		{"sent", "bytes/op", float64(c[objstore.Put].Bytes + c[objstore.PutIfAbsent].Bytes)},
+		{"dollars", "$/M op", 1e6 * dollars},
+	} {
+		x.result.Add(of, kind+m.name, m.unit, m.value*per)
 	}
 }

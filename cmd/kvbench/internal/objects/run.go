@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
@@ -28,13 +29,13 @@ type experiment struct {
 	objects  objstore.Store // over the wire, counted
 
 	logs    string // the directory of logs on the local disk
-	result  *Result
+	result  *tidy.Result
 	scratch []byte // of values that answers are compared with
 }
 
 // Run measures what the config says. A wrong answer ends it with an error that matches
 // bench.ErrWrongAnswer. Its temporary directory is gone when it returns.
-func Run(ctx context.Context, c *Config) (result *Result, err error) {
+func Run(ctx context.Context, c *Config) (result *tidy.Result, err error) {
 	started := time.Now()
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -55,10 +56,13 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	x.logs = filepath.Join(dir, "log")
-	x.result = &Result{Schema: Schema, Environment: environ.Capture(c.Argv, dir), Settings: c.Settings}
-	if err := x.open(dir); err != nil {
+	env := environ.Capture(c.Argv, dir)
+	origin, err := x.open(dir)
+	if err != nil {
 		return nil, err
 	}
+	x.result = tidy.New("objects", c.about(origin), c.Settings, env)
+	x.result.Notes = c.notes()
 	defer func() { err = errors.Join(err, x.objects.Close()) }()
 	for i, spec := range c.Filters {
 		if err = x.filter(ctx, i, spec); err != nil {
@@ -72,7 +76,14 @@ func Run(ctx context.Context, c *Config) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x.result.Requests = trafficOf(x.counters.Snapshot())
+	x.cost(tidy.Of("operation", "the whole run"), "", x.counters.Snapshot(), 1)
+	for _, of := range x.result.Cells("operation", "shape", "filter") {
+		if of["operation"] == Poll && of["shape"] == Settled {
+			const polls = 365.25 * 24 * 3600 / 12
+			x.result.Notes = append(x.result.Notes, fmt.Sprintf("a view that polls each second costs $%.2f a month.",
+				x.result.Values(of, "dollars")[0]*polls/1e6))
+		}
+	}
 	x.result.WallSeconds = time.Since(started).Seconds()
 	return x.result, nil
 }
@@ -98,25 +109,25 @@ func (x *experiment) clear(ctx context.Context) error {
 	return nil
 }
 
-// open opens the object store of all stores.
-func (x *experiment) open(dir string) (err error) {
+// open opens the object store of all stores, and says what it is.
+func (x *experiment) open(dir string) (origin string, err error) {
 	var s objstore.Store
 	switch {
 	case x.Open != nil:
-		x.result.Origin = cmp.Or(x.Origin, "handed in")
+		origin = cmp.Or(x.Origin, "handed in")
 		s, err = x.Open()
 	case x.InMemory:
-		x.result.Origin, s = "memory", objstore.NewMem()
+		origin, s = "memory", objstore.NewMem()
 	default:
-		x.result.Origin = "directory"
+		origin = "directory"
 		s, err = objstore.OpenDir(filepath.Join(dir, "objects"))
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	x.wire = &wire{Store: s}
 	x.objects = objstore.WithCounters(x.wire, &x.counters)
-	return nil
+	return origin, nil
 }
 
 // operator returns which of the filters operations are measured with: the first that is a filter.
@@ -141,9 +152,6 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 	if err := s.load(ctx, operates); err != nil {
 		return err
 	}
-	if operates {
-		x.result.Operator = policy.String()
-	}
 	for _, shape := range []string{Settled, Young} {
 		if shape == Young {
 			if err := s.addYoung(ctx, operates); err != nil {
@@ -166,10 +174,10 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 }
 
 // traffic returns what f costs.
-func (x *experiment) traffic(f func() error) (Traffic, error) {
+func (x *experiment) traffic(f func() error) (objstore.Counts, error) {
 	before := x.counters.Snapshot()
 	err := f()
-	return trafficOf(x.counters.Snapshot().Minus(before)), err
+	return x.counters.Snapshot().Minus(before), err
 }
 
 // check holds what a lookup has returned against what it should have. A missing key is nil.

@@ -27,7 +27,7 @@ type store struct {
 // time that the run takes.
 func (s *store) options(cache int64) *kv.Options {
 	if cache == 0 {
-		cache = -1
+		cache = -1 // none
 	}
 	return &kv.Options{
 		Filter: s.policy, CacheSize: cache, MemtableSize: 4 << 20, TargetFileSize: s.x.TargetFile,
@@ -107,7 +107,7 @@ func (s *store) addYoung(ctx context.Context, say bool) error {
 			return err
 		}
 		if say {
-			s.x.result.Operations = append(s.x.result.Operations, op)
+			s.x.add(op)
 		}
 		s.shape = Young
 		return s.checkShape(db.Metrics())

@@ -18,7 +18,7 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
