@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 )
 
 // tiny are the flags of cells of a fraction of a second.
@@ -195,10 +196,13 @@ func TestYCSBFromTheCommandLine(t *testing.T) {
 	require.Contains(t, string(drawn), `id="cells">[]<`, "its program can count them")
 	require.Contains(t, stdout, "read-modify-write")
 	require.Contains(t, stdout, "absent read")
-	require.FileExists(t, file)
+	require.NotContains(t, stdout, "service", "a closed loop")
+	result := readResult(t, file, stdout, report.Tidy)
+	require.Len(t, result.Timelines, 7)
 	status, stdout, stderr = kvbench(t, &program{}, append(args, "--workload", "b", "--rate", "20000")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "20,000 operations per second")
+	require.Contains(t, stdout, "service")
 	status, _, stderr = kvbench(t, &program{}, append(args, "--workload", "z")...)
 	require.Equal(t, 2, status, stderr)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
@@ -23,7 +22,7 @@ type ycsbCommand struct {
 	compressionFlag
 	HTML resultFile `name:"html" placeholder:"FILE" help:"${ycsb_html}"`
 	dirFlag
-	jsonFlag
+	rowsFlags
 }
 
 // Help shows examples.
@@ -51,7 +50,7 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if !c.HTML.IsStandard() {
-		err = show(p, report.YCSB, c.JSON)(r, nil)
+		err = c.show(p)(r, nil)
 	}
 	return errors.Join(err, p.writePage(c.HTML, chart.YCSB(r), nil))
 }

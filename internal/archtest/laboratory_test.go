@@ -15,10 +15,10 @@ const laboratoryModule = "cmd/kvbench"
 var laboratory = [][]string{
 	{"bench"},                         // errors and sizes
 	{"environ", "keys", "page"},       // the machine; what is there and what is asked for; what reports are made of
-	{"tidy"},                          // a result as rows
 	{"engine/rocksdb", "engine/lmdb"}, // bindings
 	{"engine"},                        // stores under one interface
 	{"measure"},                       // loads, lookups, statistics
+	{"tidy"},                          // a result as rows
 	{"cell", "ycsb"},                  // experiments
 	{"filters", "ranges", "traceinfo", "objects"}, // of filters and stores by themselves
 	{"readamp", "compare"},                        // experiments of experiments

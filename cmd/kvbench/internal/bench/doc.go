@@ -5,9 +5,9 @@
 //
 //	environ   the machine a result was taken on
 //	keys      which keys exist, which absent keys lie between them, and the value of each
-//	tidy      results as rows: a cell, a metric, a repetition, a value, a unit
 //	engine    stores under one interface: SiftKV, null, and its peers
 //	measure   loads, streams of lookups, timed loops that check every answer, statistics
+//	tidy      results as rows: a cell, a metric, a repetition, a value, a unit
 //	cell      one experiment: settings in, a result out
 //	ycsb, filters, traceinfo, compare
 //	          experiments of their own: the workloads of YCSB, filters alone, what

@@ -18,17 +18,20 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating}
+
+// TidyGrids returns the tables of a result.
+func TidyGrids(r *tidy.Result) []*Grid {
+	return slices.DeleteFunc(experiments[r.Experiment].grids(r), func(g *Grid) bool { return len(g.Rows) == 0 })
+}
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
 	return write(w, func(out *page.Page) {
 		e := experiments[r.Experiment]
 		out.Printf("%s\n\nmachine   %s\n", r.About, r.Environment.String())
-		for _, g := range e.grids(r) {
-			if len(g.Rows) > 0 {
-				out.Grid(g)
-			}
+		for _, g := range TidyGrids(r) {
+			out.Grid(g)
 		}
 		out.List("Notes", slices.Concat(r.Notes, e.notes)...)
 		out.End(r.Environment.Warnings, r.WallSeconds)

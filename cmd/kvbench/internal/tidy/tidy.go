@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
 
 // Schema names the form of a Result in JSON.
@@ -24,6 +25,7 @@ type Result struct {
 	Environment environ.Environment `json:"environment"`
 	Settings    any                 `json:"settings"` // of all cells
 	Rows        []Row               `json:"rows"`
+	Timelines   []Timeline          `json:"timelines,omitempty"`
 	Notes       []string            `json:"notes,omitempty"` // what else to know of this run
 	WallSeconds float64             `json:"wall_seconds"`
 }
@@ -38,6 +40,12 @@ type Row struct {
 	Repetition int     `json:"repetition"`
 	Value      float64 `json:"value"`
 	Unit       string  `json:"unit"`
+}
+
+// A Timeline is what happened in a cell over time.
+type Timeline struct {
+	Cell Cell `json:"cell"`
+	*measure.Timeline
 }
 
 // New returns a result without rows.

@@ -15,11 +15,10 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
-
-// Schema names the form of a Result in JSON.
-const Schema = "kvbench.ycsb/v1"
 
 // A Config says what to run. Every field is needed but Rate, Dir, Argv and Wrap.
 type Config struct {
@@ -44,48 +43,6 @@ type Settings struct {
 	Rate       float64         `json:"rate"` // operations a second of all workers; 0: a closed loop
 	Seed       uint64          `json:"seed"`
 	Store      engine.Settings `json:"store"`
-}
-
-// A Result is everything that a run found out.
-type Result struct {
-	Schema      string              `json:"schema"`
-	Environment environ.Environment `json:"environment"`
-	Settings
-	Rows     []Row    `json:"rows"`
-	TimerNs  int64    `json:"timer_ns"`
-	Warnings []string `json:"warnings"`
-}
-
-// A Row is one workload on one engine.
-type Row struct {
-	Engine    string    `json:"engine"`
-	Workload  string    `json:"workload"`
-	Seconds   float64   `json:"seconds"`
-	PerSecond float64   `json:"per_second"`
-	Verbs     []Latency `json:"verbs"`
-
-	Timeline *measure.Timeline `json:"timeline"`
-}
-
-// A Latency is how long the operations of one verb took, in nanoseconds: from the
-// moment the operation was due, which in a closed loop is when it began, and from when
-// it began.
-type Latency struct {
-	Verb    string      `json:"verb"`
-	Count   int64       `json:"count"`
-	Due     Percentiles `json:"due_ns"`
-	Service Percentiles `json:"service_ns"`
-}
-
-// Percentiles are those of a distribution.
-type Percentiles struct {
-	Mean  float64 `json:"mean"`
-	P50   int64   `json:"p50"`
-	P90   int64   `json:"p90"`
-	P99   int64   `json:"p99"`
-	P999  int64   `json:"p999"`
-	P9999 int64   `json:"p9999"`
-	Max   int64   `json:"max"`
 }
 
 // Engines lists the engines of a run: all but the iterator, which does not see what is
@@ -118,7 +75,7 @@ func (c *Config) validate() error {
 
 // Run loads a store per engine and runs every workload on it. A wrong answer ends the
 // run with an error that matches bench.ErrWrongAnswer.
-func Run(ctx context.Context, c *Config) (r *Result, err error) {
+func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -140,18 +97,32 @@ func Run(ctx context.Context, c *Config) (r *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	r = &Result{
-		Schema: Schema, Environment: environ.Capture(c.Argv, filepath.Dir(dir)), Settings: c.Settings,
-		TimerNs: int64(measure.TimerCost()),
+	r = tidy.New("ycsb", c.about(), c.Settings, environ.Capture(c.Argv, filepath.Dir(dir)))
+	start := time.Now()
+	r.Notes = []string{
+		fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, compression %s, no sync",
+			page.Size(c.Store.CacheBytes), page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes), c.Store.Compression),
+		fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
+			"checked, off the clock.", measure.TimerCost().Nanoseconds()),
 	}
-	r.Warnings = append([]string{}, r.Environment.Warnings...)
 	for _, name := range c.Engines {
 		x := &run{c: c, source: source, values: values, updated: updated, engine: name}
 		if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	r.WallSeconds = time.Since(start).Seconds()
 	return r, nil
+}
+
+// about says what is measured.
+func (c *Config) about() string {
+	loop := "closed loop"
+	if c.Rate > 0 {
+		loop = page.Count(int64(c.Rate)) + " operations per second, latency from when each was due"
+	}
+	return fmt.Sprintf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d", page.Count(c.Keys),
+		c.KeySize, c.ValueSize, page.Times(c.Operations, "operation"), page.Times(c.Workers, "worker"), loop, c.Seed)
 }
 
 // inserts returns how many records the workloads may insert: a bit more than their
@@ -187,7 +158,7 @@ func (x *run) background(b engine.Background) {
 }
 
 // all loads the store and runs the workloads on it.
-func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
+func (x *run) all(ctx context.Context, dir string, r *tidy.Result) (err error) {
 	s := x.c.Store
 	s.Durability, s.Writers, s.Background = engine.Soon, x.c.Workers, x.background
 	if x.store, err = engine.Open(x.engine, dir, s); err != nil {
@@ -203,15 +174,14 @@ func (x *run) all(ctx context.Context, dir string, r *Result) (err error) {
 	x.frontier = NewFrontier(x.c.Keys, x.c.Keys+x.c.inserts())
 	x.zipf = keys.NewZipf(x.c.Keys, keys.Theta)
 	for _, name := range x.c.Workloads {
-		row, err := x.workload(ctx, name)
+		rate, err := x.workload(ctx, name, r)
 		if err != nil {
 			return fmt.Errorf("workload %s: %w", name, err)
 		}
-		r.Rows = append(r.Rows, *row)
-		if x.c.Rate > 0 && row.PerSecond < 0.95*x.c.Rate {
-			r.Warnings = append(r.Warnings,
+		if x.c.Rate > 0 && rate < 0.95*x.c.Rate {
+			r.Environment.Warnings = append(r.Environment.Warnings,
 				fmt.Sprintf("%s, workload %s: %.0f operations per second of the %.0f asked for: the latencies grow "+
-					"with the length of the run", x.engine, name, row.PerSecond, x.c.Rate))
+					"with the length of the run", x.engine, name, rate, x.c.Rate))
 		}
 	}
 	return nil
@@ -230,14 +200,14 @@ func (x *run) load(ctx context.Context) error {
 	return x.store.Settle(ctx)
 }
 
-// workload runs one workload with all workers.
-func (x *run) workload(ctx context.Context, name string) (*Row, error) {
+// workload runs one workload with all workers, and returns operations per second.
+func (x *run) workload(ctx context.Context, name string, r *tidy.Result) (rate float64, err error) {
 	phase := x.c.Progress.Start(x.engine+" "+name, x.c.Operations, "operations")
 	workers := make([]*worker, x.c.Workers)
 	for i := range workers {
 		w, err := x.newWorker(name, i)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		workers[i] = w
 	}
@@ -249,11 +219,11 @@ func (x *run) workload(ctx context.Context, name string) (*Row, error) {
 	})
 	took := time.Since(start)
 	if failed != nil {
-		return nil, failed
+		return 0, failed
 	}
 	phase.Add(x.c.Operations)
 	phase.Done()
-	row := summary(x.engine, name, took, workers)
-	row.Timeline = line.Timeline(start.Add(took))
-	return row, nil
+	of := Cell(x.engine, name)
+	r.Timelines = append(r.Timelines, tidy.Timeline{Cell: of, Timeline: line.Timeline(start.Add(took))})
+	return summary(r, of, took, workers), nil
 }

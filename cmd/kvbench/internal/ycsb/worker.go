@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Orders of a run are drawn from its seed XOR one of these.
@@ -123,9 +124,11 @@ func (t *teller) done(at time.Time, last bool) {
 	}
 }
 
-// summary adds up what all workers measured.
-func summary(engine, name string, took time.Duration, workers []*worker) *Row {
-	row := &Row{Engine: engine, Workload: name, Seconds: took.Seconds()}
+// Cell names a workload on an engine. With the setting operation it names one of its verbs.
+func Cell(engine, workload string) tidy.Cell { return tidy.Of("engine", engine, "workload", workload) }
+
+// summary adds up what all workers measured of a cell, and returns operations per second.
+func summary(r *tidy.Result, of tidy.Cell, took time.Duration, workers []*worker) float64 {
 	total := int64(0)
 	for v := range verbs {
 		due, service := measure.NewHistogram(), measure.NewHistogram()
@@ -135,19 +138,29 @@ func summary(engine, name string, took time.Duration, workers []*worker) *Row {
 				service.Merge(w.service[v])
 			}
 		}
-		if n := due.TotalCount(); n > 0 {
-			total += n
-			row.Verbs = append(row.Verbs,
-				Latency{Verb: v.String(), Count: n, Due: percentiles(due), Service: percentiles(service)})
+		if due.TotalCount() == 0 {
+			continue
 		}
+		total += due.TotalCount()
+		verb := of.With("operation", v)
+		r.Add(verb, "count", "", float64(due.TotalCount()))
+		addLatency(r, verb, "", due)
+		addLatency(r, verb, "service ", service)
 	}
-	row.PerSecond = float64(total) / took.Seconds()
-	return row
+	rate := float64(total) / took.Seconds()
+	r.Add(of, "rate", "1/s", rate)
+	return rate
 }
 
-func percentiles(h *hdrhistogram.Histogram) Percentiles {
-	return Percentiles{
-		Mean: h.Mean(), P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
-		P999: h.ValueAtPercentile(99.9), P9999: h.ValueAtPercentile(99.99), Max: h.Max(),
+// addLatency adds what there is to say of a distribution: of times from the moment an operation was due, which in a
+// closed loop is when it began, or (service) from when it began.
+func addLatency(r *tidy.Result, of tidy.Cell, kind string, h *hdrhistogram.Histogram) {
+	l := measure.LatencyOf(h)
+	r.Add(of, kind+"mean", "ns", h.Mean())
+	for _, p := range []struct {
+		name  string
+		nanos int64
+	}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}, {"p99.9", l.P999}, {"p99.99", l.P9999}, {"max", l.Max}} {
+		r.Add(of, kind+p.name, "ns", float64(p.nanos))
 	}
 }

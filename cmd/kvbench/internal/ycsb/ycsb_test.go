@@ -33,30 +33,34 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 	c.Engines = Engines()
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Rows, len(c.Engines)*len(Names))
-	for _, row := range r.Rows {
-		m, total := Mixes[row.Workload], int64(0)
-		for _, v := range row.Verbs {
-			total += v.Count
-			require.Positive(t, v.Due.P50)
-			require.LessOrEqual(t, v.Due.P50, v.Due.P99)
-			require.LessOrEqual(t, v.Due.P9999, v.Due.Max)
-			share := m.Share
-			if v.Verb != m.First.String() {
-				require.Equal(t, m.Other.String(), v.Verb)
-				share = 1 - share
-			}
-			// Five standard deviations of a binomial.
-			require.InDelta(t, share*1000, v.Count, 5*math.Sqrt(1000*share*(1-share))+1e-9, "%s %s", row.Workload,
-				v.Verb)
+	require.Len(t, r.Cells("engine", "workload"), len(c.Engines)*len(Names))
+	told := map[string]int64{}
+	for _, line := range r.Timelines {
+		for _, n := range line.Operations {
+			told[line.Cell["engine"]+line.Cell["workload"]] += n
 		}
-		require.EqualValues(t, 1000, total)
-		told := int64(0)
-		for _, n := range row.Timeline.Operations {
-			told += n
-		}
-		require.Equal(t, total, told, "every operation is on the timeline")
 	}
+	total := map[string]int64{}
+	for _, of := range r.Cells("engine", "workload", "operation") {
+		get := func(metric string) float64 { return r.Values(of, metric)[0] }
+		m, verb := Mixes[of["workload"]], of["operation"]
+		total[of["engine"]+of["workload"]] += int64(get("count"))
+		require.Positive(t, get("p50"))
+		require.LessOrEqual(t, get("p50"), get("p99"))
+		require.LessOrEqual(t, get("p99.99"), get("max"))
+		share := m.Share
+		if verb != m.First.String() {
+			require.Equal(t, m.Other.String(), verb)
+			share = 1 - share
+		}
+		// Five standard deviations of a binomial.
+		require.InDelta(t, share*1000, get("count"), 5*math.Sqrt(1000*share*(1-share))+1e-9, "%v", of)
+	}
+	require.Len(t, total, len(c.Engines)*len(Names))
+	for of, n := range total {
+		require.EqualValues(t, 1000, n, of)
+	}
+	require.Equal(t, total, told, "every operation is on the timeline")
 	left, err := os.ReadDir(c.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -67,13 +71,13 @@ func TestTheTimelineHasWhatTheStoreDidMeanwhile(t *testing.T) {
 	c.Engines, c.Workloads, c.Operations = []string{"siftkv", "pebble"}, []string{"c", "a"}, 20_000
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	for _, row := range r.Rows {
+	for _, line := range r.Timelines {
 		kinds := map[engine.BackgroundKind]int{}
-		for _, e := range row.Timeline.Events {
+		for _, e := range line.Events {
 			kinds[e.Kind]++
 		}
-		require.Equal(t, row.Workload == "a", kinds[engine.Flush] > 0, "%s %s: updates fill memtables, reads do not",
-			row.Engine, row.Workload)
+		require.Equal(t, line.Cell["workload"] == "a", kinds[engine.Flush] > 0,
+			"%v: updates fill memtables, reads do not", line.Cell)
 	}
 }
 
@@ -111,10 +115,10 @@ func TestAPauseCountsForAllThatWereDue(t *testing.T) {
 	c.Rate = 20_000 // 2,000 operations in 100 ms
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
-	open := r.Rows[0].Verbs[0]
-	require.Greater(t, open.Due.P50, int64(pause/10), "half of them and more waited")
-	require.Less(t, open.Service.P50, open.Due.P50/10)
-	require.GreaterOrEqual(t, open.Service.Max, int64(pause)*99/100)
+	get := func(metric string) float64 { return r.Values(Cell("siftkv", "c").With("operation", Read), metric)[0] }
+	require.Greater(t, get("p50"), float64(pause/10), "half of them and more waited")
+	require.Less(t, get("service p50"), get("p50")/10)
+	require.GreaterOrEqual(t, get("service max"), float64(pause)*99/100)
 }
 
 // forgetful loses every key.

@@ -8,6 +8,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
@@ -64,15 +65,15 @@ func Over(names []string, lines []*measure.Timeline, id, title, perSecond string
 }
 
 // YCSB returns the page of a run: each workload over time, one line per engine, and the table.
-func YCSB(r *ycsb.Result) *Data {
-	d := &Data{Title: "YCSB", Machines: []string{r.Environment.String()}, Grids: []*report.Grid{report.YCSBGrid(r)},
-		Warnings: r.Warnings}
+func YCSB(r *tidy.Result) *Data {
+	d := &Data{Title: "YCSB", Machines: []string{r.Environment.String()}, Grids: report.TidyGrids(r),
+		Notes: r.Notes, Warnings: r.Environment.Warnings}
 	for _, name := range ycsb.Names {
 		var engines []string
 		var lines []*measure.Timeline
-		for _, row := range r.Rows {
-			if row.Workload == name {
-				engines, lines = append(engines, row.Engine), append(lines, row.Timeline)
+		for _, t := range r.Timelines {
+			if t.Cell["workload"] == name {
+				engines, lines = append(engines, t.Cell["engine"]), append(lines, t.Timeline)
 			}
 		}
 		if len(lines) > 0 {
