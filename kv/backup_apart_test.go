@@ -155,7 +155,8 @@ func forged(t *testing.T, db *DB, forge func(f *forgery)) []byte {
 		f.data = append(f.data, readAll(t, db.fs, manifest.Path(db.dir, s.Kind, s.Num)))
 	}
 	forge(&f)
-	h := &backup.Header{StoreID: e.StoreID, BackupID: 5, LastSeq: e.LastSeq, Files: uint64(len(f.files)), Apart: true}
+	h := &backup.Header{StoreID: e.StoreID, BackupID: 5, LastSeq: e.LastSeq, Files: uint64(len(f.files)),
+		HasBlobs: true}
 	for _, data := range f.data {
 		h.Bytes += int64(len(data))
 	}

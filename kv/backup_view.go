@@ -86,7 +86,7 @@ func (b *backupJob) addUnlisted(mems []*memTable) {
 	values.List(b.Store, mems)
 	for i := range b.Store.AddedBlobs[listed:] {
 		f := &version.Blob{BlobFile: b.Store.AddedBlobs[listed+i]}
-		b.Store.Features |= manifest.FeatureApart
+		b.Store.Features |= manifest.FeatureSeparated
 		b.Sources = append(b.Sources, backup.Source{Sent: sentBlob(&f.BlobFile), Verify: func(each func() error) error {
 			return errors.Join(f.Verify(&b.d.values.Blobs, each), f.Close())
 		}})

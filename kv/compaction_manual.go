@@ -138,7 +138,7 @@ func (d *DB) collectRange(ctx context.Context, lo, end []byte) error {
 			}
 			return in.CollectRange(lo, end, next)
 		})
-		if _, ofVictim := errors.AsType[*tablemeta.VictimError](err); ofVictim && !vfs.IsDenied(err) {
+		if _, ofCandidate := errors.AsType[*tablemeta.CandidateError](err); ofCandidate && !vfs.IsDenied(err) {
 			if c.Kind == compaction.JoinBlobs { // each of many that are damaged would begin it again
 				return nil
 			}

@@ -101,7 +101,7 @@ func (d *DB) afterCompaction(c *job.Compaction, err error) {
 		return // the caller knows why
 	}
 	d.counters.FailedCompactions.Add(1) // before anything else tells of it
-	unreadable, ofBlob := errors.AsType[*tablemeta.VictimError](err)
+	unreadable, ofBlob := errors.AsType[*tablemeta.CandidateError](err)
 	switch {
 	case ofBlob && !vfs.IsDenied(err):
 		d.leaveAlone(unreadable.Num, unreadable.Cause, errors.Is(err, ErrCorruption) || errors.Is(err, fs.ErrNotExist))

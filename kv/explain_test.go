@@ -121,8 +121,8 @@ func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
 			require.NotContains(t, e.String(), ".blob")
 			continue
 		}
-		require.Contains(t, e.String(), fmt.Sprintf("the value lies apart, in %s at offset %d: %d bytes to read for a "+
-			"value of %d\n", e.Blob.File, e.Blob.Offset, e.Blob.Stored, e.Blob.Size))
+		require.Contains(t, e.String(), fmt.Sprintf("the value is in blob file %s at offset %d: %d bytes to read "+
+			"for a value of %d\n", e.Blob.File, e.Blob.Offset, e.Blob.Stored, e.Blob.Size))
 		last := e.Steps[len(e.Steps)-1].Verdict
 		require.Contains(t, []explain.Verdict{explain.ReadPresent, explain.ReadOperand}, last)
 		require.Contains(t, blobNames(db), filepath.Join("db", e.Blob.File))

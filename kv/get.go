@@ -219,7 +219,7 @@ func (l *lookup) find(r *sstable.Reader, at base.SeqNum, p *sstable.Probe) (trai
 		return trailer, true, l.answerSkipped(trailer, p), nil
 	}
 	value := out[len(l.dst):]
-	if trailer.Kind().Apart() {
+	if trailer.Kind().Separated() {
 		done, err = l.answerHandle(value, trailer)
 		return trailer, err == nil, done, err
 	}

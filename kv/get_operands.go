@@ -26,7 +26,7 @@ func (l *lookup) answerInChain(value []byte, trailer base.Trailer) (done bool) {
 	switch {
 	case trailer.SeqNum() < l.cover:
 		kind = base.KindDelete
-	case kind.Apart():
+	case kind.Separated():
 		done, err := l.answerHandle(value, trailer)
 		if err != nil {
 			l.chain.begun, l.chain.err = true, err

@@ -20,8 +20,8 @@ type ValueReader struct {
 	db     *DB
 	size   int64
 	value  io.Reader
-	apart  *blob.Stream // value, if it is a blob value
-	taken  int64        // bytes of the file that apart has read and that are counted
+	blob   *blob.Stream // value, if it is a blob value
+	taken  int64        // bytes of the file that blob has read and that are counted
 	state  *readState   // that has what value reads; nil: nothing is held
 	stripe int
 	closed bool
@@ -77,7 +77,7 @@ func (v *readView) reader(key []byte) (*ValueReader, error) {
 		return nil, err
 	}
 	begun = true
-	r := &ValueReader{db: v.d, size: h.Size, value: stream, apart: stream, state: s, stripe: stripe}
+	r := &ValueReader{db: v.d, size: h.Size, value: stream, blob: stream, state: s, stripe: stripe}
 	v.d.counters.Stripes[stripe].Blobs.Reads.Add(1)
 	r.count()
 	v.d.handles.readers.Add(r, v.d.opts.TraceOpens, 2)
@@ -106,10 +106,10 @@ func (r *ValueReader) Read(b []byte) (int, error) {
 
 // count counts what was read of a blob file.
 func (r *ValueReader) count() {
-	if r.apart == nil {
+	if r.blob == nil {
 		return
 	}
-	if taken := r.apart.Taken(); taken > r.taken {
+	if taken := r.blob.Taken(); taken > r.taken {
 		r.db.counters.Stripes[r.stripe].Blobs.Bytes.Add(uint64(taken - r.taken))
 		r.taken = taken
 	}
@@ -125,6 +125,6 @@ func (r *ValueReader) Close() error {
 	if r.state != nil {
 		r.state.release(r.stripe)
 	}
-	r.value, r.apart, r.state = nil, nil, nil
+	r.value, r.blob, r.state = nil, nil, nil
 	return nil
 }

@@ -45,7 +45,7 @@ func bombedLog(t *testing.T, n int, kind compression.Kind) (dir string, size int
 			require.NoError(t, err)
 		}
 		var b batchrepr.Writer
-		b.Add(base.KindSetApart, []byte("a"), h.Append(nil))
+		b.Add(base.KindSetSeparated, []byte("a"), h.Append(nil))
 		require.NoError(t, w.Append(b.Seal(base.SeqNum(i+1))))
 	}
 	require.NoError(t, values.Flush())
@@ -96,7 +96,7 @@ func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 	w := wal.NewWriter(out, log)
 	var b batchrepr.Writer
 	h := blob.Handle{File: num, Offset: 32, Length: size - blob.MinSize, Size: 5000}
-	b.Add(base.KindSetApart, []byte("a"), h.Append(nil))
+	b.Add(base.KindSetSeparated, []byte("a"), h.Append(nil))
 	require.NoError(t, w.Append(b.Seal(2)))
 	require.NoError(t, w.Sync())
 	require.NoError(t, out.Close())

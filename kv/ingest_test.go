@@ -167,7 +167,7 @@ func TestIngestRefuses(t *testing.T) {
 	for path, keys := range map[string][]base.InternalKey{
 		numbered: {base.MakeKey([]byte("n"), 7, base.KindSet)},
 		operand:  {base.MakeKey([]byte("o"), 0, base.KindMerge)},
-		apart:    {base.MakeKey([]byte("p"), 0, base.KindSetApart)},
+		apart:    {base.MakeKey([]byte("p"), 0, base.KindSetSeparated)},
 		twice:    {base.MakeKey([]byte("t"), 0, base.KindSet), base.MakeKey([]byte("t"), 0, base.KindDelete)},
 	} {
 		f, err := os.Create(path)
@@ -176,7 +176,7 @@ func TestIngestRefuses(t *testing.T) {
 		w.KnowBlobs(func(uint64) uint64 { return 1 })
 		for _, k := range keys {
 			var value []byte
-			if k.Kind().Apart() {
+			if k.Kind().Separated() {
 				value = blob.Handle{File: 5, Offset: 32, Length: 100, Size: 80}.Append(nil)
 			}
 			require.NoError(t, w.Add(k, value))

@@ -274,7 +274,7 @@ func (m *multiGet) memtable(t *memTable) {
 // older table.
 func (m *multiGet) answer(a *multiget.Key, r *sstable.Reader, found *sstable.Lookup) (done bool, err error) {
 	k := m.keyOf(a)
-	if found.Trailer.Kind().Apart() {
+	if found.Trailer.Kind().Separated() {
 		return k.answerHandle(found.Value, found.Trailer)
 	}
 	if k.answer(found.Value, found.Trailer) {

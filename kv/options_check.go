@@ -74,7 +74,7 @@ func (o *Options) checkChoices() error {
 	case !(o.BlobSpace >= 1.1 && o.BlobSpace <= 1000):
 		return invalidf("BlobSpace is %v: want 1.1 to 1000", o.BlobSpace)
 	case o.SeparateAtCommit && o.Objects != nil:
-		return invalidf("SeparateAtCommit is set: values of a store in an object store go apart when they are flushed")
+		return invalidf("SeparateAtCommit is set: a store in an object store separates values when it flushes them")
 	case o.SeparateAtCommit && o.SeparateFrom < 0:
 		return invalidf("SeparateAtCommit is set and SeparateFrom is %d: want a number of bytes, or 0 for the default",
 			o.SeparateFrom)

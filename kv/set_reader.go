@@ -73,7 +73,7 @@ func (d *DB) commitStream(ctx context.Context, key []byte, f *values.File, o *Wr
 	return f.Commit(func(h blob.Handle) error {
 		value := h.Append(nil)
 		b.repr.Arena = memtable.EntrySize(len(key), len(value))
-		b.repr.Add(base.KindSetApart, key, value)
+		b.repr.Add(base.KindSetSeparated, key, value)
 		b.repr.Held = []commit.Held{{Held: f, Bytes: f.Size}}
 		defer func() {
 			if b.repr.Held == nil {

@@ -33,7 +33,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	e := edit()
 	d.current.DropBlobs(e)
 	if len(e.AddedBlobs) > 0 {
-		e.Features |= manifest.FeatureApart &^ d.features
+		e.Features |= manifest.FeatureSeparated &^ d.features
 	}
 	base, failure, broken := d.current, d.failure, d.resumer.broken&brokenManifest != 0
 	d.mu.Unlock()

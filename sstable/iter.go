@@ -11,7 +11,7 @@ import (
 // An Iter walks the live keys of a file in order, both ways: those that Get finds. It starts on no
 // entry: First, Last or a seek puts it on one. Every move reports whether it is on an entry; after
 // false, Error tells an end from a failure. If the newest version of a key is a merge operand, the
-// walk ends with ErrMergeOperand; if its value is in a blob file, with ErrValueApart. An Iter is
+// walk ends with ErrMergeOperand; if its value is in a blob file, with ErrValueSeparated. An Iter is
 // not safe for concurrent use.
 type Iter struct {
 	r  *Reader

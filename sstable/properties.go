@@ -26,9 +26,9 @@ var (
 	// ErrMergeOperand is matched when the newest version of a key is an operand of
 	// a merger: only the store that the file comes from can make a value of it.
 	ErrMergeOperand = errors.New("siftkv: the key's newest version is a merge operand")
-	// ErrValueApart is matched when the newest version of a key has its value in a blob file:
+	// ErrValueSeparated is matched when the newest version of a key has its value in a blob file:
 	// only the store that the file comes from finds it.
-	ErrValueApart = errors.New("siftkv: the value is in a blob file")
+	ErrValueSeparated = errors.New("siftkv: the value is in a blob file")
 )
 
 // A CorruptionError says which bytes of which file are damaged: File, Offset (-1 if it is not
@@ -50,7 +50,7 @@ const (
 // ParseCompression returns the compression of a name: "none", "snappy", "zstd" or "default".
 func ParseCompression(name string) (Compression, error) { return sstable.ParseCompression(name) }
 
-// Properties describe what is in a file. They have Entries, of which Deletes, Merges, Expiring and Apart are some;
+// Properties describe what is in a file. They have Entries, of which Deletes, Merges, Expiring and Separated are some;
 // RangeDeletes; and DataBlocks. They have the bytes of each sort (RawKeyBytes, RawValueBytes, DataBytes, IndexBytes,
 // FilterBytes, RangeFilterBytes), and the Smallest and the Largest key, nil in a file without entries. And they have
 // the settings that the file was written with (FilterPolicy, RangeFilterPolicy, Compression, BlockSize and others).

@@ -37,7 +37,7 @@ func wrap(in *sstable.Reader, err error) (*Reader, error) {
 
 // Get returns a copy of the newest value of key, or ErrNotFound. A value that has
 // expired by time.Now is not found; if the newest version is a merge operand, the
-// error matches ErrMergeOperand, and if that has its value in a blob file, ErrValueApart.
+// error matches ErrMergeOperand, and if that has its value in a blob file, ErrValueSeparated.
 func (r *Reader) Get(key []byte) ([]byte, error) {
 	if r.in.Closed() {
 		return nil, ErrClosed
@@ -73,25 +73,25 @@ func (r *Reader) live(key []byte, newest base.Trailer, stored []byte) (value []b
 		return value, ok && expiry > uint64(time.Now().UnixMicro()), nil
 	case base.KindMerge:
 		return nil, false, fmt.Errorf("%w: %s, key %q", ErrMergeOperand, r.in.Name(), key)
-	case base.KindSetApart:
-		return nil, false, r.apart(key, stored)
-	case base.KindSetTTLApart:
+	case base.KindSetSeparated:
+		return nil, false, r.separated(key, stored)
+	case base.KindSetTTLSeparated:
 		expiry, handle, _ := base.CutExpiry(stored)
 		if expiry <= uint64(time.Now().UnixMicro()) {
 			return nil, false, nil
 		}
-		return nil, false, r.apart(key, handle)
+		return nil, false, r.separated(key, handle)
 	}
 	return nil, false, nil
 }
 
-// apart returns the error for a value in a blob file.
-func (r *Reader) apart(key, handle []byte) error {
+// separated returns the error for a value in a blob file.
+func (r *Reader) separated(key, handle []byte) error {
 	h, err := blob.DecodeHandle(handle)
 	if err != nil {
 		return fmt.Errorf("%w: %s, key %q: %w", ErrCorruption, r.in.Name(), key, err)
 	}
-	return fmt.Errorf("%w: %s, key %q: %v", ErrValueApart, r.in.Name(), key, h)
+	return fmt.Errorf("%w: %s, key %q: %v", ErrValueSeparated, r.in.Name(), key, h)
 }
 
 // Verify reads the whole file, past the cache, and checks everything that a lookup relies

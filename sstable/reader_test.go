@@ -172,20 +172,20 @@ func TestValuesInBlobFilesAreTheStores(t *testing.T) {
 	handle := string(blob.Handle{File: 14, Ordinal: 3, Offset: 4096, Length: 100, Size: 80}.Append(nil))
 	later := string(base.AppendExpiry(nil, uint64(time.Now().Add(time.Hour).UnixMicro())))
 	r := openBytes(t, storeFile(t, nil, []version{
-		{"apart", 7, base.KindSetApart, handle},
-		{"expired", 7, base.KindSetTTLApart, string(base.AppendExpiry(nil, 1_000_000)) + handle},
-		{"lasting", 7, base.KindSetTTLApart, later + handle},
+		{"apart", 7, base.KindSetSeparated, handle},
+		{"expired", 7, base.KindSetTTLSeparated, string(base.AppendExpiry(nil, 1_000_000)) + handle},
+		{"lasting", 7, base.KindSetTTLSeparated, later + handle},
 	}), &sstable.ReaderOptions{Name: "a file"})
 	for _, key := range []string{"apart", "lasting"} {
 		_, err := r.Get([]byte(key))
-		require.ErrorIs(t, err, sstable.ErrValueApart)
+		require.ErrorIs(t, err, sstable.ErrValueSeparated)
 		require.ErrorContains(t, err, `a file, key "`+key+`": record 3 of file 14`)
 	}
 	_, err := r.Get([]byte("expired"))
 	require.ErrorIs(t, err, sstable.ErrNotFound)
 	it := r.NewIter(sstable.IterOptions{})
 	require.False(t, it.First())
-	require.ErrorIs(t, it.Error(), sstable.ErrValueApart)
+	require.ErrorIs(t, it.Error(), sstable.ErrValueSeparated)
 	require.Equal(t, sstable.BlobRefs{{Num: 14, ID: 1, Records: 3, Bytes: 300}}, r.Properties().Blobs)
 }
 

@@ -71,7 +71,7 @@ func (m *Model) unknown() []string {
 	add(t.Cut > 0, "%d lookups and scans at the end of the trace, which were left out", t.Cut)
 	add(s.Lookups < fewLookups, "much: %d lookups are few, and most of what they read, they read for the first "+
 		"time", s.Lookups)
-	add(m.store.BlobFiles > 0, "values that lie apart: a lookup or a scan reads each of those that it finds from a "+
+	add(m.store.BlobFiles > 0, "separated values: a lookup or a scan reads each of those that it finds from a "+
 		"blob file besides, under all settings alike, and the block cache may have them as well")
 	add(len(t.Scans) == 0, "scans: the trace has none")
 	for i := range m.store.Files {

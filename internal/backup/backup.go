@@ -92,7 +92,7 @@ func filesOf(sources []Source) (files []File) {
 // write writes the stream, and returns the files that are whole in it.
 func (b *Backup) write(w io.Writer) (sent []File, err error) {
 	h := &Header{StoreID: b.Store.StoreID, BackupID: b.mark.BackupID, LastSeq: b.Store.LastSeq,
-		Apart: len(b.Store.AddedBlobs) > 0}
+		HasBlobs: len(b.Store.AddedBlobs) > 0}
 	var sources []Source
 	for _, s := range b.Sources {
 		if b.Since == nil || !b.Since.Has(s.File) {

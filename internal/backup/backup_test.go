@@ -16,9 +16,9 @@ import (
 )
 
 // sampleHeader is the header of the samples.
-func sampleHeader(apart bool) *Header {
+func sampleHeader(hasBlobs bool) *Header {
 	return &Header{StoreID: 5, BackupID: 0xabc, Parent: 0xab, ParentOffset: 99, Files: 2, Bytes: 30, LastSeq: 1000,
-		Apart: apart}
+		HasBlobs: hasBlobs}
 }
 
 // sample returns a stream of two files and a description, with the offset after
@@ -26,14 +26,14 @@ func sampleHeader(apart bool) *Header {
 func sample(tb testing.TB) (stream []byte, whole []int64) { return sampleOf(tb, false) }
 
 // sampleOf is sample, of a store with blob files: the second file is one.
-func sampleOf(tb testing.TB, apart bool) (stream []byte, whole []int64) {
+func sampleOf(tb testing.TB, hasBlobs bool) (stream []byte, whole []int64) {
 	tb.Helper()
 	var b bytes.Buffer
-	w, err := NewWriter(&b, sampleHeader(apart))
+	w, err := NewWriter(&b, sampleHeader(hasBlobs))
 	require.NoError(tb, err)
 	require.Zero(tb, w.Whole())
 	second := manifest.FileTable
-	if apart {
+	if hasBlobs {
 		second = manifest.FileBlob
 	}
 	for _, f := range []struct {
@@ -93,13 +93,13 @@ func readAll(r *Reader) (files map[File]string, description string, err error) {
 }
 
 func TestGoldenStream(t *testing.T) {
-	for _, apart := range []bool{false, true} {
-		stream, whole := sampleOf(t, apart)
+	for _, hasBlobs := range []bool{false, true} {
+		stream, whole := sampleOf(t, hasBlobs)
 		src := bytes.NewReader(append(bytes.Clone(stream), "what follows"...))
 		r, err := NewReader(iotest.OneByteReader(src))
 		require.NoError(t, err)
 		require.True(t, r.Started())
-		require.Equal(t, *sampleHeader(apart), r.Header())
+		require.Equal(t, *sampleHeader(hasBlobs), r.Header())
 		files, description, err := readAll(r)
 		require.NoError(t, err)
 		require.Equal(t, map[File]string{{7, 70}: "01234567890123456789", {9, 90}: "abcdefghij"}, files)
@@ -112,7 +112,7 @@ func TestGoldenStream(t *testing.T) {
 		require.NoError(t, err)
 		want := []Sent{{File{7, 70}, manifest.FileTable, 20}, {File{9, 90}, manifest.FileTable, 10}}
 		name := "stream.golden"
-		if apart {
+		if hasBlobs {
 			want[1].Kind, name = manifest.FileBlob, "stream-apart.golden"
 		}
 		for _, want := range want {
@@ -141,8 +141,8 @@ func TestOnlyStreamsOfVersion2HaveBlobFiles(t *testing.T) {
 	_, _, err = r.NextFile()
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.ErrorContains(t, err, "a stream of version 1 has none")
-	apart, _ := sampleOf(t, true)
-	require.EqualValues(t, 2, apart[8])
+	withBlobs, _ := sampleOf(t, true)
+	require.EqualValues(t, 2, withBlobs[8])
 }
 
 func TestAStreamIsResumed(t *testing.T) {

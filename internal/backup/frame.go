@@ -63,12 +63,12 @@ type Header struct {
 	Files        uint64 // in the stream
 	Bytes        int64  // of these files
 	LastSeq      base.SeqNum
-	Apart        bool // the store has blob files: in the preamble, as the version
+	HasBlobs     bool // the store has blob files: in the preamble, as the version
 }
 
 // version returns the format version of the stream.
 func (h *Header) version() uint32 {
-	if h.Apart {
+	if h.HasBlobs {
 		return 2
 	}
 	return 1
@@ -94,7 +94,7 @@ func decodePreamble(b []byte) (h Header, err error) {
 		return h, fmt.Errorf("backup: %w: version %d, this program reads up to %d", manifest.ErrNewerFormat, v,
 			FormatVersion)
 	}
-	h.BackupID, h.Apart = binary.LittleEndian.Uint64(b[16:]), v >= 2
+	h.BackupID, h.HasBlobs = binary.LittleEndian.Uint64(b[16:]), v >= 2
 	if h.BackupID == 0 || v == 0 {
 		return Header{}, errors.New("preamble: impossible field")
 	}

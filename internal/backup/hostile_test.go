@@ -51,8 +51,8 @@ func resealed(stream []byte) []byte {
 }
 
 func TestHostileStreams(t *testing.T) {
-	for _, apart := range []bool{false, true} {
-		stream, whole := sampleOf(t, apart)
+	for _, hasBlobs := range []bool{false, true} {
+		stream, whole := sampleOf(t, hasBlobs)
 		for mutant := range hostile.Mutants(stream, 1500) {
 			requireBounded(t, resealed(mutant), 0, 0)
 		}
@@ -85,9 +85,9 @@ func FuzzHostileStream(f *testing.F) {
 	stream, whole := sample(f)
 	f.Add(stream, uint64(0), int64(0))
 	f.Add(stream[whole[0]:], uint64(0xabc), whole[0])
-	apart, whole := sampleOf(f, true)
-	f.Add(apart, uint64(0), int64(0))
-	f.Add(apart[whole[0]:], uint64(0xabc), whole[0])
+	withBlobs, whole := sampleOf(f, true)
+	f.Add(withBlobs, uint64(0), int64(0))
+	f.Add(withBlobs[whole[0]:], uint64(0xabc), whole[0])
 	f.Fuzz(func(t *testing.T, b []byte, id uint64, offset int64) {
 		requireBounded(t, b, id, offset)
 		requireBounded(t, resealed(b), id, offset)

@@ -168,7 +168,7 @@ func (r *Reader) sent(kind manifest.FileKind, b []byte) (f Sent, err error) {
 	switch {
 	case f.Size <= 0:
 		err = errors.New("impossible size")
-	case kind == manifest.FileBlob && r.whole && !r.header.Apart:
+	case kind == manifest.FileBlob && r.whole && !r.header.HasBlobs:
 		err = errors.New("a stream of version 1 has none")
 	}
 	return f, err

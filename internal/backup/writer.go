@@ -12,18 +12,18 @@ import (
 // A Writer writes a stream, one frame with each write. Call order: File (Data)* for
 // each file, then End. After an error the stream ends where Whole says.
 type Writer struct {
-	w      io.Writer
-	id     uint64
-	apart  bool
-	offset int64
-	left   int64 // bytes of the open file that are to come
-	whole  int64
-	frame  []byte
+	w        io.Writer
+	id       uint64
+	hasBlobs bool
+	offset   int64
+	left     int64 // bytes of the open file that are to come
+	whole    int64
+	frame    []byte
 }
 
 // NewWriter begins a stream.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
-	bw := &Writer{w: w, id: h.BackupID, apart: h.Apart}
+	bw := &Writer{w: w, id: h.BackupID, hasBlobs: h.HasBlobs}
 	if err := bw.write(h.appendPreamble(nil)); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (w *Writer) File(kind manifest.FileKind, f File, size int64) error {
 	if w.left != 0 || size <= 0 {
 		return fmt.Errorf("backup: file %d has %d bytes, and %d of the one before are missing", f.Num, size, w.left)
 	}
-	if !ok || t == typeBlob && !w.apart {
+	if !ok || t == typeBlob && !w.hasBlobs {
 		return fmt.Errorf("backup: a stream of this version has no file as %s", manifest.FileName(kind, f.Num))
 	}
 	if err := w.writeFrame(t, appendUint64s(nil, f.Num, f.ID, uint64(size))); err != nil {

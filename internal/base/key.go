@@ -23,13 +23,13 @@ type Kind uint8
 
 // The kinds.
 const (
-	KindDelete      Kind = 0 // a point tombstone
-	KindSet         Kind = 1 // a value
-	KindRangeDelete Kind = 2 // a tombstone for [key, end)
-	KindMerge       Kind = 3 // an operand that a merger combines with older versions
-	KindSetTTL      Kind = 4 // a value that expires: its expiry is before it (AppendExpiry)
-	KindSetApart    Kind = 5 // a blob value, in a file of large values: its handle
-	KindSetTTLApart Kind = 6 // such a value that expires: its expiry is before the handle
+	KindDelete          Kind = 0 // a point tombstone
+	KindSet             Kind = 1 // a value
+	KindRangeDelete     Kind = 2 // a tombstone for [key, end)
+	KindMerge           Kind = 3 // an operand that a merger combines with older versions
+	KindSetTTL          Kind = 4 // a value that expires: its expiry is before it (AppendExpiry)
+	KindSetSeparated    Kind = 5 // a blob value, in a file of large values: its handle
+	KindSetTTLSeparated Kind = 6 // such a value that expires: its expiry is before the handle
 
 	// KindMax is at least every kind, so that a search for (key, seq, KindMax)
 	// finds the newest entry of the key at or below seq.
@@ -49,32 +49,32 @@ func (k Kind) String() string {
 		return "merge"
 	case KindSetTTL:
 		return "set-ttl"
-	case KindSetApart:
-		return "set-apart"
-	case KindSetTTLApart:
-		return "set-ttl-apart"
+	case KindSetSeparated:
+		return "set-separated"
+	case KindSetTTLSeparated:
+		return "set-ttl-separated"
 	case KindMax:
 		return "max"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Apart reports whether an entry of the kind has a handle in place of its value.
-func (k Kind) Apart() bool { return k == KindSetApart || k == KindSetTTLApart }
+// Separated reports whether an entry of the kind has a handle in place of its value.
+func (k Kind) Separated() bool { return k == KindSetSeparated || k == KindSetTTLSeparated }
 
 // Inline returns the kind of an entry that has its value in place of a handle.
 func (k Kind) Inline() Kind {
 	switch k {
-	case KindSetApart:
+	case KindSetSeparated:
 		return KindSet
-	case KindSetTTLApart:
+	case KindSetTTLSeparated:
 		return KindSetTTL
 	}
 	return k
 }
 
 // Expires reports whether an expiry stands before the value, or before its handle.
-func (k Kind) Expires() bool { return k == KindSetTTL || k == KindSetTTLApart }
+func (k Kind) Expires() bool { return k == KindSetTTL || k == KindSetTTLSeparated }
 
 // A Trailer packs a sequence number (upper 56 bits) and a kind (lower 8).
 type Trailer uint64

@@ -25,8 +25,8 @@ func everyKind() *Writer {
 	w.Add(base.KindMerge, nil, nil)
 	w.Add(base.KindSetTTL, []byte("session"), base.AppendExpiry(nil, 7), []byte("value")...)
 	h := blob.Handle{File: 3, Ordinal: 2, Offset: 1 << 33, Length: 1 << 20, Size: 1<<20 - 30}
-	w.Add(base.KindSetApart, []byte("page"), h.Append(nil))
-	w.Add(base.KindSetTTLApart, []byte("cached page"), h.Append(base.AppendExpiry(nil, 7)))
+	w.Add(base.KindSetSeparated, []byte("page"), h.Append(nil))
+	w.Add(base.KindSetTTLSeparated, []byte("cached page"), h.Append(base.AppendExpiry(nil, 7)))
 	return w
 }
 
@@ -165,7 +165,7 @@ func TestKindsOfLaterVersionsAreRefused(t *testing.T) {
 // What stands in the place of a handle has to be one.
 func TestHandlesAreChecked(t *testing.T) {
 	h := blob.Handle{File: 3, Offset: 100, Length: 50, Size: 20}.Append(nil)
-	for _, kind := range []base.Kind{base.KindSetApart, base.KindSetTTLApart} {
+	for _, kind := range []base.Kind{base.KindSetSeparated, base.KindSetTTLSeparated} {
 		whole := h
 		if kind.Expires() {
 			whole = append(base.AppendExpiry(nil, 7), h...)

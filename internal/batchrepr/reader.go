@@ -102,7 +102,7 @@ func (r *Reader) Next() (e Entry, ok bool, err error) {
 			e.Value, ok = r.bytes()
 		}
 		ok = ok && (kind != base.KindSetTTL || len(e.Value) >= base.ExpirySize)
-	case base.KindSetApart, base.KindSetTTLApart:
+	case base.KindSetSeparated, base.KindSetTTLSeparated:
 		if ok {
 			e.Value, ok = r.bytes()
 		}

@@ -122,10 +122,10 @@ func Features(kind base.Kind) manifest.Features {
 		return manifest.FeatureMerge
 	case base.KindSetTTL:
 		return manifest.FeatureTTL
-	case base.KindSetApart:
-		return manifest.FeatureApartInLogs
-	case base.KindSetTTLApart:
-		return manifest.FeatureApartInLogs | manifest.FeatureTTL
+	case base.KindSetSeparated:
+		return manifest.FeatureSeparatedInLogs
+	case base.KindSetTTLSeparated:
+		return manifest.FeatureSeparatedInLogs | manifest.FeatureTTL
 	}
 	return 0
 }

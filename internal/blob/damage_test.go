@@ -202,7 +202,7 @@ func TestANewerFormatIsRefusedByName(t *testing.T) {
 
 func TestHandlesComeBack(t *testing.T) {
 	h := Handle{File: 14, Ordinal: 3, Offset: 4096, Length: 16500, Size: 16384}
-	for _, kind := range []base.Kind{base.KindSetApart, base.KindSetTTLApart} {
+	for _, kind := range []base.Kind{base.KindSetSeparated, base.KindSetTTLSeparated} {
 		var b []byte
 		if kind.Expires() {
 			b = base.AppendExpiry(b, 77)
@@ -212,7 +212,7 @@ func TestHandlesComeBack(t *testing.T) {
 		require.Equal(t, h, got)
 		require.Equal(t, kind.Expires(), expiry == 77)
 	}
-	_, _, err := HandleOf(base.KindSetTTLApart, make([]byte, 7))
+	_, _, err := HandleOf(base.KindSetTTLSeparated, make([]byte, 7))
 	require.ErrorIs(t, err, errHandle)
 	require.Equal(t, "record 3 of file 14, 16500 bytes at offset 4096", h.String())
 	good := h.Append(nil)

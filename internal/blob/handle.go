@@ -16,7 +16,7 @@ import (
 //	length   uvarint  of the record
 //	size     uvarint  of the value, as it was given
 //
-// after the expiry (8 bytes) in an entry of base.KindSetTTLApart. Numbers of files are given out
+// after the expiry (8 bytes) in an entry of base.KindSetTTLSeparated. Numbers of files are given out
 // once in a store, so that a handle means the same in every table of it: a compaction copies
 // handles as they are.
 type Handle struct {
@@ -63,10 +63,10 @@ func DecodeHandle(b []byte) (h Handle, err error) {
 // maxFile is more bytes than a file can have.
 const maxFile = 1 << 60
 
-// HandleOf returns the handle of an entry of kind base.KindSetApart or base.KindSetTTLApart with
+// HandleOf returns the handle of an entry of kind base.KindSetSeparated or base.KindSetTTLSeparated with
 // this value, and its expiry if it has one.
 func HandleOf(kind base.Kind, value []byte) (h Handle, expiry uint64, err error) {
-	if kind == base.KindSetTTLApart {
+	if kind == base.KindSetTTLSeparated {
 		var ok bool
 		if expiry, value, ok = base.CutExpiry(value); !ok {
 			return h, 0, errHandle

@@ -69,7 +69,7 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 		used |= r.batch.Features
 		if r.large = p.store.Values != nil && p.store.Values.Has(&r.batch.Writer); r.large {
 			values = true
-			used |= manifest.FeatureApartInLogs
+			used |= manifest.FeatureSeparatedInLogs
 		}
 	}
 	if used&^p.features != 0 {
@@ -136,13 +136,13 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 		}
 		r.batch.Seal(first)
 		if r.large {
-			if r.apart == nil {
-				r.apart = &Batch{}
+			if r.withHandles == nil {
+				r.withHandles = &Batch{}
 			}
-			if err := p.store.Values.Put(&r.batch.Writer, first, log, mem, &r.apart.Writer); err != nil {
+			if err := p.store.Values.Put(&r.batch.Writer, first, log, mem, &r.withHandles.Writer); err != nil {
 				return 0, err
 			}
-			r.batch = r.apart
+			r.batch = r.withHandles
 			r.batch.Seal(first)
 		}
 	}

@@ -136,8 +136,8 @@ const (
 	bufferedDelay = 50 * time.Millisecond
 	// bufferedBytes is how many bytes of Buffered writes may stay in the process.
 	bufferedBytes = 256 << 10
-	// maxRetainedApart bounds the memory that a request keeps for batches with handles, in bytes.
-	maxRetainedApart = 64 << 10
+	// maxRetainedHandles bounds the memory that a request keeps for batches with handles, in bytes.
+	maxRetainedHandles = 64 << 10
 )
 
 // Attach makes p the pipeline of a store, before its first use.
@@ -185,8 +185,8 @@ func (p *Pipeline) submitAndReuse(r *request) error {
 	err := p.submit(r)
 	if r.done == nil {
 		r.batch, r.reads, r.mem, r.applied, r.ctx, r.own = nil, nil, nil, nil, nil, nil
-		if r.apart != nil && r.apart.Cap() > maxRetainedApart {
-			r.apart = nil
+		if r.withHandles != nil && r.withHandles.Cap() > maxRetainedHandles {
+			r.withHandles = nil
 		}
 		p.requests.Put(r)
 	}

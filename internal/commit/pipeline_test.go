@@ -379,14 +379,14 @@ func TestLongBatchesWithHandlesAreNotKept(t *testing.T) {
 	for i := range 20 {
 		value := make([]byte, 100)
 		if i%2 == 0 {
-			value = make([]byte, 2*maxRetainedApart)
+			value = make([]byte, 2*maxRetainedHandles)
 		}
 		b := &Batch{Arena: memtable.EntrySize(1, len(value))}
 		b.Add(base.KindSet, []byte("k"), value)
 		require.NoError(t, s.Commit(context.Background(), b, nil, Written))
 		r := s.newRequest(nil)
-		if r.apart != nil {
-			require.LessOrEqual(t, r.apart.Cap(), maxRetainedApart)
+		if r.withHandles != nil {
+			require.LessOrEqual(t, r.withHandles.Cap(), maxRetainedHandles)
 			kept++
 		}
 		s.requests.Put(r)

@@ -14,24 +14,24 @@ import (
 // With neither, it waits for a sync of what is visible. Until a leader has claimed it, its writer
 // may abandon it when its context ends.
 type request struct {
-	batch   *Batch // nil: it writes nothing
-	reads   Reads  // of a transaction: what must not have been written meanwhile
-	arena   int    // what the batch takes in a memtable, in bytes
-	size    int    // of the batch, in bytes
-	run     func() error
-	ctx     context.Context
-	done    <-chan struct{} // of ctx; nil: it never ends
-	state   atomic.Uint32   // if done is not nil
-	level   Level
-	seq     base.SeqNum // of its last write, once it has one; else of the last visible one
-	syncs   bool        // it is applied, and waits for a sync
-	err     error
-	signal  chan signal
-	applied *sync.WaitGroup // when the signal is signalApply
-	mem     *memtable.Memtable
-	own     *memtable.Order // of a batch that gets a memtable of its own; nil: it is no such batch
-	large   bool            // the batch has values for Store.Values
-	apart   *Batch          // the batch with handles of its large values; its memory is used again
+	batch       *Batch // nil: it writes nothing
+	reads       Reads  // of a transaction: what must not have been written meanwhile
+	arena       int    // what the batch takes in a memtable, in bytes
+	size        int    // of the batch, in bytes
+	run         func() error
+	ctx         context.Context
+	done        <-chan struct{} // of ctx; nil: it never ends
+	state       atomic.Uint32   // if done is not nil
+	level       Level
+	seq         base.SeqNum // of its last write, once it has one; else of the last visible one
+	syncs       bool        // it is applied, and waits for a sync
+	err         error
+	signal      chan signal
+	applied     *sync.WaitGroup // when the signal is signalApply
+	mem         *memtable.Memtable
+	own         *memtable.Order // of a batch that gets a memtable of its own; nil: it is no such batch
+	large       bool            // the batch has values for Store.Values
+	withHandles *Batch          // the batch with handles of its large values; its memory is used again
 }
 
 // A signal tells a waiting writer what to do.

@@ -40,7 +40,7 @@ func PendingOf(m *memtable.Memtable, now uint64) (p Pending) {
 			expiry, _, cut := base.CutExpiry(value)
 			expired = cut && expiry <= now
 		}
-		if k.Kind().Apart() {
+		if k.Kind().Separated() {
 			if h, _, err := blob.HandleOf(k.Kind(), value); err == nil {
 				size = uint64(h.Length)
 			}

@@ -218,7 +218,7 @@ func (c *Cursor) Size() int {
 	switch {
 	case !c.Valid():
 		return 0
-	case c.table != nil && c.table.Key().Kind() != base.KindSetApart:
+	case c.table != nil && c.table.Key().Kind() != base.KindSetSeparated:
 		return len(c.table.Value())
 	case c.table != nil || c.keysOnly:
 		return c.size

@@ -56,7 +56,7 @@ func (c *Cursor) stored(kind base.Kind) (e storedValue, err error) {
 			e.expiry, _, _ = base.CutExpiry(value)
 		}
 		return e, err
-	case base.KindSetApart, base.KindSetTTLApart:
+	case base.KindSetSeparated, base.KindSetTTLSeparated:
 		e.handle, e.expiry, err = values.HandleOf(c.input.Key().User, value, kind)
 		if e.live = err == nil && (!kind.Expires() || c.env.Now() < e.expiry); !e.live {
 			return storedValue{}, err

@@ -16,7 +16,7 @@ func (c *Cursor) showHandle(h blob.Handle, kind base.Kind) error {
 	if !c.keysOnly {
 		return c.load(h)
 	}
-	if c.value, c.size = nil, int(h.Size); c.plain && kind == base.KindSetApart {
+	if c.value, c.size = nil, int(h.Size); c.plain && kind == base.KindSetSeparated {
 		c.enterTable()
 	}
 	return nil
@@ -45,7 +45,7 @@ func (c *Cursor) loadAlone(h blob.Handle) (err error) {
 // sizedInTable reports whether the entry of a table, going forward for keys alone, is one with a handle and
 // nothing else to decide, and notes the size of its value.
 func (c *Cursor) sizedInTable(t *sstable.Iter, kind base.Kind) bool {
-	if kind != base.KindSetApart {
+	if kind != base.KindSetSeparated {
 		return false
 	}
 	h, err := blob.DecodeHandle(t.Value())

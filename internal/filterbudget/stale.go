@@ -52,8 +52,8 @@ func (p *Plan) PointDiffers(have *sstable.Properties, want filterpolicy.Policy) 
 	return have.FilterPolicy != want.String()
 }
 
-// sameFamily reports whether the filter of a file with such properties is of a policy's family. All with a salt have
-// one name on disk: of which family they are apart from that the spec says.
+// sameFamily reports whether the filter of a file with such properties is of a policy's family. Salted
+// policies share one name on disk: their spec names the family.
 func sameFamily(have *sstable.Properties, want filterpolicy.Policy) bool {
 	if have.FilterFamily != want.Name() || want.Name() != filterpolicy.SaltedName {
 		return have.FilterFamily == want.Name()

@@ -220,9 +220,9 @@ func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tomb
 	if info.Merges > 0 {
 		return fmt.Errorf("%w: %s has %d merge operands", ErrNotIngestible, path, info.Merges)
 	}
-	if info.Apart > 0 {
+	if info.Separated > 0 {
 		return fmt.Errorf("%w: %s has %d values in blob files, which belong to its store: write a file that has the "+
-			"values with sstable.Writer", ErrNotIngestible, path, info.Apart)
+			"values with sstable.Writer", ErrNotIngestible, path, info.Separated)
 	}
 	keys := [][]byte{info.Smallest, info.Largest}
 	for _, t := range tombs {

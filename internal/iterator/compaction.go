@@ -54,10 +54,10 @@ type CompactionOptions struct {
 	Stop func() error
 	// MergeOperands combines values of one key, the oldest first. Nil: there is no merger.
 	MergeOperands func(key []byte, values [][]byte) ([]byte, error)
-	// ReadApart appends to dst the value that an entry has a handle of (blob.HandleOf): operands are
-	// combined with it. If it fails, they stay as they are; ErrStaysApart is no failure.
-	ReadApart func(dst []byte, k base.InternalKey, value []byte) ([]byte, error)
-	Now       uint64 // of the clock, in microseconds since 1970
+	// ReadSeparated appends to dst the value that an entry has a handle of (blob.HandleOf): operands are
+	// combined with it. If it fails, they stay as they are; ErrStaysSeparated is no failure.
+	ReadSeparated func(dst []byte, k base.InternalKey, value []byte) ([]byte, error)
+	Now           uint64 // of the clock, in microseconds since 1970
 }
 
 // CompactionStats are what a pass did besides dropping what is hidden.

@@ -31,7 +31,7 @@ type operandChain struct {
 	values [][]byte
 	given  int
 	buf    []byte // of the values: those of the input are gone when it moves
-	apart  []byte // unless nil, the handle of the last value, which was read to be combined
+	handle []byte // unless nil, the handle of the last value, which was read to be combined
 }
 
 func (r *operandChain) busy() bool { return len(r.keys) > 0 }
@@ -48,16 +48,16 @@ func (r *operandChain) add(t base.Trailer, value []byte) {
 
 func (r *operandChain) reset() {
 	clear(r.values)
-	r.keys, r.values, r.given, r.buf, r.apart = r.keys[:0], r.values[:0], 0, r.buf[:0], nil
+	r.keys, r.values, r.given, r.buf, r.handle = r.keys[:0], r.values[:0], 0, r.buf[:0], nil
 }
 
 // leave has the chain given out as it came: a value that was read goes on as its handle.
 func (r *operandChain) leave() {
-	if r.apart == nil {
+	if r.handle == nil {
 		return
 	}
 	last := len(r.keys) - 1
-	r.keys[last], r.values[last] = base.MakeTrailer(r.keys[last].SeqNum(), base.KindSetApart), r.apart
+	r.keys[last], r.values[last] = base.MakeTrailer(r.keys[last].SeqNum(), base.KindSetSeparated), r.handle
 }
 
 // keepSpecial is keep for operands and expiring values.
@@ -66,7 +66,7 @@ func (c *Compaction) keepSpecial(stripe int) bool {
 	case base.KindMerge:
 		c.open = true
 		return true
-	case base.KindSetTTL, base.KindSetTTLApart: // an expiry stands before either
+	case base.KindSetTTL, base.KindSetTTLSeparated: // an expiry stands before either
 		if _, live, err := base.Unexpired(c.Value, c.Now); err != nil || live {
 			return c.keepVisible(stripe) // one that is damaged stays for readers to report
 		}
@@ -122,11 +122,11 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 		c.operands.add(k.Trailer, value)
 	case base.KindDelete:
 		c.operands.add(k.Trailer, nil)
-	case base.KindSetApart:
-		if !c.addApart(k, value) {
+	case base.KindSetSeparated:
+		if !c.addSeparated(k, value) {
 			return false
 		}
-	case base.KindSetTTL, base.KindSetTTLApart:
+	case base.KindSetTTL, base.KindSetTTLSeparated:
 		if _, live, err := base.Unexpired(value, c.Now); err != nil || live {
 			return false // an entry of its own: keep handles it next
 		}
@@ -139,18 +139,18 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 	return true
 }
 
-// ErrStaysApart is what CompactionOptions.ReadApart returns for a value that operands must not be combined with.
-var ErrStaysApart = errors.New("siftkv: the value stays in its blob file")
+// ErrStaysSeparated is what CompactionOptions.ReadSeparated returns for a value that must not be combined.
+var ErrStaysSeparated = errors.New("siftkv: the value stays in its blob file")
 
-// addApart ends the chain with a value that is read for it. It reports false if that fails, or there is
+// addSeparated ends the chain with a value that is read for it. It reports false if that fails, or there is
 // nothing to combine it with: then it stays an entry of its own, with its handle.
-func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
-	if c.MergeOperands == nil || c.ReadApart == nil {
+func (c *Compaction) addSeparated(k base.InternalKey, value []byte) bool {
+	if c.MergeOperands == nil || c.ReadSeparated == nil {
 		return false
 	}
 	handle := bytes.Clone(value)
-	value, err := c.ReadApart(nil, k, value)
-	if errors.Is(err, ErrStaysApart) {
+	value, err := c.ReadSeparated(nil, k, value)
+	if errors.Is(err, ErrStaysSeparated) {
 		return false
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Compaction) addApart(k base.InternalKey, value []byte) bool {
 		return false
 	}
 	c.operands.add(base.MakeTrailer(k.SeqNum(), base.KindSet), value)
-	c.operands.apart = handle
+	c.operands.handle = handle
 	return true
 }
 

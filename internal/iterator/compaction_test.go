@@ -84,7 +84,7 @@ func (p *pass) run() (out []entry, c *Compaction) {
 	c = NewCompaction([]Iter{&entryIter{entries: p.entries}}, p.tombs, CompactionOptions{
 		Snapshots: p.snapshots, Bottom: func([]byte) bool { return p.bottom },
 		BottomSpan: func(_, _ []byte) bool { return p.bottom }, MergeOperands: p.merger, Now: p.now,
-		ReadApart: func(dst []byte, _ base.InternalKey, value []byte) ([]byte, error) {
+		ReadSeparated: func(dst []byte, _ base.InternalKey, value []byte) ([]byte, error) {
 			if string(value) == "damaged" {
 				return dst, errors.New("damaged")
 			}
@@ -106,7 +106,7 @@ func parse(t *testing.T, text string) (e entry) {
 		require.NoError(t, err)
 	}
 	kinds := map[string]base.Kind{"set": base.KindSet, "del": base.KindDelete, "merge": base.KindMerge,
-		"ttl": base.KindSetTTL, "apart": base.KindSetApart, "ttlapart": base.KindSetTTLApart}
+		"ttl": base.KindSetTTL, "blob": base.KindSetSeparated, "ttlblob": base.KindSetTTLSeparated}
 	k, ok := kinds[kind]
 	require.True(t, ok, text)
 	e = entry{key: base.MakeKey([]byte(key), seq, k), value: []byte(value)}
@@ -118,7 +118,7 @@ func parse(t *testing.T, text string) (e entry) {
 
 func show(entries []entry) (lines []string) {
 	names := map[base.Kind]string{base.KindSet: "set", base.KindDelete: "del", base.KindMerge: "merge",
-		base.KindSetTTL: "ttl", base.KindSetApart: "apart", base.KindSetTTLApart: "ttlapart"}
+		base.KindSetTTL: "ttl", base.KindSetSeparated: "blob", base.KindSetTTLSeparated: "ttlblob"}
 	for _, e := range entries {
 		v := string(e.value)
 		if e.key.Kind().Expires() {
@@ -185,25 +185,25 @@ func TestCompactionOfOperands(t *testing.T) {
 			snapshots: seqs{6}, want: []string{"k#7 del"}},
 		"not expired": {in: []string{"k#7 ttl a", "k#6 set x"}, now: 999, bottom: true,
 			want: []string{"k#0 ttl a"}},
-		"values apart": {in: []string{"k#9 apart h", "k#8 set x", "l#7 apart i", "m#3 ttlapart j"}, bottom: true,
-			now: 999, want: []string{"k#0 apart h", "l#0 apart i", "m#0 ttlapart j"}},
-		"values apart, expired": {in: []string{"k#9 ttlapart h", "k#8 set x"}, now: 1000, want: []string{"k#9 del"}},
-		"onto a value apart": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 apart h", "k#6 set x"},
+		"separated values": {in: []string{"k#9 blob h", "k#8 set x", "l#7 blob i", "m#3 ttlblob j"}, bottom: true,
+			now: 999, want: []string{"k#0 blob h", "l#0 blob i", "m#0 ttlblob j"}},
+		"separated values, expired": {in: []string{"k#9 ttlblob h", "k#8 set x"}, now: 1000, want: []string{"k#9 del"}},
+		"onto a separated value": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 blob h", "k#6 set x"},
 			want: []string{"k#9 set value of h,b,c"}},
-		"over a value apart that will expire": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttlapart h"},
-			now: 999, want: []string{"k#9 merge b,c", "k#7 ttlapart h"}},
-		"over a value apart that has expired": {in: []string{"k#9 merge c", "k#7 ttlapart h"}, now: 1000,
+		"over a separated value that will expire": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 ttlblob h"},
+			now: 999, want: []string{"k#9 merge b,c", "k#7 ttlblob h"}},
+		"over a separated value that has expired": {in: []string{"k#9 merge c", "k#7 ttlblob h"}, now: 1000,
 			want: []string{"k#9 set c"}},
-		"no merger over a value apart": {in: []string{"k#9 merge c", "k#7 apart h", "k#6 set x"}, none: true,
-			bottom: true, want: []string{"k#9 merge c", "k#0 apart h"}},
+		"no merger over a separated value": {in: []string{"k#9 merge c", "k#7 blob h", "k#6 set x"}, none: true,
+			bottom: true, want: []string{"k#9 merge c", "k#0 blob h"}},
 		"no merger": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x"},
 			none: true, bottom: true, want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a"}},
 		"the merger fails": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "k#6 set x", "l#1 set y"},
 			fails: true, bottom: true,
 			want: []string{"k#9 merge c", "k#8 merge b", "k#7 set a", "l#0 set y"}},
-		"the merger fails over a value apart": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 apart h", "k#6 set x",
+		"the merger fails over a blob value": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 blob h", "k#6 set x",
 			"l#1 set y"}, fails: true, bottom: true,
-			want: []string{"k#9 merge c", "k#8 merge b", "k#7 apart h", "l#0 set y"}},
+			want: []string{"k#9 merge c", "k#8 merge b", "k#7 blob h", "l#0 set y"}},
 		"the merger fails over a tombstone": {in: []string{"k#9 merge c", "k#8 merge b", "k#7 del", "k#6 set x"},
 			fails: true,
 			want:  []string{"k#9 merge c", "k#8 merge b", "k#7 del"}},
@@ -356,11 +356,11 @@ func TestAChainThatCannotBeReadToItsEnd(t *testing.T) {
 }
 
 // Operands stay over a value that cannot be read: who reads the key is told.
-func TestOperandsOverADamagedValueApartStay(t *testing.T) {
+func TestOperandsOverADamagedSeparatedValueStay(t *testing.T) {
 	p := &pass{merger: joined(","), entries: []entry{parse(t, "k#9 merge c"), parse(t, "k#8 merge b"),
-		parse(t, "k#7 apart damaged"), parse(t, "k#6 set x")}}
+		parse(t, "k#7 blob damaged"), parse(t, "k#6 set x")}}
 	out, c := p.run()
-	require.Equal(t, []string{"k#9 merge b,c", "k#7 apart damaged"}, show(out))
+	require.Equal(t, []string{"k#9 merge b,c", "k#7 blob damaged"}, show(out))
 	require.ErrorContains(t, c.Stats.MergeError, "damaged")
 	require.EqualValues(t, 1, c.Stats.MergeFailures)
 	require.NoError(t, c.Err())

@@ -23,7 +23,7 @@ type Compaction struct {
 }
 
 // Do moves the inputs, or merges them into new tables, and returns the edit that replaces the inputs. After an error
-// there are no new files; the output then only counts. The error is an InputError or a tablemeta.VictimError if
+// there are no new files; the output then only counts. The error is an InputError or a tablemeta.CandidateError if
 // something could not be read, and base.ErrContextEnded if ctx has ended.
 func (c *Compaction) Do(ctx context.Context, env *Env) (*manifest.Edit, Output, error) {
 	e, out := &manifest.Edit{}, Output{}
@@ -67,7 +67,7 @@ func (c *Compaction) merge(ctx context.Context, env *Env) (Output, error) {
 	return env.mergeRanges(ctx, c.maxThreads(env), spans, func(ctx context.Context, r *keyRange) error {
 		r.pass = c.pass(ctx, env, in, r.span)
 		r.out = env.tableWriter(r.pass, c.Output, size, filters)
-		r.out.Apart, r.out.Hidden = c.separation(env), HiddenBy(env.Tables, c.Version, c.Older)
+		r.out.Separation, r.out.Hidden = c.separation(env), HiddenBy(env.Tables, c.Version, c.Older)
 		return r.write(env.Sizes.CutsOf(c.Job, r.span))
 	})
 }
@@ -147,7 +147,7 @@ func (c *Compaction) maxThreads(env *Env) int {
 // separation says which values go into blob files, and which come from others.
 func (c *Compaction) separation(env *Env) tablemeta.Separation {
 	s := env.separation(c.Version, c.Output)
-	s.Victims, s.Open = c.Candidates, env.Values.OpenPass(c.Version, len(c.Candidates))
+	s.Candidates, s.Open = c.Candidates, env.Values.OpenPass(c.Version, len(c.Candidates))
 	return s
 }
 
@@ -160,6 +160,6 @@ func (c *Compaction) pass(ctx context.Context, env *Env, in inputs, span version
 	}
 	return iterator.NewCompaction(iters, in.tombs.Clip(nil, span.Lo, span.Hi), iterator.CompactionOptions{
 		Snapshots: c.Snapshots, Keys: span, Bottom: c.Bottom, BottomSpan: c.BottomSpan, Stop: env.stop(ctx),
-		MergeOperands: env.Merge, Now: env.Now(), ReadApart: env.readForOperands(c.Version),
+		MergeOperands: env.Merge, Now: env.Now(), ReadSeparated: env.readForOperands(c.Version),
 	})
 }

@@ -64,9 +64,9 @@ func (f *Flush) write(env *Env) (Output, error) {
 		r *keyRange) error {
 		r.pass = f.pass(ctx, env, tombs, r.span)
 		r.out = env.tableWriter(r.pass, 0, 0, filters)
-		r.out.Apart, r.out.Rewrite = env.separation(f.Version, 0), f.Values.Inline(f.Version)
+		r.out.Separation, r.out.Rewrite = env.separation(f.Version, 0), f.Values.Inline(f.Version)
 		if f.Values == nil {
-			r.out.Apart.From = 0
+			r.out.Separation.From = 0
 		} else {
 			r.out.Hidden = HiddenBy(env.Tables, f.Version, f.Version.Runs)
 		}
@@ -119,6 +119,6 @@ func (f *Flush) pass(ctx context.Context, env *Env, tombs []rangedel.Tombstone,
 	}
 	return iterator.NewCompaction(iters, span.Clip(nil, tombs), iterator.CompactionOptions{
 		Snapshots: f.Snapshots, Keys: span, Stop: env.stop(ctx), MergeOperands: env.Merge, Now: env.Now(),
-		ReadApart: env.readForOperands(f.Version),
+		ReadSeparated: env.readForOperands(f.Version),
 	})
 }

@@ -67,7 +67,7 @@ func recordIn(c *tablecache.Cache, runs []*version.Run, key []byte) uint64 {
 			return 0
 		case !ok || trailer.Kind() == base.KindMerge:
 			continue
-		case !trailer.Kind().Apart():
+		case !trailer.Kind().Separated():
 			return 0
 		}
 		h, _, err := blob.HandleOf(trailer.Kind(), value)

@@ -137,7 +137,7 @@ func (e *Env) readForOperands(v *version.Version) func(dst []byte, k base.Intern
 		case err != nil:
 			return dst, err
 		case h.Size > e.MaxMerged:
-			return dst, iterator.ErrStaysApart
+			return dst, iterator.ErrStaysSeparated
 		}
 		return e.Values.Append(dst, v, k.User, h)
 	}

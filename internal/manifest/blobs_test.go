@@ -13,7 +13,7 @@ import (
 
 func blobsEdit() *Edit {
 	e := &Edit{
-		Features:     FeatureApart,
+		Features:     FeatureSeparated,
 		AddedBlobs:   []BlobFile{{14, 0xb10b, 5000, 3, 4800}, {15, 1, 88, 1, 0}},
 		DeletedBlobs: []uint64{3, 300},
 		Added:        slices.Clone(sampleEdit().Added),

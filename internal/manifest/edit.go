@@ -62,12 +62,12 @@ type Features uint64
 
 // The features. The values are on disk.
 const (
-	FeatureMerge       Features = 1 << iota // merge operands
-	FeatureTTL                              // values with an expiry
-	FeatureApart                            // values in blob files
-	FeatureApartInLogs                      // logs with handles of such values
+	FeatureMerge           Features = 1 << iota // merge operands
+	FeatureTTL                                  // values with an expiry
+	FeatureSeparated                            // values in blob files
+	FeatureSeparatedInLogs                      // logs with handles of such values
 
-	knownFeatures = FeatureMerge | FeatureTTL | FeatureApart | FeatureApartInLogs
+	knownFeatures = FeatureMerge | FeatureTTL | FeatureSeparated | FeatureSeparatedInLogs
 )
 
 // Contains reports whether the bounds admit a user key.

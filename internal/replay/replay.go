@@ -196,7 +196,7 @@ func (p *Replayer) Apply(record []byte, take func([]byte) []byte) error {
 		return fmt.Errorf("sequence number %d comes again", r.Seq())
 	}
 	arena, used, err := memtable.Measure(record)
-	if err == nil && used&manifest.FeatureApartInLogs != 0 {
+	if err == nil && used&manifest.FeatureSeparatedInLogs != 0 {
 		if record, err = p.Values.Inline(record, r.Seq()); err == nil {
 			arena, _, err = memtable.Measure(record)
 			take = func(record []byte) []byte { p.Values.Give(); return record }
@@ -211,7 +211,7 @@ func (p *Replayer) Apply(record []byte, take func([]byte) []byte) error {
 	if err != nil {
 		return err
 	}
-	if used&manifest.FeatureApartInLogs != 0 {
+	if used&manifest.FeatureSeparatedInLogs != 0 {
 		err = p.Values.Hold(m, record)
 	}
 	if err == nil {

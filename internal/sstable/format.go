@@ -21,10 +21,10 @@ import (
 const FormatVersion = 4
 
 const (
-	plainVersion = 1
-	kindsVersion = 2
-	slotsVersion = 3
-	apartVersion = 4
+	plainVersion     = 1
+	kindsVersion     = 2
+	slotsVersion     = 3
+	separatedVersion = 4
 
 	firstBound = 5 // the first version that the footer's checksum is bound to
 )

@@ -54,8 +54,8 @@ func FuzzReader(f *testing.F) {
 	}
 	kinds, _ := writeFile(f, &kindsOptions, kindsContent())
 	f.Add(kinds)
-	apart, _ := writeFile(f, &apartOptions, apartContent())
-	f.Add(apart)
+	separated, _ := writeFile(f, &separatedOptions, separatedContent())
+	f.Add(separated)
 	f.Add([]byte(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := NewReader(bytes.NewReader(data), int64(len(data)), withExact)

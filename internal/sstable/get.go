@@ -32,7 +32,7 @@ type Probe struct {
 	// SkipValue is the caller's: values need not be returned, those of operands aside.
 	SkipValue bool
 	// Skipped says that the value was left out: it has ValueSize bytes, and Expiry is that of a
-	// base.KindSetTTL or base.KindSetTTLApart. A value in a blob file is not read for that.
+	// base.KindSetTTL or base.KindSetTTLSeparated. A value in a blob file is not read for that.
 	Skipped   bool
 	ValueSize int
 	Expiry    uint64
@@ -183,7 +183,7 @@ func (f *found) skip(p *Probe) bool {
 			return false
 		}
 		p.Expiry, size = expiry, len(value)
-	case base.KindSetApart, base.KindSetTTLApart:
+	case base.KindSetSeparated, base.KindSetTTLSeparated:
 		h, expiry, err := blob.HandleOf(f.trailer.Kind(), f.value)
 		if err != nil {
 			return false

@@ -336,9 +336,9 @@ func TestHostilePropertiesAllocateLittle(t *testing.T) {
 		run := bytes.Repeat([]byte{tag, 2, 0x81, 0x01}, 100_000)
 		fileBound.Require(t, len(run), func() { _, _ = decodeProperties(run) })
 	}
-	apart, _ := writeFile(t, &apartOptions, apartContent())
-	for mutant := range hostile.Mutants(propertiesOf(t, apart), 500) {
-		requireBounded(t, withProperties(apart, mutant), []byte("a"))
+	separated, _ := writeFile(t, &separatedOptions, separatedContent())
+	for mutant := range hostile.Mutants(propertiesOf(t, separated), 500) {
+		requireBounded(t, withProperties(separated, mutant), []byte("a"))
 	}
 }
 

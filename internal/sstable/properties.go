@@ -43,10 +43,10 @@ type Properties struct {
 	BlockSize         uint64 // target, before compression
 	RestartInterval   uint64
 
-	Apart      uint64 // point entries with blob values
-	ApartBytes uint64 // of these values, as they were given
-	Blobs      BlobRefs
-	Droppable  base.Droppable // what rewriting the file would free in blob files
+	Separated      uint64 // point entries with blob values
+	SeparatedBytes uint64 // of these values, as they were given
+	Blobs          BlobRefs
+	Droppable      base.Droppable // what rewriting the file would free in blob files
 
 	// Smallest and Largest bound the user keys of the file's point entries.
 	// Both are nil if it has none.
@@ -107,8 +107,8 @@ const (
 )
 
 const (
-	tagApart = iota + 60
-	tagApartBytes
+	tagSeparated = iota + 60
+	tagSeparatedBytes
 	tagBlobs
 	tagDroppable
 
@@ -133,12 +133,12 @@ func (p *Properties) fields() map[uint64]any {
 		tagRangeDelsOffset: &p.rangeDels.offset, tagRangeDelsLength: &p.rangeDels.length,
 		tagLeafBlocks: &p.leafBlocks, tagVersion: &p.written,
 		tagMerges: &p.Merges, tagMerger: &p.Merger, tagOverwritten: &p.Overwritten,
-		tagDenseDeletes:     &p.DenseDeletes,
+		tagDenseDeletes: &p.DenseDeletes, tagBlobs: &p.Blobs,
 		tagRangeFilterBytes: &p.RangeFilterBytes, tagRangeFilterKeys: &p.RangeFilterKeys,
 		tagRangeFilterFamily: &p.RangeFilterFamily, tagRangeFilterPolicy: &p.RangeFilterPolicy,
 		tagRangeFilterOffset: &p.rangeFilter.offset, tagRangeFilterLength: &p.rangeFilter.length,
-		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagExpiryOctiles: &p.ExpiryOctiles,
-		tagApart: &p.Apart, tagApartBytes: &p.ApartBytes, tagBlobs: &p.Blobs, tagDroppable: &p.Droppable,
+		tagExpiring: &p.Expiring, tagLastExpiry: &p.LastExpiry, tagDroppable: &p.Droppable,
+		tagExpiryOctiles: &p.ExpiryOctiles, tagSeparated: &p.Separated, tagSeparatedBytes: &p.SeparatedBytes,
 	}
 }
 
@@ -146,8 +146,8 @@ func (p *Properties) fields() map[uint64]any {
 // repeat theirs.
 func (p *Properties) version() uint64 {
 	switch {
-	case p.Apart > 0 || len(p.Blobs) > 0:
-		return apartVersion
+	case p.Separated > 0 || len(p.Blobs) > 0:
+		return separatedVersion
 	case p.written > 0:
 		return p.written
 	case p.Merges > 0 || p.Expiring > 0:

@@ -132,7 +132,7 @@ func (r *Reader) open(opts *ReaderOptions) error {
 		return r.corrupt(r.size-footerSize, "properties",
 			fmt.Errorf("the entries should have sequence number 0, and have up to %d", r.props.LargestSeq))
 	}
-	if opts.Seq != 0 && r.props.Apart > 0 {
+	if opts.Seq != 0 && r.props.Separated > 0 {
 		return r.corrupt(r.size-footerSize, "properties", errors.New("a file from elsewhere refers to blob files"))
 	}
 	r.seq = opts.Seq

@@ -11,13 +11,13 @@ import (
 // them again.
 type tally struct {
 	Properties
-	expiries expirySample
-	apart    expirySample // of separated values, by bytes
-	keys     KeySample
-	refs     refTally
-	last     base.InternalKey // of the last entry
-	covered  bool             // by a newer value or tombstone of its key
-	stretch  uint64           // of keys up to the last one that are deleted
+	expiries  expirySample
+	separated expirySample // of separated values, by bytes
+	keys      KeySample
+	refs      refTally
+	last      base.InternalKey // of the last entry
+	covered   bool             // by a newer value or tombstone of its key
+	stretch   uint64           // of keys up to the last one that are deleted
 }
 
 // DenseStretch is the number of consecutive deleted keys, without a live one of the file in
@@ -65,8 +65,8 @@ func (t *tally) add(k base.InternalKey, value []byte, again bool) {
 	case base.KindSetTTL:
 		expiry, _, _ := base.CutExpiry(value)
 		t.addExpiry(expiry)
-	case base.KindSetApart, base.KindSetTTLApart:
-		record = t.addApart(k.Kind(), value)
+	case base.KindSetSeparated, base.KindSetTTLSeparated:
+		record = t.addSeparated(k.Kind(), value)
 	}
 	if t.covered = again && (t.covered || t.last.Kind() != base.KindMerge); t.covered {
 		t.Overwritten++
@@ -87,18 +87,18 @@ func (t *tally) addExpiry(expiry uint64) {
 	t.expiries.add(expiry, 1)
 }
 
-// addApart counts an entry with a handle, which is well-formed. It returns the bytes of the record.
-func (t *tally) addApart(kind base.Kind, value []byte) (record uint64) {
+// addSeparated counts an entry with a handle, which is well-formed. It returns the bytes of the record.
+func (t *tally) addSeparated(kind base.Kind, value []byte) (record uint64) {
 	h, expiry, _ := blob.HandleOf(kind, value)
 	record = uint64(h.Length)
 	if kind.Expires() {
 		t.addExpiry(expiry)
 		t.Droppable.Expiring += record
 		t.Droppable.LastExpiry = max(t.Droppable.LastExpiry, expiry)
-		t.apart.add(expiry, record)
+		t.separated.add(expiry, record)
 	}
-	t.Apart++
-	t.ApartBytes += uint64(h.Size)
+	t.Separated++
+	t.SeparatedBytes += uint64(h.Size)
 	t.refs.add(h)
 	return record
 }
@@ -124,7 +124,7 @@ func (t *tally) addSeq(s base.SeqNum) {
 
 // finish sets what is known when all entries are counted.
 func (t *tally) finish() {
-	t.ExpiryOctiles, t.Droppable.Octiles = t.expiries.octiles(), t.apart.octiles()
+	t.ExpiryOctiles, t.Droppable.Octiles = t.expiries.octiles(), t.separated.octiles()
 	if t.Entries > 0 {
 		t.Largest = append([]byte{}, t.last.User...)
 	}

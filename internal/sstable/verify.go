@@ -180,7 +180,7 @@ func (v *verifier) blockEntries(b block) error {
 
 // entry checks that a lookup of the entry's key would find it, and counts it.
 func (v *verifier) entry(b block, i *blockIter, again bool) error {
-	if k := i.key().Kind(); k == base.KindRangeDelete || k > base.KindSetTTLApart {
+	if k := i.key().Kind(); k == base.KindRangeDelete || k > base.KindSetTTLSeparated {
 		return fmt.Errorf("%s has no place among point entries", i.key())
 	}
 	if err := checkSpecial(i.key(), i.value()); err != nil {
@@ -281,8 +281,8 @@ func (v *verifier) properties() {
 		{"merge operands", p.Merges, f.Merges},
 		{"expiring values", p.Expiring, f.Expiring},
 		{"last expiry", p.LastExpiry, f.LastExpiry},
-		{"values apart", p.Apart, f.Apart},
-		{"bytes of values apart", p.ApartBytes, f.ApartBytes},
+		{"separated values", p.Separated, f.Separated},
+		{"bytes of separated values", p.SeparatedBytes, f.SeparatedBytes},
 		{"overwritten entries", p.Overwritten, f.Overwritten},
 		{"dense tombstones", p.DenseDeletes, f.DenseDeletes},
 		{"raw key bytes", p.RawKeyBytes, f.RawKeyBytes},
@@ -298,7 +298,7 @@ func (v *verifier) properties() {
 	if o := f.expiries.octiles(); p.ExpiryOctiles != (Octiles{}) && p.ExpiryOctiles != o {
 		fault("octiles of expiries are %d, found %d", p.ExpiryOctiles, o)
 	}
-	f.Droppable.Octiles = f.apart.octiles()
+	f.Droppable.Octiles = f.separated.octiles()
 	if p.Droppable != (base.Droppable{}) && p.Droppable != f.Droppable {
 		fault("droppable bytes in blob files are %v, found %v", p.Droppable, f.Droppable)
 	}

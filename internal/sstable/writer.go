@@ -142,7 +142,7 @@ func checkSpecial(k base.InternalKey, value []byte) error {
 	if k.Kind().Expires() && len(value) < base.ExpirySize {
 		return fmt.Errorf("sstable: %s has no expiry", k)
 	}
-	if k.Kind().Apart() {
+	if k.Kind().Separated() {
 		if _, _, err := blob.HandleOf(k.Kind(), value); err != nil {
 			return fmt.Errorf("sstable: %s: %w", k, err)
 		}
@@ -329,7 +329,7 @@ func (w *Writer) finishProperties() error {
 	if w.props.Entries == 0 && len(w.tombstones) == 0 {
 		w.props.SmallestSeq = 0
 	}
-	if w.props.Apart > 0 {
+	if w.props.Separated > 0 {
 		w.finishBlobs()
 	}
 	return w.err
@@ -337,7 +337,7 @@ func (w *Writer) finishProperties() error {
 
 // finishBlobs lists the blob files that handles refer to.
 func (w *Writer) finishBlobs() {
-	w.props.written, w.props.Blobs = apartVersion, w.props.refs.sorted()
+	w.props.written, w.props.Blobs = separatedVersion, w.props.refs.sorted()
 	for i := range w.props.Blobs {
 		ref := &w.props.Blobs[i]
 		if w.blobID != nil {

@@ -26,8 +26,8 @@ func (p *program) printEntry(ctx context.Context, offset any, k base.InternalKey
 	row := object{"offset", offset, "seq", uint64(k.SeqNum()), "kind", kind.String(), "key", p.formatted(k.User)}
 	h, expiry, err := blob.HandleOf(kind, value)
 	switch {
-	case kind.Apart() && err == nil:
-		row = append(row, "apart", object{"file", manifest.FileName(manifest.FileBlob, h.File), "record", h.Ordinal,
+	case kind.Separated() && err == nil:
+		row = append(row, "blob", object{"file", manifest.FileName(manifest.FileBlob, h.File), "record", h.Ordinal,
 			"offset", h.Offset, "stored_bytes", h.Length, "bytes", h.Size, "expiry", moment(expiry)})
 	case kind == base.KindDelete, kind == base.KindRangeDelete && value == nil:
 	case kind == base.KindRangeDelete:
@@ -121,12 +121,12 @@ func (p *program) describeProperties(id uint64, f *sstable.Properties) object {
 		}
 		o = append(o, "expiry_octiles", times)
 	}
-	if f.Apart > 0 {
+	if f.Separated > 0 {
 		var blobs []object
 		for _, r := range f.Blobs {
 			blobs = append(blobs, object{"num", r.Num, "id", keytext.ID(r.ID), "records", r.Records, "bytes", r.Bytes})
 		}
-		o = append(o, "apart", f.Apart, "apart_bytes", f.ApartBytes, "blobs", blobs,
+		o = append(o, "separated", f.Separated, "separated_bytes", f.SeparatedBytes, "blobs", blobs,
 			"droppable", object{"overwritten", f.Droppable.Overwritten, "expiring", f.Droppable.Expiring})
 	}
 	return append(o, "overwritten", f.Overwritten, "dense_deletes", f.DenseDeletes,

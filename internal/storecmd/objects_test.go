@@ -209,10 +209,10 @@ func TestADamagedObject(t *testing.T) {
 	require.Equal(t, before, filesUnder(t, dir))
 }
 
-// everythingSaid runs a command line, in its own process if apart is set, and returns both of its outputs.
-func everythingSaid(t *testing.T, apart bool, args ...string) (status int, text string) {
+// everythingSaid runs a command line, in its own process if child is set, and returns both of its outputs.
+func everythingSaid(t *testing.T, child bool, args ...string) (status int, text string) {
 	t.Helper()
-	if apart {
+	if child {
 		r := process(t, args...)
 		return r.Status, r.Stdout + r.Stderr
 	}
@@ -243,8 +243,8 @@ func TestNoCredentialsAreShown(t *testing.T) {
 		} {
 			for _, format := range [][]string{nil, {"--json"}} {
 				// In a process of its own, what libraries print is seen too.
-				apart := scale.Long() || format == nil && strings.HasPrefix(url, "test:")
-				_, text := everythingSaid(t, apart, append(append([]string{}, line...), format...)...)
+				child := scale.Long() || format == nil && strings.HasPrefix(url, "test:")
+				_, text := everythingSaid(t, child, append(append([]string{}, line...), format...)...)
 				require.NotContains(t, text, "HUSH", "%q", line)
 			}
 		}

@@ -131,20 +131,20 @@ func TestCommandsWriteAsTheProgramDoes(t *testing.T) {
 	require.Empty(t, statsOf(t, dir).Opened.Options)
 }
 
-// Commands have values lie apart where the program has them so: not from the default on if the release that wrote
+// Commands separate values where the program does: not from the default on if the release that wrote
 // the store last had none, and would refuse a store with blob files.
 func TestCommandsSeparateValuesAsTheProgramDoes(t *testing.T) {
 	for _, c := range []struct {
 		o     *kv.Options
 		text  string // in place of what the store says of its options
-		apart int
+		blobs int
 	}{
-		{o: nil, apart: 1},
-		{o: &kv.Options{SeparateFrom: -1}, apart: 0},
-		{o: &kv.Options{SeparateFrom: 6 << 10}, apart: 0},
-		{text: "# BlockSize = 4KiB\n", apart: 0},
-		{text: "SeparateFrom = 0\n", apart: 1},
-		{text: "SeparateFrom = 5000\n", apart: 1},
+		{o: nil, blobs: 1},
+		{o: &kv.Options{SeparateFrom: -1}, blobs: 0},
+		{o: &kv.Options{SeparateFrom: 6 << 10}, blobs: 0},
+		{text: "# BlockSize = 4KiB\n", blobs: 0},
+		{text: "SeparateFrom = 0\n", blobs: 1},
+		{text: "SeparateFrom = 5000\n", blobs: 1},
 	} {
 		dir := storeWith(t, c.o)
 		if c.text != "" {
@@ -156,7 +156,7 @@ func TestCommandsSeparateValuesAsTheProgramDoes(t *testing.T) {
 			ok(t, "compact", dir)
 			blobs, err := filepath.Glob(filepath.Join(dir, "*.blob"))
 			require.NoError(t, err)
-			require.Len(t, blobs, c.apart, "%+v", c)
+			require.Len(t, blobs, c.blobs, "%+v", c)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (c *explainCommand) Run(ctx context.Context, p *program) error {
 		o := object{"covered_by", e.CoveredBy, "found", e.Found, "hash", keytext.ID(e.Hash),
 			"key", p.KeyFormat.JSON(e.Key), "steps", steps}
 		if a := e.Blob; a != nil {
-			o = append(o, "apart", object{"file", a.File, "offset", a.Offset, "stored_bytes", a.Stored,
+			o = append(o, "blob", object{"file", a.File, "offset", a.Offset, "stored_bytes", a.Stored,
 				"bytes", a.Size})
 		}
 		p.indentJSON(o)

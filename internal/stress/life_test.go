@@ -43,7 +43,7 @@ func (l *life) drawFrom(number int, seed uint64) *round {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	r := &round{life: l, number: number, rng: rng, setup: drawSetup(rng), mix: drawMix(rng, l.want),
 		plan: newPlan(rand.New(rand.NewPCG(rng.Uint64(), 3)))}
-	if !l.want["apart"] {
+	if !l.want["separated"] {
 		r.setup.opts.SeparateFrom, r.setup.opts.SeparateAtCommit = -1, false
 	}
 	r.quietAfterEach = len(l.oracle.spaces) == 1

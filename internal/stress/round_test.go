@@ -81,7 +81,7 @@ func (r *round) gone() bool {
 func (r *round) over() bool { return r.stopped.Load() || r.gone() || r.closed.Load() || r.isFenced() }
 
 func (r *round) String() string {
-	s := fmt.Sprintf("round %d: %s; ends by %v", r.number, r.setup.text+", "+r.setup.apart(), r.end)
+	s := fmt.Sprintf("round %d: %s; ends by %v", r.number, r.setup.text+", "+r.setup.separation(), r.end)
 	if r.closeAt > 0 {
 		s += fmt.Sprintf(" beside workers, after %d operations", r.closeAt)
 	}

@@ -101,7 +101,7 @@ func drawSetup(rng *rand.Rand) setup {
 	s.harness.RangeSize = []int64{0, 2 << 10, 16 << 10}[rng.IntN(3)]
 	s.harness.OwnTableFrom = []int{0, 0, 1, 1000}[rng.IntN(4)]
 	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
-	s.drawApart(rng)
+	s.drawSeparation(rng)
 	s.retry([]time.Duration{time.Millisecond, 5 * time.Millisecond, time.Hour}[rng.IntN(3)])
 	s.text = fmt.Sprintf("%v, filter %s, prefix %q, compression %v, blocks of %d, %d memtables, level 0 %d/%d/%d, "+
 		"%d runs per level",

@@ -17,9 +17,9 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// apartStore makes a store whose values lie apart, in several blob files, and returns its directory
+// separatedStore makes a store with separated values in several blob files, and returns its directory
 // and their names.
-func apartStore(t *testing.T) (dir string, blobs []string) {
+func separatedStore(t *testing.T) (dir string, blobs []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
 	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression,
@@ -51,7 +51,7 @@ func verify(t *testing.T, dir string) *survey.Store {
 }
 
 func TestVerifyReadsBlobFiles(t *testing.T) {
-	dir, blobs := apartStore(t)
+	dir, blobs := separatedStore(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "900000.blob"), []byte("left by a crash"), 0o600))
 	s := verify(t, dir)
 	require.Empty(t, s.Damage)
@@ -67,7 +67,7 @@ func TestVerifyReadsBlobFiles(t *testing.T) {
 }
 
 func TestVerifyFindsFlippedBitsOfBlobFiles(t *testing.T) {
-	dir, blobs := apartStore(t)
+	dir, blobs := separatedStore(t)
 	whole, err := os.ReadFile(blobs[1])
 	require.NoError(t, err)
 	for at := 0; at < len(whole); at += 5 {
@@ -82,7 +82,7 @@ func TestVerifyFindsFlippedBitsOfBlobFiles(t *testing.T) {
 }
 
 func TestVerifyFindsBlobFilesThatAreMissingCutOrSwapped(t *testing.T) {
-	dir, blobs := apartStore(t)
+	dir, blobs := separatedStore(t)
 	whole, err := os.ReadFile(blobs[1])
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(blobs[1]))
@@ -99,7 +99,7 @@ func TestVerifyFindsBlobFilesThatAreMissingCutOrSwapped(t *testing.T) {
 
 // The sums of a survey are those that the store counts.
 func TestShapeSumsBlobFilesUp(t *testing.T) {
-	dir, _ := apartStore(t)
+	dir, _ := separatedStore(t)
 	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 10, Compression: sstable.NoCompression,
 		L0CompactionThreshold: 100})
 	require.NoError(t, err)

@@ -244,7 +244,7 @@ func (l *Log) countWrites(data []byte) (n uint64, fault string) {
 		if err != nil {
 			return n, err.Error()
 		}
-		if kind := e.Key.Kind(); kind.Apart() {
+		if kind := e.Key.Kind(); kind.Separated() {
 			h, _, _ := blob.HandleOf(kind, e.Value) // the record would be malformed otherwise
 			if l.Blobs == nil {
 				l.Blobs = map[uint64]bool{}

@@ -202,7 +202,7 @@ func (s *Store) verifyTable(t *Table, r *sstable.Reader) error {
 	}
 	var wrong error // the first handle that cannot be
 	err := r.VerifyEach(func(k base.InternalKey, value []byte) error {
-		if k.Kind().Apart() && wrong == nil {
+		if k.Kind().Separated() && wrong == nil {
 			wrong = s.noteHandle(k, value)
 		}
 		return nil

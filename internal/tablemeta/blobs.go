@@ -12,16 +12,16 @@ import (
 
 // Separation says which values a Writer puts into blob files. The zero value is none.
 type Separation struct {
-	From        int              // the least bytes of a value that is separated; 0: none is
+	From        int              // bytes of the smallest separated value; 0: none is separated
 	TargetSize  int64            // of a blob file, in bytes; 0: there is one
 	Compression compression.Kind // of values; Snappy by default
 	ID          func(num uint64) uint64
 
-	// Victims are the blob files to collect: when a handle of one is added, its record is copied
+	// Candidates are the blob files to collect: when a handle of one is added, its record is copied
 	// into a new file, as stored and piece by piece, from the stream that Open returns. They never
 	// change.
-	Victims map[uint64]bool
-	Open    func(key []byte, h blob.Handle) (*blob.Stream, error)
+	Candidates map[uint64]bool
+	Open       func(key []byte, h blob.Handle) (*blob.Stream, error)
 }
 
 // blobFiles are the blob files that a Writer writes, one after the other.
@@ -49,7 +49,7 @@ func (w *Writer) separates(kind base.Kind, value []byte) bool {
 	default:
 		return false
 	}
-	return w.Apart.From > 0 && len(value) >= w.Apart.From
+	return w.Separation.From > 0 && len(value) >= w.Separation.From
 }
 
 // separate puts a value into a blob file, and returns the entry that the table gets. The value is
@@ -59,11 +59,11 @@ func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, [
 	if err := w.nextBlob(); err != nil {
 		return k, nil, err
 	}
-	kind, expiry := base.KindSetApart, uint64(0)
+	kind, expiry := base.KindSetSeparated, uint64(0)
 	b.value = b.value[:0]
 	if k.Kind() == base.KindSetTTL {
 		expiry, value, _ = base.CutExpiry(value)
-		kind, b.value = base.KindSetTTLApart, base.AppendExpiry(b.value, expiry)
+		kind, b.value = base.KindSetTTLSeparated, base.AppendExpiry(b.value, expiry)
 	}
 	h, err := b.out.Add(k.User, k.SeqNum(), expiry, value)
 	b.value = h.Append(b.value)
@@ -73,7 +73,7 @@ func (w *Writer) separate(k base.InternalKey, value []byte) (base.InternalKey, [
 // nextBlob makes sure that a blob file with room is open.
 func (w *Writer) nextBlob() error {
 	b := &w.blobs
-	if b.out != nil && w.Apart.TargetSize > 0 && b.out.Size() >= w.Apart.TargetSize {
+	if b.out != nil && w.Separation.TargetSize > 0 && b.out.Size() >= w.Separation.TargetSize {
 		if err := w.closeBlob(); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (w *Writer) openBlob() error {
 	}
 	w.names = append(w.names, name)
 	b.file, b.num = w.Wrap(f), num
-	b.out = blob.NewWriter(b.file, blob.WriterOptions{Num: num, Compression: w.Apart.Compression})
+	b.out = blob.NewWriter(b.file, blob.WriterOptions{Num: num, Compression: w.Separation.Compression})
 	if b.ids == nil {
 		b.ids = map[uint64]uint64{}
 	}
@@ -131,8 +131,8 @@ func (w *Writer) blobID(num uint64) uint64 {
 	if id, ok := w.blobs.ids[num]; ok {
 		return id
 	}
-	if w.Apart.ID == nil {
+	if w.Separation.ID == nil {
 		return 0
 	}
-	return w.Apart.ID(num)
+	return w.Separation.ID(num)
 }

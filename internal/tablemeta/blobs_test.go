@@ -17,15 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// apartWriter returns a writer into db/ of a file system in memory, which knows blob file 1.
-func apartWriter(t *testing.T, o Separation) (*Writer, vfs.FS) {
+// newWriter returns a writer into db/ of a file system in memory, which knows blob file 1.
+func newWriter(t *testing.T, o Separation) (*Writer, vfs.FS) {
 	t.Helper()
 	mem := vfs.NewMem()
 	require.NoError(t, mem.MkdirAll("db"))
 	num := uint64(9)
 	o.ID = func(num uint64) uint64 { return map[uint64]uint64{1: 0xb10b}[num] }
-	return &Writer{FS: mem, Dir: "db", Log: slog.New(slog.DiscardHandler), Tombstones: rangedel.NewSet(nil), Apart: o,
-		NewNum: func() uint64 { num++; return num }, Wrap: func(f vfs.WriteFile) vfs.WriteFile { return f }}, mem
+	return &Writer{FS: mem, Dir: "db", Log: slog.New(slog.DiscardHandler), Tombstones: rangedel.NewSet(nil),
+		Separation: o, NewNum: func() uint64 { num++; return num },
+		Wrap: func(f vfs.WriteFile) vfs.WriteFile { return f }}, mem
 }
 
 // readTable returns a reader of a table.
@@ -42,7 +43,7 @@ func readTable(t *testing.T, fsys vfs.FS, m *manifest.Table) *sstable.Reader {
 
 func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 	t.Parallel()
-	w, mem := apartWriter(t, Separation{From: 100, TargetSize: 2000})
+	w, mem := newWriter(t, Separation{From: 100, TargetSize: 2000})
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, i) }
 	expiring := func(i int) []byte { return append(base.AppendExpiry(nil, uint64(i)), value(i)...) }
 	elsewhere := blob.Handle{File: 1, Offset: 32, Length: 500, Size: 480}
@@ -56,7 +57,7 @@ func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 		require.NoError(t, w.Add(base.MakeKey(key, 7, base.KindMerge), value(i)))
 		require.NoError(t, w.Add(base.MakeKey(key, 6, base.KindDelete), nil))
 		if i == 120 {
-			require.NoError(t, w.Add(base.MakeKey(key, 5, base.KindSetApart), elsewhere.Append(nil)))
+			require.NoError(t, w.Add(base.MakeKey(key, 5, base.KindSetSeparated), elsewhere.Append(nil)))
 		}
 	}
 	tables, err := w.Finish()
@@ -91,7 +92,7 @@ func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 			n, k := 0, it.Key()
 			_, err := fmt.Sscan(string(k.User), &n)
 			require.NoError(t, err)
-			if !k.Kind().Apart() {
+			if !k.Kind().Separated() {
 				require.True(t, n < 100 || k.SeqNum() < 8)
 				continue
 			}
@@ -101,7 +102,7 @@ func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 				require.Equal(t, elsewhere, h, "a handle is passed on")
 				continue
 			}
-			require.Equal(t, k.SeqNum() == 8, k.Kind() == base.KindSetTTLApart)
+			require.Equal(t, k.SeqNum() == 8, k.Kind() == base.KindSetTTLSeparated)
 			if k.SeqNum() == 8 {
 				require.EqualValues(t, n, expiry)
 			}
@@ -118,9 +119,9 @@ func TestLongValuesGoIntoBlobFiles(t *testing.T) {
 	}
 }
 
-func TestWithoutAThresholdNothingLiesApart(t *testing.T) {
+func TestWithoutAThresholdNothingIsSeparated(t *testing.T) {
 	t.Parallel()
-	w, mem := apartWriter(t, Separation{})
+	w, mem := newWriter(t, Separation{})
 	require.NoError(t, w.Add(base.MakeKey([]byte("k"), 1, base.KindSet), make([]byte, 100_000)))
 	tables, err := w.Finish()
 	require.NoError(t, err)
@@ -133,9 +134,9 @@ func TestWithoutAThresholdNothingLiesApart(t *testing.T) {
 
 func TestAHandleOfAnUnknownFileEndsATable(t *testing.T) {
 	t.Parallel()
-	w, _ := apartWriter(t, Separation{})
+	w, _ := newWriter(t, Separation{})
 	h := blob.Handle{File: 2, Offset: 32, Length: 500, Size: 480}
-	require.NoError(t, w.Add(base.MakeKey([]byte("k"), 1, base.KindSetApart), h.Append(nil)))
+	require.NoError(t, w.Add(base.MakeKey([]byte("k"), 1, base.KindSetSeparated), h.Append(nil)))
 	_, err := w.Finish()
 	require.ErrorContains(t, err, "blob file 2")
 }
@@ -143,12 +144,12 @@ func TestAHandleOfAnUnknownFileEndsATable(t *testing.T) {
 // A table that refers to a gibibyte is full, however small it is.
 func TestATableIsFullOfReferences(t *testing.T) {
 	t.Parallel()
-	w, _ := apartWriter(t, Separation{})
+	w, _ := newWriter(t, Separation{})
 	w.TargetSize = 1 << 20
 	for i := range 4 {
 		require.False(t, w.Full())
 		h := blob.Handle{File: 1, Ordinal: uint64(i), Offset: 32 + int64(i)<<28, Length: 1 << 28, Size: 1<<28 - 100}
-		require.NoError(t, w.Add(base.MakeKey([]byte{byte(i)}, 1, base.KindSetApart), h.Append(nil)))
+		require.NoError(t, w.Add(base.MakeKey([]byte{byte(i)}, 1, base.KindSetSeparated), h.Append(nil)))
 	}
 	require.True(t, w.Full())
 	require.NoError(t, w.Cut([]byte{4}))
@@ -188,7 +189,7 @@ func TestAbortRemovesTablesAndBlobFiles(t *testing.T) {
 	none, err := filterpolicy.Parse("none")
 	require.NoError(t, err)
 	for fail := 1; ; fail++ {
-		w, mem := apartWriter(t, Separation{From: 10, TargetSize: 1000})
+		w, mem := newWriter(t, Separation{From: 10, TargetSize: 1000})
 		w.Options = &sstable.WriterOptions{Filter: none}
 		calls := fail
 		w.Wrap = func(f vfs.WriteFile) vfs.WriteFile { return failingFile{f, &calls} }

@@ -29,21 +29,21 @@ func blobOf(t *testing.T, fsys vfs.FS, num, id uint64) *blob.Reader {
 	return r
 }
 
-// writeVictim writes blob file 1 of db/, whose record i is of key i, sequence number i and, if that is odd, expiry i.
+// writeCandidate writes blob file 1 of db/, whose record i has key i, sequence number i and, if that is odd, expiry i.
 // Its values differ in length, up to some that have several pieces.
-func writeVictim(t *testing.T, fsys vfs.FS) (entries []base.InternalKey, values [][]byte) {
+func writeCandidate(t *testing.T, fsys vfs.FS) (entries []base.InternalKey, values [][]byte) {
 	t.Helper()
 	f, err := fsys.Create("db/" + manifest.FileName(manifest.FileBlob, 1))
 	require.NoError(t, err)
 	w := blob.NewWriter(f, blob.WriterOptions{Num: 1, ID: 0xb10b})
 	for i := range 60 {
-		kind, expiry, value := base.KindSetApart, uint64(0), []byte(nil)
+		kind, expiry, value := base.KindSetSeparated, uint64(0), []byte(nil)
 		if i%2 == 1 {
-			kind, expiry = base.KindSetTTLApart, uint64(i)
+			kind, expiry = base.KindSetTTLSeparated, uint64(i)
 			value = base.AppendExpiry(nil, expiry)
 		}
 		key := fmt.Appendf(nil, "%03d", i)
-		h, err := w.Add(key, base.SeqNum(i), expiry, victimValue(i))
+		h, err := w.Add(key, base.SeqNum(i), expiry, candidateValue(i))
 		require.NoError(t, err)
 		entries = append(entries, base.MakeKey(key, base.SeqNum(i), kind))
 		values = append(values, h.Append(value))
@@ -54,7 +54,7 @@ func writeVictim(t *testing.T, fsys vfs.FS) (entries []base.InternalKey, values 
 	return entries, values
 }
 
-func victimValue(i int) []byte {
+func candidateValue(i int) []byte {
 	v := bytes.Repeat([]byte{byte(i)}, i*i)
 	if i%20 == 19 { // that is not compressed, in several pieces
 		v = make([]byte, 300_000+i)
@@ -63,14 +63,14 @@ func victimValue(i int) []byte {
 	return v
 }
 
-// Records of a victim are copied, into the files to which new values go too; other handles pass.
-func TestRecordsOfVictimsAreCopied(t *testing.T) {
+// Records of a candidate are copied, into the files to which new values go too; other handles pass.
+func TestRecordsOfCandidatesAreCopied(t *testing.T) {
 	t.Parallel()
-	w, mem := apartWriter(t, Separation{From: 100, TargetSize: 100_000, Victims: map[uint64]bool{1: true}})
-	w.Apart.ID = func(num uint64) uint64 { return map[uint64]uint64{1: 0xb10b, 2: 0x0ce}[num] }
-	entries, values := writeVictim(t, mem)
-	victim := blobOf(t, mem, 1, 0xb10b)
-	w.Apart.Open = victim.OpenStream
+	w, mem := newWriter(t, Separation{From: 100, TargetSize: 100_000, Candidates: map[uint64]bool{1: true}})
+	w.Separation.ID = func(num uint64) uint64 { return map[uint64]uint64{1: 0xb10b, 2: 0x0ce}[num] }
+	entries, values := writeCandidate(t, mem)
+	candidate := blobOf(t, mem, 1, 0xb10b)
+	w.Separation.Open = candidate.OpenStream
 	elsewhere := blob.Handle{File: 2, Offset: 32, Length: 500, Size: 480}
 	for i, k := range entries {
 		if i%3 == 2 {
@@ -79,7 +79,7 @@ func TestRecordsOfVictimsAreCopied(t *testing.T) {
 		require.NoError(t, w.Add(k, values[i]))
 		newer := append(bytes.Clone(k.User), 'n')
 		require.NoError(t, w.Add(base.MakeKey(newer, 99, base.KindSet), make([]byte, 200)))
-		require.NoError(t, w.Add(base.MakeKey(append(newer, 'o'), 99, base.KindSetApart), elsewhere.Append(nil)))
+		require.NoError(t, w.Add(base.MakeKey(append(newer, 'o'), 99, base.KindSetSeparated), elsewhere.Append(nil)))
 	}
 	tables, err := w.Finish()
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestRecordsOfVictimsAreCopied(t *testing.T) {
 	require.Greater(t, len(readers), 2)
 	require.EqualValues(t, 80, records)
 	require.Equal(t, manifest.BlobRef{Num: 2, Records: 40, Bytes: 20_000}, tables[0].Blobs[0])
-	require.Len(t, tables[0].Blobs, 1+len(readers), "nothing refers to the victim")
+	require.Len(t, tables[0].Blobs, 1+len(readers), "nothing refers to the candidate")
 
 	it := readTable(t, mem, &tables[0]).NewIter(sstable.IterOptions{})
 	copied := uint64(0)
@@ -119,7 +119,7 @@ func TestRecordsOfVictimsAreCopied(t *testing.T) {
 		require.Equal(t, i%2*i, int(expiry))
 		got, err := readers[h.File].AppendValue(nil, it.Key().User, h)
 		require.NoError(t, err)
-		require.True(t, bytes.Equal(victimValue(i), got))
+		require.True(t, bytes.Equal(candidateValue(i), got))
 		copied += uint64(h.Length)
 	}
 	require.NoError(t, it.Error())
@@ -127,12 +127,12 @@ func TestRecordsOfVictimsAreCopied(t *testing.T) {
 	require.Greater(t, bytesOf, copied)
 }
 
-// A record that is damaged, or cannot be read, is the victim's fault. Nothing of the new files is left.
-func TestAVictimThatCannotBeReadIsNamed(t *testing.T) {
+// A record that is damaged, or cannot be read, is the candidate's fault. Nothing of the new files is left.
+func TestACandidateThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	for at := 40; ; at += 20_000 {
-		w, mem := apartWriter(t, Separation{TargetSize: 100_000, Victims: map[uint64]bool{1: true}})
-		entries, values := writeVictim(t, mem)
+		w, mem := newWriter(t, Separation{TargetSize: 100_000, Candidates: map[uint64]bool{1: true}})
+		entries, values := writeCandidate(t, mem)
 		name := "db/" + manifest.FileName(manifest.FileBlob, 1)
 		f, err := mem.Open(name)
 		require.NoError(t, err)
@@ -146,14 +146,14 @@ func TestAVictimThatCannotBeReadIsNamed(t *testing.T) {
 		}
 		b[at] ^= 1
 		require.NoError(t, vfs.ReplaceFile(mem, name, b))
-		w.Apart.Open = blobOf(t, mem, 1, 0xb10b).OpenStream
+		w.Separation.Open = blobOf(t, mem, 1, 0xb10b).OpenStream
 		for i, k := range entries {
 			if err = w.Add(k, values[i]); err != nil {
 				break
 			}
 		}
 		require.ErrorIs(t, err, base.ErrCorruption)
-		v, ok := errors.AsType[*VictimError](err)
+		v, ok := errors.AsType[*CandidateError](err)
 		require.True(t, ok)
 		require.EqualValues(t, 1, v.Num)
 		require.ErrorContains(t, err, name)
@@ -164,12 +164,12 @@ func TestAVictimThatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-// A failure to write is not said to be one of the victim.
-func TestAFullDiskIsNotTheVictimsFault(t *testing.T) {
+// A failure to write is not said to be one of the candidate.
+func TestAFullDiskIsNotTheCandidatesFault(t *testing.T) {
 	t.Parallel()
-	w, mem := apartWriter(t, Separation{TargetSize: 100_000, Victims: map[uint64]bool{1: true}})
-	entries, values := writeVictim(t, mem)
-	w.Apart.Open = blobOf(t, mem, 1, 0xb10b).OpenStream
+	w, mem := newWriter(t, Separation{TargetSize: 100_000, Candidates: map[uint64]bool{1: true}})
+	entries, values := writeCandidate(t, mem)
+	w.Separation.Open = blobOf(t, mem, 1, 0xb10b).OpenStream
 	calls := 2
 	w.Wrap = func(f vfs.WriteFile) vfs.WriteFile { return failingFile{f, &calls} }
 	var err error
@@ -177,7 +177,7 @@ func TestAFullDiskIsNotTheVictimsFault(t *testing.T) {
 		err = w.Add(entries[i], values[i])
 	}
 	require.ErrorIs(t, err, errDisk)
-	_, ok := errors.AsType[*VictimError](err)
+	_, ok := errors.AsType[*CandidateError](err)
 	require.False(t, ok)
 	w.Abort()
 }

@@ -27,7 +27,7 @@ type Writer struct {
 	Options    *sstable.WriterOptions
 	TargetSize int64         // 0: one table
 	Tombstones *rangedel.Set // those to write
-	Apart      Separation
+	Separation Separation
 
 	// Rewrite, unless nil, returns what is written in the place of an entry with a handle, valid until the next
 	// call: the entry, or one that has its value.
@@ -62,7 +62,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 			return err
 		}
 	}
-	if w.Rewrite != nil && k.Kind().Apart() {
+	if w.Rewrite != nil && k.Kind().Separated() {
 		var err error
 		if k, value, err = w.Rewrite(k, value); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (w *Writer) Add(k base.InternalKey, value []byte) error {
 		if k, value, err = w.separate(k, value); err != nil {
 			return err
 		}
-	} else if k.Kind().Apart() && w.Apart.Victims != nil {
+	} else if k.Kind().Separated() && w.Separation.Candidates != nil {
 		var err error
 		if value, err = w.relocate(k, value); err != nil {
 			return err

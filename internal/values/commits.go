@@ -114,9 +114,9 @@ func (c *Commits) Put(b *batchrepr.Writer, first base.SeqNum, log *wal.Writer, m
 		if err != nil {
 			return err
 		}
-		c.buf, kind = c.buf[:0], base.KindSetApart
+		c.buf, kind = c.buf[:0], base.KindSetSeparated
 		if expiry > 0 {
-			c.buf, kind = base.AppendExpiry(c.buf, expiry), base.KindSetTTLApart
+			c.buf, kind = base.AppendExpiry(c.buf, expiry), base.KindSetTTLSeparated
 		}
 		c.buf = h.Append(c.buf)
 		into.Add(kind, e.Key.User, c.buf)

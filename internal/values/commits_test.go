@@ -18,7 +18,7 @@ func TestCommitsSeparateLargeValues(t *testing.T) {
 	require.False(t, c.Has(batch(60, 60)))
 	mem := ts.newMem()
 	record := ts.commit(batch(99, 100), 1, ts.newLog(), mem)
-	require.Equal(t, []base.Kind{base.KindSet, base.KindSetApart}, kinds(t, record))
+	require.Equal(t, []base.Kind{base.KindSet, base.KindSetSeparated}, kinds(t, record))
 	require.False(t, mem.Sealed())
 	require.EqualValues(t, c.current.w.Size(), ts.Written.Load())
 	ts.commit(batch(1<<20), 3, ts.newLog(), mem)

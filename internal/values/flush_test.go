@@ -64,7 +64,7 @@ func TestFlushCopiesTheValuesOfAnAbandonedFile(t *testing.T) {
 	inline := ts.Flush([]*memtable.Memtable{mem}).Inline(&version.Version{})
 	for e, err := range batchrepr.All(record) {
 		require.NoError(t, err)
-		if !e.Key.Kind().Apart() {
+		if !e.Key.Kind().Separated() {
 			continue
 		}
 		k, value, err := inline(e.Key, e.Value)

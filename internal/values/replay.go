@@ -64,7 +64,7 @@ func (p *Replay) Inline(record []byte, seq base.SeqNum) ([]byte, error) {
 			return nil, err
 		}
 		kind, value := e.Key.Kind(), e.Value
-		if kind.Apart() {
+		if kind.Separated() {
 			h, expiry, err := HandleOf(e.Key.User, value, kind)
 			if err != nil {
 				return nil, err
@@ -98,7 +98,7 @@ func (p *Replay) Hold(m *memtable.Memtable, record []byte) error {
 		if err != nil {
 			return err
 		}
-		if !e.Key.Kind().Apart() {
+		if !e.Key.Kind().Separated() {
 			continue
 		}
 		h, _, err := HandleOf(e.Key.User, e.Value, e.Key.Kind())

@@ -22,7 +22,7 @@ func TestReplayInlinesLogsFilesAndHoldsStreams(t *testing.T) {
 	require.NoError(t, f.Fill([]byte("s"), 1, 500, bytes.NewReader(make([]byte, 500))))
 	require.NoError(t, f.Finish())
 	b := batch(10, 200)
-	b.Add(base.KindSetApart, []byte("s"), f.handle.Append(nil))
+	b.Add(base.KindSetSeparated, []byte("s"), f.handle.Append(nil))
 	record := ts.commit(b, 1, ts.newLog(), ts.newMem())
 	require.NotEqual(t, kinds(t, b.Seal(1)), kinds(t, record))
 
@@ -60,7 +60,7 @@ func TestReplayTellsTornValuesFromDamage(t *testing.T) {
 	_, err = whole.ReadAt(data, 0)
 	require.NoError(t, err)
 	missing := batchrepr.Writer{}
-	missing.Add(base.KindSetApart, []byte("k"), blob.Handle{File: 9, Offset: 32, Length: 100, Size: 80}.Append(nil))
+	missing.Add(base.KindSetSeparated, []byte("k"), blob.Handle{File: 9, Offset: 32, Length: 100, Size: 80}.Append(nil))
 	for name, c := range map[string]struct {
 		record []byte
 		left   int // bytes of the file

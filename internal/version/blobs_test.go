@@ -114,7 +114,7 @@ func (m *blobModel) check(t *rapid.T, v *Version) {
 		sums += v.Levels[n].BlobBytes
 	}
 	require.Equal(t, totals.LiveBytes, sums)
-	require.Equal(t, totals.Files > 0, v.Features()&manifest.FeatureApart != 0)
+	require.Equal(t, totals.Files > 0, v.Features()&manifest.FeatureSeparated != 0)
 	require.Nil(t, v.Blob(m.num+1))
 	require.Zero(t, v.BlobID(m.num+1))
 

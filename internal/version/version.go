@@ -247,7 +247,7 @@ func (v *Version) Features() (f manifest.Features) {
 		}
 	}
 	if v.blobTotals.Files > 0 {
-		f |= manifest.FeatureApart
+		f |= manifest.FeatureSeparated
 	}
 	return f
 }

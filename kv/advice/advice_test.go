@@ -33,7 +33,7 @@ func TestAdviceFromTheSample(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before.Gets, db.Metrics().Gets, "advice is no lookup")
 		requireAdvice(t, a)
-		require.Equal(t, from > 0, strings.Contains(fmt.Sprint(a.Unknown), "values that lie apart"))
+		require.Equal(t, from > 0, strings.Contains(fmt.Sprint(a.Unknown), "separated values"))
 		if from > 0 {
 			require.Equal(t, before.Blobs, db.Metrics().Blobs, "nothing is read of blob files")
 			require.Positive(t, before.Blobs.Files)

@@ -41,7 +41,7 @@ func (e *Lookup) String() string {
 		fmt.Fprintf(&b, "  the value is merged from %d parts\n", e.Operands)
 	}
 	if a := e.Blob; a != nil {
-		fmt.Fprintf(&b, "  the value lies apart, in %s at offset %d: %d bytes to read for a value of %d\n", a.File,
+		fmt.Fprintf(&b, "  the value is in blob file %s at offset %d: %d bytes to read for a value of %d\n", a.File,
 			a.Offset, a.Stored, a.Size)
 	}
 	for _, s := range e.Steps {

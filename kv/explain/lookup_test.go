@@ -22,7 +22,7 @@ func TestLookupAsText(t *testing.T) {
 lookup of "k" (hash 0000000000000001): found=true
   a range tombstone of sequence 7 covers the key
   the value is merged from 2 parts
-  the value lies apart, in 000011.blob at offset 32: 65 bytes to read for a value of 700
+  the value is in blob file 000011.blob at offset 32: 65 bytes to read for a value of 700
   memtable                     empty
   L0 000004.sst                ruled out by memory of the filter's false positives
   L6 000005.sst                read, key is present (filter: maybe; blocks: 0 from cache, 1 from disk)

@@ -47,7 +47,7 @@ func (f unreadableFile) ReadAt(b []byte, off int64) (int, error) {
 // another directory takes what can be read.
 func TestARepairInPlaceDoesNotReadAround(t *testing.T) {
 	t.Run("table", func(t *testing.T) { requireNoReadAround(t, store, manifest.FileTable) })
-	t.Run("blob file", func(t *testing.T) { requireNoReadAround(t, apartStore, manifest.FileBlob) })
+	t.Run("blob file", func(t *testing.T) { requireNoReadAround(t, separatedStore, manifest.FileBlob) })
 }
 
 func requireNoReadAround(t *testing.T, make func(*testing.T, string, uint64) *history, kind manifest.FileKind) {

@@ -16,7 +16,7 @@ import (
 
 // Blob files whose records are in the order of commits are as good as others: tables, the manifest, or both are made
 // anew of what there is, and blob files that are whole stay as they are.
-func TestValuesThatWereSetApartByCommits(t *testing.T) {
+func TestValuesThatCommitsSeparated(t *testing.T) {
 	lose := map[string][]manifest.FileKind{
 		"tables": {manifest.FileTable}, "manifest": {manifest.FileManifest},
 		"both": {manifest.FileTable, manifest.FileManifest},

@@ -19,9 +19,9 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// crashedApart returns what a store with values apart has while it is open: a table with writes 1 to 50 and its blob
-// file, and no end of the manifest.
-func crashedApart(t *testing.T) (dir string, now map[string]string) {
+// crashedSeparated returns what a store with separated values has on disk while it is open: a table with writes 1 to 50
+// and its blob file, and no end of the manifest.
+func crashedSeparated(t *testing.T) (dir string, now map[string]string) {
 	t.Helper()
 	from := filepath.Join(t.TempDir(), "open")
 	db, err := kv.Open(from, &kv.Options{SeparateFrom: 10})
@@ -64,7 +64,7 @@ func collect(t *testing.T, dir string) {
 		require.NoError(t, err)
 		to, err := w.Copy(st)
 		require.NoError(t, err)
-		return tw.Add(base.MakeKey(k.User, 0, base.KindSetApart), to.Append(nil))
+		return tw.Add(base.MakeKey(k.User, 0, base.KindSetSeparated), to.Append(nil))
 	}))
 	_, err = w.Finish()
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func collect(t *testing.T, dir string) {
 // copies of its records count. Tables of before may be there still.
 func TestAManifestThatHasLostACollection(t *testing.T) {
 	for _, gone := range []string{"blob", "table", "both", "manifest and blob", "none"} {
-		dir, now := crashedApart(t)
+		dir, now := crashedSeparated(t)
 		collect(t, dir)
 		if strings.Contains(gone, "blob") || gone == "both" {
 			require.NoError(t, os.Remove(filesOf(t, dir, manifest.FileBlob)[0]))
@@ -108,7 +108,7 @@ func TestAManifestThatHasLostACollection(t *testing.T) {
 
 // A blob file that is missing while all tables that refer to it are there, and no others, is lost: the manifest is not.
 func TestABlobFileLostBesideAManifestThatWasNotClosed(t *testing.T) {
-	dir, now := crashedApart(t)
+	dir, now := crashedSeparated(t)
 	require.NoError(t, os.Remove(filesOf(t, dir, manifest.FileBlob)[0]))
 	r, err := Run(t.Context(), dir, Options{})
 	require.NoError(t, err)

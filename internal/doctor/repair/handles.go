@@ -96,7 +96,7 @@ func eachHandle(p *piece, visit func(k base.InternalKey, h blob.Handle) error) (
 	defer func() { err = errors.Join(err, in.r.Close()) }()
 	for ok := in.it.First(); ok; ok = in.it.Next() {
 		k := in.it.Key()
-		if !k.Kind().Apart() {
+		if !k.Kind().Separated() {
 			continue
 		}
 		h, _, err := blob.HandleOf(k.Kind(), in.it.Value())
@@ -173,7 +173,7 @@ func (s *handlesOfKey) has(k base.InternalKey, value []byte) bool {
 	if string(s.key) != string(k.User) {
 		s.key, s.seen = append(s.key[:0], k.User...), s.seen[:0]
 	}
-	if !k.Kind().Apart() {
+	if !k.Kind().Separated() {
 		return false
 	}
 	h, _, err := blob.HandleOf(k.Kind(), value)

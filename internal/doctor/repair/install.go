@@ -168,7 +168,7 @@ func (r *repairer) writeManifest() error {
 	}
 	for _, num := range slices.Sorted(maps.Keys(r.referred())) {
 		e.AddedBlobs = append(e.AddedBlobs, r.blob(num).info)
-		e.Features |= manifest.FeatureApart
+		e.Features |= manifest.FeatureSeparated
 	}
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = r.mergerName()

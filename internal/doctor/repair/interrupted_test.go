@@ -76,7 +76,7 @@ func TestAnInterruptedRepairCanBeRunAgain(t *testing.T) {
 		origin := filepath.Join(t.TempDir(), "origin")
 		kind := store
 		if slices.Contains(kinds, manifest.FileBlob) {
-			kind = apartStore
+			kind = separatedStore
 		}
 		h := kind(t, origin, 6)
 		stride := scale.Stride(4, 1)

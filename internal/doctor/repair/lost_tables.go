@@ -50,9 +50,9 @@ func (t *lostTable) may(key []byte, rec *foundRecord) bool {
 // seqOf returns the sequence number of the table's entry with a handle of a record.
 func (t *lostTable) seqOf(rec *foundRecord) base.SeqNum { return max(rec.seq, t.first) }
 
-// loseApart notes a table that is lost, or partly so, if it had, or may have had, values in blob files. If the report
+// loseSeparated notes a table that is lost, or partly so, if it had, or may have had, separated values. If the report
 // has a loss of it, that is the last one; rest is what was salvaged.
-func (r *repairer) loseApart(t *survey.Table, sv *sstable.Salvage, rest *piece) {
+func (r *repairer) loseSeparated(t *survey.Table, sv *sstable.Salvage, rest *piece) {
 	r.tablesLost++
 	lt := &lostTable{name: t.Name, level: t.Level, run: t.Run, rest: rest, loss: -1}
 	if n := len(r.report.Lost); n > 0 && r.report.Lost[n-1].File == t.Name {

@@ -84,7 +84,7 @@ func (s *swap) undo(what string) {
 func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 	t.Parallel()
 	origin, h := damagedStore(t)
-	for _, apart := range []bool{false, true} {
+	for _, toOut := range []bool{false, true} {
 		failed, done := 0, 0
 		stride := min(scale.Stride(5, 1), 7) // a repair is not much longer
 		for n := 0; ; n += stride {
@@ -92,7 +92,7 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 			dir := filepath.Join(top, "store")
 			cloneDir(t, origin, dir)
 			o, target := Options{}, dir
-			if apart {
+			if toOut {
 				o.Out = filepath.Join(top, "out")
 				target = o.Out
 			}
@@ -105,9 +105,9 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 			}}
 			before := snapshotDir(t, dir)
 			_, err := Run(t.Context(), dir, o)
-			what := fmt.Sprintf("apart: %v, call %d: %v", apart, n, err)
+			what := fmt.Sprintf("toOut: %v, call %d: %v", toOut, n, err)
 			s.undo(what)
-			if apart {
+			if toOut {
 				require.Equal(t, before, snapshotDir(t, dir), what)
 			}
 			if !s.done {
@@ -116,7 +116,7 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 			}
 			if err != nil {
 				failed++
-				if !apart || !strings.Contains(err.Error(), target+" is not empty") { // it had not been opened
+				if !toOut || !strings.Contains(err.Error(), target+" is not empty") { // it had not been opened
 					require.ErrorIs(t, err, vfs.ErrMoved, what)
 				}
 				for name, data := range before {
@@ -130,18 +130,18 @@ func TestADirectoryIsReplacedDuringARepair(t *testing.T) {
 			done++
 			require.NoError(t, kv.Verify(t.Context(), target, t.Output()), what)
 		}
-		require.Positive(t, failed, "apart: %v", apart)
-		require.Positive(t, done, "apart: %v", apart)
+		require.Positive(t, failed, "toOut: %v", toOut)
+		require.Positive(t, done, "toOut: %v", toOut)
 	}
 }
 
 // The repaired store is verified where it is, and not what has its name by then.
 func TestADirectoryIsReplacedAfterARepair(t *testing.T) {
 	t.Parallel()
-	for _, apart := range []bool{false, true} {
+	for _, toOut := range []bool{false, true} {
 		dir, _ := damagedStore(t)
 		o, target := Options{}, dir
-		if apart {
+		if toOut {
 			o.Out = filepath.Join(filepath.Dir(dir), "out")
 			target = o.Out
 		}
@@ -177,18 +177,18 @@ func (c interposedContext) Err() error {
 // A report about a store that has been moved says so: of a dry run, and of a repair into another directory.
 func TestTheDamagedStoreIsReplaced(t *testing.T) {
 	t.Parallel()
-	for _, apart := range []bool{false, true} {
+	for _, toOut := range []bool{false, true} {
 		dir, h := damagedStore(t)
 		out := filepath.Join(filepath.Dir(dir), "out")
 		s := newSwap(t, filepath.Dir(dir), dir)
 		o := Options{DryRun: true}
-		if apart {
+		if toOut {
 			o = Options{Out: out}
 		}
 		want, err := Run(t.Context(), dir, Options{DryRun: true})
 		require.NoError(t, err)
 		o.fs = &steppingFS{vfs.OS, func() {
-			if _, err := os.Stat(filepath.Join(out, markName)); err == nil || !apart {
+			if _, err := os.Stat(filepath.Join(out, markName)); err == nil || !toOut {
 				s.now()
 			}
 		}}
@@ -198,7 +198,7 @@ func TestTheDamagedStoreIsReplaced(t *testing.T) {
 		require.Equal(t, want.Lost, r.Lost)
 		require.Contains(t, r.Notes[len(r.Notes)-1], "moved")
 		require.Contains(t, r.Notes[len(r.Notes)-1], "opened as "+dir)
-		if apart {
+		if toOut {
 			requireCovered(t, h, r, contents(t, out), "")
 		}
 		s.undo("")

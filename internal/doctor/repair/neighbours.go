@@ -67,7 +67,7 @@ func (n *neighbours) ask(t *lostTable, key []byte, seq base.SeqNum, ours func(pl
 
 // isOld reports whether an entry with sequence number 0 is of an older write: its record says so.
 func isOld(k base.InternalKey, value []byte, ours func(place) bool) bool {
-	if !k.Kind().Apart() {
+	if !k.Kind().Separated() {
 		return false
 	}
 	h, _, err := blob.HandleOf(k.Kind(), value)

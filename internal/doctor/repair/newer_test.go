@@ -81,7 +81,7 @@ func TestATableOfANewerFormatIsNoDamage(t *testing.T) {
 func TestADamagedVersionCostsNothing(t *testing.T) {
 	t.Parallel()
 	origin := filepath.Join(t.TempDir(), "origin")
-	h := apartStore(t, origin, 2)
+	h := separatedStore(t, origin, 2)
 	places := map[manifest.FileKind][]int{manifest.FileTable: {-12}, manifest.FileBlob: {8, -12}}
 	for kind, offsets := range places {
 		for _, at := range offsets {

@@ -58,14 +58,14 @@ func damagedStore(t *testing.T) (dir string, h *history) {
 // directory nor in place, whatever byte was the first that had none.
 func TestARepairWithoutRoomLeavesNothingBehind(t *testing.T) {
 	origin, h := damagedStore(t)
-	for _, apart := range []bool{true, false} {
+	for _, toOut := range []bool{true, false} {
 		full := 0
 		for room := 0; ; room += 997 {
 			top := t.TempDir()
 			dir := filepath.Join(top, "store")
 			cloneDir(t, origin, dir)
 			o := Options{fs: &fullFS{vfs.OS, room}}
-			if apart {
+			if toOut {
 				o.Out = filepath.Join(top, "new", "out")
 			}
 			before := snapshotDir(t, dir)
@@ -75,14 +75,14 @@ func TestARepairWithoutRoomLeavesNothingBehind(t *testing.T) {
 			}
 			full++
 			require.ErrorIs(t, err, syscall.ENOSPC)
-			what := fmt.Sprintf("apart: %v, room for %d bytes: %v", apart, room, err)
+			what := fmt.Sprintf("toOut: %v, room for %d bytes: %v", toOut, room, err)
 			require.Equal(t, before, snapshotDir(t, dir), what)
 			require.NoDirExists(t, filepath.Join(dir, LostDir), what)
 			require.NoDirExists(t, filepath.Join(top, "new"), what)
 
 			r, err := Run(t.Context(), dir, Options{Out: o.Out})
 			require.NoError(t, err, what)
-			if apart {
+			if toOut {
 				dir = o.Out
 				require.NoFileExists(t, filepath.Join(dir, markName))
 			}

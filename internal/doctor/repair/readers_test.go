@@ -31,9 +31,9 @@ func TestReadersAreInTheWayOfARepairInPlace(t *testing.T) {
 	require.Equal(t, before, snapshotDir(t, dir), "it changed nothing")
 	dry, err := Run(t.Context(), dir, Options{DryRun: true})
 	require.NoError(t, err)
-	apart, err := Run(t.Context(), dir, Options{Out: filepath.Join(t.TempDir(), "out")})
+	toOut, err := Run(t.Context(), dir, Options{Out: filepath.Join(t.TempDir(), "out")})
 	require.NoError(t, err)
-	require.Equal(t, dry.Lost, apart.Lost)
+	require.Equal(t, dry.Lost, toOut.Lost)
 
 	require.NoError(t, reader.Close())
 	require.NoError(t, os.WriteFile(dead, nil, 0o600))

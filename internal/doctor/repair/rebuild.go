@@ -255,9 +255,9 @@ func (e *rebuiltEntries) take(r *repairer, t *lostTable, key []byte, rec *foundR
 	e.from[rec.file.num] = true
 	if rec.expiry > 0 {
 		value := rec.h.Append(base.AppendExpiry(nil, rec.expiry))
-		return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetTTLApart), value)
+		return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetTTLSeparated), value)
 	}
-	return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetApart), rec.h.Append(nil))
+	return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetSeparated), rec.h.Append(nil))
 }
 
 // finish returns the tables of the entries.

@@ -21,12 +21,12 @@ import (
 )
 
 // Each table in turn is damaged in each way: what is not as it was is within what the report says was lost, and most
-// of the values that lie apart are back.
-func TestEachTableOfAStoreWithValuesApartInTurn(t *testing.T) {
+// of the separated values are back.
+func TestEachTableOfAStoreWithSeparatedValuesInTurn(t *testing.T) {
 	t.Parallel()
 	for seed := uint64(0); seed < 4; seed += uint64(scale.Stride(3, 1)) {
 		origin := filepath.Join(t.TempDir(), "origin")
-		h := apartStore(t, origin, seed)
+		h := separatedStore(t, origin, seed)
 		tables := filesOf(t, origin, manifest.FileTable)
 		rebuilt, wrong := 0, 0
 		for i := range tables {
@@ -38,7 +38,7 @@ func TestEachTableOfAStoreWithValuesApartInTurn(t *testing.T) {
 				what := fmt.Sprintf("seed %d: %s %s", seed, damage, filepath.Base(tables[i]))
 				r, got := repaired(t, h, dir, what, i == 0)
 				for k, v := range h.now {
-					if len(v) >= apartFrom && got[k] != v {
+					if len(v) >= separateFrom && got[k] != v {
 						wrong++
 					}
 				}
@@ -144,7 +144,7 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 	for seed := uint64(0); seed < 6; seed += uint64(scale.Stride(3, 1)) {
 		origin := filepath.Join(t.TempDir(), "origin")
 		rng := rand.New(rand.NewPCG(seed, 31))
-		db, err := kv.Open(origin, &kv.Options{SeparateFrom: apartFrom, TargetFileSize: 16 << 10, BlockSize: 256,
+		db, err := kv.Open(origin, &kv.Options{SeparateFrom: separateFrom, TargetFileSize: 16 << 10, BlockSize: 256,
 			L0CompactionThreshold: 100, BlobSpace: 1000, Compression: sstable.NoCompression})
 		require.NoError(t, err)
 		now := map[string]string{}
@@ -156,7 +156,7 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 				require.NoError(t, db.Delete([]byte(k), kv.NoSync))
 				delete(now, k)
 				continue
-			case action == 1 && seed > 2: // too short to lie apart
+			case action == 1 && seed > 2: // too short to be separated
 			default:
 				v += strings.Repeat(" large", 4)
 			}
@@ -183,7 +183,7 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 				}
 			}
 			for k, v := range now {
-				require.True(t, got[k] == v || len(v) < apartFrom && r.Covers([]byte(k)), k)
+				require.True(t, got[k] == v || len(v) < separateFrom && r.Covers([]byte(k)), k)
 			}
 			for _, l := range r.Lost {
 				if _, after, ok := strings.Cut(l.What, "; up to "); ok {

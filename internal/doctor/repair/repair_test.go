@@ -187,10 +187,10 @@ func repaired(t *testing.T, h *history, dir, what string, thorough bool) (*Repor
 	out := ""
 	if thorough {
 		out = filepath.Join(t.TempDir(), "out")
-		apart, err := Run(t.Context(), dir, Options{Out: out})
+		toOut, err := Run(t.Context(), dir, Options{Out: out})
 		require.NoError(t, err, what)
 		require.Equal(t, before, snapshotDir(t, dir), "%s: with another directory the original stays", what)
-		require.Equal(t, sums(apart), sums(dry), what)
+		require.Equal(t, sums(toOut), sums(dry), what)
 	}
 	r, err := Run(t.Context(), dir, Options{})
 	require.NoError(t, err, what)
@@ -287,7 +287,7 @@ func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
 		origin := filepath.Join(t.TempDir(), "origin")
 		kind := store
 		if seed >= 6 {
-			kind = apartStore
+			kind = separatedStore
 		}
 		h := kind(t, origin, seed)
 		for n := range scale.Count(2, 8) {

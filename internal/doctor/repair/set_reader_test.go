@@ -16,7 +16,7 @@ import (
 )
 
 // A log that has handles is replayed with its blob files, which no manifest lists.
-func TestValuesOfALogThatLieApart(t *testing.T) {
+func TestSeparatedValuesOfALog(t *testing.T) {
 	for _, kind := range []manifest.FileKind{manifest.FileCurrent, manifest.FileManifest} {
 		from := filepath.Join(t.TempDir(), "open")
 		db, err := kv.Open(from, nil)

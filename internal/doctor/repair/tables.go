@@ -63,7 +63,7 @@ func (r *repairer) loseTable(t *survey.Table, what string) {
 		l.Possible = true // it may never have been finished
 	}
 	r.report.lose(l)
-	r.loseApart(t, nil, nil)
+	r.loseSeparated(t, nil, nil)
 }
 
 // leaveOutIngest leaves out a table of an ingest that was under way: the store had none
@@ -131,7 +131,7 @@ func (r *repairer) salvage(t *survey.Table) error {
 		rest = p
 	}
 	r.loseEntries(t, sv)
-	r.loseApart(t, sv, rest)
+	r.loseSeparated(t, sv, rest)
 	r.loseTombstones(t, sv)
 	return nil
 }

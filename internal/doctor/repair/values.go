@@ -90,7 +90,7 @@ func (r *repairer) rewrite(p *piece, before []*piece, w *valueWriter) (err error
 	out.tombs = in.r.Tombstones()
 	for ok := in.it.First(); ok; ok = in.it.Next() {
 		k, value := in.it.Key(), in.it.Value()
-		if k.Kind().Apart() {
+		if k.Kind().Separated() {
 			if k, value, err = r.value(k, value, w, newer); err != nil {
 				return err
 			}

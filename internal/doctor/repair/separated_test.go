@@ -20,15 +20,15 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-const apartFrom = 20
+const separateFrom = 20
 
-// apartStore writes a store of several levels whose values from apartFrom bytes on lie apart, in many blob files,
-// some with an expiry, with deletes, range deletes and a log, and closes it. Values are unique.
-func apartStore(t *testing.T, dir string, seed uint64) *history {
+// separatedStore writes a store of several levels and closes it. Values of at least separateFrom bytes are in many blob
+// files, some with an expiry. The store has deletes, range deletes and a log. Values are unique.
+func separatedStore(t *testing.T, dir string, seed uint64) *history {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 11))
 	h := &history{ever: map[string]map[string]bool{}, now: map[string]string{}}
-	db, err := kv.Open(dir, &kv.Options{SeparateFrom: apartFrom, BlockSize: 256, L0CompactionThreshold: 100,
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: separateFrom, BlockSize: 256, L0CompactionThreshold: 100,
 		TargetFileSize: 16 << 10, Compression: sstable.NoCompression})
 	require.NoError(t, err)
 	n := 0
@@ -114,7 +114,7 @@ func TestEachBlobFileInTurn(t *testing.T) {
 	scale.OneGoroutine(t, "a repair has a single goroutine")
 	for seed := range uint64(scale.Count(1, 2)) {
 		origin := filepath.Join(t.TempDir(), "origin")
-		h := apartStore(t, origin, seed)
+		h := separatedStore(t, origin, seed)
 		require.Equal(t, h.now, contents(t, origin))
 		blobs := filesOf(t, origin, manifest.FileBlob)
 		require.Greater(t, len(blobs), 2)
@@ -157,7 +157,7 @@ func TestEachBlobFileInTurn(t *testing.T) {
 // Blob files that have each other's names lose nothing.
 func TestBlobFilesThatWereSwapped(t *testing.T) {
 	origin := filepath.Join(t.TempDir(), "origin")
-	h := apartStore(t, origin, 1)
+	h := separatedStore(t, origin, 1)
 	for _, trusted := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "store")
 		cloneDir(t, origin, dir)

@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 )
 
-// drawApart draws which values lie apart, in small blob files.
-func (s *setup) drawApart(rng *rand.Rand) {
+// drawSeparation draws which values are separated, in small blob files.
+func (s *setup) drawSeparation(rng *rand.Rand) {
 	o := &s.opts
 	o.SeparateFrom = []int{-1, 1, 30, 4096}[rng.IntN(4)]
 	o.BlobSpace = []float64{0, 1.1, 1.3, 2}[rng.IntN(4)]
@@ -20,12 +20,12 @@ func (s *setup) drawApart(rng *rand.Rand) {
 	s.harness.MinStreamed = []int64{0, 1, 1000}[rng.IntN(3)]
 }
 
-// apart describes which values lie apart.
-func (s *setup) apart() string {
+// separation describes which values are separated.
+func (s *setup) separation() string {
 	if s.opts.SeparateFrom <= 0 {
-		return "no values apart"
+		return "no separated values"
 	}
-	text := fmt.Sprintf("values from %d on apart", s.opts.SeparateFrom)
+	text := fmt.Sprintf("values of at least %d bytes separated", s.opts.SeparateFrom)
 	if s.opts.SeparateAtCommit {
 		text += " at commit"
 	}

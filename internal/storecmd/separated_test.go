@@ -18,9 +18,9 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// apartStore makes a store of 100 values of 5,000 bytes that lie apart in three blob files, too few for Compact to join
+// separatedStore makes a store of 100 separated values of 5,000 bytes in three blob files, too few for Compact to join
 // them, and of 100 short ones.
-func apartStore(t *testing.T) (dir string) {
+func separatedStore(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
 	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1000, Compression: sstable.NoCompression,
@@ -48,7 +48,7 @@ func blobFiles(t *testing.T, dir string) []string {
 
 func TestStoresWithBlobFilesAreCopied(t *testing.T) {
 	t.Parallel()
-	dir := apartStore(t)
+	dir := separatedStore(t)
 	at := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	want := ok(t, "scan", dir)
 	same := func(copied string) {
@@ -85,7 +85,7 @@ func TestStoresWithBlobFilesAreCopied(t *testing.T) {
 // A copy that is read back and is not what was sent is damage.
 func TestACopyOfBlobFilesIsReadBack(t *testing.T) {
 	t.Parallel()
-	dir, to := apartStore(t), filepath.Join(t.TempDir(), "copy")
+	dir, to := separatedStore(t), filepath.Join(t.TempDir(), "copy")
 	ok(t, "copy", dir, to)
 	backup := filepath.Join(t.TempDir(), "backup")
 	ok(t, "backup", dir, backup)
@@ -111,7 +111,7 @@ func TestACopyOfBlobFilesIsReadBack(t *testing.T) {
 
 func TestADamagedBlobFileEndsABackup(t *testing.T) {
 	t.Parallel()
-	dir := apartStore(t)
+	dir := separatedStore(t)
 	name := blobFiles(t, dir)[1]
 	bad := read(t, name)
 	bad[len(bad)/2] ^= 1
@@ -128,16 +128,16 @@ func TestADamagedBlobFileEndsABackup(t *testing.T) {
 
 func TestExplainNamesTheBlobFile(t *testing.T) {
 	t.Parallel()
-	dir := apartStore(t)
+	dir := separatedStore(t)
 	said := ok(t, "explain", dir, "long030")
-	require.Contains(t, said, "the value lies apart, in ")
+	require.Contains(t, said, "the value is in blob file ")
 	require.Contains(t, said, "bytes to read for a value of 5000\n")
 	e := clitest.RequireJSON(t, ok(t, "explain", dir, "long030", "--json"))[0]
-	apart, isObject := e["apart"].(map[string]any)
+	blob, isObject := e["blob"].(map[string]any)
 	require.True(t, isObject)
-	require.Equal(t, "5000", fmt.Sprint(apart["bytes"]))
-	require.FileExists(t, filepath.Join(dir, fmt.Sprint(apart["file"])))
-	require.NotContains(t, ok(t, "explain", dir, "short030", "--json"), "apart")
+	require.Equal(t, "5000", fmt.Sprint(blob["bytes"]))
+	require.FileExists(t, filepath.Join(dir, fmt.Sprint(blob["file"])))
+	require.NotContains(t, ok(t, "explain", dir, "short030", "--json"), `"blob"`)
 }
 
 // Golden: what is printed of a store with blob files, and of a damaged blob file.
@@ -170,13 +170,13 @@ func TestGoldenOutputsOfBlobFiles(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "$ siftkv %s\n%s[%d]\n\n", line, text, status)
 	}
-	golden.File(t, "testdata/outputs-apart.txt", all.String())
+	golden.File(t, "testdata/outputs-separated.txt", all.String())
 }
 
 // Of a damaged blob file everything is printed but the values that are damaged, each of which is named.
 func TestDumpsOfDamagedBlobFiles(t *testing.T) {
 	t.Parallel()
-	dir := apartStore(t)
+	dir := separatedStore(t)
 	name := blobFiles(t, dir)[0]
 	whole := read(t, name)
 	lines := strings.Count(ok(t, "dump-blob", name), "\n")
@@ -219,7 +219,7 @@ func TestLongFilesArePut(t *testing.T) {
 	require.Equal(t, statusUsage, status)
 	require.Contains(t, stderr, strconv.Itoa(kv.MaxReaderSize+1))
 
-	dir = apartStore(t)
+	dir = separatedStore(t)
 	require.Equal(t, strings.Repeat("a", 5000), ok(t, "get", dir, "long000", "--raw"))
 	status, _, _ = siftkv(t, "get", dir, "none", "--raw")
 	require.Equal(t, 3, status)

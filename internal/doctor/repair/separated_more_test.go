@@ -26,7 +26,7 @@ func TestTheReportSaysWhatKeysShow(t *testing.T) {
 	db, err := kv.Open(dir, o)
 	require.NoError(t, err)
 	for _, k := range []string{"alone", "deleted", "merged", "ranged", "twice"} {
-		require.NoError(t, db.Set([]byte(k), []byte("a value that lies apart"), kv.NoSync))
+		require.NoError(t, db.Set([]byte(k), []byte("a separated value"), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Merge([]byte("merged"), []byte("operand"), kv.NoSync))
@@ -152,10 +152,11 @@ func TestHostileHandles(t *testing.T) {
 				default:
 				}
 				if rng.IntN(20) == 0 {
-					twice := base.MakeKey([]byte(k), base.SeqNum(i+2), base.KindSetApart)
+					twice := base.MakeKey([]byte(k), base.SeqNum(i+2), base.KindSetSeparated)
 					require.NoError(t, w.Add(twice, h.Append(nil)))
 				}
-				require.NoError(t, w.Add(base.MakeKey([]byte(k), base.SeqNum(i+1), base.KindSetApart), h.Append(nil)))
+				once := base.MakeKey([]byte(k), base.SeqNum(i+1), base.KindSetSeparated)
+				require.NoError(t, w.Add(once, h.Append(nil)))
 			}
 			_, err = w.Finish()
 			require.NoError(t, err)

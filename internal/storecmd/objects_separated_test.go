@@ -13,7 +13,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Commands read stores in object stores with values apart, and checkpoints and clones of them.
+// Commands read stores in object stores with separated values, and checkpoints and clones of them.
 func TestCommandsOnBlobFilesInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "objects")
