@@ -69,9 +69,9 @@ var ideas = map[string]string{
 	"remember":   "memory of false positives",
 	"large-size": "bytes of a large value", "large-values": "compressibility of large values",
 	"values":     "compressibility of values",
-	"at-commit":  "when a value lies apart",
+	"at-commit":  "when a value is separated",
 	"large-data": "bytes of a store with large values", "minutes": "time of constant overwrites",
-	"separate-from": "length of a value that lies apart", "blob-space": "space of values apart",
+	"separate-from": "length of a separated value", "blob-space": "space of separated values",
 	"in-memory": "object store in memory", "s3": "object store in a bucket",
 }
 

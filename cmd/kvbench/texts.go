@@ -109,9 +109,9 @@ var longHelps = map[string]string{
 		"them), young:N (settled, under N young files), overwritten:N (every key written N times more, at random, " +
 		"and left as the store has it then).",
 	"cells_values": "What values are: half (default: half compressible) or random (nothing compresses them).",
-	"cells_separate": "Length from which on values lie apart from their keys: 0 (default: none do) or a size, in " +
+	"cells_separate": "Length from which on values are separated from keys: 0 (default: none do) or a size, in " +
 		"siftkv, pebble, badger and rocksdb. Example: --value-size 16384 --separate-from 4KiB.",
-	"cells_atcommit": "Whether values of siftkv lie apart when they are committed: no (default: when memtables are " +
+	"cells_atcommit": "Whether siftkv separates values when it commits them: no (default: when memtables are " +
 		"flushed) or yes, with separate-from.",
 	"cells_blobspace": "What files of values may take, of the values that are there (default 1.5), with " +
 		"separate-from. Example: --blob-space 1.3.",
@@ -162,8 +162,8 @@ var longHelps = map[string]string{
 	"compare_largedata": "Keys and values of a store with large values (default 256MiB). A store may take " +
 		"several times as much.",
 	"compare_minutes": "Minutes of the constant overwrites of large-churn, for each engine (default 0.5).",
-	"compare_separate": "Length from which on values lie apart in siftkv-apart, pebble-apart, badger-log and " +
-		"rocksdb-blobs (default 4KiB).",
+	"compare_separate": "Length from which on values are separated in siftkv-separated, pebble-separated, " +
+		"badger-log and rocksdb-blobs (default 4KiB).",
 	"compare_blobspace": "What files of values may take in these, of the values that are there (default 1.5); " +
 		"kv.Options.BlobSpace of SiftKV, for the others the share of garbage that goes with it.",
 	"compare_loads": "Repetitions of the load, and of workloads with stores of their own (default 1); bbolt has " +

@@ -50,7 +50,7 @@ func (s *Settings) Check() error {
 		return engine.Unsupported("fill %d: the keys that are there and not asked for are those of workload %s",
 			s.Fill, Replay)
 	}
-	if err := cmp.Or(s.checkScan(), s.checkApart()); err != nil {
+	if err := cmp.Or(s.checkScan(), s.checkSeparation()); err != nil {
 		return err
 	}
 	store := s.store()
@@ -151,8 +151,8 @@ func (s *Settings) shaped() (young, overwrites int, err error) {
 		s.Shape, Settled, Grown, Young, maxYoung, Overwritten, maxOver)
 }
 
-// checkApart checks the settings of values, and sets that of their space in its canonical form.
-func (s *Settings) checkApart() error {
+// checkSeparation checks the settings of values, and sets that of their space in its canonical form.
+func (s *Settings) checkSeparation() error {
 	if s.Values != "" && s.Values != RandomValues {
 		return bench.Usagef("values %s: choose from %s, %s", s.Values, HalfValues, RandomValues)
 	}

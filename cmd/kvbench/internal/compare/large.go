@@ -38,9 +38,9 @@ const (
 // LargeEngines lists the engines for which large values make a difference, the one that is
 // compared with the others first.
 func LargeEngines() []string {
-	return slices.DeleteFunc([]string{engine.SiftKVApartName, engine.SiftKVTightName,
+	return slices.DeleteFunc([]string{engine.SiftKVSeparatedName, engine.SiftKVTightName,
 		engine.SiftKVCommitName, "siftkv", "pebble",
-		engine.PebbleApartName, engine.BadgerLogName, engine.RocksDBName, engine.RocksDBBlobsName, engine.LMDBName},
+		engine.PebbleSeparatedName, engine.BadgerLogName, engine.RocksDBName, engine.RocksDBBlobsName, engine.LMDBName},
 		func(name string) bool { return !slices.Contains(engine.Peers(), name) })
 }
 
@@ -70,28 +70,28 @@ func (l *Large) keys(keySize int) int {
 
 // large loads a store of large values and overwrites them at random; looks up and scans what it
 // has then; and overwrites on and on.
-func (a *apart) large(ctx context.Context) error {
-	s, err := a.load(ctx)
+func (t *trial) large(ctx context.Context) error {
+	s, err := t.load(ctx)
 	if err != nil {
 		return err
 	}
-	a.add("large-load", s)
-	if err := a.rewrite(ctx, "large-overwrite", job{Kind: "replace", Lookups: overwrites * a.keys}); err != nil {
+	t.add("large-load", s)
+	if err := t.rewrite(ctx, "large-overwrite", job{Kind: "replace", Lookups: overwrites * t.keys}); err != nil {
 		return err
 	}
-	if err := a.ask(ctx, "large-get", job{Kind: "replaced"}); err != nil {
+	if err := t.ask(ctx, "large-get", job{Kind: "replaced"}); err != nil {
 		return err
 	}
-	if err := a.ask(ctx, "large-scan", job{Kind: "scan"}); err != nil {
+	if err := t.ask(ctx, "large-scan", job{Kind: "scan"}); err != nil {
 		return err
 	}
-	if a.chosen("large-keys") && engine.ScansKeys(a.name) {
-		if err := a.ask(ctx, "large-keys", job{Kind: "scan-keys"}); err != nil {
+	if t.chosen("large-keys") && engine.ScansKeys(t.name) {
+		if err := t.ask(ctx, "large-keys", job{Kind: "scan-keys"}); err != nil {
 			return err
 		}
 	}
-	if !a.chosen("large-churn") {
+	if !t.chosen("large-churn") {
 		return nil
 	}
-	return a.rewrite(ctx, "large-churn", job{Kind: "replace", Seconds: 60 * a.run.config.Large.Minutes})
+	return t.rewrite(ctx, "large-churn", job{Kind: "replace", Seconds: 60 * t.run.config.Large.Minutes})
 }

@@ -35,7 +35,7 @@ func medians(t *testing.T, r *tidy.Result, name string) map[string]float64 {
 }
 
 // TestLargeValues holds what engines write of values that nothing compresses against what there is to write: what
-// lies apart is written to a log and a file by a load, or to a log that is the file.
+// is separated is written to a log and a file by a load, or to a log that is the file.
 func TestLargeValues(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of bytes")
@@ -80,7 +80,7 @@ func TestLargeValues(t *testing.T) {
 	}
 	written := medians(t, r, "large-written")
 	require.InDelta(t, 1.05, written[engine.BadgerLogName], 0.06)
-	for _, name := range []string{engine.SiftKVApartName, engine.SiftKVTightName} {
+	for _, name := range []string{engine.SiftKVSeparatedName, engine.SiftKVTightName} {
 		require.InDelta(t, 2.1, written[name], 0.11, name)
 	}
 	require.InDelta(t, 1.1, written[engine.SiftKVCommitName], 0.11)

@@ -68,7 +68,7 @@ func (c *Config) notes() []string {
 func (x *run) measure(ctx context.Context) error {
 	first := x.config.Compressions[0]
 	if len(x.of(ownStore)) == len(x.config.Workloads) { // nothing else is to be loaded
-		return x.runApart(ctx, first)
+		return x.runExperiments(ctx, first)
 	}
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)
@@ -103,7 +103,7 @@ func (x *run) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	return x.runApart(ctx, first)
+	return x.runExperiments(ctx, first)
 }
 
 // settings returns the settings of a stage.

@@ -37,24 +37,24 @@ var engines = []entry{
 	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
 		"workloads all values in the tree, else as by default",
 		opened(openSiftKV, Settings.inline), (*Variant).siftkv, true},
-	{SiftKVApartName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
-		opened(openSiftKV, Settings.apart), nil, false},
-	{SiftKVTightName, "as siftkv-apart, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
-	{SiftKVCommitName, "as siftkv-apart, when values are committed: the log has handles",
+	{SiftKVSeparatedName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
+		opened(openSiftKV, Settings.separated), nil, false},
+	{SiftKVTightName, "as siftkv-separated, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
+	{SiftKVCommitName, "as siftkv-separated, when values are committed: the log has handles",
 		opened(openSiftKV, Settings.committed), nil, false},
 	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
 		"NoSync has the commit with the OS soon", opened(openPebble, Settings.inline), (*Variant).pebble, true},
 	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: " +
 		"it does not see later writes", opened(openPebbleIterator, Settings.inline), (*Variant).pebble, true},
-	{PebbleApartName, "as pebble; ValueSeparationPolicy: values from --separate-from on in blob files, " +
+	{PebbleSeparatedName, "as pebble; ValueSeparationPolicy: values from --separate-from on in blob files, " +
 		"TargetGarbageRatio of --blob-space, files of a second are rewritten, MaxBlobReferenceDepth 10",
-		opened(openPebble, Settings.apart), nil, false},
+		opened(openPebble, Settings.separated), nil, false},
 	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
 		"indexes in memory, no conflict detection, no metrics; without compression no block cache: " +
 		"blocks come from its memory maps", opened(openBadger, Settings.inline), fixed("own:10", openBadger), false},
 	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of half a memtable; " +
 		"memtables a 128th, as they have no such values; RunValueLogGC four times a second, again while it " +
-		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.apart), nil, false},
+		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.separated), nil, false},
 	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
 		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
 	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
@@ -65,7 +65,7 @@ var engines = []entry{
 		"NoSync has each commit with the OS" + rocksDBBuild(), opened(openRocksDBLive, Settings.inline),
 		(*Variant).rocksDB, true},
 	{RocksDBBlobsName, "as rocksdb; BlobDB: values from --separate-from on in blob files, collected, " +
-		"force_threshold of --blob-space", opened(openRocksDBLive, Settings.apart), nil, false},
+		"force_threshold of --blob-space", opened(openRocksDBLive, Settings.separated), nil, false},
 	{LMDBName, "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
 		"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked for, " +
 		"MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map",

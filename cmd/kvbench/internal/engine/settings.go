@@ -30,18 +30,18 @@ type Settings struct {
 
 	// SpacePercent is SiftKV's kv.Options.SpaceAmplification in percent; 0: its default.
 	SpacePercent int `json:"siftkv_space_percent,omitempty"`
-	// SeparateFrom is the length in bytes from which on values lie apart from their keys, in
+	// SeparateFrom is the length in bytes from which on values are separated from keys, in
 	// SiftKV, Pebble, Badger and RocksDB; 0: in none, but for SiftKV's default without Inline.
 	// Engines that are there to have it so take 0 for 4 KiB, and their twins pass it over.
 	SeparateFrom int `json:"separate_from,omitempty"`
 	// Inline has all values lie beside their keys where SeparateFrom does not say otherwise.
-	// Engines that are there to have values apart pass it over.
+	// Engines that are there to separate values ignore it.
 	Inline bool `json:"inline,omitempty"`
 	// BlobSpace is what files of values may take, of the values that are there: SiftKV's
 	// kv.Options.BlobSpace, and a share of garbage to the others; 0: 1.5.
 	BlobSpace float64 `json:"blob_space,omitempty"`
 
-	// AtCommit has SiftKV's values lie apart when they are committed, kv.Options.SeparateAtCommit.
+	// AtCommit has SiftKV separate values when it commits them, kv.Options.SeparateAtCommit.
 	AtCommit bool `json:"at_commit,omitempty"`
 
 	// PebbleIndexBytes is the size at which Pebble splits the index of a file in

@@ -67,7 +67,7 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
-	siftkvApart(o, &s)
+	siftkvSeparation(o, &s)
 	if s.SiftKVRange != "" {
 		if err := setRange(o, s.SiftKVRange); err != nil {
 			return nil, err
@@ -96,8 +96,8 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 	return store, nil
 }
 
-// siftkvApart has values lie apart from some length on, or none.
-func siftkvApart(o *kv.Options, s *Settings) {
+// siftkvSeparation sets from which length on values are separated, if any are.
+func siftkvSeparation(o *kv.Options, s *Settings) {
 	switch {
 	case s.SeparateFrom > 0:
 		o.SeparateFrom, o.BlobSpace, o.SeparateAtCommit = s.SeparateFrom, s.BlobSpace, s.AtCommit

@@ -11,24 +11,24 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 )
 
-// A twin is an engine with large values apart, and its like without.
+// A twin is an engine with separated large values, and its like without.
 type twin struct {
-	apart, inline string
-	files         string // pattern of the files that values lie apart in
+	separated, inline string
+	files             string // pattern of the files that separated values are in
 }
 
 // twins are those of this program.
 func twins() []twin {
-	all := []twin{{SiftKVApartName, "siftkv", "*.blob"}, {SiftKVTightName, "siftkv", "*.blob"},
+	all := []twin{{SiftKVSeparatedName, "siftkv", "*.blob"}, {SiftKVTightName, "siftkv", "*.blob"},
 		{SiftKVCommitName, "siftkv", "*.blob"},
-		{PebbleApartName, "pebble", "*.blob"}, {BadgerLogName, "badger", "*.vlog"}}
+		{PebbleSeparatedName, "pebble", "*.blob"}, {BadgerLogName, "badger", "*.vlog"}}
 	if HasRocksDB() {
 		all = append(all, twin{RocksDBBlobsName, RocksDBName, "*.blob"})
 	}
 	return all
 }
 
-// largeSettings are those of the tests with values apart from a size on.
+// largeSettings are those of the tests with values separated from a size on.
 func largeSettings(from int) Settings {
 	s := settingsOf("none")
 	s.SeparateFrom, s.Inline, s.BatchKeys = from, true, 4
@@ -60,25 +60,26 @@ func fillLarge(t *testing.T, s Store, n int) keys.Values {
 	return v
 }
 
-// TestLargeValuesLieApart from the size on that is asked for, and not in the twin that has none apart.
-func TestLargeValuesLieApart(t *testing.T) {
+// TestLargeValuesAreSeparated from the requested size on, and not in the twin that separates none.
+func TestLargeValuesAreSeparated(t *testing.T) {
 	const n = 200
 	for _, w := range twins() {
 		for _, c := range []struct {
-			engine string
-			from   int
-			apart  bool
-		}{{w.apart, 8 << 10, true}, {w.apart, 16 << 10, false}, {w.apart, 0, true}, {w.inline, 1 << 10, false}} {
+			engine    string
+			from      int
+			separated bool
+		}{{w.separated, 8 << 10, true}, {w.separated, 16 << 10, false}, {w.separated, 0, true},
+			{w.inline, 1 << 10, false}} {
 			dir := filepath.Join(t.TempDir(), "store")
 			store, err := Open(c.engine, dir, largeSettings(c.from))
 			require.NoError(t, err)
 			v := fillLarge(t, store, n)
-			if c.apart {
+			if c.separated {
 				ask(t, store, v, Get, Existing, n)
 				scanKeysAndValues(t, store, v, n)
 			}
 			require.NoError(t, store.Close())
-			if got := sizeOfFiles(t, dir, w.files); c.apart {
+			if got := sizeOfFiles(t, dir, w.files); c.separated {
 				require.GreaterOrEqual(t, got, int64(n*8<<10), "%s from %d", c.engine, c.from)
 			} else {
 				require.Less(t, got, int64(1<<20), "%s from %d", c.engine, c.from)
@@ -155,6 +156,6 @@ func TestSpaceOfLargeValuesHasBounds(t *testing.T) {
 	s.SeparateFrom, s.BlobSpace = 1, 1.1
 	require.NoError(t, s.Check("--"))
 	require.InDelta(t, 0.0909, s.garbageShare(), 1e-4)
-	require.InDelta(t, 1/3., new(Settings{}.apart()).garbageShare(), 1e-9)
+	require.InDelta(t, 1/3., new(Settings{}.separated()).garbageShare(), 1e-9)
 	require.InDelta(t, 0.23, new(s.tight()).garbageShare(), 0.01)
 }

@@ -17,10 +17,10 @@ const (
 	tombstoneKeys = 30
 	counterKeys   = 1500
 	limitKeys     = 3
-	leastApart    = 400
+	minTrialKeys  = 400
 	overwrites    = 3  // of each record
 	additions     = 50 // to each counter
-	apartMemtable = 8  // a memtable of one part in so many: these stores are small
+	trialMemtable = 8  // a memtable of one part in so many: these stores are small
 	largeMemtable = 2  // of those with large values, which are not as small
 	limitShare    = 4  // of the data that MemoryLimit has
 	leastLimit    = 4 << 20
@@ -35,7 +35,7 @@ type experiment struct {
 	ranges bool // only for engines that have range tombstones
 	large  bool // values are as Settings.Large has them, and the space that they take is watched
 	// run carries tasks out on an open store and adds what they measure to the phases.
-	run func(a *apart, ctx context.Context) error
+	run func(t *trial, ctx context.Context) error
 	// store returns the number of keys, the size of a value, and the settings, for those
 	// of other stores.
 	store func(c *Config, s engine.Settings) (keys, valueSize int, settings engine.Settings)
@@ -44,24 +44,24 @@ type experiment struct {
 // experiments are made one after the other.
 var experiments = []experiment{
 	{phases: []string{"large-load", "large-overwrite", "large-get", "large-scan", "large-keys", "large-churn"},
-		large: true, run: (*apart).large,
+		large: true, run: (*trial).large,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			s.Inline = true // where it is not what an engine is there for
 			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
 		}},
-	{phases: []string{"overwrite"}, run: (*apart).overwrite,
+	{phases: []string{"overwrite"}, run: (*trial).overwrite,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			return c.Keys / middleKeys, middleValue, s
 		}},
-	{phases: []string{"delete", "deleted-scan", "deleted-get"}, run: (*apart).deletePoints, store: small},
+	{phases: []string{"delete", "deleted-scan", "deleted-get"}, run: (*trial).deletePoints, store: small},
 	{phases: []string{"delete-range", "deleted-range-scan", "deleted-range-get"}, ranges: true,
-		run: (*apart).deleteRanges, store: small},
-	{phases: []string{"counter", "counter-get"}, run: (*apart).counters,
+		run: (*trial).deleteRanges, store: small},
+	{phases: []string{"counter", "counter-get"}, run: (*trial).counters,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			s.Counters = true
 			return c.Keys / counterKeys, c.ValueSize, s
 		}},
-	{phases: []string{"limit"}, run: (*apart).limit,
+	{phases: []string{"limit"}, run: (*trial).limit,
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			n := c.Keys / limitKeys
 			data := int64(n) * int64(c.KeySize+c.ValueSize)
@@ -74,8 +74,8 @@ func small(c *Config, s engine.Settings) (int, int, engine.Settings) {
 	return c.Keys / tombstoneKeys, c.ValueSize, s
 }
 
-// An apart is one engine in an experiment under way.
-type apart struct {
+// A trial is one engine in an experiment under way.
+type trial struct {
 	run         *run
 	child       *child
 	name        string
@@ -85,9 +85,9 @@ type apart struct {
 	entryBytes  int64
 }
 
-// runApart runs the experiments that have chosen phases, with every engine that can, as
+// runExperiments runs the experiments that have chosen phases, with every engine that can, as
 // often as stores are loaded.
-func (x *run) runApart(ctx context.Context, compression string) error {
+func (x *run) runExperiments(ctx context.Context, compression string) error {
 	chosen := x.of(ownStore)
 	for _, e := range experiments {
 		if !slices.ContainsFunc(chosen, func(p Phase) bool { return slices.Contains(e.phases, p.Name) }) {
@@ -101,7 +101,7 @@ func (x *run) runApart(ctx context.Context, compression string) error {
 					rep > 0 && !engine.LogStructured(name) {
 					continue
 				}
-				if err := x.apart(ctx, &e, name, compression); err != nil {
+				if err := x.trial(ctx, &e, name, compression); err != nil {
 					return fmt.Errorf("%s: %w", e.phases[0], err)
 				}
 			}
@@ -111,17 +111,17 @@ func (x *run) runApart(ctx context.Context, compression string) error {
 	return nil
 }
 
-// apart runs an experiment with one engine.
-func (x *run) apart(ctx context.Context, e *experiment, name, compression string) error {
-	dir := filepath.Join(x.dir, name+"-apart")
+// trial runs an experiment with one engine.
+func (x *run) trial(ctx context.Context, e *experiment, name, compression string) error {
+	dir := filepath.Join(x.dir, name+"-trial")
 	settings := x.settings(loading, compression)
-	share := int64(apartMemtable)
+	share := int64(trialMemtable)
 	if e.large {
 		share = largeMemtable
 	}
 	settings.MemtableBytes = max(leastMemtable, settings.MemtableBytes/share)
 	n, valueSize, settings := e.store(x.config, settings)
-	n = max(leastApart, n/rangeHole.period*rangeHole.period)
+	n = max(minTrialKeys, n/rangeHole.period*rangeHole.period)
 	entry := int64(x.config.KeySize + valueSize)
 	settings.BatchKeys = int(min(batchKeys, max(1, settings.MemtableBytes/batchShare/entry)))
 	c, err := startChild(ctx, name, x.config.Worker)
@@ -132,48 +132,48 @@ func (x *run) apart(ctx context.Context, e *experiment, name, compression string
 		c.kill()
 		_ = os.RemoveAll(dir) // and else with the directory above
 	}()
-	a := &apart{run: x, child: c, name: name, compression: compression, open: opening(settings), keys: n,
+	t := &trial{run: x, child: c, name: name, compression: compression, open: opening(settings), keys: n,
 		entryBytes: entry}
 	_, err = c.steps(ctx, task{Do: "start", Start: &startTask{
 		Engine: name, Dir: []byte(dir), Keys: n, KeySize: x.config.KeySize, ValueSize: valueSize, Seed: x.config.Seed,
 		Random: e.large && x.config.Large.Values == RandomValues, Watch: e.large,
-	}}, a.open)
+	}}, t.open)
 	if err != nil {
 		return err
 	}
-	if err := e.run(a, ctx); err != nil {
+	if err := e.run(t, ctx); err != nil {
 		return err
 	}
 	return c.stop(ctx)
 }
 
 // chosen reports whether a phase is to be measured.
-func (a *apart) chosen(phase string) bool { return slices.Contains(a.run.config.Workloads, phase) }
+func (t *trial) chosen(phase string) bool { return slices.Contains(t.run.config.Workloads, phase) }
 
 // add adds a sample to a phase, if it is chosen.
-func (a *apart) add(phase string, s *Sample) {
-	for _, p := range a.run.of(ownStore) {
+func (t *trial) add(phase string, s *Sample) {
+	for _, p := range t.run.of(ownStore) {
 		if p.Name == phase {
-			a.run.add(p, a.name, a.compression, *s)
+			t.run.add(p, t.name, t.compression, *s)
 		}
 	}
 }
 
 // ask runs a job for the usual time and adds it to a phase.
-func (a *apart) ask(ctx context.Context, phase string, j job) error {
-	j.Seconds = a.run.config.Seconds
-	s, err := a.child.do(ctx, task{Do: "job", Job: &j})
+func (t *trial) ask(ctx context.Context, phase string, j job) error {
+	j.Seconds = t.run.config.Seconds
+	s, err := t.child.do(ctx, task{Do: "job", Job: &j})
 	if err == nil {
-		a.add(phase, s)
+		t.add(phase, s)
 	}
 	return err
 }
 
 // filled does something that writes, waits until nothing is left to compact, and returns
 // both as one sample, with what was written and what the store takes.
-func (a *apart) filled(ctx context.Context, write task) (*Sample, error) {
+func (t *trial) filled(ctx context.Context, write task) (*Sample, error) {
 	sizes := task{Do: "sizes"}
-	done, err := a.child.steps(ctx, task{Do: "mark"}, sizes, write, task{Do: "calm"}, sizes)
+	done, err := t.child.steps(ctx, task{Do: "mark"}, sizes, write, task{Do: "calm"}, sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -184,81 +184,81 @@ func (a *apart) filled(ctx context.Context, write task) (*Sample, error) {
 	s.Written, s.OnDisk, s.Files = after.Written-before.Written, after.OnDisk, after.Files
 	s.Peak, s.Base, s.Resident = after.Peak, after.Base, after.Resident
 	s.PeakDisk = max(after.PeakDisk, after.OnDisk)
-	s.Data, s.Live = s.Operations*a.entryBytes, int64(a.keys)*a.entryBytes
+	s.Data, s.Live = s.Operations*t.entryBytes, int64(t.keys)*t.entryBytes
 	return s, nil
 }
 
 // load fills the store.
-func (a *apart) load(ctx context.Context) (*Sample, error) {
-	return a.filled(ctx, task{Do: "load"})
+func (t *trial) load(ctx context.Context) (*Sample, error) {
+	return t.filled(ctx, task{Do: "load"})
 }
 
 // rewrite overwrites records, and checks that all are as they should be.
-func (a *apart) rewrite(ctx context.Context, phase string, j job) error {
-	s, err := a.filled(ctx, task{Do: "job", Job: &j})
+func (t *trial) rewrite(ctx context.Context, phase string, j job) error {
+	s, err := t.filled(ctx, task{Do: "job", Job: &j})
 	if err != nil {
 		return err
 	}
-	a.add(phase, s)
-	_, err = a.child.do(ctx, lookingUp("scan", 0, 0))
+	t.add(phase, s)
+	_, err = t.child.do(ctx, lookingUp("scan", 0, 0))
 	return err
 }
 
 // overwrite has values of middling size.
-func (a *apart) overwrite(ctx context.Context) error {
-	if _, err := a.load(ctx); err != nil {
+func (t *trial) overwrite(ctx context.Context) error {
+	if _, err := t.load(ctx); err != nil {
 		return err
 	}
-	return a.rewrite(ctx, "overwrite", job{Kind: "overwrite", Lookups: overwrites * a.keys})
+	return t.rewrite(ctx, "overwrite", job{Kind: "overwrite", Lookups: overwrites * t.keys})
 }
 
-func (a *apart) deletePoints(ctx context.Context) error {
-	return a.deleted(ctx, "delete", "delete", "deleted-scan", "deleted-get")
+func (t *trial) deletePoints(ctx context.Context) error {
+	return t.deleted(ctx, "delete", "delete", "deleted-scan", "deleted-get")
 }
 
-func (a *apart) deleteRanges(ctx context.Context) error {
-	return a.deleted(ctx, "delete-ranges", "delete-range", "deleted-range-scan", "deleted-range-get")
+func (t *trial) deleteRanges(ctx context.Context) error {
+	return t.deleted(ctx, "delete-ranges", "delete-range", "deleted-range-scan", "deleted-range-get")
 }
 
 // deleted loads keys, deletes most, and looks for what is left and for what is not, before
 // the store has been compacted.
-func (a *apart) deleted(ctx context.Context, kind, phase, scan, get string) error {
-	if _, err := a.load(ctx); err != nil {
+func (t *trial) deleted(ctx context.Context, kind, phase, scan, get string) error {
+	if _, err := t.load(ctx); err != nil {
 		return err
 	}
-	s, err := a.child.do(ctx, task{Do: "job", Job: &job{Kind: kind}})
+	s, err := t.child.do(ctx, task{Do: "job", Job: &job{Kind: kind}})
 	if err != nil {
 		return err
 	}
-	a.add(phase, s)
-	if err := a.ask(ctx, scan, job{Kind: "scan", Limit: 10}); err != nil {
+	t.add(phase, s)
+	if err := t.ask(ctx, scan, job{Kind: "scan", Limit: 10}); err != nil {
 		return err
 	}
-	return a.ask(ctx, get, job{Kind: "gone"})
+	return t.ask(ctx, get, job{Kind: "gone"})
 }
 
 // counters adds to counters, and looks them up.
-func (a *apart) counters(ctx context.Context) error {
-	s, err := a.child.do(ctx, task{Do: "job", Job: &job{Kind: "add", Lookups: additions * a.keys}})
+func (t *trial) counters(ctx context.Context) error {
+	s, err := t.child.do(ctx, task{Do: "job", Job: &job{Kind: "add", Lookups: additions * t.keys}})
 	if err != nil {
 		return err
 	}
-	a.add("counter", s)
-	return a.ask(ctx, "counter-get", job{Kind: "counters"})
+	t.add("counter", s)
+	return t.ask(ctx, "counter-get", job{Kind: "counters"})
 }
 
 // limit loads data of several times the memory limit, looks it up, and scans it.
-func (a *apart) limit(ctx context.Context) error {
-	if _, err := a.load(ctx); err != nil {
+func (t *trial) limit(ctx context.Context) error {
+	if _, err := t.load(ctx); err != nil {
 		return err
 	}
-	samples, err := a.child.steps(ctx, lookingUp("absent", a.run.config.Seconds, 0),
-		lookingUp("existing", a.run.config.Seconds, 0), lookingUp("scan", 0, 0), task{Do: "sizes"})
+	samples, err := t.child.steps(ctx, lookingUp("absent", t.run.config.Seconds, 0),
+		lookingUp("existing", t.run.config.Seconds, 0), lookingUp("scan", 0, 0), task{Do: "sizes"})
 	if err != nil {
 		return err
 	}
 	sizes := samples[3]
-	sizes.Live, sizes.Data = int64(a.keys)*a.entryBytes, a.open.Open.Settings.MemoryLimit
-	a.add("limit", sizes)
+	sizes.Live, sizes.Data = int64(t.keys)*t.entryBytes, t.open.Open.Settings.MemoryLimit
+	t.add("limit", sizes)
 	return nil
 }

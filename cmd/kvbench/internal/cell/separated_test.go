@@ -16,9 +16,9 @@ func large() Settings {
 	return s
 }
 
-// TestValuesApartAreWrittenOnce: a load of them is what it is to write a log and a file; of values beside their keys,
-// all that is compacted comes to that. What the process writes is counted, so that no other test may run meanwhile.
-func TestValuesApartAreWrittenOnce(t *testing.T) {
+// TestSeparatedValuesAreWrittenOnce: a load of them writes a log and a file; to values with their keys,
+// compactions add what they write. What the process writes is counted, so that no other test may run meanwhile.
+func TestSeparatedValuesAreWrittenOnce(t *testing.T) {
 	l := newLab(t)
 	for _, name := range []string{"siftkv", "pebble"} {
 		written := map[int64]float64{}

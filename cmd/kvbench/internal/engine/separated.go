@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Names of engines that have large values apart from their keys.
+// Names of engines that separate large values.
 const (
-	SiftKVApartName  = "siftkv-apart"     // within Settings.BlobSpace
-	SiftKVTightName  = "siftkv-apart-1.3" // within tightBlobSpace, whatever the settings say
-	SiftKVCommitName = "siftkv-commit"    // as siftkv-apart, when values are committed
-	PebbleApartName  = "pebble-apart"
-	BadgerLogName    = "badger-log"
-	RocksDBBlobsName = "rocksdb-blobs"
+	SiftKVSeparatedName = "siftkv-separated"     // within Settings.BlobSpace
+	SiftKVTightName     = "siftkv-separated-1.3" // within tightBlobSpace, whatever the settings say
+	SiftKVCommitName    = "siftkv-commit"        // as siftkv-separated, when values are committed
+	PebbleSeparatedName = "pebble-separated"
+	BadgerLogName       = "badger-log"
+	RocksDBBlobsName    = "rocksdb-blobs"
 )
 
 // What those engines have if the settings do not say.
@@ -31,15 +31,15 @@ func SeparatesValues(name string) bool {
 	return slices.Contains([]string{"siftkv", "pebble", "badger", RocksDBName}, family)
 }
 
-// apart returns the settings of an engine that has values apart.
-func (s Settings) apart() Settings {
+// separated returns the settings of an engine that separates values.
+func (s Settings) separated() Settings {
 	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
 	s.BlobSpace = cmp.Or(s.BlobSpace, usualBlobSpace)
 	return s
 }
 
-// inline returns the settings of an engine that has values where it has them by default: beside their keys,
-// or, with SiftKV, from 4 KiB on apart unless the settings are Inline.
+// inline returns the settings of an engine that has values where it has them by default: with their keys,
+// or, with SiftKV, separated from 4 KiB unless the settings are Inline.
 func (s Settings) inline() Settings {
 	s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
 	return s
@@ -55,16 +55,16 @@ func opened(open func(string, Settings) (Live, error), settings func(Settings) S
 	return func(dir string, s Settings) (Live, error) { return open(dir, settings(s)) }
 }
 
-// tight returns the settings of an engine with values apart that has less space.
+// tight returns the settings of an engine that separates values and has less space.
 func (s Settings) tight() Settings {
-	s = s.apart()
+	s = s.separated()
 	s.BlobSpace = tightBlobSpace
 	return s
 }
 
-// committed returns the settings of an engine that has values apart when they are committed.
+// committed returns the settings of an engine that separates values when it commits them.
 func (s Settings) committed() Settings {
-	s = s.apart()
+	s = s.separated()
 	s.AtCommit = true
 	return s
 }
