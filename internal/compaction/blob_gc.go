@@ -2,7 +2,6 @@ package compaction
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/version"
@@ -19,7 +18,7 @@ import (
 
 // BlobGC is the state of blob garbage collection.
 type BlobGC struct {
-	Excluded   map[uint64]bool  // blob files that could not be read
+	Excluded   map[uint64]bool  // blob files that could not be read; true: for good
 	candidates map[uint64]bool  // of the batch; never changed, as jobs have it
 	waiting    []*version.Table // tables known to refer to candidates, by run and in key order
 }
@@ -30,13 +29,13 @@ func (b *BlobGC) running() bool { return len(b.candidates) > 0 }
 // Abandon ends the batch. The next one may be smaller.
 func (b *BlobGC) Abandon() { b.candidates, b.waiting = nil, nil }
 
-// Exclude keeps blob GC from a file that cannot be read, and reports whether it did already.
-func (b *BlobGC) Exclude(num uint64) (known bool) {
-	known = b.Excluded[num]
+// Exclude keeps blob GC from a file that cannot be read, and reports whether it did already. What is for good stays so.
+func (b *BlobGC) Exclude(num uint64, forGood bool) (known bool) {
+	was, known := b.Excluded[num]
 	if b.Excluded == nil {
 		b.Excluded = map[uint64]bool{}
 	}
-	b.Excluded[num] = true
+	b.Excluded[num] = was || forGood
 	return known
 }
 
@@ -48,15 +47,15 @@ func (s *State) DropStuck(v *version.Version) {
 // StuckBlobs returns the blob files that cannot be collected: those that could not be read, and those to which
 // quarantined tables refer.
 func (s *State) StuckBlobs(v *version.Version) map[uint64]bool {
-	stuck := maps.Clone(s.GC.Excluded)
+	stuck := map[uint64]bool{}
+	for num := range s.GC.Excluded {
+		stuck[num] = true
+	}
 	for _, t := range s.Quarantined {
 		if !t.Quarantined || !v.Has(t.Num) {
 			continue
 		}
 		for _, r := range t.Blobs {
-			if stuck == nil {
-				stuck = map[uint64]bool{}
-			}
 			stuck[r.Num] = true
 		}
 	}
@@ -120,9 +119,6 @@ func (in *Input) blobGC(s *BlobSpace) *Job {
 func (in *Input) chooseCandidates(s *BlobSpace, ofLevel0 bool) map[uint64]bool {
 	v := in.Version
 	left := in.State.StuckBlobs(v)
-	if left == nil {
-		left = map[uint64]bool{}
-	}
 	if !ofLevel0 {
 		for t := range v.Levels[0].All() {
 			for _, r := range t.Blobs {

@@ -41,7 +41,7 @@ func TestBlobSpace(t *testing.T) {
 	require.True(t, s.NeedsGC())
 	require.False(t, s.NeedsMerge())
 
-	in.State.GC.Exclude(1)
+	in.State.GC.Exclude(1, true)
 	s = in.BlobSpace()
 	require.InDelta(t, 200e6, s.Garbage, 0, "what cannot be collected does not count")
 	require.False(t, s.NeedsGC())
@@ -80,7 +80,7 @@ func TestBlobGCGoesByBatches(t *testing.T) {
 
 			in = inputWithBlobs(garbageVersion(t))
 			in.Style = style
-			in.State.GC.Exclude(1)
+			in.State.GC.Exclude(1, true)
 			requirePick(t, in, nil)
 		})
 	}
@@ -92,8 +92,8 @@ func TestBatchesEnd(t *testing.T) {
 	in := inputWithBlobs(garbageVersion(t))
 	require.NotNil(t, Pick(in))
 	require.True(t, in.State.GC.running())
-	require.False(t, in.State.GC.Exclude(1))
-	require.True(t, in.State.GC.Exclude(1))
+	require.False(t, in.State.GC.Exclude(1, true))
+	require.True(t, in.State.GC.Exclude(1, true))
 	in.State.DropStuck(in.Version)
 	require.False(t, in.State.GC.running())
 
@@ -185,7 +185,7 @@ func TestSmallBlobFilesAreJoined(t *testing.T) {
 		require.NotContains(t, j.Candidates, uint64(500), "it outweighs the others")
 		require.NotContains(t, j.Candidates, uint64(501), "a table of another step refers to it")
 		require.True(t, j.Kind.Rules().OneRange)
-		in.State.GC.Exclude(1)
+		in.State.GC.Exclude(1, true)
 		requirePick(t, in, nil)
 	}
 }

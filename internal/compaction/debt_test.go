@@ -43,7 +43,7 @@ func TestDebtOfBlobFiles(t *testing.T) {
 	require.Greater(t, in.Debt(), int64(100e6), "the files with most garbage, and perhaps others")
 	require.NotNil(t, Pick(in))
 	require.EqualValues(t, 100e6, in.Debt(), "what is live in the candidate")
-	in.State.GC.Exclude(1)
+	in.State.GC.Exclude(1, true)
 	in.State.DropStuck(in.Version)
 	require.Zero(t, in.Debt())
 }

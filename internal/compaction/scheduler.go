@@ -132,11 +132,10 @@ func (s *Scheduler) Quarantine(v *version.Version, tables []*version.Table, forG
 	s.Quarantined = slices.DeleteFunc(s.Quarantined, func(t *version.Table) bool {
 		return !t.Quarantined || !v.Has(t.Num)
 	})
+	tables = slices.DeleteFunc(slices.Clone(tables), func(t *version.Table) bool { return t.Quarantined })
+	s.Quarantined = append(s.Quarantined, tables...)
 	for _, t := range tables {
-		if !t.Quarantined {
-			t.Quarantined = true
-			s.Quarantined = append(s.Quarantined, t)
-		}
+		t.Quarantined = true
 	}
 	if !forGood {
 		s.later(func() {
@@ -153,10 +152,14 @@ func (s *Scheduler) later(change func()) { time.AfterFunc(s.Backoff.Max, func() 
 // SetAside keeps blob GC from a file that could not be read: for good, or for the longest wait between two attempts.
 // It reports whether the file was known already.
 func (s *Scheduler) SetAside(v *version.Version, num uint64, forGood bool) (known bool) {
-	known = s.GC.Exclude(num)
+	known = s.GC.Exclude(num, forGood)
 	s.DropStuck(v)
 	if !forGood {
-		s.later(func() { delete(s.GC.Excluded, num) })
+		s.later(func() {
+			if !s.GC.Excluded[num] {
+				delete(s.GC.Excluded, num)
+			}
+		})
 	}
 	return known
 }
