@@ -88,12 +88,17 @@ func TestAMemtableThatWasMadeAheadInVainGivesItsMemoryBack(t *testing.T) {
 	before := offheap.Used()
 	db := openDir(t, "db", &Options{InMemory: true, CacheSize: -1, MemtableSize: 1 << 20})
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
-	db.logs.Prepare()
-	db.logs.Wait(false)
+	prepare := func() {
+		t.Helper()
+		used := offheap.Used()
+		db.logs.Prepare()
+		db.logs.Wait(false)
+		require.Greater(t, offheap.Used(), used, "a memtable was made")
+	}
+	prepare()
 	require.NoError(t, db.Set([]byte("large"), make([]byte, 3<<20), nil)) // takes the log alone
 	require.NoError(t, db.Flush(t.Context()))
-	db.logs.Prepare()
-	db.logs.Wait(false)
+	prepare()
 	require.NoError(t, db.Close())
 	require.LessOrEqual(t, offheap.Used(), before)
 }
