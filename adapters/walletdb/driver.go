@@ -84,7 +84,7 @@ func parseArguments(args []any) (a arguments, err error) {
 // open opens the store and looks what is in it, or makes a database of one that is empty. A crash may leave an empty
 // store: there is no database in it, and Create makes one.
 func open(a arguments, create bool) (walletdb.DB, error) {
-	if !create && (a.options == nil || a.options.Objects == nil) {
+	if !create && (a.options == nil || a.options.Objects == nil || isZero(a.options.Objects.Driver())) {
 		switch entries, err := os.ReadDir(a.dir); {
 		case errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0:
 			return nil, walletdb.ErrDbDoesNotExist
@@ -111,6 +111,9 @@ func open(a arguments, create bool) (walletdb.DB, error) {
 	}
 	return newDB(store), nil
 }
+
+// isZero tells a driver of no object store: a nil *objects.Config has it.
+func isZero[T comparable](v T) bool { return v == *new(T) }
 
 // firstError returns an error of walletdb as it is, for those who compare it.
 func firstError(first, second error) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 )
 
 // create makes a database, which is closed when the test ends.
@@ -51,9 +52,11 @@ func bucketOf(t testing.TB, tx walletdb.ReadWriteTx, name string) walletdb.ReadW
 
 func TestCreateAndOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "wallet")
-	_, err := walletdb.Open(Name, dir)
-	require.Equal(t, walletdb.ErrDbDoesNotExist, err)
-	require.NoDirExists(t, dir)
+	for _, args := range [][]any{{dir}, {dir, &kv.Options{Objects: (*objects.Config)(nil)}}} {
+		_, err := walletdb.Open(Name, args...)
+		require.Equal(t, walletdb.ErrDbDoesNotExist, err)
+		require.NoDirExists(t, dir)
+	}
 	d, err := walletdb.Create(Name, dir)
 	require.NoError(t, err)
 	update(t, d, func(tx walletdb.ReadWriteTx) {
