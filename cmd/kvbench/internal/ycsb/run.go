@@ -101,7 +101,8 @@ func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
 	start := time.Now()
 	r.Notes = []string{
 		fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, compression %s, no sync",
-			page.Size(c.Store.CacheBytes), page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes), c.Store.Compression),
+			page.Size(c.Store.CacheBytes), page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes),
+			c.Store.Compression),
 		fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
 			"checked, off the clock.", measure.TimerCost().Nanoseconds()),
 	}
