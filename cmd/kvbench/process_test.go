@@ -80,7 +80,7 @@ func TestADashIsStandardOutput(t *testing.T) {
 		}
 		r := process(t, args...)
 		require.Zero(t, r.Status, "%s: %s", m.name, r.Stderr)
-		require.Len(t, clitest.RequireJSON(t, r.Stdout), 1, "%s prints JSON and nothing else", m.name)
+		clitest.RequireJSON(t, r.Stdout) // and nothing else
 	}
 	r := process(t, "report", savedResults(t), "--html", "-")
 	require.Zero(t, r.Status, r.Stderr)
