@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -306,6 +307,16 @@ func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
 	requireContents(t, storetest.Model{"k": "1"}, view)
 	_, err = OpenReadOnly(dir, nil)
 	require.ErrorIs(t, err, ErrNewerFormat)
+
+	again := filepath.Join(t.TempDir(), "copy") // which is not locked
+	require.NoError(t, os.CopyFS(again, os.DirFS(dir)))
+	before := readDir(t, again)
+	_, err = Open(again, nil)
+	require.ErrorIs(t, err, ErrNewerFormat)
+	require.NotErrorIs(t, err, ErrCorruption)
+	after, lock := readDir(t, again), filepath.Join(again, manifest.LockName)
+	after[lock] = before[lock]
+	require.Equal(t, before, after, "nothing was touched")
 }
 
 // The log and the manifest of the writer break and are replaced, in turn, and a

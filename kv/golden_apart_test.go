@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -53,24 +55,61 @@ func writeGoldenApart(t *testing.T, dir string) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
 }
 
+// goldenAtCommit is a store whose log has handles of values that are in the log's blob file, and in one that was
+// streamed. Every later version opens it.
+const goldenAtCommit = "testdata/store-at-commit"
+
+func goldenAtCommitContents() storetest.Model {
+	return storetest.Model{"in a table": strings.Repeat("first ", 100), "inline": "short",
+		"in the log": strings.Repeat("log ", 100), "streamed": strings.Repeat("stream ", 100)}
+}
+
+func writeGoldenAtCommit(t *testing.T, dir string) {
+	t.Helper()
+	m := goldenAtCommitContents()
+	db := openDir(t, dir, &Options{SeparateFrom: 50, SeparateAtCommit: true,
+		harness: harness.Harness{MinStreamed: 1}})
+	set(t, db, "in a table", m["in a table"])
+	require.NoError(t, db.Flush(t.Context()))
+	set(t, db, "inline", m["inline"])
+	set(t, db, "in the log", m["in the log"])
+	streamed := m["streamed"]
+	require.NoError(t, db.SetReader(t.Context(), []byte("streamed"), int64(len(streamed)), strings.NewReader(streamed),
+		Sync))
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
+}
+
 func TestTheGoldenStoreOfValuesApartOpens(t *testing.T) {
-	if golden.Absent(goldenApart) {
-		writeGoldenApart(t, goldenApart)
-	}
-	later := &storetest.Clock{}
-	later.Advance(1e9)
-	want := goldenApartContents()
-	dir := filepath.Join(t.TempDir(), "store")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	for range 3 {
-		db := openDir(t, dir, &Options{Clock: later.Time})
-		requireContents(t, want, db)
-		requireBlobs(t, db)
-		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		requireContents(t, want, db)
-		require.Positive(t, requireBlobs(t, db))
-		require.NoError(t, db.Close())
-		require.NoError(t, Verify(t.Context(), dir, io.Discard))
+	for _, g := range []struct {
+		dir   string
+		want  storetest.Model
+		write func(t *testing.T, dir string)
+	}{
+		{goldenApart, goldenApartContents(), writeGoldenApart},
+		{goldenAtCommit, goldenAtCommitContents(), writeGoldenAtCommit},
+	} {
+		t.Run(filepath.Base(g.dir), func(t *testing.T) {
+			if golden.Absent(g.dir) {
+				g.write(t, g.dir)
+			}
+			later := &storetest.Clock{}
+			later.Advance(1e9)
+			dir := copyGolden(t, g.dir)
+			require.NoError(t, Verify(t.Context(), dir, io.Discard))
+			db := openDir(t, dir, &Options{Clock: later.Time, ReadOnly: true})
+			requireContents(t, g.want, db)
+			require.NoError(t, db.Close())
+			for range 3 {
+				db := openDir(t, dir, &Options{Clock: later.Time})
+				requireContents(t, g.want, db)
+				requireBlobs(t, db)
+				require.NoError(t, db.Compact(t.Context(), nil, nil))
+				requireContents(t, g.want, db)
+				require.Positive(t, requireBlobs(t, db))
+				require.NoError(t, db.Close())
+				require.NoError(t, Verify(t.Context(), dir, io.Discard))
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -11,19 +12,48 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/manifest"
+	tables "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// goldenStore is a store that version 1 of the format wrote. Every later version
-// opens it.
-const goldenStore = "testdata/store-v1"
+// goldenStores are stores whose sorted files have a version of the format, with values and tombstones of both kinds.
+// Every later version opens them.
+var goldenStores = []goldenStore{
+	{"testdata/store-v1", []goldenPart{
+		{compression: sstable.NoCompression, filter: "none"},
+		{compression: sstable.Snappy, filter: "bloom:10"},
+		{compression: sstable.Zstd, filter: "blocked:10"},
+		{compression: sstable.Snappy, filter: "cuckoo:12"},
+	}},
+	{"testdata/store-v3", []goldenPart{
+		{compression: sstable.NoCompression, filter: "blocked:10", ranges: "cut:6"},
+		{compression: sstable.Snappy, filter: "xor:8"},
+		{compression: sstable.Zstd, filter: "fuse:8"},
+		{compression: sstable.Snappy, filter: "ribbon:7"},
+		{compression: sstable.Zstd, filter: "gcs:7"},
+		{compression: sstable.NoCompression, filter: "quotient:7"},
+	}},
+}
 
-// goldenContents is what the golden store holds.
-func goldenContents() storetest.Model {
+// A goldenStore has a table for each part at least.
+type goldenStore struct {
+	dir   string
+	parts []goldenPart
+}
+
+type goldenPart struct {
+	compression    sstable.Compression
+	filter, ranges string
+}
+
+// contents is what the store holds.
+func (g *goldenStore) contents() storetest.Model {
 	m := storetest.Model{"": "the empty key", "only in the log": "and never in a table", "rewritten": "in the log"}
-	for _, part := range goldenParts {
+	for _, part := range g.parts {
 		for i := range 12 {
 			if k := fmt.Sprintf("%s/%03d", part.filter, i); i != 3 && i != 7 {
 				m[k] = strings.Repeat(part.filter+" ", i)
@@ -33,24 +63,19 @@ func goldenContents() storetest.Model {
 	return m
 }
 
-// goldenParts are the tables of the golden store, one each.
-var goldenParts = []struct {
-	compression sstable.Compression
-	filter      string
-}{
-	{sstable.NoCompression, "none"},
-	{sstable.Snappy, "bloom:10"},
-	{sstable.Zstd, "blocked:10"},
-	{sstable.Snappy, "cuckoo:12"},
-}
-
-// writeGoldenStore writes the store that goldenContents describes: deleted,
-// overwritten and range-deleted keys, a table for each part, and a log.
-func writeGoldenStore(t *testing.T, dir string) {
+// write writes the store that contents describes: deleted, overwritten and
+// range-deleted keys, a table for each part, and a log.
+func (g *goldenStore) write(t *testing.T) {
 	t.Helper()
-	for n, part := range goldenParts {
-		db := openDir(t, dir, &Options{Compression: part.compression, Filter: mustParse(part.filter),
-			L0CompactionThreshold: 50})
+	dir := g.dir
+	for n, part := range g.parts {
+		o := Options{Compression: part.compression, Filter: mustParse(part.filter), L0CompactionThreshold: 50}
+		if part.ranges != "" {
+			var err error
+			o.RangeFilter, err = filterpolicy.ParseRange(part.ranges)
+			require.NoError(t, err)
+		}
+		db := openDir(t, dir, &o)
 		set(t, db, "rewritten", part.filter)
 		for i := range 12 {
 			set(t, db, fmt.Sprintf("%s/%03d", part.filter, i), strings.Repeat(part.filter+" ", i))
@@ -64,9 +89,9 @@ func writeGoldenStore(t *testing.T, dir string) {
 			fmt.Appendf(nil, "%s/008", part.filter), Sync))
 		require.NoError(t, db.Flush(t.Context()))
 		if n == 0 {
-			require.NoError(t, db.Compact(t.Context(), []byte("none"), []byte("none/999")))
+			require.NoError(t, db.Compact(t.Context(), []byte(part.filter), []byte(part.filter+"/999")))
 		}
-		if n == len(goldenParts)-1 {
+		if n == len(g.parts)-1 {
 			b := db.NewBatch()
 			require.NoError(t, b.Set([]byte("rewritten"), []byte("in the log")))
 			require.NoError(t, b.Set([]byte("only in the log"), []byte("and never in a table")))
@@ -77,20 +102,26 @@ func writeGoldenStore(t *testing.T, dir string) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
 }
 
-func copyGolden(t *testing.T) string {
+func copyGolden(t *testing.T, store string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenStore)))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(store)))
 	return dir
 }
 
 func TestTheGoldenStoreOpens(t *testing.T) {
-	if golden.Absent(goldenStore) {
-		writeGoldenStore(t, goldenStore)
+	for _, g := range goldenStores {
+		t.Run(filepath.Base(g.dir), g.opens)
 	}
-	want := goldenContents()
+}
 
-	dir := copyGolden(t)
+func (g *goldenStore) opens(t *testing.T) {
+	if golden.Absent(g.dir) {
+		g.write(t)
+	}
+	want := g.contents()
+
+	dir := copyGolden(t, g.dir)
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	db := openDir(t, dir, &Options{ReadOnly: true})
 	requireContents(t, want, db)
@@ -99,17 +130,17 @@ func TestTheGoldenStoreOpens(t *testing.T) {
 	for _, l := range m.Levels {
 		files += l.Files
 	}
-	require.GreaterOrEqual(t, files, len(goldenParts))
+	require.GreaterOrEqual(t, files, len(g.parts))
 	require.NotZero(t, m.MemtableBytes, "the log has writes that are in no table")
 	for k, v := range want {
 		got, err := db.Get([]byte(k))
 		require.NoError(t, err, "%q", k)
 		require.Equal(t, v, string(got))
 	}
-	require.Zero(t, db.Metrics().UnusableFilters, "a filter family of version 1 is not understood")
+	require.Zero(t, db.Metrics().UnusableFilters, "a filter family is not understood")
 	require.NoError(t, db.Close())
 
-	dir = copyGolden(t)
+	dir = copyGolden(t, g.dir)
 	db = openDir(t, dir, nil)
 	requireContents(t, want, db)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
@@ -162,8 +193,7 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 	later.Advance(1e9)
 	want := storetest.Model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v",
 		"over a value that expires": "w"}
-	dir := filepath.Join(t.TempDir(), "store")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenKinds)))
+	dir := copyGolden(t, goldenKinds)
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	for range 3 {
 		db := openDir(t, dir, &Options{Clock: later.Time})
@@ -172,5 +202,79 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 		requireContents(t, want, db)
 		require.NoError(t, db.Close())
 		require.NoError(t, Verify(t.Context(), dir, io.Discard))
+	}
+}
+
+// Every version of sorted files is that of a table in a golden store, and every version of CURRENT that of one.
+func TestEveryVersionHasAGoldenStore(t *testing.T) {
+	paths, err := filepath.Glob("testdata/store-*/*")
+	require.NoError(t, err)
+	sorted, stores := map[uint32]bool{}, map[int]bool{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		switch {
+		case filepath.Ext(path) == ".sst":
+			sorted[binary.LittleEndian.Uint32(data[len(data)-12:])] = true
+		case filepath.Base(path) == manifest.CurrentName:
+			var version int
+			_, err := fmt.Sscanf(string(data), "siftkv format=%d ", &version)
+			require.NoError(t, err)
+			stores[version] = true
+		}
+	}
+	for version := range uint32(tables.FormatVersion) {
+		require.True(t, sorted[version+1], "no golden store has a sorted file of version %d", version+1)
+	}
+	for version := range manifest.FormatVersion {
+		require.True(t, stores[version+1], "no golden store has version %d", version+1)
+	}
+}
+
+// A store with a file that a newer release wrote says so by name, and calls it no damage. Where the file tells before
+// the store is open, nothing is touched.
+func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
+	log := func(data []byte) { // a manifest is a log too
+		binary.LittleEndian.PutUint32(data[8:], 2)
+		binary.LittleEndian.PutUint32(data[24:], base.Checksum(0, 0, data[:24]))
+	}
+	for file, c := range map[string]struct {
+		opens bool
+		newer func(data []byte)
+	}{
+		"MANIFEST-000012": {newer: log},
+		"000014.wal":      {newer: log},
+		"000005.blob":     {opens: true, newer: log}, // whose header is alike
+		"000006.sst": {opens: true, newer: func(data []byte) {
+			footer := data[len(data)-56:]
+			binary.LittleEndian.PutUint32(footer[40:], base.Checksum(tables.FormatVersion+1, 0, footer[:40]))
+			binary.LittleEndian.PutUint32(footer[44:], tables.FormatVersion+1)
+		}},
+	} {
+		t.Run(file, func(t *testing.T) {
+			dir := copyGolden(t, goldenApart)
+			path := filepath.Join(dir, file)
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			c.newer(data)
+			require.NoError(t, os.WriteFile(path, data, 0o600))
+			before := readDir(t, dir)
+			refused := func(err error) {
+				t.Helper()
+				require.ErrorIs(t, err, ErrNewerFormat)
+				require.NotErrorIs(t, err, ErrCorruption)
+				require.ErrorContains(t, err, file)
+			}
+			refused(Verify(t.Context(), dir, io.Discard))
+			if !c.opens {
+				for _, o := range []*Options{nil, {ReadOnly: true}} {
+					_, err := Open(dir, o)
+					refused(err)
+				}
+				after := readDir(t, dir)
+				delete(after, filepath.Join(dir, manifest.LockName))
+				require.Equal(t, before, after)
+			}
+		})
 	}
 }

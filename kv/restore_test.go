@@ -235,7 +235,7 @@ const (
 
 func TestTheGoldenBackupIsRestored(t *testing.T) {
 	if golden.Absent(goldenBackup) {
-		db := openDir(t, copyGolden(t), nil)
+		db := openDir(t, copyGolden(t, goldenStores[0].dir), nil)
 		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
 		require.NoError(t, db.Ingest(t.Context(), []string{ingested}, nil))
 		stream, _ := backUp(t, db, BackupMark{})
@@ -246,7 +246,7 @@ func TestTheGoldenBackupIsRestored(t *testing.T) {
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "restored")
 	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
-	want := goldenContents()
+	want := goldenStores[0].contents()
 	want["ingested"] = "yes"
 	delete(want, "none/001")
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))

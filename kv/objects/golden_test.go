@@ -1,0 +1,136 @@
+package objects_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// goldenBucket is an object store with a store whose lists of files have version 1, a checkpoint of it, and a branch
+// with a blob file, whose list has version 2. All of them have writes that are only in logs. Every later version opens
+// it.
+const goldenBucket = "testdata/bucket-v1"
+
+var large = strings.Repeat("large ", 20)
+
+// The contents of the golden bucket.
+var (
+	goldenCheckpoint = map[string]string{"flushed": "1", "logged": "2"}
+	goldenMain       = map[string]string{"flushed": "1", "logged": "2", "later": "3"}
+	goldenTrial      = map[string]string{"flushed": "1", "logged": "2", "large": large, "tried": "4"}
+)
+
+func writeGoldenBucket(t *testing.T) {
+	t.Helper()
+	main, trial := configsOf(t, goldenBucket)
+	put := func(c *objects.Config, separate int, flushed, logged [2]string) {
+		db, err := kv.Open("", &kv.Options{Objects: c, SeparateFrom: separate})
+		require.NoError(t, err)
+		if flushed[0] != "" {
+			require.NoError(t, db.Set([]byte(flushed[0]), []byte(flushed[1]), kv.Sync))
+			require.NoError(t, db.Flush(t.Context()))
+		}
+		require.NoError(t, db.Set([]byte(logged[0]), []byte(logged[1]), kv.Sync))
+		require.NoError(t, db.Close())
+	}
+	put(main, -1, [2]string{"flushed", "1"}, [2]string{"logged", "2"})
+	_, err := main.PinCheckpoint(t.Context(), "before")
+	require.NoError(t, err)
+	require.NoError(t, before(main).Clone(t.Context(), "trial"))
+	put(trial, 50, [2]string{"large", large}, [2]string{"tried", "4"})
+	put(main, -1, [2]string{}, [2]string{"later", "3"})
+}
+
+// configsOf returns the settings of the branches in a directory that is an object store.
+func configsOf(t *testing.T, dir string) (main, trial *objects.Config) {
+	t.Helper()
+	bucket, err := objstore.OpenDir(dir)
+	require.NoError(t, err)
+	return &objects.Config{Store: bucket}, &objects.Config{Store: bucket, Branch: "trial"}
+}
+
+func before(main *objects.Config) *objects.Config {
+	c := *main
+	c.Checkpoint = "before"
+	return &c
+}
+
+func copyGoldenBucket(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenBucket)))
+	return dir
+}
+
+func TestTheGoldenBucketOpens(t *testing.T) {
+	if golden.Absent(goldenBucket) {
+		writeGoldenBucket(t)
+	}
+	main, trial := configsOf(t, copyGoldenBucket(t))
+	requireHas := func(want map[string]string, db *kv.DB) {
+		t.Helper()
+		got := map[string]string{}
+		var failed error
+		for k, v := range db.All(nil, &failed) {
+			got[string(k)] = string(v)
+		}
+		require.NoError(t, failed)
+		require.Equal(t, want, got)
+	}
+	states := []struct {
+		config *objects.Config
+		want   map[string]string
+	}{{main, goldenMain}, {trial, goldenTrial}, {before(main), goldenCheckpoint}}
+	for _, s := range states {
+		view, err := kv.OpenReadOnly("", &kv.Options{Objects: s.config})
+		require.NoError(t, err)
+		requireHas(s.want, view)
+		require.NoError(t, view.Close())
+	}
+	for _, s := range states[:2] {
+		for range 2 {
+			db, err := kv.Open("", &kv.Options{Objects: s.config})
+			require.NoError(t, err)
+			requireHas(s.want, db)
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
+			requireHas(s.want, db)
+			require.NoError(t, db.Close())
+		}
+	}
+	view, err := kv.OpenReadOnly("", &kv.Options{Objects: before(main)})
+	require.NoError(t, err)
+	requireHas(goldenCheckpoint, view)
+	require.NoError(t, view.Close())
+}
+
+// A newest entry of a later version is refused by name, and is no damage.
+func TestAnEntryOfANewerFormatIsRefused(t *testing.T) {
+	dir := copyGoldenBucket(t)
+	entries, err := filepath.Glob(filepath.Join(dir, "entry", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	newest := slices.Min(entries) // see docs/format/object-storage.md
+	data, err := os.ReadFile(newest)
+	require.NoError(t, err)
+	binary.LittleEndian.PutUint32(data[8:], 2)
+	binary.LittleEndian.PutUint32(data[72:], base.Checksum(0, 0, data[:72]))
+	require.NoError(t, os.WriteFile(newest, data, 0o600))
+	main, _ := configsOf(t, dir)
+	_, err = kv.OpenReadOnly("", &kv.Options{Objects: main})
+	require.ErrorIs(t, err, kv.ErrNewerFormat)
+	require.NotErrorIs(t, err, kv.ErrCorruption)
+	_, err = kv.Open("", &kv.Options{Objects: main})
+	require.ErrorIs(t, err, kv.ErrNewerFormat)
+	require.NotErrorIs(t, err, kv.ErrCorruption)
+}
