@@ -1,4 +1,4 @@
-// Package bleve keeps bleve's upsidedown indexes in a SiftKV store.
+// Package siftbleve keeps bleve's upsidedown indexes in a SiftKV store.
 //
 // Importing it registers the store with bleve under [Name]:
 //
@@ -44,4 +44,4 @@
 // The operator must not care where a sequence of operands is cut: FullMerge of a value and of two operands is that of
 // the first one's result and of the second, or of what PartialMerge makes of both. upsidedown's counts terms, and
 // does as long as no count goes below zero, where it stops; counts that the index itself writes never do.
-package bleve
+package siftbleve

@@ -1,4 +1,4 @@
-package bleve
+package siftbleve
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package ethdb
+package siftethdb
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package ethdb_test
+package siftethdb_test
 
 import (
 	"bytes"
@@ -12,13 +12,13 @@ import (
 	"github.com/ethereum/go-ethereum/ethdb/pebble"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/adapters/ethdb"
+	siftethdb "github.com/siftkv/siftkv/adapters/ethdb"
 	"github.com/siftkv/siftkv/kv"
 )
 
-func open(tb testing.TB) *ethdb.Database {
+func open(tb testing.TB) *siftethdb.Database {
 	tb.Helper()
-	db, err := ethdb.Open(tb.TempDir(), nil)
+	db, err := siftethdb.Open(tb.TempDir(), nil)
 	require.NoError(tb, err)
 	return db
 }

@@ -1,4 +1,4 @@
-package prometheus_test
+package siftprometheus_test
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/adapters/prometheus"
+	siftprometheus "github.com/siftkv/siftkv/adapters/prometheus"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -130,7 +130,7 @@ func (f families) counter(t *testing.T, name string, labels ...string) float64 {
 // What a scrape shows is what the store says.
 func TestScrape(t *testing.T) {
 	db := openStore(t, timed())
-	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	f := parse(t, scrape(t, pedantic(t, siftprometheus.NewCollector(db, nil))))
 	m := db.Metrics()
 	require.EqualValues(t, 1, f.gauge(t, "siftkv_open"))
 	require.EqualValues(t, 1, f.gauge(t, "siftkv_writable"))
@@ -182,7 +182,7 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	_, err = db.Get(key(7))
 	require.NoError(t, err)
-	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	f := parse(t, scrape(t, pedantic(t, siftprometheus.NewCollector(db, nil))))
 	m := db.Metrics()
 	b := m.Blobs
 	require.Positive(t, b.Files)
@@ -210,7 +210,7 @@ func TestScrapeOfBlobFiles(t *testing.T) {
 func TestScrapeOfAStoreInAnObjectStore(t *testing.T) {
 	db := openStore(t, inObjects())
 	require.NoError(t, db.Set(key(0), nil, kv.Sync))
-	r := pedantic(t, prometheus.NewCollector(db, nil))
+	r := pedantic(t, siftprometheus.NewCollector(db, nil))
 	f, m := parse(t, scrape(t, r)), db.Metrics().Objects
 	calls := int64(0)
 	for kind, count := range m.Requests {
@@ -228,14 +228,14 @@ func TestScrapeOfAStoreInAnObjectStore(t *testing.T) {
 	require.EqualValues(t, m.Epoch, f.gauge(t, "siftkv_object_writer_epoch"))
 	require.EqualValues(t, m.EntriesSinceList, f.gauge(t, "siftkv_object_entries_since_list"))
 	require.EqualValues(t, m.GarbageFiles, f.gauge(t, "siftkv_garbage_files"))
-	require.NotContains(t, parse(t, scrape(t, pedantic(t, prometheus.NewCollector(openStore(t, timed()), nil)))),
+	require.NotContains(t, parse(t, scrape(t, pedantic(t, siftprometheus.NewCollector(openStore(t, timed()), nil)))),
 		"siftkv_object_calls_total")
 }
 
 // The counts of a histogram are those of the store's own at each bound, which is exact.
 func TestHistograms(t *testing.T) {
 	db := openStore(t, timed())
-	f := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(db, nil))))
+	f := parse(t, scrape(t, pedantic(t, siftprometheus.NewCollector(db, nil))))
 	l := db.Metrics().Latency
 	for name, want := range map[string]metrics.Histogram{
 		"siftkv_get_duration_seconds":        l.Get,
@@ -263,7 +263,7 @@ func TestHistograms(t *testing.T) {
 	require.Greater(t, l.Get.Count, uint64(200))
 	require.Positive(t, l.Sync.Count)
 
-	untimed := parse(t, scrape(t, pedantic(t, prometheus.NewCollector(openStore(t, kv.Options{}), nil))))
+	untimed := parse(t, scrape(t, pedantic(t, siftprometheus.NewCollector(openStore(t, kv.Options{}), nil))))
 	require.NotContains(t, untimed, "siftkv_get_duration_seconds")
 	require.Contains(t, untimed, "siftkv_gets_total")
 }
@@ -274,13 +274,13 @@ func TestSeveralStores(t *testing.T) {
 	_, err := b.Has(key(1))
 	require.NoError(t, err)
 	labels := client.Labels{"store": "a"}
-	ca := prometheus.NewCollector(a, labels)
+	ca := siftprometheus.NewCollector(a, labels)
 	labels["store"] = "b"
-	r := pedantic(t, ca, prometheus.NewCollector(b, labels))
+	r := pedantic(t, ca, siftprometheus.NewCollector(b, labels))
 	f := parse(t, scrape(t, r))
 	require.EqualValues(t, 4000, f.counter(t, "siftkv_gets_total", "store", "a"))
 	require.EqualValues(t, 4001, f.counter(t, "siftkv_gets_total", "store", "b"))
-	require.Error(t, r.Register(prometheus.NewCollector(b, labels)))
+	require.Error(t, r.Register(siftprometheus.NewCollector(b, labels)))
 	require.True(t, r.Unregister(ca))
 	f = parse(t, scrape(t, r))
 	require.Len(t, f["siftkv_gets_total"].Metric, 1)
@@ -291,7 +291,7 @@ func TestSeveralStores(t *testing.T) {
 func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
 	for range 5 {
 		db := openStore(t, timed())
-		r := pedantic(t, prometheus.NewCollector(db, nil))
+		r := pedantic(t, siftprometheus.NewCollector(db, nil))
 		var scraping sync.WaitGroup
 		var first sync.WaitGroup
 		first.Add(2)
@@ -327,7 +327,7 @@ func TestAStoreIsClosedWhileItIsScraped(t *testing.T) {
 
 // All that may be collected is described, once each, and named as Prometheus would have it.
 func TestNamesAreConventional(t *testing.T) {
-	c := prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"})
+	c := siftprometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"})
 	problems, err := testutil.GatherAndLint(pedantic(t, c))
 	require.NoError(t, err)
 	require.Empty(t, problems)
@@ -356,7 +356,7 @@ func TestLabelsThatAreTaken(t *testing.T) {
 	defer db.Close()
 	for name, refused := range map[string]bool{"level": true, "source": true, "kind": true,
 		"outcome": true, "store": false} {
-		err := client.NewRegistry().Register(prometheus.NewCollector(db, client.Labels{name: "x"}))
+		err := client.NewRegistry().Register(siftprometheus.NewCollector(db, client.Labels{name: "x"}))
 		require.Equal(t, refused, err != nil, "%s: %v", name, err)
 	}
 }

@@ -1,4 +1,4 @@
-package prometheus_test
+package siftprometheus_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/adapters/prometheus"
+	siftprometheus "github.com/siftkv/siftkv/adapters/prometheus"
 )
 
 type dashboard struct {
@@ -56,7 +56,7 @@ var (
 // Every query names metrics and labels that a scrape has, and asks of counters how fast they go.
 func TestDashboardAsksForWhatThereIs(t *testing.T) {
 	f := parse(t, scrape(t, pedantic(t,
-		prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
+		siftprometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
 	labels := map[string]bool{"le": true}
 	for _, family := range f {
 		for _, l := range family.Metric[0].Label {

@@ -1,7 +1,7 @@
-// Package prometheus shows the metrics of a store to Prometheus.
+// Package siftprometheus shows the metrics of a store to Prometheus.
 //
 //	db, err := kv.Open(dir, &kv.Options{LatencyHistograms: true})
-//	client.MustRegister(prometheus.NewCollector(db, client.Labels{"store": "users"}))
+//	prometheus.MustRegister(siftprometheus.NewCollector(db, prometheus.Labels{"store": "users"}))
 //
 // A [Collector] asks the store for [metrics.Store] once in each scrape, and gives all figures of it that are of
 // the same moment. Several stores of a program are told apart by a label of the caller's, whose name must be
@@ -21,4 +21,4 @@
 // are powers of two in nanoseconds, on which the store's own buckets meet: the counts are exact. Of lookups
 // and commits one in sixteen is timed, and their _count says how many were timed; siftkv_gets_total has all
 // lookups.
-package prometheus
+package siftprometheus

@@ -1,12 +1,12 @@
-package prometheus_test
+package siftprometheus_test
 
 import (
 	"fmt"
 	"log"
 
-	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/siftkv/siftkv/adapters/prometheus"
+	siftprometheus "github.com/siftkv/siftkv/adapters/prometheus"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -20,8 +20,8 @@ func ExampleNewCollector() {
 		log.Fatal(err)
 	}
 
-	registry := client.NewRegistry() // or client.DefaultRegisterer
-	registry.MustRegister(prometheus.NewCollector(db, client.Labels{"store": "fruit"}))
+	registry := prometheus.NewRegistry() // or prometheus.DefaultRegisterer
+	registry.MustRegister(siftprometheus.NewCollector(db, prometheus.Labels{"store": "fruit"}))
 	// http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
 	families, err := registry.Gather()

@@ -1,4 +1,4 @@
-package prometheus_test
+package siftprometheus_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/adapters/prometheus"
+	siftprometheus "github.com/siftkv/siftkv/adapters/prometheus"
 )
 
 // promtool returns Prometheus' own checker. Without it a test is skipped, or fails with
@@ -31,7 +31,7 @@ func promtool(t *testing.T) string {
 func TestPromtoolLikesTheMetrics(t *testing.T) {
 	c := exec.Command(promtool(t), "check", "metrics")
 	c.Stdin = bytes.NewReader(scrape(t, pedantic(t,
-		prometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
+		siftprometheus.NewCollector(openStore(t, inObjects()), client.Labels{"store": "a"}))))
 	printed, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", printed)
 	require.Empty(t, strings.TrimSpace(string(printed)))

@@ -1,4 +1,4 @@
-package prometheus
+package siftprometheus
 
 import (
 	client "github.com/prometheus/client_golang/prometheus"

@@ -1,4 +1,4 @@
-package vault_test
+package siftvault_test
 
 import (
 	"context"
@@ -18,16 +18,16 @@ import (
 	"github.com/hashicorp/vault/sdk/physical/inmem"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/adapters/vault"
+	siftvault "github.com/siftkv/siftkv/adapters/vault"
 	"github.com/siftkv/siftkv/kv"
 )
 
-func open(tb testing.TB, dir string) *vault.Backend {
+func open(tb testing.TB, dir string) *siftvault.Backend {
 	tb.Helper()
-	b, err := vault.New(map[string]string{"path": dir}, hclog.NewNullLogger())
+	b, err := siftvault.New(map[string]string{"path": dir}, hclog.NewNullLogger())
 	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, b.(*vault.Backend).Close()) })
-	return b.(*vault.Backend)
+	tb.Cleanup(func() { require.NoError(tb, b.(*siftvault.Backend).Close()) })
+	return b.(*siftvault.Backend)
 }
 
 // The host's own suite.
@@ -194,12 +194,12 @@ func TestWrongConfigurations(t *testing.T) {
 		{map[string]string{"path": t.TempDir(), "InMemory": "true"}, "InMemory"},
 		{map[string]string{"path": t.TempDir(), "ReadOnly": "true"}, "ReadOnly"},
 	} {
-		_, err := vault.New(c.conf, nil)
+		_, err := siftvault.New(c.conf, nil)
 		require.ErrorContains(t, err, c.says)
 	}
 	dir := t.TempDir()
 	open(t, dir)
-	_, err := vault.New(map[string]string{"path": dir}, nil)
+	_, err := siftvault.New(map[string]string{"path": dir}, nil)
 	require.ErrorIs(t, err, kv.ErrLocked)
 }
 
@@ -224,14 +224,14 @@ func TestAcknowledgedWritesOutliveTheirProcess(t *testing.T) {
 		}
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
-		b, err := vault.New(map[string]string{"path": filepath.Join(dir, "store")}, nil)
+		b, err := siftvault.New(map[string]string{"path": filepath.Join(dir, "store")}, nil)
 		require.NoError(t, err)
 		for i := range n + 1 {
 			e, err := b.Get(t.Context(), fmt.Sprintf("n/%d", i))
 			require.NoError(t, err)
 			require.NotNil(t, e, "%d of %d", i, n)
 		}
-		require.NoError(t, b.(*vault.Backend).Close())
+		require.NoError(t, b.(*siftvault.Backend).Close())
 	}
 }
 

@@ -1,4 +1,4 @@
-package vault_test
+package siftvault_test
 
 import (
 	"encoding/binary"

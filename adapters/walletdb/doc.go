@@ -1,4 +1,4 @@
-// Package walletdb is a driver of btcwallet's walletdb that keeps wallets in a SiftKV store.
+// Package siftwalletdb is a driver of btcwallet's walletdb that keeps wallets in a SiftKV store.
 //
 // Importing it registers the driver under [Name]:
 //
@@ -37,4 +37,4 @@
 //
 // Keys, and names of buckets, have 1 to 32,768 bytes, as in bbolt; values up to 256 MiB; a transaction writes up to 1
 // GiB.
-package walletdb
+package siftwalletdb

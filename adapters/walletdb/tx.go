@@ -1,4 +1,4 @@
-package walletdb
+package siftwalletdb
 
 import (
 	"errors"

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -123,5 +124,49 @@ func TestModulesWithProgramsCanBeInstalled(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join("../..", dir, "go.mod"))
 		require.NoError(t, err)
 		require.NotContains(t, string(data), "replace", dir)
+	}
+}
+
+// testedWith is what the README of a module for another program says of that program's version.
+var testedWith = regexp.MustCompile("Tested with `(\\S+) (v\\S+)`")
+
+// TestModulesHaveReadmeAndLicense holds each module that can be got or installed to a README with the line that does it
+// and to the root's license. An adapter, or a filter for another store, says which version of its host it is tested
+// with, which is the one that its go.mod requires.
+func TestModulesHaveReadmeAndLicense(t *testing.T) {
+	license, err := os.ReadFile("../../LICENSE")
+	require.NoError(t, err)
+	hosts := 0
+	for _, dir := range nestedModules(t) {
+		if isInternal(dir) {
+			continue
+		}
+		file := func(name string) string {
+			data, err := os.ReadFile(filepath.Join("../..", dir, name))
+			require.NoError(t, err)
+			return string(data)
+		}
+		require.Equal(t, string(license), file("LICENSE"), dir)
+		readme := file("README.md")
+		require.Regexp(t, "(?m)^    go (get|install) "+module+dir+"(@latest|/|$| )", readme, dir)
+		host := testedWith.FindStringSubmatch(readme)
+		if host == nil {
+			require.False(t, strings.HasPrefix(dir, "adapters/") || strings.HasPrefix(dir, "filterpolicy/"),
+				"%s/README.md does not say: Tested with `HOST VERSION`", dir)
+			continue
+		}
+		hosts++
+		require.Regexp(t, "(?m)^(require |\t)"+regexp.QuoteMeta(host[1]+" "+host[2])+"$", file("go.mod"), dir)
+	}
+	require.GreaterOrEqual(t, hosts, 11, "the list is real")
+}
+
+// TestAdaptersDoNotHaveTheirHostsName holds that a file can import an adapter and the package of its host that its
+// directory is named after.
+func TestAdaptersDoNotHaveTheirHostsName(t *testing.T) {
+	for _, name := range []string{"bleve", "ethdb", "prometheus", "raft", "vault", "walletdb"} {
+		data, err := os.ReadFile(filepath.Join("../../adapters", name, "doc.go"))
+		require.NoError(t, err)
+		require.Contains(t, string(data), "\npackage sift"+name+"\n")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/index/upsidedown"
 
-	siftkv "github.com/siftkv/siftkv/adapters/bleve"
+	siftbleve "github.com/siftkv/siftkv/adapters/bleve"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
@@ -52,7 +52,7 @@ func run(s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	index, err := bleve.NewUsing(s.dir, goMapping(), upsidedown.Name, siftkv.Name, map[string]any{
+	index, err := bleve.NewUsing(s.dir, goMapping(), upsidedown.Name, siftbleve.Name, map[string]any{
 		"memtable_size": 2 << 20, "memory_limit": 16 << 20, "nosync": true, // so that a small store has several runs
 	})
 	if err != nil {
@@ -90,5 +90,5 @@ func storeOf(index bleve.Index) (*kv.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.(*siftkv.Store).DB(), nil
+	return store.(*siftbleve.Store).DB(), nil
 }

@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/siftkv/siftkv/adapters/ethdb"
+	siftethdb "github.com/siftkv/siftkv/adapters/ethdb"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
@@ -56,7 +56,7 @@ func run(s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	c := newChain(ethdb.New(db), s.seed, s.keys)
+	c := newChain(siftethdb.New(db), s.seed, s.keys)
 	if err := c.genesis(); err != nil {
 		return err
 	}
