@@ -69,6 +69,10 @@ func TestTraceMake(t *testing.T) {
 		status, _, stderr := kvbench(t, &program{}, append([]string{"trace", "make", dir}, wrong...)...)
 		require.Equal(t, 2, status, stderr)
 	}
+	taken := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(taken, "lookups.trace"), 0o700))
+	status, _, stderr = kvbench(t, &program{}, "trace", "make", taken, "--keys", "1000", "--lookups", "100")
+	require.Equal(t, 2, status, "a file that cannot be made: %s", stderr)
 }
 
 func TestTraceInfo(t *testing.T) {

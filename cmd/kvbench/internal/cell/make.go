@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
@@ -59,7 +60,11 @@ func (x *run) record(ctx context.Context, path string) error {
 	if !ok {
 		return bench.Usagef("%s writes no traces", x.settings.Engine)
 	}
-	return record.Lookups(store, path, func() error { return x.askInTurns(ctx) })
+	err := record.Lookups(store, path, func() error { return x.askInTurns(ctx) })
+	if bad := new(fs.PathError); errors.As(err, &bad) && bad.Op == "open" && bad.Path == path {
+		return bench.Usagef("make a trace: %w", err)
+	}
+	return err
 }
 
 // askInTurns looks up existing and absent keys in turns.
