@@ -6,6 +6,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 	"github.com/siftkv/siftkv/internal/cli"
@@ -60,7 +61,7 @@ func (c *traceReplayCommand) Run(ctx context.Context, p *program) error {
 			"trace's keys with another workload", c.File)
 	}
 	c.Keys, c.Workload = []string{c.File}, []string{cell.Replay}
-	if _, err := strconv.Atoi(c.File); err == nil {
+	if keys.IsCount(c.File) {
 		c.Keys[0] = "./" + c.File // not a number of keys
 	}
 	if len(c.Lookups) == 0 {

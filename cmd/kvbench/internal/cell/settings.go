@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
@@ -80,7 +81,11 @@ const (
 // (keys.Name, or something that remembers what that returned), so that a cell is the
 // same wherever the file lies, and another one if the file changes.
 func (s *Settings) NameKeys(name func(path string) (string, error)) error {
-	if keys.IsCount(s.Keys) || s.Keys == s.file.name {
+	if n, ok := keys.Count(s.Keys); ok {
+		s.Keys = strconv.Itoa(n)
+		return nil
+	}
+	if s.Keys == s.file.name {
 		return nil
 	}
 	named, err := name(s.Keys)

@@ -19,10 +19,20 @@ import (
 // nameDigits is how much of a hash is in a name: 48 bits.
 const nameDigits = 12
 
+// Count returns the number of generated keys that Request.Keys is, and false if it is a path. As in flags that are
+// numbers, there may be underscores between digits.
+func Count(text string) (int, bool) {
+	if _, err := strconv.ParseInt(text, 0, 0); err == nil {
+		text = strings.ReplaceAll(text, "_", "")
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
 // IsCount reports whether Request.Keys is a number of generated keys, and not a path.
 func IsCount(text string) bool {
-	_, err := strconv.Atoi(text)
-	return err == nil
+	_, ok := Count(text)
+	return ok
 }
 
 // Name names a file of keys by what is in it, wherever it lies: the last element of its

@@ -26,6 +26,13 @@ func TestANameIsThatOfTheContent(t *testing.T) {
 	require.Equal(t, "my-w-rds-.gz@ba7816bf8f01", name(at("my wörds#.gz", "abc")))
 	require.Equal(t, name(at("1000", "abc")), name(at("1000", "abc")), "wherever it lies")
 	require.False(t, IsCount(name(at("1000", "abc"))))
+	for text, want := range map[string]int{"1000": 1000, "1_000": 1000, "010": 10, "1_": -1, "0x10": -1, "1e3": -1} {
+		n, ok := Count(text)
+		require.Equal(t, want >= 0, ok, text)
+		if ok {
+			require.Equal(t, want, n)
+		}
+	}
 	require.NotEqual(t, name(at("a", "abc")), name(at("a", "abd")))
 	require.NotEqual(t, name(at("a", "abc")), name(at("b", "abc")))
 	for _, path := range []string{filepath.Join(t.TempDir(), "nothing"), t.TempDir()} {

@@ -1,8 +1,6 @@
 package keys
 
 import (
-	"strconv"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 )
 
@@ -20,7 +18,7 @@ type Request struct {
 // Open returns the source that the request names. A file whose name is a plain
 // integer is reached by a path such as ./1000.
 func Open(r Request) (Source, error) {
-	if n, err := strconv.Atoi(r.Keys); err == nil {
+	if n, ok := Count(r.Keys); ok {
 		return NewGenerated(n, r.KeySize, r.Seed)
 	}
 	if r.Keys == "" {
