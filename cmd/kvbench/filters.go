@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
 )
@@ -34,9 +35,7 @@ func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	}
 	c.otherwise(1_000_000, families)
 	return c.show(p)(filters.Run(ctx, &filters.Config{
-		Keys: c.Keys, Filters: specs(c.Filter), Libraries: c.Libraries,
-		Settings: filters.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
-		Argv:     p.argv, Progress: p.progress,
+		Probing: c.probing(), Filters: specs(c.Filter), Libraries: c.Libraries, Argv: p.argv, Progress: p.progress,
 	}))
 }
 
@@ -50,12 +49,15 @@ func (c *filtersCommand) otherwise(probes int, families string) {
 	}
 }
 
+// probing returns what both have in common.
+func (c *filtersCommand) probing() bench.Probing {
+	return bench.Probing{Keys: c.Keys, Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}
+}
+
 // runRanges is Run for range filters.
 func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 	c.otherwise(50_000, rangeFamilies)
 	return c.show(p)(ranges.Run(ctx, &ranges.Config{
-		Keys: c.Keys, Sets: c.Sets, Filters: specs(c.Filter),
-		Settings: ranges.Settings{Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed},
-		Argv:     p.argv, Progress: p.progress,
+		Probing: c.probing(), Sets: c.Sets, Filters: specs(c.Filter), Argv: p.argv, Progress: p.progress,
 	}))
 }

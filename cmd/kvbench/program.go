@@ -51,8 +51,6 @@ func (p *program) run(ctx context.Context, argv []string) int {
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p)
 	switch {
-	case errors.Is(err, cli.ErrUsage):
-		return p.fail(bench.Usagef("%w", err))
 	case err != nil:
 		return p.fail(err)
 	case parsed == nil:

@@ -3,13 +3,14 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
+
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
 // Errors that commands tell apart by exit status.
 var (
 	// ErrUsage marks a wrong flag, argument or input file.
-	ErrUsage = errors.New("usage")
+	ErrUsage = cli.ErrUsage
 	// ErrWrongAnswer marks an engine that answered a lookup wrongly.
 	ErrWrongAnswer = errors.New("wrong answer")
 	// ErrIdentity marks counters that contradict each other.
@@ -50,14 +51,6 @@ func Status(err error) int {
 	return StatusInternal
 }
 
-// usageError keeps its text free of the sentinel's.
-type usageError struct{ err error }
-
-func (e usageError) Error() string   { return e.err.Error() }
-func (e usageError) Unwrap() []error { return []error{ErrUsage, e.err} }
-
 // Usagef returns an error that matches ErrUsage and reads exactly as formatted;
 // %w wraps a cause.
-func Usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
+func Usagef(format string, args ...any) error { return cli.Usagef(format, args...) }

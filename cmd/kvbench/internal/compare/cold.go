@@ -66,7 +66,7 @@ func (c *ColdConfig) validate() error {
 	if len(c.Variants) == 0 {
 		return bench.Usagef("--variant: nothing to measure")
 	}
-	return cmp.Or(checkEngines(c.Engines),
+	return cmp.Or(checkEngines(c.Engines), bench.CheckTwice("--variant", c.Variants),
 		bench.CheckBounds(
 			bench.Bound{Flag: "--memory", Value: c.Memory, Low: 4 << 20, High: 1 << 40},
 			bench.Bound{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: 1 << 30}),

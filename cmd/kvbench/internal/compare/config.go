@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
@@ -47,11 +46,6 @@ func (c *Config) validate() error {
 	} {
 		if err := bench.CheckNames(list.flag, list.given, list.allowed); err != nil {
 			return err
-		}
-		for i, name := range list.given {
-			if slices.Contains(list.given[:i], name) {
-				return bench.Usagef("%s: %s twice", list.flag, name)
-			}
 		}
 	}
 	store := c.Store

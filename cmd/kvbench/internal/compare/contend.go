@@ -52,7 +52,8 @@ func (c *ContendConfig) validate() error {
 		return bench.Usagef("--engine %s: it does not see what is written", engine.PebbleIteratorName)
 	}
 	return cmp.Or(checkEngines(c.Engines), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, c.settings()),
-		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds))
+		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds), bench.CheckTwice("--procs", c.Procs),
+		bench.CheckTwice("--goroutines", c.Goroutines))
 }
 
 // Contend measures every kind of work with every number of goroutines under every number

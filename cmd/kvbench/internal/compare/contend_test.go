@@ -116,19 +116,20 @@ func TestContendInterrupt(t *testing.T) {
 func TestContendUsage(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(c *ContendConfig){
-		"--engine oracle":          func(c *ContendConfig) { c.Engines = []string{"oracle"} },
-		"--engine: nothing":        func(c *ContendConfig) { c.Engines = nil },
-		"--engine pebble-iterator": func(c *ContendConfig) { c.Engines = []string{"pebble-iterator"} },
-		"--keys 10":                func(c *ContendConfig) { c.Keys = 10 },
-		"--compression zstd":       func(c *ContendConfig) { c.Store.Compression = "zstd" },
-		"values of 1 bytes":        func(c *ContendConfig) { c.ValueSize = 1 },
-		"--block 1:":               func(c *ContendConfig) { c.Store.BlockBytes = 1 },
-		"--procs 0":                func(c *ContendConfig) { c.Procs = []int{0} },
-		"--goroutines 9999":        func(c *ContendConfig) { c.Goroutines = []int{9999} },
-		"--goroutines: nothing":    func(c *ContendConfig) { c.Goroutines = nil },
-		"--reps 0":                 func(c *ContendConfig) { c.Repetitions = 0 },
-		"--seconds 0":              func(c *ContendConfig) { c.Seconds = 0 },
-		"--dir /nothing/here":      func(c *ContendConfig) { c.Dir = "/nothing/here" },
+		"--engine oracle":           func(c *ContendConfig) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":         func(c *ContendConfig) { c.Engines = nil },
+		"--engine pebble-iterator":  func(c *ContendConfig) { c.Engines = []string{"pebble-iterator"} },
+		"--keys 10":                 func(c *ContendConfig) { c.Keys = 10 },
+		"--compression zstd":        func(c *ContendConfig) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":         func(c *ContendConfig) { c.ValueSize = 1 },
+		"--block 1:":                func(c *ContendConfig) { c.Store.BlockBytes = 1 },
+		"--procs 0":                 func(c *ContendConfig) { c.Procs = []int{0} },
+		"--goroutines 9999":         func(c *ContendConfig) { c.Goroutines = []int{9999} },
+		"--procs: 1 is given twice": func(c *ContendConfig) { c.Procs = []int{1, 1} },
+		"--goroutines: nothing":     func(c *ContendConfig) { c.Goroutines = nil },
+		"--reps 0":                  func(c *ContendConfig) { c.Repetitions = 0 },
+		"--seconds 0":               func(c *ContendConfig) { c.Seconds = 0 },
+		"--dir /nothing/here":       func(c *ContendConfig) { c.Dir = "/nothing/here" },
 	} {
 		c := tinyContend(t)
 		change(c)

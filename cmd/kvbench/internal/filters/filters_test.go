@@ -15,8 +15,9 @@ import (
 
 func testConfig() *Config {
 	return &Config{
-		Keys: []int{1, 3000}, Filters: []string{"bloom:10", "blocked:10", "cuckoo:12"}, Libraries: true,
-		Settings: Settings{Probes: 20_000, Repetitions: 2, Seed: 7}, Progress: progress.New(io.Discard, "none"),
+		Probing: bench.Probing{Keys: []int{1, 3000}, Probes: 20_000, Repetitions: 2, Seed: 7},
+		Filters: []string{"bloom:10", "blocked:10", "cuckoo:12"}, Libraries: true,
+		Progress: progress.New(io.Discard, "none"),
 	}
 }
 
@@ -72,8 +73,11 @@ func TestBadSettingsAreUsage(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"--keys":   func(c *Config) { c.Keys = []int{0} },
 		"--filter": func(c *Config) { c.Filters = []string{"bloom"} },
-		"--probes": func(c *Config) { c.Probes = 1 },
-		"--reps":   func(c *Config) { c.Repetitions = 0 },
+
+		"--filter: cuckoo:12 is given twice": func(c *Config) { c.Filters = []string{"cuckoo:12", "cuckoo:12,4"} },
+		"--keys: 70 is given twice":          func(c *Config) { c.Keys = []int{70, 70} },
+		"--probes":                           func(c *Config) { c.Probes = 1 },
+		"--reps":                             func(c *Config) { c.Repetitions = 0 },
 	} {
 		c := testConfig()
 		change(c)

@@ -16,24 +16,14 @@ import (
 // Run measures every filter at every number of keys. A key that a filter denies is
 // a wrong answer and ends the run.
 func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
 	start := time.Now()
-	var all []candidate
-	for _, spec := range c.Filters {
-		cand, err := policyCandidate(spec)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, cand)
-	}
-	if c.Libraries {
-		all = append(all, libraries...)
+	all, err := c.candidates()
+	if err != nil {
+		return nil, err
 	}
 	about := fmt.Sprintf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d",
 		page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
-	r := tidy.New("filters", about, c.Settings, environ.Capture(c.Argv, "."))
+	r := tidy.New("filters", about, c.Probing, environ.Capture(c.Argv, "."))
 	for _, n := range c.Keys {
 		m := newMeter(c, n)
 		for _, cand := range all {

@@ -125,12 +125,6 @@ func newRate(errors, trials engine.Count, distinct float64) *Rate {
 	return r
 }
 
-// Visit times one loop with its counters. Garbage of others is collected before,
-// so that a row pays for its own only.
-func Visit(ctx context.Context, r engine.Reader, timed *Stream) (Repetition, error) {
-	return VisitAll(ctx, []engine.Reader{r}, []*Stream{timed})
-}
-
 // A gate lets workers through once all of them are there, and running: a short loop must
 // not be over before another worker has found a processor.
 type gate struct {
@@ -154,8 +148,8 @@ func (g *gate) pass() {
 	}
 }
 
-// VisitAll is Visit with several workers at once, each with a reader and a stream of
-// its own. The counters are those of all.
+// VisitAll times a loop of workers at once, each with a reader and a stream of its own, with the
+// counters of all. Garbage of others is collected before, so that a row pays for its own only.
 func VisitAll(ctx context.Context, readers []engine.Reader, timed []*Stream) (Repetition, error) {
 	runtime.GC()
 	before, err := readers[0].Counters()

@@ -189,20 +189,23 @@ func TestWrongAnswersEndARun(t *testing.T) {
 
 func TestBadSettingsAreUsage(t *testing.T) {
 	for flag, change := range map[string]func(*Config){
-		"--filter":      func(c *Config) { c.Filters = []string{"sieve:10"} },
-		"--cache":       func(c *Config) { c.Caches = []int64{1} },
-		"--keys":        func(c *Config) { c.Keys = 99 },
-		"--young":       func(c *Config) { c.Young = 0 },
-		"--target-file": func(c *Config) { c.TargetFile = 1 },
-		"--lookups":     func(c *Config) { c.Lookups = 0 },
-		"--reps":        func(c *Config) { c.Repetitions = 0 },
-		"--delay":       func(c *Config) { c.Delay = 0 },
-		"--memory":      func(c *Config) { c.Memory = 1 },
-		"--get-price":   func(c *Config) { c.GetPrice = -1 },
-		"--compression": func(c *Config) { c.Compression = "lz4" },
-		"keys of":       func(c *Config) { c.KeySize = 1 },
-		"values of":     func(c *Config) { c.ValueSize = 1 },
-		"--dir":         func(c *Config) { c.Dir = "/nothing/here" },
+		"--filter": func(c *Config) { c.Filters = []string{"sieve:10"} },
+		"--cache":  func(c *Config) { c.Caches = []int64{1} },
+		"--keys":   func(c *Config) { c.Keys = 99 },
+
+		"--filter: xor:8 is given twice": func(c *Config) { c.Filters = []string{"xor:8", "xor:8"} },
+		"--cache: 0 is given twice":      func(c *Config) { c.Caches = []int64{0, 0} },
+		"--young":                        func(c *Config) { c.Young = 0 },
+		"--target-file":                  func(c *Config) { c.TargetFile = 1 },
+		"--lookups":                      func(c *Config) { c.Lookups = 0 },
+		"--reps":                         func(c *Config) { c.Repetitions = 0 },
+		"--delay":                        func(c *Config) { c.Delay = 0 },
+		"--memory":                       func(c *Config) { c.Memory = 1 },
+		"--get-price":                    func(c *Config) { c.GetPrice = -1 },
+		"--compression":                  func(c *Config) { c.Compression = "lz4" },
+		"keys of":                        func(c *Config) { c.KeySize = 1 },
+		"values of":                      func(c *Config) { c.ValueSize = 1 },
+		"--dir":                          func(c *Config) { c.Dir = "/nothing/here" },
 	} {
 		c := testConfig(t)
 		change(c)

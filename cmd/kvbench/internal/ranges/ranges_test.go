@@ -19,8 +19,8 @@ import (
 
 func testConfig() *Config {
 	return &Config{
-		Keys: []int{3000}, Sets: Generated(), Filters: []string{"cut:4", "cut:8"},
-		Settings: Settings{Probes: 2000, Repetitions: 2, Seed: 7}, Progress: progress.New(io.Discard, "none"),
+		Probing: bench.Probing{Keys: []int{3000}, Probes: 2000, Repetitions: 2, Seed: 7},
+		Sets:    Generated(), Filters: []string{"cut:4", "cut:8"}, Progress: progress.New(io.Discard, "none"),
 	}
 }
 
@@ -102,9 +102,12 @@ func TestBadSettingsAreUsage(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"--keys":   func(c *Config) { c.Keys = []int{1} },
 		"--filter": func(c *Config) { c.Filters = []string{"cut"} },
-		"--sets":   func(c *Config) { c.Sets = []string{"cities"} },
-		"--probes": func(c *Config) { c.Probes = 1 },
-		"--reps":   func(c *Config) { c.Repetitions = 0 },
+
+		"--filter: cut:4 is given twice": func(c *Config) { c.Filters = []string{"cut:4", "cut:4"} },
+		"--sets: urls is given twice":    func(c *Config) { c.Sets = []string{"urls", "urls"} },
+		"--sets":                         func(c *Config) { c.Sets = []string{"cities"} },
+		"--probes":                       func(c *Config) { c.Probes = 1 },
+		"--reps":                         func(c *Config) { c.Repetitions = 0 },
 	} {
 		c := testConfig()
 		change(c)

@@ -20,17 +20,10 @@ import (
 
 // Run measures every filter on every set of keys. A key that a filter denies is a wrong answer and ends the run.
 func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
 	start := time.Now()
-	var policies []filterpolicy.RangePolicy
-	for _, spec := range c.Filters {
-		p, err := filterpolicy.ParseRange(spec)
-		if err != nil {
-			return nil, bench.Usagef("--filter: %w", err)
-		}
-		policies = append(policies, p)
+	policies, err := c.policies()
+	if err != nil {
+		return nil, err
 	}
 	sets, err := c.keysets()
 	if err != nil {
@@ -38,7 +31,7 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 	}
 	about := fmt.Sprintf("Range filters on their own: space, errors, time; up to %s empty ranges of each kind, "+
 		"medians of %s, seed %d", page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
-	r := tidy.New("ranges", about, c.Settings, environ.Capture(c.Argv, "."))
+	r := tidy.New("ranges", about, c.Probing, environ.Capture(c.Argv, "."))
 	for _, make := range sets {
 		s, err := make()
 		if err != nil {
