@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,51 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-// requireBlobs requires that a store's sums over blob files are those of its tables, and that the
-// directory has the blob files of its version, those that memtables hold, and no others. It returns how many there are.
-func requireBlobs(t *testing.T, db *DB) int {
-	t.Helper()
-	db.settle()
-	s := db.acquire(0)
-	require.NotNil(t, s)
-	defer s.release(0)
-	require.NoError(t, s.version.RecountBlobs())
-	var want, have []string
-	for b := range s.version.Blobs() {
-		want = append(want, b.Name())
-	}
-	for _, b := range db.values.Files() {
-		want = append(want, b.Name())
-	}
-	slices.Sort(want)
-	want = slices.Compact(want) // a version may list what a memtable still holds
-	names, err := db.fs.List(db.dir)
-	require.NoError(t, err)
-	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
-			have = append(have, name)
-		}
-	}
-	require.Equal(t, want, have)
-	return len(have)
-}
-
-// requireRecount requires that a store's sums over blob files are those of its tables.
-func requireRecount(t *testing.T, db *DB) {
-	t.Helper()
-	s := db.acquire(0)
-	require.NotNil(t, s)
-	defer s.release(0)
-	require.NoError(t, s.version.RecountBlobs())
-}
 
 // sometimesApart has values of a store lie apart: of any length, of some length on, or none that do not yet.
 func sometimesApart(o *Options, rng *rand.Rand) {

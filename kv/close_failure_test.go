@@ -8,12 +8,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/storetest"
@@ -21,9 +19,6 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
-
-// never keeps a store that has failed from resuming before it closes.
-var never = compaction.Backoff{First: time.Hour, Max: time.Hour}
 
 // The sync of a log that was rotated fails, there is no room to resume, and the next sync
 // of the same file says nil and does nothing. Close must not take its word.

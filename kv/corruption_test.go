@@ -51,36 +51,6 @@ func (d *DB) abandonLikeACrash(t *testing.T) {
 	require.NoError(t, d.abandon())
 }
 
-// only returns the only file of a kind in a directory.
-func only(t *testing.T, dir string, kind manifest.FileKind) string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range entries {
-		if k, _ := manifest.ParseFileName(e.Name()); k == kind {
-			names = append(names, filepath.Join(dir, e.Name()))
-		}
-	}
-	require.Len(t, names, 1)
-	return names[0]
-}
-
-// rewrite changes a file's bytes.
-func rewrite(t *testing.T, name string, change func([]byte) []byte) {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(name, change(data), 0o600))
-}
-
-func flip(at int) func([]byte) []byte {
-	return func(b []byte) []byte {
-		b[at] ^= 0x10
-		return b
-	}
-}
-
 // requireDamage checks that an error matches ErrCorruption and names the file, the
 // offset (if it is known) and the command to run.
 func requireDamage(t *testing.T, err error, name string, offset int64) {

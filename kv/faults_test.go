@@ -6,21 +6,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
-
-var errDisk = errors.New("the test's device is broken")
-
-// quickBackoff lets a store resume at once.
-var quickBackoff = compaction.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}
 
 // A faultMode says which calls fail, from the chosen one on.
 type faultMode struct {

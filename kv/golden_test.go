@@ -154,14 +154,6 @@ func (g *goldenStore) opens(t *testing.T) {
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
 }
 
-func mustParse(spec string) filterpolicy.Policy {
-	p, err := filterpolicy.Parse(spec)
-	if err != nil {
-		panic(err)
-	}
-	return p
-}
-
 // goldenKinds is a store with operands and values that expire, in tables and in a
 // log. Every later version opens it.
 const goldenKinds = "testdata/store-kinds"

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,31 +25,6 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-// ingestFile writes a sorted file on a file system. Writes are "key=value", "-key"
-// for a delete, and "a..b" for a range delete; keys ascend.
-func ingestFile(tb testing.TB, fsys vfs.FS, path string, o *sstable.WriterOptions, writes ...string) string {
-	tb.Helper()
-	f, err := fsys.Create(path)
-	require.NoError(tb, err)
-	w := sstable.NewWriter(f, o)
-	for _, s := range writes {
-		key, value, set := bytes.Cut([]byte(s), []byte("="))
-		lo, hi, ranged := bytes.Cut([]byte(s), []byte(".."))
-		switch {
-		case set:
-			err = w.Set(key, value)
-		case ranged:
-			err = w.DeleteRange(lo, hi)
-		default:
-			err = w.Delete(key[1:])
-		}
-		require.NoError(tb, err)
-	}
-	_, err = w.Finish()
-	require.NoError(tb, errors.Join(err, f.Close()))
-	return path
-}
 
 func TestIngest(t *testing.T) {
 	dir := t.TempDir()

@@ -367,26 +367,6 @@ func (k *killRun) check(round int, db Reader, reports []killReport) {
 	requireContents(k.t, want.Model, db)
 }
 
-// requireContents compares all that a store holds.
-func requireContents(t *testing.T, want storetest.Model, db Reader) {
-	t.Helper()
-	it, err := db.NewIter(nil)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, it.Close()) }()
-	keys := want.Keys()
-	i := 0
-	for ok := it.First(); ok; ok = it.Next() {
-		if i == len(keys) || keys[i] != string(it.Key()) || want[keys[i]] != string(it.Value()) {
-			require.Less(t, i, len(keys), "unexpected key %q", it.Key())
-			require.Equal(t, keys[i], string(it.Key()))
-			require.Equal(t, want[keys[i]], string(it.Value()), "value of %q", it.Key())
-		}
-		i++
-	}
-	require.NoError(t, it.Error())
-	require.Equal(t, len(keys), i, "keys are missing at the end")
-}
-
 // TestKill writes from several goroutines in another process, beside flushes,
 // compactions and snapshots, kills it, and looks at what is left.
 // --minutes sets for how long at the least. Neither the processes that write take

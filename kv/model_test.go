@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +20,6 @@ import (
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
@@ -379,22 +376,6 @@ func (r *modelRun) checkAll() {
 	checkIdentities(r.t, r.db.Metrics())
 }
 
-// checkIdentities holds the counters of lookups against each other.
-func checkIdentities(t *testing.T, m *metrics.Store) {
-	t.Helper()
-	var hits uint64
-	for n := range m.Levels {
-		c := m.Levels[n].Lookup
-		hits += c.Hits
-		wrong := c.FilterRemembered + c.FilterFalsePositives
-		require.Equal(t, c.FilterChecks(), c.FilterNegatives+wrong+c.FilterTruePositives)
-		require.Equal(t, c.IndexLookups, c.Unfiltered+c.FilterTruePositives+c.FilterFalsePositives)
-		require.Equal(t, c.FilesConsidered, c.RuledOutByBounds+c.RuledOutByRangeTombstone+c.FilterChecks()+c.Unfiltered)
-		require.GreaterOrEqual(t, c.BlocksFromCache+c.BlocksFromDisk, c.IndexLookups-c.RuledOutByIndex)
-	}
-	require.LessOrEqual(t, hits+m.MemtableHits, m.Gets)
-}
-
 func TestModel(t *testing.T) {
 	t.Parallel()
 	modelHistories(t, storetest.ModelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
@@ -436,11 +417,4 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 		}
 		require.NoError(t, r.db.Close())
 	}
-}
-
-func envInt(name string, byDefault int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return byDefault
 }

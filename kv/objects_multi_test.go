@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -154,14 +153,6 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 			})
 		})
 	}
-}
-
-func mustFilter(spec string) filterpolicy.Policy {
-	p, err := filterpolicy.Parse(spec)
-	if err != nil {
-		panic(err)
-	}
-	return p
 }
 
 // Histories with operands, range tombstones, snapshots, values that expire and transactions.

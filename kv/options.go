@@ -309,8 +309,7 @@ func init() {
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }
 	harness.ObjectDir = func(db any) any { return db.(*DB).objects.dir }
-	harness.CheckBlobs = func(db any) ([]string, error) { return checkBlobs(db.(*DB)) }
-	harness.StuckBlobs = func(db any) int { return countStuckBlobs(db.(*DB)) }
+	harness.FilesOf = func(db any) (*harness.Files, func(), error) { return filesOf(db.(*DB)) }
 }
 
 // settle returns when no background work is left, and obsolete files that no reader needs are removed.
@@ -324,24 +323,18 @@ func settle(d *DB) {
 	d.cleaner.Wait()
 }
 
-// checkBlobs names the blob files of a version, and compares its sums over them with what all its tables refer to.
-func checkBlobs(d *DB) (names []string, err error) {
+// filesOf returns the files of a version, which stay until they are released.
+func filesOf(d *DB) (*harness.Files, func(), error) {
 	s := d.acquire(0)
 	if s == nil {
-		return nil, d.unreadable()
+		return nil, nil, d.unreadable()
 	}
-	defer s.release(0)
-	for b := range s.version.Blobs() {
-		names = append(names, b.Name())
-	}
-	return names, s.version.RecountBlobs()
-}
-
-// countStuckBlobs returns the number of blob files of which blob GC frees nothing.
-func countStuckBlobs(d *DB) int {
+	f := &harness.Files{Version: s.version, Tables: &d.tables, Blobs: &d.values.Blobs, FS: d.fs, Dir: d.dir,
+		Unlisted: d.values.Files()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.compactions.StuckBlobs(d.current))
+	f.Stuck = len(d.compactions.StuckBlobs(s.version))
+	return f, func() { s.release(0) }, nil
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil means Sync.

@@ -21,8 +21,6 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 )
 
-func nothing() error { return nil }
-
 // A cut is what a power cut left of a history.
 type cut struct {
 	disk    *crashfs.Disk
@@ -192,14 +190,6 @@ func (r *cutRun) stream() error {
 		r.durable()
 	}
 	return err
-}
-
-func randomBytes(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
-	return b
 }
 
 // check opens the store on what a cut left: it holds the first so many writes,

@@ -26,18 +26,6 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
-// failOnce makes the next call of a kind fail.
-func failOnce(f *vfstest.FaultFS, op string) {
-	failed := false
-	f.Set(func(c vfstest.Call) (int, error) {
-		if failed || c.Op != op {
-			return 0, nil
-		}
-		failed = true
-		return c.Bytes, errDisk // a write writes all, and fails all the same
-	})
-}
-
 // A log that failed is never written or synced again, and what the failed commit
 // left in it does not come back, although all its bytes are there.
 func TestAFailedCommitDoesNotComeBack(t *testing.T) {

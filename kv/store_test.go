@@ -1,8 +1,6 @@
 package kv
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,29 +38,6 @@ func openDir(tb testing.TB, dir string, o *Options) *DB {
 	db, err := Open(dir, o)
 	require.NoError(tb, err)
 	return db
-}
-
-// readDir returns the content of every file under dir, by path.
-func readDir(tb testing.TB, dir string) map[string]string {
-	tb.Helper()
-	files := map[string]string{}
-	require.NoError(tb, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		files[path] = string(data)
-		return err
-	}))
-	return files
-}
-
-func writeDir(tb testing.TB, dir string, files map[string]string) {
-	tb.Helper()
-	require.NoError(tb, os.MkdirAll(dir, 0o755))
-	for name, data := range files {
-		require.NoError(tb, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
-	}
 }
 
 func set(tb testing.TB, db *DB, key, value string) {

@@ -2,8 +2,6 @@ package kv
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/survey"
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -52,42 +48,6 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 	w.Reset()
 	require.ErrorIs(t, Verify(ctx, dir, &w), context.Canceled)
 	require.Empty(t, w.String())
-}
-
-// verify checks the tables of an open store as Verify does those of a closed one.
-func (d *DB) verify(w io.Writer) error {
-	s := d.acquire(0)
-	if s == nil {
-		return ErrClosed
-	}
-	defer s.release(0)
-	var errs []error
-	s.version.All(func(level int, t *version.Table) {
-		err := d.verifyTable(t)
-		_, printed := fmt.Fprintf(w, "L%d %s %d bytes, %d entries: %v\n", level, t.Name(), t.Size, t.Entries, err)
-		errs = append(errs, err, printed)
-	})
-	for b := range s.version.Blobs() {
-		r, err := b.Open(&d.values.Blobs)
-		if err == nil {
-			err = r.Verify(b.Num, nil)
-		}
-		_, printed := fmt.Fprintf(w, "%s %d bytes, %d records: %v\n", b.Name(), b.Size, b.Records, err)
-		errs = append(errs, err, printed)
-	}
-	return errors.Join(append(errs, s.version.RecountBlobs())...)
-}
-
-func (d *DB) verifyTable(t *version.Table) error {
-	r, err := t.Open(&d.tables)
-	if err != nil {
-		return err
-	}
-	info, err := r.Info()
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
 }
 
 // An unreadableFS lets nobody open tables, and calls opened when somebody tries.

@@ -98,7 +98,7 @@ var layers = []struct {
 	{"internal/doctor", 9},
 	{"internal/cli", 9},
 	{"internal/stress", 10},
-	{"internal/storetest", 5},
+	{"internal/storetest", 8},
 	{"internal/storetest/stores", 10},
 	{"internal/storetest/branches", 11},
 	{"internal/storecmd", 10},

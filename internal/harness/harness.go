@@ -1,28 +1,27 @@
-// Package harness lets the test programs of this module open stores with settings that no
-// application has. These are another file system, which fails I/O and cuts the power, and
-// sizes and times that are small enough for tests.
+// Package harness lets the test programs of this module open stores with settings that no application has, and look at
+// their files. Settings are another file system, which fails I/O and cuts the power, and small sizes and times.
 package harness
 
 import (
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/objectdir"
+	"github.com/siftkv/siftkv/internal/tablecache"
+	"github.com/siftkv/siftkv/internal/values"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A Harness replaces parts of a store. A zero field leaves what applications have.
 type Harness struct {
-	FS vfs.FS // of a store in an object store, that of its local disk
-
-	Backoff compaction.Backoff // between attempts to resume after an error of the disk, and after failed compactions
-
-	MaxManifestSize int64 // in bytes; a larger manifest is replaced
-	RangeSize       int64 // in bytes, of the ranges that the merge of a compaction is cut into
-	BlobSize        int64 // in bytes, of a blob file at which the next is begun
-	MinStreamed     int64 // in bytes, of the values that DB.SetReader separates
-	MaxMerged       int64 // in bytes, of an entry that is made of operands
-	OwnTableFrom    int   // bytes of a batch in a memtable at which it gets one of its own
-
-	TuneObjects func(*objectdir.Params) // of a store in an object store
+	FS              vfs.FS                  // of a store in an object store, that of its local disk
+	Backoff         compaction.Backoff      // between attempts to resume after an error, and after failed compactions
+	MaxManifestSize int64                   // in bytes; a larger manifest is replaced
+	RangeSize       int64                   // in bytes, of the ranges that the merge of a compaction is cut into
+	BlobSize        int64                   // in bytes, of a blob file at which the next is begun
+	MinStreamed     int64                   // in bytes, of the values that DB.SetReader separates
+	MaxMerged       int64                   // in bytes, of an entry that is made of operands
+	OwnTableFrom    int                     // bytes of a batch in a memtable at which it gets one of its own
+	TuneObjects     func(*objectdir.Params) // of a store in an object store
 }
 
 // AtOnce is a Backoff of no time.
@@ -40,8 +39,16 @@ var Abandon func(db any) error
 // ObjectDir returns the directory of a store, a *kv.DB, in an object store. Package kv sets it.
 var ObjectDir func(db any) any
 
-// CheckBlobs names the blob files of a store, a *kv.DB, without unlisted ones. An error says that its sums are wrong.
-var CheckBlobs func(db any) (names []string, err error)
+// Files are the files of a store at one moment, and what opens them.
+type Files struct {
+	Version  *version.Version
+	Tables   *tablecache.Cache
+	Blobs    *version.BlobCache
+	FS       vfs.FS
+	Dir      string
+	Unlisted []*values.File // blob files that memtables keep
+	Stuck    int            // blob files that blob GC leaves, as they or their tables are damaged
+}
 
-// StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged.
-var StuckBlobs func(db any) int
+// FilesOf returns the files of a store, a *kv.DB, which stay until they are released.
+var FilesOf func(db any) (f *Files, release func(), err error)

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 // drawSeparation draws which values are separated, in small blob files.
@@ -34,7 +34,7 @@ func (s *setup) separation() string {
 
 // checkBlobs compares what the store says of blob files with what its tables refer to.
 func (r *round) checkBlobs(what string) *Finding {
-	if _, err := harness.CheckBlobs(r.db); err != nil {
+	if err := storetest.RecountBlobs(r.db); err != nil {
 		return found("blob files", "%s: %v", what, err)
 	}
 	return nil
@@ -73,7 +73,7 @@ func (r *round) lookForSpace() *Finding {
 // rests flushes the store and reports whether it comes to rest, with nothing that failed.
 func (r *round) rests() bool {
 	before := r.db.Metrics()
-	if before.FailedCompactions > 0 || before.QuarantinedTables > 0 || harness.StuckBlobs(r.db) > 0 ||
+	if before.FailedCompactions > 0 || before.QuarantinedTables > 0 || storetest.StuckBlobs(r.db) > 0 ||
 		r.db.Flush(context.Background()) != nil {
 		return false
 	}

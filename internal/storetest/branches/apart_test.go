@@ -8,11 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/objectdir"
-	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -31,7 +27,7 @@ func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	require.NotEmpty(t, before)
 	view, err := kv.OpenReadOnly("", &kv.Options{CacheSize: -1, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
-	stores.RequireContents(t, want, view)
+	storetest.RequireContents(t, want, view)
 	fillBranch(t, db, want, 0, 100, "new")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	flushUntil(t, db, func() bool { return !bucketHas(t, s, before) })
@@ -39,7 +35,7 @@ func TestAViewWhoseBlobFilesAreDeleted(t *testing.T) {
 	_, err = view.Get([]byte("00007"))
 	require.ErrorIs(t, err, kv.ErrStale)
 	require.NoError(t, view.Refresh(t.Context()))
-	stores.RequireContents(t, want, view)
+	storetest.RequireContents(t, want, view)
 	require.NoError(t, view.Close())
 	require.NoError(t, db.Close())
 }
@@ -53,26 +49,6 @@ func bucketHas(t *testing.T, s objstore.Store, keys []string) bool {
 		}
 	}
 	return false
-}
-
-// requireBlobs requires that a store's sums over blob files are those of its tables, and that its directory has the
-// blob files that it lists and no others. The store has no unlisted ones.
-func requireBlobs(t *testing.T, db *kv.DB) {
-	t.Helper()
-	stores.Settle(db)
-	listed, err := harness.CheckBlobs(db)
-	require.NoError(t, err)
-	dir := harness.ObjectDir(db).(*remote.FS)
-	names, err := dir.List(objectdir.Root)
-	require.NoError(t, err)
-	var stored []string
-	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
-			stored = append(stored, name)
-		}
-	}
-	require.NotEmpty(t, stored)
-	require.ElementsMatch(t, listed, stored)
 }
 
 // A checkpoint and a clone keep the blob files that they refer to, whatever their owner gives up.
@@ -105,7 +81,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 		for n := range 3 {
 			fillBranch(t, db, want, 0, 200, fmt.Sprint("new ", n))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
-			stores.Settle(db)
+			harness.Settle(db)
 		}
 	}
 	overwrite()
@@ -121,7 +97,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 	child := open("child")
 	require.NoError(t, child.Set([]byte("z"), nil, kv.NoSync))
 	require.NoError(t, child.Compact(t.Context(), nil, nil))
-	requireBlobs(t, child)
+	require.NotZero(t, storetest.RequireBlobs(t, child))
 	require.NoError(t, child.Close())
 	overwrite()
 	own := maps.Clone(old)
@@ -142,7 +118,7 @@ func TestCheckpointsAndClonesKeepBlobFiles(t *testing.T) {
 		overwrite()
 	}
 	requireView(t, branchOf(s, "child"), own)
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	require.NoError(t, main.DropBranch(ctx, "child"))
 	for _, key := range storetest.BlobsIn(t, s) {

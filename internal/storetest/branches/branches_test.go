@@ -67,7 +67,7 @@ func fillBranch(t testing.TB, db *kv.DB, want storetest.Model, from, to int, val
 func requireBranch(t *testing.T, o *objects.Config, want storetest.Model) {
 	t.Helper()
 	db := openBranch(t, o)
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -76,7 +76,7 @@ func requireView(t *testing.T, o *objects.Config, want storetest.Model) {
 	t.Helper()
 	db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o})
 	require.NoError(t, err)
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -107,7 +107,7 @@ func TestACheckpointStaysAsItWas(t *testing.T) {
 		require.Contains(t, states, c.Name)
 		requireBranch(t, checkpointOf(main, c.Name), states[c.Name])
 	}
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	for name, state := range states {
 		requireBranch(t, checkpointOf(main, name), state)
@@ -139,7 +139,7 @@ func TestFilesOfADroppedCheckpointAreDeleted(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrNotExist)
 	kept := func(key string) bool { return slices.Contains(before, key) }
 	storetest.Until(func() bool { return !slices.ContainsFunc(storetest.TablesOf(t, s), kept) })
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -195,13 +195,13 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 	dbs := map[*objects.Config]*kv.DB{main: db, head: openBranch(t, head), fromC: openBranch(t, fromC)}
 	for round := range 3 {
 		for o, db := range dbs {
-			stores.RequireContents(t, models[o], db)
+			storetest.RequireContents(t, models[o], db)
 			fillBranch(t, db, models[o], round*500, round*500+1000, fmt.Sprint(o.Branch, round))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
 	for o, db := range dbs {
-		require.NoError(t, stores.Verify(db, io.Discard))
+		require.NoError(t, storetest.Verify(db, io.Discard))
 		require.NoError(t, db.Close())
 		requireBranch(t, o, models[o])
 	}

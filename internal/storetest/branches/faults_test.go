@@ -12,7 +12,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -68,7 +67,7 @@ func opens(t *testing.T, o *objects.Config, want storetest.Model) bool {
 		return false
 	}
 	require.NoError(t, err)
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	return true
 }
@@ -133,12 +132,12 @@ func requireLife(t *testing.T, s objstore.Store, was storetest.Model, at string)
 	t.Helper()
 	ctx, main := context.Background(), branchOf(s, "")
 	db, want := openBranch(t, main), maps.Clone(was)
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	fillBranch(t, db, want, 0, 2000/storetest.RaceFactor, "new")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	fillBranch(t, db, want, 0, 1, "newer")
 	require.NoError(t, db.Flush(t.Context()))
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	all, err := main.Branches(ctx)
 	require.NoError(t, err, at)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -69,7 +68,7 @@ func (r *branchRun) step() {
 	case n < 13:
 		r.close(branch)
 	case n < 14:
-		stores.RequireContents(t, want, r.db(branch))
+		storetest.RequireContents(t, want, r.db(branch))
 	case n < 16:
 		r.named++
 		name := fmt.Sprintf("c%d", r.named)

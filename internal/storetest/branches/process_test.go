@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -67,7 +66,7 @@ func TestABranchAndItsParentAreWrittenByTwoProcesses(t *testing.T) {
 	for round := range branchRounds {
 		fillBranch(t, db, want, 0, 1000, fmt.Sprint("parent", round))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		stores.RequireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 	}
 	require.NoError(t, cmd.Wait())
 	require.NoError(t, db.Close())

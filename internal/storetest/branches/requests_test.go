@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -45,7 +44,7 @@ func TestRequestsOfCheckpointsAndClones(t *testing.T) {
 		requests(3, 4, 0, 0, func() error { _, err := main.Branches(ctx); return err })
 		requests(10, 12, 5, 2, func() error { return main.DropBranch(ctx, "from-c") })
 		requests(0, 2, 0, 2, func() error { return db.DropCheckpoint(ctx, "c") })
-		stores.RequireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 		require.NoError(t, db.Close())
 	}
 }

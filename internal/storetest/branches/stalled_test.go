@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -77,6 +76,6 @@ func requireEither(t *testing.T, o *objects.Config, a, b storetest.Model, at str
 	if string(first) == b["00000"] {
 		want = b
 	}
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }

@@ -98,7 +98,7 @@ func requireSoundStore(t *testing.T, dir string, want storetest.Model) {
 	t.Helper()
 	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	db := stores.OpenDir(t, dir, &kv.Options{ReadOnly: true}) // it takes the next increment
-	stores.RequireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -111,7 +111,7 @@ func TestVerifyOfABranch(t *testing.T) {
 		db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: o, CacheSize: -1})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, db.Close()) }()
-		return stores.Verify(db, io.Discard)
+		return storetest.Verify(db, io.Discard)
 	}
 	require.NoError(t, damage(main))
 	require.NoError(t, damage(clone))
@@ -164,12 +164,12 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 		require.NoError(t, w.Set([]byte("round"), fmt.Append(nil, round), kv.Sync))
 		inClone["round"] = strconv.Itoa(round)
 		require.NoError(t, <-waited)
-		stores.Settle(w) // else its compactions may remove files of a view that is slower than their grace
+		harness.Settle(w) // else its compactions may remove files of a view that is slower than their grace
 		require.NoError(t, ofClone.Refresh(ctx))
-		stores.RequireContents(t, inClone, ofClone)
-		stores.Settle(v)
+		storetest.RequireContents(t, inClone, ofClone)
+		harness.Settle(v)
 		require.NoError(t, ofMain.Refresh(ctx))
-		stores.RequireContents(t, inMain, ofMain)
+		storetest.RequireContents(t, inMain, ofMain)
 		fillBranch(t, v, inMain, round*200, round*200+50, "main "+strconv.Itoa(round))
 		switch round % 3 {
 		case 0:
@@ -181,11 +181,11 @@ func TestViewsOfABranchAreRefreshed(t *testing.T) {
 		}
 		require.NoError(t, v.Set([]byte("main"), fmt.Append(nil, round), kv.Sync))
 		inMain["main"] = strconv.Itoa(round)
-		stores.Settle(v)
+		harness.Settle(v)
 		require.NoError(t, ofMain.Refresh(ctx))
-		stores.RequireContents(t, inMain, ofMain)
+		storetest.RequireContents(t, inMain, ofMain)
 		require.NoError(t, ofCheckpoint.Refresh(ctx))
-		stores.RequireContents(t, pinned, ofCheckpoint)
+		storetest.RequireContents(t, pinned, ofCheckpoint)
 	}
 	ended, end := context.WithTimeout(ctx, time.Millisecond)
 	defer end()

@@ -1,4 +1,4 @@
-package kv
+package storetest
 
 import (
 	"bytes"
@@ -8,22 +8,17 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"testing"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/internal/storetest"
 )
 
 var leakGroups atomic.Int64
 
-// withoutLeaks runs f and returns when all goroutines that came of it have ended; who
-// leaks one waits for ever. Goroutines inherit the profiling label of the one that
-// starts them, so that tests that run in parallel do not get in each other's way.
-func withoutLeaks(f func()) {
+// WithoutLeaks runs f and returns when all goroutines that came of it have ended. One that never ends lets it wait
+// until Until panics. Goroutines inherit the profiling label of the one that starts them, so that parallel tests do
+// not get in each other's way.
+func WithoutLeaks(f func()) {
 	group := strconv.FormatInt(leakGroups.Add(1), 10)
 	pprof.Do(context.Background(), pprof.Labels("leaks", group), func(context.Context) { f() })
-	storetest.Until(func() bool { return goroutinesOf(group) == "" })
+	Until(func() bool { return goroutinesOf(group) == "" })
 }
 
 // goroutinesOf returns the stacks of a group's goroutines.
@@ -41,20 +36,6 @@ func goroutinesOf(group string) string {
 	return strings.Join(left, "\n\n")
 }
 
-func TestALeakIsFound(t *testing.T) {
-	stop := make(chan struct{})
-	started := make(chan struct{})
-	pprof.Do(context.Background(), pprof.Labels("leaks", "own"), func(context.Context) {
-		go func() {
-			close(started)
-			<-stop
-		}()
-	})
-	<-started
-	require.Contains(t, goroutinesOf("own"), "TestALeakIsFound")
-	close(stop)
-}
-
 // goroutines returns how many goroutines stores and their parts have started that run still.
 func goroutines() int {
 	buf := make([]byte, 1<<20)
@@ -66,10 +47,9 @@ func goroutines() int {
 	return n
 }
 
-// leakCheck returns a function that returns when no goroutine of a store is left that
-// was not there before; who leaks one waits for ever. Tests that run in parallel to
-// others cannot ask.
-func leakCheck() (noneLeft func()) {
+// LeakCheck returns a function that returns when no goroutine of a store is left that was not there before. Tests that
+// run in parallel to others cannot ask.
+func LeakCheck() (noneLeft func()) {
 	before := goroutines()
-	return func() { storetest.Until(func() bool { return goroutines() <= before }) }
+	return func() { Until(func() bool { return goroutines() <= before }) }
 }

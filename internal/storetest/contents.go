@@ -1,16 +1,25 @@
-package stores
+package storetest
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/kv"
 )
 
-// RequireContents compares all that a store holds.
-func RequireContents(t *testing.T, want storetest.Model, db kv.Reader) {
+// An Iterator goes through a store. It is a *kv.Iterator, without its package: kv's own tests use this one too.
+type Iterator interface {
+	First() bool
+	Next() bool
+	Key() []byte
+	Value() []byte
+	Error() error
+	Close() error
+}
+
+// RequireContents compares all that a kv.Reader holds with a model.
+func RequireContents[Options any, Iter Iterator](t testing.TB, want Model, db interface {
+	NewIter(o *Options) (Iter, error)
+}) {
 	t.Helper()
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)

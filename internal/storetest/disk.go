@@ -1,0 +1,33 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+)
+
+// ErrDisk is the error of a disk that a test breaks.
+var ErrDisk = errors.New("the test's device is broken")
+
+// Nothing does nothing before a call of a crashfs.FS.
+func Nothing() error { return nil }
+
+// FailOnce makes the next call of a kind fail, with ErrDisk.
+func FailOnce(f *vfstest.FaultFS, op string) {
+	failed := false
+	f.Set(func(c vfstest.Call) (int, error) {
+		if failed || c.Op != op {
+			return 0, nil
+		}
+		failed = true
+		return c.Bytes, ErrDisk // a write writes all, and fails all the same
+	})
+}
+
+// Quick is a back-off that lets a store resume at once.
+var Quick = compaction.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}
+
+// Never is a back-off that keeps a store that has failed from resuming before it closes.
+var Never = compaction.Backoff{First: time.Hour, Max: time.Hour}

@@ -1,0 +1,103 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// Verify checks the files of an open store, a *kv.DB, as kv.Verify does those of a closed one. It prints what it finds.
+func Verify(db any, w io.Writer) error {
+	s, release, err := harness.FilesOf(db)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var errs []error
+	s.Version.All(func(level int, t *version.Table) {
+		err := verifyTable(t, s)
+		_, printed := fmt.Fprintf(w, "L%d %s %d bytes, %d entries: %v\n", level, t.Name(), t.Size, t.Entries, err)
+		errs = append(errs, err, printed)
+	})
+	for b := range s.Version.Blobs() {
+		r, err := b.Open(s.Blobs)
+		if err == nil {
+			err = r.Verify(b.Num, nil)
+		}
+		_, printed := fmt.Fprintf(w, "%s %d bytes, %d records: %v\n", b.Name(), b.Size, b.Records, err)
+		errs = append(errs, err, printed)
+	}
+	return errors.Join(append(errs, s.Version.RecountBlobs())...)
+}
+
+func verifyTable(t *version.Table, s *harness.Files) error {
+	r, err := t.Open(s.Tables)
+	if err != nil {
+		return err
+	}
+	info, err := r.Info()
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
+}
+
+// RecountBlobs returns an error if a store's sums over blob files are not those of its tables. The store is a *kv.DB.
+func RecountBlobs(db any) error {
+	s, release, err := harness.FilesOf(db)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.Version.RecountBlobs()
+}
+
+// RequireBlobs requires that a store's sums over blob files are those of its tables. Its directory must have the blob
+// files of its version, those that memtables keep, and no others. It returns how many there are. The store is a *kv.DB.
+func RequireBlobs(t testing.TB, db any) int {
+	t.Helper()
+	harness.Settle(db)
+	s, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	defer release()
+	require.NoError(t, s.Version.RecountBlobs())
+	var want []string
+	for _, b := range s.Unlisted {
+		want = append(want, b.Name())
+	}
+	for b := range s.Version.Blobs() {
+		want = append(want, b.Name())
+	}
+	slices.Sort(want)
+	want = slices.Compact(want) // a version may list what a memtable still keeps
+	names, err := s.FS.List(s.Dir)
+	require.NoError(t, err)
+	var have []string
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
+			have = append(have, name)
+		}
+	}
+	require.ElementsMatch(t, want, have)
+	return len(have)
+}
+
+// StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged. A
+// closed store has none.
+func StuckBlobs(db any) int {
+	s, release, err := harness.FilesOf(db)
+	if err != nil {
+		return 0
+	}
+	defer release()
+	return s.Stuck
+}

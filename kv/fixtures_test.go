@@ -1,0 +1,43 @@
+package kv
+
+import (
+	"io"
+	"testing"
+
+	"github.com/siftkv/siftkv/internal/storetest"
+)
+
+// What these tests share with those of internal/storetest.
+var (
+	errDisk      = storetest.ErrDisk
+	quickBackoff = storetest.Quick
+	never        = storetest.Never
+
+	nothing         = storetest.Nothing
+	failOnce        = storetest.FailOnce
+	withoutLeaks    = storetest.WithoutLeaks
+	leakCheck       = storetest.LeakCheck
+	randomBytes     = storetest.RandomBytes
+	readDir         = storetest.ReadDir
+	writeDir        = storetest.WriteDir
+	only            = storetest.OnlyFile
+	rewrite         = storetest.Rewrite
+	flip            = storetest.Flip
+	ingestFile      = storetest.IngestFile
+	mustParse       = storetest.Filter
+	mustFilter      = storetest.Filter
+	envInt          = storetest.EnvInt
+	checkIdentities = storetest.RequireIdentities
+)
+
+func requireContents(t testing.TB, want storetest.Model, db Reader) {
+	t.Helper()
+	storetest.RequireContents(t, want, db)
+}
+
+func requireBlobs(t testing.TB, db *DB) int { return storetest.RequireBlobs(t, db) }
+
+func requireRecount(t testing.TB, db *DB) { storetest.Fine(t, storetest.RecountBlobs(db)) }
+
+// verify checks the tables of an open store as Verify does those of a closed one.
+func (d *DB) verify(w io.Writer) error { return storetest.Verify(d, w) }
