@@ -128,7 +128,7 @@ embed: ## build what programs embed for the platform it runs on, and test what t
 	.ci/in . $(GO) test ./blockindex ./filterpolicy/...
 
 # What docs/durability.md promises, at scale: LONG=n makes tests n times as long (internal/scale).
-CRASH = .ci/in . $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run
+CRASH = .ci/in . $(GO) test ./kv ./internal/storetest/... -count 1 -timeout $(TIMEOUT) -v -run
 
 crash: ## CUTS power cuts: before every call that changes the disk
 	LONG=$$((($(CUTS) + 239) / 240)) $(CRASH) '^(TestPowerCut|TestPowerCutsWhileAStoreResumes)$$'
@@ -141,7 +141,7 @@ bitflip: ## flip every byte of a small store
 
 soak: TIMEOUT = $$(($(MINUTES) + 60))m
 soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
-	$(CRASH) '^TestKill$$' -args --minutes $(MINUTES)
+	.ci/in . $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run '^TestKill$$' -args --minutes $(MINUTES)
 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
 	.ci/in . $(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)

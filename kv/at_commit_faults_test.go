@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -60,7 +61,7 @@ func (f openReadFile) Close() error { f.open.Add(-1); return f.ReadFile.Close() 
 // which one call fails, or all from then on.
 type commitFaults struct {
 	t    *testing.T
-	mode faultMode
+	mode storetest.FaultMode
 	at   int
 	what string
 	disk *crashfs.Disk
@@ -75,9 +76,9 @@ type commitFaults struct {
 
 const commitFaultWrites = 24
 
-func newCommitFaults(t *testing.T, mode faultMode, at int) *commitFaults {
+func newCommitFaults(t *testing.T, mode storetest.FaultMode, at int) *commitFaults {
 	r := &commitFaults{t: t, mode: mode, at: at, disk: crashfs.NewDisk(), open: new(atomic.Int64),
-		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.name)}
+		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.Name)}
 	r.fs = &vfstest.FaultFS{FS: crashfs.New(r.disk, nothing)}
 	r.o = &Options{harness: harness.Harness{FS: openFS{r.fs, r.open}, Backoff: quickBackoff, BlobSize: 1500,
 		MinStreamed: 300}, SeparateFrom: 50, SeparateAtCommit: true, Merger: Append(","), MemtableSize: 64 << 10}
@@ -142,7 +143,7 @@ func (r *commitFaults) run() *DB {
 		if before == 0 {
 			before = c.N - 1
 		}
-		if !r.mode.fails(c, before+r.at) {
+		if !r.mode.Fails(c, before+r.at) {
 			return 0, nil
 		}
 		r.hit.Store(true)
@@ -173,7 +174,7 @@ func (r *commitFaults) run() *DB {
 }
 
 func (r *commitFaults) heal(db *DB) {
-	if r.mode.resumes {
+	if r.mode.Resumes {
 		db.untilResumed()
 	}
 }
@@ -194,13 +195,13 @@ func (r *commitFaults) cut(percent int) {
 // cut, and files are neither left open nor, after the next open, left over.
 func TestAtCommitWhereEachCallFails(t *testing.T) {
 	t.Parallel()
-	for _, mode := range faultModes {
+	for _, mode := range storetest.FaultModes {
 		hit := true
 		for at := 1; hit; at += scale.Stride(5, 1) {
 			r := newCommitFaults(t, mode, at)
 			db := r.run()
 			hit = r.hit.Load()
-			if mode.resumes {
+			if mode.Resumes {
 				r.fs.Set(nil)
 				db.untilResumed()
 				r.check(db, r.acked)

@@ -20,46 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-	"github.com/siftkv/siftkv/sstable"
 )
-
-// A settable is a model that files are taken into.
-type settable interface {
-	Set(k, v string)
-	Delete(k string)
-	DeleteRange(lo, hi []byte)
-}
-
-// writeIngestFile writes a file of random values under the keys of m that lie in one
-// of a few ranges, deletes, and perhaps a range delete, and does to m what ingesting
-// it does.
-func writeIngestFile(t *testing.T, rng *rand.Rand, fsys vfs.FS, path string, m settable, keys []string) {
-	t.Helper()
-	f, err := fsys.Create(path)
-	require.NoError(t, err)
-	w := sstable.NewWriter(f, &sstable.WriterOptions{BlockSize: 64 + rng.IntN(500), Filter: randomOptions(rng).Filter})
-	if len(keys) > 1 && rng.IntN(3) == 0 {
-		lo, hi := keys[0], keys[len(keys)-1]
-		require.NoError(t, w.DeleteRange([]byte(lo), []byte(hi)))
-		m.DeleteRange([]byte(lo), []byte(hi))
-	}
-	for i, k := range keys {
-		if i > 0 && k == keys[i-1] {
-			continue
-		}
-		if rng.IntN(4) == 0 {
-			require.NoError(t, w.Delete([]byte(k)))
-			m.Delete(k)
-			continue
-		}
-		v := randomBytes(rng, rng.IntN(200))
-		m.Set(k, string(v))
-		require.NoError(t, w.Set([]byte(k), v))
-	}
-	_, err = w.Finish()
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-}
 
 // ingest takes in up to three files that do not overlap.
 func (r *modelRun) ingest(n int) {
@@ -75,7 +36,7 @@ func (r *modelRun) ingest(n int) {
 			take = len(keys)
 		}
 		path := fmt.Sprintf("ingest-%d-%d", n, len(paths))
-		writeIngestFile(r.t, r.rng, r.fs, path, next, keys[:take])
+		storetest.WriteIngestFile(r.t, r.rng, r.fs, path, randomOptions(r.rng).Filter, next, keys[:take])
 		paths, keys = append(paths, path), keys[take:]
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
@@ -173,73 +134,6 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// ingest takes in files as one write of a history. It returns the error of Ingest,
-// or of writing the files.
-func (r *cutRun) ingest() error {
-	n := len(r.states)
-	m := maps.Clone(r.states[n-1])
-	m["count"] = strconv.Itoa(n)
-	var paths []string
-	for i, part := range []string{"count", "key/0", "key/1"} {
-		path := fmt.Sprintf("ingest-%d-%d", n, i)
-		keys := []string{part}
-		for j := range r.rng.IntN(20) * min(i, 1) {
-			keys = append(keys, fmt.Sprintf("%s%02d", part, 3*j))
-		}
-		fsys := r.opts.harness.FS
-		if c, ok := fsys.(*crashfs.FS); ok {
-			fsys = crashfs.New(c.Disk, nothing) // writing the files is not under test
-		}
-		if i == 0 {
-			ingestFile(r.t, fsys, path, nil, "count="+m["count"])
-		} else {
-			writeIngestFile(r.t, r.rng, fsys, path, m, keys)
-		}
-		paths = append(paths, path)
-	}
-	r.states = append(r.states, m)
-	r.begun.Store(int64(n))
-	return r.db.Ingest(r.t.Context(), paths, &IngestOptions{Link: r.rng.IntN(2) == 0})
-}
-
-// TestPowerCutDuringIngest cuts the power while files are taken in, between writes
-// that nobody synced: what is left is a prefix of the history, with all of an ingest's
-// files or none.
-func TestPowerCutDuringIngest(t *testing.T) {
-	t.Parallel()
-	cuts := 0
-	for seed := uint64(0); cuts < scale.Count(48, 120); seed++ {
-		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 608)), states: []storetest.Model{{}}}
-		mem := crashfs.NewDisk()
-		clock := rand.New(rand.NewPCG(seed, 609))
-		calls := 0
-		fs := crashfs.New(mem, func() error {
-			calls++
-			if len(r.cuts) < 12 && clock.IntN(15) == 0 {
-				c := cut{call: calls, synced: int(r.synced.Load())}
-				c.disk = mem.Cut(clock)
-				c.begun = int(r.begun.Load())
-				r.cuts = append(r.cuts, c)
-			}
-			return nil
-		})
-		r.open(fs)
-		for range 8 {
-			for range r.rng.IntN(6) {
-				require.NoError(t, r.write())
-			}
-			require.NoError(t, r.ingest())
-			r.durable()
-		}
-		require.NoError(t, r.db.Close())
-		for _, c := range r.cuts {
-			r.check(c)
-		}
-		cuts += len(r.cuts)
-	}
-	t.Logf("%d power cuts, each followed by one during recovery", cuts)
-}
-
 // TestCloseWaitsForAnIngest closes the store in the middle of an ingest, which must
 // not leave a file in a directory that may be another's by then.
 func TestCloseWaitsForAnIngest(t *testing.T) {
@@ -268,41 +162,4 @@ func TestCloseWaitsForAnIngest(t *testing.T) {
 		kind, _ := manifest.ParseFileName(name)
 		require.NotEqual(t, manifest.FileTable, kind)
 	}
-}
-
-// TestIngestWhenTheDiskFails lets every call of an ingest that changes the disk fail
-// in turn: all of the files are there afterwards, or none.
-func TestIngestWhenTheDiskFails(t *testing.T) {
-	failed := 0
-	for failAt := 1; ; failAt++ {
-		r := &cutRun{t: t, seed: uint64(failAt), rng: rand.New(rand.NewPCG(3, 610)), states: []storetest.Model{{}}}
-		mem := crashfs.NewDisk()
-		var calls atomic.Int64
-		calls.Store(-1 << 30)
-		fs := crashfs.New(mem, func() error {
-			if calls.Add(1) == int64(failAt) {
-				return errDisk
-			}
-			return nil
-		})
-		r.open(fs)
-		require.NoError(t, r.write())
-		calls.Store(0)
-		err := r.ingest()
-		reached := calls.Swap(-1 << 30)
-		if err == nil {
-			r.durable()
-		} else {
-			failed++
-			require.ErrorIs(t, err, errDisk)
-		}
-		_ = r.db.Close()
-		r.recovered(cut{disk: mem, call: failAt, synced: int(r.synced.Load()), begun: int(r.begun.Load())}, nothing)
-		if reached < int64(failAt) {
-			require.NoError(t, err)
-			break
-		}
-	}
-	require.Greater(t, failed, 10)
-	t.Logf("%d failures", failed)
 }

@@ -76,7 +76,7 @@ func (r *level0Run) ingest() {
 		n := min(1+r.rng.IntN(4), len(keys))
 		r.files++
 		path := fmt.Sprint("ingest", r.files)
-		writeIngestFile(r.t, r.rng, r.fs, path, r.m, keys[:n])
+		storetest.WriteIngestFile(r.t, r.rng, r.fs, path, randomOptions(r.rng).Filter, r.m, keys[:n])
 		paths, keys = append(paths, path), keys[n:]
 	}
 	r.rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })

@@ -39,7 +39,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk, bucket, flushes := crashfs.NewDisk(), newFrozenStore(), make(chan struct{})
+			disk, bucket, flushes := crashfs.NewDisk(), storetest.NewFrozenStore(), make(chan struct{})
 			o := &Options{harness: harness.Harness{FS: &vfstest.GateFS{FS: crashfs.New(disk, nothing),
 				Table: func() { <-flushes }}},
 				Objects: config(bucket), MaxMemtables: 8}
@@ -50,7 +50,7 @@ func TestAPowerCutRightAfterSync(t *testing.T) {
 				t.Helper()
 				o := &Options{}
 				var after *crashfs.Disk
-				left := bucket.cut(func() { after = unsyncedLost(disk) })
+				left := bucket.Cut(func() { after = unsyncedLost(disk) })
 				o.harness.FS, o.Objects = crashfs.New(after, nothing), config(left)
 				again, err := Open("db", o)
 				require.NoError(t, err)

@@ -101,6 +101,7 @@ var layers = []struct {
 	{"internal/storetest", 8},
 	{"internal/storetest/stores", 10},
 	{"internal/storetest/branches", 11},
+	{"internal/storetest/powercuts", 11},
 	{"internal/storecmd", 10},
 	{"cmd", 11},
 	{"examples", 11},

@@ -31,3 +31,18 @@ var Quick = compaction.Backoff{First: time.Millisecond, Max: 4 * time.Millisecon
 
 // Never is a back-off that keeps a store that has failed from resuming before it closes.
 var Never = compaction.Backoff{First: time.Hour, Max: time.Hour}
+
+// A FaultMode says which calls fail, from the chosen one on.
+type FaultMode struct {
+	Name    string
+	Fails   func(c vfstest.Call, at int) bool
+	Resumes bool
+}
+
+// FaultModes are all ways in which calls fail.
+var FaultModes = []FaultMode{
+	{"once", func(c vfstest.Call, at int) bool { return c.N == at }, true},
+	{"three times", func(c vfstest.Call, at int) bool { return c.N >= at && c.N < at+3 }, true},
+	{"writes from then on", func(c vfstest.Call, at int) bool { return c.Changes && c.N >= at }, false},
+	{"everything from then on", func(c vfstest.Call, at int) bool { return c.N >= at }, false},
+}

@@ -1,4 +1,4 @@
-package kv
+package powercuts
 
 import (
 	"context"
@@ -17,18 +17,20 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // A cut is what a power cut left of a history.
 type cut struct {
 	disk    *crashfs.Disk
-	objects *frozenStore // nil: the store is on the disk
-	call    int          // of those that change the disk
-	synced  int          // writes that were durable before the cut
-	begun   int          // writes that had begun
-	copies  int          // checkpoints that were finished
+	objects *storetest.FrozenStore // nil: the store is on the disk
+	call    int                    // of those that change the disk
+	synced  int                    // writes that were durable before the cut
+	begun   int                    // writes that had begun
+	copies  int                    // checkpoints that were finished
 }
 
 // A cutRun writes a random history, and cuts the power at random calls.
@@ -37,11 +39,11 @@ type cutRun struct {
 	seed   uint64
 	rng    *rand.Rand
 	states []storetest.Model // after each write
-	opts   *Options
-	db     *DB
+	opts   *kv.Options
+	db     *kv.DB
 	fs     vfs.FS
 
-	objects *frozenStore // unless nil, the store is in it, but for its log
+	objects *storetest.FrozenStore // unless nil, the store is in it, but for its log
 
 	synced, begun atomic.Int64
 	copied        atomic.Int64 // checkpoints that were finished
@@ -58,7 +60,7 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 		calls++
 		if clock.IntN(stride) == 0 {
 			c := cut{call: calls, synced: int(r.synced.Load()), copies: int(r.copied.Load())}
-			c.objects = r.objects.cut(func() { c.disk = mem.Cut(clock) })
+			c.objects = r.objects.Cut(func() { c.disk = mem.Cut(clock) })
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
 		}
@@ -79,19 +81,20 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 // open opens the store with other options than before. Manifests are replaced
 // often.
 func (r *cutRun) open(fs vfs.FS) {
-	r.opts, r.fs = randomOptions(r.rng), fs
-	r.opts.harness.FS, r.opts.Objects = fs, r.objects.options(r.rng)
-	r.opts.harness.MaxManifestSize = int64(1500 + r.rng.IntN(3000))
-	sometimesApart(r.opts, r.rng)
+	r.opts, r.fs = stores.RandomOptions(r.rng), fs
+	harness.Of(r.opts).FS, r.opts.Objects = fs, optionsIn(r.objects, r.rng)
+	harness.Of(r.opts).MaxManifestSize = int64(1500 + r.rng.IntN(3000))
+	stores.RandomSeparation(r.opts, r.rng)
 	var err error
-	r.db, err = Open("db", r.opts)
+	r.db, err = kv.Open("db", r.opts)
 	require.NoError(r.t, err)
 }
 
 // writer returns a batch or a transaction: what survives must not differ.
 func (r *cutRun) writer() interface {
-	modelWriter
-	Commit(o *WriteOptions) error
+	kv.Writer
+	SetTTL(key, value []byte, ttl time.Duration) error
+	Commit(o *kv.WriteOptions) error
 } {
 	if r.rng.IntN(3) > 0 {
 		return r.db.NewBatch()
@@ -152,7 +155,7 @@ func (r *cutRun) write() error {
 			require.NoError(r.t, b.Merge([]byte(k), []byte("operand")))
 			m.Merge(k, "operand")
 		case 9:
-			m[k] = string(randomBytes(r.rng, 100))
+			m[k] = string(storetest.RandomBytes(r.rng, 100))
 			require.NoError(r.t, b.SetTTL([]byte(k), []byte(m[k]), time.Hour))
 		case 0:
 			require.NoError(r.t, b.Delete([]byte(k)))
@@ -162,15 +165,15 @@ func (r *cutRun) write() error {
 			require.NoError(r.t, b.DeleteRange([]byte(k), []byte(hi)))
 			m.DeleteRange([]byte(k), []byte(hi))
 		default:
-			m[k] = string(randomBytes(r.rng, r.rng.IntN(1+r.rng.IntN(6000))))
+			m[k] = string(storetest.RandomBytes(r.rng, r.rng.IntN(1+r.rng.IntN(6000))))
 			require.NoError(r.t, b.Set([]byte(k), []byte(m[k])))
 		}
 	}
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
-	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
+	o := []*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[r.rng.IntN(3)]
 	err := b.Commit(o)
-	if err == nil && o == Sync {
+	if err == nil && o == kv.Sync {
 		r.durable()
 	}
 	return err
@@ -183,10 +186,10 @@ func (r *cutRun) stream() error {
 	m["count"] = fmt.Sprintf("%0*d", 1+r.rng.IntN(200), n)
 	r.states = append(r.states, m)
 	r.begun.Store(int64(n))
-	o := []*WriteOptions{Sync, NoSync, Async}[r.rng.IntN(3)]
+	o := []*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[r.rng.IntN(3)]
 	err := r.db.SetReader(context.Background(), []byte("count"), int64(len(m["count"])),
 		strings.NewReader(m["count"]), o)
-	if err == nil && o == Sync {
+	if err == nil && o == kv.Sync {
 		r.durable()
 	}
 	return err
@@ -200,12 +203,13 @@ func (r *cutRun) check(c cut) {
 	calls, at := 0, 1+r.rng.IntN(12)
 	n := r.recovered(c, func() error {
 		if calls++; calls == at {
-			again.objects = c.objects.cut(func() { again.disk = c.disk.Cut(r.rng) })
+			again.objects = c.objects.Cut(func() { again.disk = c.disk.Cut(r.rng) })
 		}
 		return nil
 	})
 	if again.disk != c.disk {
-		require.Equal(r.t, n, r.recovered(again, nothing), "seed %d: a cut during recovery has lost writes", r.seed)
+		require.Equal(r.t, n, r.recovered(again, storetest.Nothing), "seed %d: a cut during recovery has lost writes",
+			r.seed)
 	}
 	r.checkCopies(c)
 }
@@ -214,14 +218,14 @@ func (r *cutRun) check(c cut) {
 // cut short is no store, or whole.
 func (r *cutRun) checkCopies(c cut) {
 	for n := max(0, c.copies-1); n <= c.copies && n < len(r.copies); n++ {
-		db, err := Open(fmt.Sprintf("copy%d", n), &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)},
-			ReadOnly: true})
+		db, err := kv.Open(fmt.Sprintf("copy%d", n), stores.With(harness.Harness{FS: crashfs.New(c.disk,
+			storetest.Nothing)}, &kv.Options{ReadOnly: true}))
 		if err != nil {
 			require.Equal(r.t, c.copies, n, "seed %d, cut before call %d: checkpoint %d: %v", r.seed, c.call, n, err)
 			continue
 		}
-		requireContents(r.t, r.states[r.copies[n]], db)
-		require.NoError(r.t, db.verify(io.Discard))
+		storetest.RequireContents(r.t, r.states[r.copies[n]], db)
+		require.NoError(r.t, storetest.Verify(db, io.Discard))
 		require.NoError(r.t, db.Close())
 	}
 }
@@ -234,22 +238,22 @@ func (r *cutRun) recovered(c cut, before func() error) int {
 func (r *cutRun) recoveredOn(c cut, fs vfs.FS) int {
 	what := fmt.Sprintf("seed %d, cut before call %d: %d writes were durable, %d begun", r.seed, c.call, c.synced,
 		c.begun)
-	o := randomOptions(r.rng)
-	o.harness.FS, o.Objects = fs, c.objects.options(r.rng)
-	sometimesApart(o, r.rng)
-	db, err := Open("db", o)
+	o := stores.RandomOptions(r.rng)
+	harness.Of(o).FS, o.Objects = fs, optionsIn(c.objects, r.rng)
+	stores.RandomSeparation(o, r.rng)
+	db, err := kv.Open("db", o)
 	require.NoError(r.t, err, what)
 	n := 0
 	if v, err := db.Get([]byte("count")); err != nil {
-		require.ErrorIs(r.t, err, ErrNotFound, what)
+		require.ErrorIs(r.t, err, kv.ErrNotFound, what)
 	} else {
 		n, err = strconv.Atoi(string(v))
 		require.NoError(r.t, err)
 	}
 	require.GreaterOrEqual(r.t, n, c.synced, what)
 	require.LessOrEqual(r.t, n, c.begun, what)
-	requireContents(r.t, r.states[n], db)
-	require.NoError(r.t, db.verify(io.Discard), what)
+	storetest.RequireContents(r.t, r.states[n], db)
+	require.NoError(r.t, storetest.Verify(db, io.Discard), what)
 	require.NoError(r.t, db.Close(), what)
 	return n
 }

@@ -1,4 +1,4 @@
-package kv
+package powercuts
 
 import (
 	"context"
@@ -9,30 +9,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	sift "github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
-
-// A faultMode says which calls fail, from the chosen one on.
-type faultMode struct {
-	name    string
-	fails   func(c vfstest.Call, at int) bool
-	resumes bool
-}
-
-var faultModes = []faultMode{
-	{"once", func(c vfstest.Call, at int) bool { return c.N == at }, true},
-	{"three times", func(c vfstest.Call, at int) bool { return c.N >= at && c.N < at+3 }, true},
-	{"writes from then on", func(c vfstest.Call, at int) bool { return c.Changes && c.N >= at }, false},
-	{"everything from then on", func(c vfstest.Call, at int) bool { return c.N >= at }, false},
-}
 
 // A faultRun is a history on a disk that fails at one call.
 type faultRun struct {
 	*cutRun
-	mode  faultMode
+	mode  storetest.FaultMode
 	at    int
 	acked int // writes that were acknowledged; states may have one more, which failed
 	fs    *vfstest.FaultFS
@@ -40,29 +29,29 @@ type faultRun struct {
 	what  string // for messages
 }
 
-func newFaultRun(t *testing.T, seed uint64, mode faultMode, at int) *faultRun {
+func newFaultRun(t *testing.T, seed uint64, mode storetest.FaultMode, at int) *faultRun {
 	r := &faultRun{
 		cutRun: &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 4)), states: []storetest.Model{{}}},
 		mode:   mode, at: at,
 		fs:   &vfstest.FaultFS{FS: sift.NewMem()},
-		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.name),
+		what: fmt.Sprintf("seed %d, call %d fails (%s)", seed, at, mode.Name),
 	}
 	r.fs.Set(func(c vfstest.Call) (int, error) {
-		if !mode.fails(c, at) {
+		if !mode.Fails(c, at) {
 			return 0, nil
 		}
 		if r.hit == "" {
 			r.hit = c.Op
 		}
-		return c.Bytes / 2, errDisk
+		return c.Bytes / 2, storetest.ErrDisk
 	})
 	return r
 }
 
-func (r *faultRun) options() *Options {
-	o := randomOptions(r.rng)
-	o.harness.FS, o.harness.Backoff, o.harness.MaxManifestSize = r.fs, quickBackoff, 2000
-	sometimesApart(o, r.rng)
+func (r *faultRun) options() *kv.Options {
+	o := stores.RandomOptions(r.rng)
+	harness.Of(o).FS, harness.Of(o).Backoff, harness.Of(o).MaxManifestSize = r.fs, storetest.Quick, 2000
+	stores.RandomSeparation(o, r.rng)
 	return o
 }
 
@@ -91,14 +80,14 @@ func (r *faultRun) run(steps int) {
 // reopen opens the store, a second time if the first fails.
 func (r *faultRun) reopen() bool {
 	for range 4 {
-		db, err := Open("db", r.options())
+		db, err := kv.Open("db", r.options())
 		if err == nil {
 			r.db = db
 			return true
 		}
-		require.ErrorIs(r.t, err, errDisk, r.what)
+		require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
 	}
-	require.False(r.t, r.mode.resumes, "%s: the store does not open", r.what)
+	require.False(r.t, r.mode.Resumes, "%s: the store does not open", r.what)
 	return false
 }
 
@@ -115,8 +104,8 @@ func (r *faultRun) faultStep() bool {
 		db := r.db
 		r.db = nil
 		if err := db.Close(); err != nil {
-			require.ErrorIs(r.t, err, errDisk, r.what)
-			if r.mode.resumes {
+			require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
+			if r.mode.Resumes {
 				return r.resync()
 			}
 			r.acked = int(r.synced.Load()) // Async writes may have been in memory alone
@@ -162,8 +151,8 @@ func (r *faultRun) attempt(f func() error) bool {
 		if err == nil {
 			return true
 		}
-		require.ErrorIs(r.t, err, errDisk, r.what)
-		if !r.mode.resumes {
+		require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
+		if !r.mode.Resumes {
 			r.refuses()
 			return false
 		}
@@ -176,7 +165,7 @@ func (r *faultRun) attempt(f func() error) bool {
 
 // untilResumed returns when the store takes writes.
 func (r *faultRun) untilResumed() {
-	r.db.untilResumed()
+	stores.UntilResumed(r.db)
 	r.states = r.states[:r.acked+1] // what failed can come back no more
 }
 
@@ -188,30 +177,30 @@ func (r *faultRun) refuses() {
 	k := []byte("k")
 	for _, err := range []error{r.db.Set(k, k, nil), r.db.Flush(context.Background()),
 		r.db.Compact(context.Background(), nil, nil)} {
-		require.ErrorIs(r.t, err, ErrReadOnly, r.what)
-		require.ErrorIs(r.t, err, errDisk, "%s: the cause is told", r.what)
+		require.ErrorIs(r.t, err, kv.ErrReadOnly, r.what)
+		require.ErrorIs(r.t, err, storetest.ErrDisk, "%s: the cause is told", r.what)
 	}
 }
 
 // checkpoint makes a copy and looks into it. One that fails leaves nothing behind.
 func (r *faultRun) checkpoint() error {
 	err := r.db.Checkpoint(context.Background(), "copy")
-	if err != nil && !r.mode.resumes {
+	if err != nil && !r.mode.Resumes {
 		return err
 	}
 	names, listErr := r.fs.FS.List("copy")
 	if err != nil {
-		if r.mode.name == "once" {
+		if r.mode.Name == "once" {
 			require.Error(r.t, listErr, "%s: %v", r.what, names)
 		}
 		err = errors.Join(err, r.removeCopy(names))
 		return err
 	}
-	o := randomOptions(r.rng)
-	o.harness.FS = r.fs.FS
-	db, openErr := Open("copy", o)
+	o := stores.RandomOptions(r.rng)
+	harness.Of(o).FS = r.fs.FS
+	db, openErr := kv.Open("copy", o)
 	require.NoError(r.t, openErr, r.what)
-	requireContents(r.t, r.states[r.acked], db)
+	storetest.RequireContents(r.t, r.states[r.acked], db)
 	require.NoError(r.t, db.Close())
 	names, listErr = r.fs.FS.List("copy")
 	require.NoError(r.t, listErr)
@@ -237,10 +226,10 @@ func (r *faultRun) readable() {
 			require.Equal(r.t, r.acked, n, r.what)
 			return
 		}
-		require.ErrorIs(r.t, err, errDisk, r.what)
+		require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
 	}
-	require.NotEqual(r.t, "writes from then on", r.mode.name, "%s: a failed write keeps reads from going on", r.what)
-	require.False(r.t, r.mode.resumes, "%s: reads fail", r.what)
+	require.NotEqual(r.t, "writes from then on", r.mode.Name, "%s: a failed write keeps reads from going on", r.what)
+	require.False(r.t, r.mode.Resumes, "%s: reads fail", r.what)
 }
 
 // scan reads the whole store and returns how many writes it has. It must be one of
@@ -271,9 +260,10 @@ func (r *faultRun) scan() (n int, err error) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	faults, calls := scale.Count(40, 120), map[string]int{}
-	per := len(faultModes)
+	per := len(storetest.FaultModes)
 	for n, seed := 0, uint64(0); n < faults; seed++ {
-		dry := newFaultRun(t, seed, faultMode{fails: func(vfstest.Call, int) bool { return false }, resumes: true}, 0)
+		dry := newFaultRun(t, seed, storetest.FaultMode{Fails: func(vfstest.Call, int) bool { return false },
+			Resumes: true}, 0)
 		dry.run(120)
 		total := dry.fs.Calls
 		// All calls of a history if there is time for them, else some of many.
@@ -283,9 +273,9 @@ func TestFaults(t *testing.T) {
 		}
 		offset := 1 + int(seed*7919)%stride
 		for at := offset; at <= total && n < faults; at += stride {
-			for _, mode := range faultModes {
+			for _, mode := range storetest.FaultModes {
 				r := newFaultRun(t, seed, mode, at)
-				withoutLeaks(func() { r.run(120) })
+				storetest.WithoutLeaks(func() { r.run(120) })
 				calls[r.hit]++
 				n++
 			}

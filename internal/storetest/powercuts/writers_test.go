@@ -1,4 +1,4 @@
-package kv
+package powercuts
 
 import (
 	"context"
@@ -12,11 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 const numCutWriters = 6
@@ -33,7 +35,7 @@ type cutWriter struct {
 // cutWriters write beside each other to one store.
 type cutWriters struct {
 	all [numCutWriters]cutWriter
-	db  *DB
+	db  *kv.DB
 	t   *testing.T
 }
 
@@ -56,18 +58,18 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 	b := c.db.NewBatch()
 	var seen []byte
 	for o := range c.all {
-		seen = AppendInt64(seen, c.all[o].visible.Load())
+		seen = kv.AppendInt64(seen, c.all[o].visible.Load())
 	}
-	_ = b.Set([]byte{byte(n)}, AppendInt64(nil, i)) // Commit returns the error
+	_ = b.Set([]byte{byte(n)}, kv.AppendInt64(nil, i)) // Commit returns the error
 	_ = b.Set([]byte{byte(n), 's'}, seen)
 	_ = b.Set(fmt.Appendf(nil, "%c%06d", n, i), make([]byte, rng.IntN(2000)))
-	level := []*WriteOptions{Sync, NoSync, Async}[rng.IntN(3)]
+	level := []*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[rng.IntN(3)]
 	err := b.Commit(level)
-	w.failed = append(w.failed, err != nil && !errors.Is(err, ErrNotDurable))
-	if err == nil && level == Sync {
+	w.failed = append(w.failed, err != nil && !errors.Is(err, kv.ErrNotDurable))
+	if err == nil && level == kv.Sync {
 		w.durable.Store(i)
 	}
-	if err == nil || errors.Is(err, ErrNotDurable) {
+	if err == nil || errors.Is(err, kv.ErrNotDurable) {
 		w.visible.Store(i)
 	}
 	if visible := w.visible.Load(); err == nil && rng.IntN(8) == 0 {
@@ -75,7 +77,7 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 			w.durable.Store(visible)
 		}
 	}
-	for err != nil && c.db.failedError() != nil {
+	for err != nil && c.db.Metrics().Failure != "" {
 		runtime.Gosched() // until the store has resumed
 	}
 }
@@ -99,20 +101,21 @@ func (c *cutWriters) cut(mem *crashfs.Disk, rng *rand.Rand) (cut writersCut) {
 
 // check opens what a cut left: it has a prefix of history, with all that was durable.
 func (c *cutWriters) check(cut writersCut) {
-	db, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(cut.disk, nothing)}, MemtableSize: 64 << 10,
-		CacheSize: -1})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: crashfs.New(cut.disk, storetest.Nothing)},
+		&kv.Options{MemtableSize: 64 << 10,
+			CacheSize: -1}))
 	require.NoError(c.t, err)
 	var has [numCutWriters]int64
 	number := func(key ...byte) []byte {
 		v, err := db.Get(key)
-		if !errors.Is(err, ErrNotFound) {
+		if !errors.Is(err, kv.ErrNotFound) {
 			require.NoError(c.t, err)
 		}
 		return v
 	}
 	for w := range has {
 		if v := number(byte(w)); v != nil {
-			has[w], err = Int64(v)
+			has[w], err = kv.Int64(v)
 			require.NoError(c.t, err)
 		}
 		require.GreaterOrEqual(c.t, has[w], cut.durable[w])
@@ -126,7 +129,7 @@ func (c *cutWriters) check(cut writersCut) {
 	}
 	for w := range has {
 		for o, seen := 0, number(byte(w), 's'); len(seen) > 0; o, seen = o+1, seen[8:] {
-			n, err := Int64(seen[:8])
+			n, err := kv.Int64(seen[:8])
 			require.NoError(c.t, err)
 			require.GreaterOrEqual(c.t, has[o], n, "a hole: writer %d is further than it can be without it", w)
 		}
@@ -152,20 +155,21 @@ func TestPowerCutBesideWriters(t *testing.T) {
 			return nil
 		})
 		f := &vfstest.FaultFS{FS: vfstest.YieldingFS{FS: crash}}
-		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
+		o := stores.With(harness.Harness{FS: f, Backoff: storetest.Quick},
+			&kv.Options{MemtableSize: 64 << 10, CacheSize: -1})
 		var err error
-		c.db, err = Open("db", o)
+		c.db, err = kv.Open("db", o)
 		require.NoError(t, err)
 		faults := rand.New(rand.NewPCG(seed, 32))
 		f.Set(func(call vfstest.Call) (int, error) {
 			if seed%2 == 0 || call.Op != "sync" && call.Op != "write" || faults.IntN(60) > 0 {
 				return 0, nil
 			}
-			return faults.IntN(call.Bytes + 1), errDisk
+			return faults.IntN(call.Bytes + 1), storetest.ErrDisk
 		})
 		c.run(60, seed)
 		f.Set(nil)
-		c.db.untilResumed()
+		stores.UntilResumed(c.db)
 		failures += c.db.Metrics().Failures
 		for w := range c.all {
 			for i, failed := range c.all[w].failed {

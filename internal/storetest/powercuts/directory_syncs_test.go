@@ -1,4 +1,4 @@
-package kv
+package powercuts
 
 import (
 	"context"
@@ -12,10 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // A nameFS is a disk on which a few syncs of directories fail, one after the other: those from
@@ -46,9 +48,9 @@ func (f *nameFS) SyncDir(dir string) error {
 	case f.lies:
 		return nil
 	case f.done:
-		return errors.Join(f.FS.SyncDir(dir), errDisk)
+		return errors.Join(f.FS.SyncDir(dir), storetest.ErrDisk)
 	}
-	return errDisk
+	return storetest.ErrDisk
 }
 
 // A nameRun writes a history to such a disk. All that it writes has a key of its own.
@@ -56,7 +58,7 @@ type nameRun struct {
 	t     *testing.T
 	rng   *rand.Rand
 	fs    *nameFS
-	db    *DB
+	db    *kv.DB
 	acked atomic.Int64 // the keys below it are there, but for those that failed
 	begun atomic.Int64
 	lost  map[int]bool // keys of writes that failed
@@ -115,20 +117,20 @@ func (r *nameRun) run(stride int) {
 	r.open()
 	for range 2 {
 		for range 14 {
-			r.write(func(key string) error { return r.db.Set([]byte(key), randomValue(key), Sync) })
+			r.write(func(key string) error { return r.db.Set([]byte(key), randomValue(key), kv.Sync) })
 		}
 		r.write(func(key string) error {
 			name := "in" + key
-			ingestFile(r.t, r.fs, name, nil, fmt.Sprintf("%s=%s", key, randomValue(key)))
+			storetest.IngestFile(r.t, r.fs, name, nil, fmt.Sprintf("%s=%s", key, randomValue(key)))
 			return r.db.Ingest(context.Background(), []string{name}, nil)
 		})
 		_ = r.db.Compact(context.Background(), nil, nil)
-		r.db.untilResumed()
+		stores.UntilResumed(r.db)
 		name := "copies/" + strconv.Itoa(int(r.begun.Load()))
 		if err := r.db.Checkpoint(context.Background(), name); err == nil {
 			r.checkCopy(mem, name)
 		}
-		r.db.untilResumed()
+		stores.UntilResumed(r.db)
 		if r.db.Close() == nil {
 			r.acked.Store(r.begun.Load())
 		}
@@ -140,20 +142,20 @@ func (r *nameRun) run(stride int) {
 // randomValue is a value that the key tells.
 func randomValue(key string) []byte {
 	n, _ := strconv.Atoi(key)
-	return randomBytes(rand.New(rand.NewPCG(uint64(n), 5)), 9000)
+	return storetest.RandomBytes(rand.New(rand.NewPCG(uint64(n), 5)), 9000)
 }
 
 // open opens the store, as often as it takes.
 func (r *nameRun) open() {
 	for {
 		var err error
-		r.db, err = Open("a/db", &Options{harness: harness.Harness{FS: r.fs, Backoff: quickBackoff,
-			MaxManifestSize: 1000}, MemtableSize: 64 << 10, TargetFileSize: 32 << 10,
-			BaseLevelSize: 32 << 10, CacheSize: -1})
+		r.db, err = kv.Open("a/db", stores.With(harness.Harness{FS: r.fs, Backoff: storetest.Quick,
+			MaxManifestSize: 1000}, &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 32 << 10,
+			BaseLevelSize: 32 << 10, CacheSize: -1}))
 		if err == nil {
 			return
 		}
-		require.ErrorIs(r.t, err, errDisk, r.what)
+		require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
 	}
 }
 
@@ -161,9 +163,9 @@ func (r *nameRun) open() {
 func (r *nameRun) write(do func(key string) error) {
 	n := int(r.begun.Add(1)) - 1
 	if err := do(fmt.Sprintf("%04d", n)); err != nil {
-		require.ErrorIs(r.t, err, errDisk, r.what)
+		require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
 		r.lost[n] = true
-		r.db.untilResumed()
+		stores.UntilResumed(r.db)
 		return
 	}
 	r.acked.Store(int64(n + 1))
@@ -171,18 +173,20 @@ func (r *nameRun) write(do func(key string) error) {
 
 // check opens the store on what a cut left.
 func (r *nameRun) check(c nameCut) {
-	db, err := Open("a/db", &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)}, CacheSize: -1,
-		MemtableSize: 64 << 10})
+	db, err := kv.Open("a/db", stores.With(harness.Harness{FS: crashfs.New(c.disk, storetest.Nothing)},
+		&kv.Options{CacheSize: -1,
+			MemtableSize: 64 << 10}))
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, c.acked, c.begun)
-	require.NoError(r.t, errors.Join(db.verify(io.Discard), db.Set([]byte("new"), nil, Sync), db.Close()), r.what)
+	require.NoError(r.t, errors.Join(storetest.Verify(db, io.Discard), db.Set([]byte("new"), nil, kv.Sync), db.Close()),
+		r.what)
 }
 
-func (r *nameRun) checkKeys(db *DB, acked, begun int) {
+func (r *nameRun) checkKeys(db *kv.DB, acked, begun int) {
 	for n := range begun {
 		key := fmt.Sprintf("%04d", n)
 		v, err := db.Get([]byte(key))
-		if errors.Is(err, ErrNotFound) && (n >= acked || r.lost[n]) {
+		if errors.Is(err, kv.ErrNotFound) && (n >= acked || r.lost[n]) {
 			continue
 		}
 		require.NoError(r.t, err, "%s: key %d, %d acknowledged", r.what, n, acked)
@@ -196,8 +200,9 @@ func (r *nameRun) checkCopy(mem *crashfs.Disk, name string) {
 		return
 	}
 	disk := mem.CutTo(0, nil)
-	db, err := Open(name, &Options{harness: harness.Harness{FS: crashfs.New(disk, nothing)}, ReadOnly: true,
-		CacheSize: -1})
+	db, err := kv.Open(name, stores.With(harness.Harness{FS: crashfs.New(disk, storetest.Nothing)},
+		&kv.Options{ReadOnly: true,
+			CacheSize: -1}))
 	require.NoError(r.t, err, r.what)
 	r.checkKeys(db, int(r.acked.Load()), int(r.begun.Load()))
 	require.NoError(r.t, db.Close())
