@@ -102,6 +102,8 @@ var layers = []struct {
 	{"internal/storetest/stores", 10},
 	{"internal/storetest/branches", 11},
 	{"internal/storetest/powercuts", 11},
+	{"internal/storetest/processes", 11},
+	{"internal/storetest/faults", 11},
 	{"internal/storecmd", 10},
 	{"cmd", 11},
 	{"examples", 11},

@@ -3,7 +3,7 @@
 // The race detector takes memory of its own, and elsewhere the system does not say what a process
 // has had: there TestBudgetHoldsForAllParts counts.
 
-package kv
+package processes
 
 import (
 	"context"
@@ -18,11 +18,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 func init() {
 	children["budget"] = func(dir string) error {
-		return useStoresWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(storetest.ChildSeedEnv, 0))
+		return useStoresWithin(dir, int64(storetest.EnvInt(childLimitEnv, 0)), storetest.EnvInt(storetest.ChildSeedEnv,
+			0))
 	}
 }
 
@@ -48,17 +50,17 @@ func TestBudgetBoundsTheProcess(t *testing.T) {
 // useStoresWithin loads keys into stores that share a budget, compacts, looks keys up and scans, and
 // prints the peak of the process in KiB.
 func useStoresWithin(dir string, limit int64, keys int) error {
-	b := NewMemoryBudget(limit)
+	b := kv.NewMemoryBudget(limit)
 	each := keys / budgetStores
-	var stores []*DB
+	var stores []*kv.DB
 	for i := range budgetStores {
-		db, err := Open(filepath.Join(dir, strconv.Itoa(i)), &Options{MemoryBudget: b})
+		db, err := kv.Open(filepath.Join(dir, strconv.Itoa(i)), &kv.Options{MemoryBudget: b})
 		if err != nil {
 			return err
 		}
 		stores = append(stores, db)
 	}
-	side := func(f func(db *DB) error) error {
+	side := func(f func(db *kv.DB) error) error {
 		failed := make(chan error)
 		for _, db := range stores {
 			go func() { failed <- f(db) }()
@@ -69,12 +71,12 @@ func useStoresWithin(dir string, limit int64, keys int) error {
 		}
 		return err
 	}
-	err := side(func(db *DB) error {
+	err := side(func(db *kv.DB) error {
 		return errors.Join(loadKeys(db, each),
 			db.Compact(context.Background(), nil, nil))
 	})
 	if err == nil {
-		err = side(func(db *DB) error { return lookAround(db, each) })
+		err = side(func(db *kv.DB) error { return lookAround(db, each) })
 	}
 	if err == nil {
 		err = loadKeys(stores[0], keys/4) // one goes on alone

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kv
+package processes
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -26,7 +28,7 @@ func init() {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: childFiles, Max: childFiles}); err != nil {
 			return err
 		}
-		return useManyFiles(dir, envInt(storetest.ChildSeedEnv, 0))
+		return useManyFiles(dir, storetest.EnvInt(storetest.ChildSeedEnv, 0))
 	}
 }
 
@@ -39,10 +41,10 @@ func TestOpenFilesOfAProcessThatMayHaveFew(t *testing.T) {
 		dir := t.TempDir()
 		out, err := storetest.Child(t, "files", dir, most).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		db := openDir(t, dir, nil)
+		db := stores.OpenDir(t, dir, nil)
 		require.Zero(t, db.Metrics().QuarantinedTables)
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(t.Context(), dir, io.Discard))
+		require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	}
 }
 
@@ -53,14 +55,15 @@ const manyKeys = 14000
 // useManyFiles writes, reads, scans, compacts, verifies and copies a store of some hundred
 // tables. No step fails.
 func useManyFiles(dir string, most int) error {
-	db, err := Open(dir, &Options{MaxOpenFiles: most, CacheSize: -1, MemtableSize: 64 << 10, TargetFileSize: 16 << 10,
-		BaseLevelSize: 16 << 10, Compression: sstable.NoCompression})
+	db, err := kv.Open(dir, &kv.Options{MaxOpenFiles: most, CacheSize: -1, MemtableSize: 64 << 10,
+		TargetFileSize: 16 << 10,
+		BaseLevelSize:  16 << 10, Compression: sstable.NoCompression})
 	if err != nil {
 		return err
 	}
 	for round := range 2 {
 		for i := range manyKeys {
-			if err := db.Set(manyKey(i), fmt.Appendf(nil, "%0200d", i+round), Async); err != nil {
+			if err := db.Set(manyKey(i), fmt.Appendf(nil, "%0200d", i+round), kv.Async); err != nil {
 				return err
 			}
 			if i%8 > 0 {
@@ -76,17 +79,17 @@ func useManyFiles(dir string, most int) error {
 		}
 	}
 	m := db.Metrics()
-	if m.Levels[lastLevel].Files < 2*childFiles || m.OpenFiles > childFiles || m.Failures+m.FailedCompactions > 0 {
-		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[lastLevel].Files,
+	if m.Levels[kv.NumLevels-1].Files < 2*childFiles || m.OpenFiles > childFiles || m.Failures+m.FailedCompactions > 0 {
+		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[(kv.NumLevels-1)].Files,
 			m.OpenFiles, m.Failures, m.FailedCompactions)
 	}
 	if err := errors.Join(db.Checkpoint(context.Background(), filepath.Join(dir, "copy")), db.Close()); err != nil {
 		return err
 	}
-	return Verify(context.Background(), filepath.Join(dir, "copy"), io.Discard)
+	return kv.Verify(context.Background(), filepath.Join(dir, "copy"), io.Discard)
 }
 
-func readManyFiles(db *DB, round int) error {
+func readManyFiles(db *kv.DB, round int) error {
 	for i := range manyKeys {
 		v, err := db.Get(manyKey(i))
 		if want := fmt.Sprintf("%0200d", i+round); err != nil || string(v) != want {

@@ -1,4 +1,4 @@
-package kv_test
+package powercuts
 
 import (
 	"context"
@@ -32,7 +32,7 @@ import (
 type doctorRun struct {
 	t    *testing.T
 	rng  *rand.Rand
-	disk *kv.CrashDisk
+	disk *crashDisk
 	o    *kv.Options
 	db   *kv.DB
 
@@ -49,7 +49,7 @@ type doctorRun struct {
 func newDoctorRun(t *testing.T, seed uint64, stride int) *doctorRun {
 	r := &doctorRun{t: t, rng: rand.New(rand.NewPCG(seed, 5)), cutting: rand.New(rand.NewPCG(seed, 6)),
 		stride: stride, cutIn: map[string]bool{}}
-	r.disk = kv.NewCrashDisk(func() {
+	r.disk = newCrashDisk(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		// The first ingest is cut at every call, and every kind of step at its first.
@@ -71,7 +71,7 @@ func (r *doctorRun) open() {
 		MaxConcurrentCompactions: 1 + r.rng.IntN(2), Merger: kv.Append(","),
 	}
 	var err error
-	r.db, err = kv.Open("db", r.o.OnDisk(r.disk.FS()))
+	r.db, err = kv.Open("db", onDisk(r.o, r.disk.FS()))
 	require.NoError(r.t, err)
 }
 
@@ -184,7 +184,7 @@ func TestAFullDiskDamagesNothing(t *testing.T) {
 	failed := map[string]int{}
 	for room, fits := 0, false; !fits; room += scale.Stride(61, 29) {
 		fits = requireFullDiskHarmless(t, fmt.Sprintf("room for %d bytes", room), failed,
-			func(d *kv.CrashDisk) { d.Room(room) })
+			func(d *crashDisk) { d.Room(room) })
 	}
 	for _, part := range []string{"open", "write", "close"} {
 		require.Positive(t, failed[part], part)
@@ -192,7 +192,7 @@ func TestAFullDiskDamagesNothing(t *testing.T) {
 	clear(failed)
 	for calls := 0; failed["write"] == 0 || calls < 30; calls++ {
 		requireFullDiskHarmless(t, fmt.Sprintf("short writes alone have room after %d calls", calls), failed,
-			func(d *kv.CrashDisk) {
+			func(d *crashDisk) {
 				left := calls
 				d.Fail(func(op string, bytes int) error {
 					if left--; left >= 0 || op != "create" && bytes < 20 {
@@ -207,10 +207,10 @@ func TestAFullDiskDamagesNothing(t *testing.T) {
 
 // requireFullDiskHarmless runs a store on a disk that fills up, and reports whether
 // everything had room.
-func requireFullDiskHarmless(t *testing.T, what string, failed map[string]int, fill func(d *kv.CrashDisk)) (fits bool) {
+func requireFullDiskHarmless(t *testing.T, what string, failed map[string]int, fill func(d *crashDisk)) (fits bool) {
 	t.Helper()
-	disk := kv.NewCrashDisk(func() {})
-	o := (&kv.Options{MemtableSize: 64 << 10}).OnDisk(disk.FS())
+	disk := newCrashDisk(func() {})
+	o := onDisk(&kv.Options{MemtableSize: 64 << 10}, disk.FS())
 	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("a"), []byte("1"), kv.Sync))

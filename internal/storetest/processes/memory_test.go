@@ -3,7 +3,7 @@
 // The race detector takes memory of its own, and elsewhere the system does not say what a process
 // has had: there TestMemoryLimitHoldsForAllParts counts.
 
-package kv
+package processes
 
 import (
 	"bytes"
@@ -21,13 +21,15 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 )
 
 const childLimitEnv = "SIFTKV_TEST_LIMIT" // in bytes; storetest.ChildSeedEnv is the number of keys
 
 func init() {
 	children["memory"] = func(dir string) error {
-		return useWithin(dir, int64(envInt(childLimitEnv, 0)), envInt(storetest.ChildSeedEnv, 0))
+		return useWithin(dir, int64(storetest.EnvInt(childLimitEnv, 0)), storetest.EnvInt(storetest.ChildSeedEnv, 0))
 	}
 }
 
@@ -78,7 +80,7 @@ func peakOfChild(t *testing.T, mode string, limit int64, keys int) int64 {
 // useWithin loads keys, compacts, looks 300,000 of them up and scans all, under a limit of
 // memory, and prints the peak of the process in KiB.
 func useWithin(dir string, limit int64, keys int) error {
-	db, err := Open(dir, &Options{MemoryLimit: limit})
+	db, err := kv.Open(dir, &kv.Options{MemoryLimit: limit})
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func useWithin(dir string, limit int64, keys int) error {
 }
 
 // lookAround looks keys up, 300,000 or as many as there are twice, and scans all.
-func lookAround(db *DB, keys int) error {
+func lookAround(db *kv.DB, keys int) error {
 	for i := range min(300_000, 2*keys) {
 		if _, err := db.Has(limitKey(nil, i*7919%(2*keys))); err != nil {
 			return err
@@ -120,7 +122,7 @@ func limitKey(b []byte, i int) []byte {
 	return binary.BigEndian.AppendUint64(b[:0], uint64(i)*0x9e3779b97f4a7c15)
 }
 
-func loadKeys(db *DB, keys int) error {
+func loadKeys(db *kv.DB, keys int) error {
 	b := db.NewBatch()
 	var k, value []byte
 	for i := range keys {
@@ -130,7 +132,7 @@ func loadKeys(db *DB, keys int) error {
 			return err
 		}
 		if b.Len() == 100 || i+1 == keys {
-			if err := b.Commit(NoSync); err != nil {
+			if err := b.Commit(kv.NoSync); err != nil {
 				return err
 			}
 			b.Reset()
@@ -157,21 +159,21 @@ func statusField(name string) (int64, error) {
 func TestAbandonedStoresLeaveNoMemory(t *testing.T) {
 	before, err := statusField("VmSize:")
 	require.NoError(t, err)
-	const stores, cacheSize = 32, 4 << 30 // of address space
-	for range stores {
-		db := openDir(t, t.TempDir(), &Options{CacheSize: cacheSize})
-		require.NoError(t, db.Set([]byte("key"), []byte("value"), NoSync))
+	const numStores, cacheSize = 32, 4 << 30 // of address space
+	for range numStores {
+		db := stores.OpenDir(t, t.TempDir(), &kv.Options{CacheSize: cacheSize})
+		require.NoError(t, db.Set([]byte("key"), []byte("value"), kv.NoSync))
 		require.NoError(t, db.Flush(t.Context()))
 		_, err := db.Get([]byte("key"))
 		require.NoError(t, err)
 		require.Positive(t, db.Metrics().CacheBytes)
-		db.abandonLikeACrash(t)
+		stores.Crash(t, db)
 		runtime.GC() // it gives back what tables are open with
 	}
 	storetest.Until(func() bool {
 		runtime.GC()
 		after, err := statusField("VmSize:")
 		require.NoError(t, err)
-		return after-before < stores/2*cacheSize>>10
+		return after-before < numStores/2*cacheSize>>10
 	})
 }
