@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
@@ -66,7 +67,7 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 		}
 		again()
 		open := &atomic.Int64{}
-		faults := &vfstest.FaultFS{FS: openFS{mem, open}}
+		faults := &vfstest.FaultFS{FS: storetest.OpenFS{FS: mem, Opened: open}}
 		faults.Set(func(c vfstest.Call) (int, error) {
 			if c.N == n {
 				return 0, broken

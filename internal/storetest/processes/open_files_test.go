@@ -80,7 +80,7 @@ func useManyFiles(dir string, most int) error {
 	}
 	m := db.Metrics()
 	if m.Levels[kv.NumLevels-1].Files < 2*childFiles || m.OpenFiles > childFiles || m.Failures+m.FailedCompactions > 0 {
-		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[(kv.NumLevels-1)].Files,
+		return fmt.Errorf("%d files, %d open, %d failures, %d failed compactions", m.Levels[kv.NumLevels-1].Files,
 			m.OpenFiles, m.Failures, m.FailedCompactions)
 	}
 	if err := errors.Join(db.Checkpoint(context.Background(), filepath.Join(dir, "copy")), db.Close()); err != nil {

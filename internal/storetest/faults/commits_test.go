@@ -1,4 +1,4 @@
-package kv
+package faults
 
 import (
 	"context"
@@ -14,48 +14,11 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
-
-// An openFS counts the files that are open.
-type openFS struct {
-	vfs.FS
-	open *atomic.Int64
-}
-
-func (o openFS) Create(name string) (vfs.WriteFile, error) {
-	f, err := o.FS.Create(name)
-	if err == nil {
-		o.open.Add(1)
-		f = openWriteFile{f, o.open}
-	}
-	return f, err
-}
-
-func (o openFS) Open(name string) (vfs.ReadFile, error) {
-	f, err := o.FS.Open(name)
-	if err == nil {
-		o.open.Add(1)
-		f = openReadFile{f, o.open}
-	}
-	return f, err
-}
-
-type openWriteFile struct {
-	vfs.WriteFile
-	open *atomic.Int64
-}
-
-func (f openWriteFile) Close() error { f.open.Add(-1); return f.WriteFile.Close() }
-
-type openReadFile struct {
-	vfs.ReadFile
-	open *atomic.Int64
-}
-
-func (f openReadFile) Close() error { f.open.Add(-1); return f.ReadFile.Close() }
 
 // A commitFaults is a history of values that are set apart by their commits, over logs that are short, on a disk of
 // which one call fails, or all from then on.
@@ -67,7 +30,7 @@ type commitFaults struct {
 	disk *crashfs.Disk
 	fs   *vfstest.FaultFS
 	open *atomic.Int64
-	o    *Options
+	o    *kv.Options
 	hit  atomic.Bool
 	ok   map[int]bool // writes that were acknowledged
 
@@ -79,9 +42,11 @@ const commitFaultWrites = 24
 func newCommitFaults(t *testing.T, mode storetest.FaultMode, at int) *commitFaults {
 	r := &commitFaults{t: t, mode: mode, at: at, disk: crashfs.NewDisk(), open: new(atomic.Int64),
 		ok: map[int]bool{}, acked: -1, handed: -1, synced: -1, what: fmt.Sprintf("call %d %s:", at, mode.Name)}
-	r.fs = &vfstest.FaultFS{FS: crashfs.New(r.disk, nothing)}
-	r.o = &Options{harness: harness.Harness{FS: openFS{r.fs, r.open}, Backoff: quickBackoff, BlobSize: 1500,
-		MinStreamed: 300}, SeparateFrom: 50, SeparateAtCommit: true, Merger: Append(","), MemtableSize: 64 << 10}
+	r.fs = &vfstest.FaultFS{FS: crashfs.New(r.disk, storetest.Nothing)}
+	r.o = stores.With(harness.Harness{FS: storetest.OpenFS{FS: r.fs, Opened: r.open}, Backoff: storetest.Quick,
+		BlobSize:    1500,
+		MinStreamed: 300}, &kv.Options{SeparateFrom: 50, SeparateAtCommit: true, Merger: kv.Append(","),
+		MemtableSize: 64 << 10})
 	return r
 }
 
@@ -92,7 +57,7 @@ func (r *commitFaults) value(i int) string {
 func (r *commitFaults) streamed(i int) bool { return i%7 == 3 }
 
 // write is one write, which counts itself.
-func (r *commitFaults) write(db *DB, i int, o *WriteOptions) error {
+func (r *commitFaults) write(db *kv.DB, i int, o *kv.WriteOptions) error {
 	v := r.value(i)
 	if r.streamed(i) {
 		v += strings.Repeat("s", 300)
@@ -109,7 +74,7 @@ func (r *commitFaults) write(db *DB, i int, o *WriteOptions) error {
 
 // check requires that a store has all writes up to one, as far as they were acknowledged, and of others nothing else
 // than what they wrote.
-func (r *commitFaults) check(db *DB, least int) {
+func (r *commitFaults) check(db *kv.DB, least int) {
 	r.t.Helper()
 	n := -1
 	v, err := db.Get([]byte("count"))
@@ -118,7 +83,7 @@ func (r *commitFaults) check(db *DB, least int) {
 		require.NoError(r.t, err, r.what)
 		require.True(r.t, strings.HasPrefix(string(v), r.value(n)), r.what)
 	} else {
-		require.ErrorIs(r.t, err, ErrNotFound, r.what)
+		require.ErrorIs(r.t, err, kv.ErrNotFound, r.what)
 	}
 	require.GreaterOrEqual(r.t, n, least, r.what)
 	for i := range commitFaultWrites {
@@ -128,15 +93,15 @@ func (r *commitFaults) check(db *DB, least int) {
 				require.Equal(r.t, r.value(i), string(v), r.what)
 				continue
 			}
-			require.ErrorIs(r.t, err, ErrNotFound, r.what)
+			require.ErrorIs(r.t, err, kv.ErrNotFound, r.what)
 			require.False(r.t, i <= least && r.ok[i] && !r.streamed(i), "%s write %d", r.what, i)
 		}
 	}
 }
 
 // run writes, and returns the store.
-func (r *commitFaults) run() *DB {
-	db, err := Open("db", r.o)
+func (r *commitFaults) run() *kv.DB {
+	db, err := kv.Open("db", r.o)
 	require.NoError(r.t, err)
 	before := 0
 	r.fs.Set(func(c vfstest.Call) (int, error) {
@@ -147,20 +112,20 @@ func (r *commitFaults) run() *DB {
 			return 0, nil
 		}
 		r.hit.Store(true)
-		return c.Bytes / 2, errDisk
+		return c.Bytes / 2, storetest.ErrDisk
 	})
 	for i := range commitFaultWrites {
-		o := []*WriteOptions{Sync, NoSync, Async}[i%3]
+		o := []*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[i%3]
 		if err := r.write(db, i, o); err != nil {
-			require.ErrorIs(r.t, err, errDisk, r.what)
+			require.ErrorIs(r.t, err, storetest.ErrDisk, r.what)
 			r.heal(db)
 			continue
 		}
 		r.ok[i], r.acked = true, i
-		if o != Async {
+		if o != kv.Async {
 			r.handed = i
 		}
-		if o == Sync {
+		if o == kv.Sync {
 			r.synced = i
 		}
 		if i == 10 {
@@ -173,9 +138,9 @@ func (r *commitFaults) run() *DB {
 	return db
 }
 
-func (r *commitFaults) heal(db *DB) {
+func (r *commitFaults) heal(db *kv.DB) {
 	if r.mode.Resumes {
-		db.untilResumed()
+		stores.UntilResumed(db)
 	}
 }
 
@@ -183,11 +148,11 @@ func (r *commitFaults) heal(db *DB) {
 func (r *commitFaults) cut(percent int) {
 	disk := r.disk.CutTo(percent, rand.New(rand.NewPCG(uint64(r.at), 1)))
 	o := *r.o
-	o.harness.FS = crashfs.New(disk, nothing)
-	db, err := Open("db", &o)
+	harness.Of(&o).FS = crashfs.New(disk, storetest.Nothing)
+	db, err := kv.Open("db", &o)
 	require.NoError(r.t, err, r.what)
 	r.check(db, r.synced)
-	requireBlobs(r.t, db)
+	storetest.RequireBlobs(r.t, db)
 	require.NoError(r.t, db.Close())
 }
 
@@ -203,7 +168,7 @@ func TestAtCommitWhereEachCallFails(t *testing.T) {
 			hit = r.hit.Load()
 			if mode.Resumes {
 				r.fs.Set(nil)
-				db.untilResumed()
+				stores.UntilResumed(db)
 				r.check(db, r.acked)
 				for _, percent := range []int{0, 50, 100} {
 					r.cut(percent)
@@ -214,10 +179,10 @@ func TestAtCommitWhereEachCallFails(t *testing.T) {
 			}
 			require.Zero(t, r.open.Load(), r.what)
 			r.fs.Set(nil)
-			db, err := Open("db", r.o)
+			db, err := kv.Open("db", r.o)
 			require.NoError(t, err, r.what)
 			r.check(db, r.handed)
-			requireBlobs(t, db)
+			storetest.RequireBlobs(t, db)
 			require.NoError(t, db.Close())
 		}
 	}

@@ -1,4 +1,4 @@
-package kv
+package faults
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // A lossyFS is a file system that drops pages of blob files which it cannot write: from then on they read as zeros.
@@ -83,7 +85,7 @@ func (f *lossyWriteFile) Sync() error {
 		f.fs.lost[f.name] = true
 	}
 	if f.fs.lost[f.name] {
-		return errDisk
+		return storetest.ErrDisk
 	}
 	f.fs.synced[f.name] = f.written
 	return nil
@@ -108,12 +110,12 @@ func (f lossyReadFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // writeForLoss makes writes, some of which are synced, and returns what a store then has.
-func writeForLoss(t *testing.T, db *DB) storetest.Model {
+func writeForLoss(t *testing.T, db *kv.DB) storetest.Model {
 	m := storetest.Model{}
 	for i := range 30 {
-		o := NoSync
+		o := kv.NoSync
 		if i == 10 {
-			o = Sync
+			o = kv.Sync
 		}
 		k := fmt.Sprintf("key%02d", i)
 		m[k] = strings.Repeat(k, 100+i*10)
@@ -123,8 +125,8 @@ func writeForLoss(t *testing.T, db *DB) storetest.Model {
 		require.NoError(t, db.Set([]byte(k), []byte(m[k]), o))
 	}
 	m["operands"] = strings.Repeat("base", 100) + ",x"
-	require.NoError(t, db.Set([]byte("operands"), []byte(strings.Repeat("base", 100)), NoSync))
-	require.NoError(t, db.Merge([]byte("operands"), []byte("x"), NoSync))
+	require.NoError(t, db.Set([]byte("operands"), []byte(strings.Repeat("base", 100)), kv.NoSync))
+	require.NoError(t, db.Merge([]byte("operands"), []byte("x"), kv.NoSync))
 	return m
 }
 
@@ -133,19 +135,20 @@ func writeForLoss(t *testing.T, db *DB) storetest.Model {
 func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateFrom: 100, SeparateAtCommit: true,
-		Merger: Append(",")}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys, Backoff: storetest.Quick},
+		&kv.Options{SeparateFrom: 100, SeparateAtCommit: true,
+			Merger: kv.Append(",")})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	m := writeForLoss(t, db)
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
 	fsys.set(true)
-	require.ErrorIs(t, db.Sync(t.Context()), ErrReadOnly)
-	requireContents(t, m, db)
+	require.ErrorIs(t, db.Sync(t.Context()), kv.ErrReadOnly)
+	storetest.RequireContents(t, m, db)
 	fsys.set(false)
-	db.untilResumed()
-	requireContents(t, m, db)
+	stores.UntilResumed(db)
+	storetest.RequireContents(t, m, db)
 	n := 0
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(t, m[string(it.Key())], string(it.Value()))
@@ -153,11 +156,11 @@ func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 	}
 	require.Equal(t, len(m), n)
 	require.NoError(t, it.Close())
-	db.abandonLikeACrash(t)
-	db, err = Open("db", o)
+	stores.Crash(t, db)
+	db, err = kv.Open("db", o)
 	require.NoError(t, err)
-	requireContents(t, m, db)
-	requireBlobs(t, db)
+	storetest.RequireContents(t, m, db)
+	storetest.RequireBlobs(t, db)
 	require.NoError(t, db.Close())
 }
 
@@ -165,18 +168,19 @@ func TestAtCommitSurvivesASyncThatDropsValues(t *testing.T) {
 func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{harness: harness.Harness{FS: fsys, Backoff: never}, SeparateFrom: 100, SeparateAtCommit: true,
-		Merger: Append(",")}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys, Backoff: storetest.Never},
+		&kv.Options{SeparateFrom: 100, SeparateAtCommit: true,
+			Merger: kv.Append(",")})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	m := writeForLoss(t, db)
 	fsys.set(true)
-	require.ErrorIs(t, db.Sync(t.Context()), ErrReadOnly)
+	require.ErrorIs(t, db.Sync(t.Context()), kv.ErrReadOnly)
 	fsys.set(false)
 	require.NoError(t, db.Close())
-	db, err = Open("db", o)
+	db, err = kv.Open("db", o)
 	require.NoError(t, err)
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
 
@@ -184,19 +188,20 @@ func TestCloseSavesValuesThatASyncDropped(t *testing.T) {
 func TestFlushCopiesValuesThatWereDropped(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateFrom: 100, SeparateAtCommit: true,
-		Merger: Append(",")}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys, Backoff: storetest.Quick},
+		&kv.Options{SeparateFrom: 100, SeparateAtCommit: true,
+			Merger: kv.Append(",")})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	m := writeForLoss(t, db)
 	fsys.loseAll()
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Flush(t.Context()))
-	requireContents(t, m, db)
-	db.abandonLikeACrash(t)
-	db, err = Open("db", o)
+	storetest.RequireContents(t, m, db)
+	stores.Crash(t, db)
+	db, err = kv.Open("db", o)
 	require.NoError(t, err)
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
 
@@ -208,29 +213,29 @@ const maxUnsynced = 8 << 20
 func TestAtCommitEarlySyncFails(t *testing.T) {
 	t.Parallel()
 	fsys := newLossyFS()
-	o := &Options{harness: harness.Harness{FS: fsys, Backoff: quickBackoff}, SeparateAtCommit: true}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys, Backoff: storetest.Quick}, &kv.Options{SeparateAtCommit: true})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	m := storetest.Model{}
 	v := strings.Repeat("v", 1<<20)
 	for i := range maxUnsynced >> 20 {
 		k := fmt.Sprintf("key%02d", i)
-		if err := db.Set([]byte(k), []byte(v), NoSync); err == nil {
+		if err := db.Set([]byte(k), []byte(v), kv.NoSync); err == nil {
 			m[k] = v
 		} else { // the last begins the sync
 			require.Equal(t, maxUnsynced>>20-1, i)
-			require.ErrorIs(t, err, errDisk)
+			require.ErrorIs(t, err, storetest.ErrDisk)
 		}
 		fsys.set(true) // the file is there
 	}
 	storetest.Until(func() bool { return db.Metrics().Failures > 0 })
 	fsys.set(false)
-	db.untilResumed()
-	require.NoError(t, db.Set([]byte("later"), []byte("1"), NoSync))
+	stores.UntilResumed(db)
+	require.NoError(t, db.Set([]byte("later"), []byte("1"), kv.NoSync))
 	m["later"] = "1"
-	db.abandonLikeACrash(t)
-	db, err = Open("db", o)
+	stores.Crash(t, db)
+	db, err = kv.Open("db", o)
 	require.NoError(t, err)
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
