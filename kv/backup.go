@@ -143,8 +143,6 @@ func sentBlob(b *manifest.BlobFile) backup.Sent {
 // pinVersion returns the current version and a description of it. The caller releases it by the cleaner, until when its
 // files stay. It is nil if the store is closed.
 func (d *DB) pinVersion() (*version.Version, *manifest.Edit) {
-	d.manifest.Lock()
-	defer d.manifest.Unlock()
 	d.mu.Lock()
 	v := d.current
 	if v != nil {

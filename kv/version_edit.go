@@ -8,10 +8,12 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// snapshotEdit describes the whole store, at version v. The caller holds the manifest's lock.
+// snapshotEdit describes the whole store, at version v. Its log is that of v if the caller holds the manifest's lock.
 func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
+	d.mu.Lock()
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq,
 		Features: d.features}
+	d.mu.Unlock()
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = d.operands.Name
 	}
