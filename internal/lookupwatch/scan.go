@@ -10,7 +10,7 @@ import (
 
 // A Scan is what an iterator does from one seek to the next, for a tracer and the sample.
 type Scan struct {
-	tracer  *lookuptrace.Recorder // nil: it does not want the scan
+	tracer  *lookuptrace.Recorder // nil: there is none; it knows itself what it wants
 	sampler *lookupsample.Sampler // nil: it does not want the scan
 	hash    uint64                // of the start
 	scan    lookupsample.Scan
@@ -31,11 +31,10 @@ func (s *Scan) Begin(w *Watch, key, lower, upper []byte, backward bool) (wanted 
 	if !w.Wants(hash) {
 		return false
 	}
-	*s = Scan{tracer: w.tracer.Load(), hash: hash,
-		scan: lookupsample.Scan{Start: bytes.Clone(key), End: end, Backward: backward}}
-	if s.tracer != nil && !s.tracer.Wants(hash) {
-		s.tracer = nil
+	if key != nil { // the copy has the memory of the last scan's, and an empty key stays one
+		key = append(append(s.scan.Start[:0], key...), 0)[:len(key)]
 	}
+	*s = Scan{tracer: w.tracer.Load(), hash: hash, scan: lookupsample.Scan{Start: key, End: end, Backward: backward}}
 	if w.samples(hash) {
 		s.sampler = w.sampler
 	}

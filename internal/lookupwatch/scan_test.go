@@ -30,7 +30,11 @@ func TestScansAreSampled(t *testing.T) {
 		{nil, nil, nil, true, nil, nil},
 		{b("y"), b("b"), b("x"), true, b("x"), b("b")},
 		{b(""), nil, b("x"), true, b(""), nil},
+		{b(""), nil, nil, false, b(""), nil},
 	} {
+		if len(c.key) == 0 {
+			s = Scan{} // no memory of another scan
+		}
 		require.True(t, s.Begin(&w, c.key, c.lower, c.upper, c.backward))
 		s.End(7, true, false)
 		scans := w.Sampler().Take().Scans
@@ -40,6 +44,15 @@ func TestScansAreSampled(t *testing.T) {
 }
 
 // A Watch tells the sample of lookups, one by one or as keys of a MultiGet.
+// A scan keeps its start in the memory of the one before.
+func TestScansOfOneIteratorShareTheirStart(t *testing.T) {
+	var w Watch
+	var s Scan
+	w.StartSample(lookupsample.MinBytes, 0, func() uint64 { return 0 })
+	key := []byte("a key that is longer than what the compiler puts on the stack")
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.Begin(&w, key, nil, nil, false) }))
+}
+
 func TestLookupsAreSampled(t *testing.T) {
 	var w Watch
 	w.TraceMany([][]byte{{1}}, [][]byte{nil})
