@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"context"
-	"io"
 	"os"
 	"testing"
 
@@ -11,14 +9,11 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func tinyCold(t *testing.T) *ColdConfig {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
 	most, lookups := 9000, 300
 	if scale.Long() {
 		most, lookups = 15_000, 600
@@ -30,8 +25,7 @@ func tinyCold(t *testing.T) *ColdConfig {
 			KeySize:  16, ValueSize: 1000, Memory: 4 << 20, Lookups: lookups, Seed: 1,
 			Store: engine.Settings{BlockBytes: 4096, Compression: "none", Compactions: 1},
 		},
-		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
-			Worker: []string{self, "worker", ""}},
+		Setup: tinySetup(t, ""),
 	}
 }
 
@@ -103,14 +97,7 @@ func TestColdSizes(t *testing.T) {
 
 func TestColdInterrupt(t *testing.T) {
 	t.Parallel()
-	c := tinyCold(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := Cold(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	left, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	interrupted(t, tinyCold(t), Cold)
 }
 
 func TestColdWrongAnswer(t *testing.T) {
@@ -123,7 +110,7 @@ func TestColdWrongAnswer(t *testing.T) {
 
 func TestColdUsage(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(c *ColdConfig){
+	refused(t, tinyCold, Cold, map[string]func(c *ColdConfig){
 		"--engine oracle":               func(c *ColdConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":             func(c *ColdConfig) { c.Engines = nil },
 		"--keys 10:":                    func(c *ColdConfig) { c.Sizes = []int{10} },
@@ -139,15 +126,5 @@ func TestColdUsage(t *testing.T) {
 		"--dir /nothing/here":           func(c *ColdConfig) { c.Dir = "/nothing/here" },
 		"free; choose fewer keys, or":   func(c *ColdConfig) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
 		"--keys 1073741824: the store ": func(c *ColdConfig) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
-	} {
-		c := tinyCold(t)
-		dir := c.Dir
-		change(c)
-		_, err := Cold(t.Context(), c)
-		require.ErrorIs(t, err, bench.ErrUsage, want)
-		require.ErrorContains(t, err, want)
-		left, err := os.ReadDir(dir)
-		require.NoError(t, err)
-		require.Empty(t, left)
-	}
+	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/racebuild"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -130,8 +131,6 @@ func (mortal) Settle(context.Context) error {
 // tiny is a config of a run that takes moments. fault names one of broken.
 func tiny(t *testing.T, fault string) *Config {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
 	return &Config{
 		Settings: Settings{
 			Engines: []string{"siftkv", "bbolt"}, Workloads: Workloads(), Compressions: []string{"snappy"},
@@ -139,9 +138,50 @@ func tiny(t *testing.T, fault string) *Config {
 			Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compactions: 1},
 			Large: Large{ValueSize: 8 << 10, Values: RandomValues, Data: 4 << 20, Minutes: 0.0005},
 		},
-		Setup: Setup{
-			Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", fault},
-		},
+		Setup: tinySetup(t, fault),
+	}
+}
+
+// tinySetup is for experiments that take moments.
+func tinySetup(t *testing.T, fault string) Setup {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"), Worker: []string{self, "worker", fault}}
+}
+
+// dir returns where temporary directories are made.
+func (s *Setup) dir() string { return s.Dir }
+
+// An experimental is the config of an experiment.
+type experimental interface{ dir() string }
+
+// interrupted requires that an experiment which is interrupted leaves nothing.
+func interrupted[C experimental](t *testing.T, c C, run func(context.Context, C) (*tidy.Result, error)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := run(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(c.dir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// refused requires that an experiment refuses settings, says why, and leaves nothing.
+func refused[C experimental](t *testing.T, config func(*testing.T) C,
+	run func(context.Context, C) (*tidy.Result, error), changes map[string]func(C)) {
+	t.Helper()
+	for want, change := range changes {
+		c := config(t)
+		dir := c.dir()
+		change(c)
+		_, err := run(t.Context(), c)
+		require.ErrorIs(t, err, bench.ErrUsage, want)
+		require.ErrorContains(t, err, want)
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, left)
 	}
 }
 
@@ -323,7 +363,7 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(c *Config){
+	refused(t, func(t *testing.T) *Config { return tiny(t, "") }, Run, map[string]func(c *Config){
 		"--engine oracle":                func(c *Config) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":              func(c *Config) { c.Engines = nil },
 		"--engine: bbolt is given twice": func(c *Config) { c.Engines = []string{"bbolt", "bbolt"} },
@@ -341,11 +381,5 @@ func TestUsage(t *testing.T) {
 		"--minutes 0":                    func(c *Config) { c.Large.Minutes = 0 },
 		"--blob-space 1":                 func(c *Config) { c.Store.BlobSpace = 1 },
 		"--separate-from -1":             func(c *Config) { c.Store.SeparateFrom = -1 },
-	} {
-		c := tiny(t, "")
-		change(c)
-		_, err := Run(t.Context(), c)
-		require.ErrorIs(t, err, bench.ErrUsage, want)
-		require.ErrorContains(t, err, want)
-	}
+	})
 }

@@ -124,41 +124,24 @@ func (c *ContendConfig) fill(ctx context.Context, s *child, dir string) error {
 
 // measure adds the rows of one kind of work.
 func (c *ContendConfig) measure(ctx context.Context, work string, stores []*child, r *tidy.Result) error {
-	type cell struct{ procs, goroutines int }
-	var cells []cell
-	for _, procs := range c.Procs {
-		for _, n := range c.Goroutines {
-			cells = append(cells, cell{procs, n})
-		}
-	}
-	samples := make([][]*Sample, len(stores)*len(cells)) // by engine, processors, goroutines
 	for rep := range c.Repetitions {
-		for i, of := range cells {
+		for i := range len(c.Procs) * len(c.Goroutines) {
+			procs, goroutines := c.Procs[i/len(c.Goroutines)], c.Goroutines[i%len(c.Goroutines)]
 			for k := range stores {
-				at := (k + rep + i) % len(stores)
-				j := job{Kind: "contend-" + work, Seconds: c.Seconds, Threads: of.goroutines, Procs: of.procs,
+				store := stores[(k+rep+i)%len(stores)]
+				j := job{Kind: "contend-" + work, Seconds: c.Seconds, Threads: goroutines, Procs: procs,
 					Pass: uint64(rep)}
-				got, err := stores[at].steps(ctx, task{Do: "job", Job: &j}, task{Do: "rest"})
+				got, err := store.steps(ctx, task{Do: "job", Job: &j}, task{Do: "rest"})
 				if err != nil {
 					return err
 				}
-				samples[at*len(cells)+i] = append(samples[at*len(cells)+i], got[0])
+				of := tidy.Of("work", work, "engine", store.name, "gomaxprocs", procs, "goroutines", goroutines)
+				s, n := got[0], float64(max(1, got[0].Operations))
+				r.Append(of, "rate", "per second", s.PerSecond) // of all goroutines
+				r.Append(of, "processor-time", "ns", 1e9*s.CPUSeconds/n)
+				r.Append(of, "lock-wait", "ns", 1e9*s.MutexWait/n) // of all goroutines together
 			}
 		}
-	}
-	for i, list := range samples {
-		of := cells[i%len(cells)]
-		row := tidy.Of("work", work, "engine", stores[i/len(cells)].name, "gomaxprocs", of.procs, "goroutines",
-			of.goroutines)
-		var rates, cpu, wait []float64
-		for _, s := range list {
-			rates = append(rates, s.PerSecond)
-			cpu = append(cpu, 1e9*s.CPUSeconds/float64(max(1, s.Operations)))
-			wait = append(wait, 1e9*s.MutexWait/float64(max(1, s.Operations)))
-		}
-		r.Add(row, "rate", "per second", rates...) // of all goroutines
-		r.Add(row, "processor-time", "ns", cpu...)
-		r.Add(row, "lock-wait", "ns", wait...) // of all goroutines together
 	}
 	return nil
 }

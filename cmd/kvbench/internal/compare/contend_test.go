@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"context"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -14,21 +12,17 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 func tinyContend(t *testing.T) *ContendConfig {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
 	return &ContendConfig{
 		ContendSettings: ContendSettings{
 			Engines: []string{"siftkv", "pebble"}, Procs: []int{1, 4}, Goroutines: []int{1, 30}, Keys: 2000,
 			KeySize: 16, ValueSize: 100, Repetitions: 2, Seconds: 0.001, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "none", Compactions: 1},
 		},
-		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
-			Worker: []string{self, "worker", ""}},
+		Setup: tinySetup(t, ""),
 	}
 }
 
@@ -37,16 +31,15 @@ func TestContend(t *testing.T) {
 	c := tinyContend(t)
 	r, err := Contend(t.Context(), c)
 	require.NoError(t, err)
-	cells := r.Cells("work", "engine", "gomaxprocs", "goroutines")
-	require.Len(t, cells, 3*2*2*2)
-	at := 0
+	require.Len(t, r.Cells("work", "engine", "gomaxprocs", "goroutines"), 3*2*2*2)
+	require.Equal(t, c.Engines, r.Each("engine"), "in the order of the tables")
+	require.Equal(t, []string{"1", "4"}, r.Each("gomaxprocs"))
+	require.Equal(t, []string{"1", "30"}, r.Each("goroutines"))
 	for _, work := range ContendWorks {
 		for _, name := range c.Engines {
 			for _, procs := range c.Procs {
 				for _, n := range c.Goroutines {
 					of := tidy.Of("work", work, "engine", name, "gomaxprocs", procs, "goroutines", n)
-					require.Equal(t, of, cells[at])
-					at++
 					require.Len(t, r.Values(of, "rate"), 2)
 					require.Positive(t, slices.Min(r.Values(of, "rate")))
 					require.GreaterOrEqual(t, slices.Min(r.Values(of, "lock-wait")), 0.0)
@@ -103,19 +96,12 @@ func TestContendWrongAnswer(t *testing.T) {
 
 func TestContendInterrupt(t *testing.T) {
 	t.Parallel()
-	c := tinyContend(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := Contend(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	left, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	interrupted(t, tinyContend(t), Contend)
 }
 
 func TestContendUsage(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(c *ContendConfig){
+	refused(t, tinyContend, Contend, map[string]func(c *ContendConfig){
 		"--engine oracle":           func(c *ContendConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":         func(c *ContendConfig) { c.Engines = nil },
 		"--engine pebble-iterator":  func(c *ContendConfig) { c.Engines = []string{"pebble-iterator"} },
@@ -130,11 +116,5 @@ func TestContendUsage(t *testing.T) {
 		"--reps 0":                  func(c *ContendConfig) { c.Repetitions = 0 },
 		"--seconds 0":               func(c *ContendConfig) { c.Seconds = 0 },
 		"--dir /nothing/here":       func(c *ContendConfig) { c.Dir = "/nothing/here" },
-	} {
-		c := tinyContend(t)
-		change(c)
-		_, err := Contend(t.Context(), c)
-		require.ErrorIs(t, err, bench.ErrUsage, want)
-		require.ErrorContains(t, err, want)
-	}
+	})
 }

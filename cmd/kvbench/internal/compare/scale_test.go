@@ -1,33 +1,26 @@
 package compare
 
 import (
-	"context"
-	"io"
 	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
 func tinyScale(t *testing.T) *ScaleConfig {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
 	return &ScaleConfig{
 		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000},
 		ScaleSettings: ScaleSettings{
 			KeySize: 16, ValueSize: 100, CacheShare: 0.5, Repetitions: 2, Seconds: 0.002, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
 		},
-		Setup: Setup{Dir: t.TempDir(), Progress: progress.New(io.Discard, "none"),
-			Worker: []string{self, "worker", ""}},
+		Setup: tinySetup(t, ""),
 	}
 }
 
@@ -78,19 +71,12 @@ func TestDependentLoadVisitsAllMemory(t *testing.T) {
 
 func TestScaleInterrupt(t *testing.T) {
 	t.Parallel()
-	c := tinyScale(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := Scale(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	left, err := os.ReadDir(c.Dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
+	interrupted(t, tinyScale(t), Scale)
 }
 
 func TestScaleUsage(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(c *ScaleConfig){
+	refused(t, tinyScale, Scale, map[string]func(c *ScaleConfig){
 		"--engine oracle":     func(c *ScaleConfig) { c.Engines = []string{"oracle"} },
 		"--engine: nothing":   func(c *ScaleConfig) { c.Engines = nil },
 		"--keys 10":           func(c *ScaleConfig) { c.Sizes = []int{10} },
@@ -102,11 +88,5 @@ func TestScaleUsage(t *testing.T) {
 		"--reps 0":            func(c *ScaleConfig) { c.Repetitions = 0 },
 		"--seconds 0":         func(c *ScaleConfig) { c.Seconds = 0 },
 		"--dir /nothing/here": func(c *ScaleConfig) { c.Dir = "/nothing/here" },
-	} {
-		c := tinyScale(t)
-		change(c)
-		_, err := Scale(t.Context(), c)
-		require.ErrorIs(t, err, bench.ErrUsage, want)
-		require.ErrorContains(t, err, want)
-	}
+	})
 }

@@ -85,9 +85,7 @@ func (m *meter) measure(ctx context.Context, cand candidate, r *tidy.Result) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		add := func(metric, unit string, x float64) {
-			r.Rows = append(r.Rows, tidy.Row{Cell: of, Metric: metric, Repetition: rep, Value: x, Unit: unit})
-		}
+		add := func(metric, unit string, x float64) { r.Append(of, metric, unit, x) }
 		s, ns, bytes, err := timeBuild(cand, m.present)
 		if err != nil {
 			return err
