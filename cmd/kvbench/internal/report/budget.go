@@ -7,7 +7,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // A budget compares two trees of the same keys whose filters take the same memory: in one every key has the same bits,
@@ -41,7 +40,7 @@ func (b *budget) warnings() []string {
 }
 
 // write shows what spreading the bits of filters over the levels brings.
-func (b *budget) write(out *page.Page) {
+func (b *budget) write(out *Page) {
 	u := b.uniform
 	out.Printf("\nFilter budget: %s, the same bits for all keys against the same memory spread over the levels "+
 		"(Monkey)\n", u.Settings.Filter)

@@ -11,7 +11,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -55,7 +54,7 @@ func sampleBudget() *budget {
 }
 
 func TestBudgetIsGolden(t *testing.T) {
-	var out page.Page
+	var out Page
 	sampleBudget().write(&out)
 	golden.File(t, "testdata/budget.txt", out.Bytes())
 	for line := range strings.Lines(out.String()) {
@@ -67,7 +66,7 @@ func TestBudgetIsGolden(t *testing.T) {
 func TestBudgetIsASectionOfTheReport(t *testing.T) {
 	set, b := sample(), sampleBudget()
 	var without, with bytes.Buffer
-	var section page.Page
+	var section Page
 	require.NoError(t, ReadAmp(&without, set))
 	require.NotContains(t, without.String(), "Filter budget")
 	require.NoError(t, ReadAmp(&with, append(set, b.uniform, b.spread)))
@@ -82,7 +81,7 @@ func TestGainsAndEqualMemory(t *testing.T) {
 	b.spread.Shape.Levels[0].FilterBytes, b.spread.Sum.Value = 734, 0
 	require.Len(t, b.warnings(), 1)
 	require.Contains(t, b.warnings()[0], "+3.0 %")
-	var out page.Page
+	var out Page
 	b.write(&out)
 	require.Regexp(t, `predicted, % +103.0 → +27.8  ÷ 3.71\n`, out.String())
 	require.Regexp(t, `measured, % +102.0 → +0.0000\n`, out.String(), "nothing is divided by zero")

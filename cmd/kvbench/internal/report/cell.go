@@ -6,13 +6,12 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // Cell writes everything about one result as text for a terminal: the tables of a set,
 // and per level what lookups did, from files to bytes.
 func Cell(w io.Writer, r *cell.Result) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		set := []*cell.Result{r}
 		writeCommon(out, set, "")
 		out.Printf("name      %s\n", r.Name)

@@ -9,12 +9,11 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // Cells writes a set of results as text for a terminal.
 func Cells(w io.Writer, set []*cell.Result) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		writeCommon(out, set, "")
 		for _, g := range Grids(set) {
 			out.Grid(g)
@@ -27,7 +26,7 @@ func Cells(w io.Writer, set []*cell.Result) error {
 
 // CellsMarkdown writes a set of results as Markdown.
 func CellsMarkdown(w io.Writer, set []*cell.Result) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		out.Printf("# kvbench: %s\n\n", times(len(set), "cell"))
 		writeCommon(out, set, "- ")
 		for _, g := range Grids(set) {
@@ -38,14 +37,14 @@ func CellsMarkdown(w io.Writer, set []*cell.Result) error {
 	})
 }
 
-func markdownList(out *page.Page, title string, items []string) {
+func markdownList(out *Page, title string, items []string) {
 	if len(items) > 0 {
 		out.Printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
 	}
 }
 
 // writeCommon says what all cells have in common, and on what they ran.
-func writeCommon(out *page.Page, set []*cell.Result, bullet string) {
+func writeCommon(out *Page, set []*cell.Result, bullet string) {
 	out.Printf("%scells     %s\n", bullet, count(len(set)))
 	if l := NewLabels(set); len(l.Common) > 0 {
 		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))

@@ -8,13 +8,12 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
 
 // Diff writes what changed between two sets, and with all what did not.
 func Diff(w io.Writer, d *results.Diff, all bool) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		out.Printf("%s in both sets", times(len(d.Cells), "cell"))
 		if n := len(d.OnlyA); n > 0 {
 			out.Printf(", %s only in the first", count(n))

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // Environment writes what a result says of the machine and the program.
 func Environment(w io.Writer, e *environ.Environment) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		lines := [][2]string{
 			{"kvbench", strings.TrimSpace(e.Version + " " + e.Revision)},
 			{"go", fmt.Sprintf("%s %s/%s, GOMAXPROCS %d, cgo %t, race %t", e.GoVersion, e.OS, e.Arch, e.GOMAXPROCS,

@@ -3,42 +3,66 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // absentCell marks what an engine does not count, or what does not apply.
-const absentCell = page.Absent
+const absentCell = "-"
 
-// A step is a page.Step.
-type step page.Step
-
-const grouping = page.Grouping
-
-func fixed(x float64, digits int) string                    { return page.Fixed(x, digits) }
-func figure(x float64) string                               { return page.Figure(x) }
-func bits(x float64) string                                 { return page.Bits(x) }
-func whole(x float64) string                                { return page.Whole(x) }
 func times(n int, noun string) string                       { return page.Times(n, noun) }
 func count(n any) string                                    { return page.Count(n) }
-func word(text string) Item                                 { return page.Word(text) }
-func number(x float64, text string) Item                    { return page.Number(x, text) }
 func size[N int | int64 | uint64 | float64](bytes N) string { return page.Size(bytes) }
 
-func newGrid(title string, words int, names ...string) *Grid {
-	return page.NewGrid(title, words, names...)
-}
-func newLines(title string, words int, names ...string) *Grid {
-	return page.NewLines(title, words, names...)
+// fixed formats a number with so many digits after the point.
+func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+
+// A step is a size of numbers from which they have so many digits after the point.
+type step struct {
+	from   float64
+	digits int
 }
 
+// grouping is for whole numbers, with a comma between groups of three digits.
+const grouping = -1
+
+// steps formats a number as the first step says that it reaches.
 func steps(x float64, list ...step) string {
-	all := make([]page.Step, len(list))
-	for i, s := range list {
-		all[i] = page.Step(s)
+	for _, s := range list {
+		switch {
+		case x < s.from:
+		case s.digits == grouping:
+			return whole(x)
+		default:
+			return fixed(x, s.digits)
+		}
 	}
-	return page.Steps(x, all...)
+	return fixed(x, list[len(list)-1].digits)
+}
+
+// figure formats a number with about three digits.
+func figure(x float64) string { return steps(x, step{100, grouping}, step{10, 1}, step{0, 2}) }
+
+// bits formats bits per key.
+func bits(x float64) string {
+	if x == 0 {
+		return absentCell
+	}
+	return fixed(x, 2)
+}
+
+// whole formats a positive number, rounded.
+func whole(x float64) string { return count(int64(x + 0.5)) }
+
+// threeDigits formats a number with three digits or more, however small. Zero is "0".
+func threeDigits(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	return steps(x, step{1000, grouping}, step{10, 1}, step{1, 2}, step{0.1, 3}, step{0.01, 4}, step{0.001, 5},
+		step{0, 6})
 }
 
 // perOp formats a count per lookup. Zero is "0", so that a true zero stands out

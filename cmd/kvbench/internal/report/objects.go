@@ -4,19 +4,18 @@ import (
 	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // storing is a store in an object store.
 var storing = experiment{
 	grids: func(r *tidy.Result) (grids []*Grid) {
-		kib := func(bytes float64) string { return page.ThreeDigits(bytes / 1024) }
+		kib := func(bytes float64) string { return threeDigits(bytes / 1024) }
 		columns := []column{{"bits\n/key", in(bits, "filters")}}
 		for _, kind := range objects.LookupKinds {
-			columns = append(columns, column{kind + "\nGET", in(page.ThreeDigits, kind+" gets")},
+			columns = append(columns, column{kind + "\nGET", in(threeDigits, kind+" gets")},
 				column{kind + "\nKiB", in(kib, kind+" received")},
-				column{kind + "\n$/M", in(page.ThreeDigits, kind+" dollars")})
+				column{kind + "\n$/M", in(threeDigits, kind+" dollars")})
 		}
 		for _, shape := range []string{objects.Settled, objects.Young} {
 			cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),
@@ -36,10 +35,10 @@ var storing = experiment{
 		}
 		return append(grids, cellsTable(r, "Operations, "+operations[0]["filter"]+", no cache", 2,
 			[]string{"operation", "shape"}, operations, column{"files", in(whole, "files")},
-			column{"times", in(whole, "times")}, column{"GET\n/op", in(page.ThreeDigits, "gets")},
-			column{"PUT\n/op", in(page.ThreeDigits, "puts")}, column{"LIST\n/op", in(page.ThreeDigits, "lists")},
+			column{"times", in(whole, "times")}, column{"GET\n/op", in(threeDigits, "gets")},
+			column{"PUT\n/op", in(threeDigits, "puts")}, column{"LIST\n/op", in(threeDigits, "lists")},
 			column{"KiB\nin /op", in(kib, "received")}, column{"KiB\nout /op", in(kib, "sent")},
-			column{"$/M", in(page.ThreeDigits, "dollars")}, column{"trips", in(figure, "trips")},
+			column{"$/M", in(threeDigits, "dollars")}, column{"trips", in(figure, "trips")},
 			column{"most\ntrips", in(whole, "most-trips")},
 			column{"ms", in(func(s float64) string { return figure(1e3 * s) }, "time")}))
 	},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 )
 
@@ -19,7 +18,7 @@ func ReadAmp(w io.Writer, set []*cell.Result) error {
 	if n := len(set) - 2; n > 0 && set[n].Settings.Shape == cell.Grown {
 		rows, trees = set[:n], set[n:]
 	}
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		writeSettings(out, rows)
 		out.Grid(storeTable(rows))
 		for _, kind := range engine.Kinds {
@@ -42,7 +41,7 @@ func ReadAmp(w io.Writer, set []*cell.Result) error {
 }
 
 // writeSettings says what was measured, on what.
-func writeSettings(out *page.Page, rows []*cell.Result) {
+func writeSettings(out *Page, rows []*cell.Result) {
 	first := rows[0]
 	s, k, load := &first.Settings, &first.Keys, &first.Build.Loading
 	out.Printf("Read amplification: what a lookup costs, by engine and filter\n\n")
@@ -135,7 +134,7 @@ func baseline(rows []*cell.Result) *cell.Result {
 
 // writeComparisons says how many times as fast as the baseline each row is, by medians, and by repetitions for the
 // spread: the loops of one ran within seconds of each other.
-func writeComparisons(out *page.Page, rows []*cell.Result) {
+func writeComparisons(out *Page, rows []*cell.Result) {
 	base := baseline(rows)
 	if base == nil {
 		return

@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/internal/golden"
 )
@@ -135,7 +134,7 @@ func TestComparisonsAreAgainstPebbleBloom(t *testing.T) {
 		return r
 	}
 	text := func(rows []*cell.Result) string {
-		var out page.Page
+		var out Page
 		writeComparisons(&out, rows)
 		return out.String()
 	}

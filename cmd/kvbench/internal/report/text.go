@@ -3,27 +3,13 @@
 package report
 
 import (
-	"io"
 	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
-// A Grid is a table of a report, for those who show it otherwise.
-type Grid = page.Grid
-
-// A Column of a grid has a name and says what is in it.
-type Column = page.Column
-
-// An Item is what stands in a grid.
-type Item = page.Item
-
-// write makes a text and writes it whole.
-func write(w io.Writer, text func(out *page.Page)) error { return page.Write(w, text) }
-
 // identities says which equations hold, and shows those that do not.
-func identities(out *page.Page, ids *measure.Identities) {
+func identities(out *Page, ids *measure.Identities) {
 	verdict := "all hold"
 	if n := len(ids.Failures); n > 0 {
 		verdict = count(n) + " DO NOT HOLD"

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
@@ -27,7 +26,7 @@ func TidyGrids(r *tidy.Result) []*Grid {
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		e := experiments[r.Experiment]
 		out.Printf("%s\n\nmachine   %s\n", r.About, r.Environment.String())
 		for _, g := range TidyGrids(r) {

@@ -4,13 +4,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 )
 
 // Trace writes what is in a lookup trace as text for a terminal.
 func Trace(w io.Writer, r *traceinfo.Trace) error {
-	return write(w, func(out *page.Page) {
+	return write(w, func(out *Page) {
 		form := "keys"
 		if r.Hashed {
 			form = "hashes of keys"

@@ -1,9 +1,7 @@
-// Package page has what reports are made of: a page of text, tables, and numbers with as many digits as they deserve.
-package page
+package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -11,8 +9,8 @@ import (
 // A Page is the text of a report.
 type Page struct{ bytes.Buffer }
 
-// Write makes a text and writes it whole.
-func Write(w io.Writer, text func(out *Page)) error {
+// write makes a text and writes it whole.
+func write(w io.Writer, text func(out *Page)) error {
 	var out Page
 	text(&out)
 	_, err := out.WriteTo(w)
@@ -40,16 +38,4 @@ func (out *Page) List(title string, items ...string) {
 func (out *Page) End(warnings []string, seconds float64) {
 	out.List("Warnings", warnings...)
 	out.Printf("\n%.0f s in all\n", seconds)
-}
-
-// JSON returns a result as indented JSON that ends with a line feed.
-func JSON(result any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(result); err != nil {
-		return nil, fmt.Errorf("encode the result: %w", err)
-	}
-	return out.Bytes(), nil
 }

@@ -1,7 +1,6 @@
-package page
+package report
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -32,8 +31,8 @@ type Item struct {
 	Sort *float64 `json:"sort"`
 }
 
-// NewGrid makes a table whose first columns have words, the others numbers.
-func NewGrid(title string, words int, names ...string) *Grid {
+// newGrid makes a table whose first columns have words, the others numbers.
+func newGrid(title string, words int, names ...string) *Grid {
 	g := &Grid{Title: title}
 	for i, name := range names {
 		g.Columns = append(g.Columns, Column{Name: name, Text: i < words})
@@ -41,9 +40,9 @@ func NewGrid(title string, words int, names ...string) *Grid {
 	return g
 }
 
-// NewLines is NewGrid for names with line feeds where they should have them.
-func NewLines(title string, words int, names ...string) *Grid {
-	g := NewGrid(title, words, names...)
+// newLines is newGrid for names with line feeds where they should have them.
+func newLines(title string, words int, names ...string) *Grid {
+	g := newGrid(title, words, names...)
 	g.lines = true
 	return g
 }
@@ -56,21 +55,21 @@ func (g *Grid) Add(values ...any) {
 		case Item:
 			row[i] = v
 		case string:
-			row[i] = Word(v)
+			row[i] = word(v)
 		default:
-			row[i] = Word(Count(v))
+			row[i] = word(count(v))
 		}
 	}
 	g.Rows = append(g.Rows, row)
 }
 
-// Word is an item of text.
-func Word(text string) Item { return Item{Text: text} }
+// word is an item of text.
+func word(text string) Item { return Item{Text: text} }
 
-// Number is an item of a number; NaN is not known.
-func Number(x float64, text string) Item {
+// number is an item of a number; NaN is not known.
+func number(x float64, text string) Item {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return Word(Absent)
+		return word(absentCell)
 	}
 	return Item{Text: text, Sort: &x}
 }
@@ -132,13 +131,4 @@ func (g *Grid) Markdown() string {
 	}
 	t.SetColumnConfigs(columns)
 	return "## " + g.Title + "\n\n" + t.RenderMarkdown() + "\n"
-}
-
-// Count shows a whole number of any type.
-func Count(n any) string {
-	text := fmt.Sprint(n)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }
