@@ -21,7 +21,6 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -58,74 +57,6 @@ func requireRestoredAt(t *testing.T, fsys vfs.FS, dir string, want storetest.Mod
 	requireContents(t, want, db)
 	require.NoError(t, db.verify(io.Discard))
 	require.NoError(t, db.Close())
-}
-
-// TestModelBackup makes a full backup and several since marks while a random history
-// goes on, with snapshots and iterators open, and restores them one after the other.
-func TestModelBackup(t *testing.T) {
-	t.Parallel()
-	fullBytes, moreBytes, apart := 0, 0, 0
-	for seed := range uint64(scale.Count(4, 10)) {
-		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
-			clock: &storetest.Clock{},
-			apart: true}
-		r.open()
-		var streams bytes.Buffer
-		var models []storetest.ModelStore
-		var mark BackupMark
-		for range 6 {
-			for n := range 10 + rng.IntN(200) {
-				if rng.IntN(30) == 0 {
-					r.ingest(1000*len(models) + n)
-				}
-				r.step()
-			}
-			stream, m := backUp(t, r.db, mark)
-			if mark.IsZero() {
-				fullBytes += len(stream)
-			} else {
-				moreBytes += len(stream)
-			}
-			streams.Write(stream)
-			models, mark = append(models, maps.Clone(r.m)), m
-		}
-		disk := vfs.NewMem()
-		for _, m := range models { // one after the other, out of one reader
-			require.NoError(t, Restore(t.Context(), &streams, "restored", &Options{harness: harness.Harness{FS: disk}}),
-				"seed %d", seed)
-			requireRestoredAt(t, disk, "restored", m.At(r.clock.Now()), r.clock)
-		}
-		require.Zero(t, streams.Len())
-		names, err := disk.List("restored")
-		require.NoError(t, err)
-		stray := 0
-		for _, name := range names {
-			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileTable || kind == manifest.FileBlob {
-				stray++
-			}
-		}
-		// so that nothing is compacted
-		db, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time, ReadOnly: true})
-		require.NoError(t, err)
-		db.current.All(func(int, *version.Table) { stray-- })
-		blobs := db.current.BlobTotals().Files
-		apart += blobs
-		stray -= blobs
-		require.Zero(t, stray, "files of earlier backups are left")
-		require.NoError(t, db.Close())
-		db, err = Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time})
-		require.NoError(t, err)
-		require.NoError(t, db.Set([]byte("new"), []byte("write"), nil))
-		models[len(models)-1].Set("new", "write")
-		requireContents(t, models[len(models)-1].At(r.clock.Now()), db)
-		require.NoError(t, db.Close())
-		r.release()
-		require.NoError(t, r.db.Close())
-	}
-	require.Positive(t, apart)
-	t.Logf("full backups have %d bytes, those since a mark %d; %d blob files were restored", fullBytes, moreBytes,
-		apart)
 }
 
 // TestBackupAndCheckpointWhileTheStoreIsWritten has a writer that counts up in a

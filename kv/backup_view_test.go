@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -20,79 +18,6 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-// everything returns what a reader has.
-func everything(t *testing.T, db Reader) storetest.Model {
-	t.Helper()
-	all := storetest.Model{}
-	it, err := db.NewIter(nil)
-	require.NoError(t, err)
-	for ok := it.First(); ok; ok = it.Next() {
-		all[string(it.Key())] = string(it.Value())
-	}
-	require.NoError(t, it.Error())
-	require.NoError(t, it.Close())
-	return all
-}
-
-// TestModelBackupOfViews backs up views of a random history, and of the store after a crash: what the
-// backups hold is what the views have, with operands, expiring values and range tombstones of the log.
-func TestModelBackupOfViews(t *testing.T) {
-	t.Parallel()
-	logged, flushed := 0, 0
-	seeds := scale.Count(5, 10)
-	for seed := range uint64(seeds) {
-		rng := rand.New(rand.NewPCG(seed, 711))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: randomOptions(rng), m: storetest.ModelStore{},
-			clock: &storetest.Clock{},
-			apart: true}
-		r.open()
-		check := func(db *DB, err error) {
-			t.Helper()
-			require.NoError(t, err)
-			want := everything(t, db)
-			var stream bytes.Buffer
-			mark, err := db.Backup(t.Context(), &stream, BackupMark{})
-			require.NoError(t, err)
-			if db.state.Load().imms == nil {
-				flushed++
-			} else {
-				logged++
-			}
-			verified, err := VerifyBackup(bytes.NewReader(stream.Bytes()))
-			require.NoError(t, err)
-			require.Equal(t, mark, verified)
-			require.Equal(t, want, everything(t, db), "the view is as it was")
-			require.NoError(t, db.Close())
-			disk := vfs.NewMem()
-			require.NoError(t, Restore(t.Context(), &stream, "restored", &Options{harness: harness.Harness{FS: disk}}),
-				"seed %d", seed)
-			requireRestoredAt(t, disk, "restored", want, r.clock)
-			again, err := Open("restored", &Options{harness: harness.Harness{FS: disk}, Clock: r.clock.Time})
-			require.NoError(t, err)
-			require.Equal(t, want, everything(t, again))
-			require.NoError(t, again.Close())
-		}
-		o := Options{harness: harness.Harness{FS: r.fs}, Clock: r.clock.Time, Merger: r.opts.Merger, CacheSize: 1 << 20}
-		for range 6 {
-			for range rng.IntN(200) {
-				r.step()
-			}
-			check(OpenReadOnly(r.db.dir, &o))
-			if rng.IntN(2) == 0 {
-				require.NoError(t, r.db.Flush(t.Context()))
-				check(OpenReadOnly(r.db.dir, &o))
-			}
-		}
-		dir := r.db.dir
-		r.release()
-		require.NoError(t, r.db.Close())
-		o.ReadOnly = true
-		check(Open(dir, &o))
-	}
-	require.Greater(t, logged, seeds)
-	require.Greater(t, flushed, seeds/2)
-}
 
 // A backup of a view in an object store leaves the store alone: the writer goes on, and nothing was put there.
 func TestABackupOfAViewInAnObjectStore(t *testing.T) {

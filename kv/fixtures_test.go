@@ -28,6 +28,8 @@ var (
 	mustFilter      = storetest.Filter
 	envInt          = storetest.EnvInt
 	checkIdentities = storetest.RequireIdentities
+	rangePolicies   = storetest.RangePolicies
+	count           = storetest.LeadingNumber
 )
 
 func requireContents(t testing.TB, want storetest.Model, db Reader) {

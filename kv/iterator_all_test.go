@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +27,16 @@ func loopStore(t *testing.T) *DB {
 	}
 	return db
 }
+
+// A loopReader is a DB, a Snapshot or a Tx, with all that they share.
+type loopReader interface {
+	Reader
+	Expiry(key []byte) (time.Time, error)
+	All(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
+	Backward(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
+}
+
+var errAtFirst = errors.New("an error of before the loop")
 
 // directions are the ways a loop may go, with the keys of loopStore that it comes to.
 func directions(r loopReader, o *IterOptions, err *error) map[string]func(func(k, v []byte) bool) {

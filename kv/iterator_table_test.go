@@ -125,7 +125,7 @@ func walkTables(t *rapid.T, r Reader, keys []string, values map[string]string) {
 			continue
 		}
 		require.Equal(t, keys[at], string(it.Key()))
-		requireValueOf(t, it, o.KeysOnly, values[keys[at]], true)
+		storetest.RequireValueOf(t, it, o.KeysOnly, values[keys[at]], true)
 	}
 	require.NoError(t, it.Close())
 	require.False(t, it.Next(), "closed")

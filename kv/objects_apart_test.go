@@ -18,22 +18,11 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
 )
-
-func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
-	t.Parallel()
-	modelHistories(t, storetest.ModelSeeds/3, 2029, func(r *modelRun) {
-		r.objects, r.apart, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
-		if r.localLog = r.rng.IntN(2) == 0; r.localLog {
-			r.fs = vfs.NewMem()
-		}
-	})
-}
 
 const apartKeys = 40
 

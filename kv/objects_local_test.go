@@ -415,10 +415,3 @@ func TestALocalLogNeedsADirectory(t *testing.T) {
 	require.ErrorIs(t, err, ErrInvalidOptions)
 	require.ErrorContains(t, err, "LocalLog")
 }
-
-func TestModelWithALocalLog(t *testing.T) {
-	t.Parallel()
-	modelHistories(t, storetest.ModelSeeds/3, 2028, func(r *modelRun) {
-		r.fs, r.objects, r.localLog = vfs.NewMem(), objstore.NewMem(), true
-	})
-}

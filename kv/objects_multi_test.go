@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -153,12 +152,6 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Histories with operands, range tombstones, snapshots, values that expire and transactions.
-func TestMultiGetModelInAnObjectStore(t *testing.T) {
-	t.Parallel()
-	multiGetModel(t, storetest.ModelSeeds/10, func(r *modelRun) { r.objects = objstore.NewMem() })
 }
 
 // A key costs fewer than two times the requests of a Get, in however many files its versions are.

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/objectdir"
-	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -283,13 +281,5 @@ func TestCloseWhilePartsAreFetched(t *testing.T) {
 		reader.Wait()
 		synctest.Wait() // parts are given back a moment after they have come
 		require.Zero(t, db.tables.Parts.Used())
-	})
-}
-
-// Histories in stores whose files have parts of all sizes: smaller than a block, and larger than a file.
-func TestModelInPartsOfAnObjectStore(t *testing.T) {
-	t.Parallel()
-	modelHistories(t, storetest.ModelSeeds/3, 2028, func(r *modelRun) {
-		r.objects, r.part = objstore.NewMem(), 1<<r.rng.IntN(18)
 	})
 }

@@ -120,11 +120,6 @@ func TestTakeOverFromTheDead(t *testing.T) {
 	}
 }
 
-func TestModelInAnObjectStore(t *testing.T) {
-	t.Parallel()
-	modelHistories(t, storetest.ModelSeeds/3, 2027, func(r *modelRun) { r.objects = objstore.NewMem() })
-}
-
 // A careless store ignores conditions.
 type carelessStore struct{ objstore.Store }
 

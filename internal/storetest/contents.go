@@ -37,3 +37,24 @@ func RequireContents[Options any, Iter Iterator](t testing.TB, want Model, db in
 	require.NoError(t, it.Error())
 	require.Equal(t, len(keys), i, "keys are missing at the end")
 }
+
+// A ValueIterator is a *kv.Iterator that is on an entry.
+type ValueIterator interface {
+	Key() []byte
+	Value() []byte
+	ValueSize() int
+}
+
+// RequireValueOf holds what an iterator says of a value against what it should be. Of one that
+// was merged some operands may be left, or none.
+func RequireValueOf(t require.TestingT, it ValueIterator, keysOnly bool, want string, merged bool) {
+	if !keysOnly {
+		require.Equal(t, want, string(it.Value()))
+		require.Equal(t, len(want), it.ValueSize())
+		return
+	}
+	require.Nil(t, it.Value())
+	if size := it.ValueSize(); !merged || size != -1 {
+		require.Equal(t, len(want), size, "%q", it.Key())
+	}
+}

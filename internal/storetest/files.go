@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
@@ -121,4 +122,24 @@ func EnvInt(name string, byDefault int) int {
 		return n
 	}
 	return byDefault
+}
+
+// RangePolicies are those with which stores are held against their models.
+func RangePolicies(tb testing.TB) []filterpolicy.RangePolicy {
+	tb.Helper()
+	policies := []filterpolicy.RangePolicy{exactranges.Policy{}}
+	for _, spec := range []string{"cut:6", "cut:0"} {
+		p, err := filterpolicy.ParseRange(spec)
+		require.NoError(tb, err)
+		policies = append(policies, p)
+	}
+	return policies
+}
+
+// LeadingNumber returns the number that a value begins with, before a space.
+func LeadingNumber(t testing.TB, v []byte) int64 {
+	head, _, _ := bytes.Cut(v, []byte(" "))
+	n, err := strconv.ParseInt(string(head), 10, 64)
+	Fine(t, err)
+	return n
 }

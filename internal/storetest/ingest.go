@@ -18,8 +18,8 @@ type Settable interface {
 	DeleteRange(lo, hi []byte)
 }
 
-// WriteIngestFile writes a sorted file with random values and deletes of keys, which ascend, and perhaps a range
-// delete. It does to m what ingesting the file does.
+// WriteIngestFile writes a sorted file with random values and deletes of ascending keys, and perhaps a range delete.
+// It does to m what ingesting the file does.
 func WriteIngestFile(t testing.TB, rng *rand.Rand, fsys vfs.FS, path string, filter filterpolicy.Policy,
 	m Settable, keys []string) {
 	t.Helper()

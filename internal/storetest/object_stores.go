@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -81,3 +82,6 @@ func TablesOf(t testing.TB, s objstore.Store) (keys []string) {
 	require.NotEmpty(t, keys)
 	return keys
 }
+
+// ManyEdits has lists of files put as edits that are whole ones in small stores.
+func ManyEdits(p *objectdir.Params) { p.Edits.Percent, p.Edits.Each, p.Edits.Max = 1<<20, 1, 8 }

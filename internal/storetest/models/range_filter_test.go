@@ -1,4 +1,4 @@
-package kv
+package models
 
 import (
 	"bytes"
@@ -9,32 +9,20 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/exactranges"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/stretchr/testify/require"
 )
 
 // A rangeRun drives a store whose scans are filtered, and a model of it.
 type rangeRun struct {
 	t   *testing.T
 	rng *rand.Rand
-	db  *DB
+	db  *kv.DB
 	m   storetest.Model
-}
-
-// rangePolicies are those with which stores are held against their models.
-func rangePolicies(tb testing.TB) []filterpolicy.RangePolicy {
-	tb.Helper()
-	policies := []filterpolicy.RangePolicy{exactranges.Policy{}}
-	for _, spec := range []string{"cut:6", "cut:0"} {
-		p, err := filterpolicy.ParseRange(spec)
-		require.NoError(tb, err)
-		policies = append(policies, p)
-	}
-	return policies
 }
 
 // key is one of few, which share beginnings, begin with each other, and have the least and greatest bytes.
@@ -55,18 +43,18 @@ func (r *rangeRun) write() {
 		case n == 0:
 			lo, hi := r.key(), r.key()
 			if bytes.Compare(lo, hi) < 0 {
-				require.NoError(r.t, r.db.DeleteRange(lo, hi, NoSync))
+				require.NoError(r.t, r.db.DeleteRange(lo, hi, kv.NoSync))
 				r.m.DeleteRange(lo, hi)
 			}
 		case n < 5:
-			require.NoError(r.t, r.db.Delete(k, NoSync))
+			require.NoError(r.t, r.db.Delete(k, kv.NoSync))
 			r.m.Delete(string(k))
 		case n < 8:
-			require.NoError(r.t, r.db.Merge(k, []byte("+"), NoSync))
+			require.NoError(r.t, r.db.Merge(k, []byte("+"), kv.NoSync))
 			r.m.Merge(string(k), "+")
 		default:
-			v := string(randomBytes(r.rng, r.rng.IntN(400)))
-			require.NoError(r.t, r.db.Set(k, []byte(v), NoSync))
+			v := string(storetest.RandomBytes(r.rng, r.rng.IntN(400)))
+			require.NoError(r.t, r.db.Set(k, []byte(v), kv.NoSync))
 			r.m.Set(string(k), v)
 		}
 	}
@@ -80,8 +68,8 @@ func (r *rangeRun) write() {
 }
 
 // bounds are any, none and empty ones among them.
-func (r *rangeRun) bounds() *IterOptions {
-	o := &IterOptions{KeysOnly: r.rng.IntN(4) == 0}
+func (r *rangeRun) bounds() *kv.IterOptions {
+	o := &kv.IterOptions{KeysOnly: r.rng.IntN(4) == 0}
 	if r.rng.IntN(5) > 0 {
 		o.LowerBound = r.key()
 	}
@@ -99,7 +87,7 @@ func (r *rangeRun) bounds() *IterOptions {
 }
 
 // walk moves an iterator of a reader as chance has it: to and fro, and round.
-func (r *rangeRun) walk(db Reader, m storetest.Model) {
+func (r *rangeRun) walk(db kv.Reader, m storetest.Model) {
 	o := r.bounds()
 	it, err := db.NewIter(o)
 	require.NoError(r.t, err)
@@ -177,15 +165,15 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "iterators of one goroutine")
 	seeds := scale.Count(6, 120)
-	for _, policy := range rangePolicies(t) {
+	for _, policy := range storetest.RangePolicies(t) {
 		denied := uint64(0)
 		for seed := range uint64(seeds) {
 			rng := rand.New(rand.NewPCG(seed, 16))
-			o := randomOptions(rng)
+			o := stores.RandomOptions(rng)
 			o.RangeFilter, o.RangeFilterLastLevel = policy, rng.IntN(2) == 0
 			o.MemoryLimit, o.L0CompactionThreshold, o.L0SlowdownThreshold = 0, 1+rng.IntN(20), 100
-			r := &rangeRun{t: t, rng: rng, db: openMem(t, o), m: storetest.Model{}}
-			var snap *Snapshot
+			r := &rangeRun{t: t, rng: rng, db: stores.OpenMem(t, o), m: storetest.Model{}}
+			var snap *kv.Snapshot
 			var past storetest.Model
 			for range 1 + rng.IntN(12) {
 				if r.write(); snap == nil && rng.IntN(3) == 0 {

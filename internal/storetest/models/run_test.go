@@ -1,4 +1,4 @@
-package kv
+package models
 
 import (
 	"bytes"
@@ -12,77 +12,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/budget"
-	"github.com/siftkv/siftkv/internal/exactranges"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
 )
-
-// randomOptions makes everything small, so that every mechanism is at work in a
-// few hundred operations.
-func randomOptions(rng *rand.Rand) *Options {
-	specs := []string{"none", "bloom:10", "blocked:10", "cuckoo:12", "blocked:4", "cuckoo:8,2", "salted:blocked:4"}
-	p, err := filterpolicy.Parse(specs[rng.IntN(len(specs))])
-	if err != nil {
-		panic(err)
-	}
-	o := &Options{
-		CacheSize:                []int64{-1, 16 << 10, 64 << 10, 8 << 20}[rng.IntN(4)],
-		MemtableSize:             64 << 10,
-		MaxMemtables:             2 + rng.IntN(3),
-		BlockSize:                64 + rng.IntN(1000),
-		Compression:              sstable.Compression(rng.IntN(4)),
-		Filter:                   p,
-		TargetFileSize:           16 << 10,
-		BaseLevelSize:            int64(16+rng.IntN(100)) << 10,
-		L0CompactionThreshold:    1 + rng.IntN(4),
-		MaxConcurrentCompactions: 1 + rng.IntN(3),
-		Merger:                   modelMerger,
-	}
-	o.harness.RangeSize = []int64{0, 500, 5000}[rng.IntN(3)]
-	o.SpaceAmplification = []float64{0, 1.1, 2}[rng.IntN(3)]
-	if rng.IntN(4) == 0 {
-		o.MemoryLimit = 4 << 20
-	}
-	o.Compaction = CompactionStyle(rng.IntN(int(numCompactions)))
-	o.RunsPerLevel = 2 + rng.IntN(3)
-	if rng.IntN(4) == 0 {
-		o.LevelCompression[1+rng.IntN(lastLevel)] = sstable.Zstd
-	}
-	if rng.IntN(8) == 0 {
-		o.CompactionRate = 32 << 20
-	}
-	if rng.IntN(4) == 0 {
-		o.FilterBudget = int64(1 + rng.IntN(2000))
-	}
-	if name := []string{"", "fixed:2", "fixed:6", "delimiter:/", "delimiter:0"}[rng.IntN(5)]; name != "" {
-		if o.Prefix, err = filterpolicy.ParsePrefix(name); err != nil {
-			panic(err)
-		}
-		o.PrefixOnly = rng.IntN(3) == 0
-	}
-	if rng.IntN(2) == 0 {
-		o.RangeFilter, o.RangeFilterLastLevel = exactranges.Policy{}, rng.IntN(2) == 0
-	}
-	o.FalsePositiveMemory = []int64{0, -1, budget.MinFalsePositives}[rng.IntN(3)]
-	o.harness.OwnTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
-	return o
-}
 
 // A modelRun drives a store and its model side by side.
 type modelRun struct {
 	t    *testing.T
 	rng  *rand.Rand
 	fs   vfs.FS
-	opts *Options
-	db   *DB
+	opts *kv.Options
+	db   *kv.DB
 	m    storetest.ModelStore
 
 	objects  objstore.Store // unless nil, the store is in it
@@ -96,13 +43,13 @@ type modelRun struct {
 }
 
 type modelSnapshot struct {
-	s *Snapshot
+	s *kv.Snapshot
 	m storetest.ModelStore
 }
 
 type modelIter struct {
-	it     *Iterator
-	bounds IterOptions
+	it     *kv.Iterator
+	bounds kv.IterOptions
 	m      storetest.ModelStore
 	at     string // the key that it is on
 	on     bool
@@ -118,19 +65,19 @@ func (i *modelIter) keys(now uint64) []string {
 }
 
 func (r *modelRun) open() {
-	r.opts.harness.FS = r.fs
+	harness.Of(r.opts).FS = r.fs
 	if r.objects != nil {
 		r.opts.Objects = &objects.Config{Store: r.objects, Grace: -1, LocalLog: r.localLog}
-		r.opts.harness.TuneObjects = func(p *objectdir.Params) {
-			manyEdits(p)
+		harness.Of(r.opts).TuneObjects = func(p *objectdir.Params) {
+			storetest.ManyEdits(p)
 			p.PartSize = r.part
 		}
 	}
 	r.opts.Clock = r.clock.Time
 	if r.apart {
-		sometimesApart(r.opts, r.rng)
+		stores.RandomSeparation(r.opts, r.rng)
 	}
-	db, err := Open("db", r.opts)
+	db, err := kv.Open("db", r.opts)
 	require.NoError(r.t, err)
 	r.db = db
 }
@@ -164,8 +111,8 @@ func (r *modelRun) bound() []byte {
 	return r.key()
 }
 
-func (r *modelRun) durability() *WriteOptions {
-	return []*WriteOptions{nil, Sync, NoSync, Async}[r.rng.IntN(4)]
+func (r *modelRun) durability() *kv.WriteOptions {
+	return []*kv.WriteOptions{nil, kv.Sync, kv.NoSync, kv.Async}[r.rng.IntN(4)]
 }
 
 // step does one random operation.
@@ -249,11 +196,11 @@ func (r *modelRun) expiry(ttl time.Duration) uint64 {
 	return uint64(r.clock.Time().Add(ttl).UnixMicro())
 }
 
-func (r *modelRun) check(db Reader, m storetest.ModelStore, k []byte) {
+func (r *modelRun) check(db kv.Reader, m storetest.ModelStore, k []byte) {
 	want, present := m.Get(string(k), r.clock.Now())
 	v, err := db.Get(k)
 	if !present {
-		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
+		require.ErrorIs(r.t, err, kv.ErrNotFound, "%q", k)
 	} else {
 		require.NoError(r.t, err, "%q", k)
 		require.Equal(r.t, want, string(v))
@@ -269,7 +216,7 @@ func (r *modelRun) newIter() {
 		require.NoError(r.t, r.iters[0].it.Close())
 		r.iters = r.iters[1:]
 	}
-	var db Reader = r.db
+	var db kv.Reader = r.db
 	m := r.m
 	if len(r.snaps) > 0 && r.rng.IntN(2) == 0 {
 		s := r.snaps[r.rng.IntN(len(r.snaps))]
@@ -279,8 +226,8 @@ func (r *modelRun) newIter() {
 }
 
 // iterOf opens an iterator with random bounds over a reader that has what m has.
-func (r *modelRun) iterOf(db Reader, m storetest.ModelStore) *modelIter {
-	o := &IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
+func (r *modelRun) iterOf(db kv.Reader, m storetest.ModelStore) *modelIter {
+	o := &kv.IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
 	}
@@ -344,7 +291,7 @@ func (r *modelRun) release() {
 func (r *modelRun) reopen() {
 	r.release()
 	require.NoError(r.t, r.db.Close())
-	r.opts = randomOptions(r.rng)
+	r.opts = stores.RandomOptions(r.rng)
 	r.open()
 }
 
@@ -372,8 +319,8 @@ func (r *modelRun) checkAll() {
 	r.checkLoops(r.db, r.m)
 	r.checkTx()
 	var out bytes.Buffer
-	require.NoError(r.t, r.db.verify(&out), out.String())
-	checkIdentities(r.t, r.db.Metrics())
+	require.NoError(r.t, storetest.Verify(r.db, &out), out.String())
+	storetest.RequireIdentities(r.t, r.db.Metrics())
 }
 
 func TestModel(t *testing.T) {
@@ -393,14 +340,20 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 	t.Helper()
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, salt))
-		r := &modelRun{t: t, rng: rng, opts: randomOptions(rng), m: storetest.ModelStore{}, clock: &storetest.Clock{}}
+		r := &modelRun{
+			t:     t,
+			rng:   rng,
+			opts:  stores.RandomOptions(rng),
+			m:     storetest.ModelStore{},
+			clock: &storetest.Clock{},
+		}
 		place(r)
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t
 			for range 400 {
 				if r.step(); r.apart {
-					requireRecount(t, r.db)
+					require.NoError(t, storetest.RecountBlobs(r.db))
 				}
 			}
 			r.checkAll()
@@ -412,8 +365,8 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 			return
 		}
 		r.release()
-		if r.db.settle(); r.apart {
-			requireBlobs(t, r.db)
+		if harness.Settle(r.db); r.apart {
+			storetest.RequireBlobs(t, r.db)
 		}
 		require.NoError(t, r.db.Close())
 	}

@@ -1,18 +1,19 @@
-package kv
+package models
 
 import (
 	"bytes"
 	"maps"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/stretchr/testify/require"
 )
 
 // A modelWriter is a batch or a transaction.
 type modelWriter interface {
-	Writer
+	kv.Writer
 	SetTTL(key, value []byte, ttl time.Duration) error
 	DeletePrefix(prefix []byte) error
 }
@@ -39,7 +40,7 @@ func (r *modelRun) write(w modelWriter) func(storetest.ModelStore) {
 			lo, hi = r.bound(), r.bound()
 		}
 		if r.rng.IntN(10) == 0 && len(lo) > 0 {
-			hi = PrefixEnd(lo)
+			hi = kv.PrefixEnd(lo)
 			require.NoError(r.t, w.DeletePrefix(lo))
 		} else {
 			require.NoError(r.t, w.DeleteRange(lo, hi))
@@ -80,7 +81,7 @@ func (r *modelRun) batch() {
 	commit, forget := b.Commit, func() error { b.Reset(); return b.Commit(nil) }
 	switch r.rng.IntN(4) {
 	case 0:
-		tx := beginTx(r.t, r.db, true)
+		tx := stores.Begin(r.t, r.db, true)
 		require.NoError(r.t, b.Replay(tx))
 		require.NoError(r.t, other.Replay(tx))
 		commit, forget = tx.Commit, tx.Discard

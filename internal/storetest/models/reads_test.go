@@ -1,4 +1,4 @@
-package kv
+package models
 
 import (
 	"bytes"
@@ -9,27 +9,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv"
+	"github.com/stretchr/testify/require"
 )
 
 // A loopReader is a DB, a Snapshot or a Tx, with all that they share.
 type loopReader interface {
-	Reader
+	kv.Reader
 	Expiry(key []byte) (time.Time, error)
-	All(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
-	Backward(o *IterOptions, err *error) iter.Seq2[[]byte, []byte]
+	All(o *kv.IterOptions, err *error) iter.Seq2[[]byte, []byte]
+	Backward(o *kv.IterOptions, err *error) iter.Seq2[[]byte, []byte]
 }
 
 // checkWithoutValue holds GetSize and Expiry of a key against the model.
-func (r *modelRun) checkWithoutValue(db Reader, m storetest.ModelStore, k []byte) {
+func (r *modelRun) checkWithoutValue(db kv.Reader, m storetest.ModelStore, k []byte) {
 	want, present := m.Get(string(k), r.clock.Now())
 	size, err := db.GetSize(k)
 	expiry, expiryErr := db.(loopReader).Expiry(k)
 	if !present {
-		require.ErrorIs(r.t, err, ErrNotFound, "%q", k)
-		require.ErrorIs(r.t, expiryErr, ErrNotFound, "%q", k)
+		require.ErrorIs(r.t, err, kv.ErrNotFound, "%q", k)
+		require.ErrorIs(r.t, expiryErr, kv.ErrNotFound, "%q", k)
 		return
 	}
 	require.NoError(r.t, err, "%q", k)
@@ -39,7 +39,7 @@ func (r *modelRun) checkWithoutValue(db Reader, m storetest.ModelStore, k []byte
 }
 
 // drawKinds draws the options of an iterator that are no bounds.
-func (r *modelRun) drawKinds(o *IterOptions) {
+func (r *modelRun) drawKinds(o *kv.IterOptions) {
 	o.KeysOnly = r.rng.IntN(3) == 0
 	switch r.rng.IntN(8) {
 	case 0:
@@ -53,28 +53,14 @@ func (r *modelRun) drawKinds(o *IterOptions) {
 func (i *modelIter) requireEntry(r *modelRun) {
 	want, _ := i.m.Get(i.at, r.clock.Now())
 	operands := len(i.m[i.at].Operands) > 0
-	requireValueOf(r.t, i.it, i.bounds.KeysOnly, want, operands)
+	storetest.RequireValueOf(r.t, i.it, i.bounds.KeysOnly, want, operands)
 	require.Equal(r.t, i.m.Expiry(i.at), i.it.Expiry(), "%q", i.at)
-}
-
-// requireValueOf holds what an iterator says of a value against what it should be. Of one that
-// was merged some operands may be left, or none.
-func requireValueOf(t require.TestingT, it *Iterator, keysOnly bool, want string, merged bool) {
-	if !keysOnly {
-		require.Equal(t, want, string(it.Value()))
-		require.Equal(t, len(want), it.ValueSize())
-		return
-	}
-	require.Nil(t, it.Value())
-	if size := it.ValueSize(); !merged || size != -1 {
-		require.Equal(t, len(want), size, "%q", it.Key())
-	}
 }
 
 // checkLoops compares loops over a whole reader, some of them left early, and what it says of each key.
 func (r *modelRun) checkLoops(db loopReader, m storetest.ModelStore) {
 	all := m.At(r.clock.Now())
-	o := &IterOptions{KeysOnly: r.rng.IntN(4) == 0, Prefix: []byte([]string{"", "user/", "zz"}[r.rng.IntN(3)])}
+	o := &kv.IterOptions{KeysOnly: r.rng.IntN(4) == 0, Prefix: []byte([]string{"", "user/", "zz"}[r.rng.IntN(3)])}
 	keys := slices.DeleteFunc(all.Keys(), func(k string) bool { return !strings.HasPrefix(k, string(o.Prefix)) })
 	most := 1 + r.rng.IntN(2*len(keys)+1)
 	for _, backward := range []bool{false, true} {
@@ -112,7 +98,7 @@ func (r *modelRun) checkTx() {
 	m := maps.Clone(r.m)
 	for range r.rng.IntN(12) {
 		k := r.key()
-		b := &tx.writes.batch
+		b := tx
 		switch r.rng.IntN(6) {
 		case 0:
 			require.NoError(r.t, b.Delete(k))

@@ -1,4 +1,4 @@
-package kv
+package models
 
 import (
 	"bytes"
@@ -10,18 +10,19 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/stretchr/testify/require"
 )
 
 // A stressRun has writers that count up, each in keys of its own, and readers
 // that must never see a count go back, or one half of a batch.
 type stressRun struct {
 	t       *testing.T
-	db      *DB
+	db      *kv.DB
 	done    atomic.Bool
 	highest [stressKeys]atomic.Int64 // what has been acknowledged
 }
@@ -51,16 +52,9 @@ func (r *stressRun) write(w int) {
 		}
 		require.NoError(r.t, b.Set(first, v))
 		require.NoError(r.t, b.Set(second, v))
-		require.NoError(r.t, b.Commit([]*WriteOptions{Sync, NoSync, Async}[rng.IntN(3)]))
+		require.NoError(r.t, b.Commit([]*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[rng.IntN(3)]))
 		r.highest[n].Store(int64(i))
 	}
-}
-
-func count(t *testing.T, v []byte) int64 {
-	head, _, _ := bytes.Cut(v, []byte(" "))
-	n, err := strconv.ParseInt(string(head), 10, 64)
-	storetest.Fine(t, err)
-	return n
 }
 
 // read looks keys up until the writers are done.
@@ -73,7 +67,7 @@ func (r *stressRun) read(seed uint64) {
 		v, err := r.db.Get(key)
 		if least > 0 || err == nil {
 			storetest.Fine(r.t, err)
-			if seen := count(r.t, v); seen < least {
+			if seen := storetest.LeadingNumber(r.t, v); seen < least {
 				require.GreaterOrEqual(r.t, seen, least, "an acknowledged write of %q is not seen", key)
 			}
 		}
@@ -86,7 +80,7 @@ func (r *stressRun) scan(seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for !r.done.Load() {
 		s := r.db.NewSnapshot()
-		var reader Reader = s
+		var reader kv.Reader = s
 		if rng.IntN(2) == 0 {
 			reader = r.db
 		}
@@ -98,7 +92,7 @@ func (r *stressRun) scan(seed uint64) {
 			start, move = it.Last, it.Prev
 		}
 		for ok := start(); ok; ok = move() {
-			counts[string(it.Key())] = count(r.t, it.Value())
+			counts[string(it.Key())] = storetest.LeadingNumber(r.t, it.Value())
 		}
 		require.NoError(r.t, it.Close())
 		for n := range stressKeys {
@@ -143,9 +137,9 @@ func checkRunningIdentities(t *testing.T, m *metrics.Store) {
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Count(1, 3)) {
-		o := randomOptions(rand.New(rand.NewPCG(seed, 8)))
+		o := stores.RandomOptions(rand.New(rand.NewPCG(seed, 8)))
 		o.InMemory = true
-		db, err := Open("db", o)
+		db, err := kv.Open("db", o)
 		require.NoError(t, err)
 		r := &stressRun{t: t, db: db}
 		var writers, others sync.WaitGroup
@@ -164,9 +158,9 @@ func TestConcurrentUse(t *testing.T) {
 			first, _ := r.keys(n)
 			v, err := db.Get(first)
 			require.NoError(t, err)
-			require.Equal(t, r.highest[n].Load(), count(t, v))
+			require.Equal(t, r.highest[n].Load(), storetest.LeadingNumber(t, v))
 		}
-		checkIdentities(t, db.Metrics())
+		storetest.RequireIdentities(t, db.Metrics())
 		require.NoError(t, db.Close())
 	}
 }
