@@ -27,6 +27,7 @@ var (
 	mustParse       = storetest.Filter
 	mustFilter      = storetest.Filter
 	envInt          = storetest.EnvInt
+	shareKey        = storetest.ShareKey
 	checkIdentities = storetest.RequireIdentities
 	rangePolicies   = storetest.RangePolicies
 	count           = storetest.LeadingNumber
@@ -43,3 +44,13 @@ func requireRecount(t testing.TB, db *DB) { storetest.Fine(t, storetest.RecountB
 
 // verify checks the tables of an open store as Verify does those of a closed one.
 func (d *DB) verify(w io.Writer) error { return storetest.Verify(d, w) }
+
+func requireNothingCharged(t testing.TB, b *MemoryBudget) { storetest.RequireNothingCharged(t, b) }
+
+func loadShare(db *DB, store, n int) error {
+	return storetest.LoadShare(func(k, v []byte) error { return db.Set(k, v, Async) }, store, n)
+}
+
+func checkShare(db *DB, store, keys, n int) error {
+	return storetest.CheckShare(db.Has, store, keys, n)
+}

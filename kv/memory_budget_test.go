@@ -2,8 +2,6 @@ package kv
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,16 +14,6 @@ import (
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// requireNothingCharged checks that a budget whose stores are closed has given all back.
-func requireNothingCharged(t *testing.T, b *MemoryBudget) {
-	t.Helper()
-	u := b.Usage()
-	require.Zero(t, u.Bytes(), "%+v", u)
-	require.Zero(t, u.Stores)
-	require.Zero(t, u.Compactions)
-	require.Zero(t, u.Waiting)
-}
 
 func TestBudgetRefusesOptions(t *testing.T) {
 	b := NewMemoryBudget(16 << 20)
@@ -85,34 +73,6 @@ func TestBudgetOfAStoreThatDoesNotOpen(t *testing.T) {
 	require.Equal(t, 1, b.Usage().Stores)
 	require.NoError(t, db.Close())
 	requireNothingCharged(t, b)
-}
-
-func shareKey(store, i int) []byte { return fmt.Appendf(nil, "store %d: %06d", store, i) }
-
-// loadShare writes n keys of 300 bytes to a store.
-func loadShare(db *DB, store, n int) error {
-	rng := rand.New(rand.NewPCG(uint64(store), 1))
-	for i := range n {
-		if err := db.Set(shareKey(store, i), randomBytes(rng, 300), Async); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkShare reads keys of a store back, at random.
-func checkShare(db *DB, store, keys, n int) error {
-	rng := rand.New(rand.NewPCG(uint64(store), 2))
-	for range n {
-		i := rng.IntN(keys)
-		if ok, err := db.Has(shareKey(store, i)); err != nil || !ok {
-			return fmt.Errorf("key %d of store %d: %t, %w", i, store, ok, err)
-		}
-		if ok, err := db.Has(append(shareKey(store, i), 'x')); err != nil || ok {
-			return fmt.Errorf("no key %d of store %d: %t, %w", i, store, ok, err)
-		}
-	}
-	return nil
 }
 
 // Stores that are written and read at once have no more than the budget together, of each part what is

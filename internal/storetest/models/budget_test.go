@@ -1,4 +1,4 @@
-package kv
+package models
 
 import (
 	"context"
@@ -9,10 +9,13 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // Several stores that share a budget are opened, written, read, compacted and closed, each by a goroutine of its
@@ -20,8 +23,8 @@ import (
 func TestBudgetModelOfSeveralStores(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(max(scale.Count(3, 3), 3)) {
-		b := NewMemoryBudget([]int64{4 << 20, 8 << 20, 32 << 20}[seed%3])
-		withoutLeaks(func() {
+		b := kv.NewMemoryBudget([]int64{4 << 20, 8 << 20, 32 << 20}[seed%3])
+		storetest.WithoutLeaks(func() {
 			var wg sync.WaitGroup
 			for i := range uint64(scale.Count(3, 5)) {
 				wg.Go(func() {
@@ -37,13 +40,13 @@ func TestBudgetModelOfSeveralStores(t *testing.T) {
 			}
 			wg.Wait()
 		})
-		requireNothingCharged(t, b)
+		storetest.RequireNothingCharged(t, b)
 	}
 }
 
 // A budgetModel is one store, and what it should hold.
 type budgetModel struct {
-	b    *MemoryBudget
+	b    *kv.MemoryBudget
 	rng  *rand.Rand
 	fs   *vfstest.FaultFS
 	want storetest.Model
@@ -51,13 +54,16 @@ type budgetModel struct {
 
 // life opens the store, uses it, and closes it.
 func (s *budgetModel) life() (err error) {
-	o := randomOptions(s.rng)
-	o.MemoryLimit, o.MemoryBudget, o.CacheSize, o.harness.FS, o.harness.Backoff = 0, s.b, min(o.CacheSize, 0), s.fs,
-		quickBackoff
+	o := stores.RandomOptions(s.rng)
+	o.MemoryLimit, o.MemoryBudget, o.CacheSize, harness.Of(o).FS, harness.Of(o).Backoff = 0, s.b, min(
+		o.CacheSize,
+		0,
+	), s.fs,
+		storetest.Quick
 	o.FalsePositiveMemory = min(o.FalsePositiveMemory, 0)
 	o.BlockSize, o.CompactionRate, o.Merger = 64+s.rng.IntN(1000), 0, nil
 	o.MemtableSize = []int64{0, 64 << 10, 1 << 20}[s.rng.IntN(3)]
-	db, err := Open("db", o)
+	db, err := kv.Open("db", o)
 	if err != nil {
 		return err
 	}
@@ -68,19 +74,19 @@ func (s *budgetModel) life() (err error) {
 		}
 	}
 	s.fs.Set(nil)
-	db.untilResumed()
+	stores.UntilResumed(db)
 	return s.compare(db)
 }
 
-func (s *budgetModel) step(db *DB) error {
+func (s *budgetModel) step(db *kv.DB) error {
 	k := fmt.Sprintf("%04d", s.rng.IntN(2000))
 	switch n := s.rng.IntN(1000); {
 	case n < 600:
 		v := fmt.Sprintf("%s %d %0*d", k, s.rng.IntN(1000), 1+s.rng.IntN(800), 0)
-		err := db.Set([]byte(k), []byte(v), NoSync)
-		if errors.Is(err, ErrReadOnly) { // the disk has failed: it works again
+		err := db.Set([]byte(k), []byte(v), kv.NoSync)
+		if errors.Is(err, kv.ErrReadOnly) { // the disk has failed: it works again
 			s.fs.Set(nil)
-			db.untilResumed()
+			stores.UntilResumed(db)
 			return nil
 		}
 		s.want[k] = v
@@ -88,7 +94,7 @@ func (s *budgetModel) step(db *DB) error {
 	case n < 985:
 		got, err := db.Get([]byte(k))
 		v, ok := s.want[k]
-		if errors.Is(err, ErrNotFound) != !ok || ok && (err != nil || string(got) != v) {
+		if errors.Is(err, kv.ErrNotFound) != !ok || ok && (err != nil || string(got) != v) {
 			return fmt.Errorf("key %s is %q, %w; want %q, %t", k, got, err, v, ok)
 		}
 		return nil
@@ -103,13 +109,13 @@ func (s *budgetModel) step(db *DB) error {
 
 // ignoreFull returns no error if err is that of a disk that is full.
 func ignoreFull(err error) error {
-	if errors.Is(err, ErrReadOnly) || errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, kv.ErrReadOnly) || errors.Is(err, syscall.ENOSPC) {
 		return nil
 	}
 	return err
 }
 
-func (s *budgetModel) compare(db *DB) error {
+func (s *budgetModel) compare(db *kv.DB) error {
 	it, err := db.NewIter(nil)
 	if err != nil {
 		return err
@@ -130,13 +136,17 @@ func (s *budgetModel) compare(db *DB) error {
 // Stores come and go while others write.
 func TestBudgetStoresComeAndGo(t *testing.T) {
 	t.Parallel()
-	b := NewMemoryBudget(8 << 20)
-	withoutLeaks(func() {
+	b := kv.NewMemoryBudget(8 << 20)
+	storetest.WithoutLeaks(func() {
 		var wg sync.WaitGroup
 		for i := range 2 {
 			wg.Go(func() {
-				db := openDir(t, "db", &Options{MemoryBudget: b, InMemory: true})
-				err := errors.Join(loadShare(db, i, 20_000), checkShare(db, i, 20_000, 1000), db.Close())
+				db := stores.OpenDir(t, "db", &kv.Options{MemoryBudget: b, InMemory: true})
+				err := errors.Join(
+					storetest.LoadShare(setAsync(db), i, 20_000),
+					storetest.CheckShare(db.Has, i, 20_000, 1000),
+					db.Close(),
+				)
 				if err != nil {
 					t.Error(err)
 				}
@@ -145,12 +155,16 @@ func TestBudgetStoresComeAndGo(t *testing.T) {
 		for i := range 6 {
 			wg.Go(func() {
 				for range 8 {
-					db, err := Open("db", &Options{MemoryBudget: b, InMemory: true})
+					db, err := kv.Open("db", &kv.Options{MemoryBudget: b, InMemory: true})
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					err = errors.Join(loadShare(db, i, 700), checkShare(db, i, 700, 100), db.Close())
+					err = errors.Join(
+						storetest.LoadShare(setAsync(db), i, 700),
+						storetest.CheckShare(db.Has, i, 700, 100),
+						db.Close(),
+					)
 					if err != nil {
 						t.Error(err)
 					}
@@ -159,5 +173,9 @@ func TestBudgetStoresComeAndGo(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	requireNothingCharged(t, b)
+	storetest.RequireNothingCharged(t, b)
+}
+
+func setAsync(db *kv.DB) func(key, value []byte) error {
+	return func(key, value []byte) error { return db.Set(key, value, kv.Async) }
 }
