@@ -133,11 +133,11 @@ func TestEveryPromiseNamesItsTests(t *testing.T) {
 	require.Greater(t, rows, 5)
 }
 
-// testNames returns the names of the tests of this package and of those that it is made of.
+// testNames returns the names of the tests of this package, of those that it is made of, and of the suites of stores.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, pattern := range []string{"*_test.go", "../internal/*/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../internal/*/*_test.go", "../internal/storetest/*/*_test.go"} {
 		eachFunction(t, pattern, func(f *ast.FuncDecl) {
 			if f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
 				names[f.Name.Name] = true
