@@ -74,7 +74,7 @@ type Cache struct {
 	work    *sync.Cond // of mu; the queue has grown, or the cache was closed
 	idle    *sync.Cond // of mu; the queue has become shorter
 	done    chan struct{}
-	ending  sync.Once
+	ended   chan struct{} // closed by the first Close
 
 	writer writer // of the goroutine's alone
 	stats  struct {
@@ -105,7 +105,8 @@ func Open(fs vfs.FS, dir string, o Options) *Cache {
 	o.QueueBytes = cmp.Or(o.QueueBytes, 16<<20)
 	c := &Cache{fs: fs, dir: dir, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		limit: vfs.NewReadLimit(openSegments), pages: map[uint64]place{}, files: map[uint32]*segment{},
-		pending: map[uint64]*pendingPage{}, flights: map[uint64]*flight{}, done: make(chan struct{})}
+		pending: map[uint64]*pendingPage{}, flights: map[uint64]*flight{},
+		done: make(chan struct{}), ended: make(chan struct{})}
 	c.work, c.idle = sync.NewCond(&c.mu), sync.NewCond(&c.mu)
 	c.writer = writer{c: c, most: min(largestSegment, o.Capacity/segmentsAtLeast)}
 	if c.err = c.begin(); c.err != nil {
@@ -160,19 +161,22 @@ func (c *Cache) Close() (err error) {
 	if c.idles() {
 		return nil
 	}
-	c.ending.Do(func() {
-		c.mu.Lock()
-		c.closed = true
-		c.work.Broadcast()
-		c.idle.Broadcast()
-		c.mu.Unlock()
-		<-c.done
-		for _, s := range c.writer.segments {
-			err = errors.Join(err, s.file.Close())
-		}
-		err = errors.Join(err, c.lock.Close())
-	})
-	return err
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	c.work.Broadcast()
+	c.idle.Broadcast()
+	c.mu.Unlock()
+	if !first {
+		<-c.ended
+		return nil
+	}
+	defer close(c.ended)
+	<-c.done
+	for _, s := range c.writer.segments {
+		err = errors.Join(err, s.file.Close())
+	}
+	return errors.Join(err, c.lock.Close())
 }
 
 // Metrics count what a cache did since it was opened, and say what it has.

@@ -326,6 +326,7 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 			return nil
 		}}, Options{})
 		o.read(c, "object0", 0, 10)
+		synctest.Wait() // the page is being written
 		go func() { _ = c.Close() }()
 		synctest.Wait()
 		time.AfterFunc(time.Second, func() { close(hold) })
