@@ -240,18 +240,16 @@ func (t *Tx) commit(ctx context.Context, b *Batch, o *WriteOptions) error {
 	return d.commit(ctx, b, r, o)
 }
 
-// Discard ends the transaction and forgets its writes. After Commit, and a second
-// time, it does nothing, so that it can be deferred.
+// Discard ends the transaction and forgets its writes. After Commit, or a second time, it does nothing: defer it.
 func (t *Tx) Discard() error {
 	t.end()
 	return nil
 }
 
 const (
-	// maxAttempts is how often Update runs its function at the most.
-	maxAttempts = 64
-	// Before attempt n, Update sleeps for a random time below firstBackoff << n, and never longer than maxBackoff. One
-	// of those that conflict with each other is committed in any case; the time lets them come one after the other.
+	maxAttempts = 64 // of Update
+	// Before attempt n, Update sleeps for a random time below firstBackoff << n and maxBackoff. Conflicting ones come
+	// one after the other then; one of them is committed in any case.
 	firstBackoff = 20 * time.Microsecond
 	maxBackoff   = 20 * time.Millisecond
 )
@@ -287,6 +285,8 @@ func (d *DB) UpdateContext(ctx context.Context, fn func(tx *Tx) error) error {
 		select {
 		case <-time.After(rand.N(min(firstBackoff<<min(n, 16), maxBackoff))):
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also when both had come
 			return fmt.Errorf("%w: %w", base.ContextError(ctx, "an update was to be tried again"), err)
 		}
 	}
