@@ -39,10 +39,10 @@ func (o *Options) CutsOf(j *Job, span version.Span) *Cuts {
 	return c
 }
 
-// Gap returns the next key, up to a key (nil: of all), at which the open table must end: no table reaches over tables
-// of its run. It returns nil if there is none.
-func (c *Cuts) Gap(key []byte) (gap []byte) {
-	if len(c.gaps) == 0 || key != nil && bytes.Compare(c.gaps[0], key) > 0 {
+// Gap returns the next key, up to a key, at which the open table must end: no table reaches over tables of its run. It
+// returns nil if there is none. At the end of the span any key that is left counts.
+func (c *Cuts) Gap(key []byte, end bool) (gap []byte) {
+	if len(c.gaps) == 0 || !end && bytes.Compare(c.gaps[0], key) > 0 {
 		return nil
 	}
 	gap, c.gaps = c.gaps[0], c.gaps[1:]

@@ -68,7 +68,7 @@ func (r *keyRange) write(cuts *compaction.Cuts) (err error) {
 	var last []byte
 	for ok := it.First(); ok; ok = it.Next() {
 		if cuts != nil {
-			if err := r.cutGaps(cuts, it.Key.User); err != nil {
+			if err := r.cutGaps(cuts, it.Key.User, false); err != nil {
 				return err
 			}
 			if (cuts.TooMuch(it.Key.User) || out.Full()) && !bytes.Equal(last, it.Key.User) {
@@ -87,7 +87,7 @@ func (r *keyRange) write(cuts *compaction.Cuts) (err error) {
 		return InputError{err}
 	}
 	if cuts != nil {
-		if err := r.cutGaps(cuts, nil); err != nil {
+		if err := r.cutGaps(cuts, nil, true); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (r *keyRange) write(cuts *compaction.Cuts) (err error) {
 	return err
 }
 
-// cutGaps cuts at the gaps up to a key (nil: at all that are left).
-func (r *keyRange) cutGaps(cuts *compaction.Cuts, key []byte) error {
-	for gap := cuts.Gap(key); gap != nil; gap = cuts.Gap(key) {
+// cutGaps cuts at the gaps up to a key, or at the end at all that are left.
+func (r *keyRange) cutGaps(cuts *compaction.Cuts, key []byte, end bool) error {
+	for gap := cuts.Gap(key, end); gap != nil; gap = cuts.Gap(key, end) {
 		if err := r.out.Cut(gap); err != nil {
 			return err
 		}

@@ -172,6 +172,7 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 			o := stores.RandomOptions(rng)
 			o.RangeFilter, o.RangeFilterLastLevel = policy, rng.IntN(2) == 0
 			o.MemoryLimit, o.L0CompactionThreshold, o.L0SlowdownThreshold = 0, 1+rng.IntN(20), 100
+			stores.RandomSeparation(o, rng)
 			r := &rangeRun{t: t, rng: rng, db: stores.OpenMem(t, o), m: storetest.Model{}}
 			var snap *kv.Snapshot
 			var past storetest.Model
