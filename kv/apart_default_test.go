@@ -2,7 +2,6 @@ package kv
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,16 +10,6 @@ import (
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
-
-// SEPARATE_FROM=1 go test ./kv runs the tests with values of so many bytes apart, in blob files of
-// 16 KiB, where a test does not say otherwise, in object stores too: those of histories, crashes, faults and full disks
-// have to pass; some count files or sizes, or use what does not know blob files yet. With
-// SEPARATE_AT_COMMIT=1 too, they go there when they are committed.
-func init() {
-	separateEverywhere = os.Getenv("SEPARATE_FROM") != ""
-	defaultSeparateFrom = envInt("SEPARATE_FROM", defaultSeparateFrom)
-	defaultSeparateAtCommit = envInt("SEPARATE_AT_COMMIT", 0) > 0
-}
 
 // Values from 4 KiB on lie apart unless the options say otherwise, or reads are requests or come out of maps.
 func TestSeparateFromHasADefault(t *testing.T) {

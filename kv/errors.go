@@ -20,19 +20,16 @@ var (
 	ErrNotFound = base.ErrNotFound
 	// ErrClosed is returned by every method after Close.
 	ErrClosed = base.ErrClosed
-	// ErrCorruption is matched by every error about damaged bytes. The error is, or
-	// wraps, a *CorruptionError.
+	// ErrCorruption is matched by every error about damaged bytes. The error is, or wraps, a *CorruptionError.
 	ErrCorruption = base.ErrCorruption
-	// ErrLocked is returned by Open when another process, or this one, has the store
-	// open. The error is, or wraps, a *LockedError, which names the lock file and the
-	// holder's process id. OpenContext waits instead.
+	// ErrLocked is returned by Open when another process, or this one, has the store open. The error is, or wraps, a
+	// *LockedError, which names the lock file and the holder's process id. OpenContext waits instead.
 	ErrLocked = vfs.ErrLocked
 	// ErrStale is returned by reads of a store opened with OpenReadOnly when the writer
 	// has removed a file that they need. Refresh makes a new view.
 	ErrStale = errors.New("siftkv: the view has lost a file to the writer: refresh it")
-	// ErrReadOnly is returned by writes to a store that was opened read-only, or that
-	// became read-only because a write or background work failed. The error then wraps
-	// the cause.
+	// ErrReadOnly is returned by writes to a store that was opened read-only, or that became read-only because a
+	// write or background work failed. The error then wraps the cause.
 	ErrReadOnly = errors.New("siftkv: the store is read-only")
 	// ErrNotDurable is matched by the error of a write with Sync whose sync failed when the
 	// write was visible already, because a later one had promised less. The write stays: it is
@@ -48,22 +45,19 @@ var (
 	// ErrForeignDirectory is returned by Open for a directory that is not empty
 	// and holds no store. Nothing in it was touched.
 	ErrForeignDirectory = base.ErrForeignDirectory
-	// ErrDirectoryMoved is matched by the error of a store whose directory was moved, replaced or
-	// removed while it was open. The name that Open was given leads elsewhere, or nowhere. The
-	// store takes no writes (the error matches ErrReadOnly too) and goes on reading the directory
-	// that it has, which has all that was written. It touches nothing else. Once that directory
-	// has its name again, writes go on. Refresh of a view returns the error too, and so do Close
-	// and a Restore that was under way.
+	// ErrDirectoryMoved is matched by the error of a store whose directory was moved, replaced or removed while it
+	// was open. The name that Open was given leads elsewhere, or nowhere. The store takes no writes (the error
+	// matches ErrReadOnly too) and goes on reading the directory that it has, which has all that was written. It
+	// touches nothing else. Once that directory has its name again, writes go on. Refresh of a view returns the error
+	// too, and so do Close and a Restore that was under way.
 	ErrDirectoryMoved = vfs.ErrMoved
 	// ErrNotExist is returned when a store that does not exist is opened read-only. The
 	// error matches fs.ErrNotExist too, except for a branch or a checkpoint that is missing.
 	ErrNotExist = base.ErrNotExist
-	// ErrNewerFormat is matched when a newer version of this package wrote the
-	// store. Nothing in it was touched.
+	// ErrNewerFormat is matched when a newer version of this package wrote the store. Nothing in it was touched.
 	ErrNewerFormat = manifest.ErrNewerFormat
-	// ErrTooLarge is returned for keys and values beyond MaxKeySize and
-	// MaxValueSize, and for batches, and what a transaction reads, beyond
-	// MaxBatchSize.
+	// ErrTooLarge is returned for keys and values beyond MaxKeySize and MaxValueSize, and for batches, and what a
+	// transaction reads, beyond MaxBatchSize.
 	ErrTooLarge = base.ErrTooLarge
 	// ErrBatchCommitted is returned by Commit and by writes of a batch that was committed
 	// since it was made, or since the last Reset. Nothing was written a second time.
@@ -71,16 +65,14 @@ var (
 	// ErrNotIngestible is matched when Ingest refuses a file that is not damaged: the file
 	// overlaps another of the same call, or holds something that Ingest does not take.
 	ErrNotIngestible = ingest.ErrNotIngestible
-	// ErrBackupMismatch is returned when a backup does not fit: the mark is another
-	// store's, or the directory is not as the previous backup left it. Nothing was
-	// touched.
+	// ErrBackupMismatch is returned when a backup does not fit: the mark is another store's, or the directory is not
+	// as the previous backup left it. Nothing was touched.
 	ErrBackupMismatch = backup.ErrMismatch
 	// ErrRestoreUnfinished is matched by the *RestoreError of a restore that did not
 	// finish, and returned by Open for the directory that it left.
 	ErrRestoreUnfinished = manifest.ErrRestoreUnfinished
-	// ErrIteratorsOpen is returned by Close when iterators are still open. The message
-	// says how many or, with Options.TraceOpens, has the stack that opened each. The
-	// store is closed nevertheless.
+	// ErrIteratorsOpen is returned by Close when iterators are still open. The message says how many or, with
+	// Options.TraceOpens, has the stack that opened each. The store is closed nevertheless.
 	ErrIteratorsOpen = errors.New("siftkv: closed with open iterators")
 	// ErrSnapshotsOpen is ErrIteratorsOpen for snapshots.
 	ErrSnapshotsOpen = errors.New("siftkv: closed with open snapshots")
@@ -88,12 +80,10 @@ var (
 	ErrTransactionsOpen = errors.New("siftkv: closed with open transactions")
 	// ErrReadersOpen is ErrIteratorsOpen for readers of values: see DB.GetReader.
 	ErrReadersOpen = errors.New("siftkv: closed with open readers of values")
-	// ErrConflict is returned by Tx.Commit when something that the transaction read has
-	// been written since it began. Nothing of the transaction was written: begin a new
-	// one.
+	// ErrConflict is returned by Tx.Commit when something that the transaction read has been written since it began.
+	// Nothing of the transaction was written: begin a new one.
 	ErrConflict = conflict.Err
-	// ErrTxDone is returned by a transaction that was committed or discarded, and
-	// by its iterators.
+	// ErrTxDone is returned by a transaction that was committed or discarded, and by its iterators.
 	ErrTxDone = errors.New("siftkv: the transaction has ended")
 	// ErrTxReadOnly is returned by writes in a read-only transaction.
 	ErrTxReadOnly = errors.New("siftkv: the transaction is read-only")

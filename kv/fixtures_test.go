@@ -31,6 +31,7 @@ var (
 	checkIdentities = storetest.RequireIdentities
 	rangePolicies   = storetest.RangePolicies
 	count           = storetest.LeadingNumber
+	manyEdits       = storetest.ManyEdits
 )
 
 func requireContents(t testing.TB, want storetest.Model, db Reader) {

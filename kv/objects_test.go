@@ -18,9 +18,6 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// manyEdits has lists of files put as edits that are whole ones in small stores.
-func manyEdits(p *objectdir.Params) { p.Edits.Percent, p.Edits.Each, p.Edits.Max = 1<<20, 1, 8 }
-
 // configOf returns the settings of a store in an object store.
 func configOf(o *Options) *objects.Config { return o.Objects.(*objects.Config) }
 

@@ -111,12 +111,11 @@ type Options struct {
 	// may not write keeps all its files open.
 	MaxOpenFiles int
 
-	// MemoryMap maps sorted files without compression into memory, and reads them there
-	// and not through the block cache. That is faster if the cache is smaller than the
-	// data, but weaker. A block's checksum is verified when the block is first read, and
-	// not when the system reads it again. A page that is not in memory blocks a thread of
-	// the program, which other goroutines then lack. A failed read is an error, as
-	// without MemoryMap. It has no effect on 32-bit platforms and Windows.
+	// MemoryMap maps sorted files without compression into memory, and reads them there and not through the block
+	// cache. That is faster if the cache is smaller than the data, but weaker. A block's checksum is verified when
+	// the block is first read, and not when the system reads it again. A page that is not in memory blocks a thread
+	// of the program, which other goroutines then lack. A failed read is an error, as without MemoryMap. It has no
+	// effect on 32-bit platforms and Windows.
 	MemoryMap bool
 
 	// Filter is the policy of new files' filters: "blocked:10" by default. Files written
@@ -125,12 +124,10 @@ type Options struct {
 	// a flush or compaction fails and is tried again, and a lookup passes that on to its caller.
 	Filter filterpolicy.Policy
 
-	// FilterBudget is the size in bytes that the filters of all files should have
-	// together. The store divides it among the levels so that a lookup of an absent key
-	// reads least (filterpolicy.Spread). Young files get more bits per key than Filter
-	// says, the last level fewer. Filter then only gives the family. Shares follow the
-	// levels' sizes as files are written. By default there is no budget, and every file
-	// gets what Filter says.
+	// FilterBudget is the size in bytes that the filters of all files should have together. The store divides it
+	// among the levels so that a lookup of an absent key reads least (filterpolicy.Spread). Young files get more bits
+	// per key than Filter says, the last level fewer. Filter then only gives the family. Shares follow the levels'
+	// sizes as files are written; level 0 comes on top. By default there is none: every file gets what Filter says.
 	FilterBudget int64
 
 	// FalsePositiveMemory is the size in bytes of the memory of false positives: keys that a filter let pass and that
@@ -144,10 +141,9 @@ type Options struct {
 	// one, of a 1024th of it, 256 KiB at the most: then it is not set, or negative.
 	FalsePositiveMemory int64
 
-	// Prefix, if set, adds the prefixes of keys to the filters of new files. An iterator
-	// whose bounds lie within one prefix then skips files that hold no key with it. The
-	// filters of files written with another extractor, or none, are not used for that.
-	// See filterpolicy.ParsePrefix. Panics are as those of Filter.
+	// Prefix, if set, adds the prefixes of keys to the filters of new files. An iterator whose bounds lie within one
+	// prefix then skips files that hold no key with it. The filters of files written with another extractor, or none,
+	// are not used for that. See filterpolicy.ParsePrefix. Panics are as those of Filter.
 	Prefix filterpolicy.Prefix
 
 	// PrefixOnly keeps the keys themselves out of new files' filters. The filters are
@@ -170,10 +166,9 @@ type Options struct {
 	// mostly find nothing at all.
 	RangeFilterLastLevel bool
 
-	// TargetFileSize is the size of a sorted file in bytes, at least 16 KiB. The default
-	// is 32 MiB, or a quarter of MemoryLimit if that is less (but 4 MiB). Files of the
-	// last level may have twice that, and those of a level with few of them an eighth. A
-	// file's filter is made in memory, of eight bytes or more for each of its keys.
+	// TargetFileSize is the size of a sorted file in bytes, at least 16 KiB. The default is 32 MiB, or a quarter of
+	// MemoryLimit if that is less (but 4 MiB). Files of the last level may have twice that, and those of a level with
+	// few of them an eighth. A file's filter is made in memory, of eight bytes or more for each of its keys.
 	TargetFileSize int64
 
 	// BaseLevelSize is the size in bytes that the first level below level 0 may always
@@ -181,43 +176,37 @@ type Options struct {
 	// larger than the one above; for the last one see SpaceAmplification.
 	BaseLevelSize int64
 
-	// SpaceAmplification bounds the size of a Leveled store's files, as a multiple of the
-	// live bytes, about, when keys are overwritten evenly: 1.3 by default, 1.1 to 2. The
-	// more, the less is written: the last level is rewritten about 1 / (SpaceAmplification -
-	// 1) times for what comes into it. A store of less than about ten memtables takes more
-	// space for a while, and a compaction has its input and its output at the same time.
+	// SpaceAmplification bounds the size of a Leveled store's files, as a multiple of the live bytes, about, when
+	// keys are overwritten evenly: 1.3 by default, 1.1 to 2. The more, the less is written: the last level is
+	// rewritten about 1 / (SpaceAmplification - 1) times for what comes into it. A store of less than about ten
+	// memtables takes more space for a while, and a compaction has its input and its output at the same time.
 	SpaceAmplification float64
 
-	// L0CompactionThreshold is how many sorted runs in level 0 start a compaction: 4 by
-	// default. A flush is one, in however many files. A Leveled store of two levels waits
-	// for half as many more if they are small: see SpaceAmplification. At
-	// L0SlowdownThreshold runs (12 by default) writes are delayed, longer with every
-	// further run. At L0StopThreshold (36) they wait.
+	// L0CompactionThreshold is how many sorted runs in level 0 start a compaction: 4 by default. A flush is one, in
+	// however many files. A Leveled store of two levels waits for half as many more if they are small: see
+	// SpaceAmplification. At L0SlowdownThreshold runs (12 by default) writes are delayed, longer with every further
+	// run. At L0StopThreshold (36) they wait.
 	L0CompactionThreshold int
 	L0SlowdownThreshold   int
 	L0StopThreshold       int
 
-	// Compaction says how many sorted runs levels have: Leveled by default. It may change
-	// from one Open to the next: compactions then bring the store from one shape into the
-	// other. A leveled store that was tiered first merges the runs of each level, and
-	// holds up writes that are faster than that.
+	// Compaction says how many sorted runs levels have: Leveled by default. It may change from one Open to the next:
+	// compactions then bring the store from one shape into the other. A leveled store that was tiered first merges
+	// the runs of each level, and holds up writes that are faster than that.
 	Compaction CompactionStyle
 
-	// RunsPerLevel is how many sorted runs a level of a Tiered or LazyLeveled store may
-	// have, 4 by default, 2 to 64. Then they are merged into the level below. More runs
-	// make writes cheaper, and reads and space dearer. (Level 0 has
-	// L0CompactionThreshold.) All runs but the oldest and level 0 together have at most
-	// RunsPerLevel times the size of the oldest.
+	// RunsPerLevel is how many sorted runs a level of a Tiered or LazyLeveled store may have, 4 by default, 2 to 64.
+	// Then they are merged into the level below. More runs make writes cheaper, and reads and space dearer. (Level 0
+	// has L0CompactionThreshold.) All runs but the oldest and level 0 together have at most RunsPerLevel times the
+	// size of the oldest.
 	RunsPerLevel int
 
-	// MaxConcurrentCompactions bounds the threads that compact in the background. The default
-	// is half of GOMAXPROCS, or one for each 16 MiB of MemoryLimit if that is less, but at
-	// least 1. In a Tiered or LazyLeveled store it is at least 2: one keeps level 0 short
-	// while another merges large runs. Threads that would be idle merge ranges of a
-	// compaction that runs, up to GOMAXPROCS of them. Compact runs in its caller's goroutine,
-	// and all of these threads except one help it. Flushes have a thread of their own, and
-	// those that would be idle help one of 16 MiB or more. It then writes several files,
-	// which are one sorted run.
+	// MaxConcurrentCompactions bounds the threads that compact in the background. The default is half of GOMAXPROCS,
+	// or one for each 16 MiB of MemoryLimit if that is less, but at least 1. In a Tiered or LazyLeveled store it is
+	// at least 2: one keeps level 0 short while another merges large runs. Threads that would be idle merge ranges of
+	// a compaction that runs, up to GOMAXPROCS of them. Compact runs in its caller's goroutine, and all of these
+	// threads except one help it. Flushes have a thread of their own, and those that would be idle help one of 16 MiB
+	// or more. It then writes several files, which are one sorted run.
 	MaxConcurrentCompactions int
 
 	// CompactionRate bounds what compactions write, including those of Compact, in bytes
@@ -225,13 +214,12 @@ type Options struct {
 	// rate and never wait for it; nor do compactions while level 0 delays writes.
 	CompactionRate int64
 
-	// Merger combines the operands of Merge. The default is none, and then Merge returns
-	// ErrNoMerger. The store keeps the merger's name: while it holds operands, Open with a
-	// merger of another name fails with ErrInvalidOptions. Open without a merger does not.
-	// If the name is that of a merger of this package, that one is used. Else operands
-	// stay as they are, and lookups of their keys, and iterators that reach them, return
-	// ErrNoMerger. Metrics counts the operands of each level. Compact turns all operands
-	// that no snapshot needs into values, and the next Open then takes any merger.
+	// Merger combines the operands of Merge. The default is none, and then Merge returns ErrNoMerger. The store keeps
+	// the merger's name: while it holds operands, Open with a merger of another name fails with ErrInvalidOptions.
+	// Open without a merger does not. If the name is that of a merger of this package, that one is used. Else
+	// operands stay as they are, and lookups of their keys, and iterators that reach them, return ErrNoMerger.
+	// Metrics counts the operands of each level. Compact turns all operands that no snapshot needs into values, and
+	// the next Open then takes any merger.
 	Merger Merger
 
 	// Clock tells the time for values written by SetTTL: time.Now by default. Several
@@ -239,9 +227,8 @@ type Options struct {
 	// In a flush, a compaction or the choice of one, it is an error of that, or the time that Clock told before stands.
 	Clock func() time.Time
 
-	// ReadOnly opens an existing store and changes nothing on disk. Several read-only
-	// stores may share a directory, but not with a writer: OpenReadOnly reads while one
-	// writes.
+	// ReadOnly opens an existing store and changes nothing on disk. Several read-only stores may share a directory,
+	// but not with a writer: OpenReadOnly reads while one writes.
 	ReadOnly bool
 
 	// RecoveryMode says what Open makes of logs that a crash has cut short or that are
@@ -306,24 +293,33 @@ type Options struct {
 
 func init() {
 	harness.Of = func(options any) *harness.Harness { return &options.(*Options).harness }
+	harness.SeparateByDefault = func(from int, atCommit bool) {
+		separateEverywhere, defaultSeparateFrom, defaultSeparateAtCommit = true, from, atCommit
+	}
+	harness.Resumed = func(db any) { resumed(db.(*DB)) }
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }
 	harness.ObjectDir = func(db any) any { return db.(*DB).objects.dir }
 	harness.FilesOf = func(db any) (*harness.Files, func(), error) { return filesOf(db.(*DB)) }
 }
 
-// settle returns when no background work is left, and obsolete files that no reader needs are removed.
-func settle(d *DB) {
+// resumed returns when the store is not being resumed.
+func resumed(d *DB) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	for d.resumer.running {
 		d.progress.Wait()
 	}
-	d.mu.Unlock()
+}
+
+// settle returns when no background work is left, and obsolete files that no reader needs are removed.
+func settle(d *DB) {
+	resumed(d)
 	d.waitForBackground()
 	d.cleaner.Wait()
 }
 
-// filesOf returns the files of a version, which stay until they are released.
+// filesOf returns the files of a store that is settled. Those of the version stay until they are released.
 func filesOf(d *DB) (*harness.Files, func(), error) {
 	s := d.acquire(0)
 	if s == nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// The defaults of PollInterval. A look at a directory where nothing has changed takes 25
-// microseconds.
+// The defaults of PollInterval. A look at a directory where nothing has changed takes 25 microseconds.
 const (
 	localPollInterval   = 10 * time.Millisecond
 	objectsPollInterval = time.Second
@@ -25,8 +24,7 @@ const (
 // maxMergerName bounds the name of a merger, in bytes.
 const maxMergerName = 255
 
-// withDefaults returns the options with every field set, or an error that names the
-// wrong field.
+// withDefaults returns the options with every field set, or an error that names the wrong field.
 func (o *Options) withDefaults() (Options, error) {
 	var r Options
 	if o != nil {

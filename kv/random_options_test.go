@@ -9,6 +9,15 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
+// For TestRandomOptionsAreThoseOfTheSuites, which is outside this package.
+var (
+	RandomOptions    = randomOptions
+	RandomSeparation = sometimesApart
+)
+
+// NumCompactions is how many styles of compaction there are.
+const NumCompactions = int(numCompactions)
+
 // randomOptions makes everything small, so that every mechanism is at work in a
 // few hundred operations.
 func randomOptions(rng *rand.Rand) *Options {

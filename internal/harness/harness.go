@@ -30,6 +30,12 @@ var AtOnce = compaction.Backoff{First: 1, Max: 1}
 // Of returns the harness of options, a *kv.Options. Package kv sets it, as only it can reach the field.
 var Of func(options any) *Harness
 
+// SeparateByDefault makes stores separate values of a length on, in bytes, unless their options say otherwise.
+var SeparateByDefault func(from int, atCommit bool)
+
+// Resumed returns when a store, a *kv.DB, is not being resumed.
+var Resumed func(db any)
+
 // Settle returns when a store, a *kv.DB, has no background work left. Package kv sets it.
 var Settle func(db any)
 
@@ -50,5 +56,5 @@ type Files struct {
 	Stuck    int            // blob files that blob GC leaves, as they or their tables are damaged
 }
 
-// FilesOf returns the files of a store, a *kv.DB, which stay until they are released.
+// FilesOf returns the files of a store, a *kv.DB, that is settled. Those of the version stay until they are released.
 var FilesOf func(db any) (f *Files, release func(), err error)

@@ -124,7 +124,7 @@ func EnvInt(name string, byDefault int) int {
 	return byDefault
 }
 
-// RangePolicies are those with which stores are held against their models.
+// RangePolicies are those with which stores are compared with their models.
 func RangePolicies(tb testing.TB) []filterpolicy.RangePolicy {
 	tb.Helper()
 	policies := []filterpolicy.RangePolicy{exactranges.Policy{}}

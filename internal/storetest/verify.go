@@ -51,7 +51,7 @@ func verifyTable(t *version.Table, s *harness.Files) error {
 	return errors.Join(r.Verify(), survey.Agree(&t.Table, info))
 }
 
-// RecountBlobs returns an error if a store's sums over blob files are not those of its tables. The store is a *kv.DB.
+// RecountBlobs returns an error if a store's totals of blob files are not those of its tables. The store is a *kv.DB.
 func RecountBlobs(db any) error {
 	s, release, err := harness.FilesOf(db)
 	if err != nil {
@@ -61,7 +61,7 @@ func RecountBlobs(db any) error {
 	return s.Version.RecountBlobs()
 }
 
-// RequireBlobs requires that a store's sums over blob files are those of its tables. Its directory must have the blob
+// RequireBlobs requires that a store's totals of blob files are those of its tables. Its directory must have the blob
 // files of its version, those that memtables keep, and no others. It returns how many there are. The store is a *kv.DB.
 func RequireBlobs(t testing.TB, db any) int {
 	t.Helper()

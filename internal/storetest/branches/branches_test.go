@@ -3,7 +3,6 @@ package branches
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"testing"
@@ -201,7 +200,7 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 		}
 	}
 	for o, db := range dbs {
-		require.NoError(t, storetest.Verify(db, io.Discard))
+		require.NoError(t, verifyBackup(t, db))
 		require.NoError(t, db.Close())
 		requireBranch(t, o, models[o])
 	}

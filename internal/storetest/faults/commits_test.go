@@ -20,7 +20,7 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// A commitFaults is a history of values that are set apart by their commits, over logs that are short, on a disk of
+// A commitFaults is a history of values that are separated at their commits, over logs that are short, on a disk of
 // which one call fails, or all from then on.
 type commitFaults struct {
 	t    *testing.T

@@ -35,7 +35,7 @@ func (l *lossyFS) set(fail bool) {
 	l.fail = fail
 }
 
-// loseAll drops what is not synced of all files, before anybody syncs it.
+// loseAll drops what is not synced of all files, before the next sync.
 func (l *lossyFS) loseAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

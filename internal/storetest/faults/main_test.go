@@ -1,4 +1,4 @@
-// Package faults has stores on disks of which calls fail, and those that are full.
+// Package faults has stores that separate values at their commits, on disks whose calls fail or that lose pages.
 package faults
 
 import (

@@ -21,12 +21,12 @@ import (
 // goes on, with snapshots and iterators open, and restores them one after the other.
 func TestModelBackup(t *testing.T) {
 	t.Parallel()
-	fullBytes, moreBytes, apart := 0, 0, 0
+	fullBytes, moreBytes, separated := 0, 0, 0
 	for seed := range uint64(scale.Count(4, 10)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
-			clock: &storetest.Clock{},
-			apart: true}
+			clock:     &storetest.Clock{},
+			separated: true}
 		r.open()
 		var streams bytes.Buffer
 		var models []storetest.ModelStore
@@ -77,7 +77,7 @@ func TestModelBackup(t *testing.T) {
 		files.Version.All(func(int, *version.Table) { stray-- })
 		blobs := files.Version.BlobTotals().Files
 		release()
-		apart += blobs
+		separated += blobs
 		stray -= blobs
 		require.Zero(t, stray, "files of earlier backups are left")
 		require.NoError(t, db.Close())
@@ -90,9 +90,9 @@ func TestModelBackup(t *testing.T) {
 		r.release()
 		require.NoError(t, r.db.Close())
 	}
-	require.Positive(t, apart)
+	require.Positive(t, separated)
 	t.Logf("full backups have %d bytes, those since a mark %d; %d blob files were restored", fullBytes, moreBytes,
-		apart)
+		separated)
 }
 
 // everything returns what a reader has.
@@ -118,8 +118,8 @@ func TestModelBackupOfViews(t *testing.T) {
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 711))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
-			clock: &storetest.Clock{},
-			apart: true}
+			clock:     &storetest.Clock{},
+			separated: true}
 		r.open()
 		check := func(db *kv.DB, err error) {
 			t.Helper()

@@ -55,11 +55,8 @@ type budgetModel struct {
 // life opens the store, uses it, and closes it.
 func (s *budgetModel) life() (err error) {
 	o := stores.RandomOptions(s.rng)
-	o.MemoryLimit, o.MemoryBudget, o.CacheSize, harness.Of(o).FS, harness.Of(o).Backoff = 0, s.b, min(
-		o.CacheSize,
-		0,
-	), s.fs,
-		storetest.Quick
+	o.MemoryLimit, o.MemoryBudget, o.CacheSize = 0, s.b, min(o.CacheSize, 0)
+	harness.Of(o).FS, harness.Of(o).Backoff = s.fs, storetest.Quick
 	o.FalsePositiveMemory = min(o.FalsePositiveMemory, 0)
 	o.BlockSize, o.CompactionRate, o.Merger = 64+s.rng.IntN(1000), 0, nil
 	o.MemtableSize = []int64{0, 64 << 10, 1 << 20}[s.rng.IntN(3)]

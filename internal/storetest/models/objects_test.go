@@ -32,7 +32,7 @@ func TestModelInPartsOfAnObjectStore(t *testing.T) {
 func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	modelHistories(t, storetest.ModelSeeds/3, 2029, func(r *modelRun) {
-		r.objects, r.apart, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
+		r.objects, r.separated, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)
 		if r.localLog = r.rng.IntN(2) == 0; r.localLog {
 			r.fs = vfs.NewMem()
 		}

@@ -32,10 +32,10 @@ type modelRun struct {
 	db   *kv.DB
 	m    storetest.ModelStore
 
-	objects  objstore.Store // unless nil, the store is in it
-	localLog bool           // but for its log, which is in fs
-	part     int            // objectdir.Params.PartSize
-	apart    bool           // values lie apart
+	objects   objstore.Store // unless nil, the store is in it
+	localLog  bool           // but for its log, which is in fs
+	part      int            // objectdir.Params.PartSize
+	separated bool           // values are separated
 
 	clock *storetest.Clock
 	snaps []modelSnapshot
@@ -74,7 +74,7 @@ func (r *modelRun) open() {
 		}
 	}
 	r.opts.Clock = r.clock.Time
-	if r.apart {
+	if r.separated {
 		stores.RandomSeparation(r.opts, r.rng)
 	}
 	db, err := kv.Open("db", r.opts)
@@ -130,7 +130,7 @@ func (r *modelRun) step() {
 	case n < 20:
 		k, times := r.key(), 1
 		if r.rng.IntN(8) == 0 {
-			times = r.rng.IntN(80) // so many that the memtable makes folds
+			times = r.rng.IntN(80) // often enough for the memtable to make folds
 		}
 		for range times {
 			v := r.operand()
@@ -328,14 +328,14 @@ func TestModel(t *testing.T) {
 	modelHistories(t, storetest.ModelSeeds, 2026, func(r *modelRun) { r.fs = vfs.NewMem() })
 }
 
-// Values of any length lie apart, or those of some length on, or none that do not yet: from one open
+// Values of any length are separated, or those from a length on, or no others than before: from one open
 // to the next that changes.
-func TestModelWithValuesApart(t *testing.T) {
+func TestModelWithSeparatedValues(t *testing.T) {
 	t.Parallel()
-	modelHistories(t, storetest.ModelSeeds, 2027, func(r *modelRun) { r.fs, r.apart = vfs.NewMem(), true })
+	modelHistories(t, storetest.ModelSeeds, 2027, func(r *modelRun) { r.fs, r.separated = vfs.NewMem(), true })
 }
 
-// modelHistories drives so many new stores through random operations, each in the place that it is given.
+// modelHistories drives n new stores through random operations, each in the place that it is given.
 func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 	t.Helper()
 	for seed := range seeds {
@@ -352,7 +352,7 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			r.t = t
 			for range 400 {
-				if r.step(); r.apart {
+				if r.step(); r.separated {
 					require.NoError(t, storetest.RecountBlobs(r.db))
 				}
 			}
@@ -365,7 +365,7 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 			return
 		}
 		r.release()
-		if harness.Settle(r.db); r.apart {
+		if harness.Settle(r.db); r.separated {
 			storetest.RequireBlobs(t, r.db)
 		}
 		require.NoError(t, r.db.Close())

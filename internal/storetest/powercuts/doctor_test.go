@@ -75,7 +75,7 @@ func (r *doctorRun) open() {
 	require.NoError(r.t, err)
 }
 
-// run goes through so many steps.
+// run goes through a number of steps.
 func (r *doctorRun) run(steps int) {
 	for range steps {
 		step, name := r.pick()
@@ -126,7 +126,7 @@ func (r *doctorRun) write() {
 	require.NoError(r.t, b.Commit([]*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[r.rng.IntN(3)]))
 }
 
-// ingest takes in a few files: each has a key that nobody else writes, and the last has
+// ingest takes in a few files: each has a key that is written nowhere else, and the last has
 // some that the store may have.
 func (r *doctorRun) ingest() {
 	r.mu.Lock()

@@ -172,7 +172,7 @@ func (r *faultRun) untilResumed() {
 // refuses checks what a store that has failed says, if it has.
 func (r *faultRun) refuses() {
 	if r.db.Metrics().Failure == "" {
-		return // a checkpoint, or a compaction that somebody asked for
+		return // a checkpoint, or a compaction that was asked for
 	}
 	k := []byte("k")
 	for _, err := range []error{r.db.Set(k, k, nil), r.db.Flush(context.Background()),

@@ -195,7 +195,7 @@ func (r *cutRun) stream() error {
 	return err
 }
 
-// check opens the store on what a cut left: it holds the first so many writes,
+// check opens the store on what a cut left: it holds the first of the writes,
 // and all that were durable. Then the power fails while it recovers, and it is to
 // recover the same.
 func (r *cutRun) check(c cut) {

@@ -48,7 +48,7 @@ func (r *cutRun) ingest() error {
 }
 
 // TestPowerCutDuringIngest cuts the power while files are taken in, between writes
-// that nobody synced: what is left is a prefix of the history, with all of an ingest's
+// without a sync: what is left is a prefix of the history, with all of an ingest's
 // files or none.
 func TestPowerCutDuringIngest(t *testing.T) {
 	t.Parallel()

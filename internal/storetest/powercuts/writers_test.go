@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,8 +76,8 @@ func (c *cutWriters) write(n int, rng *rand.Rand) {
 			w.durable.Store(visible)
 		}
 	}
-	for err != nil && c.db.Metrics().Failure != "" {
-		runtime.Gosched() // until the store has resumed
+	if err != nil {
+		stores.UntilResumed(c.db)
 	}
 }
 

@@ -30,13 +30,8 @@ func BackUp(t testing.TB, db *kv.DB, since kv.BackupMark) ([]byte, kv.BackupMark
 	return b.Bytes(), again
 }
 
-// RequireRestored checks a directory of a file system against a model, without opening it for writing.
-func RequireRestored(t testing.TB, fsys vfs.FS, dir string, want storetest.Model) {
-	t.Helper()
-	RequireRestoredAt(t, fsys, dir, want, &storetest.Clock{})
-}
-
-// RequireRestoredAt is RequireRestored at the time of a clock.
+// RequireRestoredAt checks a directory of a file system against a model at the time of a clock, without opening it for
+// writing.
 func RequireRestoredAt(t testing.TB, fsys vfs.FS, dir string, want storetest.Model, clock *storetest.Clock) {
 	t.Helper()
 	db, err := kv.Open(dir, With(harness.Harness{FS: fsys}, &kv.Options{ReadOnly: true, Clock: clock.Time}))
