@@ -2,6 +2,7 @@ package lookupwatch
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/lookupsample"
@@ -32,7 +33,7 @@ func (s *Scan) Begin(w *Watch, key, lower, upper []byte, backward bool) (wanted 
 		return false
 	}
 	if key != nil { // the copy has the memory of the last scan's, and an empty key stays one
-		key = append(append(s.scan.Start[:0], key...), 0)[:len(key)]
+		key = append(slices.Grow(s.scan.Start[:0], len(key)+1), key...)
 	}
 	*s = Scan{tracer: w.tracer.Load(), hash: hash, scan: lookupsample.Scan{Start: key, End: end, Backward: backward}}
 	if w.samples(hash) {
@@ -46,10 +47,8 @@ func (s *Scan) End(entries uint64, ended, keysOnly bool) {
 	s.scan.Entries, s.scan.Ended = entries, ended
 	if o := &s.scan; s.tracer != nil {
 		s.tracer.RecordScan(&lookuptrace.Scan{
-			Start:   lookuptrace.Bound{Set: o.Start != nil, Key: o.Start},
-			End:     lookuptrace.Bound{Set: o.End != nil, Key: o.End},
-			Entries: entries, Backward: o.Backward, Ended: ended, KeysOnly: keysOnly,
-		}, s.hash)
+			Start: lookuptrace.Bound{Set: o.Start != nil, Key: o.Start}, Entries: entries, Ended: ended,
+			End: lookuptrace.Bound{Set: o.End != nil, Key: o.End}, Backward: o.Backward, KeysOnly: keysOnly}, s.hash)
 	}
 	if s.sampler != nil {
 		s.sampler.Scan(&s.scan, s.hash)
