@@ -7,7 +7,7 @@
 //
 // for a Vault whose table of backends has the line
 //
-//	"siftkv": vault.New,
+//	"siftkv": siftvault.New,
 //
 // Every write is on stable storage when it returns, and a transaction takes effect as a whole or not at
 // all. One process has the store open at a time; the backend has no high availability.
