@@ -167,7 +167,7 @@ func TestScrape(t *testing.T) {
 	require.Less(t, hits, 4000.0)
 }
 
-// Of a store with values apart a scrape has the figures of its blob files.
+// A scrape of a store with separated values has the figures of its blob files.
 func TestScrapeOfBlobFiles(t *testing.T) {
 	db, err := kv.Open(t.TempDir(), &kv.Options{SeparateFrom: 100})
 	require.NoError(t, err)
