@@ -79,7 +79,7 @@ func run(ctx context.Context, s settings) (err error) {
 		for range s.ops / 5 {
 			id := v.user()
 			if random.IntN(10) > 0 {
-				id = v.nobody()
+				id = v.absentUser()
 			}
 			if err := v.find(id); err != nil {
 				return err

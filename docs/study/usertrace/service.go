@@ -27,8 +27,8 @@ func nameKey(name string) []byte { return []byte("name/" + name) }
 // user draws the identifier of a user.
 func (s *service) user() uint64 { return 1 + s.popular.Uint64() }
 
-// nobody draws an identifier that no user has.
-func (s *service) nobody() uint64 { return absent + s.random.Uint64N(absent) }
+// absentUser draws an identifier that no user has.
+func (s *service) absentUser() uint64 { return absent + s.random.Uint64N(absent) }
 
 // put writes the row of a user and its place in the index of names.
 func (s *service) put(w interface{ Set(key, value []byte) error }, id uint64, name string) error {
@@ -62,7 +62,7 @@ func (s *service) visit(drawn int) error {
 	case drawn < 76:
 		return s.find(s.user())
 	case drawn < 78:
-		return s.find(s.nobody())
+		return s.find(s.absentUser())
 	case drawn < 84: // asks whether a user's name is taken
 		id := s.user()
 		return errors.Join(s.find(id), s.has(nameKey(fmt.Sprintf("user%d", id))))
