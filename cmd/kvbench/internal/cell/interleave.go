@@ -20,18 +20,23 @@ type Row struct {
 // Interleave measures rows in turns: it builds all stores, warms every row up, and then
 // visits all of them in each repetition, beginning with another one each time so that none
 // always follows the same. So the rows of one repetition follow each other closely, and a slow
-// minute of the machine hits all of them. Every row is asked exactly the same. A row with Spread has
-// the memory for filters that those of the row before took, if that is equal but for it.
+// minute of the machine hits all of them. Every row is asked exactly the same. A row with Spread gets
+// a budget of the filter bytes of the row before it, if the two differ only in Spread.
+//
+// The environment is that before the lab's first rows: later ones would report the load of those.
 func (l *Lab) Interleave(ctx context.Context, source keys.Source, rows []Row) (out []*Result, err error) {
 	var runs []*run
 	defer func() { err = errors.Join(err, closeAll(runs)) }()
 	start := time.Now()
+	if l.before == nil {
+		l.before = new(l.conditions())
+	}
 	for _, row := range rows {
-		x, err := l.newRun(row.Settings)
+		x, err := l.newRun(row.Settings, *l.before)
 		if err == nil {
 			x.name, x.store, x.title, x.orders, x.source = row.Name, row.Name, row.Name, inTurns, source
 			if n := len(runs); n > 0 {
-				x.env, x.timer, x.budget = runs[0].env, runs[0].timer, runs[n-1].memoryFor(x)
+				x.budget = runs[n-1].memoryFor(x)
 			}
 			runs = append(runs, x)
 			err = x.share(ctx, runs)

@@ -28,6 +28,13 @@ type Lab struct {
 	dir    string
 	remove func() error // removes dir
 	last   *built       // store of the last cell
+	before *conditions  // before the first rows that were measured in turns
+}
+
+// conditions are the machine before a measurement loads it.
+type conditions struct {
+	env   environ.Environment
+	timer int64
 }
 
 // NewLab makes the directory in parent, the system's if that is empty. The caller
@@ -43,11 +50,11 @@ func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
 // Close removes the directory with everything in it.
 func (l *Lab) Close() error { return l.remove() }
 
-// environment describes the machine.
-func (l *Lab) environment() environ.Environment {
+// conditions describes the machine.
+func (l *Lab) conditions() conditions {
 	e := environ.Capture(l.Argv, l.dir)
 	e.Dir = filepath.Dir(l.dir)
-	return e
+	return conditions{e, int64(measure.TimerCost())}
 }
 
 // A run is a cell under way.
@@ -62,8 +69,7 @@ type run struct {
 	values   keys.Values
 	source   keys.Source
 
-	env       environ.Environment // before anything loads the machine
-	timer     int64
+	conditions
 	scans     *Scans
 	budget    int64 // bytes of filters with Spread; 0: what theory says of the filter
 	built     *built
@@ -74,9 +80,8 @@ type run struct {
 }
 
 // newRun returns a run that has neither keys nor a store.
-func (l *Lab) newRun(s Settings) (x *run, err error) {
-	x = &run{lab: l, settings: s, orders: oneByOne, passes: map[engine.Kind]*passes{}, env: l.environment(),
-		timer: int64(measure.TimerCost())}
+func (l *Lab) newRun(s Settings, on conditions) (x *run, err error) {
+	x = &run{lab: l, settings: s, orders: oneByOne, passes: map[engine.Kind]*passes{}, conditions: on}
 	for _, kind := range engine.Kinds {
 		x.passes[kind] = newPasses()
 	}
@@ -95,7 +100,7 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	x, err := l.newRun(s)
+	x, err := l.newRun(s, l.conditions())
 	if err != nil {
 		return nil, err
 	}

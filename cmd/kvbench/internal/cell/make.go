@@ -31,7 +31,7 @@ func (l *Lab) Make(ctx context.Context, s Settings, dir, trace string) (err erro
 	if s.Engine != "siftkv" || s.Filter == engine.OracleFilter || s.Threads != 1 {
 		return bench.Usagef("a store with a trace is one of siftkv, with a filter of this project, and one worker")
 	}
-	x, err := l.newRun(s)
+	x, err := l.newRun(s, l.conditions())
 	if err != nil {
 		return err
 	}
