@@ -38,10 +38,8 @@ func (s *Settings) Check() error {
 	if _, err := s.theta(); err != nil {
 		return err
 	}
-	for _, f := range Fields(s) {
-		if err := f.check(); err != nil {
-			return err
-		}
+	if err := s.CheckBounds(""); err != nil {
+		return err
 	}
 	if _, err := s.speed(); err != nil {
 		return err

@@ -6,6 +6,7 @@
 package readamp
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
@@ -76,7 +77,7 @@ func (c *Config) cells() (rows, trees []cell.Row, err error) {
 	if err := bench.CheckNames("--engine", c.Engines, Engines()); err != nil {
 		return nil, nil, err
 	}
-	if err := c.Store.Check("--"); err != nil {
+	if err := cmp.Or(c.Store.Check("--"), c.Cell.CheckBounds("--")); err != nil {
 		return nil, nil, err
 	}
 	if err := c.Cell.NameKeys(keys.Name); err != nil { // once, as it reads the file
