@@ -1,7 +1,10 @@
 package readamp
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 )
 
 // treesOnly is a run of the two trees and little else.
@@ -80,7 +84,7 @@ func TestTheBudgetOfSeveralRunsPerLevel(t *testing.T) {
 				most = max(most, l.Runs)
 				require.Len(t, r.Shape.RunsOf(r.Shape.Levels[i]), l.Runs)
 				require.InEpsilon(t, r.Absent.Lookups*l.Runs, l.Measured.Trials, 0.2,
-					"%s, %s, level %d: every run is asked, but for keys between its files", kind, r.Name, l.Level)
+					"%s, %s, level %d: every run is asked, except about keys between its files", kind, r.Name, l.Level)
 			}
 			require.Equal(t, several, most > 1, "%s: runs in a level", kind)
 			require.InEpsilon(t, r.Predicted, r.Sum.Value, 0.5, "%s, %s", kind, r.Name)
@@ -125,15 +129,45 @@ func TestTheBudgetCanBeLeftOut(t *testing.T) {
 	}
 }
 
-func TestTheTreesHaveTheFirstKeysOfMany(t *testing.T) {
+// TestTheSettingsOfTheTreesSayTheirKeys holds the number in the settings, by which report and diff know a cell, against
+// the keys that the trees have.
+func TestTheSettingsOfTheTreesSayTheirKeys(t *testing.T) {
 	t.Parallel()
-	c := treesOnly(t, "500")
-	source, err := c.Cell.Open()
+	s := treesOnly(t, "500").Cell
+	source, err := s.Open()
 	require.NoError(t, err)
-	few := first{source, 100}
+	for limit, want := range map[int]string{100: "100", 500: "500", 1000: "500"} {
+		trees := []cell.Row{{Settings: s}, {Settings: s}}
+		few, err := treeKeys(source, trees, limit)
+		require.NoError(t, err)
+		for _, row := range trees {
+			require.Equal(t, want, row.Settings.Keys)
+		}
+		require.Equal(t, want, strconv.Itoa(few.Present()))
+		require.Equal(t, few.Present(), few.Describe().Present)
+		require.Equal(t, few.Present()-1, few.Absent())
+	}
+}
+
+func TestTheTreesHaveTheFirstKeysOfAFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "keys")
+	var lines []byte
+	for i := range 500 {
+		lines = fmt.Appendf(lines, "key %d\n", i)
+	}
+	require.NoError(t, os.WriteFile(path, lines, 0o600))
+	s := treesOnly(t, path).Cell
+	require.NoError(t, s.NameKeys(keys.Name))
+	source, err := s.Open()
+	require.NoError(t, err)
+	trees := []cell.Row{{Settings: s}, {Settings: s}}
+	few, err := treeKeys(source, trees, 100)
+	require.NoError(t, err)
+	require.Equal(t, s, trees[0].Settings)
 	require.Equal(t, 100, few.Present())
 	require.Equal(t, 100, few.Describe().Present)
-	require.Equal(t, 499, few.Absent())
+	require.Equal(t, source.Absent(), few.Absent())
 }
 
 func TestTheBudgetFindsLiesAndBrokenCounters(t *testing.T) {

@@ -2,6 +2,7 @@ package readamp
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
@@ -26,10 +27,13 @@ func Run(ctx context.Context, lab *cell.Lab, c *Config) ([]*cell.Result, error) 
 	if err != nil || len(trees) == 0 {
 		return set, err
 	}
-	few := first{source, min(source.Present(), maxTreeKeys)}
+	few, err := treeKeys(source, trees, maxTreeKeys)
+	if err != nil {
+		return set, err
+	}
 	for i := range trees { // each absent key once
 		s := &trees[i].Settings
-		s.Lookups = int64(max(1, min(source.Absent(), maxTreeLookups)/int(s.Reps)))
+		s.Lookups = int64(max(1, min(few.Absent(), maxTreeLookups)/int(s.Reps)))
 	}
 	more, err := lab.Interleave(ctx, few, trees)
 	return append(set, more...), err
@@ -42,7 +46,22 @@ const (
 	maxTreeLookups = 1_000_000 // in each
 )
 
-// first is the first keys of a source, with all of its absent ones.
+// treeKeys returns the keys of the trees, of which there are at most limit, and puts their number into the settings. A
+// file has a name there, and its first keys are taken.
+func treeKeys(source keys.Source, trees []cell.Row, limit int) (keys.Source, error) {
+	if source.Present() <= limit {
+		return source, nil
+	}
+	if !keys.IsCount(trees[0].Settings.Keys) {
+		return first{source, limit}, nil
+	}
+	for i := range trees {
+		trees[i].Settings.Keys = strconv.Itoa(limit)
+	}
+	return trees[0].Settings.Open()
+}
+
+// first is the first keys of a file, with all of its absent ones.
 type first struct {
 	keys.Source
 	n int
