@@ -71,6 +71,20 @@ func one(t *testing.T, r *tidy.Result, of tidy.Cell, metric string) float64 {
 	return all[0]
 }
 
+// TestEachCacheIsACell has caches that are about 1.5 MiB.
+func TestEachCacheIsACell(t *testing.T) {
+	for bytes, want := range map[int64]string{shortMemory: "short", 0: "none", 64 << 20: "64 MiB", 3 << 19: "1.5 MiB",
+		1_600_000: "1,600,000 B", 1_610_000: "1,610,000 B", 1 << 16: "64 KiB", 1<<30 + 1: "1,073,741,825 B"} {
+		require.Equal(t, want, cacheText(bytes))
+	}
+	c := testConfig(t)
+	c.Filters, c.Caches, c.Lookups, c.Repetitions = []string{"none"}, []int64{1_600_000, 1_610_000}, 10, 1
+	r, err := Run(t.Context(), c)
+	require.NoError(t, err)
+	require.Len(t, r.Cells("filter", "shape", "cache"), 4)
+	one(t, r, LookupCell("none", Settled, "1,600,000 B"), "files")
+}
+
 func TestWhatOperationsCost(t *testing.T) {
 	c := testConfig(t)
 	c.Caches, c.Lookups = []int64{0}, 10

@@ -3,6 +3,7 @@ package objects
 import (
 	"cmp"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/objstore"
@@ -27,7 +28,7 @@ func OperationCell(name, shape, filter string) tidy.Cell {
 	return tidy.Of("operation", name, "shape", shape, "filter", filter)
 }
 
-// cacheText names a cache: shortMemory is what a limit of memory leaves.
+// cacheText names a cache, each size by another name: shortMemory is what a limit of memory leaves.
 func cacheText(bytes int64) string {
 	switch bytes {
 	case shortMemory:
@@ -35,7 +36,11 @@ func cacheText(bytes int64) string {
 	case 0:
 		return "none"
 	}
-	return page.Size(bytes)
+	text := page.Size(bytes)
+	if read, err := bench.ParseSize(text); err != nil || int64(read) != bytes { // it is rounded
+		return page.Count(bytes) + " B"
+	}
+	return text
 }
 
 // shortMemory is in place of the size of a cache.
