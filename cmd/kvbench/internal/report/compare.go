@@ -19,7 +19,7 @@ var comparing = experiment{
 				{"Nanoseconds of processor time", "per second of processor time", compare.PerCPU},
 			} {
 				grids = append(grids, compareTimes(r, of.time, compression, of.rate))
-				if len(r.Each("engine")) > 1 {
+				if len(enginesOf(r)) > 1 {
 					grids = append(grids, compareRatios(r, of.ratio, compression, of.rate))
 				}
 			}
@@ -31,20 +31,24 @@ var comparing = experiment{
 	},
 }
 
+// enginesOf returns the engines in the order of the settings, of which the first is the baseline, whichever has the
+// first row.
+func enginesOf(r *tidy.Result) []string { return settingsOf[compare.Settings](r).Engines }
+
 // two shows two digits after the point.
 func two(x float64) string { return fixed(x, 2) }
 
 // timed returns the phases of a compression that are of operations.
 func timed(r *tidy.Result, compression string) []compare.Phase {
 	return slices.DeleteFunc(slices.Clone(compare.Phases()), func(p compare.Phase) bool {
-		return p.Unit == "" || !slices.ContainsFunc(r.Each("engine"), func(engine string) bool {
+		return p.Unit == "" || !slices.ContainsFunc(enginesOf(r), func(engine string) bool {
 			return r.Values(compare.Cell(p.Name, compression, engine), compare.PerSecond) != nil
 		})
 	})
 }
 
 func compareTimes(r *tidy.Result, what, compression, rate string) *Grid {
-	engines := r.Each("engine")
+	engines := enginesOf(r)
 	g := newLines(what+" per operation, compression "+compression, 2,
 		slices.Concat([]string{"workload", "per"}, engines, []string{"allocs/op"})...)
 	for _, p := range timed(r, compression) {
@@ -67,7 +71,7 @@ func compareTimes(r *tidy.Result, what, compression, rate string) *Grid {
 }
 
 func compareRatios(r *tidy.Result, of, compression, rate string) *Grid {
-	engines := r.Each("engine")
+	engines := enginesOf(r)
 	g := newLines("Times as many operations "+of+" as, compression "+compression, 1,
 		append([]string{"workload"}, engines[1:]...)...)
 	for _, p := range timed(r, compression) {
@@ -119,7 +123,7 @@ func medianInterval(xs []float64) (median, low, high float64) {
 }
 
 func compareFigures(r *tidy.Result) *Grid {
-	engines := r.Each("engine")
+	engines := enginesOf(r)
 	g := newLines("Other figures", 3, append([]string{"figure", "compression", "unit"}, engines...)...)
 	for _, f := range compare.Figures {
 		for _, compression := range r.Each("compression") {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,7 +29,8 @@ func TestMedianInterval(t *testing.T) {
 }
 
 func TestRatiosAreOfRepetitions(t *testing.T) {
-	r := tidy.New("compare", "", nil, sample()[0].Environment)
+	settings := compare.Settings{Engines: []string{"siftkv", "pebble", "bbolt", "badger"}}
+	r := tidy.New("compare", "", settings, sample()[0].Environment)
 	for _, e := range []struct {
 		name  string
 		rates []float64
@@ -52,4 +54,37 @@ func TestRatiosAreOfRepetitions(t *testing.T) {
 		row(compareTimes(r, "Nanoseconds", "none", compare.PerSecond)))
 	require.Equal(t, []string{"allocations of a get, absent", "none", "", "2.00", "2.00", "2.00", "2.00"},
 		row(compareFigures(r)))
+}
+
+// TestTheBaselineIsTheFirstEngineOfTheSettings has an engine that has rows only of the second phase, and one that has
+// none, in a result as it was measured and as it is read.
+func TestTheBaselineIsTheFirstEngineOfTheSettings(t *testing.T) {
+	settings := compare.Settings{Engines: []string{"bbolt", "siftkv", "badger"}}
+	measured := tidy.New("compare", "", settings, sample()[0].Environment)
+	measured.Add(compare.Cell("absent", "none", "siftkv"), compare.PerSecond, "1/s", 4)
+	measured.Add(compare.Cell("existing", "none", "siftkv"), compare.PerSecond, "1/s", 6)
+	measured.Add(compare.Cell("existing", "none", "bbolt"), compare.PerSecond, "1/s", 12)
+	data, err := json.Marshal(measured)
+	require.NoError(t, err)
+	read := new(tidy.Result)
+	require.NoError(t, json.Unmarshal(data, read))
+	for _, r := range []*tidy.Result{measured, read} {
+		g := compareRatios(r, "per second", "none", compare.PerSecond)
+		require.Equal(t, []string{"workload", "siftkv", "badger"}, names(g))
+		rows := map[string][]string{}
+		for _, row := range g.Rows {
+			rows[row[0].Text] = []string{row[1].Text, row[2].Text}
+		}
+		require.Equal(t, map[string][]string{"absent": {"-", "-"}, "existing": {"2.00 [2.00, 2.00]", "-"}}, rows)
+		require.Equal(t, []string{"workload", "per", "bbolt", "siftkv", "badger", "allocs/op"},
+			names(compareTimes(r, "Nanoseconds", "none", compare.PerSecond)))
+	}
+}
+
+// names returns the headings of a table.
+func names(g *Grid) (all []string) {
+	for _, c := range g.Columns {
+		all = append(all, c.Name)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
@@ -35,6 +36,14 @@ func Tidy(w io.Writer, r *tidy.Result) error {
 		out.List("Notes", slices.Concat(r.Notes, e.notes)...)
 		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
+}
+
+// settingsOf returns the settings of a result, which may be read from a file.
+func settingsOf[T any](r *tidy.Result) (settings T) {
+	if data, err := json.Marshal(r.Settings); err == nil {
+		_ = json.Unmarshal(data, &settings) // what does not fit is zero
+	}
+	return settings
 }
 
 // numbers are those of a cell of a result.
