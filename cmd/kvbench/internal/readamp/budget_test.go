@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
 
 // treesOnly is a run of the two trees and little else.
@@ -31,6 +34,13 @@ func (c *trial) trees(t *testing.T) (uniform, spread *cell.Result) {
 	require.NoError(t, err)
 	require.NoError(t, identities(set).Err())
 	require.Len(t, set, 4, "null, none, and the trees")
+	for _, r := range set[2:] {
+		require.Subset(t, r.Identities.Rules, []string{
+			"probes and passes behind the rates of all levels = those counted in all",
+			"runs, files, entries and filter bytes of the runs of a level = those of the level",
+			"lookups x runs of a level >= files considered there",
+		})
+	}
 	return set[2], set[3]
 }
 
@@ -185,6 +195,9 @@ func TestTheBudgetFindsLiesAndBrokenCounters(t *testing.T) {
 	set, err := c.run(t.Context())
 	require.NoError(t, err)
 	require.ErrorContains(t, identities(set).Err(), "siftkv uniform bloom:10, existing keys")
+	require.True(t, slices.ContainsFunc(identities(set).Failures, func(f measure.Failure) bool {
+		return strings.HasPrefix(f.Where, "siftkv uniform bloom:10, absent keys")
+	}))
 }
 
 // inventive finds a value for every key.
