@@ -32,8 +32,8 @@ const testMemory = 400 << 20
 // Main runs the tests of a package that opens stores, or what the process does as a child of a test. Children are what
 // children do, by the mode that Child gets.
 //
-// SEPARATE_FROM=1 go test -count=1 ./kv ./internal/storetest/... separates values from this length on, in bytes, where a
-// test does not say otherwise, in object stores too. With SEPARATE_AT_COMMIT=1 that is done when they are committed.
+// SEPARATE_FROM=1 go test -count=1 ./kv ./internal/storetest/... separates values from this length on, in bytes, where
+// a test does not say otherwise, in object stores too. With SEPARATE_AT_COMMIT=1 that is done when they are committed.
 // Histories, crashes, faults and full disks have to pass; some tests count files or sizes.
 func Main(m *testing.M, children map[string]func(dir string) error) {
 	if from := EnvInt("SEPARATE_FROM", 0); from > 0 {
