@@ -107,6 +107,8 @@ func TestTheGoldenStoreOfValuesApartOpens(t *testing.T) {
 				require.NoError(t, db.Compact(t.Context(), nil, nil))
 				requireContents(t, g.want, db)
 				require.Positive(t, requireBlobs(t, db))
+				set(t, db, "new", "write")
+				g.want["new"] = "write"
 				require.NoError(t, db.Close())
 				require.NoError(t, Verify(t.Context(), dir, io.Discard))
 			}

@@ -1,22 +1,27 @@
 package kv
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/manifest"
 	tables "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -192,34 +197,45 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 		requireContents(t, want, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		requireContents(t, want, db)
+		set(t, db, "new", "write")
+		want["new"] = "write"
 		require.NoError(t, db.Close())
 		require.NoError(t, Verify(t.Context(), dir, io.Discard))
 	}
 }
 
-// Every version of sorted files is that of a table in a golden store, and every version of CURRENT that of one.
+// Every version of sorted files, logs, manifests, blob files and CURRENT is that of a file in a golden store, and every
+// version of backups that of a golden one.
 func TestEveryVersionHasAGoldenStore(t *testing.T) {
-	paths, err := filepath.Glob("testdata/store-*/*")
+	stores, err := filepath.Glob("testdata/store-*/*")
 	require.NoError(t, err)
-	sorted, stores := map[uint32]bool{}, map[int]bool{}
-	for _, path := range paths {
+	backups, err := filepath.Glob("testdata/backup-*")
+	require.NoError(t, err)
+	newest := map[string]uint32{"MANIFEST": wal.FormatVersion, ".wal": wal.FormatVersion, ".blob": blob.FormatVersion,
+		".sst": tables.FormatVersion, "CURRENT": manifest.FormatVersion, ".bin": backup.FormatVersion}
+	there := map[string]map[uint32]bool{}
+	for _, path := range slices.Concat(stores, backups) {
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
-		switch {
-		case filepath.Ext(path) == ".sst":
-			sorted[binary.LittleEndian.Uint32(data[len(data)-12:])] = true
-		case filepath.Base(path) == manifest.CurrentName:
-			var version int
+		kind, _, _ := strings.Cut(filepath.Base(path), "-")
+		kind = cmp.Or(filepath.Ext(path), kind)
+		version := binary.LittleEndian.Uint32(data[8:]) // of most formats
+		switch kind {
+		case ".sst":
+			version = binary.LittleEndian.Uint32(data[len(data)-12:])
+		case "CURRENT":
 			_, err := fmt.Sscanf(string(data), "siftkv format=%d ", &version)
 			require.NoError(t, err)
-			stores[version] = true
 		}
+		if there[kind] == nil {
+			there[kind] = map[uint32]bool{}
+		}
+		there[kind][version] = true
 	}
-	for version := range uint32(tables.FormatVersion) {
-		require.True(t, sorted[version+1], "no golden store has a sorted file of version %d", version+1)
-	}
-	for version := range manifest.FormatVersion {
-		require.True(t, stores[version+1], "no golden store has version %d", version+1)
+	for kind, n := range newest {
+		for version := range n {
+			require.True(t, there[kind][version+1], "no golden file is a %s of version %d", kind, version+1)
+		}
 	}
 }
 
@@ -231,13 +247,14 @@ func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
 		binary.LittleEndian.PutUint32(data[24:], base.Checksum(0, 0, data[:24]))
 	}
 	for file, c := range map[string]struct {
-		opens bool
+		opens bool // the store
+		needs int  // keys whose lookup reads the version
 		newer func(data []byte)
 	}{
 		"MANIFEST-000012": {newer: log},
 		"000014.wal":      {newer: log},
-		"000005.blob":     {opens: true, newer: log}, // whose header is alike
-		"000006.sst": {opens: true, newer: func(data []byte) {
+		"000005.blob":     {opens: true, newer: log}, // a header alike, and a lookup reads a record, by its handle
+		"000006.sst": {opens: true, needs: 3, newer: func(data []byte) {
 			footer := data[len(data)-56:]
 			binary.LittleEndian.PutUint32(footer[40:], base.Checksum(tables.FormatVersion+1, 0, footer[:40]))
 			binary.LittleEndian.PutUint32(footer[44:], tables.FormatVersion+1)
@@ -258,11 +275,26 @@ func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
 				require.ErrorContains(t, err, file)
 			}
 			refused(Verify(t.Context(), dir, io.Discard))
-			if !c.opens {
-				for _, o := range []*Options{nil, {ReadOnly: true}} {
-					_, err := Open(dir, o)
+			for _, o := range []*Options{{ReadOnly: true}, nil} {
+				db, err := Open(dir, o)
+				if !c.opens {
 					refused(err)
+					continue
 				}
+				require.NoError(t, err)
+				needed := 0
+				for key, want := range goldenApartContents() {
+					if got, err := db.Get([]byte(key)); err != nil {
+						refused(err)
+						needed++
+					} else {
+						require.Equal(t, want, string(got))
+					}
+				}
+				require.Equal(t, c.needs, needed)
+				require.NoError(t, db.Close())
+			}
+			if !c.opens {
 				after := readDir(t, dir)
 				delete(after, filepath.Join(dir, manifest.LockName))
 				require.Equal(t, before, after)

@@ -33,14 +33,14 @@ import (
 // neither header nor footer: every checksum is bound to the id, so another file fails as a damaged one does.
 
 const (
-	formatVersion = 1
-	headerSize    = 32
-	footerSize    = 56
-	headMagic     = "SIFTBLB\x00"
-	tailMagic     = "SIFTBLB\n"
-
+	// FormatVersion is the newest version of the format.
+	FormatVersion = 1
 	// MinSize is the size in bytes of a file without records.
-	MinSize = headerSize + footerSize
+	MinSize    = headerSize + footerSize
+	headerSize = 32
+	footerSize = 56
+	headMagic  = "SIFTBLB\x00"
+	tailMagic  = "SIFTBLB\n"
 )
 
 // The orders of records.
@@ -65,7 +65,7 @@ func (i *Info) RecordBytes() uint64 { return uint64(i.Size) - MinSize }
 
 func encodeHeader(id uint64, order uint32) []byte {
 	dst := append(make([]byte, 0, headerSize), headMagic...)
-	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
 	dst = binary.LittleEndian.AppendUint32(dst, order)
 	dst = binary.LittleEndian.AppendUint64(dst, id)
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst))
@@ -81,9 +81,9 @@ func decodeHeader(b []byte) (id uint64, order uint32, err error) {
 	switch version := binary.LittleEndian.Uint32(b[8:]); {
 	case binary.LittleEndian.Uint32(b[24:]) != base.Checksum(0, 0, b[:24]):
 		return 0, 0, errors.New("header: checksum does not match")
-	case version > formatVersion:
+	case version > FormatVersion:
 		return 0, 0, fmt.Errorf("%w: version %d of a file of large values, this program reads up to %d",
-			base.ErrNewerFormat, version, formatVersion)
+			base.ErrNewerFormat, version, FormatVersion)
 	case version == 0:
 		return 0, 0, errors.New("header: no such format version: 0")
 	case id == 0 || order > byCommit || binary.LittleEndian.Uint32(b[28:]) != 0:
@@ -99,7 +99,7 @@ func (i *Info) appendFooter(dst []byte) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, n)
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(i.ID, uint64(i.Size)-footerSize, dst[at:]))
-	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
 	return append(dst, tailMagic...)
 }
 
@@ -118,9 +118,9 @@ func decodeFooter(b []byte, size int64) (i Info, err error) {
 	switch {
 	case binary.LittleEndian.Uint32(b[40:]) != base.Checksum(i.ID, uint64(size)-footerSize, b[:40]):
 		return i, errors.New("footer: checksum does not match")
-	case binary.LittleEndian.Uint32(b[44:]) != formatVersion:
+	case binary.LittleEndian.Uint32(b[44:]) != FormatVersion:
 		return i, fmt.Errorf("footer: the version is %d, and the header's is %d", binary.LittleEndian.Uint32(b[44:]),
-			formatVersion)
+			FormatVersion)
 	case i.Size != size:
 		return i, fmt.Errorf("footer: the file had %d bytes when it was written and has %d now", i.Size, size)
 	case i.ID == 0 || i.Records > i.RecordBytes():

@@ -33,8 +33,9 @@ import (
 // in all versions.
 
 const (
+	// FormatVersion is the newest version of the format.
+	FormatVersion = 1
 	magic         = "SIFTSEQ\x00"
-	formatVersion = 1
 
 	kindData  = 1
 	kindFence = 2
@@ -68,7 +69,7 @@ func (e *Entry) encode(tag uint32) []byte {
 	}
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
-	b = binary.LittleEndian.AppendUint32(b, formatVersion)
+	b = binary.LittleEndian.AppendUint32(b, FormatVersion)
 	b = binary.LittleEndian.AppendUint32(b, kind)
 	b = binary.LittleEndian.AppendUint32(b, tag)
 	b = binary.LittleEndian.AppendUint32(b, 0)
@@ -132,9 +133,9 @@ func decodeHeader(b []byte, key string) (kind uint32, value uint64, err error) {
 		return 0, 0, base.Corruptf(key, 0, "wrong magic number: not an entry")
 	case u32(b[72:]) != base.Checksum(0, 0, b[:72]):
 		return 0, 0, base.Corruptf(key, 0, "entry header: bad checksum")
-	case version > formatVersion:
+	case version > FormatVersion:
 		return 0, 0, fmt.Errorf("%s: %w: version %d, and this release reads up to %d; open it with a newer release",
-			key, manifest.ErrNewerFormat, version, formatVersion)
+			key, manifest.ErrNewerFormat, version, FormatVersion)
 	case version == 0 || u32(b[20:]) != 0 || u32(b[76:]) != 0 || kind != kindData && kind != kindFence:
 		return 0, 0, base.Corruptf(key, 0, "entry header: impossible field")
 	}

@@ -127,7 +127,7 @@ func TestHostileNumbersKeepNobodyOut(t *testing.T) {
 func TestANewerFormatIsToldFromDamage(t *testing.T) {
 	for _, e := range sampleEntries() {
 		b := e.encode(testTag)
-		binary.LittleEndian.PutUint32(b[8:], formatVersion+1)
+		binary.LittleEndian.PutUint32(b[8:], FormatVersion+1)
 		_, err := decodeEntry(resealed(b), "k", testTag, testSlot)
 		require.ErrorIs(t, err, manifest.ErrNewerFormat)
 		require.NotErrorIs(t, err, base.ErrCorruption)

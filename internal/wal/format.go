@@ -44,9 +44,9 @@ import (
 // last bytes. Its payload is that of a sync mark.
 
 const (
-	magic         = "SIFTWAL\x00"
-	formatVersion = 1
-
+	// FormatVersion is the newest version of the format.
+	FormatVersion  = 1
+	magic          = "SIFTWAL\x00"
 	blockSize      = 32 << 10
 	fileHeaderSize = 32
 	headerSize     = 7 // of a fragment
@@ -97,7 +97,7 @@ func nextBlock(off int64) int64 { return off - off%blockSize + blockSize }
 func appendFileHeader(dst []byte, id uint64) []byte {
 	start := len(dst)
 	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, FormatVersion)
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, id)
 	dst = binary.LittleEndian.AppendUint32(dst, base.Checksum(0, 0, dst[start:]))
@@ -115,9 +115,9 @@ func checkFileHeader(h []byte, name string, id uint64) error {
 		return &base.CorruptionError{File: name, Offset: 0, What: "wrong magic number", Cause: ErrNotLog}
 	case binary.LittleEndian.Uint32(h[24:]) != base.Checksum(0, 0, h[:24]):
 		return base.Corruptf(name, 0, "log header: bad checksum")
-	case version > formatVersion:
+	case version > FormatVersion:
 		return fmt.Errorf("%s: %w: version %d, and this release reads up to %d; open it with a newer release",
-			name, ErrNewerFormat, version, formatVersion)
+			name, ErrNewerFormat, version, FormatVersion)
 	case version == 0 || binary.LittleEndian.Uint32(h[12:]) != 0 || binary.LittleEndian.Uint32(h[28:]) != 0:
 		return base.Corruptf(name, 0, "log header: impossible field")
 	case got != id:

@@ -2,6 +2,10 @@ package objects_test
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +16,9 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/internal/remote/branch"
+	"github.com/siftkv/siftkv/internal/remote/filelist"
+	"github.com/siftkv/siftkv/internal/sequence"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -91,7 +98,7 @@ func TestTheGoldenBucketOpens(t *testing.T) {
 	states := []struct {
 		config *objects.Config
 		want   map[string]string
-	}{{main, goldenMain}, {trial, goldenTrial}, {before(main), goldenCheckpoint}}
+	}{{main, maps.Clone(goldenMain)}, {trial, maps.Clone(goldenTrial)}, {before(main), goldenCheckpoint}}
 	for _, s := range states {
 		view, err := kv.OpenReadOnly("", &kv.Options{Objects: s.config})
 		require.NoError(t, err)
@@ -105,6 +112,8 @@ func TestTheGoldenBucketOpens(t *testing.T) {
 			requireHas(s.want, db)
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 			requireHas(s.want, db)
+			require.NoError(t, db.Set([]byte("new"), []byte("write"), kv.Sync))
+			s.want["new"] = "write"
 			require.NoError(t, db.Close())
 		}
 	}
@@ -112,6 +121,53 @@ func TestTheGoldenBucketOpens(t *testing.T) {
 	require.NoError(t, err)
 	requireHas(goldenCheckpoint, view)
 	require.NoError(t, view.Close())
+}
+
+// Every version of entries, lists of files, branches and checkpoints is that of an object in the golden bucket.
+func TestEveryVersionHasAGoldenBucket(t *testing.T) {
+	there := map[string]bool{}
+	saw := func(what string, version uint64) { there[fmt.Sprintf("%s of version %d", what, version)] = true }
+	require.NoError(t, filepath.WalkDir(goldenBucket, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		version := uint64(binary.LittleEndian.Uint32(data[8:]))
+		switch filepath.Base(filepath.Dir(path)) {
+		case "entry":
+			saw("an entry", version)
+			if len(data) == sequence.FenceSize {
+				return nil
+			}
+			slot, body := binary.LittleEndian.Uint64(data[32:]), data[sequence.HeaderSize:len(data)-4]
+			b, err := filelist.DecodeBody(body, slot, path)
+			require.NoError(t, err)
+			if len(b.List) > 0 {
+				saw("a list", uint64(b.List[0]))
+			}
+		case "branch":
+			saw("a branch", uint64(data[sequence.HeaderSize]))
+		default:
+			if strings.HasPrefix(string(data), "SIFTCHK") {
+				saw("a checkpoint", version)
+			}
+		}
+		return nil
+	}))
+	lists := uint64(1) // the newest version
+	for ; ; lists++ {
+		if _, _, err := filelist.Decode([]byte{byte(lists + 1)}); errors.Is(err, kv.ErrNewerFormat) {
+			break
+		}
+	}
+	for what, newest := range map[string]uint64{"an entry": sequence.FormatVersion, "a list": lists,
+		"a branch": branch.Version, "a checkpoint": branch.SnapshotVersion} {
+		for version := range newest {
+			require.Contains(t, there, fmt.Sprintf("%s of version %d", what, version+1))
+		}
+	}
+	require.EqualValues(t, 2, lists)
 }
 
 // A newest entry of a later version is refused by name, and is no damage.

@@ -51,7 +51,8 @@ const (
 	branchGone                 // nothing of it is left
 )
 
-const branchVersion = 1
+// Version is the newest version of the format of a branch's state.
+const Version = 1
 
 // Errors about branches and checkpoints, to be matched with errors.Is.
 var (
@@ -75,7 +76,7 @@ func (e missingError) Is(target error) bool { return target == base.ErrNotExist 
 func (e missingError) Unwrap() error { return e.cause }
 
 func (b *branch) encode() []byte {
-	dst := binary.AppendUvarint(nil, branchVersion)
+	dst := binary.AppendUvarint(nil, Version)
 	dst = binary.AppendUvarint(dst, uint64(b.state))
 	dst = appendBytes(dst, string(b.prefix))
 	dst = binary.AppendUvarint(dst, uint64(b.created.UnixMicro()))
@@ -88,7 +89,7 @@ func appendBytes(dst []byte, s string) []byte {
 
 func decodeBranch(b []byte, key string) (got branch, err error) {
 	d := filelist.NewDecoder(b)
-	if version := d.Uvarint(); version != branchVersion && !d.Failed() {
+	if version := d.Uvarint(); version != Version && !d.Failed() {
 		return got, fmt.Errorf("%s: %w: a branch has version %d", key, manifest.ErrNewerFormat, version)
 	}
 	got.state, got.prefix = branchState(d.Uvarint()), filelist.BranchPrefix(d.Bytes())

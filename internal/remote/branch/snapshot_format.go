@@ -33,10 +33,11 @@ import (
 // state needs.
 
 const (
-	magic         = "SIFTCHK\x00"
-	formatVersion = 1
-	headerSize    = 80
-	sumSize       = 4
+	// SnapshotVersion is the newest version of the format of checkpoints.
+	SnapshotVersion = 1
+	magic           = "SIFTCHK\x00"
+	headerSize      = 80
+	sumSize         = 4
 )
 
 // A Header is that of a snapshot.
@@ -64,7 +65,7 @@ func (s *Snapshot) Encode(key string, h Header) []byte {
 	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
 	dst := make([]byte, 0, headerSize+len(list)+len(logs)+2*sumSize)
 	dst = append(dst, magic...)
-	dst = u32(dst, formatVersion)
+	dst = u32(dst, SnapshotVersion)
 	dst = u32(dst, base.Checksum(0, 0, []byte(key)))
 	for _, n := range []uint64{h.Store, h.Number, h.branch, uint64(h.created.UnixMicro()), uint64(s.size()),
 		uint64(len(list)), uint64(len(logs))} {
@@ -86,9 +87,9 @@ func decodeHeader(b []byte, key string) (h Header, err error) {
 		return h, base.Corruptf(key, 0, "wrong magic number: not a checkpoint")
 	case u32(b[72:]) != base.Checksum(0, 0, b[:72]):
 		return h, base.Corruptf(key, 0, "checkpoint header: bad checksum")
-	case version > formatVersion:
+	case version > SnapshotVersion:
 		return h, fmt.Errorf("%s: %w: version %d, and this release reads up to %d; use a newer release", key,
-			manifest.ErrNewerFormat, version, formatVersion)
+			manifest.ErrNewerFormat, version, SnapshotVersion)
 	case u32(b[12:]) != base.Checksum(0, 0, []byte(key)):
 		return h, base.Corruptf(key, 12, "a checkpoint of another name; the object was renamed or copied")
 	}
