@@ -9,16 +9,16 @@ type floor struct {
 
 // floors are the layers of the root module, from the top.
 var floors = []floor{
-	{"programs", []string{"cmd/siftkv", "examples/embed"}, nil},
-	{"tools", []string{"internal/storecmd", "internal/doctor", "kv/advice"}, []string{"kv/objects"}},
+	{"programs", []string{"cmd/siftkv", "examples/embed", "internal/storecmd"}, nil},
+	{"tools", []string{"internal/doctor", "kv/advice"}, []string{"kv/objects"}},
 	{"store", []string{"kv"}, []string{"internal/remote"}},
 	{"parts of it", []string{"internal/commit", "internal/cursor", "internal/job", "internal/replay",
 		"internal/compaction", "internal/iterator", "internal/values", "internal/version", "internal/tablecache",
 		"internal/memtable"}, nil},
 	{"file, log", []string{"sstable", "internal/sstable", "internal/blob", "internal/wal", "internal/manifest"},
 		[]string{"internal/sequence"}},
-	{"index, filter", []string{"blockindex", "filterpolicy", "internal/cache"}, []string{"objstore"}},
-	{"ground", []string{"internal/base", "internal/vfs", "internal/keytext"}, nil},
+	{"index, filter", []string{"blockindex", "filterpolicy"}, []string{"objstore"}},
+	{"ground", []string{"internal/base", "internal/vfs", "internal/cache", "internal/keytext"}, nil},
 }
 
 // layers shows floors.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"go/parser"
@@ -101,6 +102,34 @@ func TestLayersAreThoseOfImports(t *testing.T) {
 			}
 		}
 		above = slices.Concat(above, f.packages, f.objects)
+	}
+}
+
+// The table of packages has each package of the picture, except those of object stores, in the layer of its floor.
+func TestLayersAreThoseOfTheTable(t *testing.T) {
+	page, err := os.ReadFile("../architecture.md")
+	require.NoError(t, err)
+	layers := map[string]string{} // by package
+	layer := ""
+	table, _, found := strings.Cut(string(page), "\nBelow the root module")
+	require.True(t, found)
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			layer = cmp.Or(strings.TrimSpace(cells[1]), layer)
+			for i, name := range strings.Split(cells[2], "`") {
+				if i%2 == 1 {
+					layers[strings.TrimSuffix(name, "/...")] = layer
+				}
+			}
+		}
+	}
+	floorOf := map[string]string{"parts of the store": "parts of it", "file": "file, log", "log": "file, log",
+		"index": "index, filter", "filter": "index, filter"}
+	for _, f := range floors {
+		for _, name := range f.packages {
+			layer := cmp.Or(layers[name], layers[strings.TrimPrefix(name, "internal/")])
+			require.Equal(t, f.name, cmp.Or(floorOf[layer], layer), name)
+		}
 	}
 }
 
