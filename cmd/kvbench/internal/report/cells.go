@@ -74,17 +74,20 @@ func Warnings(set []*cell.Result) []string {
 }
 
 // collect gathers lines of all cells, each once. Lines that differ from cell to cell
-// in their numbers alone are told once.
+// in their numbers alone are told once, except those that name their cell.
 func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
 	seen, all := map[string]bool{}, []string{}
 	for _, r := range set {
 		for _, line := range lines(r) {
-			plain := strings.Map(func(c rune) rune {
-				if c >= '0' && c <= '9' {
-					return -1
-				}
-				return c
-			}, line)
+			plain := line
+			if !strings.Contains(line, r.Name) {
+				plain = strings.Map(func(c rune) rune {
+					if c >= '0' && c <= '9' {
+						return -1
+					}
+					return c
+				}, line)
+			}
 			if !seen[plain] {
 				seen[plain] = true
 				all = append(all, line)

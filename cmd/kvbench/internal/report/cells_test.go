@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -121,4 +122,14 @@ func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
 	require.NoError(t, r.Err())
 	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks,
 		"two repetitions of two kinds, and the store, which null has not")
+}
+
+func TestWarningsOfCellsWhoseNamesDifferInDigits(t *testing.T) {
+	var set []*cell.Result
+	for i, name := range []string{"siftkv bloom:8", "siftkv bloom:10"} {
+		set = append(set, &cell.Result{Name: name, Warnings: []string{fmt.Sprintf("load average %d", i+1),
+			name + " is not settled: its files are in 2 levels"}})
+	}
+	require.Equal(t, []string{"load average 1", "siftkv bloom:8 is not settled: its files are in 2 levels",
+		"siftkv bloom:10 is not settled: its files are in 2 levels"}, Warnings(set))
 }
