@@ -25,9 +25,9 @@ var comparing = experiment{
 			}
 		}
 		return append(grids, cellTable(r, "Loads", 2, []string{"engine", "compression"},
-			column{"load s", in(two, "load")}, column{"settle s", in(two, "settle")},
-			column{"CPU s", in(two, "processor-time")}, column{"written / data", in(two, "written")},
-			column{"disk / data", in(two, "disk")}, column{"files", in(whole, "files")}), compareFigures(r))
+			column{"load s", repeated(two, "load")}, column{"settle s", repeated(two, "settle")},
+			column{"CPU s", repeated(two, "processor-time")}, column{"written / data", repeated(two, "written")},
+			column{"disk / data", repeated(two, "disk")}, column{"files", repeated(whole, "files")}), compareFigures(r))
 	},
 }
 

@@ -88,3 +88,15 @@ func names(g *Grid) (all []string) {
 	}
 	return all
 }
+
+func TestLoadsShowTheirSpread(t *testing.T) {
+	r := tidy.New("compare", "", compare.Settings{Engines: []string{"siftkv", "bbolt"}}, sample()[0].Environment)
+	for engine, loads := range map[string][]float64{"siftkv": {3, 1, 2}, "bbolt": {7}} {
+		r.Add(tidy.Of("engine", engine, "compression", "none"), "load", "s", loads...)
+	}
+	shown := map[string]string{}
+	for _, row := range TidyGrids(r)[0].Rows {
+		shown[row[0].Text] = row[2].Text
+	}
+	require.Equal(t, map[string]string{"siftkv": "2.00 [1.00, 3.00]", "bbolt": "7.00"}, shown)
+}

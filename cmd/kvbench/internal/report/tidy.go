@@ -91,6 +91,16 @@ func spread(format func(float64) string, metric string) figures {
 	}
 }
 
+// repeated shows what spread does, and a metric of one repetition without extremes.
+func repeated(format func(float64) string, metric string) figures {
+	return func(n numbers) string {
+		if len(n.Values(n.cell, metric)) > 1 {
+			return spread(format, metric)(n)
+		}
+		return in(format, metric)(n)
+	}
+}
+
 // interval shows a metric between those that end in -low and -high.
 func interval(format func(float64) string, metric string) figures {
 	return func(n numbers) string {
