@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
@@ -17,7 +15,7 @@ var operating = experiment{
 			columns = append(columns, column{name, in(whole, name)})
 		}
 		cells := r.Cells("engine", "workload", "operation")
-		if slices.ContainsFunc(cells, func(c tidy.Cell) bool { return numbers{r, c}.late() }) {
+		if settingsOf[ycsb.Settings](r).Rate > 0 { // operations are late
 			columns = append(columns, column{"service\np50", in(whole, "service p50")},
 				column{"service\np99", in(whole, "service p99")})
 		}
@@ -26,11 +24,4 @@ var operating = experiment{
 	notes: []string{
 		"Workloads run one after the other on the same store, so that later ones find what earlier ones wrote.",
 	},
-}
-
-// late reports whether operations began later than they were due: at a rate.
-func (n numbers) late() bool {
-	due, _ := n.median("mean")
-	service, _ := n.median("service mean")
-	return due != service
 }
