@@ -14,8 +14,8 @@ var (
 	idText    = regexp.MustCompile(`^([0-9a-f]{16})?$`)
 )
 
-// RequireJSON asserts that an output is JSON objects, or an array of them, with fields named
-// in one way, and ids and hashes as strings. No integer may be beyond 2^53, where readers
+// RequireJSON asserts that an output is one JSON object or several, with fields named in
+// one way, and ids and hashes as strings. No integer may be beyond 2^53, where readers
 // that compute in floating point would round it. It returns the objects.
 func RequireJSON(t *testing.T, output string) []map[string]any {
 	t.Helper()
@@ -23,20 +23,25 @@ func RequireJSON(t *testing.T, output string) []map[string]any {
 	d.UseNumber()
 	var all []map[string]any
 	for d.More() {
-		var v any
+		var v map[string]any
 		require.NoError(t, d.Decode(&v), "%.1000s", output)
 		requireJSON(t, "", v)
-		objects, ok := v.([]any)
-		if !ok {
-			objects = []any{v}
-		}
-		for _, object := range objects {
-			require.IsType(t, map[string]any{}, object)
-			all = append(all, object.(map[string]any))
-		}
+		all = append(all, v)
 	}
 	require.NotEmpty(t, all)
 	return all
+}
+
+// RequireJSONArray asserts that an output is one JSON array of objects as RequireJSON wants them, and returns these.
+func RequireJSONArray(t *testing.T, output string) []map[string]any {
+	t.Helper()
+	var items []json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(output), &items), "%.1000s", output)
+	var objects strings.Builder
+	for _, item := range items {
+		objects.Write(item)
+	}
+	return RequireJSON(t, objects.String())
 }
 
 func requireJSON(t *testing.T, name string, v any) {
