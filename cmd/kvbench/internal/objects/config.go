@@ -108,15 +108,18 @@ func checkPrice(flag string, dollars float64) error {
 // about says what is measured, in an object store of some origin.
 func (c *Config) about(origin string) string {
 	return fmt.Sprintf("A store in an object store (%s): %s keys of %d bytes, values of %d bytes, files of %s, %d "+
-		"young ones of a hundredth of the keys, compression %s, seed %d; $%g per 1,000 GET, $%g per 1,000 PUT and LIST",
-		origin, page.Count(c.Keys), c.KeySize, c.ValueSize, page.Size(c.TargetFile), c.Young, c.Compression, c.Seed,
-		c.GetPrice, c.PutPrice)
+		"young ones, compression %s, seed %d", origin, page.Count(c.Keys), c.KeySize, c.ValueSize,
+		page.Size(c.TargetFile), c.Young, c.Compression, c.Seed)
 }
 
 // notes says how the numbers are to be read.
 func (c *Config) notes() []string {
-	notes := []string{"trips: the longest chain of requests of which each began after the one before had ended. It " +
-		"and ms are with an injected delay of " + c.Delay.String() + " for each request; lookups had none."}
+	notes := []string{
+		fmt.Sprintf("$%g per 1,000 GET, $%g per 1,000 PUT and LIST. A young file has a hundredth of the keys.",
+			c.GetPrice, c.PutPrice),
+		"trips: the longest chain of requests of which each began after the one before had ended. It and ms are with " +
+			"an injected delay of " + c.Delay.String() + " for each request; lookups had none.",
+	}
 	if c.Memory > 0 {
 		notes = append(notes, fmt.Sprintf("short: a memory limit of %s, most of which memtables take: files whose "+
 			"filters find no room are read as if they had none.", page.Size(c.Memory)))

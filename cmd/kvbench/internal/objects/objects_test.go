@@ -35,6 +35,7 @@ func TestWhatAStoreCosts(t *testing.T) {
 	r, err := Run(t.Context(), c)
 	require.NoError(t, err)
 	require.Contains(t, r.About, "(memory)")
+	require.Contains(t, r.Notes[0], "$0.4 per 1,000 GET, $5 per 1,000 PUT and LIST")
 	require.Len(t, r.Cells("filter", "shape", "cache"), 8)
 	get := func(filter, shape, cache, metric string) float64 {
 		return one(t, r, LookupCell(filter, shape, cache), metric)
@@ -69,6 +70,14 @@ func one(t *testing.T, r *tidy.Result, of tidy.Cell, metric string) float64 {
 	all := r.Values(of, metric)
 	require.Len(t, all, 1, "%v %s", of, metric)
 	return all[0]
+}
+
+// TestTheFirstLineFitsATerminal has the largest numbers that are usual.
+func TestTheFirstLineFitsATerminal(t *testing.T) {
+	c := testConfig(t)
+	c.Keys, c.ValueSize, c.TargetFile, c.Young, c.Seed = 1<<28, 10_000, 1e9, 64, 1_000_000
+	c.GetPrice, c.PutPrice = 0.00041, 0.0051
+	require.LessOrEqual(t, len(c.about("directory")), 160)
 }
 
 // TestEachCacheIsACell has caches that are about 1.5 MiB.

@@ -44,6 +44,6 @@ var storing = experiment{
 	},
 	notes: []string{
 		"GET: requests per lookup; every answer was checked. $/M: of requests, per million lookups.",
-		"cache: of blocks, filled by lookups before. Filters and indexes are in memory beside it.",
+		"cache: of blocks, filled by lookups before. Filters and indexes are in memory too, outside of it.",
 	},
 }
