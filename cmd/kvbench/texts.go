@@ -28,6 +28,8 @@ func vars() kong.Vars {
 	}
 }
 
+func list(names []string) string { return strings.Join(names, ", ") }
+
 // helps returns the help texts by the name of the flag, or of the command and the flag.
 func helps() map[string]string {
 	lists := strings.NewReplacer(
@@ -37,27 +39,32 @@ func helps() map[string]string {
 		"${usualvariant}", compare.UsualVariant,
 		"${coldvariants}", strings.Join(coldVariants, " "), "${families}", families, "${rangefamilies}", rangeFamilies)
 	texts := map[string]string{}
-	for name, text := range longHelps {
-		texts[name] = lists.Replace(text)
+	for _, helps := range []map[string]string{sharedHelps, objectsHelps, aboutHelps, cellsHelps, readampHelps,
+		compareHelps, scaleHelps, ycsbHelps, filtersHelps, reportHelps} {
+		for name, text := range helps {
+			texts[name] = lists.Replace(text)
+		}
 	}
 	return texts
 }
 
-func list(names []string) string { return strings.Join(names, ", ") }
-
-// longHelps are the help texts that are longer than a line.
-var longHelps = map[string]string{
+// sharedHelps are the help texts of flags that several commands have.
+var sharedHelps = map[string]string{
 	"progress": "Progress on standard error: auto (a bar on a terminal, else plain), plain (a line per phase) " +
 		"or none.",
-	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
-		"and cache.",
 	"valuesize": "Bytes of a value, half of which compress (default 100).",
 	"seed":      "Seed of keys, values and all random orders: the same seed, the same lookups (default 1).",
 	"json": "Also write the result, with settings and environment where it has them, to FILE; - prints it in " +
 		"place of the text.",
+	"csv": "Also write the result as CSV, a line for each number, to FILE; - prints it in place of the " +
+		"text.",
+	"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
+	"block":          "Data block before compression (default 4096 bytes).",
+	"maxcompactions": "Concurrent compactions at most, in each store (default 2).",
+}
 
-	"csv": "Also write the result as CSV, a line for each number, to FILE; - prints it in place of the text.",
-
+// objectsHelps are those of objects.
+var objectsHelps = map[string]string{
 	"objects_filter": "Filters, a store each (default ${objectfilters}). The first that is not none is that of the " +
 		"operations that are no lookups. Separate by spaces or semicolons, or repeat the flag.",
 	"objects_cache": "Sizes of the block cache, 0 for none (default 0,1MiB,64MiB): lookups are measured with each.",
@@ -71,7 +78,12 @@ var longHelps = map[string]string{
 	"objects_putprice": "Price of 1,000 PUT or LIST (default 0.005).",
 	"objects_s3": "The object store is a part of a bucket that nobody else uses, and that is empty afterwards: " +
 		"s3://bucket/prefix?region=...&endpoint=.... A kvbench that is built with the tag s3 has this.",
+}
 
+// aboutHelps say what commands do.
+var aboutHelps = map[string]string{
+	"objects_about": "A store in an object store: requests, bytes and dollars per lookup, scan and write, by filter " +
+		"and cache.",
 	"run_about":     "One experiment: an engine, a filter, a tree, a cache and a workload.",
 	"sweep_about":   "A matrix of experiments, from flags or a file; resumable.",
 	"diff_about":    "Two sets of results: counters exactly, times by a rank test.",
@@ -85,11 +97,10 @@ var longHelps = map[string]string{
 	"scale_about": "How the cost of a lookup and the memory per key grow from 300,000 keys on.",
 	"filters_about": "Filter families on their own, beside other libraries: bits per key, false positives, build " +
 		"and probe times.",
+}
 
-	"seconds":        "Seconds of each workload or kind of lookup, engine and repetition (default 0.5).",
-	"block":          "Data block before compression (default 4096 bytes).",
-	"maxcompactions": "Concurrent compactions at most, in each store (default 2).",
-
+// cellsHelps are those of run and sweep: the settings of cells.
+var cellsHelps = map[string]string{
 	"cells_engine": "Engines: siftkv (default), pebble, pebble-iterator (one iterator that consults last-level " +
 		"filters), badger, goleveldb, bbolt (times only), rocksdb and lmdb (if built with these tags; lmdb: " +
 		"times only), null (what the harness costs).",
@@ -128,7 +139,13 @@ var longHelps = map[string]string{
 	"cells_threads": "Workers that look keys up at the same time, and share the lookups (default 1).",
 	"cells_lookups": "Timed lookups of existing and of absent keys, each, per repetition, by all workers " +
 		"together (default 40000).",
+	"sweep_spec": "Specification, YAML or JSON. Settings given by flags replace those of the file.",
+	"sweep_out": "Directory of the results, one file per cell (default results). Cells that are there already " +
+		"are kept.",
+}
 
+// readampHelps are those of readamp.
+var readampHelps = map[string]string{
 	"readamp_engine": "Engines to measure, separated by commas (default all), with the filter after a slash, " +
 		"as run has them: ${readampengines}. siftkv has the filters of --filter. Example: --engine " +
 		"siftkv,pebble/own:10.",
@@ -145,15 +162,14 @@ var longHelps = map[string]string{
 		"Rows are of settled stores, which have one run whatever the compaction.",
 	"readamp_lookups": "Timed lookups of existing and of absent keys, each, per row and repetition (default " +
 		"40000).",
-	"sweep_spec": "Specification, YAML or JSON. Settings given by flags replace those of the file.",
-	"sweep_out": "Directory of the results, one file per cell (default results). Cells that are there already " +
-		"are kept.",
-
 	"siftkvindex": "Size at which SiftKV cuts a file's index into leaves that are read on demand " +
 		"(default 0: its default, 1 MiB).",
 	"pebbleindex": "Size at which Pebble splits a file's index in two levels (default 0: Pebble's " +
 		"default, the size of a data block; CockroachDB uses 256KiB).",
+}
 
+// compareHelps are those of compare.
+var compareHelps = map[string]string{
 	"compare_engine": "Engines, each in a process of its own (default ${compared}; with workloads of large values " +
 		"alone ${largeengines}); the first is compared with each other. Also: pebble-iterator (lookups by one " +
 		"iterator with last-level filters), rocksdb, rocksdb-blobs and lmdb (if built with the tags rocksdb and lmdb).",
@@ -175,7 +191,10 @@ var longHelps = map[string]string{
 		"twice the data.",
 	"compare_compression": "Compressions (default snappy,none); bbolt has none. Workloads that write run with " +
 		"the first.",
+}
 
+// scaleHelps are those of scale.
+var scaleHelps = map[string]string{
 	"scale_engine": "Engines (default siftkv, with --cold and --procs siftkv,pebble), of: ${peers}.",
 	"scale_variant": "With --cold: what siftkv is measured with, separated by spaces: ${usualvariant}, a filter such " +
 		"as ribbon:8, budget:BITS (a filter budget of so many bits per key), index:SIZE (larger indexes are cut into " +
@@ -193,7 +212,10 @@ var longHelps = map[string]string{
 	"scale_memory":     "With --cold: memory limit of each store (default 512MiB).",
 	"scale_lookups":    "With --cold: lookups of each kind that are timed (default 50000).",
 	"scale_cacheshare": "Block cache as a part of the data, the same for every number of keys (default 0.1).",
+}
 
+// ycsbHelps are those of ycsb.
+var ycsbHelps = map[string]string{
 	"ycsb_engine": "Engines (default siftkv,pebble), of: ${ycsbengines}.",
 	"ycsb_workload": "Workloads, in this order on one store per engine (default a,b,c,d,e,f,absent). absent, " +
 		"which YCSB lacks, asks for keys that are not there.",
@@ -201,7 +223,10 @@ var longHelps = map[string]string{
 		"that what a slow operation delays is counted (default 0: a closed loop).",
 	"ycsb_html": "Also write a page with operations per second over time, with flushes, compactions and stalls; - " +
 		"prints it in place of the table.",
+}
 
+// filtersHelps are those of filters.
+var filtersHelps = map[string]string{
 	"filters_keys": "Numbers of keys, a table each (default 100000,1000000).",
 	"filters_probes": "Absent keys to ask for, and lookups to time, per filter (default 1000000); with --ranges, " +
 		"empty ranges of each kind (50000).",
@@ -211,6 +236,10 @@ var longHelps = map[string]string{
 		"${rangefamilies}).",
 	"filters_sets": "With --ranges, sets of keys: random, names, urls, series, or paths of files with a key per line " +
 		"(default random,names,urls,series).",
+}
+
+// reportHelps are those of report and diff.
+var reportHelps = map[string]string{
 	"diff_failon": "Changes that end the command with status 4, separated by commas: a metric, > or <, a " +
 		"percentage. A time counts only if the test can tell the change from chance. A metric that the second set " +
 		"does not have counts as such a change. Example: --fail-on 'ns/op>5%,absent blocks/op>0%'.",
