@@ -1,5 +1,6 @@
 // Package report renders results: tables for people, CSV and text for benchstat. Every
-// number it prints is in the JSON of a result, or a quotient of two numbers that are.
+// number it prints is in the JSON of a result, or is computed from numbers that are: a
+// median, an interval or a quotient.
 package report
 
 import (
