@@ -67,10 +67,10 @@ type Probing struct {
 }
 
 // Check reports the first number that makes no sense.
-func (p *Probing) Check(leastKeys, mostKeys int64) error {
+func (p *Probing) Check(minKeys, maxKeys int64) error {
 	bounds := []Bound{{"--probes", int64(p.Probes), 1000, 1 << 30}, {"--reps", int64(p.Repetitions), 1, 1000}}
 	for _, n := range p.Keys {
-		bounds = append(bounds, Bound{"--keys", int64(n), leastKeys, mostKeys})
+		bounds = append(bounds, Bound{"--keys", int64(n), minKeys, maxKeys})
 	}
 	if len(p.Keys) == 0 {
 		return Usagef("--keys: want at least one number, such as 100000")

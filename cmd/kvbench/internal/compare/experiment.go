@@ -20,8 +20,8 @@ const (
 	minTrialKeys  = 400
 	overwrites    = 3  // of each record
 	additions     = 50 // to each counter
-	trialMemtable = 8  // a memtable of one part in so many: these stores are small
-	largeMemtable = 2  // of those with large values, which are not as small
+	trialMemtable = 8  // the data of these small stores is 8 memtables
+	largeMemtable = 2  // the same of stores with large values, which are not as small
 	limitShare    = 4  // of the data that MemoryLimit has
 	leastLimit    = 4 << 20
 	leastMemtable = 64 << 10

@@ -32,7 +32,7 @@ func (h hole) rank(i int) int { return i/(h.to-h.from)*h.period + h.from + i%(h.
 // not count.
 func (h hole) count(n int) int { return n / h.period * (h.to - h.from) }
 
-// overwrite writes loaded records in batches, so many in all: every record once in random
+// overwrite makes j.Lookups writes of loaded records in batches: every record once in random
 // order, and then again.
 func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
 	u := w.keyspace
@@ -71,7 +71,7 @@ func (u *keyspace) writeOrder(round int) keys.Permutation {
 	return keys.NewPermutation(u.n, keys.Mix(u.seed^writeOrder)+uint64(round))
 }
 
-// of makes the sample one of so many operations.
+// of makes the sample one of a number of operations.
 func (s *Sample) of(operations int) *Sample {
 	s.Operations, s.PerSecond = int64(operations), float64(operations)/s.Seconds
 	return s
@@ -136,8 +136,8 @@ func (u *keyspace) gone(h hole, pass uint64) drawing {
 	}
 }
 
-// add adds to every counter in random order, and then again, so many times in all: by the
-// store's merge operator, or where there is none by a lookup and a write.
+// add makes j.Lookups additions: to every counter in random order, and then again. It uses the
+// store's merge operator, or where there is none a lookup and a write.
 func (w *worker) add(ctx context.Context, j *job) (*Sample, error) {
 	add, finish, err := w.adder()
 	if err != nil {

@@ -1,6 +1,6 @@
 package compare
 
-// A Figure is something that a phase shows beside its operations per second.
+// A Figure is something that a phase shows in addition to its operations per second.
 type Figure struct {
 	Phase, Name, Title, Unit string
 

@@ -14,8 +14,8 @@ import (
 // replaceChunk is the number of records that are replaced between two readings of the clock.
 const replaceChunk = 64
 
-// replace overwrites records that are drawn at random, any at any time, in batches: so many, or
-// for so long. Each time a record gets another value, so that no older one is taken for it.
+// replace overwrites records that are drawn at random, any at any time, in batches: a number
+// of them, or for a time. Each time a record gets another value, so that no older one is taken for it.
 func (w *worker) replace(ctx context.Context, j *job) (*Sample, error) {
 	u := w.keyspace
 	if w.versions == nil {

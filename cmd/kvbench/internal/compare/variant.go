@@ -13,8 +13,8 @@ import (
 const UsualVariant = "default"
 
 // A variant is SiftKV with other settings than its defaults, by words joined with "+":
-// UsualVariant, a filter ("ribbon:10"), "budget:BITS" (a filter budget of so many bits per
-// key), "index:SIZE" (indexes larger than that are cut into leaves, which are read on
+// UsualVariant, a filter ("ribbon:10"), "budget:BITS" (a filter budget of that many bits
+// per key), "index:SIZE" (indexes larger than that are cut into leaves, which are read on
 // demand).
 type variant struct {
 	name       string

@@ -31,7 +31,7 @@ func (s *store) measure(db *kv.DB, name string, times int, f func() error) (*ope
 			}
 			op.seconds += time.Since(started).Seconds()
 			chain := s.x.wire.roundTrips()
-			op.trips, op.mostTrips = op.trips+chain, max(op.mostTrips, chain)
+			op.trips, op.maxTrips = op.trips+chain, max(op.maxTrips, chain)
 		}
 		return nil
 	})

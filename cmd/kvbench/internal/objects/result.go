@@ -68,7 +68,7 @@ type operation struct {
 	files               int // of the store before
 	times               int
 	traffic             objstore.Counts
-	trips, mostTrips    int     // of the longest chains of requests of which each began after the one before had ended
+	trips, maxTrips     int     // of the longest chains of requests of which each began after the one before had ended
 	seconds             float64 // with the injected delay
 	repetitions         int     // of which each may be several operations
 }
@@ -81,7 +81,7 @@ func (x *experiment) add(op *operation) {
 	x.cost(of, "", op.traffic, op.times)
 	reps := float64(cmp.Or(op.repetitions, op.times))
 	x.result.Add(of, "trips", "", float64(op.trips)/reps)
-	x.result.Add(of, "most-trips", "", float64(op.mostTrips))
+	x.result.Add(of, "most-trips", "", float64(op.maxTrips))
 	x.result.Add(of, "time", "s", op.seconds/reps)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -33,7 +33,7 @@ func TestCellsGolden(t *testing.T) {
 	var one bytes.Buffer
 	require.NoError(t, Cell(&one, set[2]))
 	golden.File(t, "testdata/cell.txt", one.String())
-	data, err := results.JSON(set[2])
+	data, err := page.JSON(set[2])
 	require.NoError(t, err)
 	golden.File(t, "testdata/cell.json", data)
 }

@@ -16,10 +16,10 @@ func times(n int, noun string) string                       { return page.Times(
 func count(n any) string                                    { return page.Count(n) }
 func size[N int | int64 | uint64 | float64](bytes N) string { return page.Size(bytes) }
 
-// fixed formats a number with so many digits after the point.
+// fixed formats a number with a number of digits after the point.
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
-// A step is a size of numbers from which they have so many digits after the point.
+// A step says how many digits after the point a number has if it reaches the step.
 type step struct {
 	from   float64
 	digits int

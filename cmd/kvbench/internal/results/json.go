@@ -7,12 +7,9 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
-// JSON returns a result as indented JSON that ends with a line feed.
-func JSON(result any) ([]byte, error) { return page.JSON(result) }
-
 // WriteJSON writes a result to a file as outfile.Write does: whole, or not at all.
 func WriteJSON(path string, result any) error {
-	data, err := JSON(result)
+	data, err := page.JSON(result)
 	if err != nil {
 		return err
 	}
