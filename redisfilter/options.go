@@ -82,6 +82,9 @@ func (o *Options) lifecycle() lifecycle {
 	return lifecycle{o.Source, o.StartEmpty, o.Grace, o.ReplicaLag, o.Timeout, o.Logger}
 }
 
+// defaultTimeout is a variable for tests, whose machine may be slower than any network.
+var defaultTimeout = 250 * time.Millisecond
+
 func (l *lifecycle) complete() error {
 	if l.grace < 0 || l.timeout < 0 || l.replicaLag < 0 {
 		return errors.New("redisfilter: Grace, ReplicaLag and Timeout must not be negative")
@@ -90,7 +93,7 @@ func (l *lifecycle) complete() error {
 		l.grace = 3 * time.Second
 	}
 	if l.timeout == 0 {
-		l.timeout = 250 * time.Millisecond
+		l.timeout = defaultTimeout
 	}
 	if l.logger == nil {
 		l.logger = slog.Default()

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	scale.Waiting(8)
+	defaultTimeout = patience
 	firstLook = func() time.Duration { return 24 * time.Hour } // no test counts what a look asks
 	os.Exit(m.Run())
 }
