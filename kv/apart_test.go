@@ -19,17 +19,6 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// sometimesApart has values of a store lie apart: of any length, of some length on, or none that do not yet.
-func sometimesApart(o *Options, rng *rand.Rand) {
-	o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
-	o.harness.BlobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
-	o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
-	if o.Objects == nil {
-		o.SeparateAtCommit = o.SeparateFrom > 0 && rng.IntN(2) == 0
-		o.harness.MinStreamed = []int64{0, 1, 100}[rng.IntN(3)]
-	}
-}
-
 // apartStore has values of 1 to 3,000 bytes, of which those from 100 on lie apart, some that expire, and
 // operands over some; in tables of several levels.
 func apartStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
@@ -39,30 +28,7 @@ func apartStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Mod
 		Merger:                Append(","),
 		L0CompactionThreshold: 100, Clock: clock.Time, BlockSize: 300, Compression: sstable.NoCompression})
 	require.NoError(t, err)
-	m := storetest.Model{}
-	for round := range 3 {
-		for i := round; i < 60; i += 1 + round {
-			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(round, i, " "), 1+i*i/5)
-			switch {
-			case i%7 == 0 && round > 0:
-				require.NoError(t, db.Merge([]byte(k), []byte("more"), NoSync))
-				m[k] = strings.TrimPrefix(m[k]+",more", ",")
-			case i%5 == 0:
-				require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Hour, NoSync))
-				m[k] = v
-			case i%11 == 0 && round == 1:
-				require.NoError(t, db.Delete([]byte(k), NoSync))
-				delete(m, k)
-			default:
-				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
-				m[k] = v
-			}
-		}
-		require.NoError(t, db.Flush(t.Context()))
-		if round == 0 {
-			require.NoError(t, db.Compact(t.Context(), nil, nil))
-		}
-	}
+	m := storetest.WriteSeparated(t, db, NoSync)
 	require.Greater(t, requireBlobs(t, db), 3)
 	return db, clock, m
 }
@@ -355,17 +321,4 @@ func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 		require.NoError(t, vfs.ReplaceFile(fsys, name, whole))
 	}
 	require.Greater(t, damaged, 20)
-}
-
-func readAll(t *testing.T, fsys vfs.FS, name string) []byte {
-	t.Helper()
-	f, err := fsys.Open(name)
-	require.NoError(t, err)
-	size, err := f.Size()
-	require.NoError(t, err)
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	return b
 }

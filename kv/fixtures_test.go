@@ -2,6 +2,7 @@ package kv
 
 import (
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/siftkv/siftkv/internal/storetest"
@@ -32,6 +33,7 @@ var (
 	rangePolicies   = storetest.RangePolicies
 	count           = storetest.LeadingNumber
 	manyEdits       = storetest.ManyEdits
+	readAll         = storetest.ReadAll
 )
 
 func requireContents(t testing.TB, want storetest.Model, db Reader) {
@@ -40,6 +42,13 @@ func requireContents(t testing.TB, want storetest.Model, db Reader) {
 }
 
 func requireBlobs(t testing.TB, db *DB) int { return storetest.RequireBlobs(t, db) }
+
+func requireOnlyLiveFiles(t testing.TB, db *DB) { storetest.RequireOnlyLiveFiles(t, db) }
+
+func changeAtRandom(t testing.TB, db *DB, want storetest.Model, rng *rand.Rand, round int) {
+	t.Helper()
+	storetest.ChangeAtRandom(t, db, NoSync, want, rng, round)
+}
 
 func requireRecount(t testing.TB, db *DB) { storetest.Fine(t, storetest.RecountBlobs(db)) }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
@@ -109,32 +108,6 @@ func TestAViewIsWhatTheStoreWasUntilItIsRefreshed(t *testing.T) {
 	require.Empty(t, registeredReaders(t, dir))
 }
 
-// changeAtRandom writes, flushes and compacts, on the store and on its model.
-func changeAtRandom(t *testing.T, w *DB, want storetest.Model, rng *rand.Rand, round int) {
-	t.Helper()
-	for range 100 {
-		k := fmt.Sprintf("key%03d", rng.IntN(300))
-		if rng.IntN(5) == 0 {
-			delete(want, k)
-			require.NoError(t, w.Delete([]byte(k), NoSync))
-			continue
-		}
-		want[k] = strconv.Itoa(round) + strings.Repeat("x", rng.IntN(500))
-		require.NoError(t, w.Set([]byte(k), []byte(want[k]), NoSync))
-	}
-	if rng.IntN(3) == 0 {
-		lo, hi := []byte(fmt.Sprintf("key%03d", rng.IntN(300))), []byte(fmt.Sprintf("key%03d", rng.IntN(300)))
-		want.DeleteRange(lo, hi)
-		require.NoError(t, w.DeleteRange(lo, hi, NoSync))
-	}
-	switch rng.IntN(4) {
-	case 0:
-		require.NoError(t, w.Flush(t.Context()))
-	case 1:
-		require.NoError(t, w.Compact(t.Context(), nil, nil))
-	}
-}
-
 func requireIterates(t *testing.T, want storetest.Model, it *Iterator) {
 	t.Helper()
 	keys := want.Keys()
@@ -196,33 +169,6 @@ func TestFilesThatAReaderNeedsAreHeldUntilItRefreshes(t *testing.T) {
 	require.NoError(t, view.Close())
 	storetest.Until(func() bool { w.cleaner.LookAgain(); return w.Metrics().HeldFiles == 0 })
 	requireOnlyLiveFiles(t, w)
-}
-
-// requireOnlyLiveFiles checks that nothing obsolete is left once the store has settled:
-// a file that a compaction is writing is not live yet.
-func requireOnlyLiveFiles(t *testing.T, d *DB) {
-	t.Helper()
-	d.settle()
-	names, err := d.fs.List(d.dir)
-	require.NoError(t, err)
-	live := map[uint64]bool{}
-	d.mu.Lock()
-	d.current.All(func(_ int, t *version.Table) { live[t.Num] = true })
-	for b := range d.current.Blobs() {
-		live[b.Num] = true
-	}
-	logNum := d.logNum
-	d.mu.Unlock()
-	for _, name := range names {
-		switch kind, num := manifest.ParseFileName(name); kind {
-		case manifest.FileTable, manifest.FileBlob:
-			require.True(t, live[num], name)
-		case manifest.FileWAL:
-			require.GreaterOrEqual(t, num, logNum, name)
-		case manifest.FileManifest:
-			require.Equal(t, d.manifest.Position().Manifest, num, name)
-		}
-	}
 }
 
 func TestAViewThatHasLostAFileIsStale(t *testing.T) {

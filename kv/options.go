@@ -325,12 +325,11 @@ func filesOf(d *DB) (*harness.Files, func(), error) {
 	if s == nil {
 		return nil, nil, d.unreadable()
 	}
-	f := &harness.Files{Version: s.version, Tables: &d.tables, Blobs: &d.values.Blobs, FS: d.fs, Dir: d.dir,
-		Unlisted: d.values.Files()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f.Stuck = len(d.compactions.StuckBlobs(s.version))
-	return f, func() { s.release(0) }, nil
+	return &harness.Files{Version: s.version, Tables: &d.tables, Blobs: &d.values.Blobs, FS: d.fs, Dir: d.dir,
+		Unlisted: d.values.Files(), Stuck: len(d.compactions.StuckBlobs(s.version)), LogNum: d.logNum,
+		Cleaner: &d.cleaner}, func() { s.release(0) }, nil
 }
 
 // WriteOptions say when a write is durable. Use Sync, NoSync or Async; nil means Sync.

@@ -68,3 +68,14 @@ func randomOptions(rng *rand.Rand) *Options {
 	o.harness.OwnTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
 	return o
 }
+
+// sometimesApart has a store separate values: of any length, of at least 30 bytes, or none that it has not yet.
+func sometimesApart(o *Options, rng *rand.Rand) {
+	o.SeparateFrom = []int{0, 1, 1, 30}[rng.IntN(4)]
+	o.harness.BlobSize = []int64{0, 100, 1 << 10, 16 << 10}[rng.IntN(4)]
+	o.BlobSpace = []float64{0, 1.1, 1.1}[rng.IntN(3)]
+	if o.Objects == nil {
+		o.SeparateAtCommit = o.SeparateFrom > 0 && rng.IntN(2) == 0
+		o.harness.MinStreamed = []int64{0, 1, 100}[rng.IntN(3)]
+	}
+}

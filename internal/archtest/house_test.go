@@ -35,7 +35,7 @@ func TestTheHouseHasRoom(t *testing.T) {
 		{"lines that kv links", linked, 61_346},
 		{"files of kv", len(kv.files), 60},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 45},
-		{"lines of kv", kv.lines, 8_749},
+		{"lines of kv", kv.lines, 8_748},
 		{"methods of DB, exported or not", methodsOf(kv, "DB"), 150},
 		{"fields of DB", kv.types.Scope().Lookup("DB").Type().Underlying().(*types.Struct).NumFields(), 25},
 		{"exported names of kv, with methods and fields", exportedNames(kv.types), 306},

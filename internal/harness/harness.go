@@ -52,8 +52,10 @@ type Files struct {
 	Blobs    *version.BlobCache
 	FS       vfs.FS
 	Dir      string
-	Unlisted []*values.File // blob files that memtables keep
-	Stuck    int            // blob files that blob GC leaves, as they or their tables are damaged
+	Unlisted []*values.File   // blob files that memtables keep
+	Stuck    int              // blob files that blob GC leaves, as they or their tables are damaged
+	LogNum   uint64           // of the first log with writes that are in no table
+	Cleaner  *version.Cleaner // removes them
 }
 
 // FilesOf returns the files of a store, a *kv.DB, that is settled. Those of the version stay until they are released.

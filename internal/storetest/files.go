@@ -66,6 +66,35 @@ func OnlyFile(t testing.TB, dir string, kind manifest.FileKind) string {
 	return names[0]
 }
 
+// NewestFile returns the path of the file of a kind with the largest number in a directory.
+func NewestFile(t testing.TB, fsys vfs.FS, dir string, kind manifest.FileKind) string {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	newest, found := uint64(0), false
+	for _, name := range names {
+		if k, num := manifest.ParseFileName(name); k == kind {
+			newest, found = max(newest, num), true
+		}
+	}
+	require.True(t, found)
+	return manifest.Path(dir, kind, newest)
+}
+
+// ReadAll returns the content of a file.
+func ReadAll(t testing.TB, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(name)
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return b
+}
+
 // Rewrite changes a file's bytes.
 func Rewrite(t testing.TB, name string, change func([]byte) []byte) {
 	t.Helper()

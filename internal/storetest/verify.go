@@ -91,6 +91,35 @@ func RequireBlobs(t testing.TB, db any) int {
 	return len(have)
 }
 
+// RequireOnlyLiveFiles requires that a store's directory has no obsolete file once the store has settled: a file that a
+// compaction is writing is not live yet. The store is a *kv.DB.
+func RequireOnlyLiveFiles(t testing.TB, db any) {
+	t.Helper()
+	harness.Settle(db)
+	s, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	defer release()
+	live := map[uint64]bool{}
+	s.Version.All(func(_ int, t *version.Table) { live[t.Num] = true })
+	for b := range s.Version.Blobs() {
+		live[b.Num] = true
+	}
+	current, err := manifest.Current(s.FS, s.Dir)
+	require.NoError(t, err)
+	names, err := s.FS.List(s.Dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		switch kind, num := manifest.ParseFileName(name); kind {
+		case manifest.FileTable, manifest.FileBlob:
+			require.True(t, live[num], name)
+		case manifest.FileWAL:
+			require.GreaterOrEqual(t, num, s.LogNum, name)
+		case manifest.FileManifest:
+			require.Equal(t, current, num, name)
+		}
+	}
+}
+
 // StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged. A
 // closed store has none.
 func StuckBlobs(db any) int {

@@ -1,6 +1,9 @@
 package stores
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/sstable"
 )
 
 // UntilResumed returns when a store that has failed takes writes again, and is not being resumed any more.
@@ -24,4 +28,45 @@ func Crash(t testing.TB, db *kv.DB) {
 	t.Helper()
 	harness.Settle(db)
 	require.NoError(t, harness.Abandon(db))
+}
+
+// RequireDamage checks that an error matches ErrCorruption. It must name the file, the offset (if it is known) and the
+// command to run.
+func RequireDamage(t testing.TB, err error, name string, offset int64) {
+	t.Helper()
+	require.ErrorIs(t, err, kv.ErrCorruption)
+	var damage *kv.CorruptionError
+	require.ErrorAs(t, err, &damage)
+	require.Equal(t, name, damage.File)
+	require.ErrorContains(t, err, name)
+	if offset >= 0 {
+		require.Equal(t, offset, damage.Offset, err.Error())
+		require.ErrorContains(t, err, fmt.Sprintf("offset %d", offset))
+	}
+	require.ErrorContains(t, err, "verify "+filepath.Dir(name))
+}
+
+// Damageable makes a store with one table in the last level and a log, both of 200 synced keys, and returns what it
+// holds.
+func Damageable(t testing.TB) (dir string, m storetest.Model) {
+	t.Helper()
+	dir, m = t.TempDir(), storetest.Model{}
+	db := OpenDir(t, dir, &kv.Options{Compression: sstable.NoCompression, BlockSize: 512})
+	rng := rand.New(rand.NewPCG(4, 4))
+	write := func(prefix string) {
+		b := db.NewBatch()
+		for i := range 200 {
+			k, v := fmt.Sprintf("%s%03d", prefix, i), string(storetest.RandomBytes(rng, 100))
+			m[k] = v
+			if require.NoError(t, b.Set([]byte(k), []byte(v))); i%10 == 9 {
+				require.NoError(t, b.Commit(kv.Sync))
+				b.Reset()
+			}
+		}
+	}
+	write("table/")
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
+	write("log/")
+	Crash(t, db)
+	return dir, m
 }

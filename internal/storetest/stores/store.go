@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -27,12 +28,12 @@ func OpenMem(tb testing.TB, o *kv.Options) *kv.DB {
 	}
 	opts.InMemory = true
 	db := OpenDir(tb, "db", &opts)
-	closeAtEnd(tb, db)
+	CloseAtEnd(tb, db)
 	return db
 }
 
-// closeAtEnd closes a store with the test, unless the test has closed it.
-func closeAtEnd(tb testing.TB, db *kv.DB) {
+// CloseAtEnd closes a store with the test, unless the test has closed it.
+func CloseAtEnd(tb testing.TB, db *kv.DB) {
 	tb.Cleanup(func() {
 		if _, err := db.Has([]byte("a key")); !errors.Is(err, kv.ErrClosed) {
 			require.NoError(tb, db.Close())
@@ -47,4 +48,34 @@ func Begin(tb testing.TB, db *kv.DB, writable bool) *kv.Tx {
 	tx, err := db.Begin(writable)
 	require.NoError(tb, err)
 	return tx
+}
+
+// OpenWriter opens the store in a directory, and closes it at the end of the test.
+func OpenWriter(tb testing.TB, dir string, o *kv.Options) *kv.DB {
+	tb.Helper()
+	db := OpenDir(tb, dir, o)
+	CloseAtEnd(tb, db)
+	return db
+}
+
+// OpenView opens a view of the store in a directory, closed at the end of the test.
+func OpenView(tb testing.TB, dir string, o *kv.Options) *kv.DB {
+	tb.Helper()
+	db, err := kv.OpenReadOnly(dir, o)
+	require.NoError(tb, err)
+	CloseAtEnd(tb, db)
+	return db
+}
+
+// Set writes a value, without a sync.
+func Set(tb testing.TB, db *kv.DB, key, value string) {
+	storetest.Fine(tb, db.Set([]byte(key), []byte(value), kv.NoSync))
+}
+
+// RequireGet requires a value.
+func RequireGet(t testing.TB, db kv.Reader, key, want string) {
+	t.Helper()
+	v, err := db.Get([]byte(key))
+	require.NoError(t, err)
+	require.Equal(t, want, string(v))
 }
