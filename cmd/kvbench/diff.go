@@ -16,15 +16,8 @@ type diffCommand struct {
 	jsonFlag
 }
 
-// Help shows examples.
-func (diffCommand) Help() string {
-	return `Examples:
-  kvbench diff results-main results-branch
-  kvbench diff results-main results-branch --fail-on 'ns/op>5%,blocks/op>0%'
-  kvbench diff results/siftkv-bloom-10-*.json results/siftkv-blocked-10-*.json   # one cell against another
-
-Cells are matched by their settings; two sets of one cell each are compared whatever their settings.`
-}
+// Help shows examples, and what is behind them.
+func (diffCommand) Help() string { return texts().Details["diff"] }
 
 // Run compares and prints; a limit that is passed is an error after that.
 func (c *diffCommand) Run(p *program) error {

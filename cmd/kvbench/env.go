@@ -13,13 +13,6 @@ type envCommand struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Help shows examples.
-func (envCommand) Help() string {
-	return `Examples:
-  kvbench env
-  kvbench env --dir /mnt/nvme --json`
-}
-
 // Run prints what a result would say of this machine.
 func (c *envCommand) Run(p *program) error {
 	dir := c.Dir

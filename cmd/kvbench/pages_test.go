@@ -28,7 +28,7 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
 	t.Helper()
 	spec := cli.Program{Name: "kvbench", Stdout: io.Discard, Stderr: io.Discard, Vars: vars(), Helps: helps(),
-		Examples: examples}
+		Examples: texts().Examples}
 	return spec.Parse(t.Context(), argv, &commands{}, &program{})
 }
 

@@ -46,8 +46,8 @@ type program struct {
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
-	spec := cli.Program{Name: "kvbench", Description: description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: vars(), Helps: helps(), Examples: examples}
+	spec := cli.Program{Name: "kvbench", Description: texts().Description, Stdout: p.stdout, Stderr: p.stderr,
+		Vars: vars(), Helps: helps(), Examples: texts().Examples}
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p)
 	switch {

@@ -20,20 +20,6 @@ type reportCommand struct {
 	pivotFlags `group:"One table"`
 }
 
-// Help shows examples.
-func (reportCommand) Help() string {
-	return `Examples:
-  kvbench report results
-  kvbench report results --html report.html
-  kvbench report results --format csv > results.csv
-  kvbench report results --metric 'absent blocks/op' --rows engine,filter --columns shape
-  kvbench report results --metric 'absent disk-blocks/op' --rows filter --columns cache --html reads.html
-  kvbench report results --metric 'absent blocks/op' --where engine=siftkv
-  kvbench report results-a --format benchstat > a.txt
-  kvbench report results-b --format benchstat > b.txt
-  benchstat a.txt b.txt`
-}
-
 // formats print a set.
 var formats = map[string]func(io.Writer, []*cell.Result) error{
 	"table": report.Cells, "markdown": report.CellsMarkdown, "csv": report.CellsCSV, "benchstat": report.CellsBenchfmt,

@@ -18,15 +18,6 @@ type runCommand struct {
 	jsonFlag
 }
 
-// Help shows examples.
-func (runCommand) Help() string {
-	return `Examples:
-  kvbench run                                         # one million keys, blocked:10, settled
-  kvbench run --filter cuckoo:12 --shape grown --cache 8MiB
-  kvbench run --engine pebble --filter own:10 --shape young:8
-  kvbench run --keys urls.txt.gz --state cold --out results`
-}
-
 // lab makes the place where cells run.
 func (f *dirFlag) lab(p *program) (*cell.Lab, error) {
 	l, err := cell.NewLab(f.Dir, p.argv, p.progress)

@@ -21,27 +21,8 @@ type sweepCommand struct {
 	Plan  bool      `help:"List the cells and run nothing."`
 }
 
-// Help shows examples and the form of a specification.
-func (sweepCommand) Help() string {
-	return `Examples:
-  kvbench sweep --filter 'none bloom:10 blocked:10 cuckoo:12' --cache 1MiB,64MiB
-  kvbench sweep --spec docs/study/quick.yaml --out results
-  kvbench sweep --spec docs/study/quick.yaml --keys 10000 --plan
-
-A specification:
-  name: quick
-  settings:             # of every cell; of a list, each in turn
-    keys: 100000
-    engine: [siftkv, pebble]
-    filter: [none, "bloom:10"]
-  also:                 # more cells: as above, but for these
-    - engine: pebble
-      filter: own:10
-  exclude:              # none that match all of a line
-    - {engine: pebble, filter: none}
-
-Ctrl-C keeps finished cells; running the same command again goes on.`
-}
+// Help shows examples, and what is behind them.
+func (sweepCommand) Help() string { return texts().Details["sweep"] }
 
 // Run runs the cells that have no result yet and prints the tables of all.
 func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {

@@ -37,19 +37,8 @@ type traceReplayCommand struct {
 	runCommand
 }
 
-// Help shows examples.
-func (traceReplayCommand) Help() string {
-	return `The store has the keys that some lookup found. --lookups is how many of each kind are replayed at most
-(default 1000000).
-
-Examples:
-  kvbench trace replay app.trace
-  kvbench trace replay app.trace --filter cuckoo:12 --cache 8MiB --out results
-  kvbench trace replay app.trace --engine pebble --filter own:10
-  kvbench trace replay app.trace --fill 1000000          # a store with a million keys more
-  kvbench trace replay app.trace --pace 1 --threads 4    # with the recorded intervals
-  kvbench sweep --keys app.trace --workload replay --filter 'none bloom:10 blocked:10'`
-}
+// Help shows examples, and what is behind them.
+func (traceReplayCommand) Help() string { return texts().Details["trace replay"] }
 
 // replayLookups is how many lookups are replayed if nothing is said.
 const replayLookups = 1_000_000

@@ -17,16 +17,8 @@ type traceMakeCommand struct {
 	cellFlags `group:"Settings of a cell"`
 }
 
-// Help shows examples.
-func (traceMakeCommand) Help() string {
-	return `Makes DIR/store, as kvbench run has it, and DIR/lookups.trace: lookups of existing and of absent keys,
-in turns.
-
-Examples:
-  kvbench trace make /tmp/young --keys 200000 --shape young:16 --cache 4MiB
-  kvbench trace make /tmp/skewed --shape grown --workload zipfian
-  siftkv advise /tmp/young/store /tmp/young/lookups.trace`
-}
+// Help shows examples, and what is behind them.
+func (traceMakeCommand) Help() string { return texts().Details["trace make"] }
 
 // Run makes both.
 func (c *traceMakeCommand) Run(ctx context.Context, p *program) (err error) {

@@ -25,15 +25,6 @@ type ycsbCommand struct {
 	rowsFlags
 }
 
-// Help shows examples.
-func (ycsbCommand) Help() string {
-	return `Examples:
-  kvbench ycsb
-  kvbench ycsb --workload a,f --engine siftkv --threads 8
-  kvbench ycsb --workload a --html a.html                # what flushes and compactions do to it
-  kvbench ycsb --workload b --rate 50000 --threads 4     # open loop`
-}
-
 // Run measures and prints.
 func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	store := c.settings(c.Cache, c.Compression)
