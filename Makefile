@@ -141,7 +141,7 @@ bitflip: ## flip every byte of a small store
 
 soak: TIMEOUT = $$(($(MINUTES) + 60))m
 soak: ## kill -9 a process that writes, again and again for MINUTES; memory and open files stay bounded
-	.ci/in . $(GO) test ./kv -count 1 -timeout $(TIMEOUT) -v -run '^TestKill$$' -args --minutes $(MINUTES)
+	.ci/in . $(GO) test ./internal/storetest/kills -count 1 -timeout $(TIMEOUT) -v -run '^TestKill$$' -args --minutes $(MINUTES)
 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
 	.ci/in . $(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)

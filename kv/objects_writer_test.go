@@ -29,7 +29,7 @@ type objectsWriter struct {
 
 // objectsOptions are small and random. What nobody needs is deleted at once.
 func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
-	o := killOptions(rng, 0)
+	o := killOptions(rng)
 	o.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
 	if rng.IntN(4) > 0 {
 		o.harness.TuneObjects = manyEdits
@@ -60,12 +60,7 @@ func requireWrites(t *testing.T, db Reader, least, most int) int {
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, least, "acknowledged writes are lost")
 	require.LessOrEqual(t, n, most, "nobody wrote this")
-	want := &killModel{Model: storetest.Model{}}
-	want.state(0, n, func(int, int) int { return 0 })
-	if n > 0 {
-		want.Model[countAllKey] = string(AppendInt64(nil, killSum(n)))
-	}
-	requireContents(t, want.Model, db)
+	requireContents(t, storetest.Numbered([]int{n}, 0, nil), db)
 	return n
 }
 

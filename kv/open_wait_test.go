@@ -1,14 +1,20 @@
 package kv
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -59,5 +65,49 @@ func TestOpenContextWaitsForTheLock(t *testing.T) {
 	db := <-opened
 	require.NotNil(t, db)
 	require.NoError(t, db.Set([]byte("k"), []byte("v"), nil))
+	require.NoError(t, db.Close())
+}
+
+// holdUntilEOF is the child that has a store open until its input ends.
+func holdUntilEOF(dir string) error {
+	db, err := Open(dir, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println("open")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return errors.Join(err, db.Close())
+}
+
+// holdOpen starts a process that has a store open until its input ends.
+func holdOpen(t *testing.T, dir string) (cmd *exec.Cmd, stdin io.Closer) {
+	t.Helper()
+	cmd = storetest.Child(t, "hold", dir, 0)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "open\n", line)
+	return cmd, stdin
+}
+
+func TestAStoreThatAnotherProcessHasIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	cmd, stdin := holdOpen(t, dir)
+	for _, o := range []*Options{nil, {ReadOnly: true}} {
+		_, err := Open(dir, o)
+		require.ErrorIs(t, err, ErrLocked)
+		require.ErrorContains(t, err, filepath.Join(dir, "LOCK"))
+		require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))
+	}
+	require.ErrorIs(t, Verify(t.Context(), dir, io.Discard), ErrLocked)
+
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	db, err := Open(dir, nil)
+	require.NoError(t, err, "the lock goes with its holder")
 	require.NoError(t, db.Close())
 }

@@ -66,3 +66,33 @@ func Child(t *testing.T, mode, dir string, seed int) *exec.Cmd {
 	cmd.Env = append(os.Environ(), childEnv+"="+mode, childDirEnv+"="+dir, ChildSeedEnv+"="+strconv.Itoa(seed))
 	return cmd
 }
+
+// Step says that a child goes on, and waits until it is told to.
+func Step() {
+	fmt.Print(".")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
+
+// KillAfter runs a child until it has made n steps, and reports whether it was killed there.
+func KillAfter(t *testing.T, mode, dir string, steps int) bool {
+	t.Helper()
+	cmd := Child(t, mode, dir, 0)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	killed := true
+	for n := range steps {
+		if _, err := out.Read(make([]byte, 1)); err != nil {
+			killed = false // it has ended
+			break
+		}
+		if n < steps-1 {
+			_, _ = in.Write([]byte{'.'})
+		}
+	}
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	return killed
+}

@@ -1,12 +1,10 @@
-package kv
+package kills
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,17 +13,20 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 )
 
-// streamedValue is what the write of a number stores: anybody can compute it.
+// streamedValue is what the write of a number stores. The parent computes it too.
 func streamedValue(n int) string {
 	return strings.Repeat(strconv.Itoa(n)+" ", 1+n*7919%100_000)
 }
 
+func init() { children["stream"] = streamUntilKilled }
+
 // streamUntilKilled is the child that writes values as they are read. It prints the number of each that was written.
 func streamUntilKilled(dir string) error {
-	db, err := Open(dir, &Options{harness: harness.Harness{MinStreamed: 1000}})
+	db, err := kv.Open(dir, stores.With(harness.Harness{MinStreamed: 1000}, &kv.Options{}))
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func streamUntilKilled(dir string) error {
 		n++
 		v := streamedValue(n)
 		if err := db.SetReader(context.Background(), []byte("k"), int64(len(v)), strings.NewReader(v),
-			NoSync); err != nil {
+			kv.NoSync); err != nil {
 			return err
 		}
 		fmt.Println(n)
@@ -51,8 +52,8 @@ func streamUntilKilled(dir string) error {
 	}
 }
 
-// A process that is killed while it writes values as they are read leaves whole values, every one that it said it had
-// written, and no file that nobody needs once the store was opened.
+// A process that is killed while it writes values as they are read leaves whole values, each one that it said it had
+// written, and no unneeded file once the store was opened.
 func TestKillWhileValuesAreRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,8 +75,8 @@ func TestKillWhileValuesAreRead(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Error(t, cmd.Wait())
-		require.NoError(t, Verify(t.Context(), dir, io.Discard))
-		db, err := Open(dir, nil)
+		require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
+		db, err := kv.Open(dir, nil)
 		require.NoError(t, err)
 		v, err := db.Get([]byte("k"))
 		require.NoError(t, err)
@@ -83,39 +84,9 @@ func TestKillWhileValuesAreRead(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, streamedValue(n) == string(v), "write %d is whole", n)
 		require.GreaterOrEqual(t, n, said)
-		requireBlobs(t, db)
+		storetest.RequireBlobs(t, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		require.Equal(t, 1, requireBlobs(t, db))
+		require.Equal(t, 1, storetest.RequireBlobs(t, db))
 		require.NoError(t, db.Close())
 	}
-}
-
-// A value that is written and read piece by piece takes little memory, however long it is.
-func TestStreamsTakeLittleMemory(t *testing.T) {
-	db, err := Open(t.TempDir(), nil)
-	require.NoError(t, err)
-	const size = 96 << 20
-	block := bytes.Repeat([]byte("0123456789abcdef"), 4096)
-	left := size
-	src := readerFunc(func(b []byte) (int, error) {
-		n := copy(b[:min(len(b), left)], block)
-		left -= n
-		return n, nil
-	})
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	require.NoError(t, db.SetReader(t.Context(), []byte("k"), size, src, nil))
-	for range 2 {
-		r, err := db.GetReader([]byte("k"))
-		require.NoError(t, err)
-		n, err := io.Copy(io.Discard, r)
-		require.NoError(t, err)
-		require.EqualValues(t, size, n)
-		require.NoError(t, r.Close())
-		require.NoError(t, db.Compact(t.Context(), nil, nil))
-	}
-	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
-	require.Len(t, blobsOnDisk(t, vfs.OS, db.dir), 1)
-	require.NoError(t, db.Close())
 }

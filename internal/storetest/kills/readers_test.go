@@ -1,4 +1,4 @@
-package kv
+package kills
 
 import (
 	"bufio"
@@ -15,23 +15,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // followRound is a round by whose clock everything has expired that may.
 const followRound = 1 << 20
 
+func init() { children["follow"] = followUntilKilled }
+
 // followUntilKilled is the child that reads beside a writer: it refreshes its view
 // and checks it, until it is killed. It prints a line for every view.
 func followUntilKilled(dir string) error {
 	rng := rand.New(rand.NewPCG(uint64(os.Getpid()), 62))
-	var last [killWriters]int
+	var last [storetest.NumWriters]int
 	for opened := false; ; {
-		o := randomOptions(rng)
-		o.Clock, o.Merger = killClock(followRound), nil // the manifest names it
-		db, err := OpenReadOnly(dir, o)
-		if !opened && (errors.Is(err, ErrNotExist) || errors.Is(err, fs.ErrNotExist)) {
+		o := stores.RandomOptions(rng)
+		o.Clock, o.Merger = storetest.NumberedClock(followRound), nil // the manifest names it
+		db, err := kv.OpenReadOnly(dir, o)
+		if !opened && (errors.Is(err, kv.ErrNotExist) || errors.Is(err, fs.ErrNotExist)) {
 			continue // the writer is not that far
 		}
 		if err != nil {
@@ -55,11 +60,9 @@ func followUntilKilled(dir string) error {
 
 // checkView holds a view against what the writers do: each one's writes are a prefix
 // that does not get shorter, and no batch is there in part.
-func checkView(db *DB, last *[killWriters]int) error {
-	want := &killModel{Model: storetest.Model{}, round: followRound}
-	all := int64(0)
-	for w := range killWriters {
-		n, err := lastWrite(db, w)
+func checkView(db *kv.DB, last *[storetest.NumWriters]int) error {
+	for w := range storetest.NumWriters {
+		n, err := storetest.LastNumbered(db.Get, w)
 		if err != nil {
 			return err
 		}
@@ -67,19 +70,15 @@ func checkView(db *DB, last *[killWriters]int) error {
 			return fmt.Errorf("writer %d was at %d, and is at %d now", w, last[w], n)
 		}
 		last[w] = n
-		want.state(w, n, func(_, _ int) int { return 0 })
-		all += killSum(n)
 	}
-	if all > 0 {
-		want.Model[countAllKey] = string(AppendInt64(nil, all))
-	}
+	want := storetest.Numbered(last[:], followRound, nil)
 	it, err := db.NewIter(nil)
 	if err != nil {
 		return err
 	}
 	keys := want.Keys()
 	for ok := it.First(); ok; ok = it.Next() {
-		if len(keys) == 0 || keys[0] != string(it.Key()) || want.Model[keys[0]] != string(it.Value()) {
+		if len(keys) == 0 || keys[0] != string(it.Key()) || want[keys[0]] != string(it.Value()) {
 			return errors.Join(fmt.Errorf("%q = %.20q, want one of %.1q", it.Key(), it.Value(), keys), it.Close())
 		}
 		keys = keys[1:]
@@ -135,7 +134,7 @@ func (r *followRun) kill(c *childRun) {
 	require.False(r.t, c.cmd.ProcessState.Exited(), "the child failed")
 }
 
-// TestReadersBesideAWriter kills a writer and readers, in turn, and starts them anew:
+// TestReadersBesideAWriter kills a writer and readers, in turn, and starts them again:
 // every view that a reader gets is a prefix of every writer's history.
 func TestReadersBesideAWriter(t *testing.T) {
 	t.Parallel() // it mostly waits for children
@@ -161,9 +160,14 @@ func TestReadersBesideAWriter(t *testing.T) {
 		require.False(t, writer.cmd.ProcessState.Exited(), "round %d: the writer failed", round)
 	}
 	r.kill(reader)
-	db := openWriter(t, r.dir, nil)
-	db.settle()
-	require.Empty(t, registeredReaders(t, r.dir), "readers that were killed leave nothing behind")
-	requireOnlyLiveFiles(t, db)
+	db := stores.OpenDir(t, r.dir, nil)
+	storetest.RequireOnlyLiveFiles(t, db)
+	entries, err := os.ReadDir(r.dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		kind, _ := manifest.ParseFileName(e.Name())
+		require.NotEqual(t, manifest.FileReader, kind, "readers that were killed leave nothing behind")
+	}
+	require.NoError(t, db.Close())
 	t.Logf("%d views", r.views)
 }
