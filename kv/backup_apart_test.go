@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/backup"
-	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
@@ -231,28 +229,6 @@ func TestStreamsThatDoNotMeanWhatTheySay(t *testing.T) {
 		require.Regexp(t, `\.blob|\.sst`, restored.Error(), what)
 		require.NoError(t, verified, what)
 	}
-	require.NoError(t, db.Close())
-}
-
-func TestTheGoldenBackupOfValuesApartIsRestored(t *testing.T) {
-	if golden.Absent(goldenBackupApart) {
-		dir := filepath.Join(t.TempDir(), "store")
-		require.NoError(t, os.CopyFS(dir, os.DirFS(goldenApart)))
-		db := openDir(t, dir, &Options{Clock: (&storetest.Clock{}).Time})
-		stream, _ := backUp(t, db, BackupMark{})
-		golden.Write(t, goldenBackupApart, stream)
-		require.NoError(t, db.Close())
-	}
-	stream, err := os.ReadFile(goldenBackupApart)
-	require.NoError(t, err)
-	dir := filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	later := &storetest.Clock{}
-	later.Advance(1e9)
-	requireRestoredAt(t, vfs.OS, dir, goldenApartContents(), later)
-	db := openDir(t, dir, &Options{Clock: later.Time})
-	require.Positive(t, requireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
@@ -224,33 +223,6 @@ func testEveryByteOfABackupCounts(t *testing.T, from int) {
 			requireRestored(t, disk, dir, m)
 		}
 	}
-}
-
-// goldenBackup is a full backup of version 1 of the format, and goldenBackupApart is one of version 2,
-// with blob files. Every later version restores them.
-const (
-	goldenBackup      = "testdata/backup-v1.bin"
-	goldenBackupApart = "testdata/backup-v2.bin"
-)
-
-func TestTheGoldenBackupIsRestored(t *testing.T) {
-	if golden.Absent(goldenBackup) {
-		db := openDir(t, copyGolden(t, goldenStores[0].dir), nil)
-		ingested := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=yes", "-none/001")
-		require.NoError(t, db.Ingest(t.Context(), []string{ingested}, nil))
-		stream, _ := backUp(t, db, BackupMark{})
-		golden.Write(t, goldenBackup, stream)
-		require.NoError(t, db.Close())
-	}
-	stream, err := os.ReadFile(goldenBackup)
-	require.NoError(t, err)
-	dir := filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, Restore(t.Context(), bytes.NewReader(stream), dir, nil))
-	want := goldenStores[0].contents()
-	want["ingested"] = "yes"
-	delete(want, "none/001")
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	requireRestored(t, vfs.OS, dir, want)
 }
 
 // A table that was damaged or lost since the backup before is found before the store

@@ -102,6 +102,7 @@ var layers = []struct {
 	{"internal/storetest/stores", 10},
 	{"internal/storetest/branches", 11},
 	{"internal/storetest/kills", 11},
+	{"internal/storetest/formats", 11},
 	{"internal/storetest/models", 11},
 	{"internal/storetest/powercuts", 11},
 	{"internal/storetest/processes", 11},

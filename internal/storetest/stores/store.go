@@ -79,3 +79,11 @@ func RequireGet(t testing.TB, db kv.Reader, key, want string) {
 	require.NoError(t, err)
 	require.Equal(t, want, string(v))
 }
+
+// MergeAll merges operands into a key, without a sync.
+func MergeAll(tb testing.TB, db *kv.DB, key string, operands ...string) {
+	tb.Helper()
+	for _, o := range operands {
+		require.NoError(tb, db.Merge([]byte(key), []byte(o), kv.NoSync))
+	}
+}

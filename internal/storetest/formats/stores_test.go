@@ -1,4 +1,4 @@
-package kv
+package formats
 
 import (
 	"cmp"
@@ -21,20 +21,25 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	tables "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
+
+// testdata has the golden files: stores and backups that every later version reads.
+const testdata = "../../../kv/testdata/"
 
 // goldenStores are stores whose sorted files have a version of the format, with values and tombstones of both kinds.
 // Every later version opens them.
 var goldenStores = []goldenStore{
-	{"testdata/store-v1", []goldenPart{
+	{testdata + "store-v1", []goldenPart{
 		{compression: sstable.NoCompression, filter: "none"},
 		{compression: sstable.Snappy, filter: "bloom:10"},
 		{compression: sstable.Zstd, filter: "blocked:10"},
 		{compression: sstable.Snappy, filter: "cuckoo:12"},
 	}},
-	{"testdata/store-v3", []goldenPart{
+	{testdata + "store-v3", []goldenPart{
 		{compression: sstable.NoCompression, filter: "blocked:10", ranges: "cut:6"},
 		{compression: sstable.Snappy, filter: "xor:8"},
 		{compression: sstable.Zstd, filter: "fuse:8"},
@@ -74,24 +79,24 @@ func (g *goldenStore) write(t *testing.T) {
 	t.Helper()
 	dir := g.dir
 	for n, part := range g.parts {
-		o := Options{Compression: part.compression, Filter: mustParse(part.filter), L0CompactionThreshold: 50}
+		o := kv.Options{Compression: part.compression, Filter: storetest.Filter(part.filter), L0CompactionThreshold: 50}
 		if part.ranges != "" {
 			var err error
 			o.RangeFilter, err = filterpolicy.ParseRange(part.ranges)
 			require.NoError(t, err)
 		}
-		db := openDir(t, dir, &o)
-		set(t, db, "rewritten", part.filter)
+		db := stores.OpenDir(t, dir, &o)
+		stores.Set(t, db, "rewritten", part.filter)
 		for i := range 12 {
-			set(t, db, fmt.Sprintf("%s/%03d", part.filter, i), strings.Repeat(part.filter+" ", i))
+			stores.Set(t, db, fmt.Sprintf("%s/%03d", part.filter, i), strings.Repeat(part.filter+" ", i))
 		}
 		if n == 0 {
-			set(t, db, "", "the empty key")
+			stores.Set(t, db, "", "the empty key")
 			require.NoError(t, db.Flush(t.Context()))
 		}
-		require.NoError(t, db.Delete(fmt.Appendf(nil, "%s/003", part.filter), Sync))
+		require.NoError(t, db.Delete(fmt.Appendf(nil, "%s/003", part.filter), kv.Sync))
 		require.NoError(t, db.DeleteRange(fmt.Appendf(nil, "%s/007", part.filter),
-			fmt.Appendf(nil, "%s/008", part.filter), Sync))
+			fmt.Appendf(nil, "%s/008", part.filter), kv.Sync))
 		require.NoError(t, db.Flush(t.Context()))
 		if n == 0 {
 			require.NoError(t, db.Compact(t.Context(), []byte(part.filter), []byte(part.filter+"/999")))
@@ -100,7 +105,7 @@ func (g *goldenStore) write(t *testing.T) {
 			b := db.NewBatch()
 			require.NoError(t, b.Set([]byte("rewritten"), []byte("in the log")))
 			require.NoError(t, b.Set([]byte("only in the log"), []byte("and never in a table")))
-			require.NoError(t, b.Commit(Sync))
+			require.NoError(t, b.Commit(kv.Sync))
 		}
 		require.NoError(t, db.Close())
 	}
@@ -127,9 +132,9 @@ func (g *goldenStore) opens(t *testing.T) {
 	want := g.contents()
 
 	dir := copyGolden(t, g.dir)
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	db := openDir(t, dir, &Options{ReadOnly: true})
-	requireContents(t, want, db)
+	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
+	db := stores.OpenDir(t, dir, &kv.Options{ReadOnly: true})
+	storetest.RequireContents(t, want, db)
 	m := db.Metrics()
 	files := 0
 	for _, l := range m.Levels {
@@ -146,38 +151,39 @@ func (g *goldenStore) opens(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	dir = copyGolden(t, g.dir)
-	db = openDir(t, dir, nil)
-	requireContents(t, want, db)
+	db = stores.OpenDir(t, dir, nil)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireContents(t, want, db)
-	set(t, db, "new", "write")
+	storetest.RequireContents(t, want, db)
+	stores.Set(t, db, "new", "write")
 	want["new"] = "write"
 	require.NoError(t, db.Close())
-	db = openDir(t, dir, nil)
-	requireContents(t, want, db)
+	db = stores.OpenDir(t, dir, nil)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
+	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 }
 
 // goldenKinds is a store with operands and values that expire, in tables and in a
 // log. Every later version opens it.
-const goldenKinds = "testdata/store-kinds"
+const goldenKinds = testdata + "store-kinds"
 
 func writeGoldenKinds(t *testing.T, dir string) {
 	t.Helper()
-	db := openDir(t, dir, &Options{Merger: modelMerger, Clock: (&storetest.Clock{}).Time, L0CompactionThreshold: 50})
-	set(t, db, "over a value", "a")
-	set(t, db, "expired", "hidden")
-	mergeAll(t, db, "alone", "a", "b")
+	db := stores.OpenDir(t, dir, &kv.Options{Merger: stores.ModelMerger, Clock: (&storetest.Clock{}).Time,
+		L0CompactionThreshold: 50})
+	stores.Set(t, db, "over a value", "a")
+	stores.Set(t, db, "expired", "hidden")
+	stores.MergeAll(t, db, "alone", "a", "b")
 	require.NoError(t, db.Flush(t.Context()))
-	mergeAll(t, db, "over a value", "b", "c")
-	require.NoError(t, db.SetTTL([]byte("lives long"), []byte("v"), MaxTTL, Sync))
-	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), 1000, Sync))
-	require.NoError(t, db.SetTTL([]byte("over a value that expires"), []byte("v"), 1000, Sync))
-	mergeAll(t, db, "over a value that expires", "w")
+	stores.MergeAll(t, db, "over a value", "b", "c")
+	require.NoError(t, db.SetTTL([]byte("lives long"), []byte("v"), kv.MaxTTL, kv.Sync))
+	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), 1000, kv.Sync))
+	require.NoError(t, db.SetTTL([]byte("over a value that expires"), []byte("v"), 1000, kv.Sync))
+	stores.MergeAll(t, db, "over a value that expires", "w")
 	require.NoError(t, db.Flush(t.Context()))
-	mergeAll(t, db, "over a value", "in the log")
-	require.NoError(t, db.SetTTL([]byte("in the log"), []byte("v"), MaxTTL, Sync))
+	stores.MergeAll(t, db, "over a value", "in the log")
+	require.NoError(t, db.SetTTL([]byte("in the log"), []byte("v"), kv.MaxTTL, kv.Sync))
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
 }
@@ -191,30 +197,30 @@ func TestTheGoldenStoreOfKindsOpens(t *testing.T) {
 	want := storetest.Model{"alone": "a,b", "over a value": "a,b,c,in the log", "lives long": "v", "in the log": "v",
 		"over a value that expires": "w"}
 	dir := copyGolden(t, goldenKinds)
-	require.NoError(t, Verify(t.Context(), dir, io.Discard))
+	require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	for range 3 {
-		db := openDir(t, dir, &Options{Clock: later.Time})
-		requireContents(t, want, db)
+		db := stores.OpenDir(t, dir, &kv.Options{Clock: later.Time})
+		storetest.RequireContents(t, want, db)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		requireContents(t, want, db)
-		set(t, db, "new", "write")
+		storetest.RequireContents(t, want, db)
+		stores.Set(t, db, "new", "write")
 		want["new"] = "write"
 		require.NoError(t, db.Close())
-		require.NoError(t, Verify(t.Context(), dir, io.Discard))
+		require.NoError(t, kv.Verify(t.Context(), dir, io.Discard))
 	}
 }
 
 // Every version of sorted files, logs, manifests, blob files and CURRENT is that of a file in a golden store, and every
 // version of backups that of a golden one.
 func TestEveryVersionHasAGoldenStore(t *testing.T) {
-	stores, err := filepath.Glob("testdata/store-*/*")
+	files, err := filepath.Glob(testdata + "store-*/*")
 	require.NoError(t, err)
-	backups, err := filepath.Glob("testdata/backup-*")
+	backups, err := filepath.Glob(testdata + "backup-*")
 	require.NoError(t, err)
 	newest := map[string]uint32{"MANIFEST": wal.FormatVersion, ".wal": wal.FormatVersion, ".blob": blob.FormatVersion,
 		".sst": tables.FormatVersion, "CURRENT": manifest.FormatVersion, ".bin": backup.FormatVersion}
 	there := map[string]map[uint32]bool{}
-	for _, path := range slices.Concat(stores, backups) {
+	for _, path := range slices.Concat(files, backups) {
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		kind, _, _ := strings.Cut(filepath.Base(path), "-")
@@ -261,29 +267,29 @@ func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
 		}},
 	} {
 		t.Run(file, func(t *testing.T) {
-			dir := copyGolden(t, goldenApart)
+			dir := copyGolden(t, goldenSeparated)
 			path := filepath.Join(dir, file)
 			data, err := os.ReadFile(path)
 			require.NoError(t, err)
 			c.newer(data)
 			require.NoError(t, os.WriteFile(path, data, 0o600))
-			before := readDir(t, dir)
+			before := storetest.ReadDir(t, dir)
 			refused := func(err error) {
 				t.Helper()
-				require.ErrorIs(t, err, ErrNewerFormat)
-				require.NotErrorIs(t, err, ErrCorruption)
+				require.ErrorIs(t, err, kv.ErrNewerFormat)
+				require.NotErrorIs(t, err, kv.ErrCorruption)
 				require.ErrorContains(t, err, file)
 			}
-			refused(Verify(t.Context(), dir, io.Discard))
-			for _, o := range []*Options{{ReadOnly: true}, nil} {
-				db, err := Open(dir, o)
+			refused(kv.Verify(t.Context(), dir, io.Discard))
+			for _, o := range []*kv.Options{{ReadOnly: true}, nil} {
+				db, err := kv.Open(dir, o)
 				if !c.opens {
 					refused(err)
 					continue
 				}
 				require.NoError(t, err)
 				needed := 0
-				for key, want := range goldenApartContents() {
+				for key, want := range separatedContents() {
 					if got, err := db.Get([]byte(key)); err != nil {
 						refused(err)
 						needed++
@@ -295,7 +301,7 @@ func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
 				require.NoError(t, db.Close())
 			}
 			if !c.opens {
-				after := readDir(t, dir)
+				after := storetest.ReadDir(t, dir)
 				delete(after, filepath.Join(dir, manifest.LockName))
 				require.Equal(t, before, after)
 			}
