@@ -13,8 +13,8 @@ var design = sizing.Design{
 	Probes: probesFor, Fill: fill, Rate: rate,
 }
 
-// A Builder collects hashes and turns them into a filter. It is for one goroutine
-// at a time, and holds eight bytes per key until Finish.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine at a time, and holds eight bytes per
+// key until Finish.
 type Builder struct {
 	hashes hash64.List
 	bits   spec.Bits
@@ -23,9 +23,8 @@ type Builder struct {
 // AddHash adds a key's hash. A hash equal to the one before it is free.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file. The
-// filter of no keys says no to everything. Finish declines only when the filter
-// would not fit the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says no to
+// everything. Finish declines only when the filter would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	return design.Finish(dst, &b.hashes, b.bits)
@@ -53,13 +52,13 @@ type Filter struct {
 // noBits stands in for the lines of an empty filter.
 var noBits [1]line
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
-// while the filter is in use. Lines that happen to straddle two cache lines cost a few per cent and
-// nothing else. An error matches the sentinel of corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data while the filter is
+// in use. Lines that happen to straddle two cache lines cost a few per cent and nothing else. An error matches the
+// sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Blocked, (*Filter).view) }
 
-// Probe is a single probe of encoded bytes, for callers that keep no Filter and
-// whose own checksum covers data. Bytes that are no filter answer true.
+// Probe is a single probe of encoded bytes, for callers that keep no Filter and whose own checksum covers data. Bytes
+// that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
 	var f Filter
 	return !f.view(frame.Peek(data, frame.Blocked)) || f.MayContainHash(h)
@@ -78,13 +77,12 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	return true
 }
 
-// headLen positions are tested before the first branch on a bit. Of a hundred
-// absent keys four or so get past them, so that the branch is well predicted, where
-// a branch after each bit would not be.
+// headLen positions are tested before the first branch on a bit. Of a hundred absent keys four or so get past them, so
+// that the branch is well predicted, where a branch after each bit would not be.
 const headLen = 4
 
-// MayContainHash reports whether a key with this hash may have been added; false is
-// certain. It allocates nothing and reads one line.
+// MayContainHash reports whether a key with this hash may have been added; false is certain. It allocates nothing and
+// reads one line.
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := hash64.Round(h)
 	l := &f.lines[hash64.Reduce(z, uint64(len(f.lines)))]

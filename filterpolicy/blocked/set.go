@@ -12,12 +12,12 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// A Set is a blocked Bloom filter that an application fills as it goes: adding and asking cost one
-// cache miss each, where a bloom set has one for each probe. It takes more keys than it was made
-// for, at a growing rate of false positives, and gives none back.
+// A Set is a blocked Bloom filter that an application fills as it goes: adding and asking cost one cache miss each,
+// where a bloom set has one for each probe. It takes more keys than it was made for, at a growing rate of false
+// positives, and gives none back.
 //
-// A Set needs a lock if one goroutine adds while another does anything; any number may ask at once.
-// The zero Set is only good for UnmarshalBinary and ReadFrom.
+// A Set needs a lock if one goroutine adds while another does anything; any number may ask at once. The zero Set is
+// only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	cells    []byte
 	filter   Filter // over cells; no lines in a zero Set
@@ -28,10 +28,9 @@ type Set struct {
 // maxSetBits is the most memory per key that a Set will take for a low rate.
 const maxSetBits = 64 * spec.One
 
-// New returns an empty set that holds n keys, 1 to 2^40, with at most the given
-// rate of false positives, from 1e-12 to 0.9. It allocates all its memory at
-// once: 9.9 bits per key at 1 %, 15.7 at 0.1 %. Rates below about 1e-7 would
-// take more than 64 bits per key and are refused; bloom sets have them for less.
+// New returns an empty set that holds n keys, 1 to 2^40, with at most the given rate of false positives, from 1e-12 to
+// 0.9. It allocates all its memory at once: 9.9 bits per key at 1 %, 15.7 at 0.1 %. Rates below about 1e-7 would take
+// more than 64 bits per key and are refused; bloom sets have them for less.
 func New(n int, rate float64) (*Set, error) {
 	lines, probes, err := Shape(n, rate)
 	if err != nil {
@@ -44,8 +43,7 @@ func newSet(cells []byte, probes, keys, capacity int) *Set {
 	return &Set{cells, Filter{lines: linesOf(cells), probes: probes}, keys, capacity}
 }
 
-// BitsFor returns the bits per key of the set that New makes for n keys at
-// the rate, or New's error.
+// BitsFor returns the bits per key of the set that New makes for n keys at the rate, or New's error.
 func BitsFor(n int, rate float64) (bitsPerKey float64, err error) {
 	keyBits, err := bitsFor(n, rate)
 	return keyBits.Float(), err
@@ -81,8 +79,8 @@ func (s *Set) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *Set) AddHash(h uint64) { s.AddNewHash(h) }
 
-// AddNew adds a key and reports whether it was new. True is certain; a new key
-// is taken for an old one at the rate of false positives.
+// AddNew adds a key and reports whether it was new. True is certain; a new key is taken for an old one at the rate of
+// false positives.
 func (s *Set) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 
 // AddNewHash is AddNew for the key of a hash.
@@ -106,13 +104,12 @@ func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key
 
 // ContainsHash is Contains for the key of a hash. It allocates nothing and reads one line.
 func (s *Set) ContainsHash(h uint64) bool {
-	// Mixing once more than a file's filter keeps the promise for unmixed numbers, in
-	// sets of few lines too.
+	// Mixing once more than a file's filter keeps the promise for unmixed numbers, in sets of few lines too.
 	return len(s.filter.lines) != 0 && s.filter.MayContainHash(hash64.Mix(h))
 }
 
-// Len returns the number of keys added that were new: repeated keys do not
-// count, and keys that were taken for old ones do not either.
+// Len returns the number of keys added that were new: repeated keys do not count, and keys that were taken for old ones
+// do not either.
 func (s *Set) Len() int { return s.keys }
 
 // Cap returns the number of keys that the set was made for.
@@ -141,8 +138,8 @@ func (l *line) ones() (n int) {
 	return n
 }
 
-// FalsePositiveRate returns the probability that Contains says true for a key that was not added,
-// as the set is now: the mean over its lines. It reads the whole set.
+// FalsePositiveRate returns the probability that Contains says true for a key that was not added, as the set is now:
+// the mean over its lines. It reads the whole set.
 func (s *Set) FalsePositiveRate() float64 {
 	var of [lineBits + 1]int // lines by the number of their set bits
 	for i := range s.filter.lines {
@@ -165,8 +162,8 @@ func (s *Set) Reset() {
 	s.keys = 0
 }
 
-// Merge adds all keys of o, which must have been made for the same number of keys and the same
-// rate. Len is then at most the sum of both: the sets may have keys in common.
+// Merge adds all keys of o, which must have been made for the same number of keys and the same rate. Len is then at
+// most the sum of both: the sets may have keys in common.
 func (s *Set) Merge(o *Set) error {
 	if len(s.cells) != len(o.cells) || s.filter.probes != o.filter.probes {
 		return fmt.Errorf("filterpolicy: blocked sets of %d lines, %d probes and of %d lines, %d probes cannot be "+
