@@ -82,6 +82,7 @@ var layers = []struct {
 	{"internal/iterator", 6},
 	{"internal/commit", 5},
 	{"internal/survey", 5},
+	{"internal/survey/shape", 6},
 	{"internal/values", 6},
 	{"internal/cursor", 7},
 	{"internal/job", 7},

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
@@ -32,7 +33,7 @@ func storeWith(t *testing.T, o *kv.Options) string {
 
 // openedStats is what stats --json says of options and damage.
 type openedStats struct {
-	Opened *survey.Opened
+	Opened *shape.Opened
 	Damage []survey.Damage
 	Notes  []string
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/explain"
@@ -44,7 +45,7 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		r.Stats = s.Stats()
+		r.Stats = shape.Of(s)
 		return c.print(ctx, p, &r)
 	}
 	h, err := survey.HoldBeside(vfs.OS, string(c.Dir.Dir))
@@ -95,7 +96,7 @@ func (c *statsCommand) print(ctx context.Context, p *program, r *statsReport) er
 
 // A statsReport is the shape of a store, with its files if they are asked for.
 type statsReport struct {
-	*survey.Stats
+	*shape.Stats
 	Files     []fileStats `json:"files,omitempty"`
 	BlobFiles []blobStats `json:"blob_files,omitempty"`
 }
@@ -129,7 +130,7 @@ type fileStats struct {
 
 // add describes a store, and its files if they are asked for.
 func (r *statsReport) add(ctx context.Context, s *survey.Store, files bool) error {
-	r.Stats = s.Stats()
+	r.Stats = shape.Of(s)
 	if files {
 		r.BlobFiles = blobsOf(s)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/keytext"
-	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -107,7 +107,7 @@ func TestAPictureOfADamagedFilterAndOfManyFiles(t *testing.T) {
 	require.Contains(t, page, `class=" unasked"`)
 	require.NotContains(t, page, "thin\"")
 
-	many := statsReport{Stats: &survey.Stats{Levels: []survey.Level{{Level: 6}}}}
+	many := statsReport{Stats: &shape.Stats{Levels: []shape.Level{{Level: 6}}}}
 	for i := range 1000 {
 		many.Files = append(many.Files, fileStats{Name: strconv.Itoa(i), Level: 6, Bytes: 1})
 	}

@@ -74,7 +74,7 @@ func isOfLog(f vfs.ReadFile, size int64) bool {
 // keepLogged finds the blob files that only logs refer to, which no manifest lists yet. Logs have been read.
 func (s *Store) keepLogged() {
 	logged := map[uint64]bool{}
-	for _, l := range s.liveLogs() {
+	for _, l := range s.LiveLogs() {
 		maps.Copy(logged, l.Blobs)
 	}
 	for i := range s.Blobs {

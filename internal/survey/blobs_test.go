@@ -13,6 +13,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/doctor"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -116,7 +117,7 @@ func TestShapeSumsBlobFilesUp(t *testing.T) {
 	st, err := shapeOf(t.Context(), dir)
 	require.NoError(t, err)
 	b := m.Blobs
-	want := &survey.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
+	want := &shape.BlobSums{Files: b.Files, Bytes: b.Bytes, Records: b.Records, LiveRecords: b.LiveRecords,
 		LiveBytes: b.LiveBytes, Garbage: b.Garbage, HiddenBytes: b.HiddenBytes, ValueBytes: st.Blobs.ValueBytes}
 	require.Equal(t, want, st.Blobs)
 	require.Greater(t, st.Blobs.ValueBytes, uint64(30*60))

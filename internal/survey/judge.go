@@ -14,7 +14,7 @@ func (s *Store) judge() {
 		return
 	}
 	m.Trusted = true
-	live := s.liveLogs()
+	live := s.LiveLogs()
 	if !m.Closed && m.ClosedSeq == 0 { // the note of a close is the last edit, and synced; the end of the file is not
 		s.judgeEnd(live)
 	}

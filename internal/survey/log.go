@@ -145,7 +145,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 // writes before it count. If not, something else was lost, and every record may be the
 // last of its kind: then all count.
 func (s *Store) endHistory() {
-	live := s.liveLogs()
+	live := s.LiveLogs()
 	live = slices.DeleteFunc(live, neverUsedIn(live))
 	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed })
 	damaged := len(s.MissingLogs) > 0 || s.Manifest != nil && len(s.Manifest.Missing) > 0
@@ -189,7 +189,7 @@ func neverUsedIn(live []*Log) func(*Log) bool {
 // their end.
 func (s *Store) SuspectLogs() []string {
 	names := slices.Clone(s.MissingLogs)
-	for _, l := range s.liveLogs() {
+	for _, l := range s.LiveLogs() {
 		if len(l.Damage) > 0 || !l.Closed {
 			names = append(names, l.Name)
 		}
@@ -197,8 +197,8 @@ func (s *Store) SuspectLogs() []string {
 	return names
 }
 
-// liveLogs returns the logs that may have writes in no table.
-func (s *Store) liveLogs() (live []*Log) {
+// LiveLogs returns the logs that may have writes in no table.
+func (s *Store) LiveLogs() (live []*Log) {
 	for i := range s.Logs {
 		if !s.InTables(&s.Logs[i]) {
 			live = append(live, &s.Logs[i])

@@ -221,7 +221,7 @@ func (s *Store) Rescues(t *Table) bool {
 		return false
 	}
 	return len(s.Manifest.Missing) > 0 ||
-		slices.ContainsFunc(s.liveLogs(), func(l *Log) bool { return len(l.Damage) > 0 })
+		slices.ContainsFunc(s.LiveLogs(), func(l *Log) bool { return len(l.Damage) > 0 })
 }
 
 func (s *Store) logMissing(num uint64, detail string) {

@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -111,7 +112,7 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 }
 
 // shapeOf returns the shape of the store in dir, as siftkv stats takes it.
-func shapeOf(ctx context.Context, dir string) (st *survey.Stats, err error) {
+func shapeOf(ctx context.Context, dir string) (st *shape.Stats, err error) {
 	h, err := survey.HoldBeside(vfs.OS, dir)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func shapeOf(ctx context.Context, dir string) (st *survey.Stats, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Stats(), nil
+	return shape.Of(s), nil
 }
 
 // A manifest that was cut after an edit looks like one that a crash cut. The files

@@ -70,7 +70,7 @@ func (s *Store) Verdict() *Verdict {
 		v.Files = append(v.Files, FileState{Name: b.Name, Bytes: b.Size, Entries: b.Records,
 			OK: !bad[b.Name] && b.Unread == nil, unread: b.Unread != nil})
 	}
-	for _, l := range s.liveLogs() {
+	for _, l := range s.LiveLogs() {
 		v.Files = append(v.Files, FileState{Name: l.Name, Bytes: l.Bytes, Entries: l.Writes, OK: !bad[l.Name]})
 	}
 	return v

@@ -1,10 +1,11 @@
-package survey
+package shape
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // BlobSums are sums over the blob files of a store: what metrics.Blobs has of the moment.
@@ -21,7 +22,7 @@ type BlobSums struct {
 
 // sumBlobs sums up the blob files that the manifest lists, and what the store's tables, and those of its last
 // level, refer to. It returns nil if there are none.
-func (s *Store) sumBlobs(all, last *Level) *BlobSums {
+func sumBlobs(s *survey.Store, all, last *Level) *BlobSums {
 	if s.Manifest == nil || len(s.Manifest.Blobs) == 0 {
 		return nil
 	}

@@ -1,4 +1,5 @@
-package survey
+// Package shape sums up what a survey of a store found.
+package shape
 
 import (
 	"cmp"
@@ -10,25 +11,26 @@ import (
 
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 )
 
 // A Stats is the shape of a store.
 type Stats struct {
-	Dir      keytext.Name `json:"dir"`
-	StoreID  keytext.ID   `json:"store_id"`
-	Manifest string       `json:"manifest"`
-	NextFile uint64       `json:"next_file"`
-	LastSeq  uint64       `json:"last_seq"` // the largest sequence number that files show
-	Levels   []Level      `json:"levels"`   // those that have files
-	Total    Level        `json:"total"`
-	Blobs    *BlobSums    `json:"blobs,omitempty"` // nil: there are no blob files
-	Logs     []Log        `json:"logs"`            // those with writes in no table yet
-	Garbage  []File       `json:"garbage"`         // files that the store does not use any more
-	Opened   *Opened      `json:"opened"`          // not known: null
+	Dir      keytext.Name  `json:"dir"`
+	StoreID  keytext.ID    `json:"store_id"`
+	Manifest string        `json:"manifest"`
+	NextFile uint64        `json:"next_file"`
+	LastSeq  uint64        `json:"last_seq"` // the largest sequence number that files show
+	Levels   []Level       `json:"levels"`   // those that have files
+	Total    Level         `json:"total"`
+	Blobs    *BlobSums     `json:"blobs,omitempty"` // nil: there are no blob files
+	Logs     []survey.Log  `json:"logs"`            // those with writes in no table yet
+	Garbage  []survey.File `json:"garbage"`         // files that the store does not use any more
+	Opened   *Opened       `json:"opened"`          // not known: null
 
 	// Damage is what is found without reading every byte; verify reads all.
-	Damage []Damage `json:"damage"`
-	Notes  []string `json:"notes"`
+	Damage []survey.Damage `json:"damage"`
+	Notes  []string        `json:"notes"`
 }
 
 // An Opened says how a store was last opened for writing.
@@ -78,11 +80,13 @@ type Level struct {
 	blobRecords uint64
 }
 
-// Stats returns the store's shape.
-func (s *Store) Stats() *Stats {
-	st := &Stats{Dir: keytext.Name(s.Dir), NextFile: s.NextFile,
-		Levels: []Level{}, Total: Level{Level: -1}, Logs: []Log{}, Damage: append([]Damage{}, s.Damage...),
-		Notes: append([]string{}, s.Notes...), Garbage: append([]File{}, s.Garbage...), Opened: openedWith(s.Options)}
+// Of returns the shape of a store.
+func Of(s *survey.Store) *Stats {
+	st := &Stats{
+		Dir: keytext.Name(s.Dir), NextFile: s.NextFile, Levels: []Level{}, Total: Level{Level: -1},
+		Logs: []survey.Log{}, Damage: append([]survey.Damage{}, s.Damage...), Notes: append([]string{}, s.Notes...),
+		Garbage: append([]survey.File{}, s.Garbage...), Opened: openedWith(s.Options),
+	}
 	if m := s.Manifest; m != nil {
 		st.StoreID, st.Manifest, st.LastSeq = keytext.ID(m.StoreID), m.Name, m.LastSeq
 	}
@@ -102,13 +106,13 @@ func (s *Store) Stats() *Stats {
 		st.Total.add(t, first)
 		st.LastSeq = max(st.LastSeq, uint64(t.Info.LargestSeq))
 	}
-	st.Blobs = s.sumBlobs(&st.Total, &levels[manifest.NumLevels-1])
+	st.Blobs = sumBlobs(s, &st.Total, &levels[manifest.NumLevels-1])
 	for _, l := range levels {
 		if l.Files > 0 {
 			st.Levels = append(st.Levels, l)
 		}
 	}
-	for _, l := range s.liveLogs() {
+	for _, l := range s.LiveLogs() {
 		st.Logs = append(st.Logs, *l)
 		st.LastSeq = max(st.LastSeq, l.LastSeq)
 	}
@@ -116,7 +120,7 @@ func (s *Store) Stats() *Stats {
 }
 
 // add takes in a table, which may be the first of a run.
-func (l *Level) add(t *Table, first bool) {
+func (l *Level) add(t *survey.Table, first bool) {
 	if l.Files == 0 {
 		l.Filters, l.RangeFilters = map[string]int{}, map[string]int{}
 		l.SmallestSeq = uint64(t.Info.SmallestSeq)
