@@ -3,8 +3,12 @@ package main
 import (
 	"cmp"
 	"io"
+	"os"
+	"strings"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
@@ -51,4 +55,134 @@ func (c *reportCommand) Run(p *program) error {
 		return err
 	}
 	return p.writePage(c.HTML, d, set)
+}
+
+// pivotFlags ask for one table of some metrics in place of all of all.
+type pivotFlags struct {
+	Metric  []string `placeholder:"METRICS" help:"${report_metric}"`
+	Rows    []string `default:"engine,filter" placeholder:"SETTINGS" help:"${report_rows}"`
+	Columns []string `placeholder:"SETTINGS" help:"Settings that make its columns."`
+	Where   []string `sep:"none" placeholder:"NAME=VALUE" help:"${report_where}"`
+	X       string   `name:"x" placeholder:"METRIC" help:"${report_x}"`
+	LogY    bool     `name:"log-y" help:"A logarithmic axis for the chart."`
+}
+
+// checkPivot reports flags that mean nothing together.
+func (c *reportCommand) checkPivot() error {
+	switch {
+	case len(c.Metric) == 0 && (len(c.Columns) > 0 || len(c.Where) > 0 || c.X != "" || c.LogY):
+		return bench.Usagef("--columns, --where, --x and --log-y need --metric, such as --metric 'absent blocks/op'")
+	case c.HTML == "" && (c.X != "" || c.LogY):
+		return bench.Usagef("--x and --log-y are of the chart; say where to write its page by --html")
+	}
+	return nil
+}
+
+// table makes the table of some metrics.
+func (f *pivotFlags) table(set []*cell.Result, metrics []string) (*results.Table, error) {
+	return results.Pivot(set, results.Query{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
+}
+
+// pivot prints one table, and draws it if asked to.
+func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
+	t, err := c.table(set, c.Metric)
+	if err != nil {
+		return err
+	}
+	g := report.PivotGrid(t)
+	switch {
+	case c.HTML.IsStandard():
+	case c.Format == "table":
+		_, err = io.WriteString(p.stdout, g.Text())
+	case c.Format == "markdown":
+		_, err = io.WriteString(p.stdout, g.Markdown())
+	case c.Format == "csv":
+		err = report.PivotCSV(p.stdout, t)
+	default:
+		err = bench.Usagef("--format %s: a table of some metrics is printed as table, markdown or csv", c.Format)
+	}
+	if err != nil || c.HTML == "" {
+		return err
+	}
+	return c.pivotPage(p, set, t)
+}
+
+// pivotPage writes a page with the table and the chart of it.
+func (c *reportCommand) pivotPage(p *program, set []*cell.Result, t *results.Table) error {
+	var x *results.Table
+	if c.X != "" {
+		var err error
+		if x, err = c.table(set, []string{c.X}); err != nil {
+			return err
+		}
+	}
+	title := cmp.Or(c.Title, t.Title())
+	d, err := chart.NewData(title, set)
+	if err != nil {
+		return err
+	}
+	one := chart.Pivot(t, x, fileName(title), title)
+	one.Y.Log = c.LogY
+	d.Charts, d.Grids = []chart.Chart{one}, []*report.Grid{report.PivotGrid(t)}
+	return p.writePage(c.HTML, d, set)
+}
+
+// fileName makes the name of a saved chart of its title: letters and digits, the rest one dash each.
+func fileName(title string) string {
+	words := strings.FieldsFunc(strings.ToLower(title),
+		func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(words, "-")
+}
+
+// diffCommand is the command line of kvbench diff.
+type diffCommand struct {
+	A      string   `arg:"" help:"First set: a directory of results, or a file."`
+	B      string   `arg:"" help:"Second set."`
+	FailOn []string `sep:"none" placeholder:"LIMITS" help:"${diff_failon}"`
+	All    bool     `help:"Show what did not change, too."`
+	jsonFlag
+}
+
+// Help shows examples, and what is behind them.
+func (diffCommand) Help() string { return texts().Details["diff"] }
+
+// Run compares and prints; a limit that is passed is an error after that.
+func (c *diffCommand) Run(p *program) error {
+	limits, err := results.ParseLimits(c.FailOn)
+	if err != nil {
+		return err
+	}
+	a, err := results.Load(c.A)
+	if err != nil {
+		return err
+	}
+	b, err := results.Load(c.B)
+	if err != nil {
+		return err
+	}
+	d, err := results.Compare(a, b, limits)
+	text := func(w io.Writer, d *results.Diff) error { return report.Diff(w, d, c.All) }
+	if err := show(p, text, c.JSON)(d, err); err != nil {
+		return err
+	}
+	return d.Err()
+}
+
+// envCommand is the command line of kvbench env.
+type envCommand struct {
+	Dir  string `placeholder:"DIR" help:"Where stores would be made (default: the system's temporary directory)."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Run prints what a result would say of this machine.
+func (c *envCommand) Run(p *program) error {
+	dir := c.Dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	e := environ.Capture(p.argv, dir)
+	if !c.JSON {
+		return report.Environment(p.stdout, &e)
+	}
+	return writeJSON(p.stdout, e)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 )
 
@@ -144,4 +146,176 @@ func (s Settings) Name() string {
 		return '-'
 	}, strings.Join(parts, "-"))
 	return fmt.Sprintf("%.80s-%s", plain, hex.EncodeToString(sum[:])[:hashDigits])
+}
+
+// A setting is all that there is to know of a field of Settings but what it means.
+type setting struct {
+	Name  string // of the flag, and of the key in a sweep's file
+	Build bool   // the store's files depend on it
+	Label string // how a label says a value that is not the usual one, as a format; empty: not at all
+
+	usual  string // what it is if nobody says
+	lo, hi int64  // bounds of a number; those of 0 and 0 are checked elsewhere
+	zero   bool   // 0 is allowed whatever the bounds
+	size   bool   // the number is one of bytes
+	later  bool   // cells were named before it was there: a usual one is empty, and not in their text
+	at     func(s *Settings) any
+}
+
+// settings declares every setting, in the order of a cell's text.
+var settings = []setting{
+	{Name: "engine", Build: true, usual: "siftkv", at: func(s *Settings) any { return &s.Engine }},
+	{Name: "filter", Build: true, usual: "blocked:10", at: func(s *Settings) any { return &s.Filter }},
+	{Name: "range", Build: true, Label: "range-%s", usual: engine.NoRange, later: true,
+		at: func(s *Settings) any { return &s.Range }},
+	{Name: "budget", Build: true, Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Budget }},
+	{Name: "index", Build: true, Label: "index-%s", usual: "0", lo: 64, hi: 1 << 30, zero: true, size: true,
+		at: func(s *Settings) any { return &s.Index }},
+	{Name: "compaction", Build: true, Label: "%s", usual: "leveled",
+		at: func(s *Settings) any { return &s.Compaction }},
+	{Name: "shape", Build: true, Label: "%s", usual: Settled, at: func(s *Settings) any { return &s.Shape }},
+	{Name: "cache", usual: "64MiB", size: true, at: func(s *Settings) any { return &s.Cache }},
+	{Name: "remember", Label: "remember-%s", usual: "0", lo: 128, hi: 1 << 30, zero: true, size: true,
+		at: func(s *Settings) any { return &s.Remember }},
+	{Name: "memtable", Build: true, usual: "16MiB", size: true, at: func(s *Settings) any { return &s.Memtable }},
+	{Name: "block", Build: true, usual: "4096", size: true, at: func(s *Settings) any { return &s.Block }},
+	{Name: "compression", Build: true, usual: "snappy", at: func(s *Settings) any { return &s.Compression }},
+	{Name: "keys", Build: true, usual: "1000000", at: func(s *Settings) any { return &s.Keys }},
+	{Name: "key-size", Build: true, usual: "16", lo: keys.MinKeySize, hi: keys.MaxKeySize, size: true,
+		at: func(s *Settings) any { return &s.KeySize }},
+	{Name: "fill", Build: true, usual: "0", hi: 1 << 30, at: func(s *Settings) any { return &s.Fill }},
+	{Name: "value-size", Build: true, usual: "100", lo: keys.MinValueSize, hi: keys.MaxValueSize, size: true,
+		at: func(s *Settings) any { return &s.ValueSize }},
+	{Name: "values", Build: true, Label: "%s-values", usual: HalfValues, later: true,
+		at: func(s *Settings) any { return &s.Values }},
+	{Name: "separate-from", Build: true, Label: "apart-%s", usual: "0", lo: 1, hi: 1 << 30, zero: true, size: true,
+		later: true, at: func(s *Settings) any { return &s.Separate }},
+	{Name: "blob-space", Build: true, Label: "space-%s", usual: "1.5", later: true,
+		at: func(s *Settings) any { return &s.BlobSpace }},
+	{Name: "at-commit", Build: true, Label: "at-commit-%s", usual: No, later: true,
+		at: func(s *Settings) any { return &s.AtCommit }},
+	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
+	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
+	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},
+	{Name: "pace", Label: "pace-%s", usual: NoPace, at: func(s *Settings) any { return &s.Pace }},
+	{Name: "state", Label: "%s", usual: Warm, at: func(s *Settings) any { return &s.State }},
+	{Name: "threads", Label: "%s-threads", usual: "1", lo: 1, hi: 256, at: func(s *Settings) any { return &s.Threads }},
+	{Name: "lookups", usual: "40000", lo: 1, hi: MaxLookups, at: func(s *Settings) any { return &s.Lookups }},
+	{Name: "reps", usual: "5", lo: 1, hi: 1000, at: func(s *Settings) any { return &s.Reps }},
+	{Name: "seed", usual: "1", at: func(s *Settings) any { return &s.Seed }},
+}
+
+// MaxLookups bounds the lookups of one repetition, which are held in memory.
+const MaxLookups = 10_000_000
+
+// A Field is a setting of some settings.
+type Field struct {
+	setting
+	value any // *string, *int64 or *uint64 of the settings
+}
+
+// Fields returns every setting of s in the order of its text.
+func Fields(s *Settings) []Field {
+	fields := make([]Field, len(settings))
+	for i, f := range settings {
+		fields[i] = Field{f, f.at(s)}
+	}
+	return fields
+}
+
+// FieldNames lists the names of all settings.
+func FieldNames() []string {
+	names := make([]string, len(settings))
+	for i, f := range settings {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Default returns the settings of a cell that says nothing.
+func Default() Settings {
+	var s Settings
+	for _, f := range Fields(&s) {
+		_ = f.Set(f.usual) // it is one
+	}
+	return s
+}
+
+// Set reads the value of the setting from text.
+func (f Field) Set(text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return bench.Usagef("%s: no value is given", f.Name)
+	}
+	var err error
+	switch p := f.value.(type) {
+	case *string:
+		if *p = text; f.later && text == f.usual {
+			*p = ""
+		}
+	case *uint64:
+		if *p, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return bench.Usagef("%s %s: want a whole number from 0 on", f.Name, text)
+		}
+	case *int64:
+		if f.size {
+			n, err := bench.ParseSize(text)
+			if err != nil {
+				return bench.Usagef("%s: %w", f.Name, err)
+			}
+			*p = int64(n)
+		} else if *p, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return bench.Usagef("%s %s: want a whole number", f.Name, text)
+		}
+	}
+	return nil
+}
+
+// Text returns the value of the setting; Set(Text()) changes nothing.
+func (f Field) Text() string {
+	switch p := f.value.(type) {
+	case *string:
+		if f.later && *p == "" {
+			return f.usual
+		}
+		return *p
+	case *uint64:
+		return strconv.FormatUint(*p, 10)
+	case *int64:
+		return strconv.FormatInt(*p, 10)
+	}
+	return ""
+}
+
+// Show returns the value for a reader.
+func (f Field) Show() string {
+	if p, ok := f.value.(*int64); ok && f.size {
+		return strings.ReplaceAll(fmt.Sprint(bench.Size(*p)), " ", "")
+	}
+	return f.Text()
+}
+
+// usualValue reports whether the setting is what it is if nobody says.
+func (f Field) usualValue() bool {
+	s := Default()
+	return f.Text() == Field{f.setting, f.at(&s)}.Text()
+}
+
+// CheckBounds reports the first number that is not within its bounds, after the prefix of flags: "--" or nothing.
+func (s *Settings) CheckBounds(prefix string) error {
+	for _, f := range Fields(s) {
+		if err := f.check(prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check holds a number against its bounds.
+func (f Field) check(prefix string) error {
+	p, ok := f.value.(*int64)
+	if !ok || f.hi == 0 || f.zero && *p == 0 || *p >= f.lo && *p <= f.hi {
+		return nil
+	}
+	return bench.Usagef("%s%s %d: want %d to %d", prefix, f.Name, *p, f.lo, f.hi)
 }

@@ -3,9 +3,15 @@ package compare
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
@@ -134,4 +140,316 @@ func (c *ColdConfig) variantsOf(name string, n int) []variant {
 		variants = append(variants, v)
 	}
 	return variants
+}
+
+// A coldStore is one engine with one number of keys.
+type coldStore struct {
+	config  *ColdConfig
+	result  *tidy.Result
+	engine  string
+	variant variant
+	keys    int
+	dir     string
+}
+
+// name is that of an engine that asks the store, with the variant.
+func (s *coldStore) name(engine string) string {
+	if s.variant.name == "" || s.variant.name == UsualVariant {
+		return engine
+	}
+	return engine + " " + s.variant.name
+}
+
+// point measures the store, and removes it. It has a process to be loaded in, one to be
+// settled in, and one for the lookups in each of its trees.
+func (s *coldStore) point(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	sizes := task{Do: "sizes"}
+	loaded, err := s.in(ctx, "load", s.engine, opening(s.settings()), sizes, task{Do: "load"}, task{Do: "calm"}, sizes)
+	if err != nil {
+		return err
+	}
+	if err := s.ask(ctx, TreeCalm); err != nil {
+		return err
+	}
+	settled, err := s.in(ctx, "settle", s.engine, opening(s.settings()), sizes, task{Do: "settle"}, sizes)
+	if err != nil {
+		return err
+	}
+	before, load, calm, after := loaded[1], loaded[2], loaded[3], loaded[4]
+	add := s.adder(tidy.Of("engine", s.name(s.engine), "keys", s.keys))
+	add("data", "bytes", float64(s.config.dataBytes(s.keys)))
+	add("load", "s", load.Seconds) // until the last batch was accepted
+	add("calm", "s", calm.Seconds) // from then on, until there was nothing left to compact
+	add("settle", "s", settled[2].Seconds)
+	add("processor-time", "s", load.CPUSeconds+calm.CPUSeconds) // of these two, as are the next
+	add("written", "bytes", float64(after.Written-before.Written))
+	add("peak-memory", "bytes", float64(after.Peak))
+	add("settle-written", "bytes", float64(settled[3].Written-settled[1].Written))
+	add("peak-disk", "bytes", float64(max(after.PeakDisk, settled[3].PeakDisk)))
+	return s.ask(ctx, TreeSettled)
+}
+
+// adder returns what adds one number of a cell.
+func (s *coldStore) adder(of tidy.Cell) func(metric, unit string, x float64) {
+	return func(metric, unit string, x float64) { s.result.Add(of, metric, unit, x) }
+}
+
+// settings returns those of every process that has the store.
+func (s *coldStore) settings() engine.Settings {
+	o := s.variant.apply(s.config.Store.WithMemoryLimit(s.config.Memory), s.keys)
+	o.BatchKeys, o.Durability, o.CountReads = batchKeys, engine.Soon, true
+	return o
+}
+
+// in carries out tasks in a new process, in which the store is that of a named engine.
+func (s *coldStore) in(ctx context.Context, what, name string, tasks ...task) ([]*Sample, error) {
+	phase := s.config.Progress.Start(fmt.Sprintf("%s %s", what, s.name(name)), s.keys, "keys")
+	samples, err := inProcess(ctx, s.config.Worker, startTask{
+		Engine: name, Dir: []byte(s.dir), Keys: s.keys, KeySize: s.config.KeySize, ValueSize: s.config.ValueSize,
+		Seed: s.config.Seed, Chill: true,
+	}, tasks)
+	if err == nil {
+		phase.Done()
+	}
+	return samples, err
+}
+
+// ask opens the store with nothing in the page cache and looks keys up: a store of Pebble
+// by Get, which does not ask the filters of the last level, and by an iterator that does.
+func (s *coldStore) ask(ctx context.Context, tree string) error {
+	names := []string{s.engine}
+	if s.engine == "pebble" {
+		names = append(names, engine.PebbleIteratorName)
+	}
+	for _, name := range names {
+		if err := s.askAs(ctx, name, tree); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askAs asks the store as a named engine does, and adds a cell for the store in its tree.
+func (s *coldStore) askAs(ctx context.Context, name, tree string) error {
+	lookUp := func(kind string, pass uint64) task {
+		return task{Do: "job", Job: &job{Kind: "cold-" + kind, Lookups: s.config.Lookups, Pass: pass}}
+	}
+	samples, err := s.in(ctx, "look up, "+tree+", in", name, task{Do: "drop"}, opening(s.settings()),
+		lookUp("absent", 0), lookUp("existing", 0), // filters, indexes and some blocks come into the store's memory
+		lookUp("absent", 1), lookUp("existing", 1), task{Do: "sizes"}, task{Do: "tree"})
+	if err != nil {
+		return err
+	}
+	opened, sizes, about := samples[1], samples[6], samples[7].Tree
+	add := s.adder(tidy.Of("engine", s.name(name), "tree", tree, "keys", s.keys))
+	known := func(metric, unit string, n engine.Count, of float64) {
+		if n.Known() {
+			add(metric, unit, float64(n)/of)
+		}
+	}
+	add("open", "s", opened.Seconds)
+	add("runs", "", float64(about.Shape.Runs))
+	add("files", "", float64(about.Shape.Files))
+	add("entries", "", float64(about.Shape.Entries))
+	add("disk", "bytes", float64(sizes.OnDisk))
+	add("filters", "bits/key", about.Shape.BitsPerKey())
+	add("indexes", "bytes", float64(about.Shape.IndexBytes))
+	known("filter-memory", "bytes", about.Usage.FilterMemory, 1)
+	known("index-memory", "bytes", about.Usage.IndexMemory, 1)
+	known("cache-memory", "bytes", about.Usage.CacheMemory, 1)
+	add("peak-memory", "bytes", float64(sizes.Peak))
+	add("base-memory", "bytes", float64(sizes.Base)) // before the store was opened
+	for i, kind := range []string{"absent", "existing"} {
+		l := samples[4+i]
+		n := float64(l.Operations)
+		add(kind+" lookups", "", n)
+		known(kind+" reads", "per lookup", l.Cold.Files.Calls, n)
+		known(kind+" bytes", "per lookup", l.Cold.Files.Bytes, n)
+		known(kind+" device-bytes", "per lookup", l.Cold.DeviceBytes, n)
+		known(kind+" requests", "per lookup", l.Cold.Requests, n)
+		for _, q := range []struct {
+			name  string
+			nanos int64
+		}{{" p50", l.P50}, {" p99", l.P99}, {" p99.9", l.P999}, {" max", l.Max}} {
+			add(kind+q.name, "ns", float64(q.nanos))
+		}
+	}
+	return nil
+}
+
+// ColdReads is what lookups read that find nothing of the store in the page cache.
+type ColdReads struct {
+	Files engine.Reads `json:"files"` // of the store's files, as counted between it and the system
+	// Bytes that the system read from a device for the process, in whole pages; and the
+	// requests that the device served meanwhile, whoever made them.
+	DeviceBytes engine.Count `json:"device_bytes"`
+	Requests    engine.Count `json:"device_requests"`
+}
+
+// Minus returns what was read after s was taken and before r.
+func (r ColdReads) Minus(s ColdReads) ColdReads {
+	return ColdReads{r.Files.Minus(s.Files), r.DeviceBytes.Minus(s.DeviceBytes), r.Requests.Minus(s.Requests)}
+}
+
+// Plus returns the sum.
+func (r ColdReads) Plus(s ColdReads) ColdReads {
+	return ColdReads{r.Files.Plus(s.Files), r.DeviceBytes.Plus(s.DeviceBytes), r.Requests.Plus(s.Requests)}
+}
+
+// treeSample describes the files of a store and what it keeps of them in memory.
+type treeSample struct {
+	Shape engine.LevelShape `json:"shape"` // of all levels
+	Usage engine.Usage      `json:"usage"`
+}
+
+// tree describes the store.
+func (w *worker) tree() (*Sample, error) {
+	shape, err := w.store.Shape()
+	if err != nil {
+		return nil, err
+	}
+	t := &treeSample{Shape: shape.Total(), Usage: engine.UnknownUsage()}
+	if m, ok := w.store.(engine.Meter); ok {
+		t.Usage = m.Usage()
+	}
+	return &Sample{Tree: t}, nil
+}
+
+// calm waits until the store finds nothing more to compact. A store that cannot be asked
+// for that is settled.
+func (w *worker) calm(ctx context.Context) (*Sample, error) {
+	return w.timed(func() error {
+		if s, ok := w.store.(measure.RestingStore); ok {
+			return s.Rest(ctx)
+		}
+		return w.store.Settle(ctx)
+	})
+}
+
+// drop takes the files out of the page cache.
+func (w *worker) drop() error {
+	state, err := measure.DropCaches(string(w.start.Dir))
+	if err == nil && state.Impossible != "" {
+		err = errors.New(state.Impossible)
+	}
+	return err
+}
+
+// chillInterval is how often the files of a store that is written are taken out of the
+// page cache: what a device writes meanwhile is little beside any machine's memory.
+const chillInterval = 250 * time.Millisecond
+
+// watchInterval is how often the space of files is looked at that are not kept out of the page
+// cache: a few system calls for each file.
+const watchInterval = 20 * time.Millisecond
+
+// watched does something while the files of the store are kept out of the page cache, if the
+// store is to be cold, and notes what they take at most, then or if they are to be watched.
+func (w *worker) watched(f func() (*Sample, error)) (*Sample, error) {
+	if !w.start.Chill && !w.start.Watch {
+		return f()
+	}
+	stop, ended := make(chan struct{}), make(chan error)
+	go func() { ended <- w.watch(stop) }()
+	s, err := f()
+	close(stop)
+	if err := errors.Join(err, <-ended); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// watch notes the space of the files until stop is closed, and keeps them out of the page cache
+// if it is to.
+func (w *worker) watch(stop <-chan struct{}) error {
+	dir, interval := string(w.start.Dir), watchInterval
+	if w.start.Chill {
+		interval = chillInterval
+	}
+	for {
+		bytes, _, err := measure.OnDisk(dir)
+		if err != nil {
+			return err
+		}
+		w.peakDisk = max(w.peakDisk, bytes)
+		if w.start.Chill {
+			if err := measure.ChillCaches(dir); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(interval):
+		}
+	}
+}
+
+// coldChunk is the number of lookups after which the files are taken out of the page cache
+// again: few beside the pages of a large store, so that hardly any two of them meet.
+const coldChunk = 512
+
+// cold does a number of lookups, each timed, of which none finds what an earlier chunk has
+// brought into the page cache. What the store keeps in its own memory stays there.
+func (w *worker) cold(ctx context.Context, j *job) (s *Sample, err error) {
+	l, err := w.newLoop(&job{Kind: strings.TrimPrefix(j.Kind, "cold-"), Pass: j.Pass}, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	times, reads := measure.NewHistogram(), ColdReads{}
+	loop := l.(*lookups)
+	for left := j.Lookups; left > 0; {
+		n, err := loop.draw()
+		if err != nil {
+			return nil, err
+		}
+		n = min(n, left)
+		left -= n
+		for from := 0; from < n; from += coldChunk {
+			if err := w.drop(); err != nil {
+				return nil, err
+			}
+			before := w.coldReads()
+			if err := eachTimed(loop, from, min(from+coldChunk, n), times); err != nil {
+				return nil, err
+			}
+			reads = reads.Plus(w.coldReads().Minus(before))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return &Sample{
+		Operations: times.TotalCount(), Seconds: times.Mean() * float64(times.TotalCount()) / 1e9,
+		P50: times.ValueAtPercentile(50), P99: times.ValueAtPercentile(99), P999: times.ValueAtPercentile(99.9),
+		Max: times.Max(), Cold: &reads,
+	}, nil
+}
+
+// eachTimed does the lookups of a chunk from one on up to another, and times each.
+func eachTimed(loop *lookups, from, to int, times *hdrhistogram.Histogram) error {
+	for i := from; i < to; i++ {
+		start := time.Now()
+		err := loop.some(i, i+1)
+		took := time.Since(start)
+		if err != nil {
+			return err
+		}
+		if err := times.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
+			return fmt.Errorf("record a lookup of %v: %w", took, err)
+		}
+	}
+	return nil
+}
+
+// coldReads returns what was read so far.
+func (w *worker) coldReads() ColdReads {
+	r := ColdReads{Files: engine.Reads{Calls: engine.Unknown, Bytes: engine.Unknown},
+		DeviceBytes: readFromDevice(), Requests: requestsOf(string(w.start.Dir))}
+	if m, ok := w.store.(engine.ReadMeter); ok {
+		r.Files = m.FileReads()
+	}
+	return r
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // load writes all records in load order and notes the sum of their words.
@@ -242,4 +244,145 @@ func wrongLookup(kind engine.Kind, key, value []byte, found bool) error {
 		what = fmt.Sprintf("found with the wrong value %x", value)
 	}
 	return &measure.WrongAnswer{Kind: kind, Key: append([]byte(nil), key...), What: what}
+}
+
+// scans is a loop of scans of some length from random keys on.
+type scans struct {
+	w     *worker
+	limit int // 0: everything
+	order keys.Permutation
+	at    int
+	chunk *chunk
+	wants []int // entries that they have
+
+	// What a scan has seen.
+	entries  int
+	sum      uint64
+	previous uint64
+	disorder bool
+}
+
+// scanChunk is the number of scans between two readings of the clock.
+const scanChunk = 64
+
+func newScans(w *worker, limit int, pass uint64) *scans {
+	u := w.keyspace
+	order := keys.NewPermutation(u.n, keys.Mix(u.seed^scanOrder))
+	return &scans{w: w, limit: limit, order: order, at: int(pass * passLength), chunk: newChunk(u)}
+}
+
+func (s *scans) close() error { return nil }
+
+// visit is called for every entry. The sum of words, the order and the number of
+// entries together say that each entry is there, once, with its own value.
+func (s *scans) visit(key, value []byte) {
+	p := position(key)
+	s.disorder = s.disorder || p <= s.previous && s.entries > 0 || len(value) != s.w.start.ValueSize
+	s.previous = p
+	s.sum += binary.LittleEndian.Uint64(value)
+	s.entries++
+}
+
+// do does a chunk of scans, or one of everything.
+func (s *scans) do() error {
+	visit := s.visit
+	for i := range s.chunk.len() {
+		s.entries, s.sum, s.previous, s.disorder = 0, 0, 0, false
+		if err := s.w.store.Scan(s.chunk.key(i), s.limit, visit); err != nil {
+			return err
+		}
+		if want := s.wants[i]; s.disorder || s.entries != want || s.sum != s.chunk.words[i] {
+			return &measure.WrongAnswer{
+				Kind: engine.Existing, Key: append([]byte(nil), s.chunk.key(i)...),
+				What: fmt.Sprintf("a scan from here: %d entries of %d, in order: %t, right sum: %t", s.entries, want,
+					!s.disorder, s.sum == s.chunk.words[i]),
+			}
+		}
+	}
+	return nil
+}
+
+// draw chooses where scans of keys that are left begin and adds up the words of what they should find. It
+// counts scans, or the entries of one of everything.
+func (s *scans) draw() (int, error) {
+	u, c := s.w.keyspace, s.chunk
+	c.reset()
+	s.wants = s.wants[:0]
+	if s.limit == 0 {
+		s.wants = append(s.wants, u.n)
+		c.keys = u.source.AppendInOrder(c.keys, 0)
+		c.words = append(c.words, s.w.checksum)
+		return u.n, nil
+	}
+	var key []byte
+	for range scanChunk {
+		rank := s.order.At(s.at % u.n)
+		s.at++
+		c.keys = u.source.AppendInOrder(c.keys, rank)
+		want, sum := 0, uint64(0)
+		for ; want < s.limit && rank < u.n; rank++ {
+			if s.w.hole.has(rank) {
+				continue
+			}
+			key = u.source.AppendInOrder(key[:0], rank)
+			sum += u.loaded.Word(key)
+			want++
+		}
+		s.wants, c.words = append(s.wants, want), append(c.words, sum)
+	}
+	return c.len(), nil
+}
+
+// ycsbChunk is the number of operations between two readings of the clock.
+const ycsbChunk = 256
+
+// mixed is a loop of one mix, in one goroutine.
+type mixed struct {
+	ycsb.Actor
+	operations [ycsbChunk]ycsb.Operation
+	audit      bool // look, at the end, whether scans can have missed something
+}
+
+func newYCSB(w *worker, name string, pass uint64) (*mixed, error) {
+	m, ok := ycsb.Mixes[strings.TrimPrefix(name, "ycsb-")]
+	if !ok {
+		return nil, fmt.Errorf("no job named %q", name)
+	}
+	u := w.keyspace
+	y := &mixed{
+		Actor: ycsb.Actor{
+			Mix: m, Store: w.store, Records: u, Frontier: w.frontier, Zipf: w.popular,
+			Popular: keys.NewPermutation(u.n, keys.Mix(u.seed^zipfOrder)), Random: keys.NewRandom(u.seed^mixDraw, pass),
+		},
+		audit: m.First == ycsb.Scan && pass == 0,
+	}
+	return y, y.Open()
+}
+
+func (y *mixed) draw() (int, error) {
+	for i := range y.operations {
+		if err := y.Draw(&y.operations[i]); err != nil {
+			return 0, fmt.Errorf("%w; ask for more keys, or less seconds", err)
+		}
+	}
+	return len(y.operations), nil
+}
+
+func (y *mixed) do() error {
+	for i := range y.operations {
+		if err := y.Do(&y.operations[i]); err != nil {
+			return err
+		}
+		if err := y.Check(&y.operations[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (y *mixed) close() (err error) {
+	if y.audit {
+		err = y.CheckAll()
+	}
+	return errors.Join(err, y.Close())
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,9 +10,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // A child is a worker process as its parent sees it.
@@ -166,3 +174,287 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // String returns whole lines, the first of which may be cut.
 func (t *tail) String() string { return strings.TrimSpace(string(bytes.TrimSpace(t.last))) }
+
+// A task is one line of JSON that the parent sends to a worker. The first is
+// always "start"; each is answered before the next is sent.
+type task struct {
+	Do string `json:"do"`
+
+	Start *startTask `json:"start,omitempty"`
+	Open  *openTask  `json:"open,omitempty"`
+	Job   *job       `json:"job,omitempty"`
+}
+
+// A startTask says which store a worker has, and what is in it.
+type startTask struct {
+	Engine    string `json:"engine"`
+	Dir       []byte `json:"dir"` // a name of a file has any bytes
+	Keys      int    `json:"keys"`
+	KeySize   int    `json:"key_size"`
+	ValueSize int    `json:"value_size"`
+	Seed      uint64 `json:"seed"`
+	Chill     bool   `json:"chill,omitempty"`  // keep the files out of the page cache while they are written
+	Random    bool   `json:"random,omitempty"` // values are such that nothing compresses them
+	Watch     bool   `json:"watch,omitempty"`  // note what the files take while they are written
+}
+
+// An openTask opens the store, after closing it if it is open.
+type openTask struct {
+	Settings engine.Settings `json:"settings"`
+}
+
+// opening returns the task to open the store.
+func opening(s engine.Settings) task { return task{Do: "open", Open: &openTask{Settings: s}} }
+
+// lookingUp returns the task to look keys up for a time. Passes of different numbers ask
+// for different keys.
+func lookingUp(kind string, seconds float64, pass int) task {
+	return task{Do: "job", Job: &job{Kind: kind, Seconds: seconds, Pass: uint64(pass)}}
+}
+
+// A job is something to do again and again for a time, checked and measured.
+type job struct {
+	Kind    string  `json:"kind"` // see jobs
+	Seconds float64 `json:"seconds,omitempty"`
+	Threads int     `json:"threads,omitempty"`
+	Procs   int     `json:"procs,omitempty"`   // GOMAXPROCS, of jobs that change it
+	Limit   int     `json:"limit,omitempty"`   // entries of a scan; 0: all
+	Lookups int     `json:"lookups,omitempty"` // how many operations, of jobs that end with them
+	Pass    uint64  `json:"pass"`              // numbers the repetition: other passes ask for other keys
+}
+
+// An answer is one line of JSON that a worker sends back.
+type answer struct {
+	Error  string  `json:"error,omitempty"`
+	Wrong  bool    `json:"wrong,omitempty"` // the error is a wrong answer of the engine
+	Sample *Sample `json:"sample,omitempty"`
+}
+
+// A Sample is what one worker measured at a time.
+type Sample struct {
+	Operations int64   `json:"operations"`
+	Seconds    float64 `json:"seconds"`                      // of wall time, without generating long batches
+	PerSecond  float64 `json:"per_second"`                   // operations, summed over threads
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`        // of the process meanwhile; 0 with several threads
+	MutexWait  float64 `json:"mutex_wait_seconds,omitempty"` // of all goroutines, for jobs that measure it
+	Allocs     float64 `json:"allocs_per_op"`
+	AllocBytes float64 `json:"alloc_bytes_per_op"`
+
+	// Times of single operations, in nanoseconds, for jobs that time each.
+	P50  int64 `json:"p50_ns,omitempty"`
+	P99  int64 `json:"p99_ns,omitempty"`
+	P999 int64 `json:"p99_9_ns,omitempty"`
+	Max  int64 `json:"max_ns,omitempty"`
+	// Batches written meanwhile, and what the longest took.
+	Batches      int64 `json:"batches,omitempty"`
+	LongestBatch int64 `json:"longest_batch_ns,omitempty"`
+
+	// Sizes, for tasks that ask for them, in bytes.
+	Written  int64 `json:"written_bytes,omitempty"`   // handed to the kernel since the process began
+	OnDisk   int64 `json:"on_disk_bytes,omitempty"`   // of the store's files, as allocated
+	Resident int64 `json:"resident_bytes,omitempty"`  // of the process
+	Peak     int64 `json:"peak_bytes,omitempty"`      // resident, at most, since the process began
+	Anon     int64 `json:"anonymous_bytes,omitempty"` // of those, not backed by files
+	Base     int64 `json:"base_bytes,omitempty"`      // resident before the store was opened
+	Files    int   `json:"files,omitempty"`
+
+	// What is left after a collection of garbage, in bytes.
+	Heap     int64         `json:"heap_bytes,omitempty"`      // live objects
+	BaseHeap int64         `json:"base_heap_bytes,omitempty"` // of them, before the store was opened
+	BaseAnon int64         `json:"base_anonymous_bytes,omitempty"`
+	Memory   engine.Memory `json:"memory,omitzero"` // as the store counts it
+
+	// Of writes to a store of its own: bytes of keys and values that were written, and that
+	// are there.
+	Data int64 `json:"data_bytes,omitempty"`
+	Live int64 `json:"live_bytes,omitempty"`
+
+	PeakDisk int64       `json:"peak_disk_bytes,omitempty"` // of the store's files at most, since the process began
+	Cold     *ColdReads  `json:"cold,omitempty"`
+	Tree     *treeSample `json:"tree,omitempty"`
+}
+
+// A worker is the child process that has one store of one engine.
+type worker struct {
+	wrap     func(string, engine.Live) engine.Live
+	start    *startTask
+	keyspace *keyspace
+	popular  *keys.Zipf
+	store    engine.Live // nil while it is not open
+	settings engine.Settings
+	base     Sample         // the process before the store was opened
+	checksum uint64         // sum of the first words of all loaded values
+	frontier *ycsb.Frontier // the records that were written so far
+	hole     hole           // the loaded keys that were deleted
+	totals   []uint64       // of counters, by record
+	peakDisk int64          // of the store's files, where they are watched
+	versions []uint32       // how often each record was replaced; nil: never
+	replaced uint64         // how many draws of records to replace were made
+}
+
+// Serve answers tasks read from in, one line of JSON each, on out, until in ends:
+// when the parent closes it, or is no longer there. It then ends the process, even
+// if a task is under way, so that no worker outlives its parent. wrap, if set, stands
+// between the worker and the store it opens.
+func Serve(ctx context.Context, in io.Reader, out io.Writer,
+	wrap func(engine string, s engine.Live) engine.Live) error {
+	w := &worker{wrap: wrap}
+	tasks := make(chan task)
+	go func() {
+		lines := json.NewDecoder(bufio.NewReader(in))
+		for {
+			var t task
+			if err := lines.Decode(&t); err != nil {
+				os.Exit(bench.StatusOK)
+			}
+			tasks <- t
+		}
+	}()
+	reply := json.NewEncoder(out)
+	for t := range tasks {
+		sample, err := w.do(ctx, t)
+		a := answer{Sample: sample}
+		if err != nil {
+			a.Error, a.Wrong = err.Error(), errors.Is(err, bench.ErrWrongAnswer)
+		}
+		if err := reply.Encode(a); err != nil {
+			return fmt.Errorf("answer the parent: %w", err)
+		}
+	}
+	return nil
+}
+
+// do carries out one task.
+func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
+	if w.keyspace == nil && t.Do != "start" {
+		return nil, fmt.Errorf("task %q before the start", t.Do)
+	}
+	switch t.Do {
+	case "start":
+		return w.begin(t.Start)
+	case "open":
+		return w.open(t.Open)
+	case "close":
+		return nil, w.close()
+	case "load":
+		return w.watched(func() (*Sample, error) { return w.load(ctx) })
+	case "calm":
+		return w.watched(func() (*Sample, error) { return w.calm(ctx) })
+	case "mark":
+		w.peakDisk = 0
+		return &Sample{}, nil
+	case "settle":
+		return w.watched(func() (*Sample, error) {
+			return w.timed(func() error { return w.store.Settle(ctx) })
+		})
+	case "drop":
+		return &Sample{}, w.drop()
+	case "tree":
+		return w.tree()
+	case "resettle":
+		return w.resettle(ctx)
+	case "warm":
+		return w.warm(ctx)
+	case "rest":
+		return &Sample{}, w.rest(ctx)
+	case "pinned":
+		return w.pinned()
+	case "sizes":
+		return w.sizes()
+	case "job":
+		return w.job(ctx, t.Job)
+	}
+	return nil, fmt.Errorf("no task named %q", t.Do)
+}
+
+func (w *worker) begin(s *startTask) (*Sample, error) {
+	u, err := newKeyspace(s)
+	if err != nil {
+		return nil, err
+	}
+	w.start, w.keyspace, w.popular = s, u, keys.NewZipf(u.n, keys.Theta)
+	w.frontier = ycsb.NewFrontier(u.n, u.n+u.spare())
+	return &Sample{}, nil
+}
+
+// open opens the store and says how long that took.
+func (w *worker) open(o *openTask) (*Sample, error) {
+	if err := w.close(); err != nil {
+		return nil, err
+	}
+	w.settings = o.Settings
+	if w.base.Resident == 0 {
+		w.base = collected()
+	}
+	return w.timed(func() error {
+		store, err := engine.Open(w.start.Engine, string(w.start.Dir), o.Settings)
+		if err != nil {
+			return err
+		}
+		if w.wrap != nil {
+			store = w.wrap(w.start.Engine, store)
+		}
+		w.store = store
+		return nil
+	})
+}
+
+func (w *worker) close() error {
+	if w.store == nil {
+		return nil
+	}
+	store := w.store
+	w.store = nil
+	return store.Close()
+}
+
+// timed measures one call.
+func (w *worker) timed(f func() error) (*Sample, error) {
+	cpu, start := cpuTime(), time.Now()
+	if err := f(); err != nil {
+		return nil, err
+	}
+	took := time.Since(start).Seconds()
+	return &Sample{Operations: 1, Seconds: took, PerSecond: 1 / took, CPUSeconds: (cpuTime() - cpu).Seconds()}, nil
+}
+
+// sizes measures the process and the files of the store.
+func (w *worker) sizes() (*Sample, error) {
+	s := &Sample{Base: w.base.Resident, Written: measure.Written(), PeakDisk: w.peakDisk}
+	s.Resident, s.Anon, s.Peak = resident()
+	var err error
+	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
+	return s, err
+}
+
+// resettle settles a store that has come back with more than one level: Badger
+// flushes its memtable when it is closed.
+func (w *worker) resettle(ctx context.Context) (*Sample, error) {
+	shape, err := w.store.Shape()
+	if err != nil || shape.Settled() {
+		return &Sample{}, err
+	}
+	return w.timed(func() error { return w.store.Settle(ctx) })
+}
+
+// collected measures the process without garbage.
+func collected() Sample {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	s := Sample{Heap: int64(m.HeapAlloc)}
+	s.Resident, s.Anon, s.Peak = resident()
+	return s
+}
+
+// pinned measures what an open store keeps in memory.
+func (w *worker) pinned() (*Sample, error) {
+	s := collected()
+	s.Base, s.BaseHeap, s.BaseAnon = w.base.Resident, w.base.Heap, w.base.Anon
+	if m, ok := w.store.(engine.Remembering); ok {
+		s.Memory = m.Memory()
+	}
+	var err error
+	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
+	return &s, err
+}

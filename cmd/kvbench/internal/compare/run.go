@@ -1,13 +1,21 @@
 package compare
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
 // batchKeys is the number of keys per batch of a load.
@@ -204,4 +212,235 @@ func (x *run) warm(ctx context.Context, st stage, s *store, settings engine.Sett
 	}
 	_, err := s.child.steps(ctx, tasks...)
 	return err
+}
+
+// A store is one engine with one compression, in a process of its own.
+type store struct {
+	engine      string
+	compression string // "" if the engine has none: one store stands for all
+	dir         string
+	child       *child
+}
+
+// find returns the store of an engine with a compression, if it exists.
+func (x *run) find(name, compression string) *store {
+	if !engine.Compresses(name) {
+		compression = ""
+	}
+	for _, s := range x.stores {
+		if s.engine == name && s.compression == compression {
+			return s
+		}
+	}
+	return nil
+}
+
+// build loads the stores of a compression and leaves them settled and open.
+func (x *run) build(ctx context.Context, compression string) ([]*store, error) {
+	var stores, missing []*store
+	for _, name := range x.config.Engines {
+		s := x.find(name, compression)
+		if s == nil { // else it was loaded before
+			s = &store{engine: name, compression: compression}
+			if !engine.Compresses(name) {
+				s.compression = ""
+			}
+			missing = append(missing, s)
+			x.stores = append(x.stores, s)
+		}
+		stores = append(stores, s)
+	}
+	for rep := range x.config.Loads {
+		for i := range missing {
+			s := missing[(i+rep)%len(missing)]
+			if rep > 0 && !engine.LogStructured(s.engine) {
+				continue
+			}
+			if err := x.load(ctx, s, compression, rep); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return stores, nil
+}
+
+// load fills a new store of s, in a new process, and settles it.
+func (x *run) load(ctx context.Context, s *store, compression string, rep int) error {
+	if s.child != nil {
+		if err := s.child.stop(ctx); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(s.dir); err != nil {
+			return err
+		}
+	}
+	c := x.config
+	s.dir = filepath.Join(x.dir, fmt.Sprintf("%s-%s-%d", s.engine, compression, rep))
+	var err error
+	if s.child, err = startChild(ctx, s.engine, c.Worker); err != nil {
+		return err
+	}
+	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
+	open := opening(x.settings(loading, compression))
+	before, err := s.child.steps(ctx, x.startTask(s), open, task{Do: "sizes"}, task{Do: "load"})
+	if err != nil {
+		return err
+	}
+	if err := x.lookUpUnsettled(ctx, s, compression, rep); err != nil {
+		return err
+	}
+	// Opened again, the store has no memtable left.
+	after, err := s.child.steps(ctx, task{Do: "settle"}, task{Do: "sizes"}, open, task{Do: "resettle"},
+		task{Do: "sizes"})
+	if err != nil {
+		return err
+	}
+	first, loaded, settled, last, sizes := before[2], before[3], after[0], after[1], after[4]
+	phase.Done()
+	done := Sample{
+		Operations: int64(c.Keys), Seconds: loaded.Seconds + settled.Seconds,
+		PerSecond:  float64(c.Keys) / (loaded.Seconds + settled.Seconds),
+		CPUSeconds: loaded.CPUSeconds + settled.CPUSeconds,
+		Written:    last.Written - first.Written, OnDisk: sizes.OnDisk, Files: sizes.Files,
+		Peak: last.Peak, Base: last.Base,
+	}
+	of, data := tidy.Of("engine", s.engine, "compression", compression), float64(c.dataBytes())
+	x.result.Append(of, "load", "s", loaded.Seconds)    // until the last batch was accepted
+	x.result.Append(of, "settle", "s", settled.Seconds) // from then on, without the lookups in between
+	x.result.Append(of, "processor-time", "s", done.CPUSeconds)
+	x.result.Append(of, "written", "bytes of data", float64(done.Written)/data)
+	x.result.Append(of, "disk", "bytes of data", float64(done.OnDisk)/data) // settled, and opened again
+	x.result.Append(of, "files", "", float64(done.Files))
+	for _, p := range x.of(loading) {
+		x.add(p, s.engine, compression, done)
+	}
+	return nil
+}
+
+// startTask tells a worker which store it has.
+func (x *run) startTask(s *store) task {
+	c := x.config
+	return task{Do: "start", Start: &startTask{
+		Engine: s.engine, Dir: []byte(s.dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+	}}
+}
+
+// restart runs the fresh stage: in each repetition every store gets a new process,
+// which opens it, looks keys up for a while, and then says how much memory it has.
+func (x *run) restart(ctx context.Context, compression string, stores []*store) error {
+	chosen := x.of(fresh)
+	for rep := range x.config.Repetitions {
+		if len(chosen) == 0 {
+			return nil
+		}
+		phase := x.config.Progress.Start("open, memory", 0, "")
+		for i := range stores {
+			s := stores[(i+rep)%len(stores)]
+			err := s.child.stop(ctx)
+			if err != nil {
+				return err
+			}
+			if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
+				return err
+			}
+			samples, err := s.child.steps(ctx, x.startTask(s), opening(x.settings(fresh, compression)),
+				lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
+			if err != nil {
+				return err
+			}
+			for _, p := range chosen {
+				sample := samples[1]
+				if p.Name == "memory" {
+					sample = samples[3]
+				}
+				x.add(p, s.engine, compression, *sample)
+			}
+		}
+		phase.Done()
+	}
+	return nil
+}
+
+// lookUpUnsettled runs the phases of a store that compacts.
+func (x *run) lookUpUnsettled(ctx context.Context, s *store, compression string, rep int) error {
+	for _, p := range x.of(unsettled) {
+		j := p.job
+		j.Seconds, j.Pass = min(x.config.Seconds, 0.3), uint64(rep)
+		sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
+		if err != nil {
+			return err
+		}
+		x.add(p, s.engine, compression, *sample)
+	}
+	return nil
+}
+
+// A Setup is what every experiment needs of the program that it is a part of. Every field is
+// needed but Dir and Argv.
+type Setup struct {
+	Dir      string // where a temporary directory is made; empty: the system's
+	Argv     []string
+	Progress *progress.Reporter
+	Worker   []string // the command line that runs Serve on standard input and output
+}
+
+// inTemporary runs an experiment, whose stores are in a directory that is gone when it returns.
+func (s *Setup) inTemporary(experiment string, run func(dir string) error) (err error) {
+	dir, remove, err := bench.TempDir(s.Dir, experiment)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	return run(dir)
+}
+
+// measured runs an experiment in a temporary directory, and returns its result.
+func (s *Setup) measured(experiment, about string, settings any, run func(r *tidy.Result, dir string) error) (
+	*tidy.Result, error) {
+	started := time.Now()
+	var r *tidy.Result
+	err := s.inTemporary(experiment, func(dir string) error {
+		r = tidy.New(experiment, about, settings, s.environment(dir))
+		return run(r, dir)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.WallSeconds = time.Since(started).Seconds()
+	return r, nil
+}
+
+// environment describes the machine, with the file system of a temporary directory.
+func (s *Setup) environment(dir string) environ.Environment {
+	return environ.Capture(s.Argv, filepath.Dir(dir))
+}
+
+// Bounds of the number of keys.
+const (
+	minKeys = 1000
+	maxKeys = 1 << 30
+)
+
+// checkEngines reports the first name that is no peer's, and how to get it if that is possible.
+func checkEngines(names []string) error {
+	for _, name := range names {
+		if err := engine.CheckName("--engine", name, engine.Peers()); err != nil {
+			return err
+		}
+	}
+	return bench.CheckNames("--engine", names, engine.Peers())
+}
+
+// checkStores reports the first number of keys, size or setting of stores that makes no sense.
+func checkStores(sizes []int, keySize, valueSize int, settings engine.Settings) error {
+	for _, n := range sizes {
+		err := bench.CheckBounds(bench.Bound{Flag: "--keys", Value: int64(n), Low: minKeys, High: maxKeys})
+		if err == nil {
+			_, err = newKeyspace(&startTask{Keys: n, KeySize: keySize, ValueSize: valueSize})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return cmp.Or(bench.CheckNames("--compression", []string{settings.Compression}, Compressions), settings.Check("--"))
 }

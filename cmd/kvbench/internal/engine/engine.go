@@ -1,7 +1,17 @@
+// Package engine puts the stores that kvbench compares under one interface, so
+// that one loop loads, asks and counts them all.
+//
+// A Store is loaded and settled once. A Reader is one way to look keys up in
+// it: Pebble, for one, has two that differ in whether they consult the filters
+// of the last level. A counter that an engine does not keep is Unknown, which is
+// not the same as zero.
 package engine
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -132,4 +142,167 @@ func ended(f func(Background), b Background, took time.Duration) {
 	b.Ended = time.Now()
 	b.Began = b.Ended.Add(-took)
 	f(b)
+}
+
+// holdsNothing is part of readers that have nothing to release.
+type holdsNothing struct{}
+
+func (holdsNothing) Close() error { return nil }
+
+// uncounted is part of readers of engines that keep no counters of lookups.
+type uncounted struct{ holdsNothing }
+
+// Counters has nothing to count.
+func (uncounted) Counters() (Counters, error) {
+	return Counters{Lookups: Unknown, MemtableAnswers: Unknown, Total: UnknownTally()}, nil
+}
+
+// onlyGet refuses every access but Get.
+func onlyGet(engine string, access Access) error {
+	if access != Get {
+		return fmt.Errorf("%s: no access named %q", engine, access)
+	}
+	return nil
+}
+
+// batched is the part of a store that gathers what Put is given.
+type batched struct {
+	perKey int // keys per batch
+	n      int // in the batch
+	add    func(key, value []byte) error
+	write  func() error // writes what was added, and empties the batch
+}
+
+func (b *batched) Put(key, value []byte) error {
+	if err := b.add(key, value); err != nil {
+		return err
+	}
+	if b.n++; b.n < b.perKey {
+		return nil
+	}
+	return b.commit()
+}
+
+// commit writes the batch.
+func (b *batched) commit() error {
+	b.n = 0
+	return b.write()
+}
+
+// failed says what failed, if something did.
+func failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// A pairs collects the keys and values of a batch in one buffer.
+type pairs struct {
+	bytes []byte
+	ends  []int // key i ends at ends[2i], its value at ends[2i+1]
+}
+
+func (p *pairs) add(key, value []byte) error {
+	p.bytes = append(p.bytes, key...)
+	p.ends = append(p.ends, len(p.bytes))
+	p.bytes = append(p.bytes, value...)
+	p.ends = append(p.ends, len(p.bytes))
+	return nil
+}
+
+func (p *pairs) len() int { return len(p.ends) / 2 }
+
+func (p *pairs) at(i int) (key, value []byte) {
+	start := 0
+	if i > 0 {
+		start = p.ends[2*i-1]
+	}
+	return p.bytes[start:p.ends[2*i]:p.ends[2*i]], p.bytes[p.ends[2*i]:p.ends[2*i+1]:p.ends[2*i+1]]
+}
+
+// sorted returns the numbers of the pairs in key order.
+func (p *pairs) sorted(order []int) []int {
+	order = order[:0]
+	for i := range p.len() {
+		order = append(order, i)
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		ka, _ := p.at(a)
+		kb, _ := p.at(b)
+		return bytes.Compare(ka, kb)
+	})
+	return order
+}
+
+func (p *pairs) reset() { p.bytes, p.ends = p.bytes[:0], p.ends[:0] }
+
+// A Shape describes the files of a store.
+type Shape struct {
+	Levels []LevelShape `json:"levels"` // non-empty levels only, youngest first
+	// ByRun has each sorted run of those levels in the order in which a lookup asks
+	// them, with Runs 1 and no IndexBytes; nothing if the engine does not tell.
+	ByRun []LevelShape `json:"by_run,omitempty"`
+}
+
+// A LevelShape describes the files of one level.
+type LevelShape struct {
+	Level       int   `json:"level"`
+	Runs        int   `json:"runs"` // sorted runs that a lookup may have to ask: each flush in level 0
+	Files       int   `json:"files"`
+	Bytes       int64 `json:"bytes"` // on disk
+	Entries     int64 `json:"entries"`
+	FilterBytes int64 `json:"filter_bytes"` // on disk
+	IndexBytes  int64 `json:"index_bytes"`  // on disk
+}
+
+// Total returns the sum over levels; its Level is -1.
+func (s Shape) Total() LevelShape {
+	total := LevelShape{Level: -1}
+	for _, l := range s.Levels {
+		total.Runs += l.Runs
+		total.Files += l.Files
+		total.Bytes += l.Bytes
+		total.Entries += l.Entries
+		total.FilterBytes += l.FilterBytes
+		total.IndexBytes += l.IndexBytes
+	}
+	return total
+}
+
+// Settled reports whether everything is in one sorted run below level 0, whose files
+// do not overlap: a lookup then considers one file at most.
+func (s Shape) Settled() bool {
+	return len(s.Levels) == 0 || len(s.Levels) == 1 && s.Levels[0].Level > 0 && s.Levels[0].Runs <= 1
+}
+
+// RunsOf returns the runs of a level, or, where the engine does not tell them apart, the
+// level as one.
+func (s Shape) RunsOf(l LevelShape) []LevelShape {
+	var runs []LevelShape
+	for _, r := range s.ByRun {
+		if r.Level == l.Level {
+			runs = append(runs, r)
+		}
+	}
+	if len(runs) == 0 {
+		return []LevelShape{l}
+	}
+	return runs
+}
+
+// BitsPerKey returns the filter bits spent on each entry; 0 for an empty store.
+func (l LevelShape) BitsPerKey() float64 {
+	if l.Entries == 0 {
+		return 0
+	}
+	return 8 * float64(l.FilterBytes) / float64(l.Entries)
+}
+
+// runs returns the sorted runs in a level of leveled compaction.
+func runs(level, files int) int {
+	if level == 0 {
+		return files
+	}
+	return min(1, files)
 }

@@ -1,8 +1,16 @@
 package engine
 
 import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/dgraph-io/badger/v4"
+	"go.etcd.io/bbolt"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -166,4 +174,152 @@ func CheckName(setting, name string, allowed []string) error {
 			"liblmdb-dev) and build with its tag: go install -tags lmdb ./cmd/kvbench", setting, name)
 	}
 	return bench.Usagef("%s %s: choose from %s", setting, name, strings.Join(allowed, ", "))
+}
+
+// Names of engines that separate large values.
+const (
+	SiftKVSeparatedName = "siftkv-separated"     // within Settings.BlobSpace
+	SiftKVTightName     = "siftkv-separated-1.3" // within tightBlobSpace, whatever the settings say
+	SiftKVCommitName    = "siftkv-commit"        // as siftkv-separated, when values are committed
+	PebbleSeparatedName = "pebble-separated"
+	BadgerLogName       = "badger-log"
+	RocksDBBlobsName    = "rocksdb-blobs"
+)
+
+// What those engines have if the settings do not say.
+const (
+	usualSeparateFrom = 4 << 10
+	// usualBlobSpace is Settings.BlobSpace.
+	usualBlobSpace = 1.5
+	// tightBlobSpace is that of SiftKVTightName, whatever the settings say.
+	tightBlobSpace = 1.3
+)
+
+// SeparatesValues reports whether a named engine has Settings.SeparateFrom.
+func SeparatesValues(name string) bool {
+	family, _, _ := strings.Cut(name, "-")
+	return slices.Contains([]string{"siftkv", "pebble", "badger", RocksDBName}, family)
+}
+
+// separated returns the settings of an engine that separates values.
+func (s Settings) separated() Settings {
+	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
+	s.BlobSpace = cmp.Or(s.BlobSpace, usualBlobSpace)
+	return s
+}
+
+// inline returns the settings of an engine that has values where it has them by default: with their keys,
+// or, with SiftKV, separated from 4 KiB unless the settings are Inline.
+func (s Settings) inline() Settings {
+	s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
+	return s
+}
+
+// garbageShare is the share of files of values that no key needs, if they take as much as
+// they may: what engines want to know that are not told the space itself.
+func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, usualBlobSpace) }
+
+// opened makes one of two opens that differ in their settings.
+func opened(open func(string, Settings) (Live, error), settings func(Settings) Settings) func(
+	string, Settings) (Live, error) {
+	return func(dir string, s Settings) (Live, error) { return open(dir, settings(s)) }
+}
+
+// tight returns the settings of an engine that separates values and has less space.
+func (s Settings) tight() Settings {
+	s = s.separated()
+	s.BlobSpace = tightBlobSpace
+	return s
+}
+
+// committed returns the settings of an engine that separates values when it commits them.
+func (s Settings) committed() Settings {
+	s = s.separated()
+	s.AtCommit = true
+	return s
+}
+
+// A KeyScanner is a live store that scans keys without their values.
+type KeyScanner interface {
+	// ScanKeys is Scan for who wants no values.
+	ScanKeys(start []byte, limit int, visit func(key []byte)) error
+}
+
+// A RangeDeleter is a live store that deletes a range of keys by one write.
+type RangeDeleter interface {
+	// DeleteRange deletes the keys from start on that are less than end. It does not keep
+	// the slices.
+	DeleteRange(start, end []byte) error
+}
+
+// An Adder is a live store that adds to a counter without looking it up, if
+// Settings.Counters is set. Counters are values of 8 bytes, little-endian.
+type Adder interface {
+	// Add adds a counter to that of a key, which is 0 if the key is not there. It does
+	// not keep the slices.
+	Add(key, counter []byte) error
+}
+
+// Delete deletes one key.
+func (s *SiftKV) Delete(key []byte) error { return failed("siftkv: delete", s.db.Delete(key, s.sets)) }
+
+// DeleteRange implements RangeDeleter.
+func (s *SiftKV) DeleteRange(start, end []byte) error {
+	return failed("siftkv: delete range", s.db.DeleteRange(start, end, s.sets))
+}
+
+// Add implements Adder.
+func (s *SiftKV) Add(key, counter []byte) error {
+	return failed("siftkv: merge", s.db.Merge(key, counter, s.sets))
+}
+
+// Delete deletes one key.
+func (p *Pebble) Delete(key []byte) error { return failed("pebble: delete", p.db.Delete(key, p.sets)) }
+
+// DeleteRange implements RangeDeleter.
+func (p *Pebble) DeleteRange(start, end []byte) error {
+	return failed("pebble: delete range", p.db.DeleteRange(start, end, p.sets))
+}
+
+// Add implements Adder.
+func (p *Pebble) Add(key, counter []byte) error {
+	return failed("pebble: merge", p.db.Merge(key, counter, p.sets))
+}
+
+// pebbleCounters64 adds counters up, in whatever order they come.
+var pebbleCounters64 = &pebble.Merger{
+	Name: "kvbench.counters",
+	Merge: func(_, value []byte) (pebble.ValueMerger, error) {
+		s := &pebbleSum{}
+		return s, s.MergeNewer(value)
+	},
+}
+
+// pebbleSum is a counter that is added up.
+type pebbleSum struct{ sum uint64 }
+
+func (s *pebbleSum) MergeNewer(value []byte) error {
+	if len(value) != 8 {
+		return fmt.Errorf("a counter of %d bytes", len(value))
+	}
+	s.sum += binary.LittleEndian.Uint64(value)
+	return nil
+}
+
+func (s *pebbleSum) MergeOlder(value []byte) error { return s.MergeNewer(value) }
+
+func (s *pebbleSum) Finish(bool) ([]byte, io.Closer, error) {
+	return binary.LittleEndian.AppendUint64(nil, s.sum), nil, nil
+}
+
+func (b *badgerStore) Delete(key []byte) error {
+	return failed("badger: delete", b.db.Update(func(tx *badger.Txn) error { return tx.Delete(key) }))
+}
+
+func (l *goLevelDB) Delete(key []byte) error {
+	return failed("goleveldb: delete", l.db.Delete(key, l.sets))
+}
+
+func (b *bolt) Delete(key []byte) error {
+	return failed("bbolt: delete", b.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Delete(key) }))
 }

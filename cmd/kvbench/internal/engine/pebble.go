@@ -1,10 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -222,4 +227,237 @@ func openPebbleIterator(dir string, s Settings) (Live, error) {
 // NewReader opens an iterator, whatever access is asked for.
 func (p pebbleIteratorLive) NewReader(_ Access, kind Kind) (Reader, error) {
 	return p.Pebble.NewReader(Iterator, kind)
+}
+
+// Shape reads the properties of every file.
+func (p *Pebble) Shape() (Shape, error) {
+	levels, err := p.db.SSTables(pebble.WithProperties())
+	if err != nil {
+		return Shape{}, fmt.Errorf("pebble: sstables: %w", err)
+	}
+	var shape Shape
+	for i, files := range levels {
+		l := LevelShape{Level: i, Runs: runs(i, len(files)), Files: len(files)}
+		for _, f := range files {
+			l.Bytes += int64(f.Size)
+			l.Entries += int64(f.Properties.NumEntries)
+			l.FilterBytes += int64(f.Properties.FilterSize)
+			l.IndexBytes += int64(f.Properties.IndexSize)
+		}
+		if l.Files > 0 {
+			shape.Levels = append(shape.Levels, l)
+		}
+	}
+	return shape, nil
+}
+
+// Usage reads the metrics. Pebble keeps filters and indexes in its block cache, among
+// other blocks.
+func (p *Pebble) Usage() Usage {
+	m := p.db.Metrics()
+	u := Usage{
+		Logged: Count(m.WAL.BytesWritten), FilterMemory: Unknown, IndexMemory: Unknown,
+		CacheMemory: Count(m.BlockCache.Size),
+	}
+	for i := range m.Levels {
+		u.Flushed += Count(m.Levels[i].TableBytesFlushed)
+		u.Compacted += Count(m.Levels[i].TableBytesCompacted)
+	}
+	return u
+}
+
+// pebbleEvents translates the events of a Pebble store for f, which may be nil.
+// Pebble stalls all writers at once, so that one beginning is remembered at a time.
+func pebbleEvents(f func(Background)) *pebble.EventListener {
+	if f == nil {
+		return nil
+	}
+	var stalled atomic.Pointer[time.Time]
+	return &pebble.EventListener{
+		FlushEnd: func(i pebble.FlushInfo) {
+			if i.Err == nil && !i.Ingest {
+				ended(f, Background{Kind: Flush, Bytes: sizeOf(i.Output)}, i.TotalDuration)
+			}
+		},
+		CompactionEnd: func(i pebble.CompactionInfo) {
+			if i.Err != nil || i.Reason == "move" || len(i.Input) == 0 {
+				return
+			}
+			ended(f, Background{Kind: Compaction, Level: i.Input[0].Level, OutputLevel: i.Output.Level,
+				Bytes: sizeOf(i.Output.Tables)}, i.TotalDuration)
+		},
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { stalled.Store(new(time.Now())) },
+		WriteStallEnd: func() {
+			if began := stalled.Swap(nil); began != nil {
+				f(Background{Kind: Stall, Began: *began, Ended: time.Now()})
+			}
+		},
+	}
+}
+
+// sizeOf adds up the sizes of tables.
+func sizeOf(tables []pebble.TableInfo) int64 {
+	sum := int64(0)
+	for _, t := range tables {
+		sum += int64(t.Size)
+	}
+	return sum
+}
+
+// pebbleLog keeps Pebble quiet and remembers the first error it reports from
+// the background.
+type pebbleLog struct {
+	first atomic.Pointer[error]
+	fatal io.Writer
+}
+
+// Infof drops the message.
+func (l *pebbleLog) Infof(string, ...any) {}
+
+// Errorf remembers the first message.
+func (l *pebbleLog) Errorf(format string, args ...any) {
+	err := fmt.Errorf("pebble: "+format, args...)
+	l.first.CompareAndSwap(nil, &err)
+}
+
+// Fatalf ends the process, as Pebble requires: its state is no longer safe.
+func (l *pebbleLog) Fatalf(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.fatal, "kvbench: pebble: "+format+"\n", args...)
+	os.Exit(1)
+}
+
+func (l *pebbleLog) failure() error {
+	if err := l.first.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// NewReader returns a reader that uses Get, or one iterator that consults
+// last-level filters.
+func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
+	switch access {
+	case Get:
+		return &pebbleGet{counters: pebbleCounters{p, kind}}, nil
+	case Iterator:
+		it, err := p.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+		if err != nil {
+			return nil, fmt.Errorf("pebble: new iterator: %w", err)
+		}
+		p.iterators = append(p.iterators, it)
+		return &pebbleIterator{pebbleCounters{p, kind}, it}, nil
+	}
+	return nil, fmt.Errorf("pebble: no access named %q", access)
+}
+
+// pebbleGet looks keys up with DB.Get.
+type pebbleGet struct {
+	holdsNothing
+	counters pebbleCounters
+}
+
+// Get copies the value out and closes what DB.Get returns.
+func (r *pebbleGet) Get(dst, key []byte) ([]byte, bool, error) {
+	value, closer, err := r.counters.store.db.Get(key)
+	if err != nil {
+		//nolint:errorlint // the fast path comes first
+		if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) {
+			return dst, false, nil
+		}
+		return dst, false, fmt.Errorf("pebble: get: %w", err)
+	}
+	dst = append(dst, value...)
+	return dst, true, closer.Close()
+}
+
+// Counters returns the counts of the whole database; bytes are those of the
+// read category that DB.Get has for itself.
+func (r *pebbleGet) Counters() (Counters, error) {
+	m := r.counters.store.db.Metrics()
+	var bytesRead uint64
+	for _, c := range m.CategoryStats {
+		if c.Category.String() == "pebble-get" {
+			bytesRead = c.CategoryStats.BlockBytes - c.CategoryStats.BlockBytesInCache
+		}
+	}
+	return r.counters.from(m, bytesRead), nil
+}
+
+// pebbleIterator looks keys up with one iterator.
+type pebbleIterator struct {
+	counters pebbleCounters
+	it       *pebble.Iterator
+}
+
+// Get seeks the key as a prefix, which lets the iterator consult filters.
+func (r *pebbleIterator) Get(dst, key []byte) ([]byte, bool, error) {
+	if !r.it.SeekPrefixGE(key) || !bytes.Equal(r.it.Key(), key) {
+		if err := r.it.Error(); err != nil {
+			return dst, false, fmt.Errorf("pebble: seek: %w", err)
+		}
+		return dst, false, nil
+	}
+	value, err := r.it.ValueAndErr()
+	if err != nil {
+		return dst, false, fmt.Errorf("pebble: value: %w", err)
+	}
+	return append(dst, value...), true, nil
+}
+
+// Counters returns the counts of the whole database; bytes are those of all iterators
+// that are open.
+func (r *pebbleIterator) Counters() (Counters, error) {
+	store := r.counters.store
+	var bytesRead uint64
+	for _, it := range store.iterators {
+		s := it.Stats().InternalStats
+		bytesRead += s.BlockBytes - s.BlockBytesInCache
+	}
+	return r.counters.from(store.db.Metrics(), bytesRead), nil
+}
+
+func (r *pebbleIterator) Close() error {
+	store := r.counters.store
+	store.iterators = slices.DeleteFunc(store.iterators, func(it *pebble.Iterator) bool { return it == r.it })
+	return failed("pebble: close iterator", r.it.Close())
+}
+
+// pebbleCounters maps what Pebble counts to what kvbench reports.
+type pebbleCounters struct {
+	store *Pebble
+	kind  Kind
+}
+
+// from translates metrics. Pebble's filter "hits" are negatives and its
+// "misses" positives of both sorts. The harness knows which they are where the
+// truth leaves no choice: an absent key has no true positive, and in a settled
+// tree the only file considered for an existing key is the one that has it.
+// Block counts are of every kind of block: Pebble does not tell data blocks
+// from index and filter blocks.
+func (c pebbleCounters) from(m *pebble.Metrics, bytesRead uint64) Counters {
+	t := UnknownTally()
+	t.Remembered = 0
+	t.Negatives = Count(m.Filter.Hits)
+	positives := Count(m.Filter.Misses)
+	t.FilterChecks = t.Negatives + positives
+	switch {
+	case c.kind == Absent:
+		t.TruePositives, t.FalsePositives = 0, positives
+	case c.singleLevel(m):
+		t.TruePositives, t.FalsePositives = positives, 0
+	}
+	t.BlocksFromCache = Count(m.BlockCache.Hits)
+	t.BlocksFromDisk = Count(m.BlockCache.Misses)
+	t.BytesFromDisk = Count(bytesRead)
+	return Counters{Lookups: Unknown, MemtableAnswers: Unknown, Total: t}
+}
+
+func (c pebbleCounters) singleLevel(m *pebble.Metrics) bool {
+	used := 0
+	for i := range m.Levels {
+		if m.Levels[i].TablesCount > 0 {
+			used++
+		}
+	}
+	return used == 1 && m.Levels[0].TablesCount == 0
 }

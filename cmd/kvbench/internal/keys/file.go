@@ -1,9 +1,14 @@
 package keys
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 )
@@ -66,3 +71,198 @@ func split(keys *set, seed uint64) *File {
 	f.describe()
 	return f
 }
+
+// lineStats counts what reading a file met.
+type lineStats struct {
+	lines, empty, duplicates int
+}
+
+// gzipMagic opens every gzip member (RFC 1952, section 2.3.1).
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// plain returns the text of r: r itself, or unpacked if it holds gzip.
+func plain(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	head, err := buffered.Peek(len(gzipMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if !bytes.Equal(head, gzipMagic) {
+		return buffered, nil
+	}
+	return gzip.NewReader(buffered)
+}
+
+// readLines collects the distinct lines of r. A line ends with LF or CR LF; the
+// last may have no end. Empty lines are skipped. A line above maxLen bytes is
+// an error that names its number.
+func readLines(r io.Reader, maxLen int, seed uint64) (*set, lineStats, error) {
+	var stats lineStats
+	seen := newSet(seed)
+	// One byte more than the longest line and its CR LF, so that a full buffer
+	// without a line end means a line too long.
+	lines := bufio.NewReaderSize(r, max(maxLen+3, 1<<16))
+	for {
+		line, err := lines.ReadSlice('\n')
+		if len(line) == 0 && errors.Is(err, io.EOF) {
+			seen.seal()
+			return seen, stats, nil
+		}
+		stats.lines++
+		tooLong := errors.Is(err, bufio.ErrBufferFull)
+		if err != nil && !tooLong && !errors.Is(err, io.EOF) {
+			return nil, stats, fmt.Errorf("line %d: %w", stats.lines, err)
+		}
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		switch {
+		case tooLong || len(line) > maxLen:
+			return nil, stats, bench.Usagef("line %d: longer than %d bytes, the limit of a key", stats.lines, maxLen)
+		case len(line) == 0:
+			stats.empty++
+			continue
+		}
+		added, err := seen.add(line)
+		if err != nil {
+			return nil, stats, fmt.Errorf("line %d: %w", stats.lines, err)
+		}
+		if !added {
+			stats.duplicates++
+		}
+	}
+}
+
+// listed is a source whose keys are in a set.
+type listed struct {
+	set             *set
+	present, absent []uint32 // numbers in set, in the order of loading and of asking
+	about           Description
+}
+
+func (l *listed) Present() int { return len(l.present) }
+
+func (l *listed) Absent() int { return len(l.absent) }
+
+// AppendPresent appends the i-th present key in load order.
+func (l *listed) AppendPresent(dst []byte, i int) []byte {
+	return append(dst, l.set.at(l.present[i])...)
+}
+
+// AppendAbsent appends the i-th absent key in random order.
+func (l *listed) AppendAbsent(dst []byte, i int) []byte { return append(dst, l.set.at(l.absent[i])...) }
+
+// Describe says where the keys come from and what was dropped.
+func (l *listed) Describe() Description { return l.about }
+
+// between returns what tells whether a key lies between two present ones.
+func (l *listed) between() func(number uint32) bool {
+	var low, high []byte
+	for _, n := range l.present {
+		key := l.set.at(n)
+		if low == nil || bytes.Compare(key, low) < 0 {
+			low = key
+		}
+		if high == nil || bytes.Compare(key, high) > 0 {
+			high = key
+		}
+	}
+	return func(n uint32) bool {
+		key := l.set.at(n)
+		return bytes.Compare(key, low) > 0 && bytes.Compare(key, high) < 0
+	}
+}
+
+// shuffled returns numbers in the random order of a seed.
+func shuffled(numbers []uint32, seed uint64) []uint32 {
+	order, out := NewPermutation(len(numbers), seed), make([]uint32, len(numbers))
+	for i := range out {
+		out[i] = numbers[order.At(i)]
+	}
+	return out
+}
+
+// describe fills the numbers of the description.
+func (l *listed) describe() {
+	d, size := &l.about, 0
+	d.Present, d.Absent = len(l.present), len(l.absent)
+	for i, numbers := range [][]uint32{l.present, l.absent} {
+		for j, number := range numbers {
+			n := len(l.set.at(number))
+			if d.MaxLen = max(d.MaxLen, n); i == 0 && j == 0 || n < d.MinLen {
+				d.MinLen = n
+			}
+			if i == 0 {
+				size += n
+			}
+		}
+	}
+	if d.Present > 0 {
+		d.MeanLen = float64(size) / float64(d.Present)
+	}
+}
+
+// A set holds distinct keys back to back in one allocation and numbers them in
+// the order of their first sight. It costs the bytes of the keys plus, while it
+// grows, at most 16 bytes of table per key, and keeps no pointer per key for the
+// garbage collector to follow.
+type set struct {
+	bytes []byte
+	ends  []uint64 // key i is bytes[ends[i]:ends[i+1]]; ends[0] is 0
+	slots []uint32 // open addressing by hash: key number + 1, 0 is free
+	seed  uint64
+}
+
+// maxSetKeys is what a slot can number.
+const maxSetKeys = 1<<32 - 2
+
+var errTooMany = errors.New("more than 4 billion distinct keys")
+
+func newSet(seed uint64) *set {
+	return &set{ends: make([]uint64, 1, 1024), slots: make([]uint32, 1024), seed: seed}
+}
+
+// len returns the number of distinct keys.
+func (s *set) len() int { return len(s.ends) - 1 }
+
+// at returns key i. It must not be changed.
+func (s *set) at(i uint32) []byte {
+	return s.bytes[s.ends[i]:s.ends[i+1]:s.ends[i+1]]
+}
+
+// add copies key into the set; added is false if it was there.
+func (s *set) add(key []byte) (added bool, err error) {
+	if 2*s.len() >= len(s.slots) {
+		s.grow()
+	}
+	slot := s.find(key)
+	if s.slots[slot] != 0 {
+		return false, nil
+	}
+	if int64(s.len()) >= maxSetKeys {
+		return false, errTooMany
+	}
+	s.bytes = append(s.bytes, key...)
+	s.ends = append(s.ends, uint64(len(s.bytes)))
+	s.slots[slot] = uint32(s.len())
+	return true, nil
+}
+
+// find returns the slot of key, or the free slot where it belongs.
+func (s *set) find(key []byte) uint64 {
+	mask := uint64(len(s.slots) - 1)
+	slot := Mix(xxhash.Sum64(key)^s.seed) & mask
+	for s.slots[slot] != 0 && string(s.at(s.slots[slot]-1)) != string(key) {
+		slot = (slot + 1) & mask
+	}
+	return slot
+}
+
+// grow doubles the table.
+func (s *set) grow() {
+	s.slots = make([]uint32, 2*len(s.slots))
+	for i := range s.len() {
+		s.slots[s.find(s.at(uint32(i)))] = uint32(i) + 1
+	}
+}
+
+// seal gives the table back; add must not be called again.
+func (s *set) seal() { s.slots = nil }

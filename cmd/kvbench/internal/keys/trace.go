@@ -3,6 +3,7 @@ package keys
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -191,4 +192,114 @@ func kindOf(present bool) int {
 		return 0
 	}
 	return 1
+}
+
+// A Walk is what a lookup trace says of itself, once it was read.
+type Walk struct {
+	lookuptrace.Header
+	Bytes      int64  // of the file
+	Lookups    int64  // in it
+	Scans      int64  // in it
+	Dropped    uint64 // lookups and scans that it is known to lack
+	Unfinished bool   // it has no end
+}
+
+// OpenRecords opens a trace, whose file the caller closes. What is no trace matches bench.ErrUsage.
+func OpenRecords(path string) (*lookuptrace.Reader, *os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, bench.Usagef("trace: %w", err)
+	}
+	r, err := lookuptrace.NewReader(f, path)
+	if errors.Is(err, lookuptrace.ErrNotTrace) {
+		err = bench.Usagef("%w; lookuptrace.Tracer writes one", err)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return r, f, nil
+}
+
+// WalkTrace visits the lookups of a trace in the order of the file, which is that of
+// time only within a frame. A lookup has no key (nil) if the trace has hashes, and its key is good
+// until visit returns; an error of visit ends the walk. A trace without an end is read
+// as far as it goes; damage is an error, and what is no trace matches bench.ErrUsage. Scans
+// are counted.
+func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, error) {
+	return WalkRecords(path, visit, func(*lookuptrace.Scan) error { return nil })
+}
+
+// WalkRecords is WalkTrace, and visits scans as well.
+func WalkRecords(path string, lookup func(l *lookuptrace.Lookup) error,
+	scan func(s *lookuptrace.Scan) error) (*Walk, error) {
+	r, f, err := OpenRecords(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	w := &Walk{Header: r.Header()}
+	if info, err := f.Stat(); err == nil {
+		w.Bytes = info.Size()
+	}
+	for {
+		l, s, err := r.NextRecord()
+		w.Unfinished = errors.Is(err, lookuptrace.ErrUnfinished)
+		switch {
+		case w.Unfinished || errors.Is(err, io.EOF):
+			w.Dropped = r.Dropped()
+			return w, nil
+		case err != nil:
+			return nil, fmt.Errorf("after %d good lookups and %d good scans: %w", w.Lookups, w.Scans, err)
+		case s != nil:
+			err = scan(s)
+			w.Scans++
+		default:
+			err = lookup(&l)
+			w.Lookups++
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fillPass is the pass of a trace's seed that fillers are drawn by.
+const fillPass = 0x66696c6c
+
+// fillTries is how often a filler is made of two keys before it is given bytes of its
+// own.
+const fillTries = 32
+
+// fill adds n keys that are not in the trace, among those that were found in it: each
+// is the head of one key and the tail of another from the same place on, so it looks like
+// them, shares prefixes with them and lies between them. Where so few keys were found, or
+// so much alike, that this gives no new key, its last eight bytes are random.
+func (t *Trace) fill(n int, found []bool, seed uint64) ([]bool, error) {
+	var models []uint32
+	for i, there := range found {
+		if there {
+			models = append(models, uint32(i))
+		}
+	}
+	random := NewRandom(seed, fillPass)
+	var key []byte
+	for range n {
+		for try := 0; ; try++ {
+			head, tail := t.set.at(models[random.Below(len(models))]), t.set.at(models[random.Below(len(models))])
+			cut := random.Below(len(head) + 1)
+			key = append(append(key[:0], head[:cut]...), tail[min(cut, len(tail)):]...)
+			if try >= fillTries {
+				key = binary.BigEndian.AppendUint64(key[:max(0, len(key)-8)], random.Next())
+			}
+			added, err := t.set.add(key)
+			if err != nil {
+				return nil, err
+			}
+			if added {
+				found = append(found, true)
+				break
+			}
+		}
+	}
+	return found, nil
 }

@@ -10,13 +10,16 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 )
 
 // chunk is the number of lookups between two looks at the context: rare enough
@@ -112,4 +115,195 @@ func Latency(ctx context.Context, r engine.Reader, s *Stream, h *hdrhistogram.Hi
 		}
 	}
 	return nil
+}
+
+// A Stream is a sequence of lookups with their right answers, laid out so that
+// walking it costs the harness sequential reads only. It is immutable, so every
+// engine is asked exactly the same.
+type Stream struct {
+	kind   engine.Kind
+	values keys.Values
+	keys   []byte
+	ends   []uint64 // key i is keys[ends[i]:ends[i+1]]; ends[0] is 0
+	words  []uint64 // keys.Word of each key; empty if the keys are absent
+}
+
+// NewStream draws n lookups of one kind: positions from, from+1, ... of the
+// seed's random order of all keys of that kind, beginning again at its end. Two
+// streams of one seed that do not overlap and do not wrap share no key.
+func NewStream(src keys.Source, v keys.Values, kind engine.Kind, seed uint64, from, n int) *Stream {
+	order := keys.NewPermutation(Domain(src, kind), seed)
+	return newStream(src, v, kind, n, func(i int) int { return order.At((from + i) % order.Len()) })
+}
+
+// NewSkewedStream draws n lookups of one kind by a Zipf distribution over all keys of
+// that kind. Which keys are asked for often depends on the seed, and the draws on the
+// seed and the pass.
+func NewSkewedStream(src keys.Source, v keys.Values, kind engine.Kind, z *keys.Zipf, seed, pass uint64,
+	n int) *Stream {
+	order := keys.NewPermutation(Domain(src, kind), seed)
+	random := keys.NewRandom(seed, pass)
+	return newStream(src, v, kind, n, func(int) int { return order.At(z.Draw(random.Float())) })
+}
+
+// NewReplayStream takes lookups of one kind from a trace, in order: of the first n those
+// of one of several workers, who take turns.
+func NewReplayStream(src *keys.Trace, v keys.Values, kind engine.Kind, n, worker, workers int) *Stream {
+	asked := Turns(src.Asked(kind == engine.Existing)[:n], worker, workers)
+	return newStream(src, v, kind, len(asked), func(i int) int { return int(asked[i]) })
+}
+
+// Turns returns every workers-th of all, beginning with the worker's.
+func Turns[T any](all []T, worker, workers int) []T {
+	var own []T
+	for i := worker; i < len(all); i += workers {
+		own = append(own, all[i])
+	}
+	return own
+}
+
+// Domain returns how many keys of a kind there are.
+func Domain(src keys.Source, kind engine.Kind) int {
+	if kind == engine.Existing {
+		return src.Present()
+	}
+	return src.Absent()
+}
+
+// newStream lays out n lookups of the keys that at numbers.
+func newStream(src keys.Source, v keys.Values, kind engine.Kind, n int, at func(i int) int) *Stream {
+	s := &Stream{kind: kind, values: v, ends: make([]uint64, 1, n+1)}
+	appendKey := src.AppendAbsent
+	if kind == engine.Existing {
+		appendKey = src.AppendPresent
+		s.words = make([]uint64, 0, n)
+	}
+	// Room for keys of the mean size: a few long ones must not make it many times as much.
+	s.keys = make([]byte, 0, n*int(math.Ceil(src.Describe().MeanLen)))
+	for i := range n {
+		start := len(s.keys)
+		s.keys = appendKey(s.keys, at(i))
+		s.ends = append(s.ends, uint64(len(s.keys)))
+		if s.words != nil {
+			s.words = append(s.words, v.Word(s.keys[start:]))
+		}
+	}
+	return s
+}
+
+// Len returns the number of lookups.
+func (s *Stream) Len() int { return len(s.ends) - 1 }
+
+// Kind returns what the lookups ask for.
+func (s *Stream) Kind() engine.Kind { return s.kind }
+
+// Key returns the key of lookup i. It must not be changed.
+func (s *Stream) Key(i int) []byte { return s.keys[s.ends[i]:s.ends[i+1]:s.ends[i+1]] }
+
+// right reports whether an answer to lookup i is right, by the cheap check.
+func (s *Stream) right(i int, value []byte, found bool) bool {
+	if s.words == nil {
+		return !found
+	}
+	return found && s.values.HasWord(value, s.words[i])
+}
+
+// A Lane is lookups of one kind that are due at moments of their own.
+type Lane struct {
+	Reader engine.Reader
+	Stream *Stream
+	Due    []time.Duration // of each lookup of the stream, since the start; ascending
+
+	Latency *hdrhistogram.Histogram // from when a lookup was due, in nanoseconds
+	Service *hdrhistogram.Histogram // from when it began
+}
+
+// Paced does the lookups of one lane or more in one goroutine, each when it is due, or once
+// the one before has ended if that is later: what waits for a slow lookup is late
+// as well, and its latency says so. Every byte of each answer is checked after the clock was
+// read. It returns how late the lookup began that began latest.
+func Paced(ctx context.Context, start time.Time, lanes []Lane) (latest time.Duration, err error) {
+	room := lanes[0].Stream.values.Size() + 64
+	dst, scratch := make([]byte, 0, room), make([]byte, 0, room)
+	next := make([]int, len(lanes))
+	for {
+		l := nextLane(lanes, next)
+		if l < 0 {
+			return latest, nil
+		}
+		lane, i := &lanes[l], next[l]
+		next[l]++
+		due := start.Add(lane.Due[i])
+		if err := WaitUntil(ctx, due); err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		value, found, err := lane.Reader.Get(dst[:0], lane.Stream.Key(i))
+		end := time.Now()
+		if err != nil {
+			return 0, fmt.Errorf("look up %q: %w", lane.Stream.Key(i), err)
+		}
+		if scratch, err = lane.Stream.check(i, value, found, scratch); err != nil {
+			return 0, err
+		}
+		latest = max(latest, begin.Sub(due))
+		_ = lane.Latency.RecordValue(min(int64(end.Sub(due)), maxLatency)) // in bounds
+		_ = lane.Service.RecordValue(min(int64(end.Sub(begin)), maxLatency))
+	}
+}
+
+// nextLane returns the lane whose next lookup is due first, -1 if none is left.
+func nextLane(lanes []Lane, next []int) int {
+	first := -1
+	for i := range lanes {
+		if next[i] < len(lanes[i].Due) && (first < 0 || lanes[i].Due[next[i]] < lanes[first].Due[next[first]]) {
+			first = i
+		}
+	}
+	return first
+}
+
+// WaitUntil waits for a moment, exactly: the last bit of it without sleeping, which
+// takes as long as the system likes. It returns early with the error of a context that
+// ends.
+func WaitUntil(ctx context.Context, due time.Time) error {
+	const rough = 200 * time.Microsecond
+	if wait := time.Until(due) - rough; wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+	}
+	for time.Until(due) > 0 && ctx.Err() == nil {
+		// The moment is near.
+	}
+	return ctx.Err()
+}
+
+// Together runs n workers at once and returns when all have ended. The first error
+// ends the context of the others and is returned; one worker runs in the caller's goroutine.
+func Together(ctx context.Context, n int, work func(ctx context.Context, worker int) error) error {
+	if n == 1 {
+		return work(ctx, 0)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ends := make(chan error, n)
+	for i := range n {
+		go func() { ends <- work(ctx, i) }()
+	}
+	var first error
+	for range n {
+		err := <-ends
+		if err == nil {
+			continue
+		}
+		cancel() // the others need not go on
+		if first == nil || errors.Is(first, context.Canceled) {
+			first = err // what ended the others, and not that they were ended
+		}
+	}
+	return first
 }

@@ -1,14 +1,19 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/kv"
+	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -132,4 +137,184 @@ func (s *store) lookUp(ctx context.Context, db *kv.DB, present bool, next func([
 		return nil
 	})
 	return n, traffic, err
+}
+
+// measure repeats an operation over a long wire. db may be nil if the operation opens it.
+func (s *store) measure(db *kv.DB, name string, times int, f func() error) (*operation, error) {
+	op := &operation{name: name, shape: s.shape, filter: s.policy.String(), times: times}
+	if db != nil {
+		op.files = files(db.Metrics())
+	}
+	defer s.x.wire.lengthen(0)
+	var err error
+	op.traffic, err = s.x.traffic(func() error {
+		for range times {
+			s.x.wire.lengthen(s.x.Delay)
+			started := time.Now()
+			if err := f(); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			op.seconds += time.Since(started).Seconds()
+			chain := s.x.wire.roundTrips()
+			op.trips, op.maxTrips = op.trips+chain, max(op.maxTrips, chain)
+		}
+		return nil
+	})
+	return op, err
+}
+
+// note measures an operation and keeps what it cost.
+func (s *store) note(db *kv.DB, name string, times int, f func() error) error {
+	op, err := s.measure(db, name, times, f)
+	s.x.add(op)
+	return err
+}
+
+// operations measures what changes nothing: opening, polling, reading many keys. No block is
+// cached.
+func (s *store) operations(ctx context.Context) error {
+	phase := s.x.Progress.Start("open, poll and scan, "+s.shape, 0, "")
+	defer phase.Done()
+	if err := s.opening(OpenWriter, kv.Open); err != nil {
+		return err
+	}
+	if err := s.opening(OpenView, kv.OpenReadOnly); err != nil {
+		return err
+	}
+	view, err := kv.OpenReadOnly("", s.options(0))
+	if err != nil {
+		return err
+	}
+	reps := s.x.Repetitions
+	err = s.note(view, Poll, reps, func() error { return view.Refresh(ctx) })
+	if err == nil {
+		random := keys.NewRandom(s.x.Seed, 1)
+		err = s.note(view, MultiGet, reps, func() error { return s.multiGet(ctx, view, random) })
+		if err == nil {
+			err = s.note(view, Scan, reps, func() error {
+				return s.scan(ctx, view, random.Below(s.x.Keys-scanKeys+1), scanKeys)
+			})
+		}
+	}
+	if err == nil {
+		err = s.note(view, WholeScan, 1, func() error { return s.scan(ctx, view, 0, s.x.Keys) })
+	}
+	return errors.Join(err, view.Close())
+}
+
+// opening measures how a store is opened, once: each writer leaves something for the next.
+func (s *store) opening(name string, open func(string, *kv.Options) (*kv.DB, error)) error {
+	var db *kv.DB
+	op, err := s.measure(nil, name, 1, func() (err error) {
+		db, err = open("", s.options(0))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	op.files = files(db.Metrics())
+	s.x.add(op)
+	return db.Close()
+}
+
+// multiGet looks some keys up at once.
+func (s *store) multiGet(ctx context.Context, db *kv.DB, random *keys.Random) error {
+	wanted := make([][]byte, multiKeys)
+	for i := range wanted {
+		wanted[i] = s.x.source.AppendPresent(nil, random.Below(s.x.Keys))
+	}
+	got, err := db.MultiGet(wanted)
+	if err != nil {
+		return err
+	}
+	for i, key := range wanted {
+		if err := s.x.check(key, got[i], true); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// scan reads n keys from one on, by rank.
+func (s *store) scan(ctx context.Context, db *kv.DB, from, n int) (err error) {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	key := s.x.source.AppendInOrder(nil, from)
+	ok := it.SeekGE(key)
+	for i := range n {
+		key = s.x.source.AppendInOrder(key[:0], from+i)
+		if !ok || !bytes.Equal(it.Key(), key) {
+			return errors.Join(it.Error(), fmt.Errorf("%w: a scan has not come to key %x", bench.ErrWrongAnswer, key))
+		}
+		if err := s.x.check(key, it.Value(), true); err != nil {
+			return err
+		}
+		if i%batchKeys == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if i < n-1 {
+			ok = it.Next()
+		}
+	}
+	if n == s.x.Keys && it.Next() {
+		return fmt.Errorf("%w: a scan goes on after the last key", bench.ErrWrongAnswer)
+	}
+	return it.Error()
+}
+
+// writes measures single writes, by one writer and by many, and a writer who does nothing.
+func (s *store) writes(ctx context.Context) error {
+	phase := s.x.Progress.Start("write", 0, "")
+	defer phase.Done()
+	usual := s.options(0)
+	usual.Objects = &objects.Config{Store: s.objects}
+	return s.using(usual, func(db *kv.DB) error {
+		written := 0
+		one := func() error {
+			written++
+			return s.put(ctx, db, written-1, written, kv.Sync)
+		}
+		if err := s.note(db, SyncWrite, s.x.Repetitions, one); err != nil {
+			return err
+		}
+		op, err := s.measure(db, SyncTogether, s.x.Repetitions, func() error { return s.together(ctx, db) })
+		if err != nil {
+			return err
+		}
+		op.repetitions, op.times = op.times, op.times*writers
+		s.x.add(op)
+		return s.note(db, IdleWriter, 1, func() error { return wait(ctx, time.Second) })
+	})
+}
+
+// localWrites measures single writes into a log on the local disk.
+func (s *store) localWrites(ctx context.Context) error {
+	o := s.options(0)
+	o.Objects = &objects.Config{Store: s.objects, LogInterval: time.Hour, LocalLog: true}
+	return s.using(o, func(db *kv.DB) error {
+		return s.note(db, LocalWrite, s.x.Repetitions, func() error { return s.put(ctx, db, 0, 1, kv.Sync) })
+	})
+}
+
+// together has several goroutines write a key each.
+func (s *store) together(ctx context.Context, db *kv.DB) error {
+	var all sync.WaitGroup
+	errs := make([]error, writers)
+	for i := range writers {
+		all.Go(func() { errs[i] = s.put(ctx, db, i, i+1, kv.Sync) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

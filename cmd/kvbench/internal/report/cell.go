@@ -1,8 +1,14 @@
 package report
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
@@ -70,4 +76,121 @@ func funnelGrids(r *cell.Result) []*Grid {
 		grids = append(grids, g)
 	}
 	return grids
+}
+
+// CellsCSV writes a set of results as tidy data: a line per cell, repetition, level and
+// metric, with every setting in a column. Repetition and level are empty where a number
+// is of all.
+func CellsCSV(w io.Writer, set []*cell.Result) error {
+	out := csv.NewWriter(w)
+	names := cell.FieldNames()
+	header := append([]string{"cell"}, names...)
+	if err := out.Write(append(header, "kind", "repetition", "level", "metric", "exact", "value")); err != nil {
+		return err
+	}
+	for _, r := range set {
+		settings := []string{r.Name}
+		for _, f := range cell.Fields(&r.Settings) {
+			settings = append(settings, f.Text())
+		}
+		line := func(kind, rep, level, metric string, exact bool, value float64) {
+			// A writer keeps its first error for Flush.
+			_ = out.Write(append(slices.Clip(settings), kind, rep, level, metric,
+				strconv.FormatBool(exact), strconv.FormatFloat(value, 'g', -1, 64)))
+		}
+		csvMetrics(r, line)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// csvMetrics writes the metrics of a cell, their samples, and the counters by level.
+func csvMetrics(r *cell.Result, line func(kind, rep, level, metric string, exact bool, value float64)) {
+	for _, m := range r.Metrics {
+		line(m.Kind, "", "", m.Unit, m.Exact, m.Value)
+		if len(m.Samples) < 2 {
+			continue
+		}
+		for i, x := range m.Samples {
+			line(m.Kind, strconv.Itoa(i+1), "", m.Unit, m.Exact, x)
+		}
+	}
+	for _, kind := range engine.Kinds {
+		p := r.Phase(kind)
+		for level := range p.Counters.Levels {
+			t := p.Counters.Levels[level]
+			t.EachPair(t, func(name string, count, _ engine.Count) {
+				if count > 0 {
+					line(string(kind), "", strconv.Itoa(level), name+"/op", r.Settings.CountsExactly(name),
+						float64(count)/float64(p.Lookups))
+				}
+			})
+		}
+	}
+}
+
+// CellsBenchfmt writes a set of results as text for benchstat: a benchmark per cell and
+// kind, a line per repetition with the same counters in each, which are declared exact.
+func CellsBenchfmt(w io.Writer, set []*cell.Result) error {
+	seen := map[string]bool{}
+	for _, r := range set {
+		for _, m := range r.Metrics {
+			if unit := m.Unit; !seen[unit] {
+				seen[unit] = true
+				text := "Unit " + unit
+				if m.Exact {
+					text += " assume=exact"
+				}
+				if m.Better != "" {
+					text += " better=" + m.Better
+				}
+				if _, err := fmt.Fprintln(w, text); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	out := benchfmt.NewWriter(w)
+	for _, r := range set {
+		for _, kind := range []string{"existing", "absent", cell.StoreKind} {
+			if err := writeBenchmark(out, r, kind); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeBenchmark writes the metrics of one kind.
+func writeBenchmark(out *benchfmt.Writer, r *cell.Result, kind string) error {
+	lines := 0
+	for _, m := range r.Metrics {
+		if m.Kind == kind {
+			lines = max(lines, 1, len(m.Samples))
+		}
+	}
+	for i := range lines {
+		b := &benchfmt.Result{
+			Name: benchfmt.Name("Cell/" + strings.ToLower(kind) + "/" + r.Settings.Engine + "/" + r.Name), Iters: 1,
+		}
+		for _, f := range cell.Fields(&r.Settings) {
+			b.Config = append(b.Config, benchfmt.Config{Key: f.Name, Value: []byte(f.Text()), File: true})
+		}
+		if kind != cell.StoreKind {
+			b.Iters = int(r.Settings.Lookups)
+		}
+		for _, m := range r.Metrics {
+			switch {
+			case m.Kind != kind:
+			case i < len(m.Samples):
+				b.Values = append(b.Values, benchfmt.Value{Value: m.Samples[i], Unit: m.Unit})
+			case m.Exact:
+				b.Values = append(b.Values, benchfmt.Value{Value: m.Value, Unit: m.Unit})
+			}
+		}
+		if err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
@@ -139,4 +141,190 @@ func compareFigures(r *tidy.Result) *Grid {
 		}
 	}
 	return g
+}
+
+// scaling is how cost grows with the number of keys.
+var scaling = experiment{
+	grids: func(r *tidy.Result) []*Grid {
+		by := []string{"engine", "keys"}
+		return []*Grid{
+			cellTable(r, "Nanoseconds of processor time per lookup [least, most]", 1, by,
+				column{"load s", in(figure, "load")}, column{"files", in(whole, "files")},
+				column{"absent", spread(nanos, "absent")}, column{"existing", spread(nanos, "existing")},
+				column{"zipfian", spread(nanos, "zipfian")}, column{"one load", in(nanos, "dependent-load")},
+				column{"growth", growth}),
+			cellTable(r, "Bytes per key", 1, by, column{"filters", perKey("filters")},
+				column{"indexes", perKey("indexes")}, column{"other", perKey("other")},
+				column{"pinned", perKey("pinned")}, column{"RSS", perKey("resident")},
+				column{"cache", perKey("cache")}, column{"on disk", perKey("disk")}),
+		}
+	},
+	notes: []string{
+		"one load: a load from memory whose address comes from the load before, at random over as many bytes as " +
+			"filters and indexes take (all resident memory if the engine does not say).",
+		"growth: how much longer an absent lookup takes than with the fewest keys, in such loads of this size.",
+		"filters, indexes: as the store counts them. other: live heap beside them, without cache and memtable. " +
+			"pinned: anonymous memory of such a process after a garbage collection.",
+		"RSS: memory of the process after the lookups, with its cache, without that of a process with no store.",
+	},
+}
+
+// growth shows what an absent lookup takes more than in the first store of the engine.
+func growth(n numbers) string {
+	all := n.Cells("engine", "keys")
+	first := all[slices.IndexFunc(all, func(c tidy.Cell) bool { return c["engine"] == n.cell["engine"] })]
+	now, _ := n.median("absent")
+	then, _ := numbers{n.Result, first}.median("absent")
+	load, _ := n.median("dependent-load")
+	if first["keys"] == n.cell["keys"] || load == 0 {
+		return absentCell
+	}
+	return fixed((now-then)/load, 2)
+}
+
+// contending is many goroutines under several numbers of processors.
+var contending = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		for _, work := range compare.ContendWorks {
+			grids = append(grids,
+				contendTable(r, work, "thousands per second",
+					in(func(x float64) string { return figure(x / 1e3) }, "rate")),
+				contendTable(r, work, "nanoseconds of processor time per operation", in(nanos, "processor-time")),
+				contendTable(r, work, "nanoseconds of waits for locks per operation", in(nanos, "lock-wait")))
+		}
+		return append(grids, contendHeld(r))
+	},
+	notes: []string{
+		"absent, existing: lookups; set: single writes that are with the operating system when they return.",
+		"waits for locks: /sync/mutex/wait/total of the Go runtime, of all goroutines together; what they wait " +
+			"for channels and condition variables is not in it.",
+	},
+}
+
+// contendTable has a row for each engine and number of processors, and a column for each
+// number of goroutines.
+func contendTable(r *tidy.Result, work, what string, show figures) *Grid {
+	g := newLines(work+": "+what, 1, append([]string{"engine", "GOMAXPROCS"}, goroutines(r)...)...)
+	for _, name := range r.Each("engine") {
+		for _, procs := range r.Each("gomaxprocs") {
+			row := []any{name, setting(procs)}
+			for _, n := range r.Each("goroutines") {
+				row = append(row, show(numbers{r, contendCell(work, name, procs, n)}))
+			}
+			g.Add(row...)
+		}
+	}
+	return g
+}
+
+func contendCell(work, engine, procs, goroutines string) tidy.Cell {
+	return tidy.Of("work", work, "engine", engine, "gomaxprocs", procs, "goroutines", goroutines)
+}
+
+// goroutines returns the headings of columns.
+func goroutines(r *tidy.Result) (names []string) {
+	for _, n := range r.Each("goroutines") {
+		names = append(names, setting(n)+" gor.")
+	}
+	return names
+}
+
+// contendHeld says what is left of the throughput with as many processors as the machine has
+// when the program is told that there are most.
+func contendHeld(r *tidy.Result) *Grid {
+	most, cores := 0, 0
+	for _, text := range r.Each("gomaxprocs") {
+		n, _ := strconv.Atoi(text)
+		if most = max(most, n); n <= r.Environment.Cores {
+			cores = max(cores, n)
+		}
+	}
+	g := newLines(fmt.Sprintf("Throughput with GOMAXPROCS %d, in parts of that with %d", most, cores), 2,
+		append([]string{"work", "engine"}, goroutines(r)...)...)
+	if cores == 0 || cores == most {
+		return g
+	}
+	for _, work := range compare.ContendWorks {
+		for _, name := range r.Each("engine") {
+			row := []any{work, name}
+			for _, n := range r.Each("goroutines") {
+				few, _ := numbers{r, contendCell(work, name, strconv.Itoa(cores), n)}.median("rate")
+				many, _ := numbers{r, contendCell(work, name, strconv.Itoa(most), n)}.median("rate")
+				row = append(row, ratio(many/few))
+			}
+			g.Add(row...)
+		}
+	}
+	return g
+}
+
+// cold is stores that are larger than memory.
+var cold = experiment{
+	grids: func(r *tidy.Result) []*Grid {
+		by := []string{"engine", "tree", "keys"}
+		var reads, times []column
+		for i, kind := range []string{"absent", "existing"} {
+			first := []string{"absent\n", "existing\n"}[i]
+			reads = append(reads, column{first + "reads", in(perOne, kind+" reads")},
+				column{"bytes", in(perOne, kind+" bytes")},
+				column{"device\nbytes", in(perOne, kind+" device-bytes")},
+				column{"requests", in(perOne, kind+" requests")})
+			micros := func(x float64) string { return figure(x / 1e3) }
+			times = append(times, column{first + "p50", in(micros, kind+" p50")},
+				column{"p99", in(micros, kind+" p99")}, column{"p99.9", in(micros, kind+" p99.9")})
+		}
+		millis := func(x float64) string { return figure(1e3 * x) }
+		return []*Grid{
+			coldLoads(r),
+			cellTable(r, "Per lookup: absent keys, then existing ones", 2, by,
+				append([]column{{"runs", in(whole, "runs")}}, reads...)...),
+			cellTable(r, "Microseconds per lookup: absent keys, then existing ones", 2, by,
+				append([]column{{"open ms", in(millis, "open")}}, times...)...),
+			cellTable(r, "Memory", 2, by, column{"filter\nbits", in(bits, "filters")},
+				column{"index\nbytes", perKey("indexes")}, column{"pinned\nfilters", perKey("filter-memory")},
+				column{"pinned\nindexes", perKey("index-memory")}, column{"cache\nMiB", in(mebi, "cache-memory")},
+				column{"peak\nMiB", in(mebi, "peak-memory")},
+				column{"of it before\nopen, MiB", in(mebi, "base-memory")}),
+		}
+	},
+	notes: []string{
+		"load: to the last batch; calm: from then on, until there was nothing left to compact; settle: to have " +
+			"everything in one sorted run. written: by all system calls, of load and calm.",
+		"reads: calls that read a file, counted between the store and the system; of these and of bytes the store " +
+			"knows. device bytes: what the system read for the process, in whole pages. requests: of the device, " +
+			"whoever made them.",
+		"The store's own memory is warm: as many lookups of each kind came before. The page cache is emptied of " +
+			"the store's files before they are opened, and every few hundred lookups.",
+		"pebble looks keys up by Get, which does not ask the filters of the last level; pebble-iterator is the " +
+			"same store, asked by an iterator that does.",
+		"filter bits, index bytes: of the files, per key. pinned: filters and indexes that the store has in " +
+			"memory beside its cache, bytes per key; " +
+			"Pebble has them in its cache. peak: resident memory of the process.",
+	},
+}
+
+func coldLoads(r *tidy.Result) *Grid {
+	ofData := func(metric string) figures {
+		return func(n numbers) string {
+			data, _ := n.median("data")
+			return in(func(x float64) string { return fixed(x/data, 2) }, metric)(n)
+		}
+	}
+	disk := func(tree string) figures { // of the store in a tree
+		return func(n numbers) string {
+			data, _ := n.median("data")
+			show := in(func(x float64) string { return fixed(x/data, 2) }, "disk")
+			return show(numbers{n.Result, n.cell.With("tree", tree)})
+		}
+	}
+	rate := func(n numbers) string {
+		load, _ := n.median("load")
+		calm, _ := n.median("calm")
+		return whole(n.keys() / (load + calm))
+	}
+	return cellTable(r, "Loads", 1, []string{"engine", "keys"}, column{"load s", in(figure, "load")},
+		column{"calm s", in(figure, "calm")}, column{"settle s", in(figure, "settle")}, column{"keys/s", rate},
+		column{"CPU s", in(figure, "processor-time")}, column{"written\n/ data", ofData("written")},
+		column{"disk\n/ data", disk(compare.TreeCalm)}, column{"settled\n/ data", disk(compare.TreeSettled)},
+		column{"at most\n/ data", ofData("peak-disk")}, column{"peak\nMiB", in(mebi, "peak-memory")})
 }

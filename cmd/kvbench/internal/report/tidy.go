@@ -2,12 +2,16 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // An experiment is how results of its name are shown.
@@ -163,3 +167,147 @@ func setting(value string) string {
 
 // mebi shows bytes in MiB.
 func mebi(bytes float64) string { return figure(bytes / (1 << 20)) }
+
+// filtering is filters by themselves.
+var filtering = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		for _, keys := range r.Each("keys") {
+			cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
+			grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,
+				column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
+				column{"FPR % [95 %]", interval(percent, "fpr")}, column{"theory", in(percent, "theory-fpr")},
+				column{"build ns", in(nanos, "build")},
+				column{"build B", in(func(x float64) string { return fixed(x, 1) }, "build-bytes")},
+				column{"present ns", in(nanos, "present")}, column{"absent ns", in(nanos, "absent")},
+				column{"small", in(nanos, "small-present")}, column{"small absent", in(nanos, "small-absent")},
+				column{fmt.Sprintf("%d files", filters.ManyFilters), in(nanos, "many-absent")},
+				column{"x pebble", fasterThanPebble}))
+		}
+		return grids
+	},
+	notes: []string{
+		"FPR: share of absent keys that the filter lets pass, with its 95 % Wilson interval. All keys were asked " +
+			"for, and none was denied.",
+		fmt.Sprintf("ns: per probe, a function call through a pointer included. small: a filter of %s keys, "+
+			"which the CPU caches. %d files: one absent key asked of %d filters that share the keys.",
+			count(filters.SmallKeys), filters.ManyFilters, filters.ManyFilters),
+		"Pebble, bits-and-blooms and seiflotfy take bytes: they get the eight bytes of the hash and hash them " +
+			"again, which is in their times.",
+		"x pebble: time of Pebble's bloom(10) for an absent key over this filter's.",
+	},
+}
+
+// fasterThanPebble shows how many times as long Pebble's filter takes for an absent key.
+func fasterThanPebble(n numbers) string {
+	base, ok := numbers{n.Result, n.cell.With("filter", filters.Pebble)}.median("absent")
+	if !ok {
+		return absentCell
+	}
+	return in(func(x float64) string { return ratio(base / x) }, "absent")(n)
+}
+
+// ranging is range filters by themselves.
+var ranging = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		for _, set := range r.Cells("set", "keys") {
+			of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
+				return c["set"] != set["set"] || c["keys"] != set["keys"]
+			})
+			kinds := slices.DeleteFunc(r.Cells("set", "keys", "filter", "ranges"), func(c tidy.Cell) bool {
+				return c["set"] != set["set"] || c["keys"] != set["keys"] || c["filter"] != of[0]["filter"]
+			})
+			size, _ := numbers{r, set}.median("key-size")
+			title := fmt.Sprintf("%s: %s keys of %s bytes", set["set"], setting(set["keys"]), fixed(size, 1))
+			grids = append(grids, cellsTable(r, title, 1, []string{"filter"}, of,
+				column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
+				column{"theory %", in(percent, "theory-rate")}, column{"build ns", in(nanos, "build")},
+				column{"x blocked", slowerThanPoints}, column{"query ns", func(n numbers) string {
+					return in(nanos, "query")(numbers{r, n.cell.With("ranges", kinds[0]["ranges"])})
+				}}))
+			columns := []column{{"asked", in(whole, "asked")}}
+			for _, f := range of {
+				columns = append(columns, column{f["filter"] + " %", func(n numbers) string {
+					return interval(percent, "rate")(numbers{r, n.cell.With("filter", f["filter"])})
+				}})
+			}
+			grids = append(grids, cellsTable(r, "", 1, []string{"ranges"}, kinds, columns...))
+		}
+		return grids
+	},
+	notes: []string{
+		"% of ranges without a key that the filter lets pass, with their 95 % Wilson interval. All keys were " +
+			"asked for by the narrowest range, and none was denied.",
+		"theory: of random keys, and of narrow ranges anywhere among them.",
+		"gap: mean distance of two keys; unit: 1 in the first eight bytes, taken as a number.",
+		"x blocked: time to build over that of blocked:10 for the same keys, their hashes included. query ns: of " +
+			"the first kind of ranges.",
+	},
+}
+
+// slowerThanPoints shows how many times as long as the filter for lookups this one takes to build.
+func slowerThanPoints(n numbers) string {
+	points, _ := n.median("point-build")
+	return in(func(x float64) string { return ratio(x / points) }, "build")(n)
+}
+
+// storing is a store in an object store.
+var storing = experiment{
+	grids: func(r *tidy.Result) (grids []*Grid) {
+		kib := func(bytes float64) string { return threeDigits(bytes / 1024) }
+		columns := []column{{"bits\n/key", in(bits, "filters")}}
+		for _, kind := range objects.LookupKinds {
+			columns = append(columns, column{kind + "\nGET", in(threeDigits, kind+" gets")},
+				column{kind + "\nKiB", in(kib, kind+" received")},
+				column{kind + "\n$/M", in(threeDigits, kind+" dollars")})
+		}
+		for _, shape := range []string{objects.Settled, objects.Young} {
+			cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),
+				func(c tidy.Cell) bool { return c["shape"] != shape })
+			if len(cells) == 0 {
+				continue
+			}
+			files, _ := numbers{r, cells[0]}.median("files")
+			title := map[string]string{objects.Settled: "Lookups, settled",
+				objects.Young: "Lookups, young files in level 0"}[shape]
+			grids = append(grids, cellsTable(r, title+" ("+times(int(files), "file")+" in all)", 2,
+				[]string{"filter", "cache"}, cells, columns...))
+		}
+		operations := r.Cells("operation", "shape", "filter")
+		if len(operations) == 0 {
+			return grids
+		}
+		return append(grids, cellsTable(r, "Operations, "+operations[0]["filter"]+", no cache", 2,
+			[]string{"operation", "shape"}, operations, column{"files", in(whole, "files")},
+			column{"times", in(whole, "times")}, column{"GET\n/op", in(threeDigits, "gets")},
+			column{"PUT\n/op", in(threeDigits, "puts")}, column{"LIST\n/op", in(threeDigits, "lists")},
+			column{"KiB\nin /op", in(kib, "received")}, column{"KiB\nout /op", in(kib, "sent")},
+			column{"$/M", in(threeDigits, "dollars")}, column{"trips", in(figure, "trips")},
+			column{"most\ntrips", in(whole, "most-trips")},
+			column{"ms", in(func(s float64) string { return figure(1e3 * s) }, "time")}))
+	},
+	notes: []string{
+		"GET: requests per lookup; every answer was checked. $/M: of requests, per million lookups.",
+		"cache: of blocks, filled by lookups before. Filters and indexes are in memory too, outside of it.",
+	},
+}
+
+// operating is the workloads of YCSB.
+var operating = experiment{
+	grids: func(r *tidy.Result) []*Grid {
+		columns := []column{{"count", in(whole, "count")}, {"ops\n/s", func(n numbers) string {
+			return in(whole, "rate")(numbers{r, ycsb.Cell(n.cell["engine"], n.cell["workload"])})
+		}}}
+		for _, name := range []string{"mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"} {
+			columns = append(columns, column{name, in(whole, name)})
+		}
+		cells := r.Cells("engine", "workload", "operation")
+		if settingsOf[ycsb.Settings](r).Rate > 0 { // operations are late
+			columns = append(columns, column{"service\np50", in(whole, "service p50")},
+				column{"service\np99", in(whole, "service p99")})
+		}
+		return []*Grid{cellsTable(r, "Nanoseconds", 3, []string{"engine", "workload", "operation"}, cells, columns...)}
+	},
+	notes: []string{
+		"Workloads run one after the other on the same store, so that later ones find what earlier ones wrote.",
+	},
+}

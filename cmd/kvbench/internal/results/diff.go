@@ -2,11 +2,18 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aclements/go-moremath/stats"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
 
 // DiffSchema names the form of a Diff in JSON.
@@ -190,4 +197,202 @@ func (d *Diff) warn() {
 			}
 		}
 	}
+}
+
+// A Limit is a change that is not to be: "ns/op>5%", "absent blocks/op>0%",
+// "existing ns/op<-50%".
+type Limit struct {
+	text  string
+	Kind  string // existing, absent or store; empty: all
+	Unit  string
+	Above bool    // else below
+	Delta float64 // as a fraction
+}
+
+// ParseLimits reads limits separated by commas.
+func ParseLimits(texts []string) ([]Limit, error) {
+	var limits []Limit
+	for _, text := range texts {
+		for part := range strings.SplitSeq(text, ",") {
+			l, err := parseLimit(strings.TrimSpace(part))
+			if err != nil {
+				return nil, err
+			}
+			limits = append(limits, l)
+		}
+	}
+	return limits, nil
+}
+
+func parseLimit(text string) (Limit, error) {
+	wrong := bench.Usagef("--fail-on %q: want a metric, > or <, and a percentage, such as 'ns/op>5%%' or 'absent "+
+		"blocks/op>0%%'", text)
+	at := strings.IndexAny(text, "<>")
+	if at < 0 {
+		return Limit{}, wrong
+	}
+	number, ok := strings.CutSuffix(strings.TrimSpace(text[at+1:]), "%")
+	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	l := Limit{text: text, Unit: strings.TrimSpace(text[:at]), Above: text[at] == '>', Delta: percent / 100}
+	if kind, unit, found := strings.Cut(l.Unit, " "); found {
+		l.Kind, l.Unit = kind, strings.TrimSpace(unit)
+	}
+	if !ok || err != nil || l.Unit == "" {
+		return Limit{}, wrong
+	}
+	if l.Kind != "" && !slices.Contains([]string{"existing", "absent", cell.StoreKind}, l.Kind) {
+		return Limit{}, bench.Usagef("--fail-on %q: %s is none of existing, absent, store", text, l.Kind)
+	}
+	return l, nil
+}
+
+// A Violation is a change that a limit forbids.
+type Violation struct {
+	Limit string `json:"limit"`
+	Cell  string `json:"cell"`
+	Comparison
+}
+
+// passes reports whether a change is beyond the limit: of times, by the estimate, and
+// only if the test can tell it from chance.
+func (l Limit) passes(c *Comparison) bool {
+	if c.Rank != nil && c.Rank.P >= Alpha {
+		return false
+	}
+	if l.Above {
+		return float64(c.Delta) > l.Delta
+	}
+	return float64(c.Delta) < l.Delta
+}
+
+// Missing is a metric that a limit is for: a cell of the first set has it, and the second set has not.
+type Missing struct {
+	Limit string `json:"limit"`
+	Cell  string `json:"cell"`
+	Kind  string `json:"kind"`
+	Unit  string `json:"unit"`
+}
+
+// covers reports whether the limit is for a metric.
+func (l Limit) covers(m *cell.Metric) bool {
+	return m.Unit == l.Unit && (l.Kind == "" || m.Kind == l.Kind)
+}
+
+// enforce notes the violations of limits, and what is missing for them, in the cells of both sets and in those that
+// are gone from the second. A limit on a metric that no cell of the first set has is an error, so that a misspelt one
+// does not hold forever.
+func (d *Diff) enforce(limits []Limit, gone []Pair) error {
+	for _, l := range limits {
+		known, units := false, []string{}
+		for _, p := range slices.Concat(d.Cells, gone) {
+			for i := range p.A.Metrics {
+				m := &p.A.Metrics[i]
+				if !slices.Contains(units, m.Unit) {
+					units = append(units, m.Unit)
+				}
+				if l.covers(m) {
+					known = true
+					d.enforceOn(l, &p, m)
+				}
+			}
+		}
+		if !known {
+			return bench.Usagef("--fail-on %q: no cell of the first set has that metric; there are %s", l.text,
+				strings.Join(units, ", "))
+		}
+	}
+	return nil
+}
+
+// enforceOn is enforce for one metric.
+func (d *Diff) enforceOn(l Limit, p *Pair, m *cell.Metric) {
+	same := func(c Comparison) bool { return c.Kind == m.Kind && c.Unit == m.Unit }
+	at := slices.IndexFunc(p.Metrics, same)
+	if at < 0 {
+		d.Missing = append(d.Missing, Missing{l.text, p.Name, m.Kind, m.Unit})
+	} else if c := &p.Metrics[at]; l.passes(c) {
+		d.Violations = append(d.Violations, Violation{l.text, p.Name, *c})
+	}
+}
+
+// Err returns nil if no limit is passed and no metric of one is missing. Otherwise the error matches
+// bench.ErrThreshold and shows the first of them.
+func (d *Diff) Err() error {
+	switch {
+	case len(d.Violations) > 0:
+		v := d.Violations[0]
+		return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
+			bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*float64(v.Delta), len(d.Violations),
+			len(d.Missing))
+	case len(d.Missing) > 0:
+		m := d.Missing[0]
+		return fmt.Errorf("%w: %s: %s, %s %s is missing from the second set (%d missing in all)",
+			bench.ErrThreshold, m.Limit, m.Cell, m.Kind, m.Unit, len(d.Missing))
+	}
+	return nil
+}
+
+// Alpha is the chance to call samples of one distribution different.
+const Alpha = 0.05
+
+// A Rank is what ranks tell of two samples.
+type Rank struct {
+	P     float64 `json:"p"`     // two-sided, of the Mann-Whitney U test
+	Ratio float64 `json:"ratio"` // of b to a: the Hodges-Lehmann estimate, on the logarithm
+	Low   float64 `json:"low"`   // 95 % interval of the ratio
+	High  float64 `json:"high"`
+	// Level is the confidence that the interval has: less than 0.95 if there are too few
+	// samples for that.
+	Level float64 `json:"level"`
+	N     [2]int  `json:"n"`
+}
+
+// rank compares two samples of positive numbers, nil if one is empty. The interval is
+// the one that belongs to the test: the ratios that it would not reject (M. Hollander,
+// D. Wolfe, "Nonparametric Statistical Methods", section 4.3).
+func rank(a, b []float64) *Rank {
+	if len(a) == 0 || len(b) == 0 || slices.Min(a) <= 0 || slices.Min(b) <= 0 {
+		return nil
+	}
+	r := &Rank{P: 1, N: [2]int{len(a), len(b)}}
+	if test, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil {
+		r.P = min(1, test.P)
+	} else if !errors.Is(err, stats.ErrSamplesEqual) {
+		return nil
+	}
+	logs := make([]float64, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			logs = append(logs, math.Log(y/x))
+		}
+	}
+	slices.Sort(logs)
+	r.Ratio = math.Exp(measure.Median(logs))
+	out, level := interval(len(a), len(b))
+	r.Low, r.High, r.Level = math.Exp(logs[out]), math.Exp(logs[len(logs)-1-out]), level
+	return r
+}
+
+// interval returns how many of the sorted quotients to drop at either end for a
+// 95 % interval, and the confidence that this gives.
+func interval(n, m int) (out int, level float64) {
+	if max(n, m) > stats.MannWhitneyExactLimit {
+		return normalInterval(n, m), 1 - Alpha
+	}
+	u := stats.UDist{N1: n, N2: m}
+	for out+1 < n*m/2 && u.CDF(float64(out)) <= Alpha/2 {
+		out++
+	}
+	// With out dropped at either end, the interval is missed if U < out at one of them.
+	if out == 0 {
+		return 0, max(0, 1-2*u.CDF(0))
+	}
+	return out, 1 - 2*u.CDF(float64(out-1))
+}
+
+// normalInterval is the same for large samples.
+func normalInterval(n, m int) int {
+	const z = 1.959963984540054
+	x := float64(n) * float64(m)
+	return max(0, int(x/2-z*math.Sqrt(x*float64(n+m+1)/12)))
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
 // suffix ends the name of every file.
@@ -116,4 +119,16 @@ func parse(data []byte) ([]*cell.Result, error) {
 		}
 	}
 	return found, nil
+}
+
+// WriteJSON writes a result to a file as outfile.Write does: whole, or not at all.
+func WriteJSON(path string, result any) error {
+	data, err := page.JSON(result)
+	if err != nil {
+		return err
+	}
+	return outfile.Write(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
 }

@@ -1,14 +1,63 @@
+// Package ycsb runs the core workloads of YCSB (B. Cooper et al., "Benchmarking cloud
+// serving systems with YCSB", SoCC 2010, and workloads/workload[a-f] of its source),
+// and reads of absent keys, which YCSB lacks, in a closed loop or at a rate.
 package ycsb
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
+
+// A Verb is what one operation does.
+type Verb uint8
+
+// Verbs.
+const (
+	Read Verb = iota
+	Update
+	Insert
+	Scan
+	Modify // read-modify-write
+	Absent // a read of a key that is not there
+	verbs
+)
+
+// String returns the verb's name in reports.
+func (v Verb) String() string {
+	return [verbs]string{"read", "update", "insert", "scan", "read-modify-write", "absent read"}[v]
+}
+
+// A Mix is a workload: a first verb with its share, another for the rest, and the
+// popularity of records. Scans have 1 to MaxScan records, each number as likely as any
+// other.
+type Mix struct {
+	First, Other Verb
+	Share        float64 // of First
+	Latest       bool    // popular is what was inserted last; else some records anywhere
+}
+
+// MaxScan is the most records that a scan has.
+const MaxScan = 100
+
+// Mixes are the workloads by their letters, and absent.
+var Mixes = map[string]Mix{
+	"a":      {First: Read, Share: 0.5, Other: Update},
+	"b":      {First: Read, Share: 0.95, Other: Update},
+	"c":      {First: Read, Share: 1},
+	"d":      {First: Read, Share: 0.95, Other: Insert, Latest: true},
+	"e":      {First: Scan, Share: 0.95, Other: Insert},
+	"f":      {First: Read, Share: 0.5, Other: Modify},
+	"absent": {First: Absent, Share: 1},
+}
+
+// Names lists the workloads in the order of reports.
+var Names = []string{"a", "b", "c", "d", "e", "f", "absent"}
 
 // Records are the keys of a workload and what is to be found under each: the value that
 // was loaded, or the one that updates write.
@@ -178,4 +227,53 @@ func (a *Actor) see(key, value []byte) {
 	}
 	a.last = append(a.last[:0], key...)
 	a.seen++
+}
+
+// A Frontier numbers records that are inserted by several workers, and knows up to
+// which number all are there: only those may be read, as YCSB does it.
+type Frontier struct {
+	mu    sync.Mutex
+	first int
+	next  int
+	there int // records below it are there
+	limit int
+	ahead map[int]struct{} // that are there beyond it
+}
+
+// NewFrontier is for records of which those below there exist, and those below limit may be
+// inserted.
+func NewFrontier(there, limit int) *Frontier {
+	return &Frontier{first: there, next: there, there: there, limit: limit, ahead: map[int]struct{}{}}
+}
+
+// take returns the number of the next record to insert, false if there is none left.
+func (f *Frontier) take() (int, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.next >= f.limit {
+		return 0, false
+	}
+	f.next++
+	return f.next - 1, true
+}
+
+// inserted says that a record is there.
+func (f *Frontier) inserted(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ahead[n] = struct{}{}
+	for {
+		if _, ok := f.ahead[f.there]; !ok {
+			return
+		}
+		delete(f.ahead, f.there)
+		f.there++
+	}
+}
+
+// Records returns how many there are.
+func (f *Frontier) Records() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.there
 }

@@ -4,7 +4,17 @@
 // Every number of a chart is a metric, a counter or a sample of the results.
 package chart
 
-import "github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/filterpolicy"
+)
 
 // A Form is a way to draw.
 type Form string
@@ -100,4 +110,300 @@ func All(set []*cell.Result, labels []string) []Chart {
 		}
 	}
 	return charts
+}
+
+// perLookup divides a count; 0 if it is not known.
+func perLookup(c engine.Count, p *cell.Phase) float64 {
+	if !c.Known() || p.Lookups == 0 {
+		return 0
+	}
+	return float64(c) / float64(p.Lookups)
+}
+
+// blocks stacks the blocks that a lookup reads, by level; or shows their sums on a logarithmic axis where bars of most
+// cells would be too short to be seen.
+func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
+	c := Chart{
+		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars,
+		Stacked: true,
+		Y:       Axis{Name: "blocks per lookup"},
+		Note: "Blocks from cache and from files. An engine that does not count by level has one part, all " +
+			"levels; Pebble's blocks include index and filter blocks.",
+		Categories: labels,
+	}
+	levels := 0
+	for _, r := range set {
+		levels = max(levels, len(r.Phase(kind).Counters.Levels))
+	}
+	whole := Series{Name: "all levels", Values: make([]float64, len(set))}
+	parts := make([]Series, levels)
+	for i := range parts {
+		parts[i] = Series{Name: fmt.Sprintf("L%d", i), Values: make([]float64, len(set))}
+	}
+	any := false
+	for i, r := range set {
+		p := r.Phase(kind)
+		for n := range p.Counters.Levels {
+			parts[n].Values[i] = perLookup(p.Counters.Levels[n].Blocks(), p)
+		}
+		if len(p.Counters.Levels) == 0 {
+			whole.Values[i] = perLookup(p.Counters.Total.Blocks(), p)
+		}
+		any = any || p.Counters.Total.Blocks().Known()
+	}
+	if !any {
+		return Chart{}
+	}
+	for _, s := range append(parts, whole) {
+		if !allZero(s.Values) {
+			c.Series = append(c.Series, s)
+		}
+	}
+	if sums := c.sums(); spread(sums) > visible {
+		c.Title, c.Stacked, c.Y.Log = "Blocks per lookup of an "+string(kind)+" key", false, true
+		c.Series = []Series{{Name: "all levels", Values: sums}}
+	}
+	return c
+}
+
+// visible is how many times as long as the shortest bar the longest may be: beside it, the shortest has some pixels.
+const visible = 20
+
+// sums returns the sum of the series for each category.
+func (c *Chart) sums() []float64 {
+	sums := make([]float64, len(c.Categories))
+	for _, s := range c.Series {
+		for i, x := range s.Values {
+			sums[i] += max(x, 0)
+		}
+	}
+	return sums
+}
+
+// spread returns how many times as large as the smallest positive value the largest is.
+func spread(values []float64) float64 {
+	low, high := math.Inf(1), 0.0
+	for _, x := range values {
+		if x > 0 {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	return high / low
+}
+
+func allZero(values []float64) bool {
+	for _, x := range values {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// funnelSteps are what is left of a lookup after each thing that can rule a file out.
+var funnelSteps = []struct {
+	name string
+	of   func(t *engine.Tally) engine.Count
+}{
+	{"files considered", func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
+	{"within bounds", func(t *engine.Tally) engine.Count { return t.FilterChecks.Plus(t.Unfiltered) }},
+	{"let pass by filters", func(t *engine.Tally) engine.Count { return t.IndexLookups }},
+	{"blocks", (*engine.Tally).Blocks},
+	{"blocks from files", func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
+}
+
+// funnel shows how few of the files that a lookup considers it reads.
+func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
+	c := Chart{
+		ID: "funnel-" + string(kind), Title: "Funnel of one lookup of an " + string(kind) + " key", Form: Bars,
+		Y: Axis{Name: "per lookup"},
+		Note: "What is left after bounds, filters, index and cache. Engines that do not count these steps are left " +
+			"out.",
+	}
+	for _, s := range funnelSteps {
+		c.Categories = append(c.Categories, s.name)
+	}
+	var all []float64
+	for i, r := range set {
+		p := r.Phase(kind)
+		if !p.Counters.Total.FilesConsidered.Known() {
+			continue
+		}
+		s := Series{Name: labels[i]}
+		for _, step := range funnelSteps {
+			s.Values = append(s.Values, perLookup(step.of(&p.Counters.Total), p))
+		}
+		c.Series = append(c.Series, s)
+		all = append(all, s.Values...)
+	}
+	c.Y.Log = spread(all) > visible
+	return c
+}
+
+// times shows the median time of a lookup, of both kinds side by side.
+func times(set []*cell.Result, labels []string) Chart {
+	c := Chart{
+		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "time of a lookup", Unit: Nanoseconds},
+		Categories: labels,
+		Note:       "Median of the repetitions.",
+	}
+	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
+		s := Series{Name: string(kind)}
+		for _, r := range set {
+			s.Values = append(s.Values, r.Phase(kind).NsPerLookup)
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
+}
+
+// family returns the engine and the family of a cell's filter.
+func family(r *cell.Result) string {
+	name, _, _ := strings.Cut(r.Settings.Filter, ":")
+	return r.Settings.Engine + " " + name
+}
+
+// add appends a point to the series of a name, which it makes if it is new.
+func add(list []Series, name string, p Point) []Series {
+	at := slices.IndexFunc(list, func(s Series) bool { return s.Name == name })
+	if at < 0 {
+		at, list = len(list), append(list, Series{Name: name})
+	}
+	list[at].Points = append(list[at].Points, p)
+	return list
+}
+
+// rates sets false-positive rates against bits per key, with theory.
+func rates(set []*cell.Result, labels []string) Chart {
+	c := Chart{
+		ID: "fpr", Title: "False-positive rate against bits per key", Form: Lines,
+		X: Axis{Name: "filter bits per key, on disk"},
+		Y: Axis{Name: "false-positive rate", Log: true},
+		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. Of a rate of zero the upper " +
+			"end of its interval is drawn; the oracle is left out.",
+	}
+	families := map[string]int{} // keys per file
+	for i, r := range set {
+		f := r.Absent.FPR
+		if f == nil || r.BitsPerKey == 0 || r.Settings.Filter == engine.OracleFilter {
+			continue
+		}
+		p := Point{X: r.BitsPerKey, Y: f.Value, Low: f.Low, High: f.High, Label: labels[i]}
+		if p.Y == 0 {
+			p.Y, p.Low = f.High, f.High
+		}
+		c.Series = add(c.Series, family(r), p)
+		if total := r.Shape.Total(); total.Files > 0 {
+			name, _, _ := strings.Cut(r.Settings.Filter, ":")
+			families[name] = int(total.Entries) / total.Files
+		}
+	}
+	if len(c.Series) == 0 {
+		return Chart{}
+	}
+	for _, f := range filterpolicy.Families() {
+		if keys, ok := families[f]; ok {
+			if s := theory(f, keys); len(s.Points) > 1 {
+				like := slices.IndexFunc(c.Series, func(s Series) bool { return strings.HasSuffix(s.Name, " "+f) })
+				s.Like = c.Series[like].Name
+				c.Series = append(c.Series, s)
+			}
+		}
+	}
+	return c
+}
+
+// theory is the line of a family whose bits can be chosen.
+func theory(family string, keys int) Series {
+	s := Series{Name: family + " theory", Line: true, Dashed: true}
+	base, err := filterpolicy.Parse(family + ":10")
+	if err != nil {
+		return s
+	}
+	const least, most = 4, 20
+	for bits := float64(least); bits <= most; bits++ {
+		p, ok := filterpolicy.WithBits(base, bits)
+		if !ok {
+			continue
+		}
+		e := filterpolicy.Expected(p, keys)
+		if n := len(s.Points); n > 0 && s.Points[n-1].X >= e.BitsPerKey {
+			continue // whole bits only
+		}
+		s.Points = append(s.Points, Point{X: e.BitsPerKey, Y: e.FPR, Label: p.String()})
+	}
+	return s
+}
+
+// pareto sets what a lookup of an absent key reads against the memory of filters.
+func pareto(set []*cell.Result, labels []string) Chart {
+	c := Chart{
+		ID: "pareto", Title: "Blocks per lookup of an absent key against filter memory", Form: Lines,
+		X: Axis{Name: "filter bits per key, on disk"},
+		Y: Axis{Name: "blocks per lookup", Log: true},
+		Note: "Lower left is better. The front joins what no other cell beats in both. Where no lookup read a block, " +
+			"one block in all lookups is drawn. The oracle, whose memory is not counted, is left out.",
+	}
+	var all []Point
+	for i, r := range set {
+		blocks, memory := r.Metric("absent", "blocks/op"), r.Metric(cell.StoreKind, "filter-bits/key")
+		if blocks == nil || memory == nil || r.Settings.Filter == engine.OracleFilter { // its memory is not counted
+			continue
+		}
+		p := Point{X: memory.Value, Y: blocks.Value, Label: labels[i]}
+		if p.Y == 0 {
+			p.Y = 1 / float64(r.Absent.Lookups)
+		}
+		all = append(all, p)
+		c.Series = add(c.Series, family(r), p)
+	}
+	if len(all) > 0 {
+		c.Series = append(c.Series, Series{Name: "front", Points: front(all), Line: true, Dashed: true, Neutral: true})
+	}
+	return c
+}
+
+// front returns the points that no other beats in X and in Y, by X.
+func front(points []Point) []Point {
+	sorted := slices.SortedFunc(slices.Values(points), func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y))
+	})
+	var out []Point
+	for _, p := range sorted {
+		if len(out) == 0 || p.Y < out[len(out)-1].Y {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// spectrum shows the latency at each percentile.
+func spectrum(set []*cell.Result, labels []string, kind string) Chart {
+	c := Chart{
+		ID: "latency-" + kind, Title: "Latency of single lookups of " + kind + " keys", Form: Lines,
+		X:    Axis{Name: "percentile", Unit: Percentile, Log: true},
+		Y:    Axis{Name: "latency", Unit: Nanoseconds, Log: true},
+		Note: "Each latency has one reading of the clock in it. The last point is the slowest of all.",
+	}
+	for i, r := range set {
+		p := &r.Existing
+		if kind == "absent" {
+			p = &r.Absent
+		}
+		s := Series{Name: labels[i], Line: true}
+		for _, q := range p.Spectrum {
+			in := 100 / (100 - q.Percentile)
+			if q.Percentile >= 100 {
+				in = float64(p.Latency.Lookups)
+			}
+			if n := len(s.Points); q.Nanos <= 0 || in > float64(p.Latency.Lookups) || n > 0 && s.Points[n-1].X >= in {
+				continue
+			}
+			s.Points = append(s.Points, Point{X: in, Y: float64(q.Nanos)})
+		}
+		if len(s.Points) > 1 {
+			c.Series = append(c.Series, s)
+		}
+	}
+	return c
 }

@@ -1,0 +1,437 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// compareCommand is the command line of kvbench compare.
+type compareCommand struct {
+	Engine   []string `placeholder:"NAMES" help:"${compare_engine}"`
+	Workload []string `default:"${workloads}" placeholder:"NAMES" help:"${compare_workload}"`
+	Keys     int      `default:"3000000" placeholder:"N" help:"Keys to load (default ${default})."`
+	Reps     int      `default:"5" placeholder:"N" help:"${compare_reps}"`
+	Loads    int      `default:"1" placeholder:"N" help:"${compare_loads}"`
+	secondsFlag
+	dataFlags
+	Cache bench.Size `default:"64MiB" placeholder:"SIZE" help:"${compare_cache}"`
+	storeFlags
+	Compression []string `default:"snappy,none" placeholder:"NAMES" help:"${compare_compression}"`
+	largeFlags
+	dirFlag `set:"room=, about 1.7 GB for a million keys and both compressions"`
+	rowsFlags
+}
+
+// largeFlags are about the workloads of large values.
+type largeFlags struct {
+	LargeSize    bench.Size `default:"16KiB" placeholder:"SIZE" help:"Bytes of a large value (default ${default})."`
+	LargeValues  string     `default:"random" placeholder:"KIND" help:"${compare_largevalues}"`
+	LargeData    bench.Size `default:"256MiB" placeholder:"SIZE" help:"${compare_largedata}"`
+	Minutes      float64    `default:"0.5" placeholder:"N" help:"${compare_minutes}"`
+	SeparateFrom bench.Size `default:"4KiB" placeholder:"SIZE" help:"${compare_separate}"`
+	BlobSpace    float64    `default:"1.5" placeholder:"RATIO" help:"${compare_blobspace}"`
+}
+
+// engines returns those to compare: what was asked for, or what the workloads are about.
+func (c *compareCommand) engines() []string {
+	if !slices.ContainsFunc(c.Workload, func(name string) bool { return !compare.IsLarge(name) }) {
+		return orElse(c.Engine, compare.LargeEngines()...)
+	}
+	return orElse(c.Engine, compared...)
+}
+
+// compared are the engines of compare, if nobody says.
+var compared = []string{"siftkv", "pebble", "badger", "goleveldb", "bbolt"}
+
+// Run compares, prints the tables, and writes the JSON file if asked to.
+func (c *compareCommand) Run(ctx context.Context, p *program) error {
+	store := c.settings(c.Cache, "")
+	store.SeparateFrom, store.BlobSpace = int(c.SeparateFrom), c.BlobSpace
+	return c.show(p)(compare.Run(ctx, &compare.Config{
+		Settings: compare.Settings{
+			Engines: c.engines(), Workloads: c.Workload, Compressions: c.Compression,
+			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
+			Repetitions: c.Reps, Loads: c.Loads, Seconds: c.Seconds, Seed: c.Seed, Store: store,
+			Large: compare.Large{ValueSize: int(c.LargeSize), Values: c.LargeValues, Data: int64(c.LargeData),
+				Minutes: c.Minutes},
+		},
+		Setup: c.setup(p),
+	}))
+}
+
+// setup returns what experiments need of this program, which is its own worker.
+func (f *dirFlag) setup(p *program) compare.Setup {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return compare.Setup{Dir: f.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"}}
+}
+
+// workerCommand is what compare runs itself as.
+type workerCommand struct{}
+
+// Run serves the parent. An interrupt from the terminal, or its end, reaches the whole
+// group of processes; the parent acts on it.
+func (c *workerCommand) Run(_ context.Context, p *program) error {
+	signal.Ignore(os.Interrupt, syscall.SIGHUP)
+	return compare.Serve(context.Background(), os.Stdin, p.stdout, nil)
+}
+
+// scaleCommand is the command line of kvbench scale.
+type scaleCommand struct {
+	Keys       int      `placeholder:"N" help:"${scale_keys}"`
+	Engine     []string `placeholder:"NAMES" help:"${scale_engine}"`
+	CacheShare float64  `default:"0.1" placeholder:"PART" help:"${scale_cacheshare}"`
+
+	Cold    bool       `help:"${scale_cold}"`
+	Memory  bench.Size `default:"512MiB" placeholder:"SIZE" help:"${scale_memory}"`
+	Variant []string   `sep:"none" placeholder:"WORDS" help:"${scale_variant}"`
+	Lookups int        `default:"50000" placeholder:"N" help:"${scale_lookups}"`
+
+	Procs      []int `placeholder:"N" help:"${scale_procs}"`
+	Goroutines []int `default:"1,8,64,1024" placeholder:"N" help:"${scale_goroutines}"`
+
+	repsFlag
+	secondsFlag
+	dataFlags
+	storeFlags
+	compressionFlag `set:"compressions=none, snappy"`
+	dirFlag         `set:"room=, about 150 bytes per key at most while a store is settled"`
+	rowsFlags
+}
+
+// Run measures, prints the tables, and writes the JSON file if asked to.
+func (c *scaleCommand) Run(ctx context.Context, p *program) error {
+	switch {
+	case c.Cold && len(c.Procs) > 0:
+		return bench.Usagef("--cold and --procs are two experiments: choose one")
+	case c.Cold:
+		return c.cold(ctx, p)
+	case len(c.Procs) > 0:
+		return c.contend(ctx, p)
+	}
+	return c.show(p)(compare.Scale(ctx, &compare.ScaleConfig{
+		Engines: orElse(c.Engine, "siftkv"), Sizes: compare.Sizes(cmp.Or(c.Keys, scaleKeys)),
+		ScaleSettings: compare.ScaleSettings{
+			KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
+			Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
+		},
+		Setup: c.setup(p),
+	}))
+}
+
+// Numbers of keys if none is given.
+const (
+	scaleKeys   = 10_000_000
+	contendKeys = 1_000_000
+)
+
+// contend measures many goroutines under several numbers of processors.
+func (c *scaleCommand) contend(ctx context.Context, p *program) error {
+	return c.show(p)(compare.Contend(ctx, &compare.ContendConfig{
+		ContendSettings: compare.ContendSettings{
+			Engines: orElse(c.Engine, "siftkv", "pebble"), Procs: c.Procs, Goroutines: c.Goroutines,
+			Keys: cmp.Or(c.Keys, contendKeys), KeySize: c.KeySize, ValueSize: c.ValueSize, Repetitions: c.Reps,
+			Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
+		},
+		Setup: c.setup(p),
+	}))
+}
+
+// cold measures stores that are larger than memory.
+func (c *scaleCommand) cold(ctx context.Context, p *program) error {
+	return c.show(p)(compare.Cold(ctx, &compare.ColdConfig{
+		ColdSettings: compare.ColdSettings{
+			Engines: orElse(c.Engine, "siftkv", "pebble"), Variants: orElse(specs(c.Variant), coldVariants...),
+			Sizes: compare.ColdSizes(cmp.Or(c.Keys, scaleKeys)), KeySize: c.KeySize, ValueSize: c.ValueSize,
+			Memory: int64(c.Memory), Lookups: c.Lookups, Seed: c.Seed, Store: c.settings(0, c.Compression),
+		},
+		Setup: c.setup(p),
+	}))
+}
+
+// coldVariants are what SiftKV is measured with if nothing else is asked for.
+var coldVariants = []string{compare.UsualVariant, "ribbon:8", "budget:10", "index:64KiB"}
+
+// orElse returns what was given, or the default of it.
+func orElse(given []string, usual ...string) []string {
+	if len(given) == 0 {
+		return usual
+	}
+	return given
+}
+
+// readampFilters are the filters of SiftKV that readamp measures by default.
+const readampFilters = "none;bloom:10;blocked:10;cuckoo:12;oracle"
+
+// readampCommand is the command line of kvbench readamp.
+type readampCommand struct {
+	Engine     []string `default:"all" placeholder:"NAMES" help:"${readamp_engine}"`
+	Filter     []string `default:"${five}" sep:"none" placeholder:"SPECS" help:"${readamp_filter}"`
+	Budget     string   `default:"bloom:10" placeholder:"SPEC" help:"${readamp_budget}"`
+	Compaction string   `default:"${style}" placeholder:"NAME" help:"${readamp_compaction}"`
+	Keys       string   `default:"1000000" placeholder:"N|FILE" help:"${readamp_keys}"`
+	Lookups    int      `default:"40000" placeholder:"N" help:"${readamp_lookups}"`
+	repsFlag
+	dataFlags
+	cacheFlag
+	storeFlags
+	compressionFlag
+	SiftkvIndex bench.Size `default:"0" placeholder:"SIZE" help:"${siftkvindex}"`
+	PebbleIndex bench.Size `default:"0" placeholder:"SIZE" help:"${pebbleindex}"`
+	dirFlag     `set:"room=, about 700 MB for the defaults"`
+	jsonFlag
+}
+
+// engineWords lists what --engine takes in this build; the names of package readamp are
+// taken, too.
+func engineWords() []string {
+	words := slices.Clone(readamp.Engines())
+	for i, name := range words {
+		words[i] = readamp.Word(name)
+	}
+	return words
+}
+
+// engines returns the rows that were asked for.
+func (c *readampCommand) engines() ([]string, error) {
+	all, words := readamp.Engines(), engineWords()
+	if slices.Equal(c.Engine, []string{"all"}) {
+		return all, nil
+	}
+	var rows []string
+	for _, given := range c.Engine {
+		at := max(slices.Index(all, given), slices.Index(words, given))
+		if at < 0 {
+			return nil, bench.Usagef("--engine %s: choose from %s", given, strings.Join(words, ", "))
+		}
+		rows = append(rows, all[at])
+	}
+	return rows, nil
+}
+
+// batchKeys is the number of keys per write batch while loading.
+const batchKeys = 1000
+
+// Run measures, prints the tables, and writes the JSON file if asked to. Broken
+// identities are an error, but only after the result is out.
+func (c *readampCommand) Run(ctx context.Context, p *program) (err error) {
+	engines, err := c.engines()
+	if err != nil {
+		return err
+	}
+	store := c.settings(c.Cache, c.Compression)
+	store.BatchKeys, store.SiftKVIndexBytes, store.PebbleIndexBytes = batchKeys, int(c.SiftkvIndex), int(c.PebbleIndex)
+	of := cell.Default()
+	of.Keys, of.KeySize, of.ValueSize, of.Compaction = c.Keys, int64(c.KeySize), int64(c.ValueSize), c.Compaction
+	of.Cache, of.Memtable, of.Block, of.Compression = int64(c.Cache), int64(c.Memtable), int64(c.Block), c.Compression
+	of.Lookups, of.Reps, of.DataSeed, of.Seed = int64(c.Lookups), int64(c.Reps), c.Seed, c.Seed
+	lab, err := c.lab(p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	set, err := readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
+		Cell: of, Store: store})
+	if err := show(p, report.ReadAmp, c.JSON)(set, err); err != nil {
+		return err
+	}
+	return report.Identities(set).Err()
+}
+
+// ycsbCommand is the command line of kvbench ycsb.
+type ycsbCommand struct {
+	Engine    []string `default:"siftkv,pebble" placeholder:"NAMES" help:"${ycsb_engine}"`
+	Workload  []string `default:"a,b,c,d,e,f,absent" placeholder:"LETTERS" help:"${ycsb_workload}"`
+	Keys      int      `default:"1000000" placeholder:"N" help:"Records (default ${default})."`
+	dataFlags `set:"valuesize=Bytes of a value, half of which compress (default 100). YCSB has 1000."`
+	Ops       int     `default:"200000" placeholder:"N" help:"Operations of each workload (default ${default})."`
+	Threads   int     `default:"1" placeholder:"N" help:"Goroutines (default ${default})."`
+	Rate      float64 `default:"0" placeholder:"PER_SECOND" help:"${ycsb_rate}"`
+	cacheFlag
+	storeFlags
+	compressionFlag
+	HTML resultFile `name:"html" placeholder:"FILE" help:"${ycsb_html}"`
+	dirFlag
+	rowsFlags
+}
+
+// Run measures and prints.
+func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
+	store := c.settings(c.Cache, c.Compression)
+	store.BatchKeys = batchKeys / 10
+	r, err := ycsb.Run(ctx, &ycsb.Config{
+		Engines: c.Engine, Workloads: c.Workload,
+		Settings: ycsb.Settings{
+			Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
+			Operations: c.Ops, Workers: c.Threads, Rate: c.Rate, Seed: c.Seed, Store: store,
+		},
+		Dir: c.Dir, Argv: p.argv, Progress: p.progress,
+	})
+	if err != nil {
+		return err
+	}
+	if !c.HTML.IsStandard() {
+		err = c.show(p)(r, nil)
+	}
+	return errors.Join(err, p.writePage(c.HTML, chart.YCSB(r), nil))
+}
+
+// families are the filters that kvbench filters measures by default.
+const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,4,semisort;xor:8;fuse:8;fuse:8,4;ribbon:7;" +
+	"gcs:7;quotient:7"
+
+// rangeFamilies are the range filters that kvbench filters --ranges measures by default.
+const rangeFamilies = "cut:4;cut:6;cut:8"
+
+// filtersCommand is the command line of kvbench filters.
+type filtersCommand struct {
+	Keys      []int    `default:"100000,1000000" placeholder:"N" help:"${filters_keys}"`
+	Filter    []string `sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
+	Ranges    bool     `help:"${filters_ranges}"`
+	Sets      []string `default:"random,names,urls,series" placeholder:"SETS" help:"${filters_sets}"`
+	Libraries bool     `default:"true" negatable:"" help:"Also measure the libraries that one would otherwise pick."`
+	Probes    int      `placeholder:"N" help:"${filters_probes}"`
+	repsFlag  `set:"repetitions=3"`
+	Seed      uint64 `default:"1" placeholder:"N" help:"Seed of all keys (default ${default})."`
+	rowsFlags
+}
+
+// Run measures, prints the tables, and writes the JSON file if asked to.
+func (c *filtersCommand) Run(ctx context.Context, p *program) error {
+	if c.Ranges {
+		return c.runRanges(ctx, p)
+	}
+	c.otherwise(1_000_000, families)
+	return c.show(p)(filters.Run(ctx, &filters.Config{
+		Probing: c.probing(), Filters: specs(c.Filter), Libraries: c.Libraries, Argv: p.argv, Progress: p.progress,
+	}))
+}
+
+// otherwise sets the probes and filters that are not given.
+func (c *filtersCommand) otherwise(probes int, families string) {
+	if c.Probes == 0 {
+		c.Probes = probes
+	}
+	if len(c.Filter) == 0 {
+		c.Filter = []string{families}
+	}
+}
+
+// probing returns what both have in common.
+func (c *filtersCommand) probing() bench.Probing {
+	return bench.Probing{Keys: c.Keys, Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}
+}
+
+// runRanges is Run for range filters.
+func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
+	c.otherwise(50_000, rangeFamilies)
+	return c.show(p)(ranges.Run(ctx, &ranges.Config{
+		Probing: c.probing(), Sets: c.Sets, Filters: specs(c.Filter), Argv: p.argv, Progress: p.progress,
+	}))
+}
+
+// objectFilters are those that are measured by default.
+const objectFilters = "none;blocked:10;blocked:16;blocked:20;cuckoo:18"
+
+// openS3 opens the object store of a URL. It is nil in a program without a client of S3.
+var openS3 func(ctx context.Context, url string) (objstore.Store, error)
+
+// objectsCommand is the command line of kvbench objects.
+type objectsCommand struct {
+	Filter     []string      `default:"${objectfilters}" sep:"none" placeholder:"SPECS" help:"${objects_filter}"`
+	Cache      []bench.Size  `default:"0,1MiB,64MiB" placeholder:"SIZES" help:"${objects_cache}"`
+	Memory     bench.Size    `default:"4MiB" placeholder:"SIZE" help:"${objects_memory}"`
+	Keys       int           `default:"300000" placeholder:"N" help:"Keys of a store (default ${default})."`
+	Young      int           `default:"16" placeholder:"N" help:"${objects_young}"`
+	TargetFile bench.Size    `default:"512KiB" placeholder:"SIZE" help:"Size of a sorted file (default ${default})."`
+	Lookups    int           `default:"5000" placeholder:"N" help:"${objects_lookups}"`
+	Delay      time.Duration `default:"10ms" placeholder:"TIME" help:"${objects_delay}"`
+	GetPrice   float64       `default:"0.0004" placeholder:"DOLLARS" help:"Price of 1,000 GET (default ${default})."`
+	PutPrice   float64       `default:"0.005" placeholder:"DOLLARS" help:"${objects_putprice}"`
+	InMemory   bool          `help:"The object store is in memory, and not in a directory."`
+	S3         string        `name:"s3" placeholder:"URL" help:"${objects_s3}"`
+
+	repsFlag `set:"repetitions=50"`
+	dataFlags
+	compressionFlag
+	dirFlag `set:"room=, about 300 MB for the defaults"`
+	rowsFlags
+}
+
+// Run measures, prints the tables, and writes the JSON file if asked to.
+func (c *objectsCommand) Run(ctx context.Context, p *program) error {
+	caches := make([]int64, len(c.Cache))
+	for i, size := range c.Cache {
+		caches[i] = int64(size)
+	}
+	config := &objects.Config{
+		Settings: objects.Settings{
+			Filters: specs(c.Filter), Caches: caches, Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize,
+			TargetFile: int64(c.TargetFile), Compression: c.Compression, Young: c.Young, Lookups: c.Lookups,
+			Repetitions: c.Reps, Memory: int64(c.Memory), Delay: c.Delay, GetPrice: c.GetPrice, PutPrice: c.PutPrice,
+			Seed: c.Seed,
+		},
+		Dir: c.Dir, InMemory: c.InMemory, Argv: p.argv, Progress: p.progress,
+	}
+	if c.S3 != "" {
+		if err := c.inBucket(ctx, config); err != nil {
+			return err
+		}
+	}
+	return c.show(p)(objects.Run(ctx, config))
+}
+
+// inBucket makes the object store an unused part of a bucket, which is empty afterwards.
+func (c *objectsCommand) inBucket(ctx context.Context, config *objects.Config) error {
+	url := cli.RedactURL(c.S3)
+	switch {
+	case c.InMemory:
+		return bench.Usagef("--s3 and --in-memory: the object store is in one place")
+	case cli.Scheme(c.S3) != "s3":
+		return bench.Usagef("--s3 %s: want a URL such as s3://bucket/prefix", url)
+	case openS3 == nil:
+		return bench.Usagef("--s3 %s: this kvbench has no client of S3: build it with its tag: "+
+			"go install -tags s3 github.com/siftkv/siftkv/cmd/kvbench@latest", url)
+	}
+	config.Origin = url
+	config.Open = func() (objstore.Store, error) {
+		bucket, err := openS3(ctx, c.S3)
+		if err != nil {
+			return nil, err
+		}
+		return part{objstore.Sub(bucket, "kvbench-"+rand.Text()), bucket}, nil
+	}
+	return nil
+}
+
+// A part of a bucket closes the bucket.
+type part struct {
+	objstore.Store
+	bucket objstore.Store
+}
+
+// Close implements [objstore.Store].
+func (p part) Close() error { return p.bucket.Close() }
