@@ -1,4 +1,4 @@
-package kv
+package powercuts
 
 import (
 	"bytes"
@@ -10,8 +10,10 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // What a call that failed has left is there for the next call to see, and not yet durable. These
@@ -29,7 +31,7 @@ func retryThenCut(t *testing.T, start func() *crashfs.Disk, try func(vfs.FS) err
 			mem, calls := start(), 0
 			err := try(crashfs.New(mem, func() error {
 				if calls++; calls == failAt || dies && calls > failAt {
-					return errDisk
+					return storetest.ErrDisk
 				}
 				return nil
 			}))
@@ -37,10 +39,10 @@ func retryThenCut(t *testing.T, start func() *crashfs.Disk, try func(vfs.FS) err
 			what := fmt.Sprintf("call %d fails, the process dies: %v", failAt, dies)
 			if err != nil {
 				failures++
-				require.ErrorIs(t, err, errDisk, what)
-				require.NoError(t, try(crashfs.New(mem, nothing)), what)
+				require.ErrorIs(t, err, storetest.ErrDisk, what)
+				require.NoError(t, try(crashfs.New(mem, storetest.Nothing)), what)
 			}
-			check(crashfs.New(mem.CutTo(0, nil), nothing), what)
+			check(crashfs.New(mem.CutTo(0, nil), storetest.Nothing), what)
 			if !failed {
 				break
 			}
@@ -53,25 +55,25 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"db", "a/b/c"} {
 		write := func(fs vfs.FS) error {
-			db, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, MemtableSize: 64 << 10,
-				CacheSize: 64 << 10})
+			db, err := kv.Open(dir, stores.With(harness.Harness{FS: fs}, &kv.Options{MemtableSize: 64 << 10,
+				CacheSize: 64 << 10}))
 			if err != nil {
 				return err
 			}
-			err = db.Set([]byte("key"), []byte("value"), Sync)
+			err = db.Set([]byte("key"), []byte("value"), kv.Sync)
 			return errors.Join(err, db.Close())
 		}
 		check := func(fs vfs.FS, what string) {
-			db, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, MemtableSize: 64 << 10,
-				CacheSize: 64 << 10})
+			db, err := kv.Open(dir, stores.With(harness.Harness{FS: fs}, &kv.Options{ReadOnly: true,
+				MemtableSize: 64 << 10, CacheSize: 64 << 10}))
 			require.NoError(t, err, what)
-			requireContents(t, storetest.Model{"key": "value"}, db)
+			storetest.RequireContents(t, storetest.Model{"key": "value"}, db)
 			require.NoError(t, db.Close())
 		}
 		retryThenCut(t, crashfs.NewDisk, write, check)
 
 		before := crashfs.NewDisk()
-		require.NoError(t, write(crashfs.New(before, nothing)))
+		require.NoError(t, write(crashfs.New(before, storetest.Nothing)))
 		again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 		retryThenCut(t, again, write, check)
 	}
@@ -79,18 +81,19 @@ func TestPowerCutAfterAnOpenThatIsRepeated(t *testing.T) {
 
 func TestPowerCutAfterARestoreThatIsRepeated(t *testing.T) {
 	t.Parallel()
-	inTablesAndApart(t, testPowerCutAfterARestoreThatIsRepeated)
+	stores.InTablesAndSeparated(t, testPowerCutAfterARestoreThatIsRepeated)
 }
 
 func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
-	db, want := backupStoreFrom(t, from)
-	stream, _ := backUp(t, db, BackupMark{})
+	db, want := stores.OfTables(t, from)
+	stream, _ := stores.BackUp(t, db, kv.BackupMark{})
 	retryThenCut(t, crashfs.NewDisk, func(fs vfs.FS) error {
-		return Restore(t.Context(), bytes.NewReader(stream), "a/b", &Options{harness: harness.Harness{FS: fs}})
+		return kv.Restore(t.Context(), bytes.NewReader(stream), "a/b", stores.With(harness.Harness{FS: fs},
+			&kv.Options{}))
 	}, func(fs vfs.FS, what string) {
-		got, err := Open("a/b", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true})
+		got, err := kv.Open("a/b", stores.With(harness.Harness{FS: fs}, &kv.Options{ReadOnly: true}))
 		require.NoError(t, err, what)
-		requireContents(t, want, got)
+		storetest.RequireContents(t, want, got)
 		require.NoError(t, got.Close())
 	})
 }
@@ -99,18 +102,18 @@ func testPowerCutAfterARestoreThatIsRepeated(t *testing.T, from int) {
 func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	before := crashfs.NewDisk()
-	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, harness: harness.Harness{FS: crashfs.New(before,
-		nothing)}}
-	db, err := Open("db", &small)
+	small := *stores.With(harness.Harness{FS: crashfs.New(before, storetest.Nothing)},
+		&kv.Options{MemtableSize: 64 << 10, CacheSize: 64 << 10})
+	db, err := kv.Open("db", &small)
 	require.NoError(t, err)
-	want := addTables(t, db, storetest.Model{}, "first", 2)
+	want := stores.AddTables(t, db, storetest.Model{}, "first", 2)
 	require.NoError(t, db.Close())
 	again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 	dir := ""
 	retryThenCut(t, again, func(fs vfs.FS) error {
 		o := small
-		o.harness.FS = fs
-		db, err := Open("db", &o)
+		harness.Of(&o).FS = fs
+		db, err := kv.Open("db", &o)
 		if err != nil {
 			return err
 		}
@@ -119,9 +122,9 @@ func TestPowerCutAfterACheckpointThatIsRepeated(t *testing.T) {
 		}
 		return errors.Join(db.Checkpoint(t.Context(), dir), db.Close())
 	}, func(fs vfs.FS, what string) {
-		got, err := Open(dir, &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, CacheSize: 64 << 10})
+		got, err := kv.Open(dir, stores.With(harness.Harness{FS: fs}, &kv.Options{ReadOnly: true, CacheSize: 64 << 10}))
 		require.NoError(t, err, what)
-		requireContents(t, want, got)
+		storetest.RequireContents(t, want, got)
 		require.NoError(t, got.Close())
 	})
 }
@@ -134,29 +137,30 @@ func isEmpty(fs vfs.FS, dir string) bool {
 func TestPowerCutAfterAnIngestThatIsRepeated(t *testing.T) {
 	t.Parallel()
 	before := crashfs.NewDisk()
-	works := crashfs.New(before, nothing)
-	ingestFile(t, works, "in.sst", nil, "key=value")
+	works := crashfs.New(before, storetest.Nothing)
+	storetest.IngestFile(t, works, "in.sst", nil, "key=value")
 	require.NoError(t, errors.Join(works.SyncFile("in.sst"), works.SyncDir(".")))
-	small := Options{MemtableSize: 64 << 10, CacheSize: 64 << 10, harness: harness.Harness{FS: works}}
-	db, err := Open("db", &small)
+	small := *stores.With(harness.Harness{FS: works}, &kv.Options{MemtableSize: 64 << 10, CacheSize: 64 << 10})
+	db, err := kv.Open("db", &small)
 	require.NoError(t, err)
-	set(t, db, "before", "1")
+	stores.Set(t, db, "before", "1")
 	require.NoError(t, db.Close())
 	again := func() *crashfs.Disk { return before.CutTo(0, nil) }
 	for _, copied := range []bool{false, true} {
 		retryThenCut(t, again, func(fs vfs.FS) error {
 			o := small
-			o.harness.FS = fs
-			db, err := Open("db", &o)
+			harness.Of(&o).FS = fs
+			db, err := kv.Open("db", &o)
 			if err != nil {
 				return err
 			}
-			err = db.Ingest(t.Context(), []string{"in.sst"}, &IngestOptions{Link: !copied})
+			err = db.Ingest(t.Context(), []string{"in.sst"}, &kv.IngestOptions{Link: !copied})
 			return errors.Join(err, db.Close())
 		}, func(fs vfs.FS, what string) {
-			got, err := Open("db", &Options{harness: harness.Harness{FS: fs}, ReadOnly: true, CacheSize: 64 << 10})
+			got, err := kv.Open("db", stores.With(harness.Harness{FS: fs},
+				&kv.Options{ReadOnly: true, CacheSize: 64 << 10}))
 			require.NoError(t, err, what)
-			requireContents(t, storetest.Model{"before": "1", "key": "value"}, got)
+			storetest.RequireContents(t, storetest.Model{"before": "1", "key": "value"}, got)
 			require.NoError(t, got.Close())
 		})
 	}
