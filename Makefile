@@ -45,8 +45,8 @@ vet: ## go vet
 verify: ## check the modules that are required against go.sum
 	$(call each,$(GO) mod verify)
 
-release-check: ## make modules of the last commit, and install programs and get libraries from them as users do: minutes
-	.ci/release-check
+release-check: ## make modules of the last commit, as VERSION, and install programs and get libraries from them as users do: minutes
+	.ci/release-check $(VERSION)
 
 tidy: ## go mod tidy
 	.ci/tidy $(MODULES)
