@@ -68,7 +68,8 @@ func TestBudgetOfAStoreWhoseContextEndsAsItOpens(t *testing.T) {
 		for puts := int64(1); ; puts++ {
 			mem := objstore.NewMem()
 			if there {
-				db, _ := objectsWith(t, mem, 100)
+				db := openObjects(t, mem, nil)
+				set(t, db, "key", "value")
 				require.NoError(t, db.Close())
 			}
 			ctx, cancel := context.WithCancel(t.Context())

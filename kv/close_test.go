@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -269,4 +270,15 @@ func TestASecondCloseWaitsForTheFirst(t *testing.T) {
 		requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 		require.NoError(t, db.Close())
 	})
+}
+
+// A CloseContext that need not wait has no error, whatever its context.
+func TestCloseContextOfAStoreInADirectory(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	db := openMem(t, nil)
+	require.NoError(t, db.Set([]byte("key"), nil, nil))
+	require.NoError(t, db.CloseContext(ctx))
+	require.NoError(t, db.CloseContext(t.Context()))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/explain"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -130,7 +131,7 @@ func TestEveryLookupRemembers(t *testing.T) {
 
 // In an object store a false positive is a request, which is paid for once too.
 func TestFalsePositivesInAnObjectStore(t *testing.T) {
-	db := openObjects(t, newFarStore(), &Options{Filter: newMaybeFilter(t)})
+	db := openObjects(t, objstore.NewMem(), &Options{Filter: newMaybeFilter(t)})
 	for _, k := range []string{"a", "z"} {
 		set(t, db, k, "1")
 	}

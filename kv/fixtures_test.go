@@ -34,6 +34,8 @@ var (
 	count           = storetest.LeadingNumber
 	manyEdits       = storetest.ManyEdits
 	readAll         = storetest.ReadAll
+	readBenchKey    = storetest.ScatteredKey
+	bucket          = storetest.Bucket
 )
 
 func requireContents(t testing.TB, want storetest.Model, db Reader) {

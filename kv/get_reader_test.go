@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"testing/iotest"
@@ -148,6 +149,32 @@ func TestAReaderNamesDamage(t *testing.T) {
 	require.ErrorContains(t, err, names[0])
 	require.Len(t, got, 512<<10)
 	require.True(t, bytes.Equal(value[:len(got)], got))
+	require.NoError(t, r.Close())
+	require.NoError(t, db.Close())
+}
+
+// What readers of values have read counts as what others read of blob files.
+func TestWhatReadersReadIsCounted(t *testing.T) {
+	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
+	require.NoError(t, err)
+	value := randomBytes(rand.New(rand.NewPCG(8, 9)), 1<<20)
+	require.NoError(t, db.Set([]byte("k"), value, NoSync))
+	require.NoError(t, db.Flush(t.Context()))
+	db.settle()
+	was := db.Metrics().Blobs
+	r, err := db.GetReader([]byte("k"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(r, make([]byte, 10))
+	require.NoError(t, err)
+	b := db.Metrics().Blobs
+	require.EqualValues(t, 1, b.Reads-was.Reads)
+	require.Greater(t, b.Read-was.Read, uint64(256<<10))
+	require.Less(t, b.Read-was.Read, uint64(257<<10), "a piece")
+	_, err = io.Copy(io.Discard, r)
+	require.NoError(t, err)
+	b = db.Metrics().Blobs
+	require.EqualValues(t, 1, b.Reads-was.Reads)
+	require.Equal(t, b.LiveBytes, b.Read-was.Read, "all of the record")
 	require.NoError(t, r.Close())
 	require.NoError(t, db.Close())
 }

@@ -62,15 +62,3 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 	require.NoError(t, w.db.Close())
 	return faults.Calls() >= nth
 }
-
-// newFaults returns a client of a store that is dead from its nth request on.
-func newFaults(s objstore.Store, nth int64) *objstoretest.Faults {
-	faults := objstoretest.NewFaults(s, 1)
-	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
-		if c.N == nth {
-			return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Cut: true}
-		}
-		return objstoretest.Fault{}
-	})
-	return faults
-}

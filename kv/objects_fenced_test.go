@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -211,7 +212,7 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 		live := bucket(t, s)
 		faults.Deliver()
 		now := bucket(t, s)
-		maps.DeleteFunc(now, func(key string, _ objectState) bool { return live[key].size == 0 })
+		maps.DeleteFunc(now, func(key string, _ storetest.ObjectState) bool { return live[key].Size == 0 })
 		require.Equal(t, live, now, "nothing that is needed was touched")
 		requireWrites(t, w.db, w.n, w.n)
 		w.write(20)

@@ -68,3 +68,10 @@ func TestKillWithALocalLog(t *testing.T) {
 	require.NoError(t, w.db.Close())
 	t.Logf("%d rounds, %d writes", rounds, w.n)
 }
+
+// crash ends a process, whose locks go with it. What it has not handed to the operating system is lost.
+func crash(t *testing.T, db *DB) {
+	t.Helper()
+	db.settle()
+	require.NoError(t, db.abandon())
+}

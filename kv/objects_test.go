@@ -1,22 +1,26 @@
 package kv
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/objectdir"
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
+
+// Suites that drive a store in an object store through its public face are in internal/storetest/objects.
 
 // configOf returns the settings of a store in an object store.
 func configOf(o *Options) *objects.Config { return o.Objects.(*objects.Config) }
@@ -28,137 +32,17 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 		opts = *o
 	}
 	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
-	opts.harness.TuneObjects = func(p *objectdir.Params) {
-		manyEdits(p)
-		if o != nil && o.harness.TuneObjects != nil {
-			o.harness.TuneObjects(p)
-		}
-	}
+	opts.harness.TuneObjects = manyEdits
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db
 }
 
-func TestAStoreInAnObjectStore(t *testing.T) {
-	t.Parallel()
-	s := objstore.NewMem()
-	db := openObjects(t, s, nil)
-	want := storetest.Model{}
-	for i := range 3000 {
-		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i)
-		require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
-		want[k] = v
-	}
-	requireContents(t, want, db)
-	require.NoError(t, db.Close())
-	for range 3 {
-		db = openObjects(t, s, nil)
-		requireContents(t, want, db)
-		require.NoError(t, db.Set([]byte("more"), nil, Sync))
-		want["more"] = ""
-		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		require.NoError(t, db.Close())
-	}
-}
-
-// What was acknowledged with Sync is there for whoever takes the store over, and the writer before
-// acknowledges nothing more.
-func TestTakeOver(t *testing.T) {
-	t.Parallel()
-	s := objstore.NewMem()
-	want := storetest.Model{}
-	var before *DB
-	for round := range 20 {
-		db := openObjects(t, s, nil)
-		if before != nil {
-			require.ErrorIs(t, before.Set([]byte("late"), nil, Sync), objects.ErrFenced)
-			require.ErrorIs(t, before.Flush(t.Context()), objects.ErrFenced)
-			require.ErrorIs(t, before.Close(), objects.ErrFenced)
-		}
-		requireContents(t, want, db)
-		rng := rand.New(rand.NewPCG(uint64(round), 14))
-		for i := range rng.IntN(500) {
-			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(500), i)
-			require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
-			want[k] = v
-		}
-		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
-		want["round"] = strconv.Itoa(round)
-		before = db
-	}
-	require.NoError(t, before.Close())
-}
-
-// dead is the rule of a process that is no more: no request is sent, and nobody tries again.
-func dead(objstoretest.Call) objstoretest.Fault {
-	return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: objstore.ErrClosed}
-}
-
-// A process that dies loses what it had not synced, and leaves a store.
-func TestTakeOverFromTheDead(t *testing.T) {
-	t.Parallel()
-	s := objstore.NewMem()
-	want := storetest.Model{}
-	for round := range 20 {
-		faults := objstoretest.NewFaults(s, 1)
-		db := openObjects(t, faults, nil)
-		requireContents(t, want, db)
-		rng := rand.New(rand.NewPCG(uint64(round), 15))
-		for i := range rng.IntN(2000) {
-			k, v := fmt.Sprintf("%03d", rng.IntN(1000)), fmt.Sprintf("%d-%0*d", round, rng.IntN(300), i)
-			require.NoError(t, db.Set([]byte(k), []byte(v), Async))
-			want[k] = v
-		}
-		require.NoError(t, db.Set([]byte("round"), fmt.Append(nil, round), Sync))
-		want["round"] = strconv.Itoa(round)
-		faults.Inject(dead)
-		require.Error(t, db.Set([]byte("lost"), nil, Sync))
-		require.Error(t, db.Close())
-	}
-}
-
-// A careless store ignores conditions.
-type carelessStore struct{ objstore.Store }
-
-func (s carelessStore) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
-}
-
-func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
-	s := carelessStore{objstore.NewMem()}
-	_, err := Open("", &Options{Objects: &objects.Config{Store: s}})
-	require.ErrorIs(t, err, objstore.ErrUnconditional)
-	for o, err := range s.List(context.Background(), "", "") {
-		require.NoError(t, err)
-		t.Errorf("%s was left behind", o.Key)
-	}
-}
-
-// So is one that comes to ignore them, or another way to it that does.
-func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
-	s := objstore.NewMem()
-	db, want := objectsWith(t, s, 10)
-	require.NoError(t, db.Close())
-	_, err := Open("", &Options{Objects: &objects.Config{Store: carelessStore{s}}})
-	require.ErrorIs(t, err, objstore.ErrUnconditional)
-	db = openObjects(t, s, nil)
-	requireContents(t, want, db)
-	require.NoError(t, db.Close())
-}
-
-func TestObjectsOptions(t *testing.T) {
-	for name, o := range map[string]*Options{
-		"nil":         {Objects: &objects.Config{}},
-		"InMemory":    {InMemory: true, Objects: &objects.Config{Store: objstore.NewMem()}},
-		"MemoryMap":   {MemoryMap: true, Objects: &objects.Config{Store: objstore.NewMem()}},
-		"LogInterval": {Objects: &objects.Config{Store: objstore.NewMem(), LogInterval: -1}},
-		"LogBuffer":   {Objects: &objects.Config{Store: objstore.NewMem(), LogBuffer: -1}},
-		"CacheSize":   {Objects: &objects.Config{Store: objstore.NewMem(), CacheSize: -1}},
-	} {
-		_, err := Open(t.TempDir(), o)
-		require.ErrorIs(t, err, ErrInvalidOptions, name)
-		require.ErrorContains(t, err, name)
-	}
+func openObjectsReader(t testing.TB, s objstore.Store) *DB {
+	t.Helper()
+	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
+	require.NoError(t, err)
+	return db
 }
 
 // A nil *objects.Config is as none, also for the defaults of other options.
@@ -172,4 +56,144 @@ func TestANilConfigOfObjectsIsNone(t *testing.T) {
 		require.Equal(t, want.SeparateFrom, got.SeparateFrom)
 		require.Equal(t, want.CacheSize, got.CacheSize)
 	}
+}
+
+// A log is not flushed early where level 0 would make writers wait, and is when it no longer would.
+func TestALongLogWaitsForLevel0(t *testing.T) {
+	t.Parallel()
+	db := openObjects(t, objstore.NewMem(), &Options{L0CompactionThreshold: 2, L0SlowdownThreshold: 2})
+	defer func() { require.NoError(t, db.Close()) }()
+	pause := func(paused bool) {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		db.compactions.Paused = paused
+	}
+	write := func(i int) { require.NoError(t, db.Set([]byte("key"), fmt.Append(nil, i), Sync)) }
+	pause(true)
+	for i := range 2 {
+		write(i)
+		require.NoError(t, db.Flush(t.Context()))
+	}
+	write(2)
+	log, _ := db.measureMemtable()
+	flushes := db.Metrics().Flushes
+	db.objects.flushLongLog(log)
+	db.waitForBackground()
+	require.Equal(t, flushes, db.Metrics().Flushes)
+	pause(false)
+	require.NoError(t, db.Compact(context.Background(), nil, nil))
+	write(3)
+	log, _ = db.measureMemtable()
+	flushes = db.Metrics().Flushes
+	db.objects.flushLongLog(log - 1)
+	db.waitForBackground()
+	require.Equal(t, flushes, db.Metrics().Flushes, "that log was flushed")
+	db.objects.flushLongLog(log)
+	db.waitForBackground()
+	require.Equal(t, flushes+1, db.Metrics().Flushes)
+}
+
+// A holding store, once armed, answers reads when it may.
+type holding struct {
+	objstore.Store
+	armed      atomic.Bool
+	asked, may chan struct{}
+}
+
+func (h *holding) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
+	if h.armed.Load() {
+		close(h.asked)
+		select {
+		case <-h.may:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return h.Store.GetRange(ctx, key, off, p)
+}
+
+// A read of a file that a refresh has opened goes on when the refresh ends.
+func TestReadsOutliveARefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &holding{Store: objstore.NewMem(), asked: make(chan struct{}), may: make(chan struct{})}
+		db := openObjects(t, s, nil)
+		require.NoError(t, db.Set([]byte("key"), nil, Sync))
+		require.NoError(t, db.Flush(t.Context()))
+		require.NoError(t, db.Close())
+		view := openObjectsReader(t, s)
+		end := view.objects.within(t.Context(), view.follower.closing)
+		f, err := view.openFile(view.tables.Path(view.current.Runs[0].Last().Num))
+		require.NoError(t, err)
+		s.armed.Store(true)
+		read := make(chan error)
+		go func() {
+			_, err := f.ReadAt(make([]byte, 1), 0)
+			read <- err
+		}()
+		<-s.asked
+		end()
+		synctest.Wait()
+		s.armed.Store(false)
+		close(s.may)
+		require.NoError(t, <-read)
+		require.NoError(t, f.Close())
+		require.NoError(t, view.Close())
+	})
+}
+
+// No entry names a blob file, or a table that refers to one, before all of the file is there.
+func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
+	for _, kind := range []string{".blob", ".sst"} {
+		mem := objstore.NewMem()
+		faults := objstoretest.NewFaults(mem, 1)
+		db := openObjects(t, faults, &Options{SeparateFrom: 1, harness: harness.Harness{Backoff: never}})
+		var mu sync.Mutex
+		var order []string
+		refused := true
+		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case c.Kind == objstore.Put && refused && strings.HasSuffix(c.Key, kind):
+				return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: errDisk}
+			case c.Kind == objstore.Put:
+				order = append(order, filepath.Ext(c.Key))
+			case c.Kind == objstore.PutIfAbsent:
+				order = append(order, "list")
+			}
+			return f
+		})
+		require.NoError(t, db.Set([]byte("k"), []byte("value"), Async))
+		require.ErrorIs(t, db.Flush(t.Context()), errDisk)
+		mu.Lock()
+		require.NotContains(t, order, "list", "nothing is to be listed")
+		mu.Unlock()
+		crashed := openObjects(t, storetest.CopyObjects(t, mem), nil) // another machine sees what is there
+		requireContents(t, storetest.Model{}, crashed)
+		requireBlobs(t, crashed)
+		require.NoError(t, crashed.Close())
+
+		mu.Lock()
+		refused, order = false, nil
+		mu.Unlock()
+		require.NoError(t, db.resume(true))
+		require.NoError(t, db.Flush(t.Context()))
+		mu.Lock()
+		require.GreaterOrEqual(t, len(order), 3)
+		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
+		require.Equal(t, "list", order[2])
+		mu.Unlock()
+		requireContents(t, storetest.Model{"k": "value"}, db)
+		require.NoError(t, db.Close())
+		db = openObjects(t, mem, nil)
+		requireContents(t, storetest.Model{"k": "value"}, db)
+		requireBlobs(t, db)
+		require.NoError(t, db.Close())
+	}
+}
+
+// farOptions are those of stores that compact nothing by themselves and cache no block.
+func farOptions() *Options {
+	return &Options{MemtableSize: 64 << 20, TargetFileSize: 256 << 10, BaseLevelSize: 256 << 10, CacheSize: -1,
+		L0CompactionThreshold: 64, MaxConcurrentCompactions: 1, FalsePositiveMemory: -1, SeparateFrom: -1}
 }

@@ -2,8 +2,6 @@ package kv
 
 import (
 	"context"
-	"errors"
-	"hash/crc32"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -93,28 +91,6 @@ func (w *objectsWriter) write(n int) {
 	w.synced = w.n
 }
 
-// An objectState tells whether an object has changed.
-type objectState struct{ size, sum int }
-
-// bucket returns all objects by key.
-func bucket(t *testing.T, s objstore.Store) map[string]objectState {
-	t.Helper()
-	objects := map[string]objectState{}
-	for o, err := range s.List(t.Context(), "", "") {
-		require.NoError(t, err)
-		b := make([]byte, o.Size)
-		_, err := s.GetRange(t.Context(), o.Key, 0, b)
-		if errors.Is(err, objstore.ErrNotExist) {
-			continue // it was deleted meanwhile
-		}
-		require.NoError(t, err)
-		objects[o.Key] = objectState{len(b), int(crc32.ChecksumIEEE(b))}
-	}
-	return objects
-}
-
-const fenceSize = 80
-
 // unneeded returns what the bucket has beyond the store's sorted files and blob files, fences, and the newest entry,
 // which has the list of them: as it should be after a flush and a collection. A file that is missing fails the test.
 func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
@@ -136,7 +112,7 @@ func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
 		case kind == "sst" && live[file]:
 			delete(live, file)
 			continue
-		case kind == "entry" && data.size == fenceSize:
+		case kind == "entry" && data.Size == storetest.FenceSize:
 			continue
 		case kind == "entry" && (newest == "" || key < newest):
 			key, newest = newest, key // the one before is not the newest

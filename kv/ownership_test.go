@@ -120,11 +120,11 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 10 * time.Second
-		s := newSilent(objstore.NewMem())
+		s := storetest.NewSilentStore(objstore.NewMem())
 		db := openBounded(t, s, bound, Events{})
 		require.NoError(t, db.Set([]byte("key"), []byte("value"), Sync))
 		for range 3 {
-			s.left.Store(0)
+			s.Left.Store(0)
 			time.Sleep(bound / 4)
 			requireContents(t, storetest.Model{"key": "value"}, db)
 			time.Sleep(bound)
@@ -138,7 +138,7 @@ func TestAWriterThatIsCutOffStopsReading(t *testing.T) {
 			require.NoError(t, db.rotateTo(0, nil)) // readers get another state meanwhile
 			db.mu.Unlock()
 			require.ErrorIs(t, db.View(nil), ErrUnconfirmed)
-			s.left.Store(1 << 40)
+			s.Left.Store(1 << 40)
 			time.Sleep(2 * bound)
 			synctest.Wait()
 			requireContents(t, storetest.Model{"key": "other"}, db)

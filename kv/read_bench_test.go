@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -12,13 +11,6 @@ import (
 
 // readBenchKeys are enough that blocks and filters fit into no processor's own cache.
 const readBenchKeys = 200_000
-
-func readBenchKey(dst []byte, i int) []byte {
-	h := uint64(i+1) * 0x9e3779b97f4a7c15
-	h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
-	dst = binary.BigEndian.AppendUint64(dst[:0], h^h>>32)
-	return binary.BigEndian.AppendUint64(dst, h)
-}
 
 // readBenchStore returns a settled store of readBenchKeys keys with values of 100
 // bytes, half compressible.

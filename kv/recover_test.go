@@ -57,7 +57,7 @@ func TestAFailedOpenClosesWhatItOpened(t *testing.T) {
 		}
 	}
 	require.NoError(t, db.Close()) // which flushes nothing
-	again := copyDir(t, mem, "db")
+	again := storetest.CopyDir(t, mem, "db")
 	broken, failures := errors.New("this call fails"), 0
 	for n := 1; ; n++ {
 		left, err := mem.List("db")

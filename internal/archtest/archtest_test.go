@@ -108,6 +108,7 @@ var layers = []struct {
 	{"internal/storetest/powercuts", 11},
 	{"internal/storetest/processes", 11},
 	{"internal/storetest/faults", 11},
+	{"internal/storetest/objects", 11},
 	{"internal/storecmd", 10},
 	{"cmd", 11},
 	{"examples", 11},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +58,12 @@ func RequireValueOf(t require.TestingT, it ValueIterator, keysOnly bool, want st
 	if size := it.ValueSize(); !merged || size != -1 {
 		require.Equal(t, len(want), size, "%q", it.Key())
 	}
+}
+
+// ScatteredKey returns the key of a number, of 16 bytes, in dst. Keys of consecutive numbers are far from each other.
+func ScatteredKey(dst []byte, i int) []byte {
+	h := uint64(i+1) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29) * 0xbf58476d1ce4e5b9
+	dst = binary.BigEndian.AppendUint64(dst[:0], h^h>>32)
+	return binary.BigEndian.AppendUint64(dst, h)
 }

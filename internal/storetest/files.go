@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -48,6 +49,33 @@ func WriteDir(tb testing.TB, dir string, files map[string]string) {
 	require.NoError(tb, os.MkdirAll(dir, 0o755))
 	for name, data := range files {
 		require.NoError(tb, os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600))
+	}
+}
+
+// CopyDir remembers what a directory has. The function that it returns writes that there again.
+func CopyDir(t testing.TB, fsys vfs.FS, dir string) (restore func()) {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	files := map[string][]byte{}
+	for _, name := range names {
+		f, err := fsys.Open(filepath.Join(dir, name))
+		require.NoError(t, err)
+		size, err := f.Size()
+		require.NoError(t, err)
+		data := make([]byte, size)
+		_, err = f.ReadAt(data, 0)
+		require.True(t, err == nil || errors.Is(err, io.EOF))
+		require.NoError(t, f.Close())
+		files[name] = data
+	}
+	return func() {
+		for name, data := range files {
+			w, err := fsys.Create(filepath.Join(dir, name))
+			require.NoError(t, err)
+			_, err = w.Write(data)
+			require.NoError(t, errors.Join(err, w.Close()))
+		}
 	}
 }
 

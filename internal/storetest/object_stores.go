@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"errors"
+	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -85,3 +87,26 @@ func TablesOf(t testing.TB, s objstore.Store) (keys []string) {
 
 // ManyEdits has lists of files put as edits that are whole ones in small stores.
 func ManyEdits(p *objectdir.Params) { p.Edits.Percent, p.Edits.Each, p.Edits.Max = 1<<20, 1, 8 }
+
+// An ObjectState tells whether an object has changed.
+type ObjectState struct{ Size, Sum int }
+
+// Bucket returns all objects by key.
+func Bucket(t *testing.T, s objstore.Store) map[string]ObjectState {
+	t.Helper()
+	objects := map[string]ObjectState{}
+	for o, err := range s.List(t.Context(), "", "") {
+		require.NoError(t, err)
+		b := make([]byte, o.Size)
+		_, err := s.GetRange(t.Context(), o.Key, 0, b)
+		if errors.Is(err, objstore.ErrNotExist) {
+			continue // it was deleted meanwhile
+		}
+		require.NoError(t, err)
+		objects[o.Key] = ObjectState{len(b), int(crc32.ChecksumIEEE(b))}
+	}
+	return objects
+}
+
+// FenceSize is the size in bytes of an entry with which a writer takes a store over.
+const FenceSize = 80

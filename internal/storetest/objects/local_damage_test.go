@@ -1,10 +1,12 @@
-package kv
+package objects
 
 import (
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -12,10 +14,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
+	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
 const homeFile = "LOG-HOME"
@@ -43,35 +48,55 @@ func (m *machines) change(name string, to func([]byte) []byte) {
 
 func gone([]byte) []byte { return nil }
 
-// crashedInLogs returns machines of which "a" has the log of a store: three logs, of ten synced writes each.
+// inLog is the key of a write to a log.
+func inLog(log, n int) string { return fmt.Sprintf("%d/%02d", log, n) }
+
+// crashedInLogs returns machines of which "a" has the log of a store: three logs, of ten synced writes each. The list
+// of files names them all: a compaction that ended last made it.
 func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 	m = newMachines(t)
+	bucket := m.objects
+	faults := objstoretest.NewFaults(bucket, 1)
+	m.objects = faults
 	o := m.options()
-	o.MaxMemtables = 8
+	o.MaxMemtables, o.L0CompactionThreshold, harness.Of(o).Backoff = 8, 2, storetest.Never
 	db := m.open("a", o)
-	putDurably(t, db, "flushed", "1")
-	require.NoError(t, db.Flush(t.Context()))
-	db.settle()
-	db.mu.Lock()
-	db.flushing = true // no flush takes the logs away
-	db.mu.Unlock()
+	var uploads atomic.Int64
+	compact, flush := make(chan struct{}), make(chan struct{})
+	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
+		if c.Kind == objstore.Put {
+			switch uploads.Add(1) {
+			case 3: // after two flushes
+				<-compact
+			case 4: // no flush takes the logs away
+				<-flush
+				f = dead(c)
+			}
+		}
+		return f
+	})
+	for range 2 {
+		putDurably(t, db, "flushed", "1")
+		require.NoError(t, db.Flush(t.Context()))
+	}
+	storetest.Until(func() bool { return uploads.Load() == 3 })
+	var flushes sync.WaitGroup
 	for log := range 3 {
 		if log > 0 {
-			require.NoError(t, exclusive(db, func() error {
-				db.mu.Lock()
-				defer db.mu.Unlock()
-				return db.rotateTo(0, nil)
-			}))
+			flushes.Go(func() { require.Error(t, db.Flush(t.Context())) })
+			storetest.Until(func() bool { return len(m.logs("a")) == log+1 })
 		}
 		for n := range 10 {
-			putDurably(t, db, craftedKey(log, n), "value")
+			putDurably(t, db, inLog(log, n), "value")
 		}
 	}
-	require.NoError(t, db.manifest.Append(&manifest.Edit{NextFile: db.nextFile.Load()})) // a list that names all logs
-	db.mu.Lock()
-	db.flushing = false
-	db.mu.Unlock()
-	require.NoError(t, db.abandon())
+	storetest.Until(func() bool { return uploads.Load() == 4 })
+	close(compact)
+	storetest.Until(func() bool { return db.Metrics().Levels[0].Runs == 0 })
+	close(flush)
+	flushes.Wait()
+	require.NoError(t, harness.Abandon(db))
+	m.objects = bucket
 	logs = m.logs("a")
 	require.Len(t, logs, 3)
 	return m, logs
@@ -101,14 +126,14 @@ func TestDamageToALocalLogIsAnError(t *testing.T) {
 			m, logs := crashedInLogs(t)
 			m.change(filepath.Join("a", logs[c.log]), c.hurt)
 			for range 2 {
-				err := m.refused("a", m.options(), ErrCorruption)
+				err := m.refused("a", m.options(), kv.ErrCorruption)
 				require.ErrorContains(t, err, logs[c.log])
 			}
 			o := m.abandoning() // the log is here
-			m.refused("a", o, ErrCorruption)
-			o.RecoveryMode = SkipCorrupt
+			m.refused("a", o, kv.ErrCorruption)
+			o.RecoveryMode = kv.SkipCorrupt
 			db := m.open("a", o)
-			for _, k := range []string{"flushed", craftedKey((c.log+1)%3, 0)} {
+			for _, k := range []string{"flushed", inLog((c.log+1)%3, 0)} {
 				ok, err := db.Has([]byte(k))
 				require.NoError(t, err)
 				require.True(t, ok, k)
@@ -124,7 +149,7 @@ func TestDamageToAHomeFile(t *testing.T) {
 	other := newMachines(t)
 	putDurably(t, other.open("a", other.options()), "k", "v")
 	foreign := other.read(filepath.Join("a", homeFile))
-	damaged := []error{objects.ErrLogElsewhere, ErrCorruption}
+	damaged := []error{objects.ErrLogElsewhere, kv.ErrCorruption}
 	for name, c := range map[string]struct {
 		hurt func([]byte) []byte
 		is   []error
@@ -133,9 +158,9 @@ func TestDamageToAHomeFile(t *testing.T) {
 		"it is empty":           {func([]byte) []byte { return []byte{} }, damaged},
 		"it is damaged":         {func(b []byte) []byte { b[30] ^= 1; return b }, damaged},
 		"it has more":           {func(b []byte) []byte { return append(b, ' ') }, damaged},
-		"it is another store's": {func([]byte) []byte { return foreign }, []error{ErrForeignDirectory}},
+		"it is another store's": {func([]byte) []byte { return foreign }, []error{kv.ErrForeignDirectory}},
 		"it is of a later format": {func([]byte) []byte { return base.SealLine("siftkv-log format=2 x") },
-			[]error{ErrNewerFormat}},
+			[]error{kv.ErrNewerFormat}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, logs := crashedInLogs(t)
@@ -149,7 +174,7 @@ func TestDamageToAHomeFile(t *testing.T) {
 				return
 			}
 			db := m.open("a", m.abandoning())
-			requireContents(t, storetest.Model{"flushed": "1"}, db)
+			storetest.RequireContents(t, storetest.Model{"flushed": "1"}, db)
 			require.NoError(t, db.Close())
 			require.Len(t, m.files("a"), len(logs), "the logs are kept aside")
 		})
@@ -166,14 +191,14 @@ func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())
 	putDurably(t, db, "1", "")
-	crash(t, db)
+	stores.Crash(t, db)
 	copied := map[string][]byte{}
 	for _, name := range m.files("a") {
 		copied[name] = m.read(filepath.Join("a", name))
 	}
 	db = m.open("a", m.options())
 	putDurably(t, db, "2", "")
-	crash(t, db)
+	stores.Crash(t, db)
 	for _, name := range m.files("a") {
 		require.NoError(t, m.disks.Remove(filepath.Join("a", name)))
 	}
@@ -186,22 +211,22 @@ func TestAnOlderCopyOfALocalLogIsRefused(t *testing.T) {
 	err := m.refused("a", m.options(), objects.ErrLogElsewhere)
 	require.ErrorContains(t, err, "older copy")
 	db = m.open("a", m.abandoning())
-	requireContents(t, storetest.Model{"1": ""}, db) // which the second opening had flushed
+	storetest.RequireContents(t, storetest.Model{"1": ""}, db) // which the second opening had flushed
 	require.NoError(t, db.Close())
 }
 
 // A store and the log of another do not share a directory.
 func TestALocalLogInTheDirectoryOfAStore(t *testing.T) {
 	m := newMachines(t)
-	plain := openDir(t, "a", &Options{harness: harness.Harness{FS: m.disks}})
+	plain := stores.OpenDir(t, "a", stores.With(harness.Harness{FS: m.disks}, &kv.Options{}))
 	require.NoError(t, plain.Close())
 	before := m.files("a")
-	m.refused("a", m.options(), ErrForeignDirectory)
+	m.refused("a", m.options(), kv.ErrForeignDirectory)
 	require.Equal(t, before, m.files("a"))
 
 	db := m.open("b", m.options())
 	putDurably(t, db, "k", "v")
-	_, err := Open("b", &Options{harness: harness.Harness{FS: m.disks}})
+	_, err := kv.Open("b", stores.With(harness.Harness{FS: m.disks}, &kv.Options{}))
 	require.Error(t, err)
 	require.NoError(t, db.Close())
 }
@@ -227,25 +252,27 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 			for i := 0; err == nil; i++ { // until a log is full, if need be
 				require.Less(t, i, 1000, "writes go on")
 				k := strconv.Itoa(i)
-				if err = db.Set([]byte(k), make([]byte, 5000), Sync); err == nil {
+				if err = db.Set([]byte(k), make([]byte, 5000), kv.Sync); err == nil {
 					want[k] = string(make([]byte, 5000))
 				}
 			}
-			requireFull(t, err, "a")
-			requireContents(t, want, db)
+			require.ErrorIs(t, err, kv.ErrReadOnly)
+			require.ErrorIs(t, err, syscall.ENOSPC)
+			require.ErrorContains(t, err, "free space on the file system of a")
+			storetest.RequireContents(t, want, db)
 			if op != "full" {
 				require.NoError(t, view(t, m), "the object store works")
 			}
 			disk.Set(nil)
-			db.untilResumed()
+			stores.UntilResumed(db)
 			putDurably(t, db, "after", "2")
 			want["after"] = "2"
-			crash(t, db)
+			stores.Crash(t, db)
 			db = m.open("a", m.options())
-			requireContents(t, want, db)
+			storetest.RequireContents(t, want, db)
 			require.NoError(t, db.Close())
 			db = m.open("b", m.options())
-			requireContents(t, want, db)
+			storetest.RequireContents(t, want, db)
 			require.NoError(t, db.Close())
 		})
 	}
@@ -254,7 +281,7 @@ func TestALocalLogOnADiskThatFails(t *testing.T) {
 // view opens a view of the store, and closes it.
 func view(t *testing.T, m *machines) error {
 	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: m.objects}})
+	db, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: m.objects}})
 	if err != nil {
 		return err
 	}
@@ -268,7 +295,7 @@ func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 	putDurably(t, db, "k", "v")
 	m.change(filepath.Join("a", homeFile), gone)
 	require.Error(t, db.Flush(t.Context()))
-	require.ErrorIs(t, db.Set([]byte("k"), nil, Sync), ErrReadOnly)
+	require.ErrorIs(t, db.Set([]byte("k"), nil, kv.Sync), kv.ErrReadOnly)
 	require.Error(t, db.Close())
 	m.refused("a", m.options(), objects.ErrLogElsewhere)
 }
@@ -290,23 +317,35 @@ func TestDeathAtEachRequestWithALocalLog(t *testing.T) {
 	}
 }
 
+// deadFrom returns a client of a store that is dead from its nth request on.
+func deadFrom(s objstore.Store, nth int64) *objstoretest.Faults {
+	faults := objstoretest.NewFaults(s, 1)
+	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
+		if c.N == nth {
+			return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Cut: true}
+		}
+		return objstoretest.Fault{}
+	})
+	return faults
+}
+
 func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 	m := newMachines(t)
 	want := storetest.Model{}
 	db := m.open("a", m.options())
 	putDurably(t, db, "first", "1")
 	want["first"] = "1"
-	crash(t, db)
+	stores.Crash(t, db)
 
-	faults := newFaults(m.objects, nth)
+	faults := deadFrom(m.objects, nth)
 	o := m.options()
-	configOf(o).Store, configOf(o).LocalLog = faults, mode%2 == 0
+	stores.ConfigOf(o).Store, stores.ConfigOf(o).LocalLog = faults, mode%2 == 0
 	unknown := "" // a write that failed may be there
-	db, err := Open("a", o)
+	db, err := kv.Open("a", o)
 	if err == nil {
 		for i := range 8 {
 			k := strconv.Itoa(i)
-			if err = db.Set([]byte(k), []byte(k), Sync); err != nil {
+			if err = db.Set([]byte(k), []byte(k), kv.Sync); err != nil {
 				unknown = k
 				break
 			}
@@ -318,21 +357,21 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 		_ = db.Close()
 	}
 	o = m.options()
-	configOf(o).LocalLog = mode/2 == 0
+	stores.ConfigOf(o).LocalLog = mode/2 == 0
 	db = m.open("a", o)
 	if ok, err := db.Has([]byte(unknown)); err == nil && ok {
 		want[unknown] = unknown
 	}
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	putDurably(t, db, "last", "1")
 	want["last"] = "1"
-	crash(t, db)
+	stores.Crash(t, db)
 	db = m.open("a", m.options())
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	require.Empty(t, m.files("a"))
 	db = m.open("b", m.options())
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	return faults.Calls() >= nth
 }

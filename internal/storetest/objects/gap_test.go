@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"path/filepath"
@@ -7,8 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -17,12 +20,12 @@ import (
 // file that was ingested before them: it finds the newest list after 64 refreshes.
 func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	s := objstore.NewMem()
-	db, err := Open("", &Options{Objects: &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1}})
+	db, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1}})
 	require.NoError(t, err)
-	file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=1")
-	require.NoError(t, db.Set([]byte("before"), []byte("1"), Sync))
-	reader := openObjectsReader(t, s) // which believes that lists are kept for ten minutes
-	requireContents(t, storetest.Model{"before": "1"}, reader)
+	file := storetest.IngestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=1")
+	require.NoError(t, db.Set([]byte("before"), []byte("1"), kv.Sync))
+	reader := stores.OpenObjectsReader(t, s) // which believes that lists are kept for ten minutes
+	storetest.RequireContents(t, storetest.Model{"before": "1"}, reader)
 	lists := func() (keys []string) {
 		for o, err := range s.List(t.Context(), "entry/", "") {
 			require.NoError(t, err)
@@ -33,19 +36,19 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 		return keys
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	db.settle() // the list of the ingest needs no entry before it
+	harness.Settle(db) // the list of the ingest needs no entry before it
 	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 	storetest.Until(func() bool { return len(lists()) <= 1 }) // the collector comes
-	require.NoError(t, db.Set([]byte("later"), []byte("1"), Sync))
+	require.NoError(t, db.Set([]byte("later"), []byte("1"), kv.Sync))
 	for range 64 {
 		require.NoError(t, reader.Refresh(t.Context()))
 		if ok, err := reader.Has([]byte("later")); ok || err != nil {
 			require.NoError(t, err)
 			break
 		}
-		requireContents(t, storetest.Model{"before": "1"}, reader)
+		storetest.RequireContents(t, storetest.Model{"before": "1"}, reader)
 	}
-	requireContents(t, storetest.Model{"before": "1", "ingested": "1", "later": "1"}, reader)
+	storetest.RequireContents(t, storetest.Model{"before": "1", "ingested": "1", "later": "1"}, reader)
 	require.NoError(t, reader.Close())
 	require.NoError(t, db.Close())
 }

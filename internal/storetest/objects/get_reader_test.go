@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"fmt"
@@ -10,8 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -21,16 +22,16 @@ import (
 func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
-	db := openObjects(t, s, &Options{SeparateFrom: 100, CacheSize: -1, MemtableSize: 64 << 20})
+	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1, MemtableSize: 64 << 20})
 	rng, sizes := rand.New(rand.NewPCG(8, 8)), []int{1000, 100 << 10, 5 << 20, 1000}
 	var want []string
 	for i, n := range sizes {
-		want = append(want, string(randomBytes(rng, n)))
-		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), []byte(want[i]), Async))
+		want = append(want, string(storetest.RandomBytes(rng, n)))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), []byte(want[i]), kv.Async))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
-	db = openObjects(t, s, &Options{SeparateFrom: 100, CacheSize: -1})
+	db = stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1})
 	var gets, bytes atomic.Int64
 	var damaged atomic.Bool
 	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
@@ -59,31 +60,5 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, db.Close())
-}
-
-// What readers of values have read counts as what others read of blob files.
-func TestWhatReadersReadIsCounted(t *testing.T) {
-	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
-	require.NoError(t, err)
-	value := randomBytes(rand.New(rand.NewPCG(8, 9)), 1<<20)
-	require.NoError(t, db.Set([]byte("k"), value, NoSync))
-	require.NoError(t, db.Flush(t.Context()))
-	db.settle()
-	was := db.Metrics().Blobs
-	r, err := db.GetReader([]byte("k"))
-	require.NoError(t, err)
-	_, err = io.ReadFull(r, make([]byte, 10))
-	require.NoError(t, err)
-	b := db.Metrics().Blobs
-	require.EqualValues(t, 1, b.Reads-was.Reads)
-	require.Greater(t, b.Read-was.Read, uint64(256<<10))
-	require.Less(t, b.Read-was.Read, uint64(257<<10), "a piece")
-	_, err = io.Copy(io.Discard, r)
-	require.NoError(t, err)
-	b = db.Metrics().Blobs
-	require.EqualValues(t, 1, b.Reads-was.Reads)
-	require.Equal(t, b.LiveBytes, b.Read-was.Read, "all of the record")
-	require.NoError(t, r.Close())
 	require.NoError(t, db.Close())
 }

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/sstable"
@@ -28,31 +30,34 @@ func TestCopiesOfAnObjectStoreShareACache(t *testing.T) {
 	require.NoError(t, db.Close())
 	common := storetest.TablesOf(t, first)
 	dir := filepath.Join(t.TempDir(), "cache")
-	stores := []objstore.Store{first, storetest.CopyObjects(t, first)}
+	buckets := []objstore.Store{first, storetest.CopyObjects(t, first)}
 	want := []storetest.Model{{}, {}}
-	with := func(i int, f func(db *DB)) {
-		db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: stores[i], CacheSize: 64 << 20}})
+	with := func(i int, f func(db *kv.DB)) {
+		db, err := kv.Open(
+			dir,
+			&kv.Options{CacheSize: -1, Objects: &objects.Config{Store: buckets[i], CacheSize: 64 << 20}},
+		)
 		require.NoError(t, err)
 		f(db)
 		require.NoError(t, db.Close())
 	}
-	for i := range stores {
-		with(i, func(db *DB) {
+	for i := range buckets {
+		with(i, func(db *kv.DB) {
 			for k := range before {
 				v := fmt.Sprintf("%d %0100s", i, k)
-				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 				want[i][k] = v
 			}
 			require.NoError(t, db.Compact(t.Context(), nil, nil)) // nothing of what they have in common is left
-			requireContents(t, want[i], db)
+			storetest.RequireContents(t, want[i], db)
 		})
 	}
-	for i := range stores {
-		with(i, func(db *DB) { requireContents(t, want[i], db) })
+	for i := range buckets {
+		with(i, func(db *kv.DB) { storetest.RequireContents(t, want[i], db) })
 	}
 	shared := func(key string) bool { return slices.Contains(common, key) } // not deleted yet
-	a := slices.DeleteFunc(storetest.TablesOf(t, stores[0]), shared)
-	b := slices.DeleteFunc(storetest.TablesOf(t, stores[1]), shared)
+	a := slices.DeleteFunc(storetest.TablesOf(t, buckets[0]), shared)
+	b := slices.DeleteFunc(storetest.TablesOf(t, buckets[1]), shared)
 	const nonce = len("0123456789abcdef.sst")
 	alike := 0
 	for _, key := range a {
@@ -70,10 +75,10 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 		"sst": storetest.TablesOf} {
 		from := map[string]int{"blob": 100, "sst": -1}[what] // ids of blob files make tables longer or shorter
 		s, rng := objstore.NewMem(), rand.New(rand.NewPCG(5, 5))
-		o := Options{SeparateFrom: from, L0CompactionThreshold: 100, Compression: sstable.NoCompression}
-		db := openObjects(t, s, &o)
+		o := kv.Options{SeparateFrom: from, L0CompactionThreshold: 100, Compression: sstable.NoCompression}
+		db := stores.OpenObjects(t, s, &o)
 		for i := range 20 {
-			require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), randomBytes(rng, 1000), Async))
+			require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), storetest.RandomBytes(rng, 1000), kv.Async))
 			if i%10 == 9 {
 				require.NoError(t, db.Flush(t.Context()))
 			}
@@ -92,10 +97,10 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 			b := bodies[1-i]
 			require.NoError(t, s.Put(context.Background(), keys[i], bytes.NewReader(b), int64(len(b))))
 		}
-		db = openObjects(t, s, &o)
-		require.ErrorIs(t, db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "to")), ErrCorruption, what)
-		_, err := db.Backup(t.Context(), io.Discard, BackupMark{})
-		require.ErrorIs(t, err, ErrCorruption, what)
+		db = stores.OpenObjects(t, s, &o)
+		require.ErrorIs(t, db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "to")), kv.ErrCorruption, what)
+		_, err := db.Backup(t.Context(), io.Discard, kv.BackupMark{})
+		require.ErrorIs(t, err, kv.ErrCorruption, what)
 		require.NoError(t, db.Close())
 	}
 }

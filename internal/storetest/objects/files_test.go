@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"bytes"
@@ -10,19 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // objectsWith returns a store in an object store with some keys, and what it has.
-func objectsWith(t *testing.T, s objstore.Store, keys int) (*DB, storetest.Model) {
+func objectsWith(t *testing.T, s objstore.Store, keys int) (*kv.DB, storetest.Model) {
 	t.Helper()
-	db := openObjects(t, s, nil)
+	db := stores.OpenObjects(t, s, nil)
 	want := storetest.Model{}
 	for i := range keys {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i*i)
-		require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+		require.NoError(t, db.Set([]byte(k), []byte(v), kv.Async))
 		want[k] = v
 	}
 	return db, want
@@ -35,21 +37,21 @@ func TestAStoreMovesBetweenObjectStoreAndDisk(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "checkpoint")
 	require.NoError(t, db.Checkpoint(t.Context(), checkpoint))
 	require.Error(t, db.Checkpoint(t.Context(), checkpoint), "there is one")
-	local := openDir(t, checkpoint, nil)
-	requireContents(t, want, local)
+	local := stores.OpenDir(t, checkpoint, nil)
+	storetest.RequireContents(t, want, local)
 	require.NoError(t, local.Close())
 
 	var stream bytes.Buffer
-	_, err := db.Backup(t.Context(), &stream, BackupMark{})
+	_, err := db.Backup(t.Context(), &stream, kv.BackupMark{})
 	require.NoError(t, err)
 	restored := filepath.Join(t.TempDir(), "restored")
-	require.NoError(t, Restore(t.Context(), &stream, restored, nil))
-	local = openDir(t, restored, nil)
-	requireContents(t, want, local)
+	require.NoError(t, kv.Restore(t.Context(), &stream, restored, nil))
+	local = stores.OpenDir(t, restored, nil)
+	storetest.RequireContents(t, want, local)
 	require.NoError(t, local.Close())
 
 	file := filepath.Join(t.TempDir(), "new.sst")
-	writeIngestible(t, vfs.OS, file, "zz")
+	storetest.IngestFile(t, vfs.OS, file, nil, "zz=ingested")
 	require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 	_, err = db.Get([]byte("zz"))
 	require.NoError(t, err)
@@ -64,12 +66,12 @@ func TestTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
 	dir := filepath.Join(t.TempDir(), "cache")
-	o := &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}}
-	_, err := Open("", o)
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	o := &kv.Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}}
+	_, err := kv.Open("", o)
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	reads := func() int64 {
 		needed := s.Requests(func() {
-			db, err := Open(dir, o)
+			db, err := kv.Open(dir, o)
 			require.NoError(t, err)
 			for k, v := range want {
 				got, err := db.Get([]byte(k))

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
-
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -30,17 +31,19 @@ type cacheRun struct {
 	cuts  []*crashfs.Disk
 }
 
-func (r *cacheRun) options(disk *crashfs.Disk, size int64, before func() error) *Options {
-	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
-		CacheSize: -1, harness: harness.Harness{FS: crashfs.New(disk, before)},
-		Objects: &objects.Config{Store: r.s, CacheSize: size, Grace: -1}}
+func (r *cacheRun) options(disk *crashfs.Disk, size int64, before func() error) *kv.Options {
+	return stores.With(
+		harness.Harness{FS: crashfs.New(disk, before)},
+		&kv.Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, BlockSize: 1 << 10,
+			CacheSize: -1, Objects: &objects.Config{Store: r.s, CacheSize: size, Grace: -1}},
+	)
 }
 
 // write fills the store and its cache, opening it several times, and notes what cuts would leave of the disk.
 func (r *cacheRun) write(stride int) {
 	disk, clock := crashfs.NewDisk(), rand.New(rand.NewPCG(r.rng.Uint64(), 77))
 	for life := range 6 {
-		db, err := Open("cache", r.options(disk, 2<<20, func() error { // less than what there is
+		db, err := kv.Open("cache", r.options(disk, 2<<20, func() error { // less than what there is
 			if r.calls++; clock.IntN(stride) == 0 {
 				r.cuts = append(r.cuts, disk.Cut(clock))
 			}
@@ -48,14 +51,14 @@ func (r *cacheRun) write(stride int) {
 		}))
 		require.NoError(r.t, err)
 		for range max(0, 800-300*life) {
-			k, v := fmt.Sprintf("%04d", r.rng.IntN(1500)), string(randomBytes(r.rng, r.rng.IntN(3000)))
-			require.NoError(r.t, db.Set([]byte(k), []byte(v), Async))
+			k, v := fmt.Sprintf("%04d", r.rng.IntN(1500)), string(storetest.RandomBytes(r.rng, r.rng.IntN(3000)))
+			require.NoError(r.t, db.Set([]byte(k), []byte(v), kv.Async))
 			r.want[k] = v
 		}
 		if life < 3 { // then it only reads
 			require.NoError(r.t, db.Compact(context.Background(), nil, nil))
 		}
-		requireContents(r.t, r.want, db)
+		storetest.RequireContents(r.t, r.want, db)
 		for k := range r.want { // scans pass the cache by
 			_, err := db.Get([]byte(k))
 			require.NoError(r.t, err)
@@ -67,9 +70,9 @@ func (r *cacheRun) write(stride int) {
 // reads opens the store with the cache on a disk, reads everything twice and returns the requests for it.
 func (r *cacheRun) reads(disk *crashfs.Disk, what string) int64 {
 	needed := r.s.Requests(func() {
-		db, err := Open("cache", r.options(disk, 16<<20, nothing))
+		db, err := kv.Open("cache", r.options(disk, 16<<20, storetest.Nothing))
 		require.NoError(r.t, err, what)
-		objects, ok := db.objects.dir.(*remote.FS)
+		objects, ok := harness.ObjectDir(db).(*remote.FS)
 		require.True(r.t, ok)
 		objects.FlushCache() // it is read in the background
 		for range 2 {
@@ -86,7 +89,7 @@ func (r *cacheRun) reads(disk *crashfs.Disk, what string) int64 {
 
 // damage flips a bit in each file of the cache.
 func (r *cacheRun) damage(disk *crashfs.Disk) {
-	names, err := crashfs.New(disk, nothing).List("cache")
+	names, err := crashfs.New(disk, storetest.Nothing).List("cache")
 	require.NoError(r.t, err)
 	for _, name := range names {
 		require.NoError(r.t, disk.Edit(filepath.Join("cache", name), func(data []byte) {

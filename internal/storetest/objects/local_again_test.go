@@ -1,11 +1,8 @@
-package kv
+package objects
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +11,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -46,7 +44,7 @@ func TestACreationThatFailedIsTriedAgain(t *testing.T) {
 	m.objects = mem
 	db := m.open("a", m.options())
 	putDurably(t, db, "key", "value")
-	crash(t, db)
+	stores.Crash(t, db)
 	db = m.open("a", m.options())
 	v, err := db.Get([]byte("key"))
 	require.NoError(t, err)
@@ -57,13 +55,13 @@ func TestACreationThatFailedIsTriedAgain(t *testing.T) {
 // Logs that a process had no time to remove when it closed the store are worthless, whoever has opened and closed it
 // since, with its own logs on its disk, or in the object store, or has these.
 func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
-	for _, by := range [][]func(m *machines) *Options{
+	for _, by := range [][]func(m *machines) *kv.Options{
 		{(*machines).options}, {(*machines).remote}, {(*machines).remote, (*machines).options, (*machines).options},
 	} {
 		m := newMachines(t)
 		db := m.open("a", m.options())
 		putDurably(t, db, "key", "value")
-		left := copyDir(t, m.disks, "a")
+		left := storetest.CopyDir(t, m.disks, "a")
 		require.NotEmpty(t, m.logs("a"))
 		require.NoError(t, db.Close())
 		require.Empty(t, m.files("a"))
@@ -76,35 +74,8 @@ func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
 		require.NotEmpty(t, m.logs("a"))
 		db = m.open("a", m.options())
 		require.Len(t, m.logs("a"), 1, "a new one")
-		requireContents(t, storetest.Model{"key": "value", "more": "value"}, db)
+		storetest.RequireContents(t, storetest.Model{"key": "value", "more": "value"}, db)
 		require.NoError(t, db.Close())
-	}
-}
-
-// copyDir remembers what a directory has. The function that it returns writes that there again.
-func copyDir(t *testing.T, fsys vfs.FS, dir string) (restore func()) {
-	t.Helper()
-	names, err := fsys.List(dir)
-	require.NoError(t, err)
-	files := map[string][]byte{}
-	for _, name := range names {
-		f, err := fsys.Open(filepath.Join(dir, name))
-		require.NoError(t, err)
-		size, err := f.Size()
-		require.NoError(t, err)
-		data := make([]byte, size)
-		_, err = f.ReadAt(data, 0)
-		require.True(t, err == nil || errors.Is(err, io.EOF))
-		require.NoError(t, f.Close())
-		files[name] = data
-	}
-	return func() {
-		for name, data := range files {
-			w, err := fsys.Create(filepath.Join(dir, name))
-			require.NoError(t, err)
-			_, err = w.Write(data)
-			require.NoError(t, errors.Join(err, w.Close()))
-		}
 	}
 }
 
@@ -112,42 +83,42 @@ func copyDir(t *testing.T, fsys vfs.FS, dir string) (restore func()) {
 // alone.
 func TestBranchesWithLocalLogs(t *testing.T) {
 	m := newMachines(t)
-	clone := func() *Options {
+	clone := func() *kv.Options {
 		o := m.options()
-		configOf(o).Branch = "clone"
+		stores.ConfigOf(o).Branch = "clone"
 		return o
 	}
 	db := m.open("a", m.options())
 	want := storetest.Model{}
 	for i := range 100 {
 		k := fmt.Sprintf("%05d", i)
-		set(t, db, k, "flushed")
+		require.NoError(t, db.Set([]byte(k), []byte("flushed"), kv.NoSync))
 		want[k] = "flushed"
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	inClone := maps.Clone(want)
 	putDurably(t, db, "late", "in the log")
 	want["late"] = "in the log"
-	require.NoError(t, configOf(m.options()).Clone(t.Context(), "clone"))
-	m.refused("a", clone(), ErrLocked)
+	require.NoError(t, stores.ConfigOf(m.options()).Clone(t.Context(), "clone"))
+	m.refused("a", clone(), kv.ErrLocked)
 	other := m.open("b", clone())
-	requireContents(t, inClone, other)
+	storetest.RequireContents(t, inClone, other)
 	putDurably(t, other, "own", "way")
 	inClone["own"] = "way"
 	putDurably(t, db, "goes", "on")
 	want["goes"] = "on"
-	crash(t, other)
-	crash(t, db)
+	stores.Crash(t, other)
+	stores.Crash(t, db)
 	elsewhere := clone()
-	configOf(elsewhere).LocalLog = false
+	stores.ConfigOf(elsewhere).LocalLog = false
 	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), locallog.PlaceOf("b"))
 	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), locallog.PlaceOf("a"))
 	other, db = m.open("b", clone()), m.open("a", m.options())
-	requireContents(t, inClone, other)
-	requireContents(t, want, db)
+	storetest.RequireContents(t, inClone, other)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, other.Close())
 	require.NoError(t, db.Close())
 	other = m.open("c", elsewhere)
-	requireContents(t, inClone, other)
+	storetest.RequireContents(t, inClone, other)
 	require.NoError(t, other.Close())
 }

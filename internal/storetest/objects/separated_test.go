@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -31,15 +33,15 @@ func apartValue(i int) string {
 }
 
 // apartObjects has a store of two files of tables and some of values, which are all apart.
-func apartObjects(t testing.TB, s objstore.Store, o Options) (db *DB, want storetest.Model) {
+func apartObjects(t testing.TB, s objstore.Store, o kv.Options) (db *kv.DB, want storetest.Model) {
 	t.Helper()
-	o.SeparateFrom, o.harness.BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
+	o.SeparateFrom, harness.Of(&o).BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
 	o.Compression = sstable.NoCompression
-	db, want = openObjects(t, s, &o), storetest.Model{}
+	db, want = stores.OpenObjects(t, s, &o), storetest.Model{}
 	for i := range apartKeys {
 		k := fmt.Sprintf("%03d", i)
 		want[k] = apartValue(i)
-		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Async))
 		if i == apartKeys/2 {
 			require.NoError(t, db.Flush(t.Context()))
 		}
@@ -53,12 +55,12 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of requests")
 	s := storetest.NewCountedStore()
-	o := Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
+	o := kv.Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
 	db, want := apartObjects(t, s, o)
 	require.Greater(t, len(storetest.BlobsIn(t, s)), 2)
 	require.NoError(t, db.Close())
 	o.SeparateFrom = 100
-	opening := s.Requests(func() { db = openObjects(t, s, &o) })
+	opening := s.Requests(func() { db = stores.OpenObjects(t, s, &o) })
 	require.EqualValues(t, 2+1, opening[objstore.Get], "the tables, and the newest entry: none of a blob file")
 	for i := range apartKeys {
 		key := fmt.Appendf(nil, "%03d", i)
@@ -76,7 +78,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 			"AppendGet": {2, func() error { _, err := db.AppendGet(make([]byte, 0, 1<<17), key); return err }},
 			"absent": {0, func() error {
 				_, err := db.Get(append(key, "absent"...))
-				require.ErrorIs(t, err, ErrNotFound)
+				require.ErrorIs(t, err, kv.ErrNotFound)
 				return nil
 			}},
 		} {
@@ -94,7 +96,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 2, objstore.PutIfAbsent: 1}, s.Requests(func() {
-		require.NoError(t, db.Set([]byte("one more"), make([]byte, 1000), Async))
+		require.NoError(t, db.Set([]byte("one more"), make([]byte, 1000), kv.Async))
 		require.NoError(t, db.Flush(t.Context()))
 	}), "a flush puts a blob file, a table, and the list of both")
 	require.NoError(t, db.Close())
@@ -104,7 +106,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
+		s, o := newFarStore(), stores.FarOptions()
 		db, want := apartObjects(t, s, *o)
 		var keys [][]byte
 		for i := range apartKeys {
@@ -125,62 +127,11 @@ func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
 	})
 }
 
-// No entry names a blob file, or a table that refers to one, before all of the file is there.
-func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
-	for _, kind := range []string{".blob", ".sst"} {
-		mem := objstore.NewMem()
-		faults := objstoretest.NewFaults(mem, 1)
-		db := openObjects(t, faults, &Options{SeparateFrom: 1, harness: harness.Harness{Backoff: never}})
-		var mu sync.Mutex
-		var order []string
-		refused := true
-		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case c.Kind == objstore.Put && refused && strings.HasSuffix(c.Key, kind):
-				return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: errDisk}
-			case c.Kind == objstore.Put:
-				order = append(order, filepath.Ext(c.Key))
-			case c.Kind == objstore.PutIfAbsent:
-				order = append(order, "list")
-			}
-			return f
-		})
-		require.NoError(t, db.Set([]byte("k"), []byte("value"), Async))
-		require.ErrorIs(t, db.Flush(t.Context()), errDisk)
-		mu.Lock()
-		require.NotContains(t, order, "list", "nothing is to be listed")
-		mu.Unlock()
-		crashed := openObjects(t, storetest.CopyObjects(t, mem), nil) // another machine sees what is there
-		requireContents(t, storetest.Model{}, crashed)
-		requireBlobs(t, crashed)
-		require.NoError(t, crashed.Close())
-
-		mu.Lock()
-		refused, order = false, nil
-		mu.Unlock()
-		require.NoError(t, db.resume(true))
-		require.NoError(t, db.Flush(t.Context()))
-		mu.Lock()
-		require.GreaterOrEqual(t, len(order), 3)
-		require.ElementsMatch(t, []string{".blob", ".sst"}, order[:2])
-		require.Equal(t, "list", order[2])
-		mu.Unlock()
-		requireContents(t, storetest.Model{"k": "value"}, db)
-		require.NoError(t, db.Close())
-		db = openObjects(t, mem, nil)
-		requireContents(t, storetest.Model{"k": "value"}, db)
-		requireBlobs(t, db)
-		require.NoError(t, db.Close())
-	}
-}
-
 // Whatever is wrong with a blob file is told with its name, where in it, and if it is gone, which object; all other
 // values are read.
 func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
-	db, want := apartObjects(t, s, Options{CacheSize: -1})
+	db, want := apartObjects(t, s, kv.Options{CacheSize: -1})
 	require.NoError(t, db.Close())
 	victim := storetest.BlobsIn(t, s)[0]
 	body, err := objstore.ReadAll(t.Context(), s, victim, 1<<20)
@@ -197,14 +148,14 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 				b[64+i] ^= 1
 			}
 			require.NoError(t, s.Put(t.Context(), victim, bytes.NewReader(b), int64(len(b))))
-		}, ErrCorruption, num + ".blob"},
+		}, kv.ErrCorruption, num + ".blob"},
 		"cut short": {func() {
 			require.NoError(t, s.Put(t.Context(), victim, bytes.NewReader(body[:40]), 40))
-		}, ErrCorruption, num + ".blob"},
+		}, kv.ErrCorruption, num + ".blob"},
 		"missing": {func() { require.NoError(t, s.Delete(t.Context(), victim)) }, fs.ErrNotExist, victim},
 	} {
 		c.spoil()
-		db := openObjects(t, s, &Options{CacheSize: -1})
+		db := stores.OpenObjects(t, s, &kv.Options{CacheSize: -1})
 		failed := 0
 		for k, v := range want {
 			got, err := db.Get([]byte(k))
@@ -222,7 +173,7 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 		}
 		require.Positive(t, failed, what)
 		require.Less(t, failed, len(want), what)
-		require.Error(t, db.verify(&strings.Builder{}), what)
+		require.Error(t, storetest.Verify(db, &strings.Builder{}), what)
 		require.NoError(t, db.Close())
 	}
 }
@@ -230,10 +181,10 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 // A reply that was damaged on its way is asked for again.
 func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 	mem := objstore.NewMem()
-	db, want := apartObjects(t, mem, Options{})
+	db, want := apartObjects(t, mem, kv.Options{})
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(mem, 1)
-	db = openObjects(t, faults, &Options{CacheSize: -1})
+	db = stores.OpenObjects(t, faults, &kv.Options{CacheSize: -1})
 	type request struct {
 		key  string
 		size int64
@@ -248,7 +199,7 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 		}
 		return f
 	})
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.Greater(t, len(seen), 10)
 	require.NoError(t, db.Close())
 }
@@ -256,36 +207,36 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 // From an object store to a directory and on from there, with all values.
 func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
-	db, want := apartObjects(t, s, Options{})
+	db, want := apartObjects(t, s, kv.Options{})
 	dir := filepath.Join(t.TempDir(), "checkpoint")
 	require.NoError(t, db.Checkpoint(t.Context(), dir))
 	require.NoError(t, db.Close())
-	local := openDir(t, dir, nil)
-	require.Positive(t, requireBlobs(t, local))
-	requireContents(t, want, local)
-	require.NoError(t, local.verify(&strings.Builder{}))
+	local := stores.OpenDir(t, dir, nil)
+	require.Positive(t, storetest.RequireBlobs(t, local))
+	storetest.RequireContents(t, want, local)
+	require.NoError(t, storetest.Verify(local, &strings.Builder{}))
 	require.NoError(t, local.Close())
 }
 
 // What was read of values stays on the local disk, also of long ones.
 func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 	s := storetest.NewCountedStore()
-	db := openObjects(t, s, &Options{SeparateFrom: 1})
+	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 1})
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := storetest.Model{}
 	for _, size := range []int{10, 1000, 16 << 10, 100 << 10, 200 << 10, 900 << 10} {
 		k := fmt.Sprintf("%07d", size)
-		want[k] = string(randomBytes(rng, size))
-		require.NoError(t, db.Set([]byte(k), []byte(want[k]), NoSync))
+		want[k] = string(storetest.RandomBytes(rng, size))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	dir := t.TempDir()
 	reads := func() int64 {
 		needed := s.Requests(func() {
-			db, err := Open(dir, &Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}})
+			db, err := kv.Open(dir, &kv.Options{CacheSize: -1, Objects: &objects.Config{Store: s, CacheSize: 64 << 20}})
 			require.NoError(t, err)
-			cache := db.objects.dir.(*remote.FS)
+			cache := harness.ObjectDir(db).(*remote.FS)
 			cache.FlushCache() // it has found what was there
 			for k, v := range want {
 				got, err := db.Get([]byte(k))
@@ -305,13 +256,13 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
-	db := openObjects(t, s, &Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
+	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
 	rng := rand.New(rand.NewPCG(7, 7))
 	want := storetest.Model{}
 	put := func(i int) {
 		k := fmt.Sprintf("%03d", i)
-		want[k] = string(randomBytes(rng, 16<<10))
-		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+		want[k] = string(storetest.RandomBytes(rng, 16<<10))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Async))
 	}
 	const values = 300
 	for i := range values {
@@ -331,10 +282,10 @@ func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 		return f
 	})
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	db.settle()
+	harness.Settle(db)
 	require.GreaterOrEqual(t, db.Metrics().Blobs.Relocated, uint64(values/3*16<<10))
 	require.Positive(t, gets.Load())
 	require.Less(t, gets.Load(), int64(20), "each value was one or two")
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }

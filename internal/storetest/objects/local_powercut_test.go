@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"math/rand/v2"
@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 )
 
@@ -20,12 +22,12 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 	on := func(bucket *storetest.FrozenStore, disk *crashfs.Disk, before func() error) *machines {
 		return &machines{t, bucket, crashfs.New(disk, before), -1}
 	}
-	m := on(bucket, disk, nothing)
+	m := on(bucket, disk, storetest.Nothing)
 	db := m.open("a", m.options())
 	putDurably(t, db, "flushed", "1")
 	require.NoError(t, db.Flush(t.Context()))
 	putDurably(t, db, "logged", "2")
-	crash(t, db)
+	stores.Crash(t, db)
 	var logs []string // what they hold
 	for _, name := range m.logs("a") {
 		if b := m.read(filepath.Join("a", name)); len(b) > wal.HeaderSize {
@@ -57,13 +59,13 @@ func TestPowerCutWhileALogIsAbandoned(t *testing.T) {
 			require.Greater(t, nth, 10)
 			return
 		}
-		m = on(cutBucket, cutDisk, nothing)
-		db, err := Open("a", m.options())
+		m = on(cutBucket, cutDisk, storetest.Nothing)
+		db, err := kv.Open("a", m.options())
 		if err != nil {
 			require.ErrorIs(t, err, objects.ErrLogAbandoned)
 			db = m.open("a", m.abandoning())
 		}
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 		require.NoError(t, db.Close())
 		var left []string
 		for _, name := range m.files("a") {

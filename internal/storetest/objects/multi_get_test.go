@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -14,6 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -58,14 +63,6 @@ func (s *farStore) costs(f func()) (gets, trips int) {
 	return int(s.gets.Load()) - gets, int(time.Since(began) / time.Second)
 }
 
-// farOptions are those of stores in which nothing is compacted by itself, and no block cached.
-func farOptions() *Options {
-	return &Options{MemtableSize: 64 << 20, TargetFileSize: 256 << 10, BaseLevelSize: 256 << 10, CacheSize: -1,
-		L0CompactionThreshold: 64, MaxConcurrentCompactions: 1, // the same files on all machines
-		FalsePositiveMemory: -1, // the second to ask pays what the first did
-		SeparateFrom:        -1}
-}
-
 const (
 	farKeys  = 30_000
 	farYoung = 16 // files in level 0, each of a hundredth of the keys
@@ -75,21 +72,21 @@ func farValue(i, file int) []byte { return fmt.Appendf(nil, "%d of %d %040d", fi
 
 // fill writes farKeys keys into one run, and some of them again into young files. It returns the
 // files of the newest values.
-func (s *farStore) fill(t *testing.T, o *Options, young int) (db *DB, newest map[int]int) {
-	db = openObjects(t, s, o)
+func (s *farStore) fill(t *testing.T, o *kv.Options, young int) (db *kv.DB, newest map[int]int) {
+	db = stores.OpenObjects(t, s, o)
 	newest = map[int]int{}
 	var key []byte
 	for i := range farKeys {
-		key = readBenchKey(key, i)
-		require.NoError(t, db.Set(key, farValue(i, 0), Async))
+		key = storetest.ScatteredKey(key, i)
+		require.NoError(t, db.Set(key, farValue(i, 0), kv.Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	rng := rand.New(rand.NewPCG(7, 8))
 	for file := 1; file <= young; file++ {
 		for range farKeys / 100 {
 			i := rng.IntN(farKeys)
-			key = readBenchKey(key, i)
-			require.NoError(t, db.Set(key, farValue(i, file), Async))
+			key = storetest.ScatteredKey(key, i)
+			require.NoError(t, db.Set(key, farValue(i, file), kv.Async))
 			newest[i] = file
 		}
 		require.NoError(t, db.Flush(t.Context()))
@@ -114,8 +111,8 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.filter, c.partition, c.young), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, o := newFarStore(), farOptions()
-				o.Filter, o.IndexPartition = mustFilter(c.filter), c.partition
+				s, o := newFarStore(), stores.FarOptions()
+				o.Filter, o.IndexPartition = storetest.Filter(c.filter), c.partition
 				db, newest := s.fill(t, o, c.young)
 				rng := rand.New(rand.NewPCG(3, 4))
 				const calls, keys = 20, 32
@@ -124,7 +121,7 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 					numbers, wanted := make([]int, keys), make([][]byte, keys)
 					for i := range wanted {
 						numbers[i] = rng.IntN(farKeys)
-						wanted[i] = readBenchKey(nil, numbers[i])
+						wanted[i] = storetest.ScatteredKey(nil, numbers[i])
 					}
 					var got [][]byte
 					var err error
@@ -147,7 +144,7 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 				require.LessOrEqual(t, most, c.trips)
 				require.LessOrEqual(t, float64(trips)/calls, c.mean)
 				require.LessOrEqual(t, together, apart+apart/20)
-				checkIdentities(t, db.Metrics())
+				storetest.RequireIdentities(t, db.Metrics())
 				require.NoError(t, db.Close())
 			})
 		})
@@ -157,17 +154,17 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 // A key costs fewer than two times the requests of a Get, in however many files its versions are.
 func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
-		o.Filter = mustFilter("none")
-		db := openObjects(t, s, o)
+		s, o := newFarStore(), stores.FarOptions()
+		o.Filter = storetest.Filter("none")
+		db := stores.OpenObjects(t, s, o)
 		keys := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d"), []byte("e")}
 		const files = 20
 		for file := range files {
-			require.NoError(t, db.Set([]byte("!"), nil, Async)) // every file may have every key
-			require.NoError(t, db.Set([]byte("~"), nil, Async))
+			require.NoError(t, db.Set([]byte("!"), nil, kv.Async)) // every file may have every key
+			require.NoError(t, db.Set([]byte("~"), nil, kv.Async))
 			for i, key := range keys {
 				if age := files - file; age >= i*i+1 {
-					require.NoError(t, db.Set(key, fmt.Append(nil, file), Async))
+					require.NoError(t, db.Set(key, fmt.Append(nil, file), kv.Async))
 				}
 			}
 			require.NoError(t, db.Flush(t.Context()))
@@ -195,19 +192,19 @@ func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 // Operands of many keys are read side by side too.
 func TestOperandsOfManyKeysAreFetchedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
-		o.Merger = Append(",")
-		db := openObjects(t, s, o)
+		s, o := newFarStore(), stores.FarOptions()
+		o.Merger = kv.Append(",")
+		db := stores.OpenObjects(t, s, o)
 		keys := make([][]byte, 40)
 		for file := range 3 {
 			for i := range 20 * len(keys) {
 				key := fmt.Appendf(nil, "%06d", i)
 				if i%20 == 0 {
 					keys[i/20] = key
-					require.NoError(t, db.Merge(key, fmt.Append(nil, file), Async))
+					require.NoError(t, db.Merge(key, fmt.Append(nil, file), kv.Async))
 					continue
 				}
-				require.NoError(t, db.Set(key, make([]byte, 400), Async))
+				require.NoError(t, db.Set(key, make([]byte, 400), kv.Async))
 			}
 			require.NoError(t, db.Flush(t.Context()))
 		}
@@ -223,22 +220,30 @@ func TestOperandsOfManyKeysAreFetchedSideBySide(t *testing.T) {
 	})
 }
 
+// runsOf returns the runs of a store in which nothing changes.
+func runsOf(t *testing.T, db *kv.DB) []*version.Run {
+	files, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	release()
+	return files.Version.Runs
+}
+
 var errFarFile = errors.New("the file cannot be read")
 
 // A request that fails is the error of the keys that need it, and of no other.
 func TestOneOfSeveralRequestsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
-		o.Filter = mustFilter("none")
-		db := openObjects(t, s, o)
+		s, o := newFarStore(), stores.FarOptions()
+		o.Filter = storetest.Filter("none")
+		db := stores.OpenObjects(t, s, o)
 		// Of four files the second newest has b, the third c, the oldest all.
 		for _, keys := range []string{"abcd", "c", "b", "d"} {
 			for _, key := range append([]string{"!", "~"}, strings.Split(keys, "")...) {
-				require.NoError(t, db.Set([]byte(key), []byte(keys), Async))
+				require.NoError(t, db.Set([]byte(key), []byte(keys), kv.Async))
 			}
 			require.NoError(t, db.Flush(t.Context()))
 		}
-		runs := db.state.Load().version.Runs
+		runs := runsOf(t, db)
 		var bad string // begins the name of the file that cannot be read
 		fail := func(c objstoretest.Call) error {
 			if bad != "" && strings.Contains(c.Key, bad) {
@@ -292,10 +297,10 @@ func TestCloseWhileManyKeysAreFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFarStore()
-		db, _ := s.fill(t, farOptions(), farYoung)
+		db, _ := s.fill(t, stores.FarOptions(), farYoung)
 		keys := make([][]byte, 200)
 		for i := range keys {
-			keys[i] = readBenchKey(nil, i)
+			keys[i] = storetest.ScatteredKey(nil, i)
 		}
 		s.near.Store(false)
 		var reader sync.WaitGroup

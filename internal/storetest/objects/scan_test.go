@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"fmt"
@@ -11,7 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/objectdir"
+	inner "github.com/siftkv/siftkv/internal/sstable"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -21,17 +26,17 @@ func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{0, 64} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), farOptions()
+			s, o := newFarStore(), stores.FarOptions()
 			o.IndexPartition = partition
 			db, _ := s.fill(t, o, farYoung)
 			most := 1
 			if partition > 0 {
 				most = 2 // leaves first
 			}
-			for name, move := range map[string]func(it *Iterator) bool{
-				"First": (*Iterator).First, "Last": (*Iterator).Last,
-				"SeekGE": func(it *Iterator) bool { return it.SeekGE([]byte{0x80}) },
-				"SeekLT": func(it *Iterator) bool { return it.SeekLT([]byte{0x80}) },
+			for name, move := range map[string]func(it *kv.Iterator) bool{
+				"First": (*kv.Iterator).First, "Last": (*kv.Iterator).Last,
+				"SeekGE": func(it *kv.Iterator) bool { return it.SeekGE([]byte{0x80}) },
+				"SeekLT": func(it *kv.Iterator) bool { return it.SeekLT([]byte{0x80}) },
 			} {
 				it, err := db.NewIter(nil)
 				require.NoError(t, err)
@@ -47,7 +52,7 @@ func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
 }
 
 // scanAll goes through a store, forward or backward, and returns how many entries there were.
-func scanAll(t *testing.T, db *DB, o *IterOptions, backward bool) (n int) {
+func scanAll(t *testing.T, db *kv.DB, o *kv.IterOptions, backward bool) (n int) {
 	it, err := db.NewIter(o)
 	require.NoError(t, err)
 	move, next := it.First, it.Next
@@ -67,28 +72,37 @@ func TestScansOfAnObjectStoreFetchAhead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ young, gets, trips int }{{0, 42, 8}, {farYoung, 75, 13}} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), farOptions()
+			s, o := newFarStore(), stores.FarOptions()
 			db, _ := s.fill(t, o, c.young)
+			parts := partsOf(t, db)
 			for _, backward := range []bool{false, true} {
 				gets, trips := s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, backward)) })
 				require.LessOrEqual(t, gets, c.gets)
 				require.LessOrEqual(t, trips, c.trips, "backward %t", backward)
 			}
 			synctest.Wait() // parts are given back a moment after they have come
-			require.Zero(t, db.tables.Parts.Used())
+			require.Zero(t, parts.Used())
 			require.NoError(t, db.Close())
 		})
 	}
 }
 
+// partsOf returns the budget of the parts that the iterators of a store have.
+func partsOf(t *testing.T, db *kv.DB) *inner.Budget {
+	files, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	release()
+	return &files.Tables.Parts
+}
+
 // wideStore returns a store of one run of a few files, each of many parts.
-func wideStore(t *testing.T, s *farStore, part int) (db *DB, size int64) {
-	o := farOptions()
+func wideStore(t *testing.T, s *farStore, part int) (db *kv.DB, size int64) {
+	o := stores.FarOptions()
 	o.TargetFileSize, o.BaseLevelSize, o.Compression = 2<<20, 2<<20, sstable.NoCompression
-	o.harness.TuneObjects = func(p *objectdir.Params) { p.PartSize = part }
-	db = openObjects(t, s, o)
+	harness.Of(o).TuneObjects = func(p *objectdir.Params) { p.PartSize = part }
+	db = stores.OpenObjects(t, s, o)
 	for i := range farKeys {
-		require.NoError(t, db.Set(readBenchKey(nil, i), make([]byte, 200), Async))
+		require.NoError(t, db.Set(storetest.ScatteredKey(nil, i), make([]byte, 200), kv.Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	for _, l := range db.Metrics().Levels {
@@ -104,6 +118,7 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
 		db, size := wideStore(t, s, part)
+		parts := partsOf(t, db)
 		require.Greater(t, size, int64(80*part))
 		_, trips := s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, false)) })
 		require.LessOrEqual(t, trips, int(size/part/partsAhead)+8)
@@ -115,7 +130,7 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 				for i, ok := 0, it.First(); ok && i < n; i, ok = i+1, it.Next() {
 					read += int64(len(it.Key()) + len(it.Value()))
 				}
-				require.LessOrEqual(t, db.tables.Parts.Used(), int64((partsAhead+1)*part))
+				require.LessOrEqual(t, parts.Used(), int64((partsAhead+1)*part))
 				require.NoError(t, it.Close())
 				synctest.Wait()
 			})
@@ -125,7 +140,7 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 			require.LessOrEqual(t, fetched, min(10*read, read+read/8+(partsAhead+1)*part)+12<<10, "%d entries", n)
 			require.LessOrEqual(t, gets, 1+2+int(read+read/8)/part+partsAhead+2, "%d entries", n)
 		}
-		require.Zero(t, db.tables.Parts.Used())
+		require.Zero(t, parts.Used())
 		require.NoError(t, db.Close())
 	})
 }
@@ -139,7 +154,7 @@ func TestABoundedScanFetchesNothingBehindItsBounds(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
 		db, size := wideStore(t, s, part)
-		bounds := &IterOptions{LowerBound: []byte{0x20}, UpperBound: []byte{0x80}}
+		bounds := &kv.IterOptions{LowerBound: []byte{0x20}, UpperBound: []byte{0x80}}
 		for _, backward := range []bool{false, true} {
 			before, n := s.bytes.Load(), 0
 			s.costs(func() { n = scanAll(t, db, bounds, backward) })
@@ -157,7 +172,8 @@ func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
 		const part, scans = 64 << 10, 20
 		s := newFarStore()
 		db, _ := wideStore(t, s, part)
-		db.tables.Parts.Limit = 10 * part
+		parts := partsOf(t, db)
+		parts.Limit = 10 * part
 		most := int64(0)
 		var all sync.WaitGroup
 		s.costs(func() {
@@ -184,14 +200,14 @@ func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(time.Second / 3):
-					most = max(most, db.tables.Parts.Used())
+					most = max(most, parts.Used())
 				}
 			}
 		})
 		require.LessOrEqual(t, most, int64(10*part+scans*part/16))
 		require.Greater(t, most, int64(8*part), "what there is room for is used")
 		synctest.Wait() // parts are given back a moment after they have come
-		require.Zero(t, db.tables.Parts.Used())
+		require.Zero(t, parts.Used())
 		require.NoError(t, db.Close())
 	})
 }
@@ -203,7 +219,8 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 		const part = 64 << 10
 		s := newFarStore()
 		db, _ := wideStore(t, s, part)
-		run := db.state.Load().version.Runs[0]
+		parts := partsOf(t, db)
+		run := runsOf(t, db)[0]
 		bad := run.At(1)
 		fail := func(c objstoretest.Call) error {
 			if strings.Contains(c.Key, fmt.Sprintf("%06d-", bad.Num)) {
@@ -226,7 +243,7 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 			s.costs(func() {
 				it, err := db.NewIter(nil)
 				require.NoError(t, err)
-				other, err := db.NewIter(&IterOptions{LowerBound: ends[1]})
+				other, err := db.NewIter(&kv.IterOptions{LowerBound: ends[1]})
 				require.NoError(t, err)
 				move, next := it.First, it.Next
 				if backward {
@@ -250,7 +267,7 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 		s.fail.Store(nil)
 		s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, false)) })
 		synctest.Wait() // parts are given back a moment after they have come
-		require.Zero(t, db.tables.Parts.Used())
+		require.Zero(t, parts.Used())
 		require.NoError(t, db.Close())
 	})
 }
@@ -261,6 +278,7 @@ func TestCloseWhilePartsAreFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFarStore()
 		db, _ := wideStore(t, s, 64<<10)
+		parts := partsOf(t, db)
 		s.near.Store(false)
 		var reader sync.WaitGroup
 		reader.Go(func() {
@@ -275,11 +293,11 @@ func TestCloseWhilePartsAreFetched(t *testing.T) {
 			_ = it.Close()
 		})
 		time.Sleep(5*time.Second + time.Second/2)
-		require.Positive(t, db.tables.Parts.Used())
+		require.Positive(t, parts.Used())
 		s.near.Store(true) // for what Close sends
 		_ = db.Close()
 		reader.Wait()
 		synctest.Wait() // parts are given back a moment after they have come
-		require.Zero(t, db.tables.Parts.Used())
+		require.Zero(t, parts.Used())
 	})
 }

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"fmt"
@@ -6,7 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -14,17 +18,17 @@ import (
 func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewCountedStore()
-	o := &Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
+	o := &kv.Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
 		SeparateFrom: -1}
-	db := openObjects(t, s, o)
+	db := stores.OpenObjects(t, s, o)
 	key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 	const keys = 30_000
 	for i := range keys {
-		require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i*i), Async))
+		require.NoError(t, db.Set(key(i), fmt.Appendf(nil, "%0100d", i*i), kv.Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.Requests(func() {
-		require.NoError(t, db.Set(key(0), nil, Sync))
+		require.NoError(t, db.Set(key(0), nil, kv.Sync))
 	}))
 	require.Equal(t, map[objstore.Kind]int64{objstore.Put: 1, objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Flush(t.Context()))
@@ -38,7 +42,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	// The files, the newest entry, a LIST before the fence and one after it, the fence, and the check of conditions.
-	opening := s.Requests(func() { db = openObjects(t, s, o) })
+	opening := s.Requests(func() { db = stores.OpenObjects(t, s, o) })
 	require.Equal(t, map[objstore.Kind]int64{objstore.Get: files + 1, objstore.List: 2,
 		objstore.PutIfAbsent: 2}, opening)
 
@@ -74,7 +78,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	})
 	t.Logf("absent %v, present %v of %d, scan of %d bytes %v", absent, present, lookups, size, scan)
 	require.LessOrEqual(t, scan[objstore.Get], 6*files, "a file is read in parts")
-	require.Empty(t, s.Requests(func() { require.NoError(t, db.Set(key(1), nil, Async)) }))
+	require.Empty(t, s.Requests(func() { require.NoError(t, db.Set(key(1), nil, kv.Async)) }))
 	require.NoError(t, db.Close())
 }
 
@@ -86,24 +90,24 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Close())
 	}), "the end of the log is in the list of files")
-	before := bucket(t, s.Store)
+	before := storetest.Bucket(t, s.Store)
 	for range 3 {
-		db = openObjects(t, s, nil)
+		db = stores.OpenObjects(t, s, nil)
 		require.Empty(t, s.Requests(func() { require.NoError(t, db.Close()) }))
 	}
-	after := bucket(t, s.Store)
+	after := storetest.Bucket(t, s.Store)
 	require.Len(t, after, len(before)+3)
 	for key, o := range after {
-		if o.size == fenceSize {
+		if o.Size == storetest.FenceSize {
 			continue
 		}
 		require.Equal(t, before[key], o)
 	}
 
-	db = openObjects(t, s, nil)
-	var view *DB
+	db = stores.OpenObjects(t, s, nil)
+	var view *kv.DB
 	require.Equal(t, map[objstore.Kind]int64{objstore.List: 1, objstore.Get: 2}, s.Requests(func() {
-		view = openObjectsReader(t, s)
+		view = stores.OpenObjectsReader(t, s)
 	}), "the newest entry, and the file")
 	poll := func(want map[objstore.Kind]int64) {
 		t.Helper()
@@ -111,13 +115,13 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 	}
 	poll(map[objstore.Kind]int64{objstore.Get: 1})
 	poll(map[objstore.Kind]int64{objstore.Get: 1})
-	require.NoError(t, db.Set([]byte("key"), nil, Sync))
+	require.NoError(t, db.Set([]byte("key"), nil, kv.Sync))
 	poll(map[objstore.Kind]int64{objstore.Get: 2})
 	for range 20 {
-		require.NoError(t, db.Set([]byte("key"), nil, Sync))
+		require.NoError(t, db.Set([]byte("key"), nil, kv.Sync))
 	}
 	poll(map[objstore.Kind]int64{objstore.Get: 21, objstore.List: 1})
-	view.objects.lookAgain()
+	harness.ObjectDir(view).(objectdir.Directory).LookAgain()
 	poll(map[objstore.Kind]int64{objstore.List: 1})
 	require.NoError(t, view.Close())
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 2}, s.Requests(func() {

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -20,8 +20,10 @@ import (
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -38,37 +40,44 @@ type machines struct {
 func newMachines(t *testing.T) *machines { return &machines{t, objstore.NewMem(), vfs.NewMem(), -1} }
 
 // options are those of a store with a log on the local disk.
-func (m *machines) options() *Options {
-	return &Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
-		harness: harness.Harness{Backoff: quickBackoff, FS: m.disks, TuneObjects: manyEdits},
-		Objects: &objects.Config{Store: m.objects, LocalLog: true, LogInterval: time.Hour, Patience: time.Millisecond,
-			Grace: m.grace}}
+func (m *machines) options() *kv.Options {
+	return stores.With(
+		harness.Harness{Backoff: storetest.Quick, FS: m.disks, TuneObjects: storetest.ManyEdits},
+		&kv.Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
+			Objects: &objects.Config{
+				Store:       m.objects,
+				LocalLog:    true,
+				LogInterval: time.Hour,
+				Patience:    time.Millisecond,
+				Grace:       m.grace,
+			}},
+	)
 }
 
 // remote are those of a store without one, on the same machines.
-func (m *machines) remote() *Options {
+func (m *machines) remote() *kv.Options {
 	o := m.options()
-	configOf(o).LocalLog = false
+	stores.ConfigOf(o).LocalLog = false
 	return o
 }
 
-func (m *machines) abandoning() *Options {
+func (m *machines) abandoning() *kv.Options {
 	o := m.options()
-	configOf(o).AbandonLog = true
+	stores.ConfigOf(o).AbandonLog = true
 	return o
 }
 
-func (m *machines) open(machine string, o *Options) *DB {
+func (m *machines) open(machine string, o *kv.Options) *kv.DB {
 	m.t.Helper()
-	db, err := Open(machine, o)
+	db, err := kv.Open(machine, o)
 	require.NoError(m.t, err)
 	m.t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-func (m *machines) refused(machine string, o *Options, is error) error {
+func (m *machines) refused(machine string, o *kv.Options, is error) error {
 	m.t.Helper()
-	_, err := Open(machine, o)
+	_, err := kv.Open(machine, o)
 	require.ErrorIs(m.t, err, is)
 	return err
 }
@@ -92,16 +101,9 @@ func (m *machines) logs(machine string) []string {
 	})
 }
 
-func putDurably(t *testing.T, db *DB, key, value string) {
+func putDurably(t *testing.T, db *kv.DB, key, value string) {
 	t.Helper()
-	require.NoError(t, db.Set([]byte(key), []byte(value), Sync))
-}
-
-// crash ends a process, whose locks go with it. What it has not handed to the operating system is lost.
-func crash(t *testing.T, db *DB) {
-	t.Helper()
-	db.settle()
-	require.NoError(t, db.abandon())
+	require.NoError(t, db.Set([]byte(key), []byte(value), kv.Sync))
 }
 
 func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
@@ -137,21 +139,21 @@ func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 			require.NoError(t, db.Flush(t.Context()))
 			putDurably(t, db, k, "value")
 		}
-		for _, o := range []*Options{m.options(), m.remote()} {
+		for _, o := range []*kv.Options{m.options(), m.remote()} {
 			err := m.refused("b", o, objects.ErrLogElsewhere)
 			require.ErrorContains(t, err, locallog.PlaceOf("a"))
 			require.ErrorContains(t, err, "AbandonLog")
 		}
-		_, err := Open("", &Options{Objects: &objects.Config{Store: m.objects}})
+		_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: m.objects}})
 		require.ErrorIs(t, err, objects.ErrLogElsewhere)
 		require.NoError(t, db.Flush(t.Context()), "the writer was left in peace")
 		putDurably(t, db, k+"+", "more")
 		want[k+"+"] = "more"
-		require.NoError(t, db.Set([]byte("count"), fmt.Append(nil, i), NoSync))
+		require.NoError(t, db.Set([]byte("count"), fmt.Append(nil, i), kv.NoSync))
 		want["count"] = k
-		crash(t, db)
+		stores.Crash(t, db)
 		db = m.open("a", m.options())
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 	}
 	require.NoError(t, db.Close())
 	require.Empty(t, m.files("b"))
@@ -163,12 +165,12 @@ func TestAClosedStoreOpensAnywhere(t *testing.T) {
 	for i := range 12 {
 		machine := string(rune('a' + i%3))
 		o := m.options()
-		o.RecoveryMode = RecoveryMode(i % int(numRecoveryModes))
+		o.RecoveryMode = kv.RecoveryMode(i % int(kv.SkipCorrupt+1))
 		db := m.open(machine, o)
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 		if i%4 != 3 { // a store whose log is empty is closed too
 			k := strconv.Itoa(i)
-			require.NoError(t, db.Set([]byte(k), []byte(machine), Async))
+			require.NoError(t, db.Set([]byte(k), []byte(machine), kv.Async))
 			want[k] = machine
 		}
 		require.NoError(t, db.Close())
@@ -186,20 +188,20 @@ func TestAbandonLog(t *testing.T) {
 	putDurably(t, old, "logged", "2")
 
 	o := m.abandoning()
-	var dropped []DroppedInfo
-	o.Events.RecoveryDropped = func(d DroppedInfo) { dropped = append(dropped, d) }
+	var dropped []kv.DroppedInfo
+	o.Events.RecoveryDropped = func(d kv.DroppedInfo) { dropped = append(dropped, d) }
 	db := m.open("b", o)
 	require.Len(t, dropped, 1)
 	require.Equal(t, locallog.PlaceOf("a"), dropped[0].File)
 	require.Contains(t, dropped[0].Reason, "AbandonLog")
 	want := storetest.Model{"flushed": "1"}
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	putDurably(t, db, "b", "3")
 	want["b"] = "3"
 
 	putDurably(t, old, "lost", "4") // its own disk has it
 	require.ErrorIs(t, old.Flush(t.Context()), objects.ErrFenced)
-	require.ErrorIs(t, old.Set([]byte("late"), nil, Sync), objects.ErrFenced)
+	require.ErrorIs(t, old.Set([]byte("late"), nil, kv.Sync), objects.ErrFenced)
 	require.ErrorIs(t, old.Close(), objects.ErrFenced)
 	m.refused("a", m.options(), objects.ErrLogElsewhere) // where b has it
 	m.refused("a", m.options(), objects.ErrLogAbandoned)
@@ -217,7 +219,7 @@ func TestAbandonLog(t *testing.T) {
 	})
 	dropped = nil
 	db = m.open("a", o)
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.Len(t, dropped, len(kept))
 	for i, name := range kept {
 		require.Equal(t, filepath.Join("a", name+".epoch-1"), dropped[i].File)
@@ -227,7 +229,7 @@ func TestAbandonLog(t *testing.T) {
 	require.NoError(t, db.Close())
 	require.Len(t, m.files("a"), len(kept), "what was kept aside stays")
 	db = m.open("a", m.options())
-	requireContents(t, want, db)
+	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }
 
@@ -236,9 +238,9 @@ func TestALogIsAbandonedForGood(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())
 	require.NoError(t, db.Flush(t.Context()))
-	crash(t, db)
+	stores.Crash(t, db)
 	o := m.remote()
-	configOf(o).AbandonLog = true
+	stores.ConfigOf(o).AbandonLog = true
 	require.NoError(t, m.open("b", o).Close())
 	require.NoError(t, m.open("c", m.options()).Close())
 }
@@ -249,11 +251,11 @@ func TestALogThatIsHereIsNotAbandoned(t *testing.T) {
 	want := storetest.Model{}
 	for i := range 4 {
 		db := m.open("a", m.abandoning())
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 		putDurably(t, db, strconv.Itoa(i), "value")
 		want[strconv.Itoa(i)] = "value"
 		require.Zero(t, db.Metrics().RecoveryDrops)
-		crash(t, db)
+		stores.Crash(t, db)
 	}
 }
 
@@ -266,13 +268,13 @@ func TestTheLogMoves(t *testing.T) {
 		want, machine := storetest.Model{}, "a"
 		for round := range 12 {
 			o := m.options()
-			configOf(o).LocalLog = rng.IntN(2) == 0
+			stores.ConfigOf(o).LocalLog = rng.IntN(2) == 0
 			db := m.open(machine, o)
-			requireContents(t, want, db)
+			storetest.RequireContents(t, want, db)
 			for i := range rng.IntN(40) {
 				k := fmt.Sprintf("%d/%d", round, i)
 				v := strings.Repeat(k, rng.IntN(1000))
-				require.NoError(t, db.Set([]byte(k), []byte(v), Async))
+				require.NoError(t, db.Set([]byte(k), []byte(v), kv.Async))
 				want[k] = v
 			}
 			if rng.IntN(3) > 0 {
@@ -287,8 +289,8 @@ func TestTheLogMoves(t *testing.T) {
 				machine = string(rune('a' + rng.IntN(3)))
 				continue
 			}
-			crash(t, db)
-			if !configOf(o).LocalLog {
+			stores.Crash(t, db)
+			if !stores.ConfigOf(o).LocalLog {
 				machine = string(rune('a' + rng.IntN(3)))
 			}
 		}
@@ -299,27 +301,27 @@ func TestALocalLogIsLocked(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())
 	putDurably(t, db, "k", "v")
-	for _, o := range []*Options{m.options(), m.remote(), m.abandoning()} {
-		err := m.refused("a", o, ErrLocked)
+	for _, o := range []*kv.Options{m.options(), m.remote(), m.abandoning()} {
+		err := m.refused("a", o, kv.ErrLocked)
 		require.ErrorContains(t, err, filepath.Join("a", "LOG-LOCK"))
 	}
 	require.NoError(t, db.Flush(t.Context()), "nobody has taken over")
 	putDurably(t, db, "k", "w")
 
 	type opened struct {
-		db  *DB
+		db  *kv.DB
 		err error
 	}
 	waiting := make(chan opened)
 	go func() {
-		db, err := OpenContext(context.Background(), "a", m.options())
+		db, err := kv.OpenContext(context.Background(), "a", m.options())
 		waiting <- opened{db, err}
 	}()
 	putDurably(t, db, "k", "x")
 	require.NoError(t, db.Close())
 	next := <-waiting
 	require.NoError(t, next.err)
-	requireContents(t, storetest.Model{"k": "x"}, next.db)
+	storetest.RequireContents(t, storetest.Model{"k": "x"}, next.db)
 	require.NoError(t, next.db.Close())
 }
 
@@ -330,32 +332,32 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 	m.grace = time.Hour // views that are not refreshed yet stay whole
 	before := m.open("a", m.remote())
 	putDurably(t, before, "before", "0")
-	crash(t, before) // what is in the object store's log stays readable
+	stores.Crash(t, before) // what is in the object store's log stays readable
 	db := m.open("a", m.options())
 	want := storetest.Model{"before": "0"}
-	var views []*DB
+	var views []*kv.DB
 	for _, dir := range []string{"", "a", "b"} {
 		o := m.options()
-		view, err := OpenReadOnly(dir, o)
+		view, err := kv.OpenReadOnly(dir, o)
 		require.NoError(t, err)
-		requireContents(t, want, view)
+		storetest.RequireContents(t, want, view)
 		views = append(views, view)
 		o.ReadOnly = true
-		still, err := Open(dir, o)
+		still, err := kv.Open(dir, o)
 		require.NoError(t, err)
-		requireContents(t, want, still)
+		storetest.RequireContents(t, want, still)
 		require.NoError(t, still.Close())
 	}
 	refresh := func() {
 		for _, view := range views {
 			require.NoError(t, view.Refresh(t.Context()))
-			requireContents(t, want, view)
+			storetest.RequireContents(t, want, view)
 		}
 	}
 	for round := range 6 {
 		k := strconv.Itoa(round)
 		putDurably(t, db, k, "value")
-		if !db.objects.localLog() { // then the object store has it
+		if round == 4 { // the object store has the log, since the round before
 			want[k] = "value"
 		}
 		refresh()
@@ -364,18 +366,18 @@ func TestReadersOfAStoreWithALocalLog(t *testing.T) {
 		refresh()
 		switch round {
 		case 1:
-			crash(t, db)
+			stores.Crash(t, db)
 			db = m.open("a", m.options())
 		case 2:
 			require.NoError(t, db.Close())
 			db = m.open("b", m.options())
 		case 3:
-			crash(t, db)
+			stores.Crash(t, db)
 			db = m.open("b", m.remote())
 			putDurably(t, db, "remote", k)
 			want["remote"] = k
 		case 4:
-			crash(t, db)
+			stores.Crash(t, db)
 			db = m.open("b", m.options())
 		}
 		refresh()
@@ -398,20 +400,20 @@ func TestCloseWithoutTheObjectStore(t *testing.T) {
 	m := newMachines(t)
 	faults := objstoretest.NewFaults(m.objects, 1)
 	o := m.options()
-	configOf(o).Store = faults
+	stores.ConfigOf(o).Store = faults
 	db := m.open("a", o)
 	putDurably(t, db, "k", "v")
 	faults.Inject(dead)
 	require.ErrorIs(t, db.Close(), objstore.ErrClosed)
 	m.refused("b", m.options(), objects.ErrLogElsewhere)
 	db = m.open("a", m.options())
-	requireContents(t, storetest.Model{"k": "v"}, db)
+	storetest.RequireContents(t, storetest.Model{"k": "v"}, db)
 	require.NoError(t, db.Close())
 }
 
 func TestALocalLogNeedsADirectory(t *testing.T) {
-	o := &Options{Objects: &objects.Config{Store: objstore.NewMem(), LocalLog: true}}
-	_, err := Open("", o)
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	o := &kv.Options{Objects: &objects.Config{Store: objstore.NewMem(), LocalLog: true}}
+	_, err := kv.Open("", o)
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	require.ErrorContains(t, err, "LocalLog")
 }

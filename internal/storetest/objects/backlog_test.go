@@ -1,7 +1,6 @@
-package kv
+package objects
 
 import (
-	"context"
 	"encoding/binary"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -32,13 +33,13 @@ func newSlowLine(s objstore.Store) *slowLine {
 func (l *slowLine) gets() int64 { return l.counters.Snapshot()[objstore.Get].Requests }
 
 // addCounters writes a small batch of counters.
-func addCounters(t *testing.T, db *DB, i int) {
+func addCounters(t *testing.T, db *kv.DB, i int) {
 	t.Helper()
 	b := db.NewBatch()
 	for j := range uint64(50) {
 		require.NoError(t, b.Set(binary.BigEndian.AppendUint64(nil, j), binary.BigEndian.AppendUint64(nil, uint64(i))))
 	}
-	require.NoError(t, b.Commit(Sync))
+	require.NoError(t, b.Commit(kv.Sync))
 }
 
 // Each synced write is an entry of the log, and each entry a request when the store is opened. However small the writes
@@ -49,13 +50,13 @@ func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := objstore.NewMem()
 		writer := newSlowLine(mem)
-		db := openObjects(t, writer, &Options{})
+		db := stores.OpenObjects(t, writer, &kv.Options{})
 		for i := range writes {
 			addCounters(t, db, i)
 		}
 		m := db.Metrics()
 		require.InDelta(t, writes/500, m.Flushes, float64(writes)/5000+1)
-		opens := func(open func(s objstore.Store) *DB) *DB {
+		opens := func(open func(s objstore.Store) *kv.DB) *kv.DB {
 			line, start := newSlowLine(mem), time.Now()
 			db := open(line)
 			took, files := time.Since(start), int64(0)
@@ -70,14 +71,14 @@ func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
 			t.Logf("opened in %v with %d GET", took, line.gets())
 			return db
 		}
-		view := opens(func(s objstore.Store) *DB {
-			view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: s}})
+		view := opens(func(s objstore.Store) *kv.DB {
+			view, err := kv.OpenReadOnly("", &kv.Options{Objects: &objects.Config{Store: s}})
 			require.NoError(t, err)
 			return view
 		})
 		require.NoError(t, view.Close())
 		writer.Cut()
-		next := opens(func(s objstore.Store) *DB { return openObjects(t, s, &Options{}) })
+		next := opens(func(s objstore.Store) *kv.DB { return stores.OpenObjects(t, s, &kv.Options{}) })
 		require.NoError(t, next.Close())
 		require.Error(t, db.Close(), "it was cut off")
 	})
@@ -88,7 +89,7 @@ func TestALongLogOfAStoreAtRestIsFlushed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		line := newSlowLine(objstore.NewMem())
-		db := openObjects(t, line, &Options{})
+		db := stores.OpenObjects(t, line, &kv.Options{})
 		rest := func(writes int) (flushes uint64) {
 			before := db.Metrics().Flushes
 			for i := range writes {
@@ -107,38 +108,4 @@ func TestALongLogOfAStoreAtRestIsFlushed(t *testing.T) {
 		require.Zero(t, rest(20))
 		require.NoError(t, db.Close())
 	})
-}
-
-// A log is not flushed early where level 0 would make writers wait, and is when it no longer would.
-func TestALongLogWaitsForLevel0(t *testing.T) {
-	t.Parallel()
-	db := openObjects(t, objstore.NewMem(), &Options{L0CompactionThreshold: 2, L0SlowdownThreshold: 2})
-	defer func() { require.NoError(t, db.Close()) }()
-	pause := func(paused bool) {
-		db.mu.Lock()
-		defer db.mu.Unlock()
-		db.compactions.Paused = paused
-	}
-	pause(true)
-	for i := range 2 {
-		addCounters(t, db, i)
-		require.NoError(t, db.Flush(t.Context()))
-	}
-	addCounters(t, db, 2)
-	log, _ := db.measureMemtable()
-	flushes := db.Metrics().Flushes
-	db.objects.flushLongLog(log)
-	db.waitForBackground()
-	require.Equal(t, flushes, db.Metrics().Flushes)
-	pause(false)
-	require.NoError(t, db.Compact(context.Background(), nil, nil))
-	addCounters(t, db, 3)
-	log, _ = db.measureMemtable()
-	flushes = db.Metrics().Flushes
-	db.objects.flushLongLog(log - 1)
-	db.waitForBackground()
-	require.Equal(t, flushes, db.Metrics().Flushes, "that log was flushed")
-	db.objects.flushLongLog(log)
-	db.waitForBackground()
-	require.Equal(t, flushes+1, db.Metrics().Flushes)
 }

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -34,10 +36,10 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		want := storetest.Model{}
 		var sizes []int64
 		for job := range jobs {
-			db := openObjects(t, s, nil)
+			db := stores.OpenObjects(t, s, nil)
 			for i := range keys {
 				k, v := fmt.Sprintf("%03d", i), fmt.Sprintf("%01000d", job*keys+i)
-				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 				want[k] = v
 			}
 			require.NoError(t, db.Flush(t.Context()))
@@ -55,9 +57,9 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, got.Files+got.Entries)
 		require.LessOrEqual(t, bytesIn(t, s), 4*sizes[0])
-		db := openObjects(t, s, nil)
-		requireContents(t, want, db)
-		require.NoError(t, db.Set([]byte("more"), nil, Sync))
+		db := stores.OpenObjects(t, s, nil)
+		storetest.RequireContents(t, want, db)
+		require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		synctest.Wait() // files are given up a moment later
 		require.Positive(t, db.Metrics().Objects.GarbageBytes)
@@ -74,9 +76,9 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 func TestCollectWithoutAStore(t *testing.T) {
 	t.Parallel()
 	_, err := (&objects.Config{}).Collect(t.Context())
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	_, err = (&objects.Config{Store: objstore.NewMem(), Branch: "none"}).Collect(t.Context())
-	require.ErrorIs(t, err, ErrNotExist)
+	require.ErrorIs(t, err, kv.ErrNotExist)
 	got, err := (&objects.Config{Store: objstore.NewMem()}).Collect(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, got)
