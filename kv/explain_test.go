@@ -125,7 +125,7 @@ func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
 			"for a value of %d\n", e.Blob.File, e.Blob.Offset, e.Blob.Stored, e.Blob.Size))
 		last := e.Steps[len(e.Steps)-1].Verdict
 		require.Contains(t, []explain.Verdict{explain.ReadPresent, explain.ReadOperand}, last)
-		require.Contains(t, blobNames(db), filepath.Join("db", e.Blob.File))
+		require.Contains(t, blobNames(t, db), filepath.Join("db", e.Blob.File))
 		if e.Operands > 0 {
 			merged++
 			require.Equal(t, 2, e.Operands, "the value was read, and combined")

@@ -45,6 +45,8 @@ func requireContents(t testing.TB, want storetest.Model, db Reader) {
 
 func requireBlobs(t testing.TB, db *DB) int { return storetest.RequireBlobs(t, db) }
 
+func blobNames(t testing.TB, db *DB) []string { return storetest.BlobNames(t, db) }
+
 func requireOnlyLiveFiles(t testing.TB, db *DB) { storetest.RequireOnlyLiveFiles(t, db) }
 
 func changeAtRandom(t testing.TB, db *DB, want storetest.Model, rng *rand.Rand, round int) {

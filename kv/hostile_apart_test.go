@@ -81,7 +81,7 @@ func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 	db := openDir(t, dir, &Options{harness: harness.Harness{MinStreamed: 1}})
 	require.NoError(t, db.SetReader(t.Context(), []byte("a"), 5000, strings.NewReader(strings.Repeat("v", 5000)), Sync))
 	require.NoError(t, db.Flush(t.Context()))
-	names := blobNames(db)
+	names := blobNames(t, db)
 	require.Len(t, names, 1)
 	_, num := manifest.ParseFileName(filepath.Base(names[0]))
 	size, err := vfs.OS.Stat(names[0])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -89,6 +90,18 @@ func RequireBlobs(t testing.TB, db any) int {
 	}
 	require.ElementsMatch(t, want, have)
 	return len(have)
+}
+
+// BlobNames returns the paths of the blob files of a store's version. The store is a *kv.DB that is settled.
+func BlobNames(t testing.TB, db any) (names []string) {
+	t.Helper()
+	s, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	defer release()
+	for b := range s.Version.Blobs() {
+		names = append(names, filepath.Join(s.Dir, b.Name()))
+	}
+	return names
 }
 
 // RequireOnlyLiveFiles requires that a store's directory has no obsolete file once the store has settled: a file that a

@@ -1,9 +1,8 @@
-package kv
+package backups
 
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -13,8 +12,10 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // A checkpoint fails at every call in turn, and leaves nothing behind: neither in a
@@ -22,12 +23,12 @@ import (
 func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 	for _, linked := range []bool{true, false} {
 		for _, made := range []bool{true, false} {
-			f := &vfstest.FaultFS{FS: sift.NewMem()}
-			db, err := Open("db", &Options{harness: harness.Harness{FS: f}, MemtableSize: 64 << 10})
+			f := &vfstest.FaultFS{FS: vfs.NewMem()}
+			db, err := kv.Open("db", stores.With(harness.Harness{FS: f}, &kv.Options{MemtableSize: 64 << 10}))
 			require.NoError(t, err)
-			set(t, db, "a", "1")
+			stores.Set(t, db, "a", "1")
 			require.NoError(t, db.Flush(t.Context()))
-			set(t, db, "b", "2")
+			stores.Set(t, db, "b", "2")
 			require.NoError(t, db.Flush(t.Context()))
 			done := false
 			for at := 1; !done; at++ {
@@ -38,11 +39,11 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 				f.Set(func(c vfstest.Call) (int, error) {
 					calls++
 					if c.Op == "link" && !linked {
-						return 0, errDisk
+						return 0, storetest.ErrDisk
 					}
 					failed = failed || calls == at
 					if calls == at {
-						return c.Bytes / 2, errDisk
+						return c.Bytes / 2, storetest.ErrDisk
 					}
 					return 0, nil
 				})
@@ -60,7 +61,7 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 						require.NoError(t, f.FS.Remove("copy"))
 					}
 				} else {
-					require.ErrorIs(t, err, errDisk)
+					require.ErrorIs(t, err, storetest.ErrDisk)
 				}
 				names, err := f.FS.List("copy")
 				require.Equal(t, made, err != nil, "call %d: %v", at, err)
@@ -68,9 +69,9 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 			}
 			require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 			require.NoError(t, db.Close())
-			db, err = Open("copy", &Options{harness: harness.Harness{FS: f}})
+			db, err = kv.Open("copy", stores.With(harness.Harness{FS: f}, &kv.Options{}))
 			require.NoError(t, err)
-			requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
+			storetest.RequireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 			require.NoError(t, db.Close())
 		}
 	}
@@ -79,14 +80,14 @@ func TestAFailedCheckpointRemovesItsFiles(t *testing.T) {
 func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 	t.Parallel()
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "nested", "checkpoint")
-	db := openDir(t, dir, &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10})
+	db := stores.OpenDir(t, dir, &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 16 << 10})
 	rng := rand.New(rand.NewPCG(6, 6))
 	m := storetest.Model{}
 	write := func(n int) {
 		for range n {
-			k, v := fmt.Sprintf("%04d", rng.IntN(2000)), string(randomBytes(rng, 200))
+			k, v := fmt.Sprintf("%04d", rng.IntN(2000)), string(storetest.RandomBytes(rng, 200))
 			m[k] = v
-			set(t, db, k, v)
+			stores.Set(t, db, k, v)
 		}
 	}
 	write(2000)
@@ -97,39 +98,18 @@ func TestACheckpointIsTheStoreAtThatTime(t *testing.T) {
 	require.NoError(t, db.DeleteRange(nil, []byte("1000"), nil))
 	m.DeleteRange(nil, []byte("1000"))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 
-	c := openDir(t, copied, &Options{ReadOnly: true}) // while the store is open
-	requireContents(t, then, c)
+	c := stores.OpenDir(t, copied, &kv.Options{ReadOnly: true}) // while the store is open
+	storetest.RequireContents(t, then, c)
 	require.NoError(t, c.Close())
-	c = openDir(t, copied, nil)
-	set(t, c, "only here", "")
+	c = stores.OpenDir(t, copied, nil)
+	stores.Set(t, c, "only here", "")
 	require.NoError(t, c.DeleteRange([]byte("1000"), nil, nil))
 	require.NoError(t, c.Compact(t.Context(), nil, nil))
 	require.NoError(t, c.Close())
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
-	require.NoError(t, Verify(t.Context(), dir, &bytes.Buffer{}))
-	require.NoError(t, Verify(t.Context(), copied, &bytes.Buffer{}))
-}
-
-// Checkpoints and backups do not wait for a version edit that is being written, which may take as long as a request to
-// an object store: it is not in them.
-func TestCopiesDoNotWaitForAnEdit(t *testing.T) {
-	t.Parallel()
-	db := openDir(t, "db", &Options{harness: harness.Harness{FS: sift.NewMem()}})
-	require.NoError(t, db.Set([]byte("k"), []byte("v"), NoSync))
-	require.NoError(t, db.Flush(t.Context()))
-	db.manifest.Lock()
-	done := make(chan error, 2)
-	go func() { done <- db.Checkpoint(t.Context(), "copy") }()
-	go func() {
-		_, err := db.Backup(t.Context(), io.Discard, BackupMark{})
-		done <- err
-	}()
-	storetest.Until(func() bool { return len(done) == 2 })
-	db.manifest.Unlock()
-	require.NoError(t, <-done)
-	require.NoError(t, <-done)
-	require.NoError(t, db.Close())
+	require.NoError(t, kv.Verify(t.Context(), dir, &bytes.Buffer{}))
+	require.NoError(t, kv.Verify(t.Context(), copied, &bytes.Buffer{}))
 }
