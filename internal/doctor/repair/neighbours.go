@@ -52,6 +52,7 @@ func (n *neighbours) ask(t *lostTable, key []byte, seq base.SeqNum, ours func(pl
 				break
 			}
 			switch {
+			case k.Kind() == base.KindMerge: // it hides nothing, and may need the value
 			case newer || k.SeqNum() >= seq:
 				return refuted, nil
 			case k.SeqNum() == 0 && !isOld(k, in.it.Value(), ours):

@@ -20,8 +20,8 @@ import (
 //   - A lost table referred to records of its keys, its sequence numbers and its blob files. The manifest has their
 //     number in each file, or the table itself does if only its data is damaged.
 //   - A remaining table that has a newer entry of the key, or an older one in a newer place, proves that the record was
-//     garbage. An entry with sequence number 0 and a value of its own does not tell which is newer. Then the record is
-//     left out, unless all candidates together contain no garbage.
+//     garbage, unless the entry is a merge operand. An entry with sequence number 0 and a value of its own does not
+//     tell which is newer. Then the record is left out, unless all candidates together contain no garbage.
 //
 // Some rebuilt keys may have a tombstone, or a short newer value, in a lost table, or a tombstone that was compacted
 // away long ago. Their greatest number is known: the candidates beyond the records that the lost tables referred to.

@@ -199,3 +199,40 @@ func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 	require.Positive(t, back)
 	require.Less(t, doubts, 2*back, "the bound is near what is")
 }
+
+// A merge operand that is newer than a value of a lost table needs the value: it does not prove that the value was
+// garbage, whether it is in another table or in a log.
+func TestValuesUnderOperandsAreRebuilt(t *testing.T) {
+	t.Parallel()
+	for _, flushed := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "store")
+		o := &kv.Options{SeparateFrom: 10, Merger: kv.Append(","), L0CompactionThreshold: 100}
+		db, err := kv.Open(dir, o)
+		require.NoError(t, err)
+		for _, k := range []string{"merged", "overwritten", "plain"} {
+			require.NoError(t, db.Set([]byte(k), []byte("a separated value"), kv.NoSync))
+		}
+		require.NoError(t, db.Flush(t.Context()))
+		lost := filesOf(t, dir, manifest.FileTable)
+		require.NoError(t, db.Merge([]byte("merged"), []byte("operand"), kv.NoSync))
+		require.NoError(t, db.Set([]byte("overwritten"), []byte("newer"), kv.NoSync))
+		require.NoError(t, db.Merge([]byte("overwritten"), []byte("operand"), kv.NoSync))
+		if flushed {
+			require.NoError(t, db.Flush(t.Context()))
+		}
+		require.NoError(t, db.Close())
+		require.NoError(t, os.Remove(lost[0]))
+		r, err := Run(t.Context(), dir, Options{})
+		require.NoError(t, err)
+		require.False(t, r.LostForSure(), "%+v", r)
+		db, err = kv.Open(dir, o)
+		require.NoError(t, err)
+		for k, want := range map[string]string{"merged": "a separated value,operand", "overwritten": "newer,operand",
+			"plain": "a separated value"} {
+			v, err := db.Get([]byte(k))
+			require.NoError(t, err, k)
+			require.Equal(t, want, string(v), k)
+		}
+		require.NoError(t, db.Close())
+	}
+}
