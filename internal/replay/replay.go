@@ -120,14 +120,15 @@ func (p *Replayer) mayEndWith(r *wal.Reader, err error) bool {
 // the record's values are not whole, it is not proved to have been synced, and the mode takes that for the trace of a
 // crash.
 func (p *Replayer) MayEndAt(r *wal.Reader, log uint64, err error) bool {
-	if v, ok := errors.AsType[*values.ValueError](err); !ok || !v.Torn {
+	v, ok := errors.AsType[*values.ValueError](err)
+	if !ok || !v.Torn {
 		return false
 	}
 	if p.Mode != PointInTime && p.Mode != TolerateTornTail {
 		return false
 	}
 	c, err := p.examineLog(log)
-	if err != nil || r.Offset() < c.syncedTo {
+	if err != nil || !v.CrashExplains(r.Offset(), c.syncedTo) {
 		return false
 	}
 	return p.Mode == PointInTime || r.Offset() == c.lastRecord

@@ -21,7 +21,7 @@ type Blob struct {
 	Size    int64
 	Listing *manifest.BlobFile // what the manifest says of it; nil if it does not list it
 	ID      uint64             // as the file says, in its header or else its footer; 0: neither does
-	Info    blob.Info          // as header and footer say; nothing if they are not whole
+	Info    blob.Info          // as header and footer say; nothing if they, or an unlisted file of a log, are not whole
 	Logged  bool               // logs with writes that may be in no table have handles of its values
 	Records uint64             // that were found, with right keys; of a deep survey
 	// LargestSeq is the last write of which the file has the value; of a deep survey.
@@ -134,12 +134,14 @@ func (m *Manifest) referred(blob uint64) (n uint64) {
 func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	l := b.Listing
 	info, err := blob.ReadInfo(onlyReader{f}, b.Size, s.path(b.Name))
-	if l == nil && isOfLog(f, b.Size) && (err != nil || s.Manifest != nil) {
-		// It may be torn: the log ends at the first value that is not whole, and Open reads all of it.
-		b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
-		return nil //nolint:nilerr // it is no damage
-	}
 	b.Info, b.ID = info, blob.ReadID(onlyReader{f}, b.Size)
+	if l == nil && isOfLog(f, b.Size) && (err != nil || s.Manifest != nil) {
+		// It may be torn: the log ends at the first value that is not whole, unless that is damage.
+		if err == nil && s.o.Deep && s.verifyLogFile(b, f) != nil {
+			b.Info = blob.Info{}
+		}
+		return nil
+	}
 	info.Num = b.Num
 	if l != nil && err == nil {
 		if found := (manifest.BlobFile{Num: b.Num, ID: info.ID, Size: info.Size, Records: info.Records,
@@ -176,6 +178,15 @@ func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 			"the record is another, or there is none", first, last))
 	}
 	return err
+}
+
+// verifyLogFile returns what is wrong with the finished blob file of a log.
+func (s *Store) verifyLogFile(b *Blob, f vfs.ReadFile) error {
+	r, err := blob.NewReader(onlyReader{f}, b.Size, blob.ReaderOptions{Name: s.path(b.Name), ID: b.ID})
+	if err != nil {
+		return err
+	}
+	return r.Verify(b.Num, nil)
 }
 
 // sumReferences holds the manifest's lists against each other: tables refer to files that are listed, to

@@ -37,14 +37,15 @@ type Log struct {
 	// off there, and that records after it were never acknowledged as synced. Otherwise
 	// it is past all records.
 	End     int64    `json:"-"`
-	Synced  bool     `json:"-"` // it proves that it was synced
 	Skipped int64    `json:"-"` // bytes that no record comes from, and might
 	Damage  []Damage `json:"-"`
 	Torn    string   `json:"-"` // how it breaks off, if in a way that a crash explains
 
 	Blobs map[uint64]bool `json:"-"` // the numbers of the blob files that it has handles of
 
-	broken bool // something could not be read since the last record
+	syncedTo   int64 // up to where it proves that it was synced
+	valuesLost bool  // it has handles of values that were synced and are not whole
+	broken     bool  // something could not be read since the last record
 }
 
 // A SeqRange is a range of sequence numbers, both ends included.
@@ -75,12 +76,14 @@ func (s *Store) readLogs(names []string) error {
 		}
 	}
 	slices.Sort(nums)
+	v := s.newLoggedValues()
+	defer v.replay.Close()
 	for i, num := range nums {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
 		s.o.Progress("logs", i, len(nums))
-		l, err := s.ReadLog(num, func(Record) error { return nil })
+		l, err := v.readLog(num)
 		if err != nil {
 			return err
 		}
@@ -137,7 +140,7 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	if left != nil {
 		l.Skipped += l.Bytes - r.Offset()
 	}
-	l.Closed, l.Synced, l.Skipped = r.Clean(), r.SyncedTo() > 0, l.Skipped+r.Skipped()
+	l.Closed, l.syncedTo, l.Skipped = r.Clean(), r.SyncedTo(), l.Skipped+r.Skipped()
 	return err
 }
 
@@ -147,11 +150,11 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 func (s *Store) endHistory() {
 	live := s.LiveLogs()
 	live = slices.DeleteFunc(live, neverUsedIn(live))
-	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed })
+	cut := slices.IndexFunc(live, func(l *Log) bool { return !l.Closed || l.End < math.MaxInt64 })
 	damaged := len(s.MissingLogs) > 0 || s.Manifest != nil && len(s.Manifest.Missing) > 0
 	for i, l := range live {
-		damaged = damaged || len(l.Damage) > 0
-		if cut >= 0 && i > cut && l.Records > 0 && l.Synced {
+		damaged = damaged || len(l.Damage) > 0 || l.valuesLost
+		if cut >= 0 && i > cut && l.Records > 0 && l.syncedTo > 0 {
 			s.damaged(live[cut].Name, live[cut].Bytes,
 				"the log has lost its end, although %s, which came later, was synced", l.Name)
 			damaged = true

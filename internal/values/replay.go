@@ -55,6 +55,10 @@ type ValueError struct {
 func (e *ValueError) Error() string { return e.Cause.Error() }
 func (e *ValueError) Unwrap() error { return e.Cause }
 
+// CrashExplains reports whether a crash explains the error of a record that begins at an offset of its log. The log
+// proves that it was synced up to syncedTo. If so, history may end before that record.
+func (e *ValueError) CrashExplains(offset, syncedTo int64) bool { return e.Torn && offset >= syncedTo }
+
 // Inline returns a record, whose first write is number seq, with the values of its log's blob file in place of their
 // handles. The result is valid until the next call, unless Give is called.
 func (p *Replay) Inline(record []byte, seq base.SeqNum) ([]byte, error) {

@@ -39,7 +39,7 @@ func (r *repairer) logs() error {
 				"it does not prove that it was synced, and the log before it has lost its end: history ends there")
 			continue
 		}
-		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", l.Records, l.Writes))
+		records, writes := 0, uint64(0)
 		names = append(names, l.Name)
 		_, err := r.s.ReadLog(l.Num, func(rec survey.Record) error {
 			last := rec.Seq + rec.Count - 1
@@ -52,12 +52,14 @@ func (r *repairer) logs() error {
 			for n := len(batches); n > 0 && batches[n-1].last >= rec.Seq; n-- {
 				batches = batches[:n-1]
 			}
+			records, writes = records+1, writes+rec.Count
 			batches = append(batches, batch{l.Name, rec.Seq, last, bytes.Clone(rec.Data), rec.Broken})
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", records, writes))
 	}
 	r.loseRecords(batches, beside.last)
 	return r.writeBatches(batches, names, &beside)
@@ -149,6 +151,8 @@ func (r *repairer) loseEnd(l *survey.Log, batches []batch) {
 	case !l.Closed && !followed:
 		what := "the log has no end: what came after its last whole record, if anything did"
 		r.report.lose(Loss{File: l.Name, What: what, Possible: true})
+	case l.End > 0 && l.End <= l.LastOffset:
+		r.report.lose(Loss{File: l.Name, What: "what came after a value that is not whole", Possible: true})
 	}
 }
 

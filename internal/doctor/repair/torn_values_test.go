@@ -1,0 +1,220 @@
+package repair
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/doctor"
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// large returns a value that a commit separates.
+func large(tag string) string { return fmt.Sprintf("%s %0200d", tag, 0) }
+
+// tornStore returns a copy of an open store in which the large values with the given tags are not whole. The key "a"
+// has an older value in a table, and write writes to the log.
+func tornStore(t *testing.T, write func(set func(k, v string), db *kv.DB), torn ...string) (dir string) {
+	t.Helper()
+	from := filepath.Join(t.TempDir(), "open")
+	db, err := kv.Open(from, &kv.Options{SeparateFrom: 100, SeparateAtCommit: true})
+	require.NoError(t, err)
+	set := func(k, v string) { require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync)) }
+	set("a", large("older"))
+	require.NoError(t, db.Flush(t.Context()))
+	write(set, db)
+	dir = filepath.Join(t.TempDir(), "store")
+	copyOpen(t, from, dir)
+	_ = db.Close() // it may be closed
+	for _, tag := range torn {
+		tear(t, dir, tag)
+	}
+	return dir
+}
+
+// tear puts zeros in the place of a large value, as a power cut does that kept the pages around it.
+func tear(t *testing.T, dir, tag string) {
+	t.Helper()
+	for _, name := range filesOf(t, dir, manifest.FileBlob) {
+		data, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if at := bytes.Index(data, []byte(large(tag))); at >= 0 {
+			clear(data[at : at+len(large(tag))])
+			replace(t, name, data)
+			return
+		}
+	}
+	require.FailNow(t, "no blob file has the value", tag)
+}
+
+// A power cut may leave a record without its value, if it was not synced. Open ends the log there, and so does a
+// repair: an older value of the key shows, and later writes are gone.
+func TestALogEndsAtAValueThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(set func(k, v string), db *kv.DB){
+		"the last record": func(set func(k, v string), _ *kv.DB) {
+			set("b", large("before"))
+			set("a", large("torn"))
+		},
+		"a record in the middle": func(set func(k, v string), _ *kv.DB) {
+			set("b", large("before"))
+			set("a", large("torn"))
+			set("c", large("after"))
+			set("b", "short")
+		},
+		"a value of a batch": func(set func(k, v string), db *kv.DB) {
+			set("b", large("before"))
+			b := db.NewBatch()
+			require.NoError(t, b.Set([]byte("c"), []byte(large("whole"))))
+			require.NoError(t, b.Set([]byte("a"), []byte(large("torn"))))
+			require.NoError(t, b.Commit(kv.NoSync))
+			set("c", large("after"))
+		},
+		"after what was synced": func(set func(k, v string), db *kv.DB) {
+			set("b", large("before"))
+			require.NoError(t, db.Sync(t.Context()))
+			set("a", large("torn"))
+			set("c", large("after"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := tornStore(t, write, "torn")
+			s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+			require.NoError(t, err)
+			require.Empty(t, s.Damage)
+			require.Contains(t, fmt.Sprint(s.Notes), "is not whole")
+
+			out := filepath.Join(t.TempDir(), "out")
+			r, err := Run(t.Context(), dir, Options{Out: out})
+			require.NoError(t, err)
+			require.False(t, r.Needed)
+			require.False(t, r.LostForSure(), "%+v", r)
+			require.True(t, r.Covers([]byte("c")), "%+v", r)
+			want := map[string]string{"a": large("older"), "b": large("before")}
+			require.Equal(t, want, contents(t, out))
+
+			require.NoError(t, os.Remove(filepath.Join(dir, manifest.CurrentName)))
+			lost := filepath.Join(t.TempDir(), "lost")
+			copyDir(t, dir, lost)
+			r, err = Run(t.Context(), dir, Options{})
+			require.NoError(t, err)
+			require.False(t, r.LostForSure(), "%+v", r)
+			require.Equal(t, want, contents(t, dir))
+
+			for _, f := range filesOf(t, lost, manifest.FileManifest) {
+				require.NoError(t, os.Remove(f))
+			}
+			_, err = Run(t.Context(), lost, Options{})
+			require.NoError(t, err)
+			require.Equal(t, want, contents(t, lost))
+		})
+	}
+}
+
+// A value that is not whole although it was synced is damage: it is lost, its key shows nothing older, and every record
+// of the log counts.
+func TestAValueThatWasSyncedDoesNotEndALog(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(set func(k, v string), db *kv.DB){
+		"a later record says so": func(set func(k, v string), db *kv.DB) {
+			set("a", large("torn"))
+			require.NoError(t, db.Sync(t.Context()))
+			set("b", "short")
+			set("c", large("unsynced"))
+			set("d", "last")
+		},
+		"the store was closed": func(set func(k, v string), db *kv.DB) {
+			set("b", "short")
+			set("d", large("before"))
+			require.NoError(t, db.Sync(t.Context()))
+			set("d", "last")
+			set("a", large("torn"))
+			set("c", large("unsynced"))
+			require.NoError(t, db.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := tornStore(t, write, "torn", "unsynced")
+			s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+			require.NoError(t, err)
+			require.NotEmpty(t, s.Damage)
+			require.Equal(t, manifest.FileBlob, kindOf(s.Damage[0].File), "%v", s.Damage)
+			_, err = kv.Open(dir, &kv.Options{ReadOnly: true})
+			require.ErrorIs(t, err, kv.ErrCorruption)
+
+			r, err := Run(t.Context(), dir, Options{})
+			require.NoError(t, err)
+			require.True(t, r.Needed)
+			require.True(t, r.LostForSure())
+			require.True(t, r.Covers([]byte("a")))
+			require.True(t, r.Covers([]byte("c")))
+			require.Equal(t, map[string]string{"b": "short", "d": "last"}, contents(t, dir))
+		})
+	}
+}
+
+// A tablelessFS creates no tables.
+type tablelessFS struct {
+	vfs.FS
+	full atomic.Bool
+}
+
+func (f *tablelessFS) Create(name string) (vfs.WriteFile, error) {
+	if f.full.Load() && kindOf(filepath.Base(name)) == manifest.FileTable {
+		return nil, syscall.ENOSPC
+	}
+	return f.FS.Create(name)
+}
+
+// The blob file of a log that has ended has a footer, but it may not be whole in the middle. A repair does not keep it
+// as it is, and says that history ends in that log.
+func TestALogThatHasEndedEndsAtAValueThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	from := filepath.Join(t.TempDir(), "open")
+	fsys := &tablelessFS{FS: vfs.OS}
+	o := &kv.Options{SeparateFrom: 100, SeparateAtCommit: true}
+	*harness.Of(o) = harness.Harness{FS: fsys, Backoff: compaction.Backoff{First: time.Hour, Max: time.Hour}}
+	db, err := kv.Open(from, o)
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("a"), []byte(large("older")), kv.NoSync))
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Set([]byte("b"), []byte(large("before")), kv.NoSync))
+	require.NoError(t, db.Set([]byte("a"), []byte(large("torn")), kv.NoSync))
+	require.NoError(t, db.Set([]byte("c"), []byte(large("after")), kv.NoSync))
+	fsys.full.Store(true)
+	require.ErrorIs(t, db.Flush(t.Context()), kv.ErrReadOnly)
+	dir := filepath.Join(t.TempDir(), "store")
+	copyDir(t, from, dir)
+	fsys.full.Store(false)
+	require.NoError(t, db.Close())
+	tear(t, dir, "torn")
+
+	out := filepath.Join(t.TempDir(), "out")
+	r, err := Run(t.Context(), dir, Options{Out: out})
+	require.NoError(t, err)
+	require.False(t, r.Needed)
+	require.False(t, r.LostForSure(), "%+v", r)
+	require.True(t, r.Covers([]byte("c")), "%+v", r)
+	want := map[string]string{"a": large("older"), "b": large("before")}
+	require.Equal(t, want, contents(t, out))
+	require.Equal(t, want, contents(t, dir))
+}
+
+func kindOf(name string) manifest.FileKind {
+	kind, _ := manifest.ParseFileName(name)
+	return kind
+}
