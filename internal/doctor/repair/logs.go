@@ -27,6 +27,7 @@ type batch struct {
 func (r *repairer) logs() error {
 	var batches []batch
 	var names []string
+	r.logEnds = map[uint64]uint64{}
 	floor, beside := r.flushedTo()
 	for i := range r.s.Logs {
 		l := &r.s.Logs[i]
@@ -35,14 +36,18 @@ func (r *repairer) logs() error {
 			r.report.file(l.Name, LeftOut, "its writes are in tables")
 			continue
 		case l.End == 0 && l.Records > 0:
+			r.endValues(l, 0)
 			r.report.file(l.Name, LeftOut,
 				"it does not prove that it was synced, and the log before it has lost its end: history ends there")
 			continue
 		}
-		records, writes := 0, uint64(0)
+		records, writes, end := 0, uint64(0), uint64(0)
 		names = append(names, l.Name)
 		_, err := r.s.ReadLog(l.Num, func(rec survey.Record) error {
 			last := rec.Seq + rec.Count - 1
+			if rec.Offset < l.End {
+				end = last
+			}
 			if last <= floor || rec.Offset >= l.End {
 				r.keepLogged(rec.Data)
 				return nil
@@ -59,10 +64,18 @@ func (r *repairer) logs() error {
 		if err != nil {
 			return err
 		}
+		r.endValues(l, end)
 		r.report.file(l.Name, Replayed, fmt.Sprintf("%d records, %d writes", records, writes))
 	}
 	r.loseRecords(batches, beside.last)
 	return r.writeBatches(batches, names, &beside)
+}
+
+// endValues notes the last write of a log that counts, for the blob files that the log has handles of.
+func (r *repairer) endValues(l *survey.Log, last uint64) {
+	for num := range l.Blobs {
+		r.logEnds[num] = max(r.logEnds[num], last)
+	}
 }
 
 // loseRecords reports the writes that logs have lost, once each: by their numbers if the manifest or records around

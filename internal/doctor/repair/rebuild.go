@@ -16,7 +16,8 @@ import (
 // remaining table refers to a record, a lost table did, or it is garbage. This is known:
 //
 //   - Only the newest record of a key can be its value. If a remaining table refers to it, all older ones are
-//     overwritten. If it cannot have been of a lost table, it was deleted or overwritten, and so were they.
+//     overwritten. If it cannot have been of a lost table, it was deleted or overwritten, and so were they. Records of
+//     the blob file of a log count only as far as the log does.
 //   - A lost table referred to records of its keys, its sequence numbers and its blob files. The manifest has their
 //     number in each file, or the table itself does if only its data is damaged.
 //   - A remaining table that has a newer entry of the key, or an older one in a newer place, proves that the record was
@@ -97,6 +98,10 @@ func (b *rebuilder) tally(rec *foundRecord) *recordTally {
 
 // key decides on the records of a key, the newest first.
 func (b *rebuilder) key(key []byte, records []foundRecord) error {
+	records = slices.DeleteFunc(records, b.afterLog)
+	if len(records) == 0 {
+		return nil
+	}
 	newest := 1 // the number of copies of the newest
 	for newest < len(records) && records[newest].seq == records[0].seq {
 		newest++
@@ -139,6 +144,12 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 		b.keys.left++
 	}
 	return nil
+}
+
+// afterLog reports whether a record is of a write that its log has lost to a crash: it never counted.
+func (b *rebuilder) afterLog(rec foundRecord) bool {
+	last, ok := b.r.logEnds[rec.file.num]
+	return ok && !rec.referenced && uint64(rec.seq) > last
 }
 
 // homeOf returns the lost table that a record was most likely of, nil if of none, and what the tables that are left say

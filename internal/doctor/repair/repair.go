@@ -114,6 +114,7 @@ type repairer struct {
 	tablesLost  int                   // or parts of some
 	lostTables  []*lostTable
 	record      []byte                          // of readable
+	logEnds     map[uint64]uint64               // by blob file, the last write that counts of the log with its handles
 	replacedIn  map[uint64]bool                 // blob files of tables that are gone and may have been compacted
 	logged      map[base.SeqNum]batchrepr.Entry // values in logs that count for nothing
 	listed      int                             // lost values in the report

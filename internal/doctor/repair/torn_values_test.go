@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -212,6 +213,38 @@ func TestALogThatHasEndedEndsAtAValueThatIsNotWhole(t *testing.T) {
 	want := map[string]string{"a": large("older"), "b": large("before")}
 	require.Equal(t, want, contents(t, out))
 	require.Equal(t, want, contents(t, dir))
+}
+
+// A record of a log's blob file counts for nothing if the log has lost its own: it does not prove that an older value,
+// whose table is damaged, was overwritten.
+func TestARecordWithoutALogHidesNoOlderValue(t *testing.T) {
+	t.Parallel()
+	for _, without := range []string{"", manifest.CurrentName, "MANIFEST"} {
+		dir := tornStore(t, func(set func(k, v string), _ *kv.DB) {
+			set("b", large("before"))
+			set("a", large("cut off"))
+		})
+		log := filesOf(t, dir, manifest.FileWAL)[0]
+		data, err := os.ReadFile(log)
+		require.NoError(t, err)
+		replace(t, log, data[:len(data)-1])
+		table := filesOf(t, dir, manifest.FileTable)[0]
+		data, err = os.ReadFile(table)
+		require.NoError(t, err)
+		data[0] ^= 1
+		replace(t, table, data)
+		for _, name := range append(filesOf(t, dir, manifest.FileManifest), filesOf(t, dir, manifest.FileCurrent)...) {
+			if without != "" && strings.HasPrefix(filepath.Base(name), without) {
+				require.NoError(t, os.Remove(name))
+			}
+		}
+
+		r, err := Run(t.Context(), dir, Options{})
+		require.NoError(t, err)
+		require.True(t, r.Needed)
+		require.False(t, r.LostForSure(), "%s: %+v", without, r)
+		require.Equal(t, map[string]string{"a": large("older"), "b": large("before")}, contents(t, dir), without)
+	}
 }
 
 func kindOf(name string) manifest.FileKind {
