@@ -21,6 +21,8 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/objstore"
@@ -296,7 +298,8 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 	if !c.HTML.IsStandard() {
 		err = c.show(p)(r, nil)
 	}
-	return errors.Join(err, p.writePage(c.HTML, chart.YCSB(r), nil))
+	d, failed := chart.NewData("YCSB", &results.Set{Rows: []*tidy.Result{r}})
+	return errors.Join(err, failed, p.writePage(c.HTML, d, nil))
 }
 
 // families are the filters that kvbench filters measures by default.

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // reportCommand is the command line of kvbench report.
@@ -24,10 +25,14 @@ type reportCommand struct {
 	pivotFlags `group:"One table"`
 }
 
-// formats print a set.
-var formats = map[string]func(io.Writer, []*cell.Result) error{
-	"table": report.Cells, "markdown": report.CellsMarkdown, "csv": report.CellsCSV, "benchstat": report.CellsBenchfmt,
-	"json": func(w io.Writer, set []*cell.Result) error { return writeJSON(w, set) },
+// formats print cells, and other results one by one.
+var formats = map[string]struct {
+	cells func(io.Writer, []*cell.Result) error
+	rows  func(io.Writer, *tidy.Result) error
+}{
+	"table": {report.Cells, report.Tidy}, "markdown": {report.CellsMarkdown, report.TidyMarkdown},
+	"csv":       {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
+	"benchstat": {report.CellsBenchfmt, nil},
 }
 
 // Run prints the results, and writes the page if asked to.
@@ -43,7 +48,7 @@ func (c *reportCommand) Run(p *program) error {
 		return c.pivot(p, set)
 	}
 	if !c.HTML.IsStandard() {
-		if err := formats[c.Format](p.stdout, set); err != nil {
+		if err := c.print(p.stdout, set); err != nil {
 			return err
 		}
 	}
@@ -54,7 +59,29 @@ func (c *reportCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.writePage(c.HTML, d, set)
+	return p.writePage(c.HTML, d, set.Cells)
+}
+
+// print prints the results.
+func (c *reportCommand) print(w io.Writer, set *results.Set) error {
+	f := formats[c.Format]
+	switch {
+	case c.Format == "json":
+		return writeJSON(w, set.All())
+	case len(set.Rows) > 0 && f.rows == nil:
+		return bench.Usagef("--format %s: this form is for cells, and %s is rows of %s", c.Format, c.Results,
+			set.Rows[0].Experiment)
+	case len(set.Cells) > 0:
+		if err := f.cells(w, set.Cells); err != nil {
+			return err
+		}
+	}
+	for _, r := range set.Rows {
+		if err := f.rows(w, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pivotFlags ask for one table of some metrics in place of all of all.
@@ -79,12 +106,13 @@ func (c *reportCommand) checkPivot() error {
 }
 
 // table makes the table of some metrics.
-func (f *pivotFlags) table(set []*cell.Result, metrics []string) (*results.Table, error) {
-	return results.Pivot(set, results.Query{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
+func (f *pivotFlags) table(set *results.Set, metrics []string) (*results.Table, error) {
+	return results.Pivot(set.Measured(),
+		results.Query{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
 }
 
 // pivot prints one table, and draws it if asked to.
-func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
+func (c *reportCommand) pivot(p *program, set *results.Set) error {
 	t, err := c.table(set, c.Metric)
 	if err != nil {
 		return err
@@ -108,7 +136,7 @@ func (c *reportCommand) pivot(p *program, set []*cell.Result) error {
 }
 
 // pivotPage writes a page with the table and the chart of it.
-func (c *reportCommand) pivotPage(p *program, set []*cell.Result, t *results.Table) error {
+func (c *reportCommand) pivotPage(p *program, set *results.Set, t *results.Table) error {
 	var x *results.Table
 	if c.X != "" {
 		var err error
@@ -124,7 +152,7 @@ func (c *reportCommand) pivotPage(p *program, set []*cell.Result, t *results.Tab
 	one := chart.Pivot(t, x, fileName(title), title)
 	one.Y.Log = c.LogY
 	d.Charts, d.Grids = []chart.Chart{one}, []*report.Grid{report.PivotGrid(t)}
-	return p.writePage(c.HTML, d, set)
+	return p.writePage(c.HTML, d, set.Cells)
 }
 
 // fileName makes the name of a saved chart of its title: letters and digits, the rest one dash each.
@@ -160,7 +188,7 @@ func (c *diffCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	d, err := results.Compare(a, b, limits)
+	d, err := results.Compare(a.Measured(), b.Measured(), limits)
 	text := func(w io.Writer, d *results.Diff) error { return report.Diff(w, d, c.All) }
 	if err := show(p, text, c.JSON)(d, err); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Schema names the form of a Result in JSON. It changes when a field changes its
@@ -100,26 +101,24 @@ func (r *Result) Phase(kind engine.Kind) *Phase {
 }
 
 // A Metric is a number of a cell that can be held against that of another.
-type Metric struct {
-	Kind    string    `json:"kind"`              // existing, absent, or store
-	Unit    string    `json:"unit"`              // such as ns/op
-	Value   float64   `json:"value"`             // of samples, the median
-	Exact   bool      `json:"exact"`             // a count, which the same settings give again
-	Better  string    `json:"better"`            // lower, higher, or empty
-	Samples []float64 `json:"samples,omitempty"` // by repetition, if not exact
-}
-
-// Name returns the metric's name, unique in a cell.
-func (m *Metric) Name() string { return m.Kind + " " + m.Unit }
+type Metric = tidy.Metric
 
 // Metric returns a metric by kind and unit, nil if the cell has none.
 func (r *Result) Metric(kind, unit string) *Metric {
-	for i := range r.Metrics {
-		if r.Metrics[i].Kind == kind && r.Metrics[i].Unit == unit {
-			return &r.Metrics[i]
-		}
+	return (&tidy.Measured{Metrics: r.Metrics}).Metric(kind, unit)
+}
+
+// Measured returns the cell in the form that all results share.
+func (r *Result) Measured() *tidy.Measured {
+	return &tidy.Measured{Name: r.Name, Settings: r.Settings.Shown(), Metrics: r.Metrics, Environment: &r.Environment}
+}
+
+// Measured returns cells in the form that all results share.
+func Measured(set []*Result) (all []*tidy.Measured) {
+	for _, r := range set {
+		all = append(all, r.Measured())
 	}
-	return nil
+	return all
 }
 
 // result gathers what was measured of an open store, and derives from the counters what

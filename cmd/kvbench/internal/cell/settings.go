@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Settings say what a cell is. Two cells of equal settings are the same experiment.
@@ -221,6 +222,15 @@ func Fields(s *Settings) []Field {
 		fields[i] = Field{f, f.at(s)}
 	}
 	return fields
+}
+
+// Shown returns every setting in the order of its text, as it is and as it is shown.
+func (s Settings) Shown() []tidy.Setting {
+	var out []tidy.Setting
+	for _, f := range Fields(&s) {
+		out = append(out, tidy.Setting{Name: f.Name, Text: f.Text(), Shown: f.Show()})
+	}
+	return out
 }
 
 // FieldNames lists the names of all settings.

@@ -10,6 +10,8 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Cells writes a set of results as text for a terminal.
@@ -47,7 +49,7 @@ func markdownList(out *Page, title string, items []string) {
 // writeCommon says what all cells have in common, and on what they ran.
 func writeCommon(out *Page, set []*cell.Result, bullet string) {
 	out.Printf("%scells     %s\n", bullet, count(len(set)))
-	if l := NewLabels(set); len(l.Common) > 0 {
+	if l := NewLabels(cell.Measured(set)); len(l.Common) > 0 {
 		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
 	}
 	for _, text := range Machines(set) {
@@ -120,7 +122,7 @@ func IdentitiesLine(set []*cell.Result) string {
 
 // Grids returns the tables of a set: absent keys, existing keys, stores.
 func Grids(set []*cell.Result) []*Grid {
-	l := NewLabels(set)
+	l := NewLabels(cell.Measured(set))
 	grids := []*Grid{phaseGrid(set, l, engine.Absent), phaseGrid(set, l, engine.Existing)}
 	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Scans != nil }) {
 		grids = append(grids, cellGrid("Scans between two bounds", set, l, metricColumns(cell.ScanKind, scanColumns)))
@@ -323,34 +325,33 @@ type Labels struct {
 }
 
 // NewLabels compares the settings of cells.
-func NewLabels(set []*cell.Result) *Labels {
+func NewLabels(set []*tidy.Measured) *Labels {
 	l := &Labels{values: make([][]Item, len(set))}
-	for n, name := range cell.FieldNames() {
+	for _, name := range results.SettingNames(set) {
 		differs := name == "engine" || name == "filter"
 		items := make([]Item, len(set))
-		for i, r := range set {
-			items[i] = settingItem(cell.Fields(&r.Settings)[n])
+		for i, m := range set {
+			items[i] = settingItem(m.Setting(name))
 			differs = differs || items[i].Text != items[0].Text
 		}
-		switch {
-		case differs:
-			l.Varying = append(l.Varying, name)
-			for i := range items {
-				l.values[i] = append(l.values[i], items[i])
-			}
-		case len(set) > 0:
+		if !differs {
 			l.Common = append(l.Common, name+" "+items[0].Text)
+			continue
+		}
+		l.Varying = append(l.Varying, name)
+		for i := range items {
+			l.values[i] = append(l.values[i], items[i])
 		}
 	}
 	return l
 }
 
 // settingItem shows a setting, and sorts it by its number if it has one.
-func settingItem(f cell.Field) Item {
-	if x, err := strconv.ParseFloat(f.Text(), 64); err == nil {
-		return number(x, f.Show())
+func settingItem(s tidy.Setting) Item {
+	if x, err := strconv.ParseFloat(s.Text, 64); err == nil {
+		return number(x, s.Shown)
 	}
-	return word(f.Show())
+	return word(s.Shown)
 }
 
 // Values returns the values of the varying settings of the n-th cell.

@@ -48,7 +48,7 @@ func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
 	for _, g := range Grids(set)[:2] {
 		for i, row := range g.Rows {
 			for n, c := range phaseColumns {
-				item := row[len(NewLabels(set).Varying)+n]
+				item := row[len(NewLabels(cell.Measured(set)).Varying)+n]
 				kind := "absent"
 				if strings.HasPrefix(g.Title, "Existing") {
 					kind = "existing"

@@ -1,16 +1,14 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Diff writes what changed between two sets, and with all what did not.
@@ -51,7 +49,7 @@ func Diff(w io.Writer, d *results.Diff, all bool) error {
 
 // diffGrid lists the metrics that changed, or all. Times are always there.
 func diffGrid(d *results.Diff, all bool) *Grid {
-	var set []*cell.Result
+	var set []*tidy.Measured
 	for _, p := range d.Cells {
 		set = append(set, p.A)
 	}
@@ -138,23 +136,23 @@ func PivotGrid(t *results.Table) *Grid {
 
 // PivotCSV writes a pivot table as a line per row, column and metric, with all digits.
 func PivotCSV(w io.Writer, t *results.Table) error {
-	out := csv.NewWriter(w)
-	header := append(append([]string{}, t.Rows...), t.Columns...)
-	_ = out.Write(append(header, "metric", "cells", "median", "least", "greatest")) // Flush reports the first error
-	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	for row, line := range t.Places {
-		for column, places := range line {
-			for metric, p := range places {
-				if p.Cells > 0 {
-					fields := append(append([]string{}, t.RowKeys[row].Shown...), t.ColumnKeys[column].Shown...)
-					_ = out.Write(append(fields, t.Metrics[metric], strconv.Itoa(p.Cells), exact(p.Median),
-						exact(p.Low), exact(p.High)))
+	header := append(slices.Concat(t.Rows, t.Columns), "metric", "cells", "median", "least", "greatest")
+	return tidy.CSV(w, header, func(line func(...any)) {
+		for row, places := range t.Places {
+			for column, list := range places {
+				for metric, p := range list {
+					if p.Cells == 0 {
+						continue
+					}
+					var fields []any
+					for _, text := range slices.Concat(t.RowKeys[row].Shown, t.ColumnKeys[column].Shown) {
+						fields = append(fields, text)
+					}
+					line(append(fields, t.Metrics[metric], p.Cells, p.Median, p.Low, p.High)...)
 				}
 			}
 		}
-	}
-	out.Flush()
-	return out.Error()
+	})
 }
 
 // placeItem shows a place.

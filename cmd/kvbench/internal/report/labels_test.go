@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 )
 
@@ -12,7 +13,7 @@ func TestLabelsAreShortAndUnlike(t *testing.T) {
 	set := celltest.Samples()
 	set[3].Settings.Compaction, set[3].Settings.Seed = "tiered", 2
 	set[4].Settings.Compression = "none"
-	l := NewLabels(set)
+	l := NewLabels(cell.Measured(set))
 	seen := map[string]bool{}
 	for i, want := range []string{
 		"null none compression snappy seed 1",

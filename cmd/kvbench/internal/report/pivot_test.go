@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/golden"
@@ -20,7 +21,7 @@ func TestPivotGolden(t *testing.T) {
 		}
 	}
 	set := append(celltest.Samples(), more...)
-	table, err := results.Pivot(set, results.Query{
+	table, err := results.Pivot(cell.Measured(set), results.Query{
 		Rows: []string{"engine", "filter"}, Columns: []string{"shape"},
 		Metrics: []string{"absent blocks/op", "absent fpr", "store filter-bits/key"},
 	})

@@ -24,22 +24,41 @@ type experiment struct {
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
 	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating}
 
-// TidyGrids returns the tables of a result.
+// TidyGrids returns the tables of a result, none of an experiment that is not known.
 func TidyGrids(r *tidy.Result) []*Grid {
+	if _, ok := experiments[r.Experiment]; !ok {
+		return nil
+	}
 	return slices.DeleteFunc(experiments[r.Experiment].grids(r), func(g *Grid) bool { return len(g.Rows) == 0 })
 }
 
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
 	return write(w, func(out *Page) {
-		e := experiments[r.Experiment]
 		out.Printf("%s\n\nmachine   %s\n", r.About, r.Environment.String())
 		for _, g := range TidyGrids(r) {
 			out.Grid(g)
 		}
-		out.List("Notes", slices.Concat(r.Notes, e.notes)...)
+		out.List("Notes", TidyNotes(r)...)
 		out.End(r.Environment.Warnings, r.WallSeconds)
 	})
+}
+
+// TidyMarkdown writes a result as Markdown.
+func TidyMarkdown(w io.Writer, r *tidy.Result) error {
+	return write(w, func(out *Page) {
+		out.Printf("# kvbench: %s\n\n- %s\n- machine   %s\n", r.Experiment, r.About, r.Environment.String())
+		for _, g := range TidyGrids(r) {
+			out.WriteString("\n" + g.Markdown())
+		}
+		markdownList(out, "Notes", TidyNotes(r))
+		markdownList(out, "Warnings", r.Environment.Warnings)
+	})
+}
+
+// TidyNotes says how the numbers of a result are to be read.
+func TidyNotes(r *tidy.Result) []string {
+	return slices.Concat(r.Notes, experiments[r.Experiment].notes)
 }
 
 // settingsOf returns the settings of a result, which may be read from a file.
@@ -216,6 +235,9 @@ var ranging = experiment{
 			kinds := slices.DeleteFunc(r.Cells("set", "keys", "filter", "ranges"), func(c tidy.Cell) bool {
 				return c["set"] != set["set"] || c["keys"] != set["keys"] || c["filter"] != of[0]["filter"]
 			})
+			if len(of) == 0 {
+				continue
+			}
 			size, _ := numbers{r, set}.median("key-size")
 			title := fmt.Sprintf("%s: %s keys of %s bytes", set["set"], setting(set["keys"]), fixed(size, 1))
 			grids = append(grids, cellsTable(r, title, 1, []string{"filter"}, of,

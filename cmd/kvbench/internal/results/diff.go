@@ -12,8 +12,8 @@ import (
 	"github.com/aclements/go-moremath/stats"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // DiffSchema names the form of a Diff in JSON.
@@ -37,7 +37,7 @@ type Pair struct {
 	Name    string       `json:"name"`
 	Metrics []Comparison `json:"metrics"`
 
-	A, B *cell.Result `json:"-"`
+	A, B *tidy.Measured `json:"-"`
 }
 
 // A Verdict says what became of a metric.
@@ -77,16 +77,16 @@ func (c Change) MarshalJSON() ([]byte, error) {
 
 // Compare compares two sets of results. Cells are the same if their settings are; two sets
 // of one cell each are compared whatever their settings.
-func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
+func Compare(a, b []*tidy.Measured, limits []Limit) (*Diff, error) {
 	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{},
 		Missing: []Missing{}, Warnings: []string{}}
-	right := map[string]*cell.Result{}
+	right := map[string]*tidy.Measured{}
 	for _, r := range b {
-		right[r.Settings.Text()] = r
+		right[r.Text()] = r
 	}
 	var pairs, gone []Pair
 	for _, r := range a {
-		other := right[r.Settings.Text()]
+		other := right[r.Text()]
 		if other == nil && len(a) == 1 && len(b) == 1 {
 			other = b[0]
 		}
@@ -95,11 +95,11 @@ func Compare(a, b []*cell.Result, limits []Limit) (*Diff, error) {
 			gone = append(gone, Pair{Name: r.Name, A: r})
 			continue
 		}
-		delete(right, other.Settings.Text())
+		delete(right, other.Text())
 		pairs = append(pairs, Pair{Name: r.Name, A: r, B: other})
 	}
 	for _, r := range b {
-		if right[r.Settings.Text()] != nil {
+		if right[r.Text()] != nil {
 			d.OnlyB = append(d.OnlyB, r.Name)
 		}
 	}
@@ -135,7 +135,7 @@ func (d *Diff) pair(p *Pair) {
 }
 
 // compare compares one metric.
-func compare(a, b *cell.Metric) Comparison {
+func compare(a, b *tidy.Metric) Comparison {
 	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear}
 	switch a.Value {
 	case b.Value:
@@ -183,7 +183,7 @@ func (d *Diff) warn() {
 		}
 	}
 	for _, p := range d.Cells {
-		a, b := &p.A.Environment, &p.B.Environment
+		a, b := p.A.Environment, p.B.Environment
 		if a.CPU != b.CPU || a.Cores != b.Cores || a.Kernel != b.Kernel {
 			add("the sets come from different machines: times cannot be compared")
 		}
@@ -203,7 +203,7 @@ func (d *Diff) warn() {
 // "existing ns/op<-50%".
 type Limit struct {
 	text  string
-	Kind  string // existing, absent or store; empty: all
+	Kind  string // such as existing, absent or store; empty: all
 	Unit  string
 	Above bool    // else below
 	Delta float64 // as a fraction
@@ -240,9 +240,6 @@ func parseLimit(text string) (Limit, error) {
 	if !ok || err != nil || l.Unit == "" {
 		return Limit{}, wrong
 	}
-	if l.Kind != "" && !slices.Contains([]string{"existing", "absent", cell.StoreKind}, l.Kind) {
-		return Limit{}, bench.Usagef("--fail-on %q: %s is none of existing, absent, store", text, l.Kind)
-	}
 	return l, nil
 }
 
@@ -274,7 +271,7 @@ type Missing struct {
 }
 
 // covers reports whether the limit is for a metric.
-func (l Limit) covers(m *cell.Metric) bool {
+func (l Limit) covers(m *tidy.Metric) bool {
 	return m.Unit == l.Unit && (l.Kind == "" || m.Kind == l.Kind)
 }
 
@@ -283,12 +280,12 @@ func (l Limit) covers(m *cell.Metric) bool {
 // does not hold forever.
 func (d *Diff) enforce(limits []Limit, gone []Pair) error {
 	for _, l := range limits {
-		known, units := false, []string{}
+		known, names := false, []string{}
 		for _, p := range slices.Concat(d.Cells, gone) {
 			for i := range p.A.Metrics {
 				m := &p.A.Metrics[i]
-				if !slices.Contains(units, m.Unit) {
-					units = append(units, m.Unit)
+				if !slices.Contains(names, m.Name()) {
+					names = append(names, m.Name())
 				}
 				if l.covers(m) {
 					known = true
@@ -298,14 +295,14 @@ func (d *Diff) enforce(limits []Limit, gone []Pair) error {
 		}
 		if !known {
 			return bench.Usagef("--fail-on %q: no cell of the first set has that metric; there are %s", l.text,
-				strings.Join(units, ", "))
+				strings.Join(names, ", "))
 		}
 	}
 	return nil
 }
 
 // enforceOn is enforce for one metric.
-func (d *Diff) enforceOn(l Limit, p *Pair, m *cell.Metric) {
+func (d *Diff) enforceOn(l Limit, p *Pair, m *tidy.Metric) {
 	same := func(c Comparison) bool { return c.Kind == m.Kind && c.Unit == m.Unit }
 	at := slices.IndexFunc(p.Metrics, same)
 	if at < 0 {

@@ -1,6 +1,6 @@
-// Package results handles sets of cells' results: their files, one per cell, written whole
-// or not at all under the cell's name; tables of some metrics by some settings; and what
-// differs between two sets, counters exactly and times by ranks.
+// Package results handles sets of results: their files, written whole or not at all, those of cells under the cell's
+// name; tables of some metrics by some settings; and what differs between two sets, counters exactly and times by
+// ranks.
 package results
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
@@ -46,15 +47,46 @@ func Find(dir string, s cell.Settings) (*cell.Result, error) {
 		return nil, fmt.Errorf("results: %w", err)
 	}
 	found, err := parse(data)
-	if err != nil || len(found) != 1 || found[0].Settings.Text() != s.Text() {
+	if err != nil || len(found.Cells) != 1 || found.Cells[0].Settings.Text() != s.Text() {
 		return nil, nil //nolint:nilerr // what is not this cell's result is made anew
 	}
-	return found[0], nil
+	return found.Cells[0], nil
 }
 
-// Load reads the results of a directory, or of a file that has one or an array of
-// them, in the order of their names.
-func Load(path string) ([]*cell.Result, error) {
+// A Set is results: cells in the order of their names, and rows of other experiments.
+type Set struct {
+	Cells []*cell.Result
+	Rows  []*tidy.Result
+}
+
+// Measured returns the cells of all results in the form that they share.
+func (s *Set) Measured() []*tidy.Measured {
+	all := cell.Measured(s.Cells)
+	for _, r := range s.Rows {
+		all = append(all, r.Measured()...)
+	}
+	return all
+}
+
+// All returns the results of both forms.
+func (s *Set) All() []any {
+	all := make([]any, 0, len(s.Cells)+len(s.Rows))
+	for _, r := range s.Cells {
+		all = append(all, r)
+	}
+	for _, r := range s.Rows {
+		all = append(all, r)
+	}
+	return all
+}
+
+// add adds the results of another set.
+func (s *Set) add(other *Set) {
+	s.Cells, s.Rows = append(s.Cells, other.Cells...), append(s.Rows, other.Rows...)
+}
+
+// Load reads the results of a directory, or of a file that has one or an array of them.
+func Load(path string) (*Set, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, bench.Usagef("results: %w", err)
@@ -65,7 +97,7 @@ func Load(path string) ([]*cell.Result, error) {
 			return nil, fmt.Errorf("results: %w", err)
 		}
 	}
-	var all []*cell.Result
+	all := &Set{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -75,12 +107,12 @@ func Load(path string) ([]*cell.Result, error) {
 		if err != nil {
 			return nil, bench.Usagef("%s: %w", file, err)
 		}
-		all = append(all, found...)
+		all.add(found)
 	}
-	if len(all) == 0 {
-		return nil, bench.Usagef("%s: no results; kvbench run and kvbench sweep write them with --out", path)
+	if len(all.Cells)+len(all.Rows) == 0 {
+		return nil, bench.Usagef("%s: no results; kvbench run and sweep write cells with --out, others --json", path)
 	}
-	slices.SortStableFunc(all, func(a, b *cell.Result) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all.Cells, func(a, b *cell.Result) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
@@ -100,22 +132,32 @@ func list(dir string) ([]string, error) {
 }
 
 // parse reads one result, or an array of them.
-func parse(data []byte) ([]*cell.Result, error) {
+func parse(data []byte) (*Set, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
-	var found []*cell.Result
-	if err := json.Unmarshal(data, &found); err != nil {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(data, &parts); err != nil {
 		return nil, fmt.Errorf("not a result of kvbench: %w", err)
 	}
-	for _, r := range found {
-		if r == nil || r.Schema != cell.Schema {
-			schema := ""
-			if r != nil {
-				schema = r.Schema
-			}
-			return nil, fmt.Errorf("its schema is %q, not %s: it is not a cell's result, or one of another kvbench",
-				schema, cell.Schema)
+	found := &Set{}
+	for _, part := range parts {
+		var form struct{ Schema string }
+		err := json.Unmarshal(part, &form)
+		switch {
+		case err != nil:
+		case form.Schema == cell.Schema:
+			found.Cells = append(found.Cells, &cell.Result{})
+			err = json.Unmarshal(part, found.Cells[len(found.Cells)-1])
+		case form.Schema == tidy.Schema:
+			found.Rows = append(found.Rows, &tidy.Result{})
+			err = json.Unmarshal(part, found.Rows[len(found.Rows)-1])
+		default:
+			return nil, fmt.Errorf("its schema is %q, not %s or %s: it is not a result, or one of another kvbench",
+				form.Schema, cell.Schema, tidy.Schema)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("not a result of kvbench: %w", err)
 		}
 	}
 	return found, nil

@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,10 +13,11 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// A Query says what of a set is wanted. Settings have the names of cell.Fields,
-// metrics a kind and a unit, such as "absent blocks/op".
+// A Query says what of a set is wanted. Settings of cells have the names of cell.Fields, metrics a kind and a unit,
+// such as "absent blocks/op"; rows name their own.
 type Query struct {
 	Rows    []string // settings; cells that agree in them share a row
 	Columns []string // settings; cells that agree in them share a column
@@ -40,33 +42,22 @@ type Place struct {
 
 // Pivot makes the table of a set. A name that is not known, and a metric that no cell
 // has, match bench.ErrUsage.
-func Pivot(set []*cell.Result, r Query) (*Table, error) {
-	wanted, err := parseWhere(r.Where)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := fieldNumbers("--rows", r.Rows)
-	if err != nil {
-		return nil, err
-	}
-	columns, err := fieldNumbers("--columns", r.Columns)
+func Pivot(set []*tidy.Measured, r Query) (*Table, error) {
+	names := SettingNames(set)
+	wanted, err := parseWhere(set, names, r.Where)
+	err = cmp.Or(err, knownSettings("--rows", r.Rows, names), knownSettings("--columns", r.Columns, names))
 	if err != nil {
 		return nil, err
 	}
 	t := &Table{Query: r}
-	for _, name := range r.Metrics {
-		if err := checkMetric(name); err != nil {
-			return nil, err
-		}
-	}
 	type entry struct {
 		row, column Key
-		result      *cell.Result
+		of          *tidy.Measured
 	}
 	var entries []entry
-	for _, result := range set {
-		if wanted.Match(result.Settings) {
-			entries = append(entries, entry{keyOf(result, rows), keyOf(result, columns), result})
+	for _, m := range set {
+		if wanted.Match(m.Settings) {
+			entries = append(entries, entry{keyOf(m, r.Rows), keyOf(m, r.Columns), m})
 		}
 	}
 	if t.Cells = len(entries); t.Cells == 0 {
@@ -80,8 +71,7 @@ func Pivot(set []*cell.Result, r Query) (*Table, error) {
 	for _, e := range entries {
 		row, column := indexOf(t.RowKeys, e.row), indexOf(t.ColumnKeys, e.column)
 		for i, name := range r.Metrics {
-			kind, unit, _ := strings.Cut(name, " ")
-			if m := e.result.Metric(kind, unit); m != nil {
+			if m := e.of.Metric(splitMetric(name)); m != nil {
 				samples[[3]int{row, column, i}] = append(samples[[3]int{row, column, i}], m.Value)
 			}
 		}
@@ -108,7 +98,7 @@ func (t *Table) sum(samples map[[3]int][]float64) {
 
 // checkMetrics reports a metric that is nowhere in the table, so that a misspelt one is
 // not taken for one that does not apply.
-func (t *Table) checkMetrics(set []*cell.Result) error {
+func (t *Table) checkMetrics(set []*tidy.Measured) error {
 	for i, name := range t.Metrics {
 		known := false
 		for _, line := range t.Places {
@@ -124,7 +114,7 @@ func (t *Table) checkMetrics(set []*cell.Result) error {
 }
 
 // metricNames lists the metrics of all cells, each once.
-func metricNames(set []*cell.Result) []string {
+func metricNames(set []*tidy.Measured) []string {
 	var names []string
 	for _, r := range set {
 		for i := range r.Metrics {
@@ -136,36 +126,62 @@ func metricNames(set []*cell.Result) []string {
 	return names
 }
 
-// fieldNumbers returns where settings are in cell.Fields.
-func fieldNumbers(flag string, names []string) ([]int, error) {
-	var numbers []int
-	all := cell.FieldNames()
-	for _, name := range names {
-		n := slices.Index(all, name)
-		if n < 0 {
-			return nil, bench.Usagef("%s %s: not a setting; the settings are %s", flag, name, strings.Join(all, ", "))
-		}
-		numbers = append(numbers, n)
+// splitMetric returns the kind and the unit of a metric's name.
+func splitMetric(name string) (kind, unit string) {
+	kind, unit, ok := strings.Cut(name, " ")
+	if !ok {
+		return "", name
 	}
-	return numbers, nil
+	return kind, unit
 }
 
-// parseWhere reads conditions of the form name=value.
-func parseWhere(texts []string) (Conditions, error) {
-	given := map[string][]string{}
+// SettingNames lists the settings of all cells, each once.
+func SettingNames(set []*tidy.Measured) []string {
+	var names []string
+	for _, m := range set {
+		for _, s := range m.Settings {
+			if !slices.Contains(names, s.Name) {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	return names
+}
+
+// knownSettings reports a name that no cell has as a setting.
+func knownSettings(flag string, names, known []string) error {
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return bench.Usagef("%s %s: not a setting; the settings are %s", flag, name, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// parseWhere reads conditions of the form name=value. What is not the value of a cell as it is may be another way to
+// write it.
+func parseWhere(set []*tidy.Measured, known, texts []string) (Conditions, error) {
+	given, exact := map[string][]string{}, Conditions{}
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
 			return nil, bench.Usagef("--where %q: want NAME=VALUE, such as cache=8MiB", text)
 		}
-		if _, err := fieldNumbers("--where", []string{name}); err != nil {
+		if err := knownSettings("--where", []string{name}, known); err != nil {
 			return nil, err
 		}
-		given[name] = append(given[name], value)
+		of := given
+		if slices.ContainsFunc(set, func(m *tidy.Measured) bool { return m.Setting(name).Text == value }) {
+			of = exact
+		}
+		of[name] = append(of[name], value)
 	}
 	c, err := NewConditions(given)
 	if err != nil {
 		return nil, fmt.Errorf("--where: %w", err)
+	}
+	for name, values := range exact {
+		c[name] = append(c[name], values...)
 	}
 	return c, nil
 }
@@ -193,16 +209,6 @@ func (t *Table) ColumnName(column, metric int) string {
 		return t.Metrics[metric] + ", " + name
 	}
 	return name
-}
-
-// checkMetric reports a name that is not of the form of a metric's.
-func checkMetric(name string) error {
-	kinds := []string{string(engine.Absent), string(engine.Existing), cell.ScanKind, cell.StoreKind}
-	if kind, unit, ok := strings.Cut(name, " "); !ok || unit == "" || !slices.Contains(kinds, kind) {
-		return bench.Usagef("--metric %q: want one of %s and a unit, such as 'absent blocks/op'", name,
-			strings.Join(kinds, ", "))
-	}
-	return nil
 }
 
 // A Key is the values of some settings.
@@ -234,12 +240,12 @@ func (k Key) Size() bool {
 	return ok && strings.HasSuffix(k.Shown[0], "B")
 }
 
-// keyOf returns the values of some settings of a cell, given by their place in
-// cell.Fields.
-func keyOf(r *cell.Result, numbers []int) Key {
-	k, fields := Key{}, cell.Fields(&r.Settings)
-	for _, n := range numbers {
-		k.Shown, k.exact = append(k.Shown, fields[n].Show()), append(k.exact, fields[n].Text())
+// keyOf returns the values of some settings of a cell.
+func keyOf(m *tidy.Measured, names []string) Key {
+	k := Key{}
+	for _, name := range names {
+		s := m.Setting(name)
+		k.Shown, k.exact = append(k.Shown, s.Shown), append(k.exact, s.Text)
 	}
 	return k
 }
@@ -284,30 +290,33 @@ func padded(text string) string {
 	})
 }
 
-// Conditions are the values, in their canonical form, that each of some settings may have.
+// Conditions are the values that each of some settings may have: those of cells in their canonical form, others as they
+// are given.
 type Conditions map[string][]string
 
-// NewConditions reads the values of settings as they may be written. The error is that of
-// the first text that is no value of its setting, and matches nothing.
+// NewConditions reads the values of settings as they may be written. The error is that of the first text that is no
+// value of a cell's setting, and matches no cell.
 func NewConditions(given map[string][]string) (Conditions, error) {
-	c, wrong := Conditions{}, error(nil)
+	c, wrong := Conditions(maps.Clone(given)), error(nil)
 	var s cell.Settings
 	for _, f := range cell.Fields(&s) {
 		for _, text := range given[f.Name] {
 			if err := f.Set(text); err != nil {
-				c[f.Name], wrong = append(c[f.Name], ""), cmp.Or(wrong, err)
+				wrong = cmp.Or(wrong, err)
 				continue
 			}
-			c[f.Name] = append(c[f.Name], f.Text())
+			c[f.Name] = append(slices.Clip(c[f.Name]), f.Text())
 		}
 	}
 	return c, wrong
 }
 
 // Match reports whether a cell has one of the values of each setting.
-func (c Conditions) Match(s cell.Settings) bool {
-	for _, f := range cell.Fields(&s) {
-		if list, ok := c[f.Name]; ok && !slices.Contains(list, f.Text()) {
+func (c Conditions) Match(settings []tidy.Setting) bool {
+	for name, list := range c {
+		if !slices.ContainsFunc(settings, func(s tidy.Setting) bool {
+			return s.Name == name && slices.Contains(list, s.Text)
+		}) {
 			return false
 		}
 	}

@@ -34,7 +34,7 @@ func TestCellsThatAgreeShareAPlace(t *testing.T) {
 		made(t, map[string]string{"filter": "none", "cache": "1MiB"}, 9, 0),
 		made(t, map[string]string{"engine": "pebble", "filter": "none", "cache": "1MiB"}, 99, 0),
 	}
-	table, err := Pivot(set, Query{
+	table, err := Pivot(cell.Measured(set), Query{
 		Rows: []string{"filter"}, Columns: []string{"cache"}, Where: []string{"engine=siftkv"},
 		Metrics: []string{"store filter-bits/key", "absent blocks/op"},
 	})
@@ -50,7 +50,7 @@ func TestCellsThatAgreeShareAPlace(t *testing.T) {
 	require.Equal(t, Place{3, 10, 10, 10}, table.Places[1][1][0])
 
 	slices.Reverse(set)
-	again, err := Pivot(set, table.Query)
+	again, err := Pivot(cell.Measured(set), table.Query)
 	require.NoError(t, err)
 	require.Equal(t, table, again, "whatever the order of the set")
 }
@@ -62,7 +62,7 @@ func TestSeveralValuesOfOneConditionAreAlternatives(t *testing.T) {
 		made(t, map[string]string{"cache": "4MiB", "shape": "grown"}, 3, 0),
 		made(t, map[string]string{"cache": "1MiB"}, 4, 0),
 	}
-	table, err := Pivot(set, Query{Metrics: []string{"absent blocks/op"},
+	table, err := Pivot(cell.Measured(set), Query{Metrics: []string{"absent blocks/op"},
 		Where: []string{"cache=1024KiB", "cache=2MiB", "shape=grown"}})
 	require.NoError(t, err)
 	require.Equal(t, Place{2, 1.5, 1, 2}, table.Places[0][0][0])
@@ -81,7 +81,7 @@ func TestWrongNamesSayWhichAreRight(t *testing.T) {
 		"row": {Query{Rows: []string{"bits"}, Metrics: good},
 			"--rows bits: not a setting; the settings are engine, filter"},
 		"column": {Query{Columns: []string{"bits"}, Metrics: good}, "--columns bits"},
-		"kind":   {Query{Metrics: []string{"blocks/op"}}, "want one of absent, existing, scan, store and a unit"},
+		"kind":   {Query{Metrics: []string{"blocks/op"}}, "no cell has it; there are absent blocks/op"},
 		"metric": {Query{Metrics: []string{"absent blox/op"}},
 			"there are absent blocks/op, store filter-bits/key"},
 		"condition": {Query{Metrics: good, Where: []string{"cache"}}, "want NAME=VALUE"},
@@ -89,7 +89,7 @@ func TestWrongNamesSayWhichAreRight(t *testing.T) {
 		"value":     {Query{Metrics: good, Where: []string{"cache=big"}}, "--where: cache"},
 		"no cell":   {Query{Metrics: good, Where: []string{"cache=1MiB", "engine=pebble"}}, "no cell is like that"},
 	} {
-		_, err := Pivot(set, c.request)
+		_, err := Pivot(cell.Measured(set), c.request)
 		require.ErrorIs(t, err, bench.ErrUsage, name)
 		require.ErrorContains(t, err, c.says, name)
 	}

@@ -202,7 +202,7 @@ func (p *planner) expand(s cell.Settings, b Block, n int) error {
 
 // add takes in one cell, unless it is excluded, there already, or unsupported.
 func (p *planner) add(s cell.Settings) error {
-	if slices.ContainsFunc(p.exclude, func(c results.Conditions) bool { return c.Match(s) }) {
+	if slices.ContainsFunc(p.exclude, func(c results.Conditions) bool { return c.Match(s.Shown()) }) {
 		return nil
 	}
 	if err := s.NameKeys(p.nameKeys); err != nil {

@@ -156,7 +156,7 @@ func TestASweepGoesOnWhereItWasStopped(t *testing.T) {
 
 	loaded, err := results.Load(h.out)
 	require.NoError(t, err)
-	require.Len(t, loaded, len(p.Cells))
+	require.Len(t, loaded.Cells, len(p.Cells))
 
 	// A file that is no result of the cell is made anew, and --force makes all.
 	require.NoError(t, os.WriteFile(results.Path(h.out, p.Cells[0]), []byte("{"), 0o600))
@@ -266,5 +266,5 @@ func TestLoadRefusesWhatIsNoResult(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, data, 0o600))
 	loaded, err := results.Load(path)
 	require.NoError(t, err)
-	require.Equal(t, "a b", strings.Join([]string{loaded[0].Name, loaded[1].Name}, " "))
+	require.Equal(t, "a b", strings.Join([]string{loaded.Cells[0].Name, loaded.Cells[1].Name}, " "))
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
@@ -116,21 +117,117 @@ func (r *Result) Each(setting string) (values []string) {
 
 // WriteCSV writes a line for each number, with a column for each setting.
 func (r *Result) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
 	all := Cell{}
 	for _, row := range r.Rows {
 		maps.Copy(all, row.Cell)
 	}
 	names := slices.Sorted(maps.Keys(all))
-	_ = out.Write(append(slices.Clone(names), "metric", "repetition", "value", "unit")) // Flush has the first error
-	for _, row := range r.Rows {
-		var line []string
-		for _, name := range names {
-			line = append(line, row.Cell[name])
+	return CSV(w, append(slices.Clone(names), "metric", "repetition", "value", "unit"), func(line func(...any)) {
+		for _, row := range r.Rows {
+			var fields []any
+			for _, name := range names {
+				fields = append(fields, row.Cell[name])
+			}
+			line(append(fields, row.Metric, row.Repetition, row.Value, row.Unit)...)
 		}
-		_ = out.Write(append(line, row.Metric, strconv.Itoa(row.Repetition),
-			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit))
-	}
+	})
+}
+
+// CSV writes a header and the lines that f passes to line. Numbers have all digits.
+func CSV(w io.Writer, header []string, f func(line func(fields ...any))) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(header) // Flush has the first error
+	f(func(fields ...any) {
+		texts := make([]string, len(fields))
+		for i, field := range fields {
+			if x, ok := field.(float64); ok {
+				texts[i] = strconv.FormatFloat(x, 'g', -1, 64)
+			} else {
+				texts[i] = fmt.Sprint(field)
+			}
+		}
+		_ = out.Write(texts)
+	})
 	out.Flush()
 	return out.Error()
+}
+
+// A Setting is a setting of a cell with its value, as it is and as reports show it.
+type Setting struct{ Name, Text, Shown string }
+
+// A Metric is a number of a cell that can be held against that of another.
+type Metric struct {
+	Kind    string    `json:"kind"`              // existing, absent, or store; empty if the metric has no kind
+	Unit    string    `json:"unit"`              // such as ns/op
+	Value   float64   `json:"value"`             // of samples, the median
+	Exact   bool      `json:"exact"`             // a count, which the same settings give again
+	Better  string    `json:"better"`            // lower, higher, or empty
+	Samples []float64 `json:"samples,omitempty"` // by repetition, if not exact
+}
+
+// Name returns the metric's name, unique in a cell.
+func (m *Metric) Name() string { return strings.TrimSpace(m.Kind + " " + m.Unit) }
+
+// A Measured is a cell with its numbers, whatever has measured it: what is compared, and put into tables.
+type Measured struct {
+	Name        string
+	Settings    []Setting
+	Metrics     []Metric
+	Environment *environ.Environment
+}
+
+// Metric returns a metric by kind and unit, nil if the cell has none.
+func (m *Measured) Metric(kind, unit string) *Metric {
+	for i := range m.Metrics {
+		if m.Metrics[i].Kind == kind && m.Metrics[i].Unit == unit {
+			return &m.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// Setting returns a setting, one without a value if the cell does not have it.
+func (m *Measured) Setting(name string) Setting {
+	if at := slices.IndexFunc(m.Settings, func(s Setting) bool { return s.Name == name }); at >= 0 {
+		return m.Settings[at]
+	}
+	return Setting{Name: name}
+}
+
+// Text returns every setting as name=value: cells of the same text are the same experiment.
+func (m *Measured) Text() string {
+	var out []string
+	for _, s := range m.Settings {
+		out = append(out, s.Name+"="+s.Text)
+	}
+	return strings.Join(out, " ")
+}
+
+// Measured returns the cells of the result, in the order of their first rows. The experiment is a setting of each.
+func (r *Result) Measured() (all []*Measured) {
+	cells := map[string]*Measured{}
+	for _, row := range r.Rows {
+		m := &Measured{Settings: []Setting{{"experiment", r.Experiment, r.Experiment}}, Environment: &r.Environment}
+		for _, name := range slices.Sorted(maps.Keys(row.Cell)) {
+			m.Settings = append(m.Settings, Setting{name, row.Cell[name], row.Cell[name]})
+		}
+		m.Name = m.Text()
+		if known, ok := cells[m.Name]; ok {
+			m = known
+		} else {
+			cells[m.Name], all = m, append(all, m)
+		}
+		kind, unit, ok := strings.Cut(row.Metric, " ")
+		if !ok {
+			kind, unit = "", row.Metric
+		}
+		metric := m.Metric(kind, unit)
+		if metric == nil {
+			m.Metrics = append(m.Metrics, Metric{Kind: kind, Unit: unit})
+			metric = &m.Metrics[len(m.Metrics)-1]
+		}
+		metric.Samples = append(metric.Samples, row.Value)
+		metric.Value = measure.Median(metric.Samples)
+	}
+	return all
 }

@@ -66,7 +66,7 @@ func TestThePageInABrowser(t *testing.T) {
 	set := measured(t)
 	file := filepath.Join(t.TempDir(), "report.html")
 	var out bytes.Buffer
-	data, err := NewData("a page", set)
+	data, err := NewData("a page", &results.Set{Cells: set})
 	require.NoError(t, err)
 	require.NoError(t, WritePage(&out, data, set))
 	require.NoError(t, os.WriteFile(file, out.Bytes(), 0o600))
@@ -330,7 +330,7 @@ func download(t *testing.T, b *tab, d *Data, set []*cell.Result) {
 	require.Equal(t, string(want), string(got), "byte for byte")
 	saved, err := results.Load(filepath.Join(dir, "kvbench.json"))
 	require.NoError(t, err, "it is a set of results again")
-	require.Len(t, saved, len(set))
+	require.Len(t, saved.Cells, len(set))
 	save("csv")
 	got, err = os.ReadFile(filepath.Join(dir, "kvbench.csv"))
 	require.NoError(t, err)

@@ -19,7 +19,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // The chart library is Apache ECharts 6.1.0, under the Apache License 2.0, as npm has
@@ -65,23 +64,48 @@ type Data struct {
 }
 
 // NewData prepares a set of results.
-func NewData(title string, set []*cell.Result) (*Data, error) {
-	l := report.NewLabels(set)
-	d := &Data{
-		Title: title, Common: l.Common, Grids: report.Grids(set),
-		Machines: report.Machines(set), Notes: report.Notes(set), Warnings: report.Warnings(set),
-		Identities: report.IdentitiesLine(set),
+func NewData(title string, set *results.Set) (*Data, error) {
+	d := &Data{Title: title}
+	if cells := set.Cells; len(cells) > 0 || len(set.Rows) == 0 {
+		l := report.NewLabels(cell.Measured(cells))
+		d = &Data{
+			Title: title, Common: l.Common, Grids: report.Grids(cells),
+			Machines: report.Machines(cells), Notes: report.Notes(cells), Warnings: report.Warnings(cells),
+			Identities: report.IdentitiesLine(cells),
+		}
+		for i := range cells {
+			d.Labels = append(d.Labels, l.Text(i))
+		}
+		d.Charts = All(cells, d.Labels)
+		var csv bytes.Buffer
+		if err := report.CellsCSV(&csv, cells); err != nil {
+			return nil, err
+		}
+		d.CSV = csv.String()
 	}
-	for i := range set {
-		d.Labels = append(d.Labels, l.Text(i))
+	for _, r := range set.Rows {
+		d.add(r)
 	}
-	d.Charts = All(set, d.Labels)
-	var csv bytes.Buffer
-	if err := report.CellsCSV(&csv, set); err != nil {
-		return nil, err
-	}
-	d.CSV = csv.String()
 	return d, nil
+}
+
+// add adds a result that is rows: its tables, and each workload over time, one line per engine.
+func (d *Data) add(r *tidy.Result) {
+	d.Machines, d.Grids = append(d.Machines, r.Environment.String()), append(d.Grids, report.TidyGrids(r)...)
+	d.Notes, d.Warnings = append(d.Notes, r.Notes...), append(d.Warnings, r.Environment.Warnings...)
+	for _, name := range r.Each("workload") {
+		var engines []string
+		var lines []*measure.Timeline
+		for _, t := range r.Timelines {
+			if t.Cell["workload"] == name {
+				engines, lines = append(engines, t.Cell["engine"]), append(lines, t.Timeline)
+			}
+		}
+		if len(lines) > 0 {
+			d.Charts = append(d.Charts, Over(engines, lines, r.Experiment+"-"+name,
+				strings.ToUpper(r.Experiment)+" workload "+name+" over time", "operations per second"))
+		}
+	}
 }
 
 // WritePage writes a page, with the results that it is about, if they are cells.
@@ -247,26 +271,6 @@ func Over(names []string, lines []*measure.Timeline, id, title, perSecond string
 		c.Series = append(c.Series, s)
 	}
 	return c
-}
-
-// YCSB returns the page of a run: each workload over time, one line per engine, and the table.
-func YCSB(r *tidy.Result) *Data {
-	d := &Data{Title: "YCSB", Machines: []string{r.Environment.String()}, Grids: report.TidyGrids(r),
-		Notes: r.Notes, Warnings: r.Environment.Warnings}
-	for _, name := range ycsb.Names {
-		var engines []string
-		var lines []*measure.Timeline
-		for _, t := range r.Timelines {
-			if t.Cell["workload"] == name {
-				engines, lines = append(engines, t.Cell["engine"]), append(lines, t.Timeline)
-			}
-		}
-		if len(lines) > 0 {
-			d.Charts = append(d.Charts, Over(engines, lines, "ycsb-"+name, "YCSB workload "+name+" over time",
-				"operations per second"))
-		}
-	}
-	return d
 }
 
 // ratioColumns are the metrics that are compared with those of the baseline.

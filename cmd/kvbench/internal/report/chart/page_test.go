@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -25,7 +26,7 @@ import (
 func write(t *testing.T, title string) string {
 	t.Helper()
 	var out bytes.Buffer
-	d, err := NewData(title, celltest.Samples())
+	d, err := NewData(title, &results.Set{Cells: celltest.Samples()})
 	require.NoError(t, err)
 	require.NoError(t, WritePage(&out, d, celltest.Samples()))
 	return out.String()

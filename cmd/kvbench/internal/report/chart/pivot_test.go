@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
@@ -19,7 +20,7 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	}
 	set := append(small, large...)
 	table := func(columns []string, metrics ...string) *results.Table {
-		p, err := results.Pivot(set, results.Query{Rows: []string{"engine", "filter"}, Columns: columns,
+		p, err := results.Pivot(cell.Measured(set), results.Query{Rows: []string{"engine", "filter"}, Columns: columns,
 			Metrics: metrics,
 			Where:   []string{"engine=siftkv"}})
 		require.NoError(t, err)
