@@ -85,13 +85,19 @@ func TestEachValueOfAnOwnerEnds(t *testing.T) {
 	}
 	group.Wait()
 	require.NotEqual(t, "0", s.Info(t.Context(), "stats")["evicted_keys"])
-	values := 0 // how many are left depends on what the server's clients take of its memory
+	// The server may have given its last value for what its clients need. Some owners come back to one with room.
+	require.NoError(t, s.Client().ConfigSet(t.Context(), "maxmemory", "0").Err())
+	w := wt.open(t, 0)
+	for owner := range 20 {
+		require.NoError(t, w.Of(fmt.Sprint("owner", owner)).MAdd(t.Context(), numbered("item", 20)))
+	}
+	values := 0
 	valuesOf(t, s.Client(), func(key string) {
 		values++
 		left := s.Client().PTTL(t.Context(), key).Val()
 		require.True(t, left > 0 && left <= 3*period || left == -2, "%s lives %v", key, left)
 	})
-	require.Positive(t, values)
+	require.GreaterOrEqual(t, values, 20)
 }
 
 // worked accepts that a server refuses to add where its clients take the memory.
