@@ -27,7 +27,6 @@ var (
 	ingestFile      = storetest.IngestFile
 	mustParse       = storetest.Filter
 	mustFilter      = storetest.Filter
-	envInt          = storetest.EnvInt
 	shareKey        = storetest.ShareKey
 	checkIdentities = storetest.RequireIdentities
 	rangePolicies   = storetest.RangePolicies
@@ -35,7 +34,6 @@ var (
 	manyEdits       = storetest.ManyEdits
 	readAll         = storetest.ReadAll
 	readBenchKey    = storetest.ScatteredKey
-	bucket          = storetest.Bucket
 )
 
 func requireContents(t testing.TB, want storetest.Model, db Reader) {

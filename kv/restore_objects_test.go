@@ -119,7 +119,7 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
 
 	// Into one that ignores conditions nothing is restored.
-	careless := unconditional{objstore.NewMem()}
+	careless := storetest.Unconditional{Store: objstore.NewMem()}
 	require.ErrorIs(t, restoreTo(careless, streams[0]), objstore.ErrUnconditional)
 	for o, err := range careless.List(t.Context(), "", "") {
 		require.NoError(t, err)

@@ -110,6 +110,7 @@ var layers = []struct {
 	{"internal/storetest/processes", 11},
 	{"internal/storetest/faults", 11},
 	{"internal/storetest/objects", 11},
+	{"internal/storetest/linear", 10},
 	{"internal/storecmd", 10},
 	{"cmd", 11},
 	{"examples", 11},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"hash/crc32"
@@ -37,6 +38,14 @@ func (s *CountedStore) Requests(f func()) map[objstore.Kind]int64 {
 		}
 	}
 	return needed
+}
+
+// An Unconditional store overwrites what it should leave alone.
+type Unconditional struct{ objstore.Store }
+
+// PutIfAbsent overwrites.
+func (s Unconditional) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
 }
 
 // BlobsIn returns the keys of the blob files in an object store, those of all branches.

@@ -8,4 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 )
 
-func TestMain(m *testing.M) { storetest.Main(m, nil) }
+// children are what a child does, by its mode.
+var children = map[string]func(dir string) error{}
+
+func TestMain(m *testing.M) { storetest.Main(m, children) }

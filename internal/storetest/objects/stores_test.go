@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -96,15 +95,8 @@ func TestTakeOverFromTheDead(t *testing.T) {
 	}
 }
 
-// A careless store ignores conditions.
-type carelessStore struct{ objstore.Store }
-
-func (s carelessStore) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
-}
-
 func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
-	s := carelessStore{objstore.NewMem()}
+	s := storetest.Unconditional{Store: objstore.NewMem()}
 	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	for o, err := range s.List(context.Background(), "", "") {
@@ -118,7 +110,7 @@ func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 10)
 	require.NoError(t, db.Close())
-	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: carelessStore{s}}})
+	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: storetest.Unconditional{Store: s}}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	db = stores.OpenObjects(t, s, nil)
 	storetest.RequireContents(t, want, db)

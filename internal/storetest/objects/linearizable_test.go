@@ -1,7 +1,8 @@
-package kv
+package objects
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -13,8 +14,12 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/linear"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -23,8 +28,8 @@ import (
 // with the writer before for a while.
 type takenRun struct {
 	t     *testing.T
-	first *DB
-	db    atomic.Pointer[DB] // that has the store now
+	first *kv.DB
+	db    atomic.Pointer[kv.DB] // that has the store now
 	clock atomic.Int64
 	value atomic.Int32
 	taken int64 // when the next writer had opened the store
@@ -35,8 +40,8 @@ type takenRun struct {
 
 // A takenOp is an operation of a client.
 type takenOp struct {
-	linearOp
-	db         *DB
+	linear.Op
+	db         *kv.DB
 	client     int
 	call, done int64
 	unknown    bool // it failed, and what it writes may be there
@@ -44,8 +49,8 @@ type takenOp struct {
 }
 
 func (o *takenOp) writes() (n int) {
-	for _, s := range o.steps {
-		if s.write {
+	for _, s := range o.Steps {
+		if s.Write {
 			n++
 		}
 	}
@@ -63,8 +68,8 @@ func (r *takenRun) client(id int, rng *rand.Rand, ops int, reached func()) {
 		op.call = r.clock.Add(1)
 		err := r.do(op, rng)
 		op.done = r.clock.Add(1)
-		op.refused = errors.Is(err, ErrConflict)
-		op.unknown = err != nil && !op.refused
+		op.Refused = errors.Is(err, kv.ErrConflict)
+		op.unknown = err != nil && !op.Refused
 		op.fenced = errors.Is(err, objects.ErrFenced)
 		r.mu.Lock()
 		r.ops = append(r.ops, op)
@@ -78,67 +83,68 @@ func (r *takenRun) client(id int, rng *rand.Rand, ops int, reached func()) {
 func (r *takenRun) do(op *takenOp, rng *rand.Rand) error {
 	switch rng.IntN(6) {
 	case 0:
-		op.name = "Get"
-		return r.get(op.db, op, rng.IntN(linearKeys))
+		op.Name = "Get"
+		return r.get(op.db, op, rng.IntN(linear.NumKeys))
 	case 1:
-		op.name = "Set"
-		return op.db.Set(linearKey(r.set(op, rng.IntN(linearKeys))), r.encoded(op), Sync)
+		op.Name = "Set"
+		return op.db.Set(linear.Key(r.set(op, rng.IntN(linear.NumKeys))), r.encoded(op), kv.Sync)
 	case 2:
-		op.name = "Batch"
+		op.Name = "Batch"
 		b := op.db.NewBatch()
-		return errors.Join(r.change(b, op, rng), r.change(b, op, rng), b.Commit(Sync))
+		return errors.Join(r.change(b, op, rng), r.change(b, op, rng), b.Commit(kv.Sync))
 	case 3:
-		op.name = "NewIter"
+		op.Name = "NewIter"
 		return r.scan(op.db, op)
 	}
-	op.name = "Tx"
+	op.Name = "Tx"
 	tx, err := op.db.Begin(true)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(r.get(tx, op, rng.IntN(linearKeys)), r.change(tx, op, rng), r.get(tx, op, rng.IntN(linearKeys)))
+	err = errors.Join(r.get(tx, op, rng.IntN(linear.NumKeys)), r.change(tx, op, rng),
+		r.get(tx, op, rng.IntN(linear.NumKeys)))
 	if err != nil {
 		return errors.Join(err, tx.Discard())
 	}
-	return tx.Commit(Sync)
+	return tx.Commit(kv.Sync)
 }
 
 // set adds a write of a new value to an operation.
 func (r *takenRun) set(op *takenOp, key int) int {
-	op.write(key, r.value.Add(1))
+	op.Write(key, r.value.Add(1))
 	return key
 }
 
 // encoded returns the value of the last step.
 func (r *takenRun) encoded(op *takenOp) []byte {
-	return strconv.AppendInt(nil, int64(op.steps[len(op.steps)-1].value), 10)
+	return strconv.AppendInt(nil, int64(op.Steps[len(op.Steps)-1].Value), 10)
 }
 
-func (r *takenRun) change(to linearWriter, op *takenOp, rng *rand.Rand) error {
-	k := rng.IntN(linearKeys)
+func (r *takenRun) change(to linear.Writer, op *takenOp, rng *rand.Rand) error {
+	k := rng.IntN(linear.NumKeys)
 	if rng.IntN(8) == 0 {
-		op.write(k, 0)
-		return to.Delete(linearKey(k))
+		op.Write(k, 0)
+		return to.Delete(linear.Key(k))
 	}
-	return to.Set(linearKey(r.set(op, k)), r.encoded(op))
+	return to.Set(linear.Key(r.set(op, k)), r.encoded(op))
 }
 
-func (r *takenRun) get(from Reader, op *takenOp, k int) error {
-	v, err := from.Get(linearKey(k))
-	if err != nil && !errors.Is(err, ErrNotFound) {
+func (r *takenRun) get(from kv.Reader, op *takenOp, k int) error {
+	v, err := from.Get(linear.Key(k))
+	if err != nil && !errors.Is(err, kv.ErrNotFound) {
 		return err
 	}
 	n, _ := strconv.Atoi(string(v))
-	op.steps = append(op.steps, linearStep{key: k, value: int32(n)})
+	op.Steps = append(op.Steps, linear.Step{Key: k, Value: int32(n)})
 	return nil
 }
 
-func (r *takenRun) scan(from Reader, op *takenOp) error {
+func (r *takenRun) scan(from kv.Reader, op *takenOp) error {
 	it, err := from.NewIter(nil)
 	if err != nil {
 		return err
 	}
-	var found linearState
+	var found linear.State
 	for ok := it.First(); ok; ok = it.Next() {
 		n, _ := strconv.Atoi(string(it.Value()))
 		found[it.Key()[1]-'0'] = int32(n)
@@ -147,7 +153,7 @@ func (r *takenRun) scan(from Reader, op *takenOp) error {
 		return err
 	}
 	for k, v := range found {
-		op.steps = append(op.steps, linearStep{key: k, value: v})
+		op.Steps = append(op.Steps, linear.Step{Key: k, Value: v})
 	}
 	return nil
 }
@@ -157,39 +163,39 @@ func (r *takenRun) scan(from Reader, op *takenOp) error {
 // before anybody read what it wrote; or at the end of all time, when nobody looks. It has none if nobody read what it
 // wrote and it deleted nothing, or if it began when its writer had been taken over.
 func (r *takenRun) history() (history []porcupine.Operation, unknown int) {
-	owned := map[*DB]int64{r.db.Load(): math.MaxInt64} // until when a DB is known to have had the store
+	owned := map[*kv.DB]int64{r.db.Load(): math.MaxInt64} // until when a DB is known to have had the store
 	for _, op := range r.ops {
-		if !op.unknown && !op.refused && op.writes() > 0 {
+		if !op.unknown && !op.Refused && op.writes() > 0 {
 			owned[op.db] = max(owned[op.db], op.call)
 		}
 	}
-	past := func(op *takenOp) bool { return (op.refused || op.writes() == 0) && op.done > owned[op.db] }
+	past := func(op *takenOp) bool { return (op.Refused || op.writes() == 0) && op.done > owned[op.db] }
 	seen := map[int32]int64{} // when a value was read first by another operation, at the latest
 	for _, op := range r.ops {
 		own := map[int32]bool{}
-		for _, s := range op.steps {
-			own[s.value] = own[s.value] || s.write
-			if at, ok := seen[s.value]; !own[s.value] && !op.unknown && !past(op) && (!ok || op.done < at) {
-				seen[s.value] = op.done
+		for _, s := range op.Steps {
+			own[s.Value] = own[s.Value] || s.Write
+			if at, ok := seen[s.Value]; !own[s.Value] && !op.unknown && !past(op) && (!ok || op.done < at) {
+				seen[s.Value] = op.done
 			}
 		}
 	}
 	for _, op := range r.ops {
-		o := porcupine.Operation{ClientId: op.client, Input: &op.linearOp, Call: op.call, Return: op.done}
+		o := porcupine.Operation{ClientId: op.client, Input: &op.Op, Call: op.call, Return: op.done}
 		switch {
 		case op.unknown:
 			unknown++
-			writes := &linearOp{name: op.name + "?"}
+			writes := &linear.Op{Name: op.Name + "?"}
 			o.Input, o.Return = writes, math.MaxInt64
 			matters := false
-			for _, s := range op.steps {
-				if !s.write {
+			for _, s := range op.Steps {
+				if !s.Write {
 					continue
 				}
-				writes.steps = append(writes.steps, s)
-				at, read := seen[s.value]
-				matters = matters || s.value == 0 || read
-				if s.value != 0 && read {
+				writes.Steps = append(writes.Steps, s)
+				at, read := seen[s.Value]
+				matters = matters || s.Value == 0 || read
+				if s.Value != 0 && read {
 					o.Return = min(o.Return, at)
 				}
 			}
@@ -225,11 +231,11 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 	for seed := range uint64(max(scale.Count(12, 24), 6)) {
 		s := newObjectsStore(t)
 		rng := rand.New(rand.NewPCG(seed, 41))
-		open := func(rule objstoretest.Rule, bound time.Duration) (*DB, *objstoretest.Faults) {
+		open := func(rule objstoretest.Rule, bound time.Duration) (*kv.DB, *objstoretest.Faults) {
 			faults := objstoretest.NewFaults(s, rng.Uint64())
 			o := objectsOptions(rng, faults)
-			configOf(o).MaxStaleness = bound
-			db, err := Open("", o)
+			stores.ConfigOf(o).MaxStaleness = bound
+			db, err := kv.Open("", o)
 			require.NoError(t, err)
 			faults.Inject(rule)
 			return db, faults
@@ -262,21 +268,16 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		r.ops = append(r.ops, last)
 		history, n := r.history()
 		unknown, ops = unknown+n, ops+len(history)
-		if !porcupine.CheckOperations(linearModel, history) {
-			for _, o := range history {
-				t.Logf("client %d [%d, %d] %s", o.ClientId, o.Call, o.Return, o.Input)
-			}
-			t.Fatalf("the history of seed %d is not linearizable", seed)
-		}
+		linear.Require(t, history, fmt.Sprint("seed ", seed))
 		faults.Inject(noFault)
 		if bound > 0 {
 			storetest.Until(func() bool { return errors.Is(r.get(r.first, &takenOp{}, 0), objects.ErrFenced) })
 			require.ErrorIs(t, r.first.Sync(t.Context()), objects.ErrFenced)
 			r.requireSilence()
 		}
-		require.Error(t, r.first.Set(linearKey(0), nil, Sync))
-		r.first.settle() // while it was cut off its log broke, and it may not have learned why yet
-		require.ErrorIs(t, r.first.Set(linearKey(0), nil, Sync), objects.ErrFenced)
+		require.Error(t, r.first.Set(linear.Key(0), nil, kv.Sync))
+		harness.Settle(r.first) // while it was cut off its log broke, and it may not have learned why yet
+		require.ErrorIs(t, r.first.Set(linear.Key(0), nil, kv.Sync), objects.ErrFenced)
 		require.ErrorIs(t, r.first.Close(), objects.ErrFenced)
 		require.NoError(t, next.Close())
 	}

@@ -1,17 +1,20 @@
-package kv
+package objects
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/linear"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -25,7 +28,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 		s := objstore.NewMem()
 		w := takeOver(t, s, seed, 0, 0)
 		w.write(1)
-		view, err := OpenReadOnly("", objectsOptions(w.rng, s))
+		view, err := kv.OpenReadOnly("", objectsOptions(w.rng, s))
 		require.NoError(t, err)
 		done := make(chan struct{})
 		var writing sync.WaitGroup
@@ -43,7 +46,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 			default:
 			}
 			if err := view.Refresh(t.Context()); err != nil {
-				require.ErrorIs(t, err, ErrStale)
+				require.ErrorIs(t, err, kv.ErrStale)
 				stale++
 				continue
 			}
@@ -52,12 +55,12 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 				require.GreaterOrEqual(t, n, last)
 				last = n
 			} else {
-				require.ErrorIs(t, err, ErrStale)
+				require.ErrorIs(t, err, kv.ErrStale)
 				stale++
 			}
 		}
 		writing.Wait()
-		w.db.settle() // a compaction may delete what the view has
+		harness.Settle(w.db) // a compaction may delete what the view has
 		require.NoError(t, view.Refresh(t.Context()))
 		requireWrites(t, view, w.n, w.n)
 		require.NoError(t, view.Close())
@@ -67,7 +70,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 }
 
 // readView requires that a view is a prefix of the writes, of which it returns the number, unless it is stale.
-func contentsOf(t *testing.T, view Reader) (n int, err error) {
+func contentsOf(t *testing.T, view kv.Reader) (n int, err error) {
 	it, err := view.NewIter(nil)
 	if err != nil {
 		return 0, err
@@ -79,7 +82,7 @@ func contentsOf(t *testing.T, view Reader) (n int, err error) {
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return 0, err
 	}
-	if n, err = lastWrite(view, 0); err != nil {
+	if n, err = storetest.LastNumbered(view.Get, 0); err != nil {
 		return 0, err
 	}
 	require.Positive(t, n)
@@ -93,22 +96,11 @@ func TestLinearizableInAnObjectStore(t *testing.T) {
 	for seed := range uint64(scale.Count(8, 20)) {
 		s := objstore.NewMem()
 		rng := rand.New(rand.NewPCG(seed, 6))
-		db, err := Open("", objectsOptions(rng, s))
+		db, err := kv.Open("", objectsOptions(rng, s))
 		require.NoError(t, err)
-		r := &linearRun{t: t, db: db, ended: make(chan struct{}, 1), pad: strings.Repeat("-", int(seed%2)*3000)}
-		var clients, background sync.WaitGroup
-		for c := range 4 {
-			clients.Go(func() { r.client(c, rand.New(rand.NewPCG(seed*10+uint64(c), 6)), 25) })
-		}
-		background.Go(func() {
-			for range r.ended {
-				r.compact()
-			}
-		})
-		clients.Wait()
-		close(r.ended)
-		background.Wait()
-		require.True(t, porcupine.CheckOperations(linearModel, r.history), "seed %d", seed)
+		linear.Clients{Number: 4, Ops: 25, Pad: strings.Repeat("-", int(seed%2)*3000),
+			Random: func(c int) *rand.Rand { return rand.New(rand.NewPCG(seed*10+uint64(c), 6)) },
+		}.Check(t, db, fmt.Sprint("seed ", seed))
 		require.NoError(t, db.Close())
 	}
 }

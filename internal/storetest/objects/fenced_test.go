@@ -1,7 +1,6 @@
-package kv
+package objects
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -11,32 +10,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// An unconditional store overwrites what it should leave alone.
-type unconditional struct{ objstore.Store }
-
-func (s unconditional) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
-}
-
-// No store is made where two writers could both win, and nothing is left behind.
-func TestAnObjectStoreWithoutConditionsIsRefused(t *testing.T) {
-	s := objstore.NewMem()
-	_, err := Open("", &Options{Objects: &objects.Config{Store: unconditional{s}}})
-	require.ErrorIs(t, err, objstore.ErrUnconditional)
-	require.Empty(t, bucket(t, s))
-}
-
 // requireFenced requires that a writer ends with ErrFenced, whatever it tries, and changes nothing.
 func (w *objectsWriter) requireFenced(s objstore.Store) {
 	w.t.Helper()
-	before := bucket(w.t, s)
+	before := storetest.Bucket(w.t, s)
 	var err error
 	for range 100 { // what is not synced need not be refused at once
 		if err = w.try(); err != nil {
@@ -44,12 +31,12 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 		}
 	}
 	require.Error(w.t, err)
-	w.db.settle() // it may have tried to resume
-	require.ErrorIs(w.t, commitKillWrite(w.db, 0, w.n, Sync), objects.ErrFenced)
+	harness.Settle(w.db) // it may have tried to resume
+	require.ErrorIs(w.t, stores.CommitNumbered(w.db, 0, w.n, kv.Sync), objects.ErrFenced)
 	require.ErrorIs(w.t, w.db.Flush(context.Background()), objects.ErrFenced)
-	w.db.settle()
+	harness.Settle(w.db)
 	require.ErrorIs(w.t, w.db.Close(), objects.ErrFenced)
-	after := bucket(w.t, s)
+	after := storetest.Bucket(w.t, s)
 	for key := range after { // a sorted file that it had begun is nobody's, and the next writer deletes it
 		if _, old := before[key]; !old && key[:4] == "sst/" {
 			delete(after, key)
@@ -78,7 +65,7 @@ func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
 		}
 		requireOnlyLiveObjects(t, s, w)
 		if seed%2 == 0 {
-			require.Error(t, commitKillWrite(old.db, 0, old.n, Sync), "it cannot be acknowledged")
+			require.Error(t, stores.CommitNumbered(old.db, 0, old.n, kv.Sync), "it cannot be acknowledged")
 		}
 		faults.Partition(false)
 		old.requireFenced(s)
@@ -114,7 +101,7 @@ func TestAWriterThatStallsInARequest(t *testing.T) {
 			})
 			ended := make(chan error)
 			go func() {
-				err := commitKillWrite(old.db, 0, old.n+1, Sync)
+				err := stores.CommitNumbered(old.db, 0, old.n+1, kv.Sync)
 				ended <- errors.Join(err, old.db.Flush(t.Context()))
 			}()
 			<-reached
@@ -146,12 +133,12 @@ func TestWritersRaceToOpen(t *testing.T) {
 		n := 0
 		for range 3 {
 			const racers = 3
-			dbs, errs := make([]*DB, racers), make([]error, racers)
+			dbs, errs := make([]*kv.DB, racers), make([]error, racers)
 			var wait sync.WaitGroup
 			for i := range racers {
 				wait.Go(func() {
 					w := &objectsWriter{rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-					dbs[i], errs[i] = Open("", objectsOptions(w.rng, s))
+					dbs[i], errs[i] = kv.Open("", objectsOptions(w.rng, s))
 				})
 			}
 			wait.Wait()
@@ -161,7 +148,7 @@ func TestWritersRaceToOpen(t *testing.T) {
 					require.ErrorIs(t, errs[i], objects.ErrFenced)
 					continue
 				}
-				if err := commitKillWrite(db, 0, n+1, Sync); err == nil {
+				if err := stores.CommitNumbered(db, 0, n+1, kv.Sync); err == nil {
 					winners++
 					n++
 					requireWrites(t, db, n, n)
@@ -186,7 +173,7 @@ func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
 	require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 	requireOnlyLiveObjects(t, s, w)
 	require.Error(t, old.db.Compact(t.Context(), nil, nil))
-	require.ErrorIs(t, commitKillWrite(old.db, 0, old.n, NoSync), objects.ErrFenced)
+	require.ErrorIs(t, stores.CommitNumbered(old.db, 0, old.n, kv.NoSync), objects.ErrFenced)
 	require.ErrorIs(t, old.db.Close(), objects.ErrFenced)
 	require.NoError(t, w.db.Close())
 }
@@ -209,9 +196,9 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 		w := takeOver(t, s, seed+10, old.n, old.n)
 		w.write(20)
 		requireOnlyLiveObjects(t, s, w)
-		live := bucket(t, s)
+		live := storetest.Bucket(t, s)
 		faults.Deliver()
-		now := bucket(t, s)
+		now := storetest.Bucket(t, s)
 		maps.DeleteFunc(now, func(key string, _ storetest.ObjectState) bool { return live[key].Size == 0 })
 		require.Equal(t, live, now, "nothing that is needed was touched")
 		requireWrites(t, w.db, w.n, w.n)
@@ -240,12 +227,12 @@ func TestAnObjectStoreThatRefusesWrites(t *testing.T) {
 			}
 			return f
 		})
-		err := commitKillWrite(w.db, 0, w.n+1, Sync)
+		err := stores.CommitNumbered(w.db, 0, w.n+1, kv.Sync)
 		require.ErrorIs(t, err, refused)
 		requireWrites(t, w.db, w.n, w.n)
-		require.ErrorIs(t, w.db.Set([]byte("more"), nil, NoSync), ErrReadOnly)
+		require.ErrorIs(t, w.db.Set([]byte("more"), nil, kv.NoSync), kv.ErrReadOnly)
 		faults.Inject(noFault)
-		w.db.untilResumed()
+		stores.UntilResumed(w.db)
 	}
 	w.write(10)
 	require.NoError(t, w.db.Close())

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"fmt"
@@ -8,7 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -20,8 +24,8 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	faults := objstoretest.NewFaults(objstore.NewMem(), 1)
 	dir := t.TempDir()
-	open := func() *DB {
-		db, err := Open(dir, &Options{BlockSize: 1 << 10, CacheSize: -1,
+	open := func() *kv.DB {
+		db, err := kv.Open(dir, &kv.Options{BlockSize: 1 << 10, CacheSize: -1,
 			Objects: &objects.Config{Store: faults, CacheSize: 8 << 20, LogInterval: time.Hour}})
 		require.NoError(t, err)
 		return db
@@ -33,7 +37,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 		return db.Metrics().Sub(before).Objects
 	}
 	entries := db.Metrics().Objects.EntriesSinceList
-	set := since(func() { require.NoError(t, db.Set([]byte("key"), make([]byte, 1000), Sync)) })
+	set := since(func() { require.NoError(t, db.Set([]byte("key"), make([]byte, 1000), kv.Sync)) })
 	require.Equal(t, objstore.Count{Calls: 1, Requests: 1, Bytes: set.Requests[objstore.PutIfAbsent].Bytes},
 		set.Requests[objstore.PutIfAbsent])
 	require.Greater(t, set.Requests[objstore.PutIfAbsent].Bytes, int64(1000))
@@ -41,7 +45,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	require.Equal(t, entries+1, set.EntriesSinceList)
 
 	for i := range 1000 {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "%06d", i), make([]byte, 100), NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "%06d", i), make([]byte, 100), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.Zero(t, db.Metrics().Objects.EntriesSinceList)
@@ -50,7 +54,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 			_, err := db.Get(fmt.Appendf(nil, "%06d", i))
 			require.NoError(t, err)
 		}
-		db.objects.dir.(*remote.FS).FlushCache()
+		harness.ObjectDir(db).(*remote.FS).FlushCache()
 	}
 	cold := since(read)
 	require.Positive(t, cold.DiskCacheMisses)
@@ -68,7 +72,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 		}
 		return f
 	})
-	unknown := since(func() { require.NoError(t, db.Set([]byte("key"), nil, Sync)) })
+	unknown := since(func() { require.NoError(t, db.Set([]byte("key"), nil, kv.Sync)) })
 	require.EqualValues(t, 1, unknown.Requests[objstore.PutIfAbsent].Unknown)
 	require.EqualValues(t, 1, unknown.Requests[objstore.PutIfAbsent].Failed)
 	faults.Inject(noFault)
@@ -77,10 +81,10 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	next := open()
 	require.Greater(t, next.Metrics().Objects.Epoch, epoch)
 	require.NoError(t, next.Close())
-	require.ErrorIs(t, db.Set([]byte("key"), nil, Sync), objects.ErrFenced)
+	require.ErrorIs(t, db.Set([]byte("key"), nil, kv.Sync), objects.ErrFenced)
 	require.Error(t, db.Close())
 	require.Positive(t, db.Metrics().Objects.Requests.Total().Calls, "it is closed, and has counted")
-	view := openObjectsReader(t, faults)
+	view := stores.OpenObjectsReader(t, faults)
 	require.Positive(t, view.Metrics().Objects.Requests[objstore.Get].Calls)
 	require.Zero(t, view.Metrics().Objects.Epoch)
 	require.NoError(t, view.Close())
@@ -88,7 +92,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	for _, name := range names {
-		rewrite(t, name, func(b []byte) []byte {
+		storetest.Rewrite(t, name, func(b []byte) []byte {
 			for at := 700; at < len(b); at += 3000 {
 				b[at] ^= 1
 			}
@@ -100,7 +104,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	require.Positive(t, db.Metrics().Objects.DiskCacheDamaged)
 	require.NoError(t, db.Close())
 
-	local, err := Open("local", &Options{InMemory: true})
+	local, err := kv.Open("local", &kv.Options{InMemory: true})
 	require.NoError(t, err)
 	require.Zero(t, local.Metrics().Objects)
 	require.NoError(t, local.Close())

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"bufio"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -29,16 +31,16 @@ func writeToObjects(dir, local string, localLog bool) error {
 	if err != nil {
 		return err
 	}
-	rng := rand.New(rand.NewPCG(uint64(envInt(storetest.ChildSeedEnv, 0)), 14))
+	rng := rand.New(rand.NewPCG(uint64(storetest.EnvInt(storetest.ChildSeedEnv, 0)), 14))
 	fmt.Println("opening")
 	o := objectsOptions(rng, s)
-	configOf(o).LocalLog = localLog
-	db, err := Open(local, o)
+	stores.ConfigOf(o).LocalLog = localLog
+	db, err := kv.Open(local, o)
 	if err != nil {
 		return err
 	}
 	w := &objectsWriter{rng: rng, db: db}
-	if w.n, err = lastWrite(db, 0); err != nil {
+	if w.n, err = storetest.LastNumbered(db.Get, 0); err != nil {
 		return err
 	}
 	fmt.Println("found", w.n)
@@ -51,7 +53,7 @@ func writeToObjects(dir, local string, localLog bool) error {
 	if !errors.Is(err, objects.ErrFenced) {
 		return err
 	}
-	if err := commitKillWrite(db, 0, w.n, Sync); !errors.Is(err, objects.ErrFenced) {
+	if err := stores.CommitNumbered(db, 0, w.n, kv.Sync); !errors.Is(err, objects.ErrFenced) {
 		return fmt.Errorf("a write after the store was taken over: %w", err)
 	}
 	if err := db.Close(); !errors.Is(err, objects.ErrFenced) {
@@ -119,7 +121,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 	s, err := objstore.OpenDir(dir)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(14, 500))
-	var before *DB // which the next one takes the store over from
+	var before *kv.DB // which the next one takes the store over from
 	rounds, writes, killed := max(scale.Count(4, 12), 4), 0, 0
 	for round := range rounds {
 		c := startObjectsChild(t, dir, round)
@@ -160,7 +162,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 			writes = w.n
 			continue
 		}
-		require.NoError(t, commitKillWrite(w.db, 0, w.n+1, Sync))
+		require.NoError(t, stores.CommitNumbered(w.db, 0, w.n+1, kv.Sync))
 		writes, before = w.n+1, w.db // it stays open
 	}
 	if before != nil {

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -29,8 +31,8 @@ func TestKillWithALocalLog(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 500))
 	open := func(local bool, least, most int) *objectsWriter {
 		o := objectsOptions(rng, s)
-		configOf(o).LocalLog = local
-		db, err := Open(log, o)
+		stores.ConfigOf(o).LocalLog = local
+		db, err := kv.Open(log, o)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		w := &objectsWriter{t: t, rng: rng, db: db, n: requireWrites(t, db, least, most)}
@@ -56,7 +58,7 @@ func TestKillWithALocalLog(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			require.NoError(t, w.db.Close())
 		} else {
-			crash(t, w.db)
+			stores.Crash(t, w.db)
 		}
 		writes = w.n
 	}
@@ -67,11 +69,4 @@ func TestKillWithALocalLog(t *testing.T) {
 	w = takeOver(t, s, 99, w.n, w.n)
 	require.NoError(t, w.db.Close())
 	t.Logf("%d rounds, %d writes", rounds, w.n)
-}
-
-// crash ends a process, whose locks go with it. What it has not handed to the operating system is lost.
-func crash(t *testing.T, db *DB) {
-	t.Helper()
-	db.settle()
-	require.NoError(t, db.abandon())
 }

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -10,29 +10,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// An objectsWriter writes killWrite 1, 2, 3... to a store in an object store, and knows what was acknowledged.
+// An objectsWriter makes numbered writes to a store in an object store, and knows what was acknowledged.
 type objectsWriter struct {
 	t      *testing.T
 	rng    *rand.Rand
-	db     *DB
+	db     *kv.DB
 	n      int // of the last write that was begun
 	synced int // of the last that was acknowledged with Sync
 }
 
 // objectsOptions are small and random. What nobody needs is deleted at once.
-func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
-	o := killOptions(rng)
+func objectsOptions(rng *rand.Rand, s objstore.Store) *kv.Options {
+	o := stores.NumberedOptions(rng, 0)
 	o.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
 	if rng.IntN(4) > 0 {
-		o.harness.TuneObjects = manyEdits
+		harness.Of(o).TuneObjects = storetest.ManyEdits
 	}
-	o.harness.Backoff, o.harness.RangeSize, o.BlockSize, o.CacheSize = quickBackoff, 0, 4<<10,
+	harness.Of(o).Backoff, harness.Of(o).RangeSize, o.BlockSize, o.CacheSize = storetest.Quick, 0, 4<<10,
 		8<<20 // each block is a request
 	o.SeparateAtCommit = false
 	return o
@@ -42,7 +45,7 @@ func objectsOptions(rng *rand.Rand, s objstore.Store) *Options {
 func takeOver(t *testing.T, s objstore.Store, seed uint64, least, most int) *objectsWriter {
 	t.Helper()
 	w := &objectsWriter{t: t, rng: rand.New(rand.NewPCG(seed, 14))}
-	db, err := Open("", objectsOptions(w.rng, s))
+	db, err := kv.Open("", objectsOptions(w.rng, s))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close(); db = nil }) // see closeAtEnd
 	w.db, w.n = db, requireWrites(t, db, least, most)
@@ -52,24 +55,24 @@ func takeOver(t *testing.T, s objstore.Store, seed uint64, least, most int) *obj
 
 // requireWrites requires that a store holds what the first writes leave, as many as from least to most, and returns
 // how many.
-func requireWrites(t *testing.T, db Reader, least, most int) int {
+func requireWrites(t *testing.T, db kv.Reader, least, most int) int {
 	t.Helper()
-	n, err := lastWrite(db, 0)
+	n, err := storetest.LastNumbered(db.Get, 0)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, least, "acknowledged writes are lost")
 	require.LessOrEqual(t, n, most, "nobody wrote this")
-	requireContents(t, storetest.Numbered([]int{n}, 0, nil), db)
+	storetest.RequireContents(t, storetest.Numbered([]int{n}, 0, nil), db)
 	return n
 }
 
 // try does one write, and now and then a flush or a compaction.
 func (w *objectsWriter) try() error {
 	w.n++
-	level := []*WriteOptions{Sync, NoSync, Async}[w.rng.IntN(3)]
-	if err := commitKillWrite(w.db, 0, w.n, level); err != nil {
+	level := []*kv.WriteOptions{kv.Sync, kv.NoSync, kv.Async}[w.rng.IntN(3)]
+	if err := stores.CommitNumbered(w.db, 0, w.n, level); err != nil {
 		return err
 	}
-	if level == Sync {
+	if level == kv.Sync {
 		w.synced = w.n
 	}
 	switch w.rng.IntN(30) {
@@ -93,18 +96,19 @@ func (w *objectsWriter) write(n int) {
 
 // unneeded returns what the bucket has beyond the store's sorted files and blob files, fences, and the newest entry,
 // which has the list of them: as it should be after a flush and a collection. A file that is missing fails the test.
-func unneeded(t *testing.T, s objstore.Store, d *DB) (keys []string) {
+func unneeded(t *testing.T, s objstore.Store, d *kv.DB) (keys []string) {
 	t.Helper()
-	d.settle()
+	harness.Settle(d)
 	live := map[string]bool{}
-	d.mu.Lock()
-	d.current.All(func(_ int, f *version.Table) { live[f.Name()] = true })
-	for b := range d.current.Blobs() {
+	files, release, err := harness.FilesOf(d)
+	require.NoError(t, err)
+	files.Version.All(func(_ int, f *version.Table) { live[f.Name()] = true })
+	for b := range files.Version.Blobs() {
 		live[b.Name()] = true
 	}
-	d.mu.Unlock()
+	release()
 	newest := ""
-	for key, data := range bucket(t, s) {
+	for key, data := range storetest.Bucket(t, s) {
 		kind, name, _ := strings.Cut(key, "/")
 		num, _, _ := strings.Cut(name, "-")
 		file := num + path.Ext(name)

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
@@ -45,7 +46,7 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 		return objstoretest.Fault{}
 	})
 	begun, synced := first.n, first.n
-	if db, err := Open("", objectsOptions(first.rng, faults)); err == nil {
+	if db, err := kv.Open("", objectsOptions(first.rng, faults)); err == nil {
 		w := &objectsWriter{t: t, rng: first.rng, db: db, n: first.n, synced: first.n}
 		for i := 0; i < 12 && err == nil; i++ {
 			if err = w.try(); i == 6 {
