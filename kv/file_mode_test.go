@@ -75,7 +75,7 @@ func TestFileMode(t *testing.T) {
 			file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), nil, "zz=1")
 			require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "new", "copies", "checkpoint")))
-			stream, _ := backUp(t, db, BackupMark{})
+			stream := backUp(t, db)
 			require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)),
 				filepath.Join(dir, "new", "restored"), o))
 			db.settle() // no file is removed during the walk

@@ -191,9 +191,3 @@ func TestBlobFilesAreUploadedBeforeTheyAreListed(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 }
-
-// farOptions are those of stores that compact nothing by themselves and cache no block.
-func farOptions() *Options {
-	return &Options{MemtableSize: 64 << 20, TargetFileSize: 256 << 10, BaseLevelSize: 256 << 10, CacheSize: -1,
-		L0CompactionThreshold: 64, MaxConcurrentCompactions: 1, FalsePositiveMemory: -1, SeparateFrom: -1}
-}

@@ -262,7 +262,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, filepath.Join(dir, "checkpoint")))
 	reopen(t, filepath.Join(dir, "checkpoint"), nil)
 
-	stream, _ := backUp(t, db, BackupMark{})
+	stream := backUp(t, db)
 	restored := filepath.Join(dir, "restored")
 	require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)), restored, nil))
 	_, err := manifest.Options(vfs.OS, restored)

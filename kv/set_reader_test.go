@@ -174,13 +174,13 @@ func TestSetReaderIsRefused(t *testing.T) {
 	}
 	for _, short := range []int64{10, size} {
 		for _, wrong := range []int{-1, 1} {
-			lying := readerFunc(func(b []byte) (int, error) { return max(wrong*(len(b)+1), -1), nil })
+			lying := storetest.ReaderFunc(func(b []byte) (int, error) { return max(wrong*(len(b)+1), -1), nil })
 			require.ErrorContains(t, db.SetReader(t.Context(), []byte("k"), short, lying, nil), "the reader returned")
 		}
 	}
 
 	n := 0
-	ending := readerFunc(func(b []byte) (int, error) {
+	ending := storetest.ReaderFunc(func(b []byte) (int, error) {
 		if n++; n == 3 {
 			cancel()
 		}
@@ -227,7 +227,7 @@ func TestSetReaderKeepsNobodyWaiting(t *testing.T) {
 	require.NoError(t, err)
 	reading, goOn, done := make(chan bool), make(chan bool), make(chan error, 2)
 	n := 0
-	slow := readerFunc(func(b []byte) (int, error) {
+	slow := storetest.ReaderFunc(func(b []byte) (int, error) {
 		if n++; n == 2 {
 			reading <- true
 			<-goOn

@@ -14,7 +14,7 @@ import (
 )
 
 // A process that dies at any of its requests, whether that is still performed or not, leaves a store with all that
-// was acknowledged, and its successor leaves no objects that nobody needs.
+// was acknowledged, and its successor leaves no objects that it does not need.
 func TestDeathAtEachRequestToAnObjectStore(t *testing.T) {
 	t.Parallel()
 	for _, outcome := range []objstoretest.Outcome{objstoretest.NotPerformed, objstoretest.LostReply} {

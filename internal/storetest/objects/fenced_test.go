@@ -37,7 +37,7 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 	harness.Settle(w.db)
 	require.ErrorIs(w.t, w.db.Close(), objects.ErrFenced)
 	after := storetest.Bucket(w.t, s)
-	for key := range after { // a sorted file that it had begun is nobody's, and the next writer deletes it
+	for key := range after { // a sorted file that it had begun is in no list, and the next writer deletes it
 		if _, old := before[key]; !old && key[:4] == "sst/" {
 			delete(after, key)
 		}

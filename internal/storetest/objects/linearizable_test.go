@@ -160,7 +160,7 @@ func (r *takenRun) scan(from kv.Reader, op *takenOp) error {
 
 // history returns what must be linearizable. A writer that was taken over and does not know it yet reads what is past:
 // what it read counts only if it acknowledged a write that began later. An operation that failed has taken effect
-// before anybody read what it wrote; or at the end of all time, when nobody looks. It has none if nobody read what it
+// before its first value was read, or at the end of all time, after all reads. It has none if no operation read what it
 // wrote and it deleted nothing, or if it began when its writer had been taken over.
 func (r *takenRun) history() (history []porcupine.Operation, unknown int) {
 	owned := map[*kv.DB]int64{r.db.Load(): math.MaxInt64} // until when a DB is known to have had the store

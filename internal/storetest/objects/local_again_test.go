@@ -18,7 +18,7 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// entriesFail makes requests for entries fail from one on, so that nobody knows of them; they are not performed.
+// entriesFail makes requests for entries fail from one on, so that their outcome is unknown; they are not performed.
 func entriesFail(store objstore.Store, from int) *objstoretest.Faults {
 	faults := objstoretest.NewFaults(store, 1)
 	var entries atomic.Int64
@@ -52,7 +52,7 @@ func TestACreationThatFailedIsTriedAgain(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// Logs that a process had no time to remove when it closed the store are worthless, whoever has opened and closed it
+// Logs that a process had no time to remove when it closed the store are worthless, whichever machine has opened and closed it
 // since, with its own logs on its disk, or in the object store, or has these.
 func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
 	for _, by := range [][]func(m *machines) *kv.Options{

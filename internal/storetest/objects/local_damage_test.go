@@ -288,7 +288,7 @@ func view(t *testing.T, m *machines) error {
 	return db.Close()
 }
 
-// A directory that is removed under a store, and made anew, gets no log that nobody would find again.
+// A directory that is removed under a store, and made again, gets no log that no opening would find.
 func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())

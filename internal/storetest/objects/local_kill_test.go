@@ -13,12 +13,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-func init() {
-	children["local log"] = func(dir string) error {
-		return writeToObjects(dir, filepath.Join(dir, "..", "log"), true)
-	}
-}
-
 // TestKillWithALocalLog has processes write to one store, each with its log in the same directory, and kills them at
 // some moment. The one that looks at what is left takes the log to the object store and back at times. ROUNDS
 // sets how often.

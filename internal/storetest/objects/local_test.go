@@ -125,7 +125,7 @@ func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// What a crash leaves in the log is recovered on the same machine; nobody else opens the store, nor hurts its writer.
+// What a crash leaves in the log is recovered on the same machine. No other machine opens the store, nor hurts its writer.
 func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
@@ -305,7 +305,7 @@ func TestALocalLogIsLocked(t *testing.T) {
 		err := m.refused("a", o, kv.ErrLocked)
 		require.ErrorContains(t, err, filepath.Join("a", "LOG-LOCK"))
 	}
-	require.NoError(t, db.Flush(t.Context()), "nobody has taken over")
+	require.NoError(t, db.Flush(t.Context()), "no other writer has taken over")
 	putDurably(t, db, "k", "w")
 
 	type opened struct {

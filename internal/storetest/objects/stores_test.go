@@ -39,7 +39,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 	}
 }
 
-// What was acknowledged with Sync is there for whoever takes the store over, and the writer before
+// What was acknowledged with Sync is there for the writer that takes the store over, and the one before
 // acknowledges nothing more.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestTakeOver(t *testing.T) {
 	require.NoError(t, before.Close())
 }
 
-// dead is the rule of a process that is no more: no request is sent, and nobody tries again.
+// dead is the rule of a process that is no more: no request is sent, and none is tried again.
 func dead(objstoretest.Call) objstoretest.Fault {
 	return objstoretest.Fault{Outcome: objstoretest.NotPerformed, Err: objstore.ErrClosed}
 }

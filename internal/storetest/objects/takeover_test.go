@@ -20,10 +20,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-func init() {
-	children["objects"] = func(dir string) error { return writeToObjects(dir, "", false) }
-}
-
 // writeToObjects is the child that takes over the store in an object store in a directory. It says how
 // many writes it found, then each write that was acknowledged with Sync, and at last that it was fenced.
 func writeToObjects(dir, local string, localLog bool) error {
@@ -154,7 +150,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 			}
 			require.NoError(t, c.cmd.Wait(), "round %d: %s", round, c.stderr.String())
 			require.LessOrEqual(t, c.synced, found, "round %d: acknowledged, and not there", round)
-			require.LessOrEqual(t, found, c.fenced, "round %d: nobody wrote this", round)
+			require.LessOrEqual(t, found, c.fenced, "round %d: no writer wrote this", round)
 		}
 		if rng.IntN(3) == 0 {
 			w.write(1)

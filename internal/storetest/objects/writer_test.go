@@ -28,7 +28,7 @@ type objectsWriter struct {
 	synced int // of the last that was acknowledged with Sync
 }
 
-// objectsOptions are small and random. What nobody needs is deleted at once.
+// objectsOptions are small and random. What no reader needs is deleted at once.
 func objectsOptions(rng *rand.Rand, s objstore.Store) *kv.Options {
 	o := stores.NumberedOptions(rng, 0)
 	o.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}
@@ -60,7 +60,7 @@ func requireWrites(t *testing.T, db kv.Reader, least, most int) int {
 	n, err := storetest.LastNumbered(db.Get, 0)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, n, least, "acknowledged writes are lost")
-	require.LessOrEqual(t, n, most, "nobody wrote this")
+	require.LessOrEqual(t, n, most, "no writer wrote this")
 	storetest.RequireContents(t, storetest.Numbered([]int{n}, 0, nil), db)
 	return n
 }

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"bytes"
@@ -15,8 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -24,36 +27,39 @@ import (
 
 // restoreTo restores a stream into an object store that never waits between tries.
 func restoreTo(s objstore.Store, stream []byte) error {
-	return Restore(context.Background(), bytes.NewReader(stream), "",
-		&Options{Objects: &objects.Config{Store: s, Patience: time.Nanosecond}})
+	return kv.Restore(context.Background(), bytes.NewReader(stream), "",
+		&kv.Options{Objects: &objects.Config{Store: s, Patience: time.Nanosecond}})
 }
 
 // requireInObjects checks a store in an object store against a model, as a reader does; nil: there is none.
 func requireInObjects(t *testing.T, s objstore.Store, want storetest.Model) {
 	t.Helper()
-	view, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
+	view, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	if want == nil {
-		require.ErrorIs(t, err, ErrNotExist)
+		require.ErrorIs(t, err, kv.ErrNotExist)
 		return
 	}
 	require.NoError(t, err)
-	requireContents(t, want, view)
-	require.NoError(t, view.verify(io.Discard))
+	storetest.RequireContents(t, want, view)
+	require.NoError(t, storetest.Verify(view, io.Discard))
 	require.NoError(t, view.Close())
 }
 
 // requireCollected checks that a writer comes to delete all sorted files and blob files that the store does not have.
 func requireCollected(t *testing.T, s objstore.Store, want storetest.Model) {
 	t.Helper()
-	db, err := Open("", &Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
+	db, err := kv.Open("", &kv.Options{L0CompactionThreshold: 100, L0SlowdownThreshold: 200, L0StopThreshold: 300,
 		Objects: &objects.Config{Store: s, Grace: -1}})
 	require.NoError(t, err)
-	requireContents(t, want, db)
-	require.NoError(t, db.Set([]byte("a write"), nil, NoSync))
+	storetest.RequireContents(t, want, db)
+	require.NoError(t, db.Set([]byte("a write"), nil, kv.NoSync))
 	require.NoError(t, db.Flush(t.Context())) // with a list of files, collecting begins
 	storetest.Until(func() bool {
-		live := db.current.BlobTotals().Files
-		db.current.All(func(int, *version.Table) { live++ })
+		files, release, err := harness.FilesOf(db)
+		require.NoError(t, err)
+		live := files.Version.BlobTotals().Files
+		files.Version.All(func(int, *version.Table) { live++ })
+		release()
 		there := 0
 		for _, err := range s.List(t.Context(), "sst/", "") {
 			require.NoError(t, err)
@@ -67,23 +73,25 @@ func requireCollected(t *testing.T, s objstore.Store, want storetest.Model) {
 
 // backupChain returns a full backup and two increments, and what the store has at each.
 func backupChain(t *testing.T, from int) (streams [3][]byte, models [3]storetest.Model) {
-	db, m := backupStoreFrom(t, from)
-	var mark BackupMark
+	db, m := stores.OfTables(t, from)
+	var mark kv.BackupMark
 	for i := range streams {
-		streams[i], mark = backUp(t, db, mark)
+		streams[i], mark = stores.BackUp(t, db, mark)
 		models[i] = m
-		m = addTables(t, db, m, fmt.Sprint("more", i), 2)
+		m = stores.AddTables(t, db, m, fmt.Sprint("more", i), 2)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 	}
 	return streams, models
 }
 
-func TestRestoreIntoAnObjectStore(t *testing.T) { inTablesAndApart(t, testRestoreIntoAnObjectStore) }
+func TestRestoreIntoAnObjectStore(t *testing.T) {
+	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStore)
+}
 
 func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	streams, models := backupChain(t, from)
-	other, _ := backupStoreFrom(t, from)
-	otherFull, _ := backUp(t, other, BackupMark{})
+	other, _ := stores.OfTables(t, from)
+	otherFull, _ := stores.BackUp(t, other, kv.BackupMark{})
 	s := objstore.NewMem()
 	refuse := func(want error, streams ...[]byte) {
 		t.Helper()
@@ -93,30 +101,30 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 			require.Equal(t, before, storetest.KeysOf(t, s), "nothing was written")
 		}
 	}
-	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
+	require.ErrorIs(t, restoreTo(s, streams[1]), kv.ErrBackupMismatch)
 	requireInObjects(t, s, nil)
 	for i, stream := range streams {
 		require.NoError(t, restoreTo(s, stream))
 		requireInObjects(t, s, models[i])
-		refuse(ErrBackupMismatch, otherFull)
+		refuse(kv.ErrBackupMismatch, otherFull)
 		before := storetest.KeysOf(t, s)
 		require.NoError(t, restoreTo(s, stream), "once more changes nothing")
 		require.Equal(t, before, storetest.KeysOf(t, s))
 	}
-	refuse(ErrBackupMismatch, streams[0], streams[1])
-	refuse(ErrCorruption, []byte("no backup at all, but longer than a preamble"))
+	refuse(kv.ErrBackupMismatch, streams[0], streams[1])
+	refuse(kv.ErrCorruption, []byte("no backup at all, but longer than a preamble"))
 	requireCollected(t, s, models[2])
 
 	// A writer is not fenced by what is refused; nor does its store take increments.
 	s = objstore.NewMem()
 	require.NoError(t, restoreTo(s, streams[0]))
-	db := openObjects(t, s, nil)
-	require.NoError(t, db.Set([]byte("more"), nil, Sync))
-	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
-	require.ErrorIs(t, restoreTo(s, streams[0]), ErrBackupMismatch)
-	require.NoError(t, db.Set([]byte("more"), nil, Sync))
+	db := stores.OpenObjects(t, s, nil)
+	require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
+	require.ErrorIs(t, restoreTo(s, streams[1]), kv.ErrBackupMismatch)
+	require.ErrorIs(t, restoreTo(s, streams[0]), kv.ErrBackupMismatch)
+	require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 	require.NoError(t, db.Close())
-	require.ErrorIs(t, restoreTo(s, streams[1]), ErrBackupMismatch)
+	require.ErrorIs(t, restoreTo(s, streams[1]), kv.ErrBackupMismatch)
 
 	// Into one that ignores conditions nothing is restored.
 	careless := storetest.Unconditional{Store: objstore.NewMem()}
@@ -131,7 +139,7 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 // before or the one after, and the restore can be made again.
 func TestRestoreIntoAnObjectStoreThatFails(t *testing.T) {
 	t.Parallel()
-	inTablesAndApart(t, testRestoreIntoAnObjectStoreThatFails)
+	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStoreThatFails)
 }
 
 func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
@@ -167,18 +175,18 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 				what := fmt.Sprintf("%s at request %d of %d: %v", name, n, calls.Load(), err)
 				if err != nil {
 					broken++
-					view, viewErr := OpenReadOnly("", &Options{MemtableSize: 64 << 10,
+					view, viewErr := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10,
 						Objects: &objects.Config{Store: s}})
 					switch {
 					case viewErr != nil:
-						require.ErrorIs(t, viewErr, ErrNotExist, what)
+						require.ErrorIs(t, viewErr, kv.ErrNotExist, what)
 						require.Nil(t, before, what)
 					default:
 						_, missing := view.Get([]byte("more0/1"))
 						if i > 0 && missing != nil {
-							requireContents(t, before, view)
+							storetest.RequireContents(t, before, view)
 						} else {
-							requireContents(t, models[i], view)
+							storetest.RequireContents(t, models[i], view)
 							got++
 						}
 						require.NoError(t, view.Close())
@@ -202,7 +210,7 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 // A stream that breaks off leaves no store, wherever it does; the next call begins anew.
 func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
-	inTablesAndApart(t, testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff)
+	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff)
 }
 
 func testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T, from int) {
@@ -211,12 +219,12 @@ func testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T, from int) 
 		s := objstore.NewMem()
 		err := restoreTo(s, streams[0][:n])
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, n)
-		if unfinished, ok := errors.AsType[*RestoreError](err); ok {
+		if unfinished, ok := errors.AsType[*kv.RestoreError](err); ok {
 			require.Zero(t, unfinished.Offset)
 			require.Contains(t, err.Error(), "call Restore again with the whole stream: ")
 		}
 		requireInObjects(t, s, nil)
-		require.ErrorIs(t, restoreTo(s, streams[0][n:]), map[bool]error{true: nil, false: ErrCorruption}[n == 0], n)
+		require.ErrorIs(t, restoreTo(s, streams[0][n:]), map[bool]error{true: nil, false: kv.ErrCorruption}[n == 0], n)
 		require.NoError(t, restoreTo(s, streams[0]))
 		requireInObjects(t, s, models[0])
 		require.NoError(t, restoreTo(s, streams[1]))
@@ -226,27 +234,24 @@ func testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T, from int) 
 
 // A restore that its context ends leaves no store, and says why it ended.
 func TestRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T) {
-	inTablesAndApart(t, testRestoreIntoAnObjectStoreIsBrokenOff)
+	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStoreIsBrokenOff)
 }
 
 func testRestoreIntoAnObjectStoreIsBrokenOff(t *testing.T, from int) {
 	streams, models := backupChain(t, from)
 	s := objstore.NewMem()
 	ctx, cancel := context.WithCancel(t.Context())
-	half := io.MultiReader(bytes.NewReader(streams[0][:len(streams[0])/2]), readerFunc(func([]byte) (int, error) {
+	begin := bytes.NewReader(streams[0][:len(streams[0])/2])
+	half := io.MultiReader(begin, storetest.ReaderFunc(func([]byte) (int, error) {
 		cancel()
 		return 0, context.Cause(ctx)
 	}))
-	err := Restore(ctx, half, "", &Options{Objects: &objects.Config{Store: s}})
+	err := kv.Restore(ctx, half, "", &kv.Options{Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, context.Canceled)
 	requireInObjects(t, s, nil)
 	require.NoError(t, restoreTo(s, streams[0]))
 	requireCollected(t, s, models[0])
 }
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // restoreUntilKilled restores the file stream into the object store objects, with a step before each read.
 func restoreUntilKilled(dir string) error {
@@ -258,15 +263,15 @@ func restoreUntilKilled(dir string) error {
 	if err != nil {
 		return err
 	}
-	return Restore(context.Background(), readerFunc(func(p []byte) (int, error) {
-		step()
+	return kv.Restore(context.Background(), storetest.ReaderFunc(func(p []byte) (int, error) {
+		storetest.Step()
 		return f.Read(p)
-	}), "", &Options{Objects: &objects.Config{Store: s}})
+	}), "", &kv.Options{Objects: &objects.Config{Store: s}})
 }
 
 func TestRestoreIntoAnObjectStoreIsKilled(t *testing.T) {
 	t.Parallel()
-	inTablesAndApart(t, testRestoreIntoAnObjectStoreIsKilled)
+	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStoreIsKilled)
 }
 
 func testRestoreIntoAnObjectStoreIsKilled(t *testing.T, from int) {
@@ -277,7 +282,7 @@ func testRestoreIntoAnObjectStoreIsKilled(t *testing.T, from int) {
 	require.NoError(t, err)
 	orphans := 0
 	for reads := 1; reads < 40; reads += 7 {
-		if !killAfter(t, "restore", dir, reads) {
+		if !storetest.KillAfter(t, "restore", dir, reads) {
 			break
 		}
 		requireInObjects(t, s, nil)
