@@ -2,85 +2,17 @@ package kv
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/replay"
-	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/sstable"
 )
-
-// denseFile has a block of 4 MiB in 500 bytes, as writers stored them before they knew of
-// readers who mind.
-var denseFile = filepath.Join("..", "internal", "sstable", "testdata", "v3-zstd-dense.sst")
-
-// What comes from elsewhere is refused if a lookup would need memory out of proportion to
-// it. What the store has is read, whichever version of it wrote that.
-func TestIngestRefusesBlockBombsAndTheStoreReadsItsOwn(t *testing.T) {
-	db := openDir(t, t.TempDir(), nil)
-	info, err := os.Stat(denseFile)
-	require.NoError(t, err)
-	hostile.Bound{PerByte: 256, Fixed: 2 << 20}.Require(t, int(info.Size()), func() {
-		err = db.Ingest(t.Context(), []string{denseFile}, nil)
-	})
-	require.ErrorIs(t, err, ErrCorruption)
-	require.ErrorContains(t, err, "ingest it with SkipVerify",
-		"the error says what to do about a file that is old and good")
-
-	require.NoError(t, db.Ingest(context.Background(), []string{denseFile}, &IngestOptions{SkipVerify: true}))
-	value, err := db.Get([]byte("zeros"))
-	require.NoError(t, err)
-	require.Equal(t, make([]byte, 4<<20), value)
-	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.NoError(t, db.Close())
-}
-
-// A lyingPolicy makes filters that know of no key that they were given.
-type lyingPolicy struct{ filterpolicy.Policy }
-
-func (p lyingPolicy) NewBuilder() filterpolicy.Builder { return lyingBuilder{p.Policy.NewBuilder()} }
-
-type lyingBuilder struct{ filterpolicy.Builder }
-
-func (b lyingBuilder) AddHash(h uint64) { b.Builder.AddHash(h ^ 0x5555555555555555) }
-
-// shortPrefix is an extractor of an application's own.
-type shortPrefix struct{}
-
-func (shortPrefix) Name() string { return "short" }
-
-func (shortPrefix) Prefix(key []byte) ([]byte, bool) { return key[:min(2, len(key))], len(key) >= 2 }
-
-// A filter of prefixes that denies what is in its file would hide it from lookups and
-// scans.
-func TestIngestRefusesHostileFiltersOfPrefixes(t *testing.T) {
-	honest := mustParse("bloom:16")
-	db := openDir(t, t.TempDir(), &Options{Prefix: shortPrefix{}, PrefixOnly: true, Filter: honest})
-	for _, only := range []bool{true, false} {
-		o := &sstable.WriterOptions{Filter: lyingPolicy{honest}, Prefix: shortPrefix{}, PrefixOnly: only}
-		path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "lying"), o, "user/1=one", "user/2=two")
-		err := db.Ingest(t.Context(), []string{path}, nil)
-		require.ErrorIs(t, err, ErrCorruption)
-		require.ErrorContains(t, err, "the filter denies")
-	}
-	path := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "honest"),
-		&sstable.WriterOptions{Filter: honest, Prefix: shortPrefix{}, PrefixOnly: true}, "user/1=one")
-	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
-	value, err := db.Get([]byte("user/1"))
-	require.NoError(t, err)
-	require.Equal(t, "one", string(value))
-	require.NoError(t, db.Close())
-}
 
 // replayBound is for the replay of records with memtables of 64 KiB: an entry of three bytes
 // takes a node of a hundred, a range tombstone of five some fragments.
@@ -180,7 +112,8 @@ func FuzzHostileBatch(f *testing.F) {
 
 func TestHostileBackupMarks(t *testing.T) {
 	for _, b := range [][]byte{nil, []byte("SIFTMRK\n"), make([]byte, 52), slices.Repeat([]byte{0xff}, 1000)} {
-		hostile.Bound{PerByte: 4, Fixed: 8 << 10}.Require(t, len(b), func() { _ = new(BackupMark).UnmarshalBinary(b) })
+		hostile.Bound{PerByte: 4, Fixed: 8 << 10}.Require(t, len(b),
+			func() { _ = new(BackupMark).UnmarshalBinary(b) })
 	}
 }
 

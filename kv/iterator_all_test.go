@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // loopStore is a store with keys a to e, some in a table and some in memory.
@@ -260,36 +258,6 @@ func TestAllInATransaction(t *testing.T) {
 			require.Equal(t, []string{"a", "aa", "c", "d", "e"}, got)
 			require.ErrorIs(t, tx.Commit(nil), ErrConflict)
 		}
-	}
-}
-
-// A damaged block ends a loop with an error, in both directions, with and without values.
-func TestAllOfADamagedStore(t *testing.T) {
-	dir, m := damageStore(t)
-	table := only(t, dir, manifest.FileTable)
-	rewrite(t, table, flip(9000)) // in the middle
-	for _, mapped := range []bool{false, true} {
-		db := openDir(t, dir, &Options{MemoryMap: mapped})
-		for _, keysOnly := range []bool{false, true} {
-			err := errAtFirst
-			for name, seq := range directions(db, &IterOptions{KeysOnly: keysOnly, Prefix: []byte("table/")}, &err) {
-				n := 0
-				for k, v := range seq {
-					if n++; !keysOnly {
-						require.Equal(t, m[string(k)], string(v))
-					}
-				}
-				require.NotZero(t, n, "%s: there are blocks before it", name)
-				require.Less(t, n, 200)
-				requireDamage(t, err, table, -1)
-				err = errAtFirst
-				for range seq {
-					break
-				}
-				require.NoError(t, err, "the loop did not come to it")
-			}
-		}
-		require.NoError(t, db.Close())
 	}
 }
 

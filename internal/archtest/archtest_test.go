@@ -103,6 +103,7 @@ var layers = []struct {
 	{"internal/storetest/stores", 10},
 	{"internal/storetest/backups", 11},
 	{"internal/storetest/branches", 11},
+	{"internal/storetest/damage", 11},
 	{"internal/storetest/kills", 11},
 	{"internal/storetest/formats", 11},
 	{"internal/storetest/models", 11},

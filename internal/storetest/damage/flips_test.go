@@ -1,10 +1,10 @@
-package kv
+package damage
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,18 +14,21 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
-	sift "github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // A flipRun flips bytes of a small store's files, one at a time.
 type flipRun struct {
-	t     *testing.T
-	files map[string][]byte
-	want  storetest.Model
-	dir   string
-	lost  map[string]string // what a lost last record may take with it: key and value before
-	mode  RecoveryMode
-	told  string // by Verify of the store before a byte is changed
+	t        *testing.T
+	files    map[string][]byte
+	want     storetest.Model
+	dir      string
+	lost     map[string]string // what a lost last record may take with it: key and value before
+	mode     kv.RecoveryMode
+	told     string // by Verify of the store before a byte is changed, in verified
+	verified string // a directory of the files, for Verify
 
 	flips, refused, failed int
 }
@@ -33,13 +36,13 @@ type flipRun struct {
 // newFlipRun writes a store with tables in two levels, a range tombstone, and a log
 // that was left as o.
 func newFlipRun(t *testing.T, closed bool) *flipRun {
-	f := &flipRun{t: t, want: storetest.Model{}, dir: "db", files: map[string][]byte{}}
-	mem := sift.NewMem()
-	db, err := Open(f.dir, &Options{harness: harness.Harness{FS: mem}, MemtableSize: 64 << 10, BlockSize: 128,
-		CacheSize: -1})
+	f := &flipRun{t: t, want: storetest.Model{}, dir: "db", files: map[string][]byte{}, verified: t.TempDir()}
+	mem := vfs.NewMem()
+	db, err := kv.Open(f.dir, stores.With(harness.Harness{FS: mem}, &kv.Options{MemtableSize: 64 << 10, BlockSize: 128,
+		CacheSize: -1}))
 	require.NoError(t, err)
 	put := func(k, v string) {
-		require.NoError(t, db.Set([]byte(k), []byte(v), Sync))
+		require.NoError(t, db.Set([]byte(k), []byte(v), kv.Sync))
 		f.want[k] = v
 	}
 	for i := range 20 {
@@ -49,7 +52,7 @@ func newFlipRun(t *testing.T, closed bool) *flipRun {
 	for i := range 10 {
 		put(fmt.Sprintf("a/%02d", 2*i), "another value")
 	}
-	require.NoError(t, db.DeleteRange([]byte("a/05"), []byte("a/08"), Sync))
+	require.NoError(t, db.DeleteRange([]byte("a/05"), []byte("a/08"), kv.Sync))
 	f.want.DeleteRange([]byte("a/05"), []byte("a/08"))
 	require.NoError(t, db.Flush(t.Context()))
 	for i := range 6 {
@@ -58,23 +61,22 @@ func newFlipRun(t *testing.T, closed bool) *flipRun {
 	if closed {
 		require.NoError(t, db.Close())
 	} else {
-		require.NoError(t, db.Set([]byte("last"), []byte("of the log"), NoSync))
+		require.NoError(t, db.Set([]byte("last"), []byte("of the log"), kv.NoSync))
 		f.lost = map[string]string{"last": "of the log"}
 		f.want["last"] = "of the log"
-		db.abandonLikeACrash(t)
+		stores.Crash(t, db)
 	}
 	names, err := mem.List(f.dir)
 	require.NoError(t, err)
 	for _, name := range names {
 		f.files[name] = f.read(mem, name)
+		require.NoError(t, os.WriteFile(filepath.Join(f.verified, name), f.files[name], 0o600))
 	}
-	var log bytes.Buffer
-	err = verifyFS(t.Context(), f.disk("", nil), f.dir, &log)
-	f.told = fmt.Sprint(log.String(), err)
+	f.told, _ = f.verify()
 	return f
 }
 
-func (f *flipRun) read(mem sift.FS, name string) []byte {
+func (f *flipRun) read(mem vfs.FS, name string) []byte {
 	r, err := mem.Open(filepath.Join(f.dir, name))
 	require.NoError(f.t, err)
 	size, err := r.Size()
@@ -88,9 +90,16 @@ func (f *flipRun) read(mem sift.FS, name string) []byte {
 	return b
 }
 
+// verify returns what Verify says of the directory that it is for.
+func (f *flipRun) verify() (told string, err error) {
+	var log bytes.Buffer
+	err = kv.Verify(f.t.Context(), f.verified, &log)
+	return fmt.Sprint(log.String(), err), err
+}
+
 // disk returns the store's files, one of them changed.
-func (f *flipRun) disk(name string, changed []byte) sift.FS {
-	mem := sift.NewMem()
+func (f *flipRun) disk(name string, changed []byte) vfs.FS {
+	mem := vfs.NewMem()
 	require.NoError(f.t, mem.MkdirAll(f.dir))
 	for n, b := range f.files {
 		if n == name {
@@ -115,16 +124,16 @@ func (f *flipRun) flip(name string, at int) {
 	changed[at] ^= 1 << (at % 8)
 	disk := f.disk(name, changed)
 
-	var log bytes.Buffer
-	err := verifyFS(f.t.Context(), disk, f.dir, &log)
-	told := fmt.Sprint(log.String(), err)
+	require.NoError(f.t, os.WriteFile(filepath.Join(f.verified, name), changed, 0o600))
+	told, err := f.verify()
+	require.NoError(f.t, os.WriteFile(filepath.Join(f.verified, name), f.files[name], 0o600))
 	require.NotEqual(f.t, f.told, told, "%s: Verify finds nothing", what)
 	require.Contains(f.t, told, name, what)
 	if err != nil && name != manifest.OptionsName { // which opening a store does not ask
 		require.ErrorContains(f.t, err, name, what)
 	}
-	db, err := Open(f.dir, &Options{harness: harness.Harness{FS: disk}, RecoveryMode: f.mode, CacheSize: -1,
-		MemtableSize: 64 << 10})
+	db, err := kv.Open(f.dir, stores.With(harness.Harness{FS: disk}, &kv.Options{RecoveryMode: f.mode, CacheSize: -1,
+		MemtableSize: 64 << 10}))
 	if err != nil {
 		f.refused++
 		require.True(f.t, named(err), "%s: %v", what, err)
@@ -142,16 +151,16 @@ func (f *flipRun) flip(name string, at int) {
 // named reports whether an error is one that damage is told by. A version is believed after its checksum, so that
 // damage is not taken for a newer format.
 func named(err error) bool {
-	return errors.Is(err, ErrCorruption) && !errors.Is(err, ErrNewerFormat)
+	return errors.Is(err, kv.ErrCorruption) && !errors.Is(err, kv.ErrNewerFormat)
 }
 
 // lookUp looks up every key, and some that are not there. It reports whether damage
 // was met.
-func (f *flipRun) lookUp(db *DB, name, what string) (damaged bool) {
+func (f *flipRun) lookUp(db *kv.DB, name, what string) (damaged bool) {
 	for k, v := range f.want {
 		got, err := db.Get([]byte(k))
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, kv.ErrNotFound):
 			require.Contains(f.t, f.lost, k, what)
 		case err != nil:
 			damaged = true
@@ -176,7 +185,7 @@ func (f *flipRun) lookUp(db *DB, name, what string) (damaged bool) {
 }
 
 // scan goes through the store both ways, as far as it gets.
-func (f *flipRun) scan(db *DB, name, what string) (damaged bool) {
+func (f *flipRun) scan(db *kv.DB, name, what string) (damaged bool) {
 	it, err := db.NewIter(nil)
 	if err != nil {
 		require.ErrorContains(f.t, err, name, what)
@@ -208,8 +217,8 @@ func TestBitFlips(t *testing.T) {
 	t.Parallel()
 	stride := scale.Stride(47, 47)
 	for _, closed := range []bool{true, false} {
-		for _, mode := range []RecoveryMode{PointInTime, Absolute} {
-			if !closed && mode == Absolute {
+		for _, mode := range []kv.RecoveryMode{kv.PointInTime, kv.Absolute} {
+			if !closed && mode == kv.Absolute {
 				continue // it opens nothing that was killed
 			}
 			f := newFlipRun(t, closed)

@@ -1,4 +1,4 @@
-package kv
+package damage
 
 import (
 	"math/rand/v2"
@@ -11,6 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // openFlipped opens the store with one bit of a file changed, and reports whether
@@ -20,14 +22,14 @@ func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want sto
 	data := slices.Clone(whole)
 	data[bit/8] ^= 1 << (bit % 8)
 	require.NoError(t, os.WriteFile(name, data, 0o600))
-	db, err := Open(dir, &Options{ReadOnly: true, MemtableSize: 64 << 10})
+	db, err := kv.Open(dir, &kv.Options{ReadOnly: true, MemtableSize: 64 << 10})
 	if err != nil {
 		require.ErrorContains(t, err, name)
 		return true
 	}
 	defer func() { require.NoError(t, db.Close()) }()
 	if want != nil {
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 	}
 	return false
 }
@@ -35,8 +37,8 @@ func openFlipped(t *testing.T, dir, name string, whole []byte, bit int, want sto
 // A bit of a manifest must never make an older store of it.
 func TestEveryBitOfAManifestCounts(t *testing.T) {
 	t.Parallel()
-	dir, m := damageStore(t)
-	name := only(t, dir, manifest.FileManifest)
+	dir, m := stores.Damageable(t)
+	name := storetest.OnlyFile(t, dir, manifest.FileManifest)
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
 	noticed := 0
@@ -53,8 +55,8 @@ func TestEveryBitOfAManifestCounts(t *testing.T) {
 // last record is proven to have been synced by what follows it.
 func TestEveryBitOfASyncedLogCounts(t *testing.T) {
 	t.Parallel()
-	dir, _ := damageStore(t)
-	name := only(t, dir, manifest.FileWAL)
+	dir, _ := stores.Damageable(t)
+	name := storetest.OnlyFile(t, dir, manifest.FileWAL)
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(1, 8))

@@ -1,4 +1,4 @@
-package kv
+package damage
 
 import (
 	"bytes"
@@ -10,10 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/wal"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/internal/wal"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // craftedLogs is a store of two logs of ten writes each, of 3000 bytes. Their names
@@ -31,36 +37,43 @@ func craftedKey(log, n int) string { return fmt.Sprintf("%d/%02d", log, n) }
 
 // newCraftedLogs writes the logs, all of it with the durability o, and leaves them
 // as a crash would.
-func newCraftedLogs(t *testing.T, o *WriteOptions) *craftedLogs {
+func newCraftedLogs(t *testing.T, o *kv.WriteOptions) *craftedLogs {
 	t.Helper()
 	c := &craftedLogs{dir: t.TempDir()}
-	db := openDir(t, c.dir, &Options{MemtableSize: 1 << 20, SeparateFrom: -1}) // the logs have the values
-	db.mu.Lock()
-	db.flushing = true // no flush takes the logs away
-	db.mu.Unlock()
+	flushing, flush := make(chan struct{}), make(chan struct{})
+	disk := &vfstest.GateFS{FS: vfs.OS, Table: func() { close(flushing); <-flush }}
+	db := stores.OpenDir(t, c.dir, stores.With(harness.Harness{FS: disk},
+		&kv.Options{MemtableSize: 1 << 20, SeparateFrom: -1})) // the logs have the values
+	flushed := make(chan error)
 	rng := rand.New(rand.NewPCG(12, 12))
-	for log := range 2 {
+	for log, name := range []*string{&c.first, &c.last} {
 		for n := range craftedWrites {
-			require.NoError(t, db.Set([]byte(craftedKey(log, n)), randomBytes(rng, 3000), o))
+			require.NoError(t, db.Set([]byte(craftedKey(log, n)), storetest.RandomBytes(rng, 3000), o))
 		}
-		name := manifest.Path(db.dir, manifest.FileWAL, db.commits.Log().ID())
-		c.sizes[log] = db.commits.Log().Size()
-		if log == 1 {
-			c.last = name
-			break
+		*name = storetest.NewestFile(t, vfs.OS, c.dir, manifest.FileWAL)
+		info, err := os.Stat(*name)
+		require.NoError(t, err)
+		c.sizes[log] = info.Size()
+		if log == 0 { // a flush begins a log, and makes no table before there is a copy
+			go func() { flushed <- db.Flush(t.Context()) }()
+			<-flushing
 		}
-		c.first = name
-		require.NoError(t, exclusive(db, func() error {
-			db.mu.Lock()
-			defer db.mu.Unlock()
-			return db.rotateTo(0, nil)
-		}))
 	}
-	db.mu.Lock()
-	db.flushing = false
-	db.mu.Unlock()
-	require.NoError(t, db.abandon())
-	return c
+	crashed := c.copied(t)
+	require.NoError(t, os.Truncate(filepath.Join(crashed.dir, manifest.LockName), 0)) // it names this process
+	close(flush)
+	require.NoError(t, <-flushed)
+	require.NoError(t, db.Close())
+	return crashed
+}
+
+// copied returns a copy in another directory.
+func (c *craftedLogs) copied(t *testing.T) *craftedLogs {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(c.dir)))
+	in := func(name string) string { return filepath.Join(dir, filepath.Base(name)) }
+	return &craftedLogs{dir: dir, first: in(c.first), last: in(c.last), sizes: c.sizes}
 }
 
 // A recoveryWant is what a mode makes of logs: so many writes of each, or an error.
@@ -78,62 +91,65 @@ func TestRecoveryModes(t *testing.T) {
 	whole := recoveryWant{first: wholeLogs, last: wholeLogs}
 	refused := func(s string) recoveryWant { return recoveryWant{err: s} }
 	notEnded := refused("not closed cleanly")
+	crafted := map[*kv.WriteOptions]*craftedLogs{kv.Sync: newCraftedLogs(t, kv.Sync),
+		kv.NoSync: newCraftedLogs(t, kv.NoSync)}
+	require.NotEqual(t, crafted[kv.Sync].first, crafted[kv.Sync].last)
 	for _, c := range []struct {
 		what   string
-		level  *WriteOptions
+		level  *kv.WriteOptions
 		hurt   func(t *testing.T, c *craftedLogs)
-		wanted [numRecoveryModes]recoveryWant // PointInTime, TolerateTornTail, Absolute, SkipCorrupt
+		wanted [(kv.SkipCorrupt + 1)]recoveryWant // PointInTime, TolerateTornTail, Absolute, SkipCorrupt
 	}{
-		{"closed cleanly", Sync, func(t *testing.T, c *craftedLogs) {
-			require.NoError(t, openDir(t, c.dir, nil).Close())
+		{"closed cleanly", kv.Sync, func(t *testing.T, c *craftedLogs) {
+			require.NoError(t, stores.OpenDir(t, c.dir, nil).Close())
 		}, [...]recoveryWant{whole, whole, whole, whole}},
-		{"a crash between two writes", Sync, func(*testing.T, *craftedLogs) {},
+		{"a crash between two writes", kv.Sync, func(*testing.T, *craftedLogs) {},
 			[...]recoveryWant{whole, whole, notEnded, whole}},
-		{"a torn tail", NoSync, func(t *testing.T, c *craftedLogs) {
+		{"a torn tail", kv.NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.last, c.sizes[1]-100))
 		}, [...]recoveryWant{{wholeLogs, 9, nil, 1, ""}, {wholeLogs, 9, nil, 1, ""}, refused("breaks off"),
 			{wholeLogs, 9, nil, 1, ""}}},
-		{"a zeroed tail", NoSync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, func(b []byte) []byte { clear(b[len(b)-5000:]); return b })
+		{"a zeroed tail", kv.NoSync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, func(b []byte) []byte { clear(b[len(b)-5000:]); return b })
 		}, [...]recoveryWant{{wholeLogs, 8, nil, 1, ""}, {wholeLogs, 8, nil, 1, ""}, refused("breaks off"),
 			{wholeLogs, 8, nil, 1, ""}}},
-		{"zeros after the end", Sync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, func(b []byte) []byte { return append(b, make([]byte, 4096)...) })
+		{"zeros after the end", kv.Sync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, func(b []byte) []byte { return append(b, make([]byte, 4096)...) })
 		}, [...]recoveryWant{{wholeLogs, wholeLogs, nil, 1, ""}, {wholeLogs, wholeLogs, nil, 1, ""},
 			refused("breaks off"), {wholeLogs, wholeLogs, nil, 1, ""}}},
-		{"a flip in the middle, synced", Sync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, flip(32+4*3030))
+		{"a flip in the middle, synced", kv.Sync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, storetest.Flip(32+4*3030))
 		}, [...]recoveryWant{refused("bad checksum"), refused("bad checksum"), refused("bad checksum"),
 			{wholeLogs, wholeLogs, []int{3}, 1, ""}}},
-		{"a flip in the middle, not synced", NoSync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, flip(32+4*3030))
+		{"a flip in the middle, not synced", kv.NoSync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, storetest.Flip(32+4*3030))
 		}, [...]recoveryWant{{wholeLogs, 4, nil, 1, ""}, refused("bad checksum"), refused("bad checksum"),
 			{wholeLogs, wholeLogs, []int{4}, 1, ""}}},
-		{"the first log has lost its end, the last was not synced", NoSync, func(t *testing.T, c *craftedLogs) {
+		{"the first log has lost its end, the last was not synced", kv.NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.first, c.sizes[0]-100))
 		}, [...]recoveryWant{{9, 0, nil, 2, ""}, refused("has lost its end"), refused("breaks off"),
 			{9, wholeLogs, nil, 1, ""}}},
-		{"the first log has lost its end, the last was synced", Sync, func(t *testing.T, c *craftedLogs) {
+		{"the first log has lost its end, the last was synced", kv.Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.first, c.sizes[0]))
 		}, [...]recoveryWant{refused("has lost its end"), refused("has lost its end"), notEnded, whole}},
-		{"the first log is missing", NoSync, func(t *testing.T, c *craftedLogs) {
+		{"the first log is missing", kv.NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Remove(c.first))
 		}, [...]recoveryWant{refused("missing"), refused("missing"), refused("missing"), {0, wholeLogs, nil, 1, ""}}},
-		{"the first log is empty, and was not synced", NoSync, func(t *testing.T, c *craftedLogs) {
+		{"the first log is empty, and was not synced", kv.NoSync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.first, 0))
 		}, [...]recoveryWant{{0, 0, nil, 1, ""}, refused("has lost its end"), notEnded, {0, wholeLogs, nil, 0, ""}}},
-		{"the last log is empty", Sync, func(t *testing.T, c *craftedLogs) {
+		{"the last log is empty", kv.Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, os.Truncate(c.last, 0))
 		}, [...]recoveryWant{{wholeLogs, 0, nil, 0, ""}, {wholeLogs, 0, nil, 0, ""}, notEnded,
 			{wholeLogs, 0, nil, 0, ""}}},
-		{"the log's header is damaged", NoSync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, flip(17))
+		{"the log's header is damaged", kv.NoSync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, storetest.Flip(17))
 		}, [...]recoveryWant{{wholeLogs, 0, nil, 1, ""}, refused("header"), refused("header"),
 			{wholeLogs, wholeLogs, nil, 1, ""}}},
-		{"the last log is another program's", NoSync, func(t *testing.T, c *craftedLogs) {
-			rewrite(t, c.last, flip(3))
+		{"the last log is another program's", kv.NoSync, func(t *testing.T, c *craftedLogs) {
+			storetest.Rewrite(t, c.last, storetest.Flip(3))
 		}, [...]recoveryWant{refused("magic"), refused("magic"), refused("magic"), {wholeLogs, wholeLogs, nil, 1, ""}}},
-		{"records come twice", NoSync, func(t *testing.T, c *craftedLogs) {
+		{"records come twice", kv.NoSync, func(t *testing.T, c *craftedLogs) {
 			tables, err := filepath.Glob(filepath.Join(c.dir, "*.sst"))
 			require.NoError(t, err)
 			require.Empty(t, tables)
@@ -142,11 +158,11 @@ func TestRecoveryModes(t *testing.T) {
 			{wholeLogs, wholeLogs, []int{9}, 1, ""}}},
 	} {
 		for mode, want := range c.wanted {
-			t.Run(fmt.Sprintf("%s/%v", c.what, RecoveryMode(mode)), func(t *testing.T) {
-				logs := newCraftedLogs(t, c.level)
+			t.Run(fmt.Sprintf("%s/%v", c.what, kv.RecoveryMode(mode)), func(t *testing.T) {
+				logs := crafted[c.level].copied(t)
 				c.hurt(t, logs)
-				want.check(t, logs, RecoveryMode(mode), true)
-				want.check(t, logs, RecoveryMode(mode), false)
+				want.check(t, logs, kv.RecoveryMode(mode), true)
+				want.check(t, logs, kv.RecoveryMode(mode), false)
 			})
 		}
 	}
@@ -161,18 +177,19 @@ func reseal(t *testing.T, name string) {
 	})
 }
 
-func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode RecoveryMode, readOnly bool) {
+func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode kv.RecoveryMode, readOnly bool) {
 	t.Helper()
-	var losses []DroppedInfo
-	before := readDir(t, c.dir)
-	db, err := Open(c.dir, &Options{MemtableSize: 1 << 20, ReadOnly: readOnly, RecoveryMode: mode, Events: Events{
-		RecoveryDropped: func(l DroppedInfo) { losses = append(losses, l) },
-	}})
+	var losses []kv.DroppedInfo
+	before := storetest.ReadDir(t, c.dir)
+	db, err := kv.Open(c.dir, &kv.Options{MemtableSize: 1 << 20, ReadOnly: readOnly, RecoveryMode: mode,
+		Events: kv.Events{
+			RecoveryDropped: func(l kv.DroppedInfo) { losses = append(losses, l) },
+		}})
 	if w.err != "" {
-		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorIs(t, err, kv.ErrCorruption)
 		require.ErrorContains(t, err, w.err)
 		require.ErrorContains(t, err, ".wal")
-		require.Equal(t, before, readDir(t, c.dir), "the evidence was touched")
+		require.Equal(t, before, storetest.ReadDir(t, c.dir), "the evidence was touched")
 		return
 	}
 	require.NoError(t, err)
@@ -202,13 +219,13 @@ func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode RecoveryMode, rea
 }
 
 func TestUnknownRecoveryModesAreRefused(t *testing.T) {
-	_, err := Open(t.TempDir(), &Options{RecoveryMode: numRecoveryModes})
-	require.ErrorIs(t, err, ErrInvalidOptions)
-	require.Equal(t, "RecoveryMode(4)", numRecoveryModes.String())
-	require.Equal(t, "SkipCorrupt", SkipCorrupt.String())
+	_, err := kv.Open(t.TempDir(), &kv.Options{RecoveryMode: (kv.SkipCorrupt + 1)})
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
+	require.Equal(t, "RecoveryMode(4)", (kv.SkipCorrupt + 1).String())
+	require.Equal(t, "SkipCorrupt", kv.SkipCorrupt.String())
 }
 
-// rewriteRecords writes a log anew with its records changed.
+// rewriteRecords writes a log again with its records changed.
 func rewriteRecords(t *testing.T, name string, change func(records [][]byte)) {
 	t.Helper()
 	kind, num := manifest.ParseFileName(filepath.Base(name))
