@@ -33,6 +33,7 @@ var (
 	count           = storetest.LeadingNumber
 	manyEdits       = storetest.ManyEdits
 	readAll         = storetest.ReadAll
+	requireDamage   = storetest.RequireDamage
 	readBenchKey    = storetest.ScatteredKey
 )
 

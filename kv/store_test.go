@@ -58,3 +58,10 @@ func (d *DB) untilResumed() {
 // obsolete files are removed, except those that readers need. Calls that return, Open
 // and Flush among them, leave such work behind.
 func (d *DB) settle() { settle(d) }
+
+// abandonLikeACrash releases the store's directory and does not close the store. It leaves what a killed process would.
+func (d *DB) abandonLikeACrash(t *testing.T) {
+	t.Helper()
+	d.settle()
+	require.NoError(t, d.abandon())
+}

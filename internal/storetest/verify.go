@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/survey"
@@ -142,4 +143,20 @@ func StuckBlobs(db any) int {
 	}
 	defer release()
 	return s.Stuck
+}
+
+// RequireDamage checks that an error matches ErrCorruption. It must name the file, the offset (if it is known) and the
+// command to run.
+func RequireDamage(t testing.TB, err error, name string, offset int64) {
+	t.Helper()
+	require.ErrorIs(t, err, base.ErrCorruption)
+	var damage *base.CorruptionError
+	require.ErrorAs(t, err, &damage)
+	require.Equal(t, name, damage.File)
+	require.ErrorContains(t, err, name)
+	if offset >= 0 {
+		require.Equal(t, offset, damage.Offset, err.Error())
+		require.ErrorContains(t, err, fmt.Sprintf("offset %d", offset))
+	}
+	require.ErrorContains(t, err, "verify "+filepath.Dir(name))
 }

@@ -196,7 +196,7 @@ func testBackupEndsWithItsContextAndAtDamage(t *testing.T, from int) {
 	storetest.Rewrite(t, table, storetest.Flip(700))
 	damaged := stores.OpenDir(t, dir, nil)
 	_, err = damaged.Backup(t.Context(), io.Discard, kv.BackupMark{})
-	stores.RequireDamage(t, err, table, -1)
+	storetest.RequireDamage(t, err, table, -1)
 	require.NoError(t, damaged.Close())
 	_, err = damaged.Backup(t.Context(), io.Discard, kv.BackupMark{})
 	require.ErrorIs(t, err, kv.ErrClosed)

@@ -46,9 +46,9 @@ func TestDamagedTablesAreNamedAtOpen(t *testing.T) {
 		before := storetest.ReadDir(t, dir)
 		for _, o := range []*kv.Options{nil, {ReadOnly: true}} {
 			_, err := kv.Open(dir, o)
-			stores.RequireDamage(t, err, table, offset)
+			storetest.RequireDamage(t, err, table, offset)
 		}
-		stores.RequireDamage(t, kv.Verify(t.Context(), dir, io.Discard), table, offset)
+		storetest.RequireDamage(t, kv.Verify(t.Context(), dir, io.Discard), table, offset)
 		after := storetest.ReadDir(t, dir)
 		require.Equal(t, before, after, "%s: the evidence was touched", what)
 	}
@@ -64,7 +64,7 @@ func TestADamagedBlockIsNamedAndTheRestIsRead(t *testing.T) {
 		got, err := db.Get([]byte(k))
 		if err != nil {
 			failed++
-			stores.RequireDamage(t, err, table, -1)
+			storetest.RequireDamage(t, err, table, -1)
 			_, err = db.Has([]byte(k))
 			require.ErrorIs(t, err, kv.ErrCorruption)
 			continue
@@ -83,7 +83,7 @@ func TestADamagedBlockIsNamedAndTheRestIsRead(t *testing.T) {
 		}
 		for move() {
 		}
-		stores.RequireDamage(t, it.Error(), table, -1)
+		storetest.RequireDamage(t, it.Error(), table, -1)
 		require.False(t, it.Valid())
 	}
 	require.True(t, it.SeekGE([]byte("table/1")), "it goes on elsewhere")
@@ -91,7 +91,7 @@ func TestADamagedBlockIsNamedAndTheRestIsRead(t *testing.T) {
 	require.NoError(t, it.Close())
 	require.NoError(t, db.Close())
 	var out bytes.Buffer
-	stores.RequireDamage(t, kv.Verify(t.Context(), dir, &out), table, -1)
+	storetest.RequireDamage(t, kv.Verify(t.Context(), dir, &out), table, -1)
 	require.Contains(t, out.String(), "DAMAGED")
 }
 
@@ -127,7 +127,7 @@ func TestADamagedLogIsNamedAndATornOneIsNot(t *testing.T) {
 	storetest.Rewrite(t, log, storetest.Flip(3000))
 	for _, o := range []*kv.Options{nil, {ReadOnly: true}} {
 		_, err := kv.Open(dir, o)
-		stores.RequireDamage(t, err, log, -1)
+		storetest.RequireDamage(t, err, log, -1)
 		require.Regexp(t, `offset [1-9]\d*:`, err.Error())
 	}
 
@@ -180,7 +180,7 @@ func TestADamagedManifestIsNamed(t *testing.T) {
 	name := storetest.OnlyFile(t, dir, manifest.FileManifest)
 	storetest.Rewrite(t, name, storetest.Flip(45)) // in the first edit: later ones follow
 	_, err := kv.Open(dir, nil)
-	stores.RequireDamage(t, err, name, 32)
+	storetest.RequireDamage(t, err, name, 32)
 
 	dir, _ = stores.Damageable(t)
 	name = storetest.OnlyFile(t, dir, manifest.FileManifest)
@@ -236,7 +236,7 @@ func TestAllOfADamagedStore(t *testing.T) {
 				}
 				require.NotZero(t, n, "%s: there are blocks before it", name)
 				require.Less(t, n, 200)
-				stores.RequireDamage(t, err, table, -1)
+				storetest.RequireDamage(t, err, table, -1)
 				err = before
 				for range seq {
 					break

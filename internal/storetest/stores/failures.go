@@ -3,7 +3,6 @@ package stores
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,22 +27,6 @@ func Crash(t testing.TB, db *kv.DB) {
 	t.Helper()
 	harness.Settle(db)
 	require.NoError(t, harness.Abandon(db))
-}
-
-// RequireDamage checks that an error matches ErrCorruption. It must name the file, the offset (if it is known) and the
-// command to run.
-func RequireDamage(t testing.TB, err error, name string, offset int64) {
-	t.Helper()
-	require.ErrorIs(t, err, kv.ErrCorruption)
-	var damage *kv.CorruptionError
-	require.ErrorAs(t, err, &damage)
-	require.Equal(t, name, damage.File)
-	require.ErrorContains(t, err, name)
-	if offset >= 0 {
-		require.Equal(t, offset, damage.Offset, err.Error())
-		require.ErrorContains(t, err, fmt.Sprintf("offset %d", offset))
-	}
-	require.ErrorContains(t, err, "verify "+filepath.Dir(name))
 }
 
 // Damageable makes a store with one table in the last level and a log, both of 200 synced keys, and returns what it
