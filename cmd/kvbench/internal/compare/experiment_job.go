@@ -34,23 +34,14 @@ func (h hole) rank(i int) int { return i/(h.to-h.from)*h.period + h.from + i%(h.
 // not count.
 func (h hole) count(n int) int { return n / h.period * (h.to - h.from) }
 
-// overwrite makes j.Lookups writes of loaded records in batches: every record once in random
-// order, and then again.
-func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
-	u := w.keyspace
+// each does n operations, timed together.
+func (w *worker) each(ctx context.Context, n int, do func(i int) error) (*Sample, error) {
 	s, err := w.timed(func() error {
-		var key, value []byte
-		var order keys.Permutation
-		for i := range j.Lookups {
+		for i := range n {
 			if i%chunkKeys == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if i%u.n == 0 {
-				order = u.writeOrder(i / u.n)
-			}
-			key = u.source.AppendPresent(key[:0], order.At(i%u.n))
-			value = u.updated.Append(value[:0], key)
-			if err := w.store.Put(key, value); err != nil {
+			if err := do(i); err != nil {
 				return err
 			}
 		}
@@ -59,13 +50,42 @@ func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.checksum = 0
+	return s.of(n), nil
+}
+
+// sum notes the sum of the words that the records have now.
+func (w *worker) sum(word func(key []byte, record int) uint64) {
 	var key []byte
-	for i := range u.n {
-		key = u.source.AppendPresent(key[:0], i)
-		w.checksum += u.updated.Word(key)
+	w.checksum = 0
+	for i := range w.keyspace.n {
+		key = w.keyspace.source.AppendPresent(key[:0], i)
+		w.checksum += word(key, i)
 	}
-	return s.of(j.Lookups), nil
+}
+
+// rounds returns what draws the record of write i: every record once in random order, and then again.
+func (u *keyspace) rounds() func(i int) int {
+	var order keys.Permutation
+	return func(i int) int {
+		if i%u.n == 0 {
+			order = u.writeOrder(i / u.n)
+		}
+		return order.At(i % u.n)
+	}
+}
+
+// overwrite makes j.Lookups writes of loaded records in batches.
+func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
+	u := w.keyspace
+	var key, value []byte
+	record := u.rounds()
+	s, err := w.each(ctx, j.Lookups, func(i int) error {
+		key = u.source.AppendPresent(key[:0], record(i))
+		value = u.updated.Append(value[:0], key)
+		return w.store.Put(key, value)
+	})
+	w.sum(func(key []byte, _ int) uint64 { return u.updated.Word(key) })
+	return s, err
 }
 
 // writeOrder returns the order in which all records are written once more.
@@ -106,36 +126,16 @@ func (w *worker) deleteRanges(ctx context.Context) (*Sample, error) {
 // dig makes a hole by n deletes, in random order.
 func (w *worker) dig(ctx context.Context, h hole, n int, remove func(i int) error) (*Sample, error) {
 	order := keys.NewPermutation(n, keys.Mix(w.keyspace.seed^writeOrder))
-	s, err := w.timed(func() error {
-		for i := range n {
-			if i%chunkKeys == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := remove(order.At(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	s, err := w.each(ctx, n, func(i int) error { return remove(order.At(i)) })
 	w.hole = h
-	return s.of(n), nil
+	return s, err
 }
 
 // gone draws keys that were deleted.
 func (u *keyspace) gone(h hole, pass uint64) drawing {
-	n := h.count(u.n)
-	p := keys.NewPermutation(n, keys.Mix(u.seed^absentOrder))
-	next := int(pass*passLength) % n
-	return func(c *chunk) {
-		for range chunkKeys {
-			c.keys = u.source.AppendInOrder(c.keys, h.rank(p.At(next)))
-			c.words = append(c.words, 0)
-			next = (next + 1) % n
-		}
-	}
+	return u.cycle(h.count(u.n), absentOrder, pass, func(c *chunk, number int) {
+		c.keys, c.words = u.source.AppendInOrder(c.keys, h.rank(number)), append(c.words, 0)
+	})
 }
 
 // add makes j.Lookups additions: to every counter in random order, and then again. It uses the
@@ -147,30 +147,18 @@ func (w *worker) add(ctx context.Context, j *job) (*Sample, error) {
 	}
 	u := w.keyspace
 	w.totals = make([]uint64, u.n)
-	s, err := w.timed(func() error {
-		var key, counter []byte
-		var order keys.Permutation
-		for i := range j.Lookups {
-			if i%chunkKeys == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if i%u.n == 0 {
-				order = u.writeOrder(i / u.n)
-			}
-			record := order.At(i % u.n)
-			key = u.source.AppendPresent(key[:0], record)
-			counter = binary.LittleEndian.AppendUint64(counter[:0], uint64(i))
-			w.totals[record] += uint64(i)
-			if err := add(key, counter); err != nil {
-				return err
-			}
+	var key, counter []byte
+	record := u.rounds()
+	return w.each(ctx, j.Lookups, func(i int) error {
+		to := record(i)
+		key = u.source.AppendPresent(key[:0], to)
+		counter = binary.LittleEndian.AppendUint64(counter[:0], uint64(i))
+		w.totals[to] += uint64(i)
+		if err := add(key, counter); err != nil || i < j.Lookups-1 {
+			return err
 		}
 		return finish()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s.of(j.Lookups), nil
 }
 
 // adder returns what adds a counter to that of a key, and what is to be called when all is
@@ -204,17 +192,9 @@ func (w *worker) adder() (add func(key, counter []byte) error, finish func() err
 
 // counters draws counters in random order, with what they were brought to.
 func (w *worker) counters(pass uint64) drawing {
-	u := w.keyspace
-	p := keys.NewPermutation(u.n, keys.Mix(u.seed^existingOrder))
-	next := int(pass*passLength) % u.n
-	return func(c *chunk) {
-		for range chunkKeys {
-			record := p.At(next)
-			c.keys = u.source.AppendPresent(c.keys, record)
-			c.words = append(c.words, w.totals[record])
-			next = (next + 1) % u.n
-		}
-	}
+	return w.keyspace.cycle(w.keyspace.n, existingOrder, pass, func(c *chunk, record int) {
+		c.keys, c.words = w.keyspace.source.AppendPresent(c.keys, record), append(c.words, w.totals[record])
+	})
 }
 
 // counterValues are values that are counters.
@@ -264,12 +244,7 @@ func (w *worker) replace(ctx context.Context, j *job) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.checksum = 0
-	var key []byte
-	for i := range u.n {
-		key = u.source.AppendPresent(key[:0], i)
-		w.checksum += w.word(key, i)
-	}
+	w.sum(w.word)
 	return s.of(done), nil
 }
 
@@ -289,19 +264,11 @@ func (w *worker) word(key []byte, record int) uint64 {
 
 // newest is keyspace.existing with the values that records were replaced by.
 func (w *worker) newest(pass uint64) drawing {
-	u := w.keyspace
-	p := keys.NewPermutation(u.n, keys.Mix(u.seed^existingOrder))
-	next := int(pass*passLength) % u.n
 	var key []byte
-	return func(c *chunk) {
-		for range chunkKeys {
-			record := p.At(next)
-			key = u.source.AppendPresent(key[:0], record)
-			c.keys = append(c.keys, key...)
-			c.words = append(c.words, w.word(key, record))
-			next = (next + 1) % u.n
-		}
-	}
+	return w.keyspace.cycle(w.keyspace.n, existingOrder, pass, func(c *chunk, record int) {
+		key = w.keyspace.source.AppendPresent(key[:0], record)
+		c.keys, c.words = append(c.keys, key...), append(c.words, w.word(key, record))
+	})
 }
 
 // keyScans is a loop of scans of all keys, without values.

@@ -21,27 +21,13 @@ import (
 func (w *worker) load(ctx context.Context) (*Sample, error) {
 	u := w.keyspace
 	w.checksum = 0
-	s, err := w.timed(func() error {
-		var key, value []byte
-		for i := range u.n {
-			if i%chunkKeys == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			key = u.source.AppendPresent(key[:0], i)
-			value = u.loaded.Append(value[:0], key)
-			w.checksum += binary.LittleEndian.Uint64(value)
-			if err := w.store.Put(key, value); err != nil {
-				return err
-			}
-		}
-		return nil
+	var key, value []byte
+	return w.each(ctx, u.n, func(i int) error {
+		key = u.source.AppendPresent(key[:0], i)
+		value = u.loaded.Append(value[:0], key)
+		w.checksum += binary.LittleEndian.Uint64(value)
+		return w.store.Put(key, value)
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.Operations = int64(u.n)
-	s.PerSecond = float64(u.n) / s.Seconds
-	return s, nil
 }
 
 // warm looks up a key of every block, in key order, so that a cache that is large

@@ -113,18 +113,23 @@ const (
 // random order of all keys.
 const passLength = 1 << 22
 
-// existing draws loaded keys, each once before one comes again.
-func (u *keyspace) existing(order, pass uint64) drawing {
-	p := keys.NewPermutation(u.n, keys.Mix(u.seed^order))
-	next := int(pass*passLength) % u.n
+// cycle draws numbers below n in the random order of a seed, each once before one comes again.
+func (u *keyspace) cycle(n int, order, pass uint64, add func(c *chunk, number int)) drawing {
+	p := keys.NewPermutation(n, keys.Mix(u.seed^order))
+	next := int(pass*passLength) % n
 	return func(c *chunk) {
 		for range chunkKeys {
-			u.addLoaded(c, p.At(next))
-			if next++; next == u.n {
+			add(c, p.At(next))
+			if next++; next == n {
 				next = 0
 			}
 		}
 	}
+}
+
+// existing draws loaded keys.
+func (u *keyspace) existing(order, pass uint64) drawing {
+	return u.cycle(u.n, order, pass, u.addLoaded)
 }
 
 func (u *keyspace) addLoaded(c *chunk, record int) {
@@ -134,17 +139,9 @@ func (u *keyspace) addLoaded(c *chunk, record int) {
 
 // absentKeys draws keys between the loaded ones.
 func (u *keyspace) absentKeys(pass uint64) drawing {
-	p := keys.NewPermutation(u.Absent(), keys.Mix(u.seed^absentOrder))
-	next := int(pass*passLength) % u.Absent()
-	return func(c *chunk) {
-		for range chunkKeys {
-			c.keys = u.source.AppendAbsent(c.keys, p.At(next))
-			c.words = append(c.words, 0)
-			if next++; next == u.Absent() {
-				next = 0
-			}
-		}
-	}
+	return u.cycle(u.Absent(), absentOrder, pass, func(c *chunk, number int) {
+		c.keys, c.words = u.source.AppendAbsent(c.keys, number), append(c.words, 0)
+	})
 }
 
 // zipfian draws loaded keys, some much more often than others. Which ones are

@@ -27,64 +27,84 @@ const (
 	LMDBName = "lmdb"
 )
 
-// An entry is an engine.
+// An entry is an engine, or a name for one with settings that separate large values.
 type entry struct {
 	name  string
 	notes string // how a live store is used, and with which settings beside the common ones
 	// live opens or creates a store as programs have it; nil if there is none
 	live func(dir string, s Settings) (Live, error)
-	// vary makes a variant one of the engine; the policy is nil for a filter of its own. nil if
-	// it is there for large values alone
+	// vary makes a variant one of the engine; the policy is nil for a filter of its own
 	vary   func(v *Variant, policy filterpolicy.Policy) error
 	shapes bool // it has trees of other shapes than settled
+
+	of       string  // the engine that the name is for; empty: itself
+	space    float64 // Settings.BlobSpace of such a name; 0: what the settings say
+	atCommit bool    // Settings.AtCommit of such a name
 }
 
 // engines lists every engine in the order of reports.
 var engines = []entry{
 	{name: "null", vary: (*Variant).null, shapes: true},
-	{"siftkv", "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
-		"workloads all values in the tree, else as by default",
-		opened(openSiftKV, Settings.inline), (*Variant).siftkv, true},
-	{SiftKVSeparatedName, "as siftkv; values from --separate-from on in blob files, within --blob-space",
-		opened(openSiftKV, Settings.separated), nil, false},
-	{SiftKVTightName, "as siftkv-separated, within 1.3", opened(openSiftKV, Settings.tight), nil, false},
-	{SiftKVCommitName, "as siftkv-separated, when values are committed: the log has handles",
-		opened(openSiftKV, Settings.committed), nil, false},
-	{"pebble", "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
-		"NoSync has the commit with the OS soon", opened(openPebble, Settings.inline), (*Variant).pebble, true},
-	{PebbleIteratorName, "as pebble; lookups by one iterator, reused, with last-level filters: " +
-		"it does not see later writes", opened(openPebbleIterator, Settings.inline), (*Variant).pebble, true},
-	{PebbleSeparatedName, "as pebble; ValueSeparationPolicy: values from --separate-from on in blob files, " +
-		"TargetGarbageRatio of --blob-space, files of a second are rewritten, MaxBlobReferenceDepth 10",
-		opened(openPebble, Settings.separated), nil, false},
-	{"badger", "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
-		"indexes in memory, no conflict detection, no metrics; without compression no block cache: " +
-		"blocks come from its memory maps", opened(openBadger, Settings.inline), fixed("own:10", openBadger), false},
-	{BadgerLogName, "as badger; values from --separate-from on in the log of values, of files of half a memtable; " +
-		"memtables a 128th, as they have no such values; RunValueLogGC four times a second, again while it " +
-		"finds something, with the ratio of --blob-space", opened(openBadger, Settings.separated), nil, false},
-	{"goleveldb", "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files",
-		openGoLevelDB, fixed("own:10", openGoLevelDB), false},
-	{"bbolt", "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
-		"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor " +
-		"compression: a memory map", openBBolt, fixed("none", openBBolt), false},
-	{RocksDBName, "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, " +
-		"whole keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; " +
-		"NoSync has each commit with the OS" + rocksDBBuild(), opened(openRocksDBLive, Settings.inline),
-		(*Variant).rocksDB, true},
-	{RocksDBBlobsName, "as rocksdb; BlobDB: values from --separate-from on in blob files, collected, " +
-		"force_threshold of --blob-space", opened(openRocksDBLive, Settings.separated), nil, false},
-	{LMDBName, "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
-		"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked for, " +
-		"MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map",
-		openLMDB, fixed("none", openLMDB), false},
+	{name: "siftkv", live: openSiftKV, vary: (*Variant).siftkv, shapes: true,
+		notes: "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
+			"workloads all values in the tree, else as by default"},
+	{name: SiftKVSeparatedName, of: "siftkv",
+		notes: "as siftkv; values from --separate-from on in blob files, within --blob-space"},
+	{name: SiftKVTightName, of: "siftkv", space: 1.3, notes: "as siftkv-separated, within 1.3"},
+	{name: SiftKVCommitName, of: "siftkv", atCommit: true,
+		notes: "as siftkv-separated, when values are committed: the log has handles"},
+	{name: "pebble", live: openPebble, vary: (*Variant).pebble, shapes: true,
+		notes: "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
+			"NoSync has the commit with the OS soon"},
+	{name: PebbleIteratorName, live: openPebbleIterator, vary: (*Variant).pebble, shapes: true,
+		notes: "as pebble; lookups by one iterator, reused, with last-level filters: it does not see later writes"},
+	{name: PebbleSeparatedName, of: "pebble",
+		notes: "as pebble; ValueSeparationPolicy: values from --separate-from " +
+			"on in blob files, TargetGarbageRatio of --blob-space, files of a second are rewritten, " +
+			"MaxBlobReferenceDepth 10"},
+	{name: "badger", live: openBadger, vary: fixed("own:10", openBadger),
+		notes: "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
+			"indexes in memory, no conflict detection, no metrics; without compression no block cache: blocks come " +
+			"from its memory maps"},
+	{name: BadgerLogName, of: "badger", notes: "as badger; values from --separate-from on in the log of values, of " +
+		"files of half a memtable; memtables a 128th, as they have no such values; RunValueLogGC four times a " +
+		"second, again while it finds something, with the ratio of --blob-space"},
+	{name: "goleveldb", live: openGoLevelDB, vary: fixed("own:10", openGoLevelDB),
+		notes: "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files"},
+	{name: "bbolt", live: openBBolt, vary: fixed("none", openBBolt),
+		notes: "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
+			"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor " +
+			"compression: a memory map"},
+	{name: RocksDBName, live: openRocksDBLive, vary: (*Variant).rocksDB, shapes: true,
+		notes: "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, whole " +
+			"keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; NoSync " +
+			"has each commit with the OS" + rocksDBBuild()},
+	{name: RocksDBBlobsName, of: RocksDBName, notes: "as rocksdb; BlobDB: values from --separate-from on in blob " +
+		"files, collected, force_threshold of --blob-space"},
+	{name: LMDBName, live: openLMDB, vary: fixed("none", openLMDB),
+		notes: "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
+			"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked " +
+			"for, MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map"},
+}
+
+// settings returns those of the entry's stores. An engine has values where it has them by default: with their keys or,
+// with SiftKV, separated from 4 KiB unless the settings are Inline. A name for one with other settings separates them.
+func (e *entry) settings(s Settings) Settings {
+	if e.of == "" {
+		s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
+		return s
+	}
+	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
+	s.BlobSpace = cmp.Or(e.space, s.BlobSpace, usualBlobSpace)
+	s.AtCommit = s.AtCommit || e.atCommit
+	return s
 }
 
 // names lists the engines of this build that are wanted.
 func names(wanted func(e *entry) bool) []string {
 	var out []string
 	for _, e := range engines {
-		if built(e.name) && wanted(&e) {
+		if built(cmp.Or(e.of, e.name)) && wanted(&e) {
 			out = append(out, e.name)
 		}
 	}
@@ -94,7 +114,7 @@ func names(wanted func(e *entry) bool) []string {
 // built reports whether an engine is in this program.
 func built(name string) bool {
 	switch name {
-	case RocksDBName, RocksDBBlobsName:
+	case RocksDBName:
 		return hasRocksDB
 	case LMDBName:
 		return hasLMDB
@@ -111,14 +131,15 @@ func find(name string) *entry {
 func Variants() []string { return names(func(e *entry) bool { return e.vary != nil }) }
 
 // Peers lists the names that Open accepts: those of RocksDB and LMDB only if they are built in.
-func Peers() []string { return names(func(e *entry) bool { return e.live != nil }) }
+func Peers() []string { return names(func(e *entry) bool { return e.live != nil || e.of != "" }) }
 
 // Open opens or creates the store of a named engine in dir.
 func Open(name, dir string, s Settings) (Live, error) {
 	if err := CheckName("engine", name, Peers()); err != nil {
 		return nil, err
 	}
-	return find(name).live(dir, s)
+	e := find(name)
+	return find(cmp.Or(e.of, name)).live(dir, e.settings(s))
 }
 
 // Notes says how the store of a named engine is used, and with which settings
@@ -179,7 +200,7 @@ func CheckName(setting, name string, allowed []string) error {
 // Names of engines that separate large values.
 const (
 	SiftKVSeparatedName = "siftkv-separated"     // within Settings.BlobSpace
-	SiftKVTightName     = "siftkv-separated-1.3" // within tightBlobSpace, whatever the settings say
+	SiftKVTightName     = "siftkv-separated-1.3" // within 1.3, whatever the settings say
 	SiftKVCommitName    = "siftkv-commit"        // as siftkv-separated, when values are committed
 	PebbleSeparatedName = "pebble-separated"
 	BadgerLogName       = "badger-log"
@@ -191,8 +212,6 @@ const (
 	usualSeparateFrom = 4 << 10
 	// usualBlobSpace is Settings.BlobSpace.
 	usualBlobSpace = 1.5
-	// tightBlobSpace is that of SiftKVTightName, whatever the settings say.
-	tightBlobSpace = 1.3
 )
 
 // SeparatesValues reports whether a named engine has Settings.SeparateFrom.
@@ -201,43 +220,9 @@ func SeparatesValues(name string) bool {
 	return slices.Contains([]string{"siftkv", "pebble", "badger", RocksDBName}, family)
 }
 
-// separated returns the settings of an engine that separates values.
-func (s Settings) separated() Settings {
-	s.SeparateFrom = cmp.Or(s.SeparateFrom, usualSeparateFrom)
-	s.BlobSpace = cmp.Or(s.BlobSpace, usualBlobSpace)
-	return s
-}
-
-// inline returns the settings of an engine that has values where it has them by default: with their keys,
-// or, with SiftKV, separated from 4 KiB unless the settings are Inline.
-func (s Settings) inline() Settings {
-	s.SeparateFrom, s.BlobSpace, s.AtCommit = 0, 0, false
-	return s
-}
-
 // garbageShare is the share of files of values that no key needs, if they take as much as
 // they may: what engines want to know that are not told the space itself.
 func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, usualBlobSpace) }
-
-// opened makes one of two opens that differ in their settings.
-func opened(open func(string, Settings) (Live, error), settings func(Settings) Settings) func(
-	string, Settings) (Live, error) {
-	return func(dir string, s Settings) (Live, error) { return open(dir, settings(s)) }
-}
-
-// tight returns the settings of an engine that separates values and has less space.
-func (s Settings) tight() Settings {
-	s = s.separated()
-	s.BlobSpace = tightBlobSpace
-	return s
-}
-
-// committed returns the settings of an engine that separates values when it commits them.
-func (s Settings) committed() Settings {
-	s = s.separated()
-	s.AtCommit = true
-	return s
-}
 
 // A KeyScanner is a live store that scans keys without their values.
 type KeyScanner interface {

@@ -156,6 +156,6 @@ func TestSpaceOfLargeValuesHasBounds(t *testing.T) {
 	s.SeparateFrom, s.BlobSpace = 1, 1.1
 	require.NoError(t, s.Check("--"))
 	require.InDelta(t, 0.0909, s.garbageShare(), 1e-4)
-	require.InDelta(t, 1/3., new(Settings{}.separated()).garbageShare(), 1e-9)
-	require.InDelta(t, 0.23, new(s.tight()).garbageShare(), 0.01)
+	require.InDelta(t, 1/3., new(find(SiftKVSeparatedName).settings(Settings{})).garbageShare(), 1e-9)
+	require.InDelta(t, 0.23, new(find(SiftKVTightName).settings(s)).garbageShare(), 0.01)
 }
