@@ -53,7 +53,7 @@ func writeCommon(out *Page, set []*cell.Result, bullet string) {
 		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
 	}
 	for _, text := range Machines(set) {
-		out.Printf("%smachine   %s\n", bullet, text)
+		out.Machine(bullet, text)
 	}
 }
 
@@ -63,41 +63,49 @@ func Machines(set []*cell.Result) []string {
 		e := r.Environment
 		e.Load1 = 0 // it differs from cell to cell
 		return []string{strings.Replace(e.String(), "load 0.00 · ", "", 1)}
+	}, func(_ *cell.Result, line string) string { return withoutDigits(line) })
+}
+
+// Notes returns the notes of all cells, each once. The numbers in them are of what was asked for.
+func Notes(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Notes },
+		func(_ *cell.Result, line string) string { return line })
+}
+
+// Warnings returns the warnings of all cells, each once. Those that differ from cell to cell in their numbers alone are
+// told once, except those that name their cell and those of another trace.
+func Warnings(set []*cell.Result) []string {
+	return collect(set, func(r *cell.Result) []string { return r.Warnings }, func(r *cell.Result, line string) string {
+		switch {
+		case strings.Contains(line, r.Name):
+			return line
+		case r.Keys.Replay != nil && !slices.Contains(r.Environment.Warnings, line):
+			return r.Settings.Keys + withoutDigits(line)
+		}
+		return withoutDigits(line)
 	})
 }
 
-// Notes returns the notes of all cells, each once.
-func Notes(set []*cell.Result) []string {
-	return collect(set, func(r *cell.Result) []string { return r.Notes })
-}
-
-// Warnings returns the warnings of all cells, each once.
-func Warnings(set []*cell.Result) []string {
-	return collect(set, func(r *cell.Result) []string { return r.Warnings })
-}
-
-// collect gathers lines of all cells, each once. Lines that differ from cell to cell
-// in their numbers alone are told once, except those that name their cell.
-func collect(set []*cell.Result, lines func(*cell.Result) []string) []string {
+// collect gathers lines of all cells, of each key once.
+func collect(set []*cell.Result, lines func(*cell.Result) []string, key func(*cell.Result, string) string) []string {
 	seen, all := map[string]bool{}, []string{}
 	for _, r := range set {
 		for _, line := range lines(r) {
-			plain := line
-			if !strings.Contains(line, r.Name) {
-				plain = strings.Map(func(c rune) rune {
-					if c >= '0' && c <= '9' {
-						return -1
-					}
-					return c
-				}, line)
-			}
-			if !seen[plain] {
-				seen[plain] = true
-				all = append(all, line)
+			if k := key(r, line); !seen[k] {
+				seen[k], all = true, append(all, line)
 			}
 		}
 	}
 	return all
+}
+
+func withoutDigits(line string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return -1
+		}
+		return c
+	}, line)
 }
 
 // Identities sums up the identities of all cells.

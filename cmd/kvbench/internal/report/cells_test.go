@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/internal/golden"
@@ -132,4 +133,32 @@ func TestWarningsOfCellsWhoseNamesDifferInDigits(t *testing.T) {
 	}
 	require.Equal(t, []string{"load average 1", "siftkv bloom:8 is not settled: its files are in 2 levels",
 		"siftkv bloom:10 is not settled: its files are in 2 levels"}, Warnings(set))
+}
+
+func TestNotesOfTracesThatDifferInDigits(t *testing.T) {
+	var set []*cell.Result
+	for i, name := range []string{"a.trace@1", "a.trace@1", "b.trace@2"} {
+		r := &cell.Result{Name: fmt.Sprint("cell ", i), Notes: []string{fmt.Sprintf("Replay of %d lookups", 5+i/2)},
+			Warnings: []string{fmt.Sprintf("load average %d", i), fmt.Sprintf("the trace lacks %d lookups", 7+i/2)}}
+		r.Settings.Keys, r.Keys.Replay, r.Environment.Warnings = name, &keys.Replay{}, r.Warnings[:1]
+		set = append(set, r)
+	}
+	require.Equal(t, []string{"Replay of 5 lookups", "Replay of 6 lookups"}, Notes(set))
+	require.Equal(t, []string{"load average 0", "the trace lacks 7 lookups", "the trace lacks 8 lookups"},
+		Warnings(set))
+	require.Len(t, Machines(set), 1)
+}
+
+func TestTheMachineFitsOnAScreen(t *testing.T) {
+	e := environ.Environment{CPU: strings.Repeat("A CPU ", 12), Kernel: "6.1.0", Filesystem: "ext4", OS: "linux",
+		GoVersion: "go1.26.0", Revision: strings.Repeat("0123456789", 4) + "-dirty"}
+	var out Page
+	out.Machine("- ", e.String())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 2)
+	for _, line := range lines {
+		require.LessOrEqual(t, len([]rune(line)), pageWidth)
+	}
+	require.Equal(t, strings.Join(strings.Fields("- machine "+e.String()), " "),
+		strings.Join(strings.Fields(strings.Join(lines, " · ")), " "))
 }

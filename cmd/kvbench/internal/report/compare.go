@@ -56,6 +56,7 @@ func compareTimes(r *tidy.Result, what, compression, rate string) *Grid {
 	for _, p := range timed(r, compression) {
 		row := []any{p.Title, p.Unit}
 		var allocs []string
+		known := false
 		for _, engine := range engines {
 			n := numbers{r, compare.Cell(p.Name, compression, engine)}
 			ns := absentCell
@@ -64,8 +65,13 @@ func compareTimes(r *tidy.Result, what, compression, rate string) *Grid {
 			}
 			row = append(row, ns)
 			if all := r.Values(n.cell, compare.Allocs); len(all) > 0 {
-				allocs = append(allocs, fixed(all[len(all)-1], 1))
+				allocs, known = append(allocs, fixed(all[len(all)-1], 1)), true
+			} else {
+				allocs = append(allocs, absentCell)
 			}
+		}
+		if !known {
+			allocs = nil
 		}
 		g.Add(append(row, strings.Join(allocs, " "))...)
 	}

@@ -52,6 +52,8 @@ func TestRatiosAreOfRepetitions(t *testing.T) {
 	require.Equal(t, []string{"absent", "-", "-", "-"}, row(compareRatios(r, "", "none", compare.PerCPU)))
 	require.Equal(t, []string{"absent", "get", "25,000,000", "100,000,000", "10,000,000", "-", ""},
 		row(compareTimes(r, "Nanoseconds", "none", compare.PerSecond)))
+	r.Add(compare.Cell("absent", "none", "bbolt"), compare.Allocs, "/op", 3, 2)
+	require.Equal(t, "- - 2.0 -", row(compareTimes(r, "", "none", compare.PerSecond))[6], "each has its place")
 	require.Equal(t, []string{"allocations of a get, absent", "none", "", "2.00", "2.00", "2.00", "2.00"},
 		row(compareFigures(r)))
 }

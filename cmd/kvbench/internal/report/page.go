@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -63,6 +64,26 @@ func (out *Page) List(title string, items ...string) {
 	for _, item := range items {
 		out.Printf("  - %s\n", item)
 	}
+}
+
+// pageWidth is the widest line of a report, but for tables and notes.
+const pageWidth = 160
+
+// Machine writes the parts of a machine's description in as many lines as they need.
+func (out *Page) Machine(bullet, text string) {
+	line := bullet + "machine  "
+	for i, part := range strings.Split(text, " · ") {
+		switch {
+		case i == 0:
+			line += " " + part
+		case utf8.RuneCountInString(line+" · "+part) <= pageWidth:
+			line += " · " + part
+		default:
+			out.Printf("%s\n", line)
+			line = strings.Repeat(" ", len(bullet)+len("machine   ")) + part
+		}
+	}
+	out.Printf("%s\n", line)
 }
 
 // End writes what is at the end of most reports.

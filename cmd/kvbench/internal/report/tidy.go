@@ -35,7 +35,8 @@ func TidyGrids(r *tidy.Result) []*Grid {
 // Tidy writes a result as text for a terminal.
 func Tidy(w io.Writer, r *tidy.Result) error {
 	return write(w, func(out *Page) {
-		out.Printf("%s\n\nmachine   %s\n", r.About, r.Environment.String())
+		out.Printf("%s\n\n", r.About)
+		out.Machine("", r.Environment.String())
 		for _, g := range TidyGrids(r) {
 			out.Grid(g)
 		}
@@ -47,7 +48,8 @@ func Tidy(w io.Writer, r *tidy.Result) error {
 // TidyMarkdown writes a result as Markdown.
 func TidyMarkdown(w io.Writer, r *tidy.Result) error {
 	return write(w, func(out *Page) {
-		out.Printf("# kvbench: %s\n\n- %s\n- machine   %s\n", r.Experiment, r.About, r.Environment.String())
+		out.Printf("# kvbench: %s\n\n- %s\n", r.Experiment, r.About)
+		out.Machine("- ", r.Environment.String())
 		for _, g := range TidyGrids(r) {
 			out.WriteString("\n" + g.Markdown())
 		}
