@@ -52,8 +52,8 @@ func TestACreationThatFailedIsTriedAgain(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// Logs that a process had no time to remove when it closed the store are worthless, whichever machine has opened and closed it
-// since, with its own logs on its disk, or in the object store, or has these.
+// Logs that a process had no time to remove when it closed the store are worthless later. The store was opened and
+// closed since, on another machine or on this one, with logs on the disk or in the object store.
 func TestLogsThatWereNotRemovedAreWorthlessLater(t *testing.T) {
 	for _, by := range [][]func(m *machines) *kv.Options{
 		{(*machines).options}, {(*machines).remote}, {(*machines).remote, (*machines).options, (*machines).options},

@@ -125,7 +125,8 @@ func TestAWriteToALocalLogSendsNoRequest(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// What a crash leaves in the log is recovered on the same machine. No other machine opens the store, nor hurts its writer.
+// What a crash leaves in the log is recovered on the same machine. No other machine opens the store, nor does the
+// attempt hurt its writer.
 func TestACrashedStoreOpensWhereItsLogIs(t *testing.T) {
 	t.Parallel()
 	m := newMachines(t)
