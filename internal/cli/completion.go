@@ -93,6 +93,9 @@ func bashScript(name string, app *kong.Kong) string {
 		for _, arg := range n.Positional {
 			values = strings.TrimSpace(values + " " + strings.ReplaceAll(arg.Enum, ",", " "))
 		}
+		if len(n.Children) > 0 { // before the line of help itself, which is shorter
+			fmt.Fprintf(&cases, "    %q) words=%q ;;\n", strings.TrimSpace("help "+path)+" ", values)
+		}
 		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" ", values)
 		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" -", strings.Join(flags, " "))
 		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" =", strings.Join(valued, " "))
@@ -163,6 +166,10 @@ func fishLines(name string, app *kong.Kong) string {
 				condition = " -n '" + condition + "'"
 			}
 			fmt.Fprintf(&out, "complete -c %s%s%s\n", name, condition, rest)
+		}
+		if n.Parent == nil {
+			words := strings.Join(slices.DeleteFunc(subcommands(n), func(s string) bool { return s == "help" }), " ")
+			line("__fish_seen_subcommand_from help; and not __fish_seen_subcommand_from "+words, " -a '"+words+"'")
 		}
 		for _, c := range n.Children {
 			if !c.Hidden {

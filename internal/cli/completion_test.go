@@ -28,6 +28,9 @@ func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 			} `cmd:""`
 			Replay struct{} `cmd:""`
 		} `cmd:""`
+		Help struct {
+			Command []string `arg:"" optional:""`
+		} `cmd:""`
 		Worker struct{} `cmd:"" hidden:""`
 	}
 	app, err := kong.New(&commands, kong.Name("tool"))
@@ -55,7 +58,7 @@ func TestCompletionOffersCommandsFlagsAndValues(t *testing.T) {
 		"tool trace ma": "make", "tool -q trace make --si": "--size", "tool trace make --for": "--format",
 		"tool --format = he": "hex", "tool --format=he": "--format=hex", "tool --format = hex mea": "measure",
 		"tool show --json sq": "square", "tool trace replay ma": "", "tool measure --progress = pl": "plain",
-		"tool measure --progress =": "auto plain",
+		"tool measure --progress =": "auto plain", "tool help me": "measure", "tool help trace ma": "make",
 	} {
 		words := strings.Split(line, " ")
 		run := script.String() + "COMP_WORDS=(" + strings.Join(words, " ") + "); COMP_CWORD=" +
