@@ -134,14 +134,21 @@ func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 	case len(c.Procs) > 0:
 		return c.contend(ctx, p)
 	}
-	return c.show(p)(compare.Scale(ctx, &compare.ScaleConfig{
-		Engines: orElse(c.Engine, "siftkv"), Sizes: compare.Sizes(cmp.Or(c.Keys, scaleKeys)),
-		ScaleSettings: compare.ScaleSettings{
-			KeySize: c.KeySize, ValueSize: c.ValueSize, CacheShare: c.CacheShare,
-			Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
+	config := c.config(p, scaleKeys, "siftkv")
+	config.Sizes, config.CacheShare = compare.Sizes(config.Keys), c.CacheShare
+	return c.show(p)(compare.Scale(ctx, config))
+}
+
+// config returns what the experiments have in common, with what is measured if nothing is said.
+func (c *scaleCommand) config(p *program, keys int, engines ...string) *compare.Config {
+	return &compare.Config{
+		Settings: compare.Settings{
+			Engines: orElse(c.Engine, engines...), Keys: cmp.Or(c.Keys, keys), KeySize: c.KeySize,
+			ValueSize: c.ValueSize, Repetitions: c.Reps, Seconds: c.Seconds, Seed: c.Seed,
+			Store: c.settings(0, c.Compression),
 		},
 		Setup: c.setup(p),
-	}))
+	}
 }
 
 // Numbers of keys if none is given.
@@ -152,26 +159,17 @@ const (
 
 // contend measures many goroutines under several numbers of processors.
 func (c *scaleCommand) contend(ctx context.Context, p *program) error {
-	return c.show(p)(compare.Contend(ctx, &compare.ContendConfig{
-		ContendSettings: compare.ContendSettings{
-			Engines: orElse(c.Engine, "siftkv", "pebble"), Procs: c.Procs, Goroutines: c.Goroutines,
-			Keys: cmp.Or(c.Keys, contendKeys), KeySize: c.KeySize, ValueSize: c.ValueSize, Repetitions: c.Reps,
-			Seconds: c.Seconds, Seed: c.Seed, Store: c.settings(0, c.Compression),
-		},
-		Setup: c.setup(p),
-	}))
+	config := c.config(p, contendKeys, "siftkv", "pebble")
+	config.Procs, config.Goroutines = c.Procs, c.Goroutines
+	return c.show(p)(compare.Contend(ctx, config))
 }
 
 // cold measures stores that are larger than memory.
 func (c *scaleCommand) cold(ctx context.Context, p *program) error {
-	return c.show(p)(compare.Cold(ctx, &compare.ColdConfig{
-		ColdSettings: compare.ColdSettings{
-			Engines: orElse(c.Engine, "siftkv", "pebble"), Variants: orElse(specs(c.Variant), coldVariants...),
-			Sizes: compare.ColdSizes(cmp.Or(c.Keys, scaleKeys)), KeySize: c.KeySize, ValueSize: c.ValueSize,
-			Memory: int64(c.Memory), Lookups: c.Lookups, Seed: c.Seed, Store: c.settings(0, c.Compression),
-		},
-		Setup: c.setup(p),
-	}))
+	config := c.config(p, scaleKeys, "siftkv", "pebble")
+	config.Sizes, config.Variants = compare.ColdSizes(config.Keys), orElse(specs(c.Variant), coldVariants...)
+	config.Memory, config.Lookups, config.Repetitions, config.Seconds = int64(c.Memory), c.Lookups, 0, 0
+	return c.show(p)(compare.Cold(ctx, config))
 }
 
 // coldVariants are what SiftKV is measured with if nothing else is asked for.

@@ -20,26 +20,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// A ColdConfig says what to measure of stores that are larger than memory. Every field is
-// needed.
-type ColdConfig struct {
-	ColdSettings
-	Setup
-}
-
-// ColdSettings are those of a run.
-type ColdSettings struct {
-	Engines   []string        `json:"engines"`  // of engine.Peers
-	Variants  []string        `json:"variants"` // of SiftKV; the first at every size, the others at the largest
-	Sizes     []int           `json:"sizes"`    // numbers of keys
-	KeySize   int             `json:"key_bytes"`
-	ValueSize int             `json:"value_bytes"`
-	Memory    int64           `json:"memory_limit_bytes"` // of each store
-	Lookups   int             `json:"lookups"`            // of each kind, timed; as many before, which are not
-	Seed      uint64          `json:"seed"`
-	Store     engine.Settings `json:"store"` // CacheBytes and MemtableBytes are not used
-}
-
 // ColdSizes returns numbers of keys up to limit, each ten times the one before.
 func ColdSizes(limit int) []int {
 	sizes := []int{limit}
@@ -49,9 +29,6 @@ func ColdSizes(limit int) []int {
 	slices.Reverse(sizes)
 	return sizes
 }
-
-// dataBytes returns the bytes of all keys and values.
-func (s *ColdSettings) dataBytes(keys int) int64 { return int64(keys) * int64(s.KeySize+s.ValueSize) }
 
 // Trees in which a store is asked.
 const (
@@ -63,7 +40,7 @@ const (
 // of it is compacted, old files and new: half of a value compresses.
 var dataShare = map[string]float64{"none": 2.6, "snappy": 1.9}
 
-func (c *ColdConfig) validate() error {
+func (c *Config) validateCold() error {
 	for _, name := range c.Variants {
 		if _, err := parseVariant(name); err != nil {
 			return err
@@ -81,7 +58,7 @@ func (c *ColdConfig) validate() error {
 
 // checkDisk refuses a run whose files would be in memory, or whose largest store does not
 // fit on the disk.
-func (c *ColdConfig) checkDisk(dir string) error {
+func (c *Config) checkDisk(dir string) error {
 	state, err := measure.DropCaches(dir)
 	if err != nil {
 		return err
@@ -90,7 +67,7 @@ func (c *ColdConfig) checkDisk(dir string) error {
 		return bench.Usagef("--cold: %s", state.Impossible)
 	}
 	largest := slices.Max(c.Sizes)
-	need := int64(dataShare[c.Store.Compression]*float64(c.dataBytes(largest))) + c.Memory
+	need := int64(dataShare[c.Store.Compression]*float64(c.bytesOf(largest))) + c.Memory
 	if free, ok := room(dir); ok && free < need {
 		return bench.Usagef("--keys %d: the store may take %s while it is compacted, and %s has %s free; choose fewer "+
 			"keys, or another directory with --dir", largest, bench.Size(need), filepath.Dir(dir), bench.Size(free))
@@ -100,14 +77,14 @@ func (c *ColdConfig) checkDisk(dir string) error {
 
 // Cold measures every engine at every size, one store at a time. Stores are in a temporary
 // directory and gone, like their processes, when it returns.
-func Cold(ctx context.Context, c *ColdConfig) (*tidy.Result, error) {
-	if err := c.validate(); err != nil {
+func Cold(ctx context.Context, c *Config) (*tidy.Result, error) {
+	if err := c.validateCold(); err != nil {
 		return nil, err
 	}
 	about := fmt.Sprintf("Larger than memory: keys of %d bytes, values of %d bytes, compression %s; memory limit %s "+
 		"for each store; %s lookups of each kind, with nothing in the page cache; seed %d", c.KeySize, c.ValueSize,
 		c.Store.Compression, bench.Size(c.Memory), page.Count(c.Lookups), c.Seed)
-	return c.measured("cold", about, c.ColdSettings, func(r *tidy.Result, dir string) error {
+	return c.measured("cold", about, c.Settings, func(r *tidy.Result, dir string) error {
 		if err := c.checkDisk(dir); err != nil {
 			return err
 		}
@@ -127,7 +104,7 @@ func Cold(ctx context.Context, c *ColdConfig) (*tidy.Result, error) {
 }
 
 // variantsOf returns the variants of an engine that are measured with n keys.
-func (c *ColdConfig) variantsOf(name string, n int) []variant {
+func (c *Config) variantsOf(name string, n int) []variant {
 	if name != "siftkv" {
 		return []variant{{}}
 	}
@@ -144,7 +121,7 @@ func (c *ColdConfig) variantsOf(name string, n int) []variant {
 
 // A coldStore is one engine with one number of keys.
 type coldStore struct {
-	config  *ColdConfig
+	config  *Config
 	result  *tidy.Result
 	engine  string
 	variant variant
@@ -178,7 +155,7 @@ func (s *coldStore) point(ctx context.Context) (err error) {
 	}
 	before, load, calm, after := loaded[1], loaded[2], loaded[3], loaded[4]
 	add := s.adder(tidy.Of("engine", s.name(s.engine), "keys", s.keys))
-	add("data", "bytes", float64(s.config.dataBytes(s.keys)))
+	add("data", "bytes", float64(s.config.bytesOf(s.keys)))
 	add("load", "s", load.Seconds) // until the last batch was accepted
 	add("calm", "s", calm.Seconds) // from then on, until there was nothing left to compact
 	add("settle", "s", settled[2].Seconds)

@@ -12,14 +12,14 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
-func tinyCold(t *testing.T) *ColdConfig {
+func tinyCold(t *testing.T) *Config {
 	t.Helper()
 	most, lookups := 9000, 300
 	if scale.Long() {
 		most, lookups = 15_000, 600
 	}
-	return &ColdConfig{
-		ColdSettings: ColdSettings{
+	return &Config{
+		Settings: Settings{
 			Engines: []string{"siftkv", "pebble", "bbolt"}, Sizes: []int{1000, most},
 			Variants: []string{UsualVariant, "ribbon:12", "budget:6+index:4KiB"},
 			KeySize:  16, ValueSize: 1000, Memory: 4 << 20, Lookups: lookups, Seed: 1,
@@ -110,21 +110,21 @@ func TestColdWrongAnswer(t *testing.T) {
 
 func TestColdUsage(t *testing.T) {
 	t.Parallel()
-	refused(t, tinyCold, Cold, map[string]func(c *ColdConfig){
-		"--engine oracle":               func(c *ColdConfig) { c.Engines = []string{"oracle"} },
-		"--engine: nothing":             func(c *ColdConfig) { c.Engines = nil },
-		"--keys 10:":                    func(c *ColdConfig) { c.Sizes = []int{10} },
-		"--compression zstd":            func(c *ColdConfig) { c.Store.Compression = "zstd" },
-		"values of 1 bytes":             func(c *ColdConfig) { c.ValueSize = 1 },
-		"--memory 1:":                   func(c *ColdConfig) { c.Memory = 1 },
-		"--lookups 0:":                  func(c *ColdConfig) { c.Lookups = 0 },
-		"--variant: nothing":            func(c *ColdConfig) { c.Variants = nil },
-		"--variant budget:x: budget:x":  func(c *ColdConfig) { c.Variants = []string{"budget:x"} },
-		"--variant index: ":             func(c *ColdConfig) { c.Variants = []string{"index"} },
-		"--variant sieve:1: sieve:1":    func(c *ColdConfig) { c.Variants = []string{"sieve:1"} },
-		"budget:0: want more than 0":    func(c *ColdConfig) { c.Variants = []string{"bloom:8+budget:0"} },
-		"--dir /nothing/here":           func(c *ColdConfig) { c.Dir = "/nothing/here" },
-		"free; choose fewer keys, or":   func(c *ColdConfig) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
-		"--keys 1073741824: the store ": func(c *ColdConfig) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
+	refused(t, tinyCold, Cold, map[string]func(c *Config){
+		"--engine oracle":               func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":             func(c *Config) { c.Engines = nil },
+		"--keys 10:":                    func(c *Config) { c.Sizes = []int{10} },
+		"--compression zstd":            func(c *Config) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":             func(c *Config) { c.ValueSize = 1 },
+		"--memory 1:":                   func(c *Config) { c.Memory = 1 },
+		"--lookups 0:":                  func(c *Config) { c.Lookups = 0 },
+		"--variant: nothing":            func(c *Config) { c.Variants = nil },
+		"--variant budget:x: budget:x":  func(c *Config) { c.Variants = []string{"budget:x"} },
+		"--variant index: ":             func(c *Config) { c.Variants = []string{"index"} },
+		"--variant sieve:1: sieve:1":    func(c *Config) { c.Variants = []string{"sieve:1"} },
+		"budget:0: want more than 0":    func(c *Config) { c.Variants = []string{"bloom:8+budget:0"} },
+		"--dir /nothing/here":           func(c *Config) { c.Dir = "/nothing/here" },
+		"free; choose fewer keys, or":   func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
+		"--keys 1073741824: the store ": func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
 	})
 }

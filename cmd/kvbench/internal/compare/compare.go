@@ -24,26 +24,35 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// A Config says what to compare. Every field is needed.
+// A Config says what to compare. Every field that the experiment uses is needed.
 type Config struct {
 	Settings
 	Setup
 }
 
-// Settings are those of a run.
+// Settings are those of a run. What an experiment does not use is left out of its result.
 type Settings struct {
-	Engines      []string        `json:"engines"`      // of engine.Peers; the first is compared with all others
-	Workloads    []string        `json:"workloads"`    // of Workloads
-	Compressions []string        `json:"compressions"` // of Compressions; writes are measured with the first
-	Keys         int             `json:"keys"`
+	Engines      []string        `json:"engines"`                // of engine.Peers; the first is the baseline
+	Workloads    []string        `json:"workloads,omitempty"`    // of Workloads
+	Compressions []string        `json:"compressions,omitempty"` // of Compressions; writes have the first
+	Keys         int             `json:"keys,omitempty"`
 	KeySize      int             `json:"key_bytes"`
 	ValueSize    int             `json:"value_bytes"`
-	Repetitions  int             `json:"repetitions"`
-	Loads        int             `json:"loads"`   // repetitions of the load; what is no log-structured store has one
-	Seconds      float64         `json:"seconds"` // of each phase, engine and repetition
+	Repetitions  int             `json:"repetitions,omitempty"`
+	Loads        int             `json:"loads,omitempty"`   // of the load; not of bbolt and LMDB
+	Seconds      float64         `json:"seconds,omitempty"` // of each phase, engine and repetition
 	Seed         uint64          `json:"seed"`
-	Store        engine.Settings `json:"store"` // without Compression
-	Large        Large           `json:"large"`
+	Store        engine.Settings `json:"store"` // of Run without Compression; of the others without CacheBytes
+	Large        Large           `json:"large,omitzero"`
+
+	// Axes of the other experiments.
+	Sizes      []int    `json:"sizes,omitempty"`              // of Scale and Cold: numbers of keys
+	CacheShare float64  `json:"cache_share,omitempty"`        // of Scale: block cache, as a part of the data
+	Variants   []string `json:"variants,omitempty"`           // of Cold, of SiftKV; the first at every size
+	Memory     int64    `json:"memory_limit_bytes,omitempty"` // of Cold, of each store
+	Lookups    int      `json:"lookups,omitempty"`            // of Cold, of each kind, after as many not timed
+	Procs      []int    `json:"gomaxprocs,omitempty"`         // of Contend
+	Goroutines []int    `json:"goroutines,omitempty"`         // of Contend
 }
 
 // Compressions lists what every log-structured engine has.
@@ -68,14 +77,20 @@ func (c *Config) validate() error {
 	store := c.Store
 	store.Compression = c.Compressions[0]
 	return cmp.Or(c.Large.validate(), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, store),
-		bench.CheckSeconds(c.Seconds),
-		bench.CheckBounds(
-			bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000},
-			bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100}))
+		c.checkTurns(), bench.CheckBounds(bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100}))
 }
 
+// bytesOf returns the bytes of keys with their values.
+func (s *Settings) bytesOf(keys int) int64 { return int64(keys) * int64(s.KeySize+s.ValueSize) }
+
 // dataBytes returns the bytes of all keys and values.
-func (c *Config) dataBytes() int64 { return int64(c.Keys) * int64(c.KeySize+c.ValueSize) }
+func (s *Settings) dataBytes() int64 { return s.bytesOf(s.Keys) }
+
+// checkTurns reports repetitions or seconds that make no sense.
+func (s *Settings) checkTurns() error {
+	return cmp.Or(bench.CheckBounds(bench.Bound{Flag: "--reps", Value: int64(s.Repetitions), Low: 1, High: 1000}),
+		bench.CheckSeconds(s.Seconds))
+}
 
 // A Phase is one workload as every engine is put through it.
 type Phase struct {

@@ -19,32 +19,11 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// A ContendConfig says how many goroutines work under how many processors. Every field is
-// needed.
-type ContendConfig struct {
-	ContendSettings
-	Setup
-}
-
-// ContendSettings are those of a run.
-type ContendSettings struct {
-	Engines     []string        `json:"engines"` // of engine.Peers
-	Procs       []int           `json:"gomaxprocs"`
-	Goroutines  []int           `json:"goroutines"`
-	Keys        int             `json:"keys"`
-	KeySize     int             `json:"key_bytes"`
-	ValueSize   int             `json:"value_bytes"`
-	Repetitions int             `json:"repetitions"`
-	Seconds     float64         `json:"seconds"` // of each kind, engine and repetition
-	Seed        uint64          `json:"seed"`
-	Store       engine.Settings `json:"store"` // CacheBytes is not used: everything is cached
-}
-
 // ContendWorks lists the kinds of operations, in the order in which they are measured.
 var ContendWorks = []string{"absent", "existing", "set"}
 
-func (c *ContendConfig) validate() error {
-	bounds := []bench.Bound{{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}}
+func (c *Config) validateContend() error {
+	var bounds []bench.Bound
 	for _, n := range c.Procs {
 		bounds = append(bounds, bench.Bound{Flag: "--procs", Value: int64(n), Low: 1, High: 1024})
 	}
@@ -57,28 +36,28 @@ func (c *ContendConfig) validate() error {
 	if slices.Contains(c.Engines, engine.PebbleIteratorName) {
 		return bench.Usagef("--engine %s: it does not see what is written", engine.PebbleIteratorName)
 	}
-	return cmp.Or(checkEngines(c.Engines), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, c.settings()),
-		bench.CheckBounds(bounds...), bench.CheckSeconds(c.Seconds), bench.CheckTwice("--procs", c.Procs),
+	return cmp.Or(checkEngines(c.Engines), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, c.contended()),
+		bench.CheckBounds(bounds...), c.checkTurns(), bench.CheckTwice("--procs", c.Procs),
 		bench.CheckTwice("--goroutines", c.Goroutines))
 }
 
 // Contend measures every kind of work with every number of goroutines under every number
 // of processors: in each repetition all engines in turn, each in a process of its own.
-func Contend(ctx context.Context, c *ContendConfig) (*tidy.Result, error) {
-	if err := c.validate(); err != nil {
+func Contend(ctx context.Context, c *Config) (*tidy.Result, error) {
+	if err := c.validateContend(); err != nil {
 		return nil, err
 	}
 	about := fmt.Sprintf("Processors and goroutines: %s keys of %d bytes, values of %d bytes, everything cached, "+
 		"medians of %s of %g s, seed %d", page.Count(c.Keys), c.KeySize, c.ValueSize,
 		page.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
-	return c.measured("contend", about, c.ContendSettings, func(r *tidy.Result, dir string) error {
-		return c.run(ctx, r, dir)
+	return c.measured("contend", about, c.Settings, func(r *tidy.Result, dir string) error {
+		return c.contend(ctx, r, dir)
 	})
 }
 
-// run fills the stores, and adds the rows of all kinds of work. Its processes are gone when it
+// contend fills the stores, and adds the rows of all kinds of work. Its processes are gone when it
 // returns.
-func (c *ContendConfig) run(ctx context.Context, r *tidy.Result, dir string) error {
+func (c *Config) contend(ctx context.Context, r *tidy.Result, dir string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var stores []*child
 	defer func() {
@@ -93,13 +72,13 @@ func (c *ContendConfig) run(ctx context.Context, r *tidy.Result, dir string) err
 			return err
 		}
 		stores = append(stores, s)
-		if err := c.fill(ctx, s, filepath.Join(dir, name)); err != nil {
+		if err := c.fillContended(ctx, s, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
 	for _, work := range ContendWorks {
 		phase := c.Progress.Start(work, 0, "")
-		if err := c.measure(ctx, work, stores, r); err != nil {
+		if err := c.work(ctx, work, stores, r); err != nil {
 			return fmt.Errorf("%s: %w", work, err)
 		}
 		phase.Done()
@@ -107,18 +86,18 @@ func (c *ContendConfig) run(ctx context.Context, r *tidy.Result, dir string) err
 	return nil
 }
 
-// settings returns those of the stores, with everything in the cache.
-func (c *ContendConfig) settings() engine.Settings {
+// contended returns the settings of the stores, with everything in the cache.
+func (c *Config) contended() engine.Settings {
 	s := c.Store
 	s.BatchKeys, s.Durability = batchKeys, engine.WithOS
-	s.CacheBytes = max(64<<20, 2*int64(c.Keys)*int64(c.KeySize+c.ValueSize))
+	s.CacheBytes = max(64<<20, 2*c.dataBytes())
 	return s
 }
 
-// fill loads and settles a store, and opens it with everything in its cache.
-func (c *ContendConfig) fill(ctx context.Context, s *child, dir string) error {
+// fillContended loads and settles a store, and opens it with everything in its cache.
+func (c *Config) fillContended(ctx context.Context, s *child, dir string) error {
 	phase := c.Progress.Start("load "+s.name, c.Keys, "keys")
-	settings := c.settings()
+	settings := c.contended()
 	_, err := s.steps(ctx, task{Do: "start", Start: &startTask{
 		Engine: s.name, Dir: []byte(dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
 	}}, opening(settings), task{Do: "load"}, task{Do: "settle"}, opening(settings), task{Do: "warm"})
@@ -128,8 +107,8 @@ func (c *ContendConfig) fill(ctx context.Context, s *child, dir string) error {
 	return err
 }
 
-// measure adds the rows of one kind of work.
-func (c *ContendConfig) measure(ctx context.Context, work string, stores []*child, r *tidy.Result) error {
+// work adds the rows of one kind of work.
+func (c *Config) work(ctx context.Context, work string, stores []*child, r *tidy.Result) error {
 	for rep := range c.Repetitions {
 		for i := range len(c.Procs) * len(c.Goroutines) {
 			procs, goroutines := c.Procs[i/len(c.Goroutines)], c.Goroutines[i%len(c.Goroutines)]

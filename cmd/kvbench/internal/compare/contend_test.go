@@ -14,10 +14,10 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-func tinyContend(t *testing.T) *ContendConfig {
+func tinyContend(t *testing.T) *Config {
 	t.Helper()
-	return &ContendConfig{
-		ContendSettings: ContendSettings{
+	return &Config{
+		Settings: Settings{
 			Engines: []string{"siftkv", "pebble"}, Procs: []int{1, 4}, Goroutines: []int{1, 30}, Keys: 2000,
 			KeySize: 16, ValueSize: 100, Repetitions: 2, Seconds: 0.001, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "none", Compactions: 1},
@@ -101,20 +101,20 @@ func TestContendInterrupt(t *testing.T) {
 
 func TestContendUsage(t *testing.T) {
 	t.Parallel()
-	refused(t, tinyContend, Contend, map[string]func(c *ContendConfig){
-		"--engine oracle":           func(c *ContendConfig) { c.Engines = []string{"oracle"} },
-		"--engine: nothing":         func(c *ContendConfig) { c.Engines = nil },
-		"--engine pebble-iterator":  func(c *ContendConfig) { c.Engines = []string{"pebble-iterator"} },
-		"--keys 10":                 func(c *ContendConfig) { c.Keys = 10 },
-		"--compression zstd":        func(c *ContendConfig) { c.Store.Compression = "zstd" },
-		"values of 1 bytes":         func(c *ContendConfig) { c.ValueSize = 1 },
-		"--block 1:":                func(c *ContendConfig) { c.Store.BlockBytes = 1 },
-		"--procs 0":                 func(c *ContendConfig) { c.Procs = []int{0} },
-		"--goroutines 9999":         func(c *ContendConfig) { c.Goroutines = []int{9999} },
-		"--procs: 1 is given twice": func(c *ContendConfig) { c.Procs = []int{1, 1} },
-		"--goroutines: nothing":     func(c *ContendConfig) { c.Goroutines = nil },
-		"--reps 0":                  func(c *ContendConfig) { c.Repetitions = 0 },
-		"--seconds 0":               func(c *ContendConfig) { c.Seconds = 0 },
-		"--dir /nothing/here":       func(c *ContendConfig) { c.Dir = "/nothing/here" },
+	refused(t, tinyContend, Contend, map[string]func(c *Config){
+		"--engine oracle":           func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":         func(c *Config) { c.Engines = nil },
+		"--engine pebble-iterator":  func(c *Config) { c.Engines = []string{"pebble-iterator"} },
+		"--keys 10":                 func(c *Config) { c.Keys = 10 },
+		"--compression zstd":        func(c *Config) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":         func(c *Config) { c.ValueSize = 1 },
+		"--block 1:":                func(c *Config) { c.Store.BlockBytes = 1 },
+		"--procs 0":                 func(c *Config) { c.Procs = []int{0} },
+		"--goroutines 9999":         func(c *Config) { c.Goroutines = []int{9999} },
+		"--procs: 1 is given twice": func(c *Config) { c.Procs = []int{1, 1} },
+		"--goroutines: nothing":     func(c *Config) { c.Goroutines = nil },
+		"--reps 0":                  func(c *Config) { c.Repetitions = 0 },
+		"--seconds 0":               func(c *Config) { c.Seconds = 0 },
+		"--dir /nothing/here":       func(c *Config) { c.Dir = "/nothing/here" },
 	})
 }

@@ -17,25 +17,6 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
-// A ScaleConfig says what to measure. Every field is needed.
-type ScaleConfig struct {
-	ScaleSettings
-	Setup
-	Engines []string // of engine.Peers
-	Sizes   []int    // numbers of keys
-}
-
-// ScaleSettings are those of a run.
-type ScaleSettings struct {
-	KeySize     int             `json:"key_bytes"`
-	ValueSize   int             `json:"value_bytes"`
-	CacheShare  float64         `json:"cache_share"` // block cache, as a part of the data: the same at every size
-	Repetitions int             `json:"repetitions"`
-	Seconds     float64         `json:"seconds"` // of each kind of lookup and repetition
-	Seed        uint64          `json:"seed"`
-	Store       engine.Settings `json:"store"` // CacheBytes is not used
-}
-
 // Sizes returns the numbers of keys up to limit, which is the last if it is none of
 // the usual ones.
 func Sizes(limit int) []int {
@@ -48,15 +29,14 @@ func Sizes(limit int) []int {
 	return append(sizes, limit)
 }
 
-func (c *ScaleConfig) validate() error {
+func (c *Config) validateScale() error {
 	if c.CacheShare <= 0 || c.CacheShare > 4 {
 		return bench.Usagef("--cache-share %g: want more than 0, up to 4", c.CacheShare)
 	}
 	store := c.Store
 	store.CacheBytes = leastCache(store)
 	return cmp.Or(checkEngines(c.Engines), checkStores(c.Sizes, c.KeySize, c.ValueSize, store),
-		bench.CheckBounds(bench.Bound{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 1000}),
-		bench.CheckSeconds(c.Seconds))
+		c.checkTurns())
 }
 
 // scaleKinds are the kinds of lookups of Scale.
@@ -64,14 +44,14 @@ var scaleKinds = []string{"absent", "existing", "zipfian"}
 
 // Scale measures every engine at every size, one store at a time. Stores are in a
 // temporary directory and gone, like their processes, when it returns.
-func Scale(ctx context.Context, c *ScaleConfig) (*tidy.Result, error) {
-	if err := c.validate(); err != nil {
+func Scale(ctx context.Context, c *Config) (*tidy.Result, error) {
+	if err := c.validateScale(); err != nil {
 		return nil, err
 	}
 	about := fmt.Sprintf("Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of "+
 		"the data, medians of %s of %g s, seed %d", c.KeySize, c.ValueSize, c.Store.Compression, c.CacheShare,
 		page.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
-	return c.measured("scale", about, c.ScaleSettings, func(r *tidy.Result, dir string) error {
+	return c.measured("scale", about, c.Settings, func(r *tidy.Result, dir string) error {
 		for _, name := range c.Engines {
 			for _, n := range c.Sizes {
 				at := filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))
@@ -86,13 +66,13 @@ func Scale(ctx context.Context, c *ScaleConfig) (*tidy.Result, error) {
 
 // point measures one engine with n keys, and removes its store. The store has a new
 // process to be loaded in, to show what it keeps in memory, and to be asked.
-func (c *ScaleConfig) point(ctx context.Context, r *tidy.Result, of tidy.Cell, name string, n int,
+func (c *Config) point(ctx context.Context, r *tidy.Result, of tidy.Cell, name string, n int,
 	dir string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	settings := c.Store
 	settings.BatchKeys, settings.Durability = batchKeys, engine.Soon
 	least := leastCache(c.Store)
-	settings.CacheBytes = max(least, int64(c.CacheShare*float64(n)*float64(c.KeySize+c.ValueSize)))
+	settings.CacheBytes = max(least, int64(c.CacheShare*float64(c.bytesOf(n))))
 	in := func(tasks ...task) ([]*Sample, error) {
 		return inProcess(ctx, c.Worker, startTask{
 			Engine: name, Dir: []byte(dir), Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,

@@ -12,11 +12,11 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
-func tinyScale(t *testing.T) *ScaleConfig {
+func tinyScale(t *testing.T) *Config {
 	t.Helper()
-	return &ScaleConfig{
-		Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000},
-		ScaleSettings: ScaleSettings{
+	return &Config{
+		Settings: Settings{
+			Engines: []string{"siftkv", "bbolt"}, Sizes: []int{2000, 10_000},
 			KeySize: 16, ValueSize: 100, CacheShare: 0.5, Repetitions: 2, Seconds: 0.002, Seed: 1,
 			Store: engine.Settings{MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy", Compactions: 1},
 		},
@@ -76,17 +76,17 @@ func TestScaleInterrupt(t *testing.T) {
 
 func TestScaleUsage(t *testing.T) {
 	t.Parallel()
-	refused(t, tinyScale, Scale, map[string]func(c *ScaleConfig){
-		"--engine oracle":     func(c *ScaleConfig) { c.Engines = []string{"oracle"} },
-		"--engine: nothing":   func(c *ScaleConfig) { c.Engines = nil },
-		"--keys 10":           func(c *ScaleConfig) { c.Sizes = []int{10} },
-		"--compression zstd":  func(c *ScaleConfig) { c.Store.Compression = "zstd" },
-		"values of 1 bytes":   func(c *ScaleConfig) { c.ValueSize = 1 },
-		"keys of 1 bytes":     func(c *ScaleConfig) { c.KeySize = 1 },
-		"--memtable 1:":       func(c *ScaleConfig) { c.Store.MemtableBytes = 1 },
-		"--cache-share 0":     func(c *ScaleConfig) { c.CacheShare = 0 },
-		"--reps 0":            func(c *ScaleConfig) { c.Repetitions = 0 },
-		"--seconds 0":         func(c *ScaleConfig) { c.Seconds = 0 },
-		"--dir /nothing/here": func(c *ScaleConfig) { c.Dir = "/nothing/here" },
+	refused(t, tinyScale, Scale, map[string]func(c *Config){
+		"--engine oracle":     func(c *Config) { c.Engines = []string{"oracle"} },
+		"--engine: nothing":   func(c *Config) { c.Engines = nil },
+		"--keys 10":           func(c *Config) { c.Sizes = []int{10} },
+		"--compression zstd":  func(c *Config) { c.Store.Compression = "zstd" },
+		"values of 1 bytes":   func(c *Config) { c.ValueSize = 1 },
+		"keys of 1 bytes":     func(c *Config) { c.KeySize = 1 },
+		"--memtable 1:":       func(c *Config) { c.Store.MemtableBytes = 1 },
+		"--cache-share 0":     func(c *Config) { c.CacheShare = 0 },
+		"--reps 0":            func(c *Config) { c.Repetitions = 0 },
+		"--seconds 0":         func(c *Config) { c.Seconds = 0 },
+		"--dir /nothing/here": func(c *Config) { c.Dir = "/nothing/here" },
 	})
 }
