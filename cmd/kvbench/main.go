@@ -78,10 +78,11 @@ type program struct {
 // run executes one command line and returns the exit status.
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
-	spec := cli.Program{Name: "kvbench", Stdout: p.stdout, Stderr: p.stderr, Vars: vars()}
-	if !slices.Equal(argv[1:], []string{"worker"}) { // whose memory is measured
-		spec.Description, spec.Helps, spec.Examples = texts().Description, helps(), texts().Examples
+	if slices.Equal(argv[1:], []string{"worker"}) { // its memory is measured: it makes no command line
+		return p.fail(new(workerCommand).Run(ctx, p))
 	}
+	spec := cli.Program{Name: "kvbench", Description: texts().Description, Stdout: p.stdout, Stderr: p.stderr,
+		Vars: vars(), Helps: helps(), Examples: texts().Examples}
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p)
 	switch {
