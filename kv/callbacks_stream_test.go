@@ -19,14 +19,14 @@ import (
 // file stays, and the store can be opened again.
 func TestAMergerEndsTheGoroutineOfSetReader(t *testing.T) {
 	t.Parallel()
-	r := &rudeness{leave: runtime.Goexit}
+	r := &rudeness{Leave: runtime.Goexit}
 	o := Options{harness: harness.Harness{FS: vfs.NewMem()}}
 	rudeMerger(&o, r)
 	db, err := Open("db", &o)
 	require.NoError(t, err)
 	require.NoError(t, db.Set([]byte("acknowledged"), []byte("1"), Sync))
-	r.armed.Store(true)
-	for i := 0; !r.called.Load(); i++ {
+	r.Armed.Store(true)
+	for i := 0; !r.Called.Load(); i++ {
 		began, release := make(chan struct{}), make(chan struct{})
 		var all sync.WaitGroup
 		all.Go(func() {
@@ -45,7 +45,7 @@ func TestAMergerEndsTheGoroutineOfSetReader(t *testing.T) {
 		close(release)
 		all.Wait()
 	}
-	r.armed.Store(false)
+	r.Armed.Store(false)
 	require.ErrorIs(t, db.Close(), ErrReadOnly)
 	db, err = Open("db", &o)
 	require.NoError(t, err)

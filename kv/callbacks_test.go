@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,50 +21,7 @@ import (
 	"github.com/siftkv/siftkv/kv/lookuptrace"
 )
 
-// A rudeness is a way for a function of the application not to return, once it is armed.
-type rudeness struct {
-	leave  func()
-	armed  atomic.Bool
-	called atomic.Bool
-	within string // not empty: only where a function of this name is on the stack
-}
-
-// act is what a function of the application calls.
-func (r *rudeness) act() {
-	if r.armed.Load() && (r.within == "" || isWithin(r.within)) {
-		r.called.Store(true)
-		r.leave()
-	}
-}
-
-// isWithin reports whether a function of a name, or one in it, is on the caller's stack.
-func isWithin(name string) bool {
-	callers := make([]uintptr, 100)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
-	for f, more := frames.Next(); more; f, more = frames.Next() {
-		if strings.Contains(f.Function, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// soon returns when f has, and fails the test if it does not.
-func soon(t *testing.T, what string, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { _ = recover() }() // of a panic that passes on to the caller
-		f()
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		stacks := make([]byte, 1<<20)
-		require.FailNow(t, what+" does not return", string(stacks[:runtime.Stack(stacks, true)]))
-	}
-}
+type rudeness = storetest.Rudeness
 
 // A callbackTest is a function of the application and what has it called.
 type callbackTest struct {
@@ -89,27 +45,27 @@ func compacted(t *testing.T, db *DB, r *rudeness) {
 
 // merged merges until operands in memory are combined, which is of one in eight.
 func merged(_ *testing.T, db *DB, r *rudeness) {
-	for !r.called.Load() {
+	for !r.Called.Load() {
 		_ = db.Merge([]byte("counter"), AppendInt64(nil, 0), nil)
 	}
 }
 
 var callbackTests = []callbackTest{
 	{name: "Events.Flushed", act: flushed,
-		set: func(o *Options, r *rudeness) { o.Events.Flushed = func(FlushInfo) { r.act() } }},
+		set: func(o *Options, r *rudeness) { o.Events.Flushed = func(FlushInfo) { r.Act() } }},
 	{name: "Events.Compacted", act: compacted,
-		set: func(o *Options, r *rudeness) { o.Events.Compacted = func(CompactionInfo) { r.act() } }},
+		set: func(o *Options, r *rudeness) { o.Events.Compacted = func(CompactionInfo) { r.Act() } }},
 	{name: "Events.Stalled", act: stalled,
 		set: func(o *Options, r *rudeness) {
 			o.MaxMemtables = 2
-			o.Events.Stalled = func(StallInfo) { r.act() }
+			o.Events.Stalled = func(StallInfo) { r.Act() }
 		}},
 	{name: "Events.Failed in a writer", act: syncFails,
-		set: func(o *Options, r *rudeness) { o.Events.Failed = func(error) { r.act() } }},
+		set: func(o *Options, r *rudeness) { o.Events.Failed = func(error) { r.Act() } }},
 	{name: "Events.Resumed", act: func(t *testing.T, db *DB, r *rudeness) {
 		syncFails(t, db, r)
-		storetest.Until(r.called.Load)
-	}, set: func(o *Options, r *rudeness) { o.Events.Resumed = func(ResumeInfo) { r.act() } }},
+		storetest.Until(r.Called.Load)
+	}, set: func(o *Options, r *rudeness) { o.Events.Resumed = func(ResumeInfo) { r.Act() } }},
 
 	{name: "Logger in a flush", act: flushed,
 		set: func(o *Options, r *rudeness) { o.Logger = slog.New(rudeHandler{r}) }},
@@ -139,11 +95,11 @@ var callbackTests = []callbackTest{
 		_ = db.NewSnapshot().Close()
 	}},
 	{name: "Clock in Tx.Discard", set: rudeClock, act: func(t *testing.T, db *DB, r *rudeness) {
-		r.armed.Store(false)
+		r.Armed.Store(false)
 		tx, err := db.Begin(false)
 		require.NoError(t, err)
 		flushed(t, db, r)
-		r.armed.Store(true)
+		r.Armed.Store(true)
 		_ = tx.Discard()
 	}},
 	{name: "Clock in a flush", set: rudeClock, act: flushed},
@@ -152,10 +108,10 @@ var callbackTests = []callbackTest{
 
 	{name: "Merger in a write", set: rudeMerger, act: merged, failsForGood: true},
 	{name: "Merger in Get", set: rudeMerger, act: func(_ *testing.T, db *DB, r *rudeness) {
-		for !r.called.Load() { // unless the newest operand has a fold
-			r.armed.Store(false)
+		for !r.Called.Load() { // unless the newest operand has a fold
+			r.Armed.Store(false)
 			_ = db.Merge([]byte("counter"), AppendInt64(nil, 0), nil)
-			r.armed.Store(true)
+			r.Armed.Store(true)
 			_, _ = db.Get([]byte("counter"))
 		}
 	}},
@@ -180,17 +136,17 @@ var callbackTests = []callbackTest{
 	{name: "Filter.MayContainHash in a goroutine of MultiGet", act: askedBeside,
 		set: func(o *Options, r *rudeness) {
 			rudeFilter("ask")(o, r)
-			r.within, o.BlockSize = "sharedBlocks).help", 64
+			r.Within, o.BlockSize = "sharedBlocks).help", 64
 		}},
 	{name: "Filter.MayContainHash beside goroutines of MultiGet", act: askedBeside,
 		set: func(o *Options, r *rudeness) {
 			rudeFilter("ask")(o, r)
-			r.within, o.BlockSize = "sharedBlocks).lead", 64
+			r.Within, o.BlockSize = "sharedBlocks).lead", 64
 		}},
 	{name: "Prefix.Name in an edit", act: tombstonesFlushed,
 		set: func(o *Options, r *rudeness) {
 			rudePrefix(o, r)
-			r.within = "OpenTombstones"
+			r.Within = "OpenTombstones"
 		}},
 	{name: "Filter.MayContainHash in a commit", set: rudeFilter("ask"), act: validated},
 	{name: "RangeFilter's builder", set: rudeRanges("add"), act: flushed},
@@ -216,10 +172,10 @@ var callbackTests = []callbackTest{
 		_, _ = db.Backup(context.Background(), rudeIO{r}, BackupMark{})
 	}},
 	{name: "io.Writer of a lookup trace", act: func(t *testing.T, db *DB, r *rudeness) {
-		r.armed.Store(false)
+		r.Armed.Store(false)
 		tracer, err := lookuptrace.New(rudeIO{r}, nil)
 		require.NoError(t, err)
-		r.armed.Store(true)
+		r.Armed.Store(true)
 		db.TraceLookups(tracer)
 		_, _ = db.Get([]byte("k1"))
 		db.TraceLookups(nil)
@@ -228,15 +184,15 @@ var callbackTests = []callbackTest{
 		}
 	}},
 	{name: "function of View", act: func(_ *testing.T, db *DB, r *rudeness) {
-		_ = db.View(func(tx *Tx) error { r.act(); return nil })
+		_ = db.View(func(tx *Tx) error { r.Act(); return nil })
 	}},
 	{name: "function of Update", act: func(_ *testing.T, db *DB, r *rudeness) {
-		_ = db.Update(func(tx *Tx) error { r.act(); return nil })
+		_ = db.Update(func(tx *Tx) error { r.Act(); return nil })
 	}},
 	{name: "loop over All", act: func(_ *testing.T, db *DB, r *rudeness) {
 		var err error
 		for range db.All(nil, &err) {
-			r.act()
+			r.Act()
 		}
 	}},
 }
@@ -258,14 +214,14 @@ func stalled(_ *testing.T, db *DB, r *rudeness) {
 	flushing(true) // none begins
 	var writer sync.WaitGroup
 	writer.Go(func() {
-		for !r.called.Load() {
+		for !r.Called.Load() {
 			_ = db.Set([]byte("k0"), []byte("k0"+strings.Repeat("x", 20<<10)), Async)
 		}
 		_ = db.Set([]byte("k0"), []byte("k0"), Async)
 	})
 	storetest.Until(func() bool {
 		db.progress.Broadcast()
-		return r.called.Load()
+		return r.Called.Load()
 	})
 	flushing(false)
 	writer.Wait()
@@ -289,13 +245,13 @@ func validated(t *testing.T, db *DB, r *rudeness) {
 	tx, err := db.Begin(true)
 	require.NoError(t, err)
 	defer func() { _ = tx.Discard() }()
-	r.armed.Store(false)
+	r.Armed.Store(false)
 	_, _ = tx.Get([]byte("k1x"))
 	_ = tx.Set([]byte("k1"), []byte("1"))
 	require.NoError(t, db.Set([]byte("k1w"), nil, nil))
 	require.NoError(t, db.Set([]byte("k1z"), nil, nil))
 	require.NoError(t, db.Flush(t.Context()))
-	r.armed.Store(true)
+	r.Armed.Store(true)
 	_ = tx.Commit(nil)
 }
 
@@ -331,12 +287,12 @@ func askedBeside(t *testing.T, db *DB, _ *rudeness) {
 }
 
 func rudeClock(o *Options, r *rudeness) {
-	o.Clock = func() time.Time { r.act(); return time.Now() }
+	o.Clock = func() time.Time { r.Act(); return time.Now() }
 }
 
 func rudeMerger(o *Options, r *rudeness) {
 	o.Merger = NewMerger("rude", func(key, older, newer []byte) ([]byte, error) {
-		r.act()
+		r.Act()
 		return Int64Add.Merge(key, older, newer)
 	})
 }
@@ -345,15 +301,15 @@ func rudeMerger(o *Options, r *rudeness) {
 type rudeHandler struct{ *rudeness }
 
 func (h rudeHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (h rudeHandler) Handle(context.Context, slog.Record) error { h.act(); return nil }
+func (h rudeHandler) Handle(context.Context, slog.Record) error { h.Act(); return nil }
 func (h rudeHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h rudeHandler) WithGroup(string) slog.Handler             { return h }
 
 // A rudeIO is a reader of zeros, and a writer.
 type rudeIO struct{ *rudeness }
 
-func (i rudeIO) Read(b []byte) (int, error)  { i.act(); return len(b), nil }
-func (i rudeIO) Write(b []byte) (int, error) { i.act(); return len(b), nil }
+func (i rudeIO) Read(b []byte) (int, error)  { i.Act(); return len(b), nil }
+func (i rudeIO) Write(b []byte) (int, error) { i.Act(); return len(b), nil }
 
 // A rudePolicy is a filter policy one of whose functions leaves.
 type rudePolicy struct {
@@ -364,7 +320,7 @@ type rudePolicy struct {
 
 func (p rudePolicy) at(when string) {
 	if p.when == when {
-		p.act()
+		p.Act()
 	}
 }
 
@@ -422,7 +378,7 @@ func rudeRanges(when string) func(o *Options, r *rudeness) {
 
 func (p rudeRangePolicy) at(when string) {
 	if p.when == when {
-		p.act()
+		p.Act()
 	}
 }
 
@@ -457,47 +413,15 @@ type rudePrefixer struct{ *rudeness }
 func rudePrefix(o *Options, r *rudeness) { o.Prefix = rudePrefixer{r} }
 
 func (p rudePrefixer) Name() string {
-	if p.within != "" {
-		p.act()
+	if p.Within != "" {
+		p.Act()
 	}
 	return "rude"
 }
 
 func (p rudePrefixer) Prefix(key []byte) ([]byte, bool) {
-	p.act()
+	p.Act()
 	return key[:1], true
-}
-
-// acknowledge writes what the store must not lose.
-func acknowledge(t *testing.T, db *DB) storetest.Model {
-	want := storetest.Model{}
-	for i := range 20 {
-		k := fmt.Sprintf("k%d", i)
-		require.NoError(t, db.Set([]byte(k), []byte(k), nil))
-		want[k] = k
-		if i == 10 {
-			require.NoError(t, db.Flush(t.Context()))
-		}
-	}
-	require.NoError(t, db.SetTTL([]byte("ttl"), []byte("1"), 24*time.Hour, nil))
-	want["ttl"] = "1"
-	if db.opts.Merger != nil {
-		for range 5 {
-			require.NoError(t, db.Merge([]byte("counter"), AppendInt64(nil, 1), nil))
-		}
-		want["counter"] = string(AppendInt64(nil, 5))
-	}
-	return want
-}
-
-// requireAcknowledged fails the test unless the store has what was acknowledged.
-func requireAcknowledged(t *testing.T, m storetest.Model, db *DB) {
-	t.Helper()
-	for k, v := range m {
-		got, err := db.Get([]byte(k))
-		require.NoError(t, err, k)
-		require.Equal(t, v, string(got), k)
-	}
 }
 
 // Whatever a function of the application does, Set, Get, Flush and Close return afterwards, and nothing that was
@@ -509,7 +433,7 @@ func TestFunctionsOfTheApplicationMayNotReturn(t *testing.T) {
 			lasting := c.failsForGood && name == "goexit"
 			t.Run(c.name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				r := &rudeness{leave: leave}
+				r := &rudeness{Leave: leave}
 				c.run(t, r, lasting)
 			})
 		}
@@ -524,35 +448,42 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	}
 	db, err := Open("db", &o)
 	require.NoError(t, err)
-	want := acknowledge(t, db)
+	want := storetest.Acknowledge(t, db, Sync)
+	if o.Merger != nil {
+		for range 5 {
+			require.NoError(t, db.Merge([]byte("counter"), AppendInt64(nil, 1), nil))
+		}
+		want["counter"] = string(AppendInt64(nil, 5))
+	}
 	state := db.state.Load()
-	r.armed.Store(true)
-	soon(t, c.name, func() { c.act(t, db, r) })
-	r.armed.Store(false)
-	require.True(t, r.called.Load(), "the function was called")
+	r.Armed.Store(true)
+	storetest.Soon(t, c.name, func() { c.act(t, db, r) })
+	r.Armed.Store(false)
+	require.True(t, r.Called.Load(), "the function was called")
 	if state == db.state.Load() {
 		for i := range state.refs {
 			require.Zero(t, state.refs[i].n.Load(), "a read has given its state back")
 		}
 	}
 
-	soon(t, "a read", func() { requireAcknowledged(t, want, db) })
+	storetest.Soon(t, "a read", func() { storetest.RequireAcknowledged(t, want, db.Get) })
 	if lasting {
-		soon(t, "Set", func() { require.ErrorIs(t, db.Set([]byte("after"), []byte("1"), nil), ErrReadOnly) })
-		soon(t, "Flush", func() { require.ErrorIs(t, db.Flush(t.Context()), ErrReadOnly) })
+		storetest.Soon(t, "Set", func() { require.ErrorIs(t, db.Set([]byte("after"), []byte("1"), nil), ErrReadOnly) })
+		storetest.Soon(t, "Flush", func() { require.ErrorIs(t, db.Flush(t.Context()), ErrReadOnly) })
 	} else {
-		soon(t, "Set", func() {
+		storetest.Soon(t, "Set", func() {
 			storetest.Until(func() bool {
-				return db.Set([]byte("after"), []byte("1"),
-					nil) == nil
+				return db.Set([]byte("after"), []byte("1"), nil) == nil
 			})
 		})
 		want["after"] = "1"
-		soon(t, "Flush", func() { storetest.Until(func() bool { return db.Flush(t.Context()) == nil }) })
-		soon(t, "Compact", func() { storetest.Until(func() bool { return db.Compact(t.Context(), nil, nil) == nil }) })
-		requireAcknowledged(t, want, db)
+		storetest.Soon(t, "Flush", func() { storetest.Until(func() bool { return db.Flush(t.Context()) == nil }) })
+		storetest.Soon(t, "Compact", func() {
+			storetest.Until(func() bool { return db.Compact(t.Context(), nil, nil) == nil })
+		})
+		storetest.RequireAcknowledged(t, want, db.Get)
 	}
-	soon(t, "Close", func() {
+	storetest.Soon(t, "Close", func() {
 		if err := db.Close(); lasting {
 			require.ErrorIs(t, err, ErrReadOnly)
 		} else if err != nil {
@@ -561,6 +492,33 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	})
 	db, err = Open("db", &o)
 	require.NoError(t, err)
-	requireAcknowledged(t, want, db)
+	storetest.RequireAcknowledged(t, want, db.Get)
 	require.NoError(t, db.Close())
 }
+
+// Open gives back what it holds if a function of the application panics in it.
+func TestOpenMayPanic(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := &rudeness{Leave: func() { panic("boom") }}
+	names := 0
+	o := Options{Merger: namedMerger{Int64Add, func() {
+		if names++; names > 3 {
+			r.Act()
+		}
+	}}}
+	r.Armed.Store(true)
+	require.PanicsWithValue(t, "boom", func() { _, _ = Open(dir, &o) })
+	r.Armed.Store(false)
+	db, err := Open(dir, &o)
+	require.NoError(t, err, "the lock was given back")
+	require.NoError(t, db.Close())
+}
+
+// A namedMerger is a merger whose name is asked.
+type namedMerger struct {
+	Merger
+	asked func()
+}
+
+func (m namedMerger) Name() string { m.asked(); return m.Merger.Name() }

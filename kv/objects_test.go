@@ -22,9 +22,6 @@ import (
 
 // Suites that drive a store in an object store through its public face are in internal/storetest/objects.
 
-// configOf returns the settings of a store in an object store.
-func configOf(o *Options) *objects.Config { return o.Objects.(*objects.Config) }
-
 func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	t.Helper()
 	opts := Options{MemtableSize: 64 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10}
@@ -34,13 +31,6 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
 	opts.harness.TuneObjects = manyEdits
 	db, err := Open("", &opts)
-	require.NoError(t, err)
-	return db
-}
-
-func openObjectsReader(t testing.TB, s objstore.Store) *DB {
-	t.Helper()
-	db, err := OpenReadOnly("", &Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.NoError(t, err)
 	return db
 }
@@ -120,7 +110,8 @@ func TestReadsOutliveARefresh(t *testing.T) {
 		require.NoError(t, db.Set([]byte("key"), nil, Sync))
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
-		view := openObjectsReader(t, s)
+		view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: s}})
+		require.NoError(t, err)
 		end := view.objects.within(t.Context(), view.follower.closing)
 		f, err := view.openFile(view.tables.Path(view.current.Runs[0].Last().Num))
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package kv
+package objects
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -19,13 +21,13 @@ import (
 // A rudeStore is an object store one of whose methods leaves.
 type rudeStore struct {
 	objstore.Store
-	*rudeness
+	*storetest.Rudeness
 	when string
 }
 
 func (s rudeStore) at(when string) {
 	if s.when == when {
-		s.act()
+		s.Act()
 	}
 }
 
@@ -64,81 +66,63 @@ func (s rudeStore) List(ctx context.Context, prefix, after string) iter.Seq2[obj
 // they no longer do, and nothing that was acknowledged is lost.
 func TestObjectStoresMayNotReturn(t *testing.T) {
 	t.Parallel()
-	for method, act := range map[string]func(t *testing.T, db *DB, r *rudeness){
-		"GetRange": func(t *testing.T, db *DB, _ *rudeness) {
+	flushed := func(t *testing.T, db *kv.DB) {
+		_ = db.Set([]byte("flushed"), []byte("1"), nil)
+		_ = db.Flush(t.Context())
+	}
+	compacted := func(t *testing.T, db *kv.DB) {
+		flushed(t, db)
+		_ = db.Compact(t.Context(), nil, nil)
+	}
+	for method, act := range map[string]func(t *testing.T, db *kv.DB, s rudeStore){
+		"GetRange": func(t *testing.T, db *kv.DB, _ rudeStore) {
 			_, err := db.MultiGet([][]byte{[]byte("k1"), []byte("k15"), []byte("k3")})
 			require.ErrorContains(t, err, "Objects.Store.GetRange")
 		},
-		"Put":         compacted,
-		"PutIfAbsent": flushed,
-		"List": func(_ *testing.T, db *DB, _ *rudeness) {
-			_, _ = configOf(&db.opts).Branches(context.Background())
+		"Put":         func(t *testing.T, db *kv.DB, _ rudeStore) { compacted(t, db) },
+		"PutIfAbsent": func(t *testing.T, db *kv.DB, _ rudeStore) { flushed(t, db) },
+		"List": func(t *testing.T, _ *kv.DB, s rudeStore) {
+			_, _ = (&objects.Config{Store: s}).Branches(t.Context())
 		},
-		"Delete": func(t *testing.T, db *DB, r *rudeness) {
-			compacted(t, db, r)
+		"Delete": func(t *testing.T, db *kv.DB, s rudeStore) {
+			compacted(t, db)
 			_ = db.Set([]byte("flushed"), []byte("2"), nil)
 			_ = db.Compact(t.Context(), nil, nil)
-			storetest.Until(r.called.Load)
+			storetest.Until(s.Called.Load)
 		},
 	} {
 		for name, leave := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
 			t.Run(method+" "+name, func(t *testing.T) {
 				t.Parallel()
-				r := &rudeness{leave: leave}
-				mem := objstore.NewMem()
-				o := Options{Objects: &objects.Config{Store: rudeStore{mem, r, method}, LogInterval: time.Hour,
-					Grace:    -1,
-					Patience: time.Millisecond}, harness: harness.Harness{Backoff: quickBackoff}}
-				db, err := Open("", &o)
+				r := &storetest.Rudeness{Leave: leave}
+				s := rudeStore{objstore.NewMem(), r, method}
+				o := stores.With(harness.Harness{Backoff: storetest.Quick}, &kv.Options{Objects: &objects.Config{
+					Store: s, LogInterval: time.Hour, Grace: -1, Patience: time.Millisecond}})
+				db, err := kv.Open("", o)
 				require.NoError(t, err)
-				want := acknowledge(t, db)
+				want := storetest.Acknowledge(t, db, kv.Sync)
 				require.NoError(t, db.Flush(t.Context()))
 				require.NoError(t, db.Close())
-				db, err = Open("", &o) // and nothing has been read
+				db, err = kv.Open("", o) // and nothing has been read
 				require.NoError(t, err)
-				r.armed.Store(true)
-				soon(t, method, func() { act(t, db, r) })
-				r.armed.Store(false)
-				require.True(t, r.called.Load(), "it was called")
+				r.Armed.Store(true)
+				storetest.Soon(t, method, func() { act(t, db, s) })
+				r.Armed.Store(false)
+				require.True(t, r.Called.Load(), "it was called")
 
-				soon(t, "a read", func() { requireAcknowledged(t, want, db) })
-				soon(t, "Set", func() {
+				storetest.Soon(t, "a read", func() { storetest.RequireAcknowledged(t, want, db.Get) })
+				storetest.Soon(t, "Set", func() {
 					storetest.Until(func() bool { return db.Set([]byte("after"), []byte("1"), nil) == nil })
 				})
 				want["after"] = "1"
-				soon(t, "Flush", func() { storetest.Until(func() bool { return db.Flush(t.Context()) == nil }) })
-				soon(t, "Close", func() { require.NoError(t, db.Close()) })
-				db = openObjects(t, mem, nil)
-				requireAcknowledged(t, want, db)
+				storetest.Soon(t, "Flush", func() {
+					storetest.Until(func() bool { return db.Flush(t.Context()) == nil })
+				})
+				storetest.Soon(t, "Close", func() { require.NoError(t, db.Close()) })
+				db = stores.OpenObjects(t, s.Store, nil)
+				storetest.RequireAcknowledged(t, want, db.Get)
 				require.NoError(t, db.Close())
 			})
 		}
 	}
 }
-
-// Open gives back what it holds if a function of the application panics in it.
-func TestOpenMayPanic(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	r := &rudeness{leave: func() { panic("boom") }}
-	names := 0
-	o := Options{Merger: namedMerger{Int64Add, func() {
-		if names++; names > 3 {
-			r.act()
-		}
-	}}}
-	r.armed.Store(true)
-	require.PanicsWithValue(t, "boom", func() { _, _ = Open(dir, &o) })
-	r.armed.Store(false)
-	db, err := Open(dir, &o)
-	require.NoError(t, err, "the lock was given back")
-	require.NoError(t, db.Close())
-}
-
-// A namedMerger is a merger whose name is asked.
-type namedMerger struct {
-	Merger
-	asked func()
-}
-
-func (m namedMerger) Name() string { m.asked(); return m.Merger.Name() }
