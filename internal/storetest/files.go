@@ -109,6 +109,19 @@ func NewestFile(t testing.TB, fsys vfs.FS, dir string, kind manifest.FileKind) s
 	return manifest.Path(dir, kind, newest)
 }
 
+// RegisteredReaders returns the names of the files with which readers register in a store's directory.
+func RegisteredReaders(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if kind, _ := manifest.ParseFileName(e.Name()); kind == manifest.FileReader {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // ReadAll returns the content of a file.
 func ReadAll(t testing.TB, fsys vfs.FS, name string) []byte {
 	t.Helper()

@@ -82,3 +82,9 @@ func RandomSeparation(o *kv.Options, rng *rand.Rand) {
 		harness.Of(o).MinStreamed = []int64{0, 1, 100}[rng.IntN(3)]
 	}
 }
+
+// TinyOptions make tables and levels so small that some hundred writes reach several levels.
+func TinyOptions() *kv.Options {
+	return &kv.Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512,
+		L0CompactionThreshold: 2}
+}

@@ -3,6 +3,7 @@ package stores
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,4 +87,10 @@ func MergeAll(tb testing.TB, db *kv.DB, key string, operands ...string) {
 	for _, o := range operands {
 		require.NoError(tb, db.Merge([]byte(key), []byte(o), kv.NoSync))
 	}
+}
+
+// ChangeAtRandom is storetest.ChangeAtRandom, without a sync.
+func ChangeAtRandom(t testing.TB, db *kv.DB, want storetest.Model, rng *rand.Rand, round int) {
+	t.Helper()
+	storetest.ChangeAtRandom(t, db, kv.NoSync, want, rng, round)
 }

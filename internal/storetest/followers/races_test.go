@@ -1,10 +1,9 @@
-package kv
+package followers
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -16,8 +15,10 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // An openingFS calls a function when a file of a kind is opened, and before.
@@ -40,38 +41,41 @@ func (o *openingFS) Open(name string) (vfs.ReadFile, error) {
 // is written to that same log: a view has both or none.
 func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 	t.Parallel()
-	for name, o := range map[string]*Options{
-		"the manifest grows":      {harness: harness.Harness{FS: vfs.NewMem()}},
-		"the manifest is rotated": {harness: harness.Harness{FS: vfs.NewMem(), MaxManifestSize: 700}},
+	for name, o := range map[string]*kv.Options{
+		"the manifest grows":      stores.With(harness.Harness{FS: vfs.NewMem()}, &kv.Options{}),
+		"the manifest is rotated": stores.With(harness.Harness{FS: vfs.NewMem(), MaxManifestSize: 700}, &kv.Options{}),
 	} {
 		for _, refresh := range []bool{false, true} {
-			w, err := Open("db", o)
+			w, err := kv.Open("db", o)
 			require.NoError(t, err)
-			set(t, w, "first", "1")
+			stores.Set(t, w, "first", "1")
 			require.NoError(t, w.Flush(t.Context())) // the memtable is empty: an ingest needs no new log
 			files := []string{filepath.Join(t.TempDir(), "a")}
-			ingestFile(t, vfs.OS, files[0], nil, "ingested=1")
-			log, num := w.commits.Log().ID(), w.manifest.Num()
-			hook := &openingFS{FS: o.harness.FS, kind: manifest.FileWAL}
+			storetest.IngestFile(t, vfs.OS, files[0], nil, "ingested=1")
+			newest := func(kind manifest.FileKind) string {
+				return storetest.NewestFile(t, harness.Of(o).FS, "db", kind)
+			}
+			log, edits := newest(manifest.FileWAL), newest(manifest.FileManifest)
+			hook := &openingFS{FS: harness.Of(o).FS, kind: manifest.FileWAL}
 			ingested := func() {
 				for i := range 10 {
-					path := ingestFile(t, o.harness.FS, fmt.Sprintf("file%d", i), nil, "ingested=1")
+					path := storetest.IngestFile(t, harness.Of(o).FS, fmt.Sprintf("file%d", i), nil, "ingested=1")
 					require.NoError(t, w.Ingest(t.Context(), []string{path}, nil))
-					w.settle() // a store of many files has a manifest too large to be worth rotating
+					harness.Settle(w) // a store of many files has a manifest too large to be worth rotating
 				}
-				require.Equal(t, log, w.commits.Log().ID(), "or there is nothing to see here")
-				require.Equal(t, o.harness.MaxManifestSize > 0, num != w.manifest.Num(), name)
-				set(t, w, "later", "1")
+				require.Equal(t, log, newest(manifest.FileWAL), "or there is nothing to see here")
+				require.Equal(t, harness.Of(o).MaxManifestSize > 0, edits != newest(manifest.FileManifest), name)
+				stores.Set(t, w, "later", "1")
 			}
 			if !refresh {
 				hook.opening = ingested
 			}
-			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: hook}})
+			view, err := kv.OpenReadOnly("db", stores.With(harness.Harness{FS: hook}, &kv.Options{}))
 			require.NoError(t, err)
 			if refresh {
-				set(t, w, "first", "2")
+				stores.Set(t, w, "first", "2")
 				require.NoError(t, w.Flush(t.Context()))
-				log = w.commits.Log().ID()
+				log = newest(manifest.FileWAL)
 				hook.opening = ingested
 				require.NoError(t, view.Refresh(t.Context()))
 			}
@@ -82,11 +86,11 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, got || !later, "%s, refresh %t: a later write without what came before", name, refresh)
 			require.NoError(t, view.Refresh(t.Context()))
-			requireGet(t, view, "ingested", "1")
-			requireGet(t, view, "later", "1")
+			stores.RequireGet(t, view, "ingested", "1")
+			stores.RequireGet(t, view, "later", "1")
 			require.NoError(t, view.Close())
 			require.NoError(t, w.Close())
-			o.harness.FS = vfs.NewMem()
+			harness.Of(o).FS = vfs.NewMem()
 		}
 	}
 }
@@ -95,22 +99,22 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 // view combines them by the merger that the manifest names by now, or refuses.
 func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 	t.Parallel()
-	k, sum := []byte("k"), string(AppendInt64(nil, 3))
+	k, sum := []byte("k"), string(kv.AppendInt64(nil, 3))
 	for _, refresh := range []bool{false, true} {
-		for _, mine := range []Merger{nil, Int64Add, Append(",")} {
+		for _, mine := range []kv.Merger{nil, kv.Int64Add, kv.Append(",")} {
 			mem := vfs.NewMem()
-			w, err := Open("db", &Options{harness: harness.Harness{FS: mem}, Merger: Int64Add})
+			w, err := kv.Open("db", stores.With(harness.Harness{FS: mem}, &kv.Options{Merger: kv.Int64Add}))
 			require.NoError(t, err)
-			set(t, w, "first", "1")
+			stores.Set(t, w, "first", "1")
 			hook := &openingFS{FS: mem, kind: manifest.FileWAL}
 			merged := func() {
-				require.NoError(t, w.Merge(k, AppendInt64(nil, 1), nil))
-				require.NoError(t, w.Merge(k, AppendInt64(nil, 2), nil))
+				require.NoError(t, w.Merge(k, kv.AppendInt64(nil, 1), nil))
+				require.NoError(t, w.Merge(k, kv.AppendInt64(nil, 2), nil))
 			}
 			if !refresh {
 				hook.opening = merged
 			}
-			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: hook}, Merger: mine})
+			view, err := kv.OpenReadOnly("db", stores.With(harness.Harness{FS: hook}, &kv.Options{Merger: mine}))
 			if refresh {
 				require.NoError(t, err)
 				require.NoError(t, w.Flush(t.Context()))
@@ -118,11 +122,11 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 				err = view.Refresh(t.Context())
 			}
 			require.Nil(t, hook.opening)
-			if mine != nil && mine.Name() != Int64Add.Name() {
-				require.ErrorIs(t, err, ErrInvalidOptions)
+			if mine != nil && mine.Name() != kv.Int64Add.Name() {
+				require.ErrorIs(t, err, kv.ErrInvalidOptions)
 			} else {
 				require.NoError(t, err)
-				requireGet(t, view, "k", sum)
+				stores.RequireGet(t, view, "k", sum)
 			}
 			if view != nil {
 				require.NoError(t, view.Close())
@@ -137,10 +141,10 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	o := tinyOptions()
-	o.harness.MaxManifestSize = 2000
-	w := openWriter(t, dir, o)
-	view := openView(t, dir, nil)
+	o := stores.TinyOptions()
+	harness.Of(o).MaxManifestSize = 2000
+	w := stores.OpenWriter(t, dir, o)
+	view := stores.OpenView(t, dir, nil)
 	last := scale.Count(60, 150/storetest.RaceFactor)
 	counted := make(chan error, 1)
 	files := t.TempDir()
@@ -157,7 +161,7 @@ func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 	}()
 	for seen := 0; seen < last; {
 		require.NoError(t, view.Refresh(t.Context()))
-		require.NoError(t, view.View(func(tx *Tx) error {
+		require.NoError(t, view.View(func(tx *kv.Tx) error {
 			n := 0
 			for ; n < last; n++ {
 				ok, err := tx.Has(fmt.Appendf(nil, "n%04d", n+1))
@@ -186,11 +190,11 @@ func TestViewsWhileFilesAreIngestedAndTransactionsCommit(t *testing.T) {
 }
 
 // countOn writes number n in one of many ways.
-func countOn(t *testing.T, w *DB, files string, n int, rng *rand.Rand) error {
+func countOn(t *testing.T, w *kv.DB, files string, n int, rng *rand.Rand) error {
 	key, value := fmt.Appendf(nil, "n%04d", n), make([]byte, rng.IntN(2000))
 	switch rng.IntN(8) {
 	case 0:
-		return w.Update(func(tx *Tx) error {
+		return w.Update(func(tx *kv.Tx) error {
 			_, err := tx.Has(fmt.Appendf(nil, "n%04d", n-1))
 			return errors.Join(err, tx.Set(key, value))
 		})
@@ -198,39 +202,39 @@ func countOn(t *testing.T, w *DB, files string, n int, rng *rand.Rand) error {
 		if err := w.Flush(t.Context()); err != nil {
 			return err
 		}
-		return w.SetTTL(key, value, time.Hour, NoSync)
+		return w.SetTTL(key, value, time.Hour, kv.NoSync)
 	case 2, 3:
-		path := ingestFile(t, vfs.OS, filepath.Join(files, strconv.Itoa(n)), nil, string(key)+"=ingested")
+		path := storetest.IngestFile(t, vfs.OS, filepath.Join(files, strconv.Itoa(n)), nil, string(key)+"=ingested")
 		return w.Ingest(t.Context(), []string{path}, nil)
 	}
-	return w.Set(key, value, NoSync)
+	return w.Set(key, value, kv.NoSync)
 }
 
 func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openWriter(t, dir, nil)
-	set(t, w, "k", "1")
-	view := openView(t, dir, nil)
+	w := stores.OpenWriter(t, dir, nil)
+	stores.Set(t, w, "k", "1")
+	view := stores.OpenView(t, dir, nil)
 	_, err := view.Begin(true)
-	require.ErrorIs(t, err, ErrReadOnly)
-	require.ErrorIs(t, view.Update(func(*Tx) error { return nil }), ErrReadOnly)
-	require.ErrorIs(t, view.Merge([]byte("k"), nil, nil), ErrReadOnly)
+	require.ErrorIs(t, err, kv.ErrReadOnly)
+	require.ErrorIs(t, view.Update(func(*kv.Tx) error { return nil }), kv.ErrReadOnly)
+	require.ErrorIs(t, view.Merge([]byte("k"), nil, nil), kv.ErrReadOnly)
 
-	var it *Iterator
-	require.NoError(t, view.View(func(tx *Tx) error {
+	var it *kv.Iterator
+	require.NoError(t, view.View(func(tx *kv.Tx) error {
 		for i := range 3 {
-			set(t, w, "k", strconv.Itoa(i+2))
-			set(t, w, strconv.Itoa(i), "new")
+			stores.Set(t, w, "k", strconv.Itoa(i+2))
+			stores.Set(t, w, strconv.Itoa(i), "new")
 			require.NoError(t, w.Compact(t.Context(), nil, nil))
 			require.NoError(t, view.Refresh(t.Context()))
-			requireGet(t, view, "k", strconv.Itoa(i+2))
-			requireContents(t, storetest.Model{"k": "1"}, tx)
-			requireGet(t, tx, "k", "1")
+			stores.RequireGet(t, view, "k", strconv.Itoa(i+2))
+			storetest.RequireContents(t, storetest.Model{"k": "1"}, tx)
+			stores.RequireGet(t, tx, "k", "1")
 			ok, err := tx.Has([]byte("0"))
 			require.NoError(t, err)
 			require.False(t, ok)
 		}
-		require.ErrorIs(t, tx.Set([]byte("k"), nil), ErrTxReadOnly)
+		require.ErrorIs(t, tx.Set([]byte("k"), nil), kv.ErrTxReadOnly)
 		it, err = tx.NewIter(nil)
 		require.NoError(t, err)
 		require.True(t, it.First())
@@ -238,7 +242,7 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 		return nil
 	}))
 	require.False(t, it.Next())
-	require.ErrorIs(t, it.Error(), ErrTxDone)
+	require.ErrorIs(t, it.Error(), kv.ErrTxDone)
 	require.NoError(t, it.Close())
 	require.Zero(t, view.Metrics().Transactions+view.Metrics().Snapshots)
 	e, err := view.Explain([]byte("k"))
@@ -247,76 +251,51 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 
 	tx, err := view.Begin(false)
 	require.NoError(t, err)
-	require.ErrorIs(t, view.Close(), ErrTransactionsOpen)
+	require.ErrorIs(t, view.Close(), kv.ErrTransactionsOpen)
 	_, err = tx.Get([]byte("k"))
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, kv.ErrClosed)
 	require.NoError(t, tx.Discard())
 }
 
 func TestOperandsAndExpiriesInAView(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	clock := &storetest.Clock{} // compactions look at it too
-	w := openDir(t, dir, &Options{Clock: clock.Time, Merger: Int64Add})
-	view := openView(t, dir, &Options{Clock: clock.Time}) // before there are operands
-	mine := openView(t, dir, &Options{Clock: clock.Time, Merger: Int64Add})
-	other := openView(t, dir, &Options{Clock: clock.Time, Merger: Append("")})
+	w := stores.OpenDir(t, dir, &kv.Options{Clock: clock.Time, Merger: kv.Int64Add})
+	view := stores.OpenView(t, dir, &kv.Options{Clock: clock.Time}) // before there are operands
+	mine := stores.OpenView(t, dir, &kv.Options{Clock: clock.Time, Merger: kv.Int64Add})
+	other := stores.OpenView(t, dir, &kv.Options{Clock: clock.Time, Merger: kv.Append("")})
 	k := []byte("k")
 	require.NoError(t, w.SetTTL([]byte("soon"), []byte("v"), time.Minute, nil))
 	for i := range int64(6) {
-		require.NoError(t, w.Merge(k, AppendInt64(nil, i), nil))
+		require.NoError(t, w.Merge(k, kv.AppendInt64(nil, i), nil))
 		if i%2 == 1 {
 			require.NoError(t, w.Flush(t.Context()))
 		}
 	}
-	for _, v := range []*DB{view, mine} {
+	for _, v := range []*kv.DB{view, mine} {
 		require.NoError(t, v.Refresh(t.Context()))
-		requireGet(t, v, "k", string(AppendInt64(nil, 15)))
-		requireGet(t, v, "soon", "v")
-		requireContents(t, storetest.Model{"k": string(AppendInt64(nil, 15)), "soon": "v"}, v)
+		stores.RequireGet(t, v, "k", string(kv.AppendInt64(nil, 15)))
+		stores.RequireGet(t, v, "soon", "v")
+		storetest.RequireContents(t, storetest.Model{"k": string(kv.AppendInt64(nil, 15)), "soon": "v"}, v)
 	}
-	require.ErrorIs(t, other.Refresh(t.Context()), ErrInvalidOptions)
-	requireContents(t, storetest.Model{}, other)
-	_, err := OpenReadOnly(dir, &Options{Merger: Append("")})
-	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.ErrorIs(t, other.Refresh(t.Context()), kv.ErrInvalidOptions)
+	storetest.RequireContents(t, storetest.Model{}, other)
+	_, err := kv.OpenReadOnly(dir, &kv.Options{Merger: kv.Append("")})
+	require.ErrorIs(t, err, kv.ErrInvalidOptions)
 	clock.Advance(time.Hour)
-	requireContents(t, storetest.Model{"k": string(AppendInt64(nil, 15))}, view)
+	storetest.RequireContents(t, storetest.Model{"k": string(kv.AppendInt64(nil, 15))}, view)
 
 	// The store forgets its operands, and gets others. An old view still has its own.
 	old := view.NewSnapshot()
 	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	require.NoError(t, w.Close())
-	w = openWriter(t, dir, &Options{Clock: clock.Time, Merger: Append(",")})
+	w = stores.OpenWriter(t, dir, &kv.Options{Clock: clock.Time, Merger: kv.Append(",")})
 	require.NoError(t, w.Set(k, []byte("a"), nil))
 	require.NoError(t, w.Merge(k, []byte("b"), nil))
 	require.NoError(t, view.Refresh(t.Context()))
-	requireGet(t, view, "k", "a,b")
-	requireGet(t, old, "k", string(AppendInt64(nil, 15)))
+	stores.RequireGet(t, view, "k", "a,b")
+	stores.RequireGet(t, old, "k", string(kv.AppendInt64(nil, 15)))
 	require.NoError(t, old.Close())
-}
-
-func TestAViewRefusesAFeatureThatItDoesNotKnow(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "store")
-	w := openWriter(t, dir, nil)
-	set(t, w, "k", "1")
-	view := openView(t, dir, nil)
-	set(t, w, "k", "2")
-	require.NoError(t, w.manifest.Append(&manifest.Edit{Features: 1 << 40}))
-	err := view.Refresh(t.Context())
-	require.ErrorIs(t, err, ErrNewerFormat)
-	require.ErrorContains(t, err, "0x10000000000")
-	requireContents(t, storetest.Model{"k": "1"}, view)
-	_, err = OpenReadOnly(dir, nil)
-	require.ErrorIs(t, err, ErrNewerFormat)
-
-	again := filepath.Join(t.TempDir(), "copy") // which is not locked
-	require.NoError(t, os.CopyFS(again, os.DirFS(dir)))
-	before := readDir(t, again)
-	_, err = Open(again, nil)
-	require.ErrorIs(t, err, ErrNewerFormat)
-	require.NotErrorIs(t, err, ErrCorruption)
-	after, lock := readDir(t, again), filepath.Join(again, manifest.LockName)
-	after[lock] = before[lock]
-	require.Equal(t, before, after, "nothing was touched")
 }
 
 // The log and the manifest of the writer break and are replaced, in turn, and a
@@ -327,22 +306,22 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 		for _, what := range []string{"a commit", "a flush", "an ingest"} {
 			mem := vfs.NewMem()
 			f := &vfstest.FaultFS{FS: mem}
-			o := &Options{harness: harness.Harness{FS: f, MaxManifestSize: 600, Backoff: quickBackoff},
-				MemtableSize: 64 << 10}
-			w, err := Open("db", o)
+			o := stores.With(harness.Harness{FS: f, MaxManifestSize: 600, Backoff: storetest.Quick},
+				&kv.Options{MemtableSize: 64 << 10})
+			w, err := kv.Open("db", o)
 			require.NoError(t, err)
-			view, err := OpenReadOnly("db", &Options{harness: harness.Harness{FS: mem}})
+			view, err := kv.OpenReadOnly("db", stores.With(harness.Harness{FS: mem}, &kv.Options{}))
 			require.NoError(t, err)
 			want := storetest.Model{}
 			for i := range 8 {
 				k := fmt.Sprintf("key%d", i)
-				set(t, w, k, "before")
+				stores.Set(t, w, k, "before")
 				want[k] = "before"
-				path := ingestFile(t, mem, "file"+k, nil, k+"in=ingested")
-				failOnce(f, op)
+				path := storetest.IngestFile(t, mem, "file"+k, nil, k+"in=ingested")
+				storetest.FailOnce(f, op)
 				switch what {
 				case "a commit":
-					err = w.Set([]byte("failed"), nil, Sync)
+					err = w.Set([]byte("failed"), nil, kv.Sync)
 				case "a flush":
 					err = w.Flush(t.Context())
 				case "an ingest":
@@ -358,13 +337,13 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 				refreshErr := view.Refresh(t.Context())
 				require.NoError(t, refreshErr, "%s fails in %s", op, what)
 				for k, v := range want {
-					requireGet(t, view, k, v)
+					stores.RequireGet(t, view, k, v)
 				}
-				w.untilResumed()
+				stores.UntilResumed(w)
 				require.NoError(t, w.Flush(t.Context()))
 				require.NoError(t, view.Refresh(t.Context()))
-				requireContents(t, want, view)
-				requireContents(t, want, w)
+				storetest.RequireContents(t, want, view)
+				storetest.RequireContents(t, want, w)
 			}
 			require.NoError(t, view.Close())
 			require.NoError(t, w.Close())
