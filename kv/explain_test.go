@@ -105,7 +105,7 @@ func TestExplainTellsOfOperands(t *testing.T) {
 
 // Of a value in a blob file an explanation says where it lies, and does not read it; one under operands is read.
 func TestExplainTellsWhereAValueLiesApart(t *testing.T) {
-	db, _, m := apartStore(t, vfs.NewMem())
+	db, _, m := separatedStore(t, vfs.NewMem())
 	db.settle() // compactions read values under operands
 	apart, inline, merged, got := 0, 0, 0, 0
 	asked := func() uint64 { b := db.Metrics().Blobs; return b.Reads + b.CacheHits }

@@ -5,7 +5,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/sstable"
+	"github.com/stretchr/testify/require"
 )
 
 // What these tests share with those of internal/storetest.
@@ -34,6 +38,7 @@ var (
 	manyEdits       = storetest.ManyEdits
 	readAll         = storetest.ReadAll
 	requireDamage   = storetest.RequireDamage
+	blobsOnDisk     = storetest.BlobsOnDisk
 	readBenchKey    = storetest.ScatteredKey
 )
 
@@ -66,4 +71,17 @@ func loadShare(db *DB, store, n int) error {
 
 func checkShare(db *DB, store, keys, n int) error {
 	return storetest.CheckShare(db.Has, store, keys, n)
+}
+
+// separatedStore is a store of what storetest.WriteSeparated writes: values of at least 100 bytes are separated.
+func separatedStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
+	t.Helper()
+	clock := &storetest.Clock{}
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 20 << 10}, SeparateFrom: 100,
+		Merger:                Append(","),
+		L0CompactionThreshold: 100, Clock: clock.Time, BlockSize: 300, Compression: sstable.NoCompression})
+	require.NoError(t, err)
+	m := storetest.WriteSeparated(t, db, NoSync)
+	require.Greater(t, requireBlobs(t, db), 3)
+	return db, clock, m
 }

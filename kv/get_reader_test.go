@@ -31,7 +31,7 @@ func readValue(t *testing.T, r *ValueReader, err error) string {
 // Values in memtables and tables, those that lie apart, compressed and not, expiring ones, and what operands
 // come to: all are read as Get has them, from a store, a snapshot and a transaction.
 func TestGetReader(t *testing.T) {
-	db, _, m := apartStore(t, vfs.NewMem())
+	db, _, m := separatedStore(t, vfs.NewMem())
 	require.NoError(t, db.Set([]byte("key000"), []byte("in a memtable"), NoSync))
 	require.NoError(t, db.Set([]byte("key061"), nil, NoSync))
 	m["key000"], m["key061"] = "in a memtable", ""
@@ -107,7 +107,7 @@ func TestAReaderHoldsItsValue(t *testing.T) {
 }
 
 func TestAReaderOfAValueOutlivesItsStore(t *testing.T) {
-	db, _, _ := apartStore(t, vfs.NewMem())
+	db, _, _ := separatedStore(t, vfs.NewMem())
 	apart, err := db.GetReader([]byte("key059"))
 	require.NoError(t, err)
 	inline, err := db.GetReader([]byte("key001"))

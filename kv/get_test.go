@@ -8,7 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // settledStore returns a store of n keys in the last level, all blocks cached.
@@ -81,4 +84,47 @@ func TestAbsentKeysStopAtTheFilter(t *testing.T) {
 	require.Zero(t, c.Hits+c.FilterTruePositives)
 	require.Less(t, c.FalsePositiveRate(), 0.02)
 	checkIdentities(t, m)
+}
+
+// If a manifest lists no blob file at all, handles lead nowhere: that is damage, however a key is looked up, and
+// never an absent key.
+func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
+	require.NoError(t, err)
+	var keys [][]byte
+	for i := range 20 {
+		keys = append(keys, fmt.Appendf(nil, "%03d", i))
+		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
+	}
+	require.NoError(t, db.Flush(t.Context()))
+	e := db.snapshotEdit(db.current)
+	e.NextFile, e.LogNum = e.NextFile+1, 0
+	require.NotEmpty(t, e.AddedBlobs)
+	e.AddedBlobs = nil
+	for i := range e.Added {
+		e.Added[i].Table.Blobs = nil
+	}
+	require.NoError(t, db.Close())
+	m, err := manifest.Create(fsys, "db", e.NextFile-1, e)
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
+	require.NoError(t, err)
+	_, err = db.Get(keys[0])
+	require.ErrorIs(t, err, ErrCorruption)
+	require.ErrorContains(t, err, ".blob")
+	_, err = db.GetReader(keys[0])
+	require.ErrorIs(t, err, ErrCorruption)
+	for _, n := range []int{2, 20} {
+		_, err = db.MultiGet(keys[:n])
+		require.ErrorIs(t, err, ErrCorruption, "%d keys", n)
+	}
+	it, err := db.NewIter(nil)
+	require.NoError(t, err)
+	require.False(t, it.First())
+	require.ErrorIs(t, it.Error(), ErrCorruption)
+	require.ErrorContains(t, it.Error(), `"000"`)
+	require.ErrorIs(t, it.Close(), ErrCorruption)
+	require.NoError(t, db.Close())
 }

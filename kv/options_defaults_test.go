@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/stretchr/testify/require"
@@ -22,5 +24,42 @@ func TestWaitForChangeByDefault(t *testing.T) {
 		o, err := c.o.withDefaults()
 		require.NoError(t, err)
 		require.Equal(t, c.want, o.PollInterval)
+	}
+}
+
+// Values of at least 4 KiB are separated unless the options say otherwise, or reads are requests or come out of maps.
+func TestSeparateFromHasADefault(t *testing.T) {
+	scale.Alone(t)
+	from, everywhere, atCommit := defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit
+	t.Cleanup(func() { defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = from, everywhere, atCommit })
+	if everywhere {
+		defaultSeparateFrom, separateEverywhere, defaultSeparateAtCommit = 4<<10, false, false
+	}
+	for _, c := range []struct {
+		o         Options
+		separated uint64
+	}{
+		{Options{}, 2},
+		{Options{SeparateAtCommit: true}, 2},
+		{Options{SeparateFrom: -1}, 0},
+		{Options{SeparateFrom: 8 << 10}, 1},
+		{Options{MemoryMap: true}, 0},
+		{Options{MemoryMap: true, SeparateFrom: 4 << 10}, 2},
+		{Options{MemoryMap: true, SeparateAtCommit: true}, 2},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}}, 0},
+		{Options{Objects: &objects.Config{Store: objstore.NewMem()}, SeparateFrom: 4 << 10}, 2},
+	} {
+		dir := ""
+		if c.o.Objects == nil {
+			dir = t.TempDir()
+		}
+		db, err := Open(dir, &c.o)
+		require.NoError(t, err)
+		for i, size := range []int{4<<10 - 1, 4 << 10, 8 << 10} {
+			require.NoError(t, db.Set([]byte{byte(i)}, bytes.Repeat([]byte{'v'}, size), NoSync))
+		}
+		require.NoError(t, db.Flush(t.Context()))
+		require.Equal(t, c.separated, db.Metrics().Blobs.Records, "%+v", c.o)
+		require.NoError(t, db.Close())
 	}
 }

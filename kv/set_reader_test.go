@@ -17,24 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
-
-// blobsOnDisk returns the names of the blob files in the directory of a store.
-func blobsOnDisk(t *testing.T, fsys vfs.FS, dir string) (found []string) {
-	t.Helper()
-	names, err := fsys.List(dir)
-	require.NoError(t, err)
-	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
-			found = append(found, name)
-		}
-	}
-	return found
-}
 
 // setReader stores a value by SetReader.
 func setReader(t *testing.T, db *DB, k, v string, o *WriteOptions) {

@@ -101,6 +101,7 @@ var layers = []struct {
 	{"internal/stress", 10},
 	{"internal/storetest", 8},
 	{"internal/storetest/stores", 10},
+	{"internal/storetest/values", 11},
 	{"internal/storetest/backups", 11},
 	{"internal/storetest/branches", 11},
 	{"internal/storetest/damage", 11},

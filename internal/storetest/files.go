@@ -213,3 +213,16 @@ func LeadingNumber(t testing.TB, v []byte) int64 {
 	Fine(t, err)
 	return n
 }
+
+// BlobsOnDisk returns the names of the blob files in the directory of a store.
+func BlobsOnDisk(t testing.TB, fsys vfs.FS, dir string) (found []string) {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileBlob {
+			found = append(found, name)
+		}
+	}
+	return found
+}

@@ -1,5 +1,4 @@
-// Package backups tests backups, restores and checkpoints of whole stores: each stream cut, damaged and resumed, and
-// each call of a disk failing.
+// Package backups tests backups, restores and checkpoints of whole stores: each stream is cut, damaged and resumed.
 package backups
 
 import (

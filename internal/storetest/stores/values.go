@@ -2,6 +2,7 @@ package stores
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,4 +59,10 @@ func RequireSeparated(t testing.TB, db *kv.DB, m storetest.Model) {
 		require.Equal(t, ok, v != nil)
 		require.True(t, want == string(v), "%s", keys[i%len(keys)])
 	}
+}
+
+// SetReader stores a value by DB.SetReader.
+func SetReader(t testing.TB, db *kv.DB, k, v string, o *kv.WriteOptions) {
+	t.Helper()
+	require.NoError(t, db.SetReader(t.Context(), []byte(k), int64(len(v)), strings.NewReader(v), o))
 }

@@ -1,11 +1,10 @@
-package kv
+package values
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +14,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
+	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/values"
+	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -30,14 +33,32 @@ func sortedKeys(m storetest.Model) (keys []string) {
 	return keys
 }
 
-// manyApart has keys with values of all lengths, most of which lie apart, those of one key in three newer than the
-// others; keys with many versions, operands, values that expire, and operands over some.
-func manyApart(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
+// tablesOf returns the open tables of a store.
+func tablesOf(t *testing.T, db *kv.DB) *tablecache.Cache {
+	t.Helper()
+	f, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	defer release()
+	return f.Tables
+}
+
+// totalsOf returns the totals of a store's blob files.
+func totalsOf(t *testing.T, db *kv.DB) version.BlobTotals {
+	t.Helper()
+	f, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	defer release()
+	return f.Version.BlobTotals()
+}
+
+// manySeparated has keys with values of all lengths, most of which are separated, those of one key in three newer than
+// the others; keys with many versions, operands, values that expire, and operands over some.
+func manySeparated(t *testing.T, fsys vfs.FS) (*kv.DB, *storetest.Clock, storetest.Model) {
 	t.Helper()
 	clock := &storetest.Clock{}
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 300 << 10}, SeparateFrom: 100,
-		Merger:                Append(","),
-		L0CompactionThreshold: 100, Clock: clock.Time, Compression: sstable.NoCompression})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys, BlobSize: 300 << 10}, &kv.Options{SeparateFrom: 100,
+		Merger:                kv.Append(","),
+		L0CompactionThreshold: 100, Clock: clock.Time, Compression: sstable.NoCompression}))
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(9, 9)), storetest.Model{}
 	for round := range 3 {
@@ -45,16 +66,16 @@ func manyApart(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Mode
 			k, v := fmt.Sprintf("key%03d", i), strings.Repeat(fmt.Sprint(i, round, " "), 1+rng.IntN(1+rng.IntN(2000)))
 			switch {
 			case i%17 == 0 && round > 0:
-				require.NoError(t, db.Merge([]byte(k), []byte("more"), NoSync))
+				require.NoError(t, db.Merge([]byte(k), []byte("more"), kv.NoSync))
 				v = strings.TrimPrefix(m[k]+",more", ",")
 			case i%5 == 0:
-				require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Duration(1+i)*time.Hour, NoSync))
+				require.NoError(t, db.SetTTL([]byte(k), []byte(v), time.Duration(1+i)*time.Hour, kv.NoSync))
 			case i%40 == 1:
 				for range manyVersions {
-					require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+					require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 				}
 			default:
-				require.NoError(t, db.Set([]byte(k), []byte(v), NoSync))
+				require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
 			}
 			m[k] = v
 		}
@@ -63,14 +84,14 @@ func manyApart(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Mode
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
 	}
-	db.settle() // a collection reads blob files too
+	harness.Settle(db) // a collection reads blob files too
 	return db, clock, m
 }
 
 // Wherever an iterator turns or seeks while it reads on, it shows what is there.
 func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
 	t.Parallel()
-	db, _, m := manyApart(t, vfs.NewMem())
+	db, _, m := manySeparated(t, vfs.NewMem())
 	keys := sortedKeys(m)
 	it, err := db.NewIter(nil)
 	require.NoError(t, err)
@@ -114,12 +135,12 @@ func TestIteratorsThatReadOnTurnAndSeek(t *testing.T) {
 func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	t.Parallel()
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100,
-		Compression: sstable.NoCompression})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100,
+		Compression: sstable.NoCompression}))
 	require.NoError(t, err)
 	const n = 400
 	for i := range n {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 16<<10), NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 16<<10), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	for _, delay := range []time.Duration{0, 2 * values.DeviceWait} {
@@ -144,11 +165,11 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 			require.NoError(t, it.Close())
 		}
 	}
-	reads, read, _ := db.counters.BlobReads()
-	require.EqualValues(t, 4*n, reads)
-	require.EqualValues(t, 4*db.current.BlobTotals().LiveBytes, read)
+	b := db.Metrics().Blobs
+	require.EqualValues(t, 4*n, b.Reads)
+	require.EqualValues(t, 4*totalsOf(t, db).LiveBytes, b.Read)
 	fsys.Reset()
-	it, err := db.NewIter(&IterOptions{KeysOnly: true})
+	it, err := db.NewIter(&kv.IterOptions{KeysOnly: true})
 	require.NoError(t, err)
 	for ok := it.First(); ok; ok = it.Next() {
 		require.Equal(t, 16<<10, it.ValueSize())
@@ -162,7 +183,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {
-		db, clock, m := manyApart(t, vfs.NewMem())
+		db, clock, m := manySeparated(t, vfs.NewMem())
 		it, err := db.NewIter(nil)
 		require.NoError(t, err)
 		move, next := it.First, it.Next
@@ -205,23 +226,21 @@ func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
 // A value that is damaged is an error when the iterator comes to it, and not before.
 func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100,
-		Compression: sstable.NoCompression})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100,
+		Compression: sstable.NoCompression}))
 	require.NoError(t, err)
 	const n, bad = 200, 77
 	for i := range n {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 1000), NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), bytes.Repeat([]byte{byte(i)}, 1000), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	name := ""
-	for b := range db.current.Blobs() {
-		name = filepath.Join("db", b.Name())
-	}
+	names := storetest.BlobNames(t, db)
+	name := names[len(names)-1]
 	require.NoError(t, db.Close())
-	file := readAll(t, fsys, name)
+	file := storetest.ReadAll(t, fsys, name)
 	file[bytes.Index(file, bytes.Repeat([]byte{bad}, 900))] ^= 1
 	require.NoError(t, vfs.ReplaceFile(fsys, name, file))
-	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}})
+	db, err = kv.Open("db", stores.With(harness.Harness{FS: fsys}, &kv.Options{}))
 	require.NoError(t, err)
 	for _, back := range []bool{false, true} {
 		it, err := db.NewIter(nil)
@@ -235,7 +254,7 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 			seen++
 		}
 		require.Equal(t, want, seen)
-		requireDamage(t, it.Error(), name, -1)
+		storetest.RequireDamage(t, it.Error(), name, -1)
 		require.True(t, it.SeekGE([]byte("key078")))
 		for range n - bad - 2 {
 			require.True(t, it.Next())
@@ -249,8 +268,8 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 	}
 	for _, asked := range [][][]byte{keys, {keys[bad]}} {
 		_, err = db.MultiGet(asked)
-		requireDamage(t, err, name, -1)
-		damaged, ok := errors.AsType[*ValueError](err)
+		storetest.RequireDamage(t, err, name, -1)
+		damaged, ok := errors.AsType[*kv.ValueError](err)
 		require.True(t, ok)
 		require.Equal(t, keys[bad], damaged.Key)
 	}
@@ -268,7 +287,7 @@ func TestADamagedValueEndsAScanWhereItIs(t *testing.T) {
 // MultiGet reads neighbours together, and what it returns is the caller's: no two values share memory.
 func TestMultiGetReadsNeighboursTogether(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, _, m := manyApart(t, fsys)
+	db, _, m := manySeparated(t, fsys)
 	keys := sortedKeys(m)
 	var asked [][]byte
 	for _, k := range keys {
@@ -297,11 +316,12 @@ func TestMultiGetReadsNeighboursTogether(t *testing.T) {
 // one that finds no room reads one value after the other.
 func TestWhatIsReadOnIsCounted(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, _, m := manyApart(t, fsys)
-	db.tables.Far, db.tables.Parts.Limit = true, 3*coldBytes/2
+	db, _, m := manySeparated(t, fsys)
+	tables := tablesOf(t, db)
+	tables.Far, tables.Parts.Limit = true, 3*coldBytes/2
 	keys := sortedKeys(m)
 	for range 2 {
-		var its []*Iterator
+		var its []*kv.Iterator
 		for n := range 2 {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
@@ -312,32 +332,32 @@ func TestWhatIsReadOnIsCounted(t *testing.T) {
 				require.True(t, m[keys[i]] == string(it.Value()))
 			}
 			require.Equal(t, n == 0, fsys.Reads.Load() < int64(len(keys)/2))
-			require.EqualValues(t, coldBytes, db.tables.Parts.Used())
+			require.EqualValues(t, coldBytes, tables.Parts.Used())
 		}
 		require.NoError(t, its[0].Close())
 		require.NoError(t, its[1].Close())
-		require.Zero(t, db.tables.Parts.Used())
+		require.Zero(t, tables.Parts.Used())
 	}
 	require.NoError(t, db.Close())
 }
 
 // Blob files count among the files that may be open, and are opened again when they are read.
 func TestOpenBlobFilesAreBounded(t *testing.T) {
-	o := &Options{harness: harness.Harness{FS: vfs.OS, BlobSize: 8 << 10}, MaxOpenFiles: 4, CacheSize: -1,
-		SeparateFrom: 100, Compression: sstable.NoCompression}
-	db := openDir(t, t.TempDir(), o)
+	o := stores.With(harness.Harness{FS: vfs.OS, BlobSize: 8 << 10}, &kv.Options{MaxOpenFiles: 4, CacheSize: -1,
+		SeparateFrom: 100, Compression: sstable.NoCompression})
+	db := stores.OpenDir(t, t.TempDir(), o)
 	want := storetest.Model{}
 	var keys [][]byte
 	for i := range 400 {
 		k := fmt.Sprintf("%05d", i)
 		want[k] = fmt.Sprintf("%0400d", i)
 		keys = append(keys, []byte(k))
-		require.NoError(t, db.Set([]byte(k), []byte(want[k]), Async))
+		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Async))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	require.Greater(t, requireBlobs(t, db), 15)
+	require.Greater(t, storetest.RequireBlobs(t, db), 15)
 	for range 2 {
-		requireContents(t, want, db)
+		storetest.RequireContents(t, want, db)
 		require.LessOrEqual(t, db.Metrics().OpenFiles, 4)
 		values, err := db.MultiGet(keys)
 		require.NoError(t, err)
@@ -348,12 +368,12 @@ func TestOpenBlobFilesAreBounded(t *testing.T) {
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Close())
-	require.Zero(t, db.openFiles.Used())
+	require.Zero(t, db.Metrics().OpenFiles)
 }
 
-// AppendGet of a value that lies apart allocates nothing if there is room for it, and Get the value and its handle.
-func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
-	db := openDir(t, t.TempDir(), &Options{harness: harness.Harness{FS: vfs.OS}, SeparateFrom: 100})
+// AppendGet of a separated value allocates nothing if there is room for it, and Get the value and its handle.
+func TestAppendGetOfASeparatedValueDoesNotAllocate(t *testing.T) {
+	db := stores.OpenDir(t, t.TempDir(), stores.With(harness.Harness{FS: vfs.OS}, &kv.Options{SeparateFrom: 100}))
 	key, value := []byte("key"), make([]byte, 16<<10)
 	for i := range value {
 		value[i] = byte(i * i >> 8)
@@ -361,7 +381,7 @@ func TestAppendGetOfAValueApartDoesNotAllocate(t *testing.T) {
 	for i := range value {
 		value[i] ^= byte(rand.Uint32())
 	}
-	require.NoError(t, db.Set(key, value, NoSync))
+	require.NoError(t, db.Set(key, value, kv.NoSync))
 	require.NoError(t, db.Flush(t.Context()))
 	dst := make([]byte, 0, len(value))
 	appendGet := func() {

@@ -1,4 +1,4 @@
-package kv
+package values
 
 import (
 	"bytes"
@@ -8,24 +8,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // Lookups keep short values in the cache, within its size; scans and compactions pass it by, and what is removed
 // leaves it.
 func TestLargeValuesInTheCache(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100, CacheSize: 1 << 20,
-		BlockSize: 4 << 10})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100, CacheSize: 1 << 20,
+		BlockSize: 4 << 10}))
 	require.NoError(t, err)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, 5000) }
 	var keys [][]byte
 	for i := range 300 {
 		keys = append(keys, fmt.Appendf(nil, "key%03d", i))
-		require.NoError(t, db.Set(keys[i], value(i), NoSync))
+		require.NoError(t, db.Set(keys[i], value(i), kv.NoSync))
 	}
-	require.NoError(t, db.Set([]byte("long"), make([]byte, 100<<10), NoSync))
+	require.NoError(t, db.Set([]byte("long"), make([]byte, 100<<10), kv.NoSync))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	scan := func() {
 		it, err := db.NewIter(nil)
@@ -35,9 +38,9 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		require.NoError(t, it.Close())
 	}
 	scan()
-	_, before := db.memory.cache.Used()
+	before := db.Metrics().CacheBlocks
 	scan()
-	_, after := db.memory.cache.Used()
+	after := db.Metrics().CacheBlocks
 	require.Equal(t, before, after, "scans pass it by")
 
 	for round := range 3 {
@@ -48,7 +51,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 		}
 		_, err := db.Get([]byte("long"))
 		require.NoError(t, err)
-		_, _, hits := db.counters.BlobReads()
+		hits := db.Metrics().Blobs.CacheHits
 		require.EqualValues(t, max(0, 3*(round-1)), hits)
 	}
 	fsys.Reset()
@@ -67,8 +70,7 @@ func TestLargeValuesInTheCache(t *testing.T) {
 	require.LessOrEqual(t, db.Metrics().CacheBytes, int64(1<<20))
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Zero(t, requireBlobs(t, db))
-	_, blocks := db.memory.cache.Used()
-	require.Zero(t, blocks, "what is removed leaves the cache")
+	require.Zero(t, storetest.RequireBlobs(t, db))
+	require.Zero(t, db.Metrics().CacheBlocks, "what is removed leaves the cache")
 	require.NoError(t, db.Close())
 }

@@ -1,4 +1,4 @@
-package kv
+package values
 
 import (
 	"errors"
@@ -9,28 +9,30 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
-// A value of SetReader under operands that cannot be combined stays where it is, whatever lies apart otherwise: flushes
-// and compactions do not write it again.
+// A value of SetReader under operands that cannot be combined stays where it is, whatever is separated otherwise:
+// flushes and compactions do not write it again.
 func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 	for _, from := range []int{-1, 100} {
 		fsys := vfs.NewMem()
-		merger := NewMerger("no", func(_, _, _ []byte) ([]byte, error) { return nil, errors.New("no") })
-		db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10}, SeparateFrom: from,
-			Merger: merger})
+		merger := kv.NewMerger("no", func(_, _, _ []byte) ([]byte, error) { return nil, errors.New("no") })
+		db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys, MinStreamed: 10}, &kv.Options{SeparateFrom: from,
+			Merger: merger}))
 		require.NoError(t, err)
-		setReader(t, db, "k", strings.Repeat("v", 5000), NoSync)
-		require.NoError(t, db.Merge([]byte("k"), []byte("x"), NoSync))
-		before := blobsOnDisk(t, fsys, "db")
+		stores.SetReader(t, db, "k", strings.Repeat("v", 5000), kv.NoSync)
+		require.NoError(t, db.Merge([]byte("k"), []byte("x"), kv.NoSync))
+		before := storetest.BlobsOnDisk(t, fsys, "db")
 		require.Len(t, before, 1)
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		require.Equal(t, 1, requireBlobs(t, db))
-		require.Equal(t, before, blobsOnDisk(t, fsys, "db"))
+		require.Equal(t, 1, storetest.RequireBlobs(t, db))
+		require.Equal(t, before, storetest.BlobsOnDisk(t, fsys, "db"))
 		_, err = db.Get([]byte("k"))
-		require.ErrorIs(t, err, ErrMergeFailed)
+		require.ErrorIs(t, err, kv.ErrMergeFailed)
 		require.NoError(t, db.Close())
 	}
 }
@@ -38,23 +40,23 @@ func TestAValueUnderOperandsThatFailStaysWhereItIs(t *testing.T) {
 // A flush or compaction does not read a value for operands that takes more memory than MemoryLimit leaves to it.
 func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 	t.Parallel()
-	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, MemoryLimit: 8 << 20,
-		Merger: Append(",")})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: vfs.NewMem()}, &kv.Options{MemoryLimit: 8 << 20,
+		Merger: kv.Append(",")}))
 	require.NoError(t, err)
 	m := storetest.Model{"large": strings.Repeat("v", 600<<10) + ",x,y", "small": strings.Repeat("v", 300<<10) + ",x,y"}
 	for k, v := range m {
-		setReader(t, db, k, strings.TrimSuffix(v, ",x,y"), NoSync)
+		stores.SetReader(t, db, k, strings.TrimSuffix(v, ",x,y"), kv.NoSync)
 		require.NoError(t, db.Flush(t.Context()))
 	}
 	for _, x := range []string{"x", "y"} {
-		require.NoError(t, db.Merge([]byte("large"), []byte(x), NoSync))
-		require.NoError(t, db.Merge([]byte("small"), []byte(x), NoSync))
+		require.NoError(t, db.Merge([]byte("large"), []byte(x), kv.NoSync))
+		require.NoError(t, db.Merge([]byte("small"), []byte(x), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Less(t, db.Metrics().Blobs.Read, uint64(400<<10), "the small one")
 	require.Zero(t, db.Metrics().MergeFailures)
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
 
@@ -63,24 +65,24 @@ func TestOperandsOverAValueThatIsLargeForTheMemory(t *testing.T) {
 func TestOperandsOverAValueThatSetDoesNotTake(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 10, MaxMerged: 1000}, Merger: Append(",")}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys, MinStreamed: 10, MaxMerged: 1000}, &kv.Options{Merger: kv.Append(",")})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	m := storetest.Model{"before": "b", "k": strings.Repeat("v", 5000) + ",x,y,z", "later": "l"}
-	set(t, db, "before", "b")
-	setReader(t, db, "k", strings.Repeat("v", 5000), NoSync)
-	set(t, db, "later", "l")
+	stores.Set(t, db, "before", "b")
+	stores.SetReader(t, db, "k", strings.Repeat("v", 5000), kv.NoSync)
+	stores.Set(t, db, "later", "l")
 	for _, x := range []string{"x", "y", "z"} {
-		require.NoError(t, db.Merge([]byte("k"), []byte(x), NoSync))
+		require.NoError(t, db.Merge([]byte("k"), []byte(x), kv.NoSync))
 		require.NoError(t, db.Flush(t.Context()))
 	}
-	requireContents(t, m, db)
-	before, read := blobsOnDisk(t, fsys, "db"), db.Metrics().Blobs.Read
+	storetest.RequireContents(t, m, db)
+	before, read := storetest.BlobsOnDisk(t, fsys, "db"), db.Metrics().Blobs.Read
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Equal(t, read, db.Metrics().Blobs.Read)
-	require.Equal(t, before, blobsOnDisk(t, fsys, "db"))
+	require.Equal(t, before, storetest.BlobsOnDisk(t, fsys, "db"))
 	require.Zero(t, db.Metrics().MergeFailures)
 	require.EqualValues(t, 2, db.Metrics().OperandsMerged)
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }

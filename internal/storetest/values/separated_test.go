@@ -1,4 +1,4 @@
-package kv
+package values
 
 import (
 	"bytes"
@@ -13,29 +13,16 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
-	"github.com/siftkv/siftkv/sstable"
+	"github.com/siftkv/siftkv/kv"
 )
 
-// apartStore has values of 1 to 3,000 bytes, of which those from 100 on lie apart, some that expire, and
-// operands over some; in tables of several levels.
-func apartStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest.Model) {
+func requireReads(t *testing.T, db *kv.DB, m storetest.Model) {
 	t.Helper()
-	clock := &storetest.Clock{}
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, BlobSize: 20 << 10}, SeparateFrom: 100,
-		Merger:                Append(","),
-		L0CompactionThreshold: 100, Clock: clock.Time, BlockSize: 300, Compression: sstable.NoCompression})
-	require.NoError(t, err)
-	m := storetest.WriteSeparated(t, db, NoSync)
-	require.Greater(t, requireBlobs(t, db), 3)
-	return db, clock, m
-}
-
-func requireReads(t *testing.T, db *DB, m storetest.Model) {
-	t.Helper()
-	requireContents(t, m, db)
+	storetest.RequireContents(t, m, db)
 	var keys [][]byte
 	for i := range 61 {
 		k := fmt.Sprintf("key%03d", i)
@@ -65,34 +52,35 @@ func requireReads(t *testing.T, db *DB, m storetest.Model) {
 	}
 }
 
-func TestValuesApartAreRead(t *testing.T) {
+func TestSeparatedValuesAreRead(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, clock, m := apartStore(t, fsys)
+	db, clock, m := stores.Separated(t, fsys)
 	requireReads(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireBlobs(t, db)
+	storetest.RequireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.Close())
 
-	// Whatever the option is then: what lies apart stays, and is read.
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
+	// Whatever the option is then: separated values stay, and are read.
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys},
+		&kv.Options{Merger: kv.Append(","), Clock: clock.Time}))
 	require.NoError(t, err)
-	files := requireBlobs(t, db)
+	files := storetest.RequireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, []byte("key058"), nil))
 	m = storetest.Model{"key058": m["key058"], "key059": m["key059"]}
 	requireReads(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Less(t, requireBlobs(t, db), files, "files whose values are gone are gone")
+	require.Less(t, storetest.RequireBlobs(t, db), files, "files whose values are gone are gone")
 	requireReads(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Zero(t, requireBlobs(t, db))
+	require.Zero(t, storetest.RequireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
 
-func TestValuesApartExpire(t *testing.T) {
-	db, clock, m := apartStore(t, vfs.NewMem())
+func TestSeparatedValuesExpire(t *testing.T) {
+	db, clock, m := stores.Separated(t, vfs.NewMem())
 	clock.Advance(time.Hour)
 	for k, v := range m {
 		if n := 0; len(v) > 0 {
@@ -112,7 +100,7 @@ func TestValuesApartExpire(t *testing.T) {
 	}
 	requireReads(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	requireBlobs(t, db)
+	storetest.RequireBlobs(t, db)
 	requireReads(t, db, m)
 	require.NoError(t, db.Close())
 }
@@ -120,7 +108,7 @@ func TestValuesApartExpire(t *testing.T) {
 // What needs no value reads no blob file: all of them may be gone.
 func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, _, m := apartStore(t, fsys)
+	db, _, m := stores.Separated(t, fsys)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	names, err := fsys.List("db")
 	require.NoError(t, err)
@@ -149,7 +137,7 @@ func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
 	}
 	require.Positive(t, lost)
 	for _, back := range []bool{false, true} {
-		it, err := db.NewIter(&IterOptions{KeysOnly: true})
+		it, err := db.NewIter(&kv.IterOptions{KeysOnly: true})
 		require.NoError(t, err)
 		n := 0
 		move, next := it.First, it.Next
@@ -177,20 +165,20 @@ func TestKeysAndSizesReadNoBlobFile(t *testing.T) {
 	_ = db.Close()
 }
 
-// Compactions copy handles: no blob file is written for values that lie apart already.
+// Compactions copy handles: no blob file is written for values that are separated already.
 func TestCompactionsPassHandlesOn(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100}))
 	require.NoError(t, err)
 	value := bytes.Repeat([]byte("0123456789"), 1000)
 	for i := range 50 {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), value, NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%03d", i), value, kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	require.Equal(t, 1, requireBlobs(t, db))
-	before := db.current.BlobTotals()
+	require.Equal(t, 1, storetest.RequireBlobs(t, db))
+	before := totalsOf(t, db)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Equal(t, before, db.current.BlobTotals())
+	require.Equal(t, before, totalsOf(t, db))
 	require.EqualValues(t, 50, before.LiveRecords)
 	require.EqualValues(t, before.RecordBytes, before.LiveBytes)
 	tables := int64(0)
@@ -203,16 +191,17 @@ func TestCompactionsPassHandlesOn(t *testing.T) {
 
 func TestACheckpointHasItsBlobFiles(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, clock, m := apartStore(t, fsys)
+	db, clock, m := stores.Separated(t, fsys)
 	require.NoError(t, db.Checkpoint(t.Context(), "copy"))
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	require.Zero(t, requireBlobs(t, db))
+	require.Zero(t, storetest.RequireBlobs(t, db))
 	require.NoError(t, db.Close())
-	db, err := Open("copy", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
+	db, err := kv.Open("copy", stores.With(harness.Harness{FS: fsys},
+		&kv.Options{Merger: kv.Append(","), Clock: clock.Time}))
 	require.NoError(t, err)
 	requireReads(t, db, m)
-	require.Positive(t, requireBlobs(t, db))
+	require.Positive(t, storetest.RequireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
 
@@ -220,44 +209,46 @@ func TestACheckpointHasItsBlobFiles(t *testing.T) {
 // from being opened, by name.
 func TestOpenKnowsItsBlobFiles(t *testing.T) {
 	fsys := vfs.NewMem()
-	db, clock, m := apartStore(t, fsys)
-	files := requireBlobs(t, db)
-	name := ""
-	for b := range db.current.Blobs() {
-		name = filepath.Join("db", b.Name())
-	}
+	db, clock, m := stores.Separated(t, fsys)
+	files := storetest.RequireBlobs(t, db)
+	names := storetest.BlobNames(t, db)
+	name := names[len(names)-1]
 	require.NoError(t, db.Close())
-	o := &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time}
+	o := stores.With(harness.Harness{FS: fsys}, &kv.Options{Merger: kv.Append(","), Clock: clock.Time})
 	require.NoError(t, vfs.ReplaceFile(fsys, "db/900000.blob", []byte("left by a crash")))
-	db, err := Open("db", o)
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
-	require.Equal(t, files, requireBlobs(t, db))
+	require.Equal(t, files, storetest.RequireBlobs(t, db))
 	requireReads(t, db, m)
 	require.NoError(t, db.Close())
 
 	require.NoError(t, vfs.ReplaceFile(fsys, name, []byte("short")))
-	_, err = Open("db", o)
-	require.ErrorIs(t, err, ErrCorruption)
+	_, err = kv.Open("db", o)
+	require.ErrorIs(t, err, kv.ErrCorruption)
 	require.ErrorContains(t, err, name)
 	require.NoError(t, fsys.Remove(name))
-	_, err = Open("db", o)
-	require.ErrorIs(t, err, ErrCorruption)
+	_, err = kv.Open("db", o)
+	require.ErrorIs(t, err, kv.ErrCorruption)
 	require.ErrorContains(t, err, name)
 }
 
 // Where reads have to be waited for, many values are read side by side, and are the same; each takes one
 // read, or neighbours one together, and what is asked of keys alone takes none.
-func TestValuesApartOfASlowDevice(t *testing.T) {
+func TestSeparatedValuesOfASlowDevice(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
-	db, _, m := apartStore(t, fsys)
+	db, clock, m := stores.Separated(t, fsys)
 	requireReads(t, db, m)
+	require.NoError(t, db.Close())
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys},
+		&kv.Options{Merger: kv.Append(","), Clock: clock.Time,
+			CacheSize: -1}))
+	require.NoError(t, err)
 	fsys.Delay.Store(int64(20 * values.DeviceWait))
-	db.memory.cache.Resize(0)
 	var keys [][]byte
-	apart := 0
+	long := 0
 	for k, v := range m {
 		if keys = append(keys, []byte(k)); len(v) > 1000 && !strings.HasSuffix(v, ",more") {
-			apart++
+			long++
 		}
 	}
 	fsys.Reset()
@@ -268,7 +259,7 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 	}
 	require.Greater(t, fsys.MaxReads.Load(), int64(1))
 	require.Positive(t, fsys.Reads.Load())
-	require.Less(t, fsys.Reads.Load(), int64(apart), "neighbours are read together")
+	require.Less(t, fsys.Reads.Load(), int64(long), "neighbours are read together")
 	fsys.Reset()
 	for _, k := range keys {
 		_, err := db.Has(k)
@@ -283,24 +274,22 @@ func TestValuesApartOfASlowDevice(t *testing.T) {
 func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	db, clock, m := apartStore(t, fsys)
+	db, clock, m := stores.Separated(t, fsys)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	var names []string
-	for b := range db.current.Blobs() {
-		names = append(names, filepath.Join("db", b.Name()))
-	}
+	names := storetest.BlobNames(t, db)
 	require.NoError(t, db.Close())
 	rng := rand.New(rand.NewPCG(4, 4))
 	damaged := 0
 	for _, name := range names {
-		whole := readAll(t, fsys, name)
+		whole := storetest.ReadAll(t, fsys, name)
 		for range 20 {
 			bad := bytes.Clone(whole)
 			at := rng.IntN(len(bad))
 			bad[at] ^= 1 << rng.IntN(8)
 			require.NoError(t, vfs.ReplaceFile(fsys, name, bad))
-			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time,
-				ReadOnly: true})
+			db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys},
+				&kv.Options{Merger: kv.Append(","), Clock: clock.Time,
+					ReadOnly: true}))
 			require.NoError(t, err)
 			lost := 0
 			for k, v := range m {
@@ -311,7 +300,7 @@ func TestADamagedValueIsNamedAndTheOthersAreRead(t *testing.T) {
 					require.True(t, v == string(got) && size == len(v))
 					continue
 				}
-				requireDamage(t, err, name, -1)
+				storetest.RequireDamage(t, err, name, -1)
 				lost++
 			}
 			require.LessOrEqual(t, lost, 1)

@@ -1,10 +1,8 @@
-package kv
+package values
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,14 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // requireKeys requires that what needs no value does not notice that values are damaged: Has, GetSize and
 // iterators for keys, in both directions. Keys whose operands must be combined with a value are left out.
-func requireKeys(t *testing.T, db *DB, m storetest.Model) {
+func requireKeys(t *testing.T, db *kv.DB, m storetest.Model) {
 	t.Helper()
 	for k, v := range m {
 		if strings.HasSuffix(v, ",more") {
@@ -33,7 +32,7 @@ func requireKeys(t *testing.T, db *DB, m storetest.Model) {
 		require.Equal(t, len(v), size)
 	}
 	for _, back := range []bool{false, true} {
-		it, err := db.NewIter(&IterOptions{KeysOnly: true})
+		it, err := db.NewIter(&kv.IterOptions{KeysOnly: true})
 		require.NoError(t, err)
 		move, next := it.First, it.Next
 		if back {
@@ -51,11 +50,11 @@ func requireKeys(t *testing.T, db *DB, m storetest.Model) {
 
 // requireRightOrNamed requires that every read is right, or an error with a file of names and an offset in it. It
 // returns how many values cannot be read.
-func requireRightOrNamed(t *testing.T, db *DB, m storetest.Model, names []string) (lost int) {
+func requireRightOrNamed(t *testing.T, db *kv.DB, m storetest.Model, names []string) (lost int) {
 	t.Helper()
 	named := func(err error) {
 		t.Helper()
-		var ce *CorruptionError
+		var ce *kv.CorruptionError
 		require.ErrorAs(t, err, &ce)
 		require.Contains(t, names, ce.File)
 		require.GreaterOrEqual(t, ce.Offset, int64(0), "%v", err)
@@ -74,7 +73,7 @@ func requireRightOrNamed(t *testing.T, db *DB, m storetest.Model, names []string
 	tx, err := db.Begin(false)
 	require.NoError(t, err)
 	defer tx.Discard()
-	for _, r := range []Reader{db, tx} {
+	for _, r := range []kv.Reader{db, tx} {
 		for _, back := range []bool{false, true} {
 			it, err := r.NewIter(nil)
 			require.NoError(t, err)
@@ -87,7 +86,7 @@ func requireRightOrNamed(t *testing.T, db *DB, m storetest.Model, names []string
 
 // passDamage moves over all entries of m, and past each value that is damaged, of which it returns the number. Some
 // moves go back and forth.
-func passDamage(t *testing.T, it *Iterator, m storetest.Model, back bool, named func(error)) (lost int) {
+func passDamage(t *testing.T, it *kv.Iterator, m storetest.Model, back bool, named func(error)) (lost int) {
 	t.Helper()
 	move, next, turn := it.First, it.Next, it.Prev
 	if back {
@@ -104,7 +103,7 @@ func passDamage(t *testing.T, it *Iterator, m storetest.Model, back bool, named 
 			require.True(t, m[keys[n]] == string(it.Value()))
 			return 0
 		}
-		e, damaged := errors.AsType[*ValueError](it.Error())
+		e, damaged := errors.AsType[*kv.ValueError](it.Error())
 		require.True(t, damaged, "%d of %d entries: %v", n, len(keys), it.Error())
 		require.Equal(t, keys[n], string(e.Key))
 		require.False(t, it.Valid())
@@ -148,16 +147,14 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 	for what, damage := range damagedBlobs {
 		t.Run(what, func(t *testing.T) {
 			fsys := vfs.NewMem()
-			db, clock, m := apartStore(t, fsys)
-			var names []string
-			for b := range db.current.Blobs() {
-				names = append(names, filepath.Join("db", b.Name()))
-			}
+			db, clock, m := stores.Separated(t, fsys)
+			names := storetest.BlobNames(t, db)
 			require.NoError(t, db.Close())
-			x, y := damage(readAll(t, fsys, names[0]), readAll(t, fsys, names[1]))
+			x, y := damage(storetest.ReadAll(t, fsys, names[0]), storetest.ReadAll(t, fsys, names[1]))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[0], x))
 			require.NoError(t, vfs.ReplaceFile(fsys, names[1], y))
-			db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, Merger: Append(","), Clock: clock.Time})
+			db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys},
+				&kv.Options{Merger: kv.Append(","), Clock: clock.Time}))
 			require.NoError(t, err)
 			lost := requireRightOrNamed(t, db, m, names)
 			require.Equal(t, what != "whole", lost > 0)
@@ -170,60 +167,17 @@ func TestReadsOfDamagedBlobFilesAreRightOrNamed(t *testing.T) {
 	}
 }
 
-// If a manifest lists no blob file at all, handles lead nowhere: that is damage, however a key is looked up, and
-// never an absent key.
-func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
-	fsys := vfs.NewMem()
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100})
-	require.NoError(t, err)
-	var keys [][]byte
-	for i := range 20 {
-		keys = append(keys, fmt.Appendf(nil, "%03d", i))
-		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
-	}
-	require.NoError(t, db.Flush(t.Context()))
-	e := db.snapshotEdit(db.current)
-	e.NextFile, e.LogNum = e.NextFile+1, 0
-	require.NotEmpty(t, e.AddedBlobs)
-	e.AddedBlobs = nil
-	for i := range e.Added {
-		e.Added[i].Table.Blobs = nil
-	}
-	require.NoError(t, db.Close())
-	m, err := manifest.Create(fsys, "db", e.NextFile-1, e)
-	require.NoError(t, err)
-	require.NoError(t, m.Close())
-	db, err = Open("db", &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
-	require.NoError(t, err)
-	_, err = db.Get(keys[0])
-	require.ErrorIs(t, err, ErrCorruption)
-	require.ErrorContains(t, err, ".blob")
-	_, err = db.GetReader(keys[0])
-	require.ErrorIs(t, err, ErrCorruption)
-	for _, n := range []int{2, 20} {
-		_, err = db.MultiGet(keys[:n])
-		require.ErrorIs(t, err, ErrCorruption, "%d keys", n)
-	}
-	it, err := db.NewIter(nil)
-	require.NoError(t, err)
-	require.False(t, it.First())
-	require.ErrorIs(t, it.Error(), ErrCorruption)
-	require.ErrorContains(t, it.Error(), `"000"`)
-	require.ErrorIs(t, it.Close(), ErrCorruption)
-	require.NoError(t, db.Close())
-}
-
 // A damaged value that operands or newer versions stand over is in the way of no iterator: what hides it is shown, and
 // what is made of it is an error of its key.
 func TestIteratorsPassDamagedVersions(t *testing.T) {
 	t.Parallel()
 	fsys := vfs.NewMem()
-	o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100, Merger: Append(",")}
-	db, err := Open("db", o)
+	o := stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100, Merger: kv.Append(",")})
+	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	long, m := strings.Repeat("v", 300), storetest.Model{}
 	for i := range 40 {
-		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), []byte(long), NoSync))
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%02d", i), []byte(long), kv.NoSync))
 	}
 	snapshot := db.NewSnapshot() // keeps the versions below
 	require.NoError(t, db.Flush(t.Context()))
@@ -233,30 +187,36 @@ func TestIteratorsPassDamagedVersions(t *testing.T) {
 		switch i % 4 {
 		case 0:
 			m[k] = "new"
-			set(t, db, k, "new")
+			stores.Set(t, db, k, "new")
 		case 1:
-			require.NoError(t, db.Merge([]byte(k), []byte("x"), NoSync))
+			require.NoError(t, db.Merge([]byte(k), []byte("x"), kv.NoSync))
 			m[k] += ",x"
 		case 2:
 			for range manyVersions {
-				require.NoError(t, db.Merge([]byte(k), []byte("y"), NoSync))
+				require.NoError(t, db.Merge([]byte(k), []byte("y"), kv.NoSync))
 				m[k] += ",y"
 			}
 		}
 	}
-	for _, b := range blobsOnDisk(t, fsys, "db") {
-		data := readAll(t, fsys, "db/"+b)
+	for _, b := range storetest.BlobsOnDisk(t, fsys, "db") {
+		data := storetest.ReadAll(t, fsys, "db/"+b)
 		clear(data[32 : len(data)-56])
 		require.NoError(t, vfs.ReplaceFile(fsys, "db/"+b, data))
 	}
-	for b := range db.current.Blobs() {
+	files, release, err := harness.FilesOf(db)
+	require.NoError(t, err)
+	for b := range files.Version.Blobs() {
 		require.NoError(t, b.Close()) // it has the file open that was replaced
 	}
+	release()
 	for range 2 {
 		for _, back := range []bool{false, true} {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
-			require.Equal(t, 30, passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, ErrCorruption) }))
+			require.Equal(t, 30, passDamage(t, it, m, back, func(err error) {
+				require.ErrorIs(t, err,
+					kv.ErrCorruption)
+			}))
 			require.NoError(t, it.Close())
 		}
 		require.NoError(t, db.Flush(t.Context()))
@@ -272,27 +232,27 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 	for what, damage := range map[string]func(fsys vfs.FS, name string) error{
 		"missing": func(fsys vfs.FS, name string) error { return fsys.Remove(name) },
 		"short": func(fsys vfs.FS, name string) error {
-			return vfs.ReplaceFile(fsys, name, readAll(t, fsys, name)[:100])
+			return vfs.ReplaceFile(fsys, name, storetest.ReadAll(t, fsys, name)[:100])
 		},
 	} {
 		fsys := vfs.NewMem()
-		o := &Options{harness: harness.Harness{FS: fsys}, SeparateFrom: 100}
-		db, err := Open("db", o)
+		o := stores.With(harness.Harness{FS: fsys}, &kv.Options{SeparateFrom: 100})
+		db, err := kv.Open("db", o)
 		require.NoError(t, err)
 		m := storetest.Model{}
 		for i := range 40 {
 			k := fmt.Sprintf("key%02d", i)
 			m[k] = strings.Repeat(k, 30)
-			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+			require.NoError(t, db.Set([]byte(k), []byte(m[k]), kv.NoSync))
 			if i == 19 {
 				require.NoError(t, db.Flush(t.Context()))
 			}
 		}
 		require.NoError(t, db.Close())
-		name := "db/" + blobsOnDisk(t, fsys, "db")[0]
+		name := "db/" + storetest.BlobsOnDisk(t, fsys, "db")[0]
 		require.NoError(t, damage(fsys, name))
-		_, err = Open("db", o)
-		require.ErrorIs(t, err, ErrCorruption)
+		_, err = kv.Open("db", o)
+		require.ErrorIs(t, err, kv.ErrCorruption)
 		require.ErrorContains(t, err, name)
 		told := 0
 		o.TolerateMissingValues = true
@@ -300,33 +260,33 @@ func TestAStoreWithoutABlobFileCanBeOpened(t *testing.T) {
 			told++
 			require.ErrorContains(t, err, name)
 		}
-		db, err = Open("db", o)
+		db, err = kv.Open("db", o)
 		require.NoError(t, err)
 		require.Equal(t, 1, told)
 		for _, back := range []bool{false, true} {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
-			lost := passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, ErrCorruption) })
+			lost := passDamage(t, it, m, back, func(err error) { require.ErrorIs(t, err, kv.ErrCorruption) })
 			require.Equal(t, 20, lost, what)
 			require.NoError(t, it.Close())
 		}
 		requireKeys(t, db, m)
 		_, err = db.Get([]byte("key00"))
-		require.ErrorIs(t, err, ErrCorruption)
+		require.ErrorIs(t, err, kv.ErrCorruption)
 		require.ErrorContains(t, err, name)
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		for i := range 20 {
 			k := fmt.Sprintf("key%02d", i)
 			m[k] = k + " again"
-			set(t, db, k, m[k])
+			stores.Set(t, db, k, m[k])
 		}
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		requireContents(t, m, db)
+		storetest.RequireContents(t, m, db)
 		require.NoError(t, db.Close())
 		o.TolerateMissingValues = false
-		db, err = Open("db", o)
+		db, err = kv.Open("db", o)
 		require.NoError(t, err, "what was overwritten is not needed any more")
-		requireContents(t, m, db)
+		storetest.RequireContents(t, m, db)
 		require.NoError(t, db.Close())
 	}
 }

@@ -1,4 +1,4 @@
-package kv
+package values
 
 import (
 	"fmt"
@@ -11,13 +11,16 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 const (
-	coldBytes = 1 << 20   // that an iterator prefetches if reads take long
-	soloSize  = 256 << 10 // of a value that is read alone
+	manyVersions = 16        // of a key: more than an iterator passes one by one
+	coldBytes    = 1 << 20   // that an iterator prefetches if reads take long
+	soloSize     = 256 << 10 // of a value that is read alone
 )
 
 // What an iterator prefetches is bounded as it has it in memory, not as it is stored.
@@ -25,17 +28,19 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "it is about sizes")
 	for _, c := range []sstable.Compression{sstable.Snappy, sstable.Zstd} {
-		db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100, Compression: c})
+		db, err := kv.Open("db", stores.With(harness.Harness{FS: vfs.NewMem()},
+			&kv.Options{SeparateFrom: 100, Compression: c}))
 		require.NoError(t, err)
 		m := storetest.Model{}
 		for i := range 200 {
 			k := fmt.Sprintf("key%03d", i)
 			m[k] = strings.Repeat(k+"a value that is repeated ", 100+i%3*5000)
-			require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+			require.NoError(t, db.Set([]byte(k), []byte(m[k]), kv.NoSync))
 		}
 		require.NoError(t, db.Flush(t.Context()))
-		require.Positive(t, requireBlobs(t, db))
-		db.tables.Far, db.tables.Parts.Limit = true, 64<<20 // it waits for what it reads
+		require.Positive(t, storetest.RequireBlobs(t, db))
+		tables := tablesOf(t, db)
+		tables.Far, tables.Parts.Limit = true, 64<<20 // it waits for what it reads
 		for _, back := range []bool{false, true} {
 			it, err := db.NewIter(nil)
 			require.NoError(t, err)
@@ -70,7 +75,7 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 			require.Less(t, most, 2*coldBytes)
 			require.NoError(t, it.Close())
 		}
-		db.tables.Far = false
+		tables.Far = false
 		require.NoError(t, db.Close())
 	}
 }
@@ -79,7 +84,7 @@ func TestPrefetchesAreBoundedByWhatValuesDecodeTo(t *testing.T) {
 func TestALongValueIsNotPrefetched(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of bytes")
-	db, err := Open("db", &Options{harness: harness.Harness{FS: vfs.NewMem()}, SeparateFrom: 100})
+	db, err := kv.Open("db", stores.With(harness.Harness{FS: vfs.NewMem()}, &kv.Options{SeparateFrom: 100}))
 	require.NoError(t, err)
 	rng, m := rand.New(rand.NewPCG(6, 6)), storetest.Model{}
 	for i := range 30 {
@@ -87,11 +92,11 @@ func TestALongValueIsNotPrefetched(t *testing.T) {
 		if i%10 == 9 {
 			size = 5 << 20
 		}
-		m[k] = string(randomBytes(rng, size))
-		require.NoError(t, db.Set([]byte(k), []byte(m[k]), NoSync))
+		m[k] = string(storetest.RandomBytes(rng, size))
+		require.NoError(t, db.Set([]byte(k), []byte(m[k]), kv.NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	db.settle()
+	harness.Settle(db)
 	was := db.Metrics().Blobs.Read
 	for _, back := range []bool{false, true} {
 		it, err := db.NewIter(nil)
