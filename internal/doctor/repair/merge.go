@@ -88,11 +88,11 @@ func (r *repairer) discard(pieces []*piece) {
 }
 
 // A merger iterates over the point entries of several tables in order. Of the versions of
-// a key with one sequence number, it returns that of the table with the largest number.
+// a key with one sequence number, it returns that of the table with the largest age.
 // Either they are one write, and a compaction has changed its kind, or their number is 0,
 // and newer files have newer writes.
 type merger struct {
-	inputs    []*mergeInput // by descending number
+	inputs    []*mergeInput // by descending age
 	key       base.InternalKey
 	value     []byte
 	started   bool
@@ -102,10 +102,14 @@ type merger struct {
 
 type mergeInput struct {
 	num uint64
+	age uint64
 	r   *sstable.Reader
 	it  *sstable.Iter
 	on  bool
 }
+
+// byAge orders newer tables first.
+func byAge(a, b *mergeInput) int { return cmp.Compare(b.age, a.age) }
 
 // open adds a table, and its tombstones to tombs.
 func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombstone, error) {
@@ -114,12 +118,7 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 		return nil, err
 	}
 	m.inputs = append(m.inputs, in)
-	slices.SortFunc(m.inputs, func(a, b *mergeInput) int {
-		if a.num > b.num {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(m.inputs, byAge)
 	return in.r.Tombstones().Clip(tombs, nil, nil), nil
 }
 

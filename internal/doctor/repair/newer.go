@@ -3,6 +3,7 @@ package repair
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -27,10 +28,8 @@ type newerVersions struct {
 
 // shows returns what a reader sees of a key if there is a tombstone in the place of k.
 func (n *newerVersions) shows(k base.InternalKey) (string, error) {
-	if !n.open {
-		if err := n.begin(); err != nil {
-			return "", err
-		}
+	if err := n.begin(); err != nil {
+		return "", err
 	}
 	shows := ShowsNothing
 	for _, in := range n.over {
@@ -54,8 +53,30 @@ func (n *newerVersions) shows(k base.InternalKey) (string, error) {
 	return shows, nil
 }
 
+// same shows accept what other tables have of the write k, the newest table first, until it returns true. Slices are
+// valid for one call.
+func (n *newerVersions) same(k base.InternalKey, accept func(k base.InternalKey, value []byte) (bool, error)) error {
+	if err := n.begin(); err != nil {
+		return err
+	}
+	for _, in := range n.over {
+		if in.num == n.of.t.Num || !in.it.SeekGE(base.SearchKey(k.User, k.SeqNum())) {
+			continue
+		}
+		if at := in.it.Key(); bytes.Equal(at.User, k.User) && at.SeqNum() == k.SeqNum() {
+			if done, err := accept(at, in.it.Value()); done || err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // begin opens the tables that may have something newer, the own among them.
 func (n *newerVersions) begin() error {
+	if n.open {
+		return nil
+	}
 	n.open = true
 	for _, p := range n.all {
 		if p.t.LargestSeq < n.of.t.SmallestSeq || p != n.of && !overlap(&p.t, &n.of.t) {
@@ -67,6 +88,7 @@ func (n *newerVersions) begin() error {
 		}
 		n.over = append(n.over, in)
 	}
+	slices.SortFunc(n.over, byAge)
 	return nil
 }
 

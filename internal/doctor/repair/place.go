@@ -90,7 +90,8 @@ func (r *repairer) place() error {
 	// Oldest first: each goes right above the highest older table that it overlaps, or
 	// into the last level.
 	slices.SortFunc(r.pieces, func(a, b *piece) int {
-		return cmp.Or(cmp.Compare(a.t.LargestSeq, b.t.LargestSeq), cmp.Compare(a.t.Num, b.t.Num))
+		return cmp.Or(cmp.Compare(a.t.LargestSeq, b.t.LargestSeq), cmp.Compare(a.age(), b.age()),
+			cmp.Compare(a.t.Num, b.t.Num))
 	})
 	for i, p := range r.pieces {
 		p.level, p.run = manifest.NumLevels-1, 0

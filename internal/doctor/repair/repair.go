@@ -139,6 +139,18 @@ type piece struct {
 	checked bool
 }
 
+// age returns the number of the file that the table comes from: its writes are no newer if it is written again.
+func (p *piece) age() (num uint64) {
+	for _, name := range p.from {
+		kind, n := manifest.ParseFileName(name)
+		if kind == manifest.FileWAL {
+			return p.t.Num
+		}
+		num = max(num, n)
+	}
+	return cmp.Or(num, p.t.Num)
+}
+
 // examine surveys the store.
 func (r *repairer) examine() (err error) {
 	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}

@@ -119,17 +119,42 @@ func (r *repairer) rewrite(p *piece, before []*piece, w *valueWriter) (err error
 	return nil
 }
 
-// value returns what a table gets in the place of an entry with a handle: the same, an entry with another
-// handle, what a log has of it, or a tombstone.
+// value returns what a table gets in the place of an entry with a handle: the same, or an entry with another handle. If
+// the value is lost, that is what a log or another table has of the same write, or else a tombstone.
 func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newer *newerVersions) (base.InternalKey,
 	[]byte, error) {
+	if kept, err := r.keepValue(k, stored, w); kept != nil || err != nil {
+		return k, kept, err
+	}
+	if e, ok := r.logged[k.SeqNum()]; ok && bytes.Equal(e.Key.User, k.User) {
+		return e.Key, e.Value, nil
+	}
+	if other, kept, err := r.sameWrite(k, w, newer); kept != nil || err != nil {
+		return other, kept, err
+	}
+	shows, err := newer.shows(k)
+	if err != nil {
+		return k, nil, err
+	}
+	h, _, err := blob.HandleOf(k.Kind(), stored)
+	if err != nil {
+		return k, nil, err
+	}
+	err = r.loseValue(r.blob(h.File), LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size,
+		Offset: h.Offset, Shows: shows})
+	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, err
+}
+
+// keepValue returns what a table gets in the place of a handle: the same, or another handle of the value or a copy; nil
+// if there is none that can be read.
+func (r *repairer) keepValue(k base.InternalKey, stored []byte, w *valueWriter) ([]byte, error) {
 	h, expiry, err := blob.HandleOf(k.Kind(), stored)
 	if err != nil {
-		return k, nil, err // the table was checked
+		return nil, err // the table was checked
 	}
 	b := r.blob(h.File)
 	if b.whole {
-		return k, stored, nil
+		return stored, nil
 	}
 	entry := func(h blob.Handle) []byte {
 		if k.Kind().Expires() {
@@ -142,30 +167,39 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 		var c *recordCopy
 		if c, src, err = r.copyOf(k); c != nil {
 			if b, h = c.file, c.h; b.whole {
-				return k, entry(h), nil
+				return entry(h), nil
 			}
 		}
 	}
-	switch {
-	case err != nil:
-		return k, nil, err
-	case src != nil:
-		if h, err = w.copy(src, k.User, h); err != nil {
-			return k, nil, err
+	if src == nil || err != nil {
+		return nil, err
+	}
+	if h, err = w.copy(src, k.User, h); err != nil {
+		return nil, err
+	}
+	b.moved++
+	return entry(h), nil
+}
+
+// sameWrite returns what another table has of a write of which the value is lost; nil if there is none. Two tables of a
+// store have no write in common: without a trusted manifest, one of them is left from before or after a compaction. So
+// writes of a key with sequence number 0 count as one.
+func (r *repairer) sameWrite(k base.InternalKey, w *valueWriter, newer *newerVersions) (other base.InternalKey,
+	kept []byte, err error) {
+	if r.s.Trusted() {
+		return k, nil, nil
+	}
+	err = newer.same(k, func(o base.InternalKey, value []byte) (found bool, err error) {
+		if o.Kind() == base.KindDelete {
+			return false, nil // an interrupted repair has put it there
 		}
-		b.moved++
-		return k, entry(h), nil
-	}
-	if e, ok := r.logged[k.SeqNum()]; ok && bytes.Equal(e.Key.User, k.User) {
-		return e.Key, e.Value, nil
-	}
-	shows, err := newer.shows(k)
-	if err != nil {
-		return k, nil, err
-	}
-	err = r.loseValue(b, LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size, Offset: h.Offset,
-		Shows: shows})
-	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, err
+		other = base.MakeKey(k.User, k.SeqNum(), o.Kind())
+		if kept = value; o.Kind().Separated() {
+			kept, err = r.keepValue(o, value, w)
+		}
+		return kept != nil, err
+	})
+	return other, kept, err
 }
 
 // keepLogged keeps the values of a batch that counts for nothing, since tables have its writes, for the case
@@ -210,5 +244,5 @@ func openPiece(p *piece) (*mergeInput, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &mergeInput{num: p.t.Num, r: r, it: r.NewIter(sstable.IterOptions{Sequential: true})}, nil
+	return &mergeInput{num: p.t.Num, age: p.age(), r: r, it: r.NewIter(sstable.IterOptions{Sequential: true})}, nil
 }
