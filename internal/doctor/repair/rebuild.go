@@ -85,6 +85,8 @@ type rebuilder struct {
 	r     *repairer
 	files map[uint64]*recordTally
 	keys  recordTally // of keys with such records
+
+	undecided bool // of some key nothing tells which record is the newest
 }
 
 func (b *rebuilder) tally(rec *foundRecord) *recordTally {
@@ -107,6 +109,8 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 		newest++
 	}
 	decided := slices.ContainsFunc(records[:newest], func(rec foundRecord) bool { return rec.referenced })
+	// A value that was separated when its entry had sequence number 0 already may be newer than records with others.
+	mixed := !decided && records[0].seq > 0 && records[len(records)-1].seq == 0
 	taken, left := false, false
 	for i := range records {
 		rec := &records[i]
@@ -119,6 +123,9 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 				return err
 			}
 			continue
+		}
+		if mixed && (says != refuted || rec.seq == 0) {
+			says, b.undecided = refuted, true
 		}
 		if says == silent {
 			decided, taken = true, true
@@ -201,7 +208,8 @@ func (b *rebuilder) doubtful() map[uint64]uint64 {
 
 // single returns the only lost table, if that is one with one version of each key; else nil.
 func (b *rebuilder) single() *lostTable {
-	if t := b.r.lostTables; b.r.tablesLost == 1 && len(t) == 1 && t[0].refs != nil && !t[0].uncounted && t[0].single {
+	if t := b.r.lostTables; !b.undecided && b.r.tablesLost == 1 &&
+		len(t) == 1 && t[0].refs != nil && !t[0].uncounted && t[0].single {
 		return t[0]
 	}
 	return nil
@@ -219,7 +227,7 @@ func (b *rebuilder) exact(num uint64) bool {
 		return true
 	}
 	expected, known := b.expected(num)
-	return known && b.files[num].taken+b.files[num].left == expected
+	return known && !b.undecided && b.files[num].taken+b.files[num].left == expected
 }
 
 // ask returns what tables that are left say of a record being the table's.
@@ -234,7 +242,7 @@ func (t *lostTable) ask(r *repairer, key []byte, rec *foundRecord, records []fou
 	}
 	ours := func(at place) bool {
 		return slices.ContainsFunc(records, func(o foundRecord) bool {
-			return o.file.num == at.file && o.h.Offset == at.offset
+			return o.seq > 0 && o.file.num == at.file && o.h.Offset == at.offset
 		})
 	}
 	return t.near.ask(t, key, t.seqOf(rec), ours)

@@ -208,7 +208,8 @@ func (c *recordCursor) scan() (ok bool, err error) {
 	return true, nil
 }
 
-// A recordQueue has cursors by key and, of a key, by descending sequence number.
+// A recordQueue has cursors by key and, of a key, by descending sequence number, then by descending number of the file:
+// of records with sequence number 0, that of the newer file is newer.
 type recordQueue []*recordCursor
 
 func (q recordQueue) Len() int { return len(q) }
@@ -219,7 +220,7 @@ func (q recordQueue) Less(i, j int) bool {
 	if q[i].at.seq != q[j].at.seq {
 		return q[i].at.seq > q[j].at.seq
 	}
-	return q[i].file.num < q[j].file.num
+	return q[i].file.num > q[j].file.num
 }
 func (q recordQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 func (q *recordQueue) Push(c any)   { *q = append(*q, c.(*recordCursor)) }
