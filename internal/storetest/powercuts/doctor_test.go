@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/siftkv/siftkv/internal/doctor/repair"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
@@ -70,6 +72,7 @@ func (r *doctorRun) open() {
 		RunsPerLevel:             2 + r.rng.IntN(3),
 		MaxConcurrentCompactions: 1 + r.rng.IntN(2), Merger: kv.Append(","),
 	}
+	stores.RandomSeparation(r.o, r.rng)
 	var err error
 	r.db, err = kv.Open("db", onDisk(r.o, r.disk.FS()))
 	require.NoError(r.t, err)
@@ -282,6 +285,17 @@ func storeContents(t *testing.T, dir, what string) map[string]string {
 	return got
 }
 
+// withNamed adds to what a store has the keys that a repair names as those of lost values.
+func withNamed(got map[string]string, r *repair.Report) map[string]string {
+	all := maps.Clone(got)
+	for _, l := range r.Lost {
+		for _, v := range l.Values {
+			all[string(v.Key)] = ""
+		}
+	}
+	return all
+}
+
 // requireWholeIngests checks that of each ingest all files are there, or none.
 func requireWholeIngests(t *testing.T, got map[string]string, what string) {
 	t.Helper()
@@ -307,9 +321,9 @@ func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
 	scale.OneGoroutine(t, "repair and verification are of one goroutine each")
 	t.Parallel()
 	want := scale.Count(16, 60)
-	cuts, unlisted := 0, 0
+	cuts, unlisted, torn := 0, 0, 0
 	during := map[string]int{}
-	for seed := uint64(0); cuts < want; seed++ {
+	for seed := uint64(0); cuts < want || torn == 0; seed++ {
 		r := newDoctorRun(t, seed, 12)
 		r.run(80)
 		for i, image := range r.images {
@@ -320,43 +334,41 @@ func TestARepairOfAStoreThatCrashedLosesNothing(t *testing.T) {
 			}
 			cuts++
 			during[r.doing[i]]++
-			unlisted += requireHealthy(t, dir, what)
+			s := requireHealthy(t, dir, what)
+			for _, table := range s.Tables {
+				if table.Level < 0 {
+					unlisted++
+				}
+			}
+			if slices.ContainsFunc(s.Notes, func(note string) bool { return strings.HasPrefix(note, "a value of ") }) {
+				torn++
+			}
 			require.NoError(t, os.RemoveAll(filepath.Dir(dir)))
 		}
 	}
-	t.Logf("%d power cuts left %d tables that no manifest lists; during %v", cuts, unlisted, during)
+	t.Logf("%d power cuts left %d tables that no manifest lists, and %d logs with a value that is not whole; during %v",
+		cuts, unlisted, torn, during)
 	require.Positive(t, unlisted)
 	for _, step := range []string{"flush", "compact", "reopen", "ingest", "resume", "write"} {
 		require.Positive(t, during[step], step)
 	}
 }
 
-// requireHealthy checks a store in every way, and returns how many tables no manifest
-// lists.
-func requireHealthy(t *testing.T, dir, what string) (unlisted int) {
+// requireHealthy checks a store in every way.
+func requireHealthy(t *testing.T, dir, what string) *survey.Store {
 	t.Helper()
 	want := storeContents(t, dir, what)
 	requireWholeIngests(t, want, what)
 	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err, what)
 	require.Empty(t, s.Damage, what)
-	for _, table := range s.Tables {
-		if table.Level < 0 {
-			unlisted++
-		}
-	}
 	r, err := repair.Run(t.Context(), dir, repair.Options{})
 	require.NoError(t, err, what)
 	require.False(t, r.Needed, what)
 
-	out := filepath.Join(filepath.Dir(dir), "out")
-	r, err = repair.Run(t.Context(), dir, repair.Options{Out: out})
-	require.NoError(t, err, what)
-	require.False(t, r.LostForSure(), "%s: %+v", what, r)
-	require.Equal(t, "manifest", r.Levels, what)
-	requireSame(t, want, storeContents(t, out, what), what)
-
+	requireOut(t, dir, want, what)
 	requireDamageAlone(t, dir, s, want, what)
+	requireTornValues(t, dir, s, want, what)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "CURRENT")))
 	lost := filepath.Join(filepath.Dir(dir), "lost")
@@ -376,51 +388,108 @@ func requireHealthy(t *testing.T, dir, what string) (unlisted int) {
 	r, err = repair.Run(t.Context(), lost, repair.Options{})
 	if errors.Is(err, kv.ErrNotExist) || errors.Is(err, kv.ErrForeignDirectory) {
 		require.Empty(t, want, "%s: nothing is left that says what this is", what)
-		return unlisted
+		return s
 	}
 	require.NoError(t, err, what)
 	got := storeContents(t, lost, what)
-	requireWholeIngests(t, got, what+", without a manifest")
+	requireWholeIngests(t, withNamed(got, r), what+", without a manifest")
 	for k := range want {
 		if _, ok := got[k]; !ok {
 			require.True(t, r.Covers([]byte(k)), "%s, without a manifest: %s is missing, and no loss covers it: %+v",
 				what, k, r)
 		}
 	}
-	return unlisted
+	return s
 }
 
-// requireDamageAlone damages a table of a copy of the store. Whatever a crash has left
-// beside it, a repair keeps the levels, and what is not in the store afterwards as Open
-// recovered it is reported as lost from that table.
+// requireDamageAlone damages a table, and a blob file that the manifest lists, each in a copy of the store. Whatever a
+// crash has left beside it, a repair keeps the levels, and what is not in the store afterwards as Open recovered it is
+// reported as lost from that file.
 func requireDamageAlone(t *testing.T, dir string, s *survey.Store, want map[string]string, what string) {
 	t.Helper()
 	i := slices.IndexFunc(s.Tables, func(t survey.Table) bool { return t.Level >= 0 })
-	if i < 0 {
-		return
+	if i >= 0 {
+		requireLossIn(t, dir, s.Tables[i].Name, want, what)
 	}
-	hit := filepath.Join(filepath.Dir(dir), "hit")
-	require.NoError(t, os.CopyFS(hit, os.DirFS(dir)))
-	name := filepath.Join(hit, s.Tables[i].Name)
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
-	data[len(what)*len(want)%len(data)] ^= 1
-	require.NoError(t, os.WriteFile(name, data, 0o600))
+	i = slices.IndexFunc(s.Blobs, func(b survey.Blob) bool { return b.Listing != nil })
+	if i >= 0 {
+		requireLossIn(t, dir, s.Blobs[i].Name, want, what)
+	}
+}
+
+// requireLossIn damages a file of a copy of the store, and checks the repair.
+func requireLossIn(t *testing.T, dir, name string, want map[string]string, what string) {
+	t.Helper()
+	hit := damagedCopy(t, dir, name, len(what)*len(want))
 	r, err := repair.Run(t.Context(), hit, repair.Options{})
 	require.NoError(t, err, what)
 	require.True(t, r.Needed, what)
 	require.Equal(t, "manifest", r.Levels, "%s: %+v", what, r)
 	told := *r
-	told.Lost = slices.DeleteFunc(slices.Clone(r.Lost), func(l repair.Loss) bool { return l.File != s.Tables[i].Name })
+	told.Lost = slices.DeleteFunc(slices.Clone(r.Lost), func(l repair.Loss) bool { return l.File != name })
 	got := storeContents(t, hit, what)
 	for k := range want {
 		require.True(t, got[k] == want[k] || told.Covers([]byte(k)), "%s, %s damaged: %s, and no loss covers it: %+v",
-			what, s.Tables[i].Name, k, r)
+			what, name, k, r)
 	}
 	for k := range got {
 		require.True(t, got[k] == want[k] || told.Covers([]byte(k)),
-			"%s, %s damaged: %s is back, and no loss covers it: %+v", what, s.Tables[i].Name, k, r)
+			"%s, %s damaged: %s is back, and no loss covers it: %+v", what, name, k, r)
 	}
+}
+
+// damagedCopy returns a copy of the store in which one bit of a file is wrong.
+func damagedCopy(t *testing.T, dir, name string, at int) (hit string) {
+	t.Helper()
+	hit = filepath.Join(t.TempDir(), "hit")
+	require.NoError(t, os.CopyFS(hit, os.DirFS(dir)))
+	data, err := os.ReadFile(filepath.Join(hit, name))
+	require.NoError(t, err)
+	data[at%len(data)] ^= 1
+	require.NoError(t, os.WriteFile(filepath.Join(hit, name), data, 0o600))
+	return hit
+}
+
+// requireTornValues damages a value that a log refers to, in a copy of the store. If Open takes that for the trace of a
+// crash, a repair makes what Open recovers. If not, the value is lost, and nothing older shows.
+func requireTornValues(t *testing.T, dir string, s *survey.Store, want map[string]string, what string) {
+	t.Helper()
+	i := slices.IndexFunc(s.Blobs, func(b survey.Blob) bool { return b.Logged && b.Listing == nil })
+	if i < 0 {
+		return
+	}
+	name := s.Blobs[i].Name
+	hit := damagedCopy(t, dir, name, len(what)*(len(want)+1))
+	what = fmt.Sprintf("%s, %s damaged", what, name)
+	if kv.Verify(t.Context(), hit, io.Discard) == nil {
+		requireOut(t, hit, storeContents(t, hit, what), what)
+		return
+	}
+	r, err := repair.Run(t.Context(), hit, repair.Options{})
+	require.NoError(t, err, what)
+	require.True(t, r.Needed, what)
+	got := storeContents(t, hit, what)
+	for k := range want {
+		_, ok := got[k]
+		require.True(t, ok || r.Covers([]byte(k)), "%s: %s, and no loss covers it: %+v", what, k, r)
+	}
+	if !slices.ContainsFunc(s.Logs, func(l survey.Log) bool { return l.Torn != "" }) { // else later writes count too
+		for k := range got {
+			require.True(t, got[k] == want[k] || r.Covers([]byte(k)), "%s: %s is back: %+v", what, k, r)
+		}
+	}
+}
+
+// requireOut checks that a repair into another directory has nothing to do, and makes a store with these contents.
+func requireOut(t *testing.T, dir string, want map[string]string, what string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	r, err := repair.Run(t.Context(), dir, repair.Options{Out: out})
+	require.NoError(t, err, what)
+	require.False(t, r.Needed, what)
+	require.False(t, r.LostForSure(), "%s: %+v", what, r)
+	require.Equal(t, "manifest", r.Levels, what)
+	requireSame(t, want, storeContents(t, out, what), what)
 }
 
 // requireSame compares without printing large stores.
