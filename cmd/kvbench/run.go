@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 	"github.com/siftkv/siftkv/internal/cli"
 )
@@ -166,7 +168,12 @@ type traceInfoCommand struct {
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	return show(p, report.Trace, c.JSON)(traceinfo.Read(ctx, string(c.File)))
+	r, err := traceinfo.Read(ctx, string(c.File))
+	if err != nil {
+		return err
+	}
+	text := func(w io.Writer, _ *tidy.Result) error { return report.Trace(w, r) }
+	return show(p, text, c.JSON)(r.Rows(p.argv), nil)
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and

@@ -22,7 +22,15 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating,
+	"trace": tracing}
+
+// tracing is what is in a lookup trace, when it is read again.
+var tracing = experiment{grids: func(r *tidy.Result) []*Grid {
+	return []*Grid{cellTable(r, "Lookups by whether the key was ever found", 1, []string{"keys"},
+		column{"lookups", in(whole, "lookups")}, column{"distinct", in(whole, "keys")},
+		column{"once", in(whole, "once")})}
+}}
 
 // TidyGrids returns the tables of a result, none of an experiment that is not known.
 func TidyGrids(r *tidy.Result) []*Grid {

@@ -13,7 +13,7 @@ import (
 
 func TestGoldenTrace(t *testing.T) {
 	r := &traceinfo.Trace{
-		Schema: traceinfo.Schema, Path: "app.trace", Bytes: 6_627_267,
+		Path: "app.trace", Bytes: 6_627_267,
 		Start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Span: 90 * time.Second,
 		Hashed: true, OneIn: 100, Lookups: 600_000, Values: 580_000, Missed: 12, Dropped: 34, Unfinished: true,
 		Sizes: traceinfo.Sizes{Min: 5, Mean: 17.25, Max: 130},

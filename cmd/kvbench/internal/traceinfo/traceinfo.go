@@ -3,70 +3,99 @@ package traceinfo
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// Schema names the form of a Trace in JSON.
-const Schema = "kvbench.traceinfo/v1"
-
 // A Trace is what is in a lookup trace.
 type Trace struct {
-	Schema     string        `json:"schema"`
-	Path       string        `json:"path"`
-	Bytes      int64         `json:"bytes"`
-	Start      time.Time     `json:"start"`
-	Span       time.Duration `json:"span_ns"` // until the last lookup
-	Hashed     bool          `json:"hashed"`
-	OneIn      uint32        `json:"one_in"`
-	Lookups    int64         `json:"lookups"`
-	Values     int64         `json:"value_lookups"`  // that asked for a value, and not only whether it is there
-	Missed     int64         `json:"missed_lookups"` // of keys that were found at other times
-	Dropped    uint64        `json:"dropped"`
-	Unfinished bool          `json:"unfinished"`
-	Sizes      Sizes         `json:"key_bytes"` // by lookup
-	Existing   Part          `json:"existing"`  // keys that were found at least once
-	Absent     Part          `json:"absent"`    // keys that never were
-	Scans      Scans         `json:"scans"`
+	Path       string
+	Bytes      int64
+	Start      time.Time
+	Span       time.Duration // until the last lookup
+	Hashed     bool
+	OneIn      uint32
+	Lookups    int64
+	Values     int64 // that asked for a value, and not only whether it is there
+	Missed     int64 // of keys that were found at other times
+	Dropped    uint64
+	Unfinished bool
+	Sizes      Sizes // by lookup
+	Existing   Part  // keys that were found at least once
+	Absent     Part  // keys that never were
+	Scans      Scans
 }
 
 // Scans are those of a trace.
 type Scans struct {
-	Scans    int64   `json:"scans"`
-	Bounded  int64   `json:"bounded"`   // of them, those that have a start and an end
-	Backward int64   `json:"backward"`  // that descend
-	Broken   int64   `json:"broken"`    // that were broken off before their end
-	Empty    int64   `json:"empty"`     // that came to no entry
-	KeysOnly int64   `json:"keys_only"` // that asked for no values
-	Entries  float64 `json:"entries"`   // that one comes to, on average
-	Most     uint64  `json:"most"`      // that one came to
-	Common   float64 `json:"common"`    // bytes that start and end have in common, on average of those that are bounded
+	Scans    int64
+	Bounded  int64   // of them, those that have a start and an end
+	Backward int64   // that descend
+	Broken   int64   // that were broken off before their end
+	Empty    int64   // that came to no entry
+	KeysOnly int64   // that asked for no values
+	Entries  float64 // that one comes to, on average
+	Most     uint64  // that one came to
+	Common   float64 // bytes that start and end have in common, on average of those that are bounded
 }
 
 // Sizes are those of keys in bytes.
 type Sizes struct {
-	Min  int     `json:"min"`
-	Mean float64 `json:"mean"`
-	Max  int     `json:"max"`
+	Min  int
+	Mean float64
+	Max  int
 }
 
 // A Part is the lookups of some of the keys.
 type Part struct {
-	Lookups int64   `json:"lookups"`
-	Keys    int64   `json:"keys"` // distinct
-	Once    int64   `json:"once"` // keys that were looked up once
-	Top     []Share `json:"top"`
+	Lookups int64
+	Keys    int64 // distinct
+	Once    int64 // keys that were looked up once
+	Top     []Share
 }
 
 // A Share is the part of the lookups that the most popular keys have.
 type Share struct {
-	OfKeys    float64 `json:"of_keys"`
-	OfLookups float64 `json:"of_lookups"`
+	OfKeys    float64
+	OfLookups float64
+}
+
+// Rows returns the same as rows: of all lookups, of scans, and of keys that were found and those that never were.
+func (r *Trace) Rows(argv []string) *tidy.Result {
+	settings := map[string]any{"path": r.Path, "start": r.Start, "hashed": r.Hashed, "one_in": r.OneIn,
+		"unfinished": r.Unfinished}
+	out := tidy.New("trace", "Lookup trace "+r.Path, settings, environ.Capture(argv, "."))
+	add := func(of tidy.Cell, unit string, values map[string]float64) {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			out.Add(of, name, unit, values[name])
+		}
+	}
+	add(tidy.Cell{}, "", map[string]float64{"lookups": float64(r.Lookups), "value-lookups": float64(r.Values),
+		"missed-lookups": float64(r.Missed), "dropped": float64(r.Dropped)})
+	add(tidy.Cell{}, "bytes", map[string]float64{"size": float64(r.Bytes), "least-key": float64(r.Sizes.Min),
+		"mean-key": r.Sizes.Mean, "largest-key": float64(r.Sizes.Max)})
+	add(tidy.Cell{}, "s", map[string]float64{"span": r.Span.Seconds()})
+	s := &r.Scans
+	add(tidy.Of("of", "scans"), "", map[string]float64{"scans": float64(s.Scans), "bounded": float64(s.Bounded),
+		"backward": float64(s.Backward), "broken": float64(s.Broken), "empty": float64(s.Empty),
+		"keys-only": float64(s.KeysOnly), "entries": s.Entries, "most-entries": float64(s.Most),
+		"common-bytes": s.Common})
+	for i, p := range []*Part{&r.Existing, &r.Absent} {
+		of := tidy.Of("keys", []string{"found", "never found"}[i])
+		add(of, "", map[string]float64{"lookups": float64(p.Lookups), "keys": float64(p.Keys), "once": float64(p.Once)})
+		for _, top := range p.Top {
+			out.Add(of.With("top", top.OfKeys), "share", "of lookups", top.OfLookups)
+		}
+	}
+	return out
 }
 
 // topShares are the parts of the keys that are shown.
@@ -80,7 +109,7 @@ type count struct {
 // Read sums a trace up. It takes some 30 bytes of memory for each key. One without an end
 // is summed up as far as it goes; damage is an error.
 func Read(ctx context.Context, path string) (*Trace, error) {
-	r := &Trace{Schema: Schema, Path: path}
+	r := &Trace{Path: path}
 	seen := map[uint64]count{}
 	bytes := 0.0
 	scan := func(s *lookuptrace.Scan) error {

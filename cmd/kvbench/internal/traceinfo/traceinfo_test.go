@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
@@ -52,6 +53,11 @@ func TestATraceIsSummedUp(t *testing.T) {
 			Top: []Share{{0.001, 7.0 / 12}, {0.01, 7.0 / 12}, {0.1, 7.0 / 12}, {0.5, 9.0 / 12}}}, got.Existing)
 		require.Equal(t, Part{Lookups: 4, Keys: 2, Once: 1,
 			Top: []Share{{0.001, 0.75}, {0.01, 0.75}, {0.1, 0.75}, {0.5, 0.75}}}, got.Absent)
+		rows := got.Rows(nil)
+		require.Equal(t, []float64{16}, rows.Values(tidy.Cell{}, "lookups"))
+		require.Equal(t, []float64{8}, rows.Values(tidy.Of("of", "scans"), "most-entries"))
+		require.Equal(t, []float64{4}, rows.Values(tidy.Of("keys", "found"), "keys"))
+		require.Equal(t, []float64{0.75}, rows.Values(tidy.Of("keys", "never found", "top", 0.5), "share"))
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
