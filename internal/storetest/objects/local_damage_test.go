@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -61,10 +62,10 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 	o := m.options()
 	o.MaxMemtables, o.L0CompactionThreshold, harness.Of(o).Backoff = 8, 2, storetest.Never
 	db := m.open("a", o)
-	var uploads atomic.Int64
+	var uploads atomic.Int64 // of tables
 	compact, flush := make(chan struct{}), make(chan struct{})
 	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
-		if c.Kind == objstore.Put {
+		if c.Kind == objstore.Put && strings.HasSuffix(c.Key, ".sst") {
 			switch uploads.Add(1) {
 			case 3: // after two flushes
 				<-compact
