@@ -1,10 +1,7 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -38,14 +35,6 @@ func (s *CountedStore) Requests(f func()) map[objstore.Kind]int64 {
 		}
 	}
 	return needed
-}
-
-// An Unconditional store overwrites what it should leave alone.
-type Unconditional struct{ objstore.Store }
-
-// PutIfAbsent overwrites.
-func (s Unconditional) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
 }
 
 // BlobsIn returns the keys of the blob files in an object store, those of all branches.
@@ -96,26 +85,3 @@ func TablesOf(t testing.TB, s objstore.Store) (keys []string) {
 
 // ManyEdits has lists of files put as edits that are whole ones in small stores.
 func ManyEdits(p *objectdir.Params) { p.Edits.Percent, p.Edits.Each, p.Edits.Max = 1<<20, 1, 8 }
-
-// An ObjectState tells whether an object has changed.
-type ObjectState struct{ Size, Sum int }
-
-// Bucket returns all objects by key.
-func Bucket(t *testing.T, s objstore.Store) map[string]ObjectState {
-	t.Helper()
-	objects := map[string]ObjectState{}
-	for o, err := range s.List(t.Context(), "", "") {
-		require.NoError(t, err)
-		b := make([]byte, o.Size)
-		_, err := s.GetRange(t.Context(), o.Key, 0, b)
-		if errors.Is(err, objstore.ErrNotExist) {
-			continue // it was deleted meanwhile
-		}
-		require.NoError(t, err)
-		objects[o.Key] = ObjectState{len(b), int(crc32.ChecksumIEEE(b))}
-	}
-	return objects
-}
-
-// FenceSize is the size in bytes of an entry with which a writer takes a store over.
-const FenceSize = 80

@@ -10,7 +10,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/scale"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -50,7 +49,7 @@ func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := objstore.NewMem()
 		writer := newSlowLine(mem)
-		db := stores.OpenObjects(t, writer, &kv.Options{})
+		db := openObjects(t, writer, &kv.Options{})
 		for i := range writes {
 			addCounters(t, db, i)
 		}
@@ -78,7 +77,7 @@ func TestALongLogOfSmallWritesIsFlushed(t *testing.T) {
 		})
 		require.NoError(t, view.Close())
 		writer.Cut()
-		next := opens(func(s objstore.Store) *kv.DB { return stores.OpenObjects(t, s, &kv.Options{}) })
+		next := opens(func(s objstore.Store) *kv.DB { return openObjects(t, s, &kv.Options{}) })
 		require.NoError(t, next.Close())
 		require.Error(t, db.Close(), "it was cut off")
 	})
@@ -89,7 +88,7 @@ func TestALongLogOfAStoreAtRestIsFlushed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		line := newSlowLine(objstore.NewMem())
-		db := stores.OpenObjects(t, line, &kv.Options{})
+		db := openObjects(t, line, &kv.Options{})
 		rest := func(writes int) (flushes uint64) {
 			before := db.Metrics().Flushes
 			for i := range writes {

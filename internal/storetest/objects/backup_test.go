@@ -29,9 +29,9 @@ func TestABackupOfAViewInAnObjectStore(t *testing.T) {
 
 func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	s, copied := objstore.NewMem(), objstore.NewMem()
-	o := stores.FarOptions()
+	o := farOptions()
 	o.SeparateFrom = from
-	db := stores.OpenObjects(t, s, o) // it flushes and compacts nothing by itself meanwhile
+	db := openObjects(t, s, o) // it flushes and compacts nothing by itself meanwhile
 	want := storetest.Model{}
 	for i := range 2000 {
 		k := string(rune('a'+i%26)) + string(rune('a'+i/26%26))
@@ -63,9 +63,9 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 // What is damaged on its way out of an object store is asked for once more, and never backed up.
 func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 	s := objstore.NewMem()
-	o := stores.FarOptions()
+	o := farOptions()
 	o.SeparateFrom, o.Compression = 100, sstable.NoCompression
-	db := stores.OpenObjects(t, s, o)
+	db := openObjects(t, s, o)
 	want := storetest.Model{}
 	for i := range 100 {
 		k := fmt.Sprintf("key%03d", i)

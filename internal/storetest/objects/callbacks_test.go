@@ -119,7 +119,7 @@ func TestObjectStoresMayNotReturn(t *testing.T) {
 					storetest.Until(func() bool { return db.Flush(t.Context()) == nil })
 				})
 				storetest.Soon(t, "Close", func() { require.NoError(t, db.Close()) })
-				db = stores.OpenObjects(t, s.Store, nil)
+				db = openObjects(t, s.Store, nil)
 				storetest.RequireAcknowledged(t, want, db.Get)
 				require.NoError(t, db.Close())
 			})

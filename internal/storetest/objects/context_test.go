@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -18,10 +17,10 @@ import (
 // Close of a view does not wait for an object store that does not answer.
 func TestAViewIsClosedWhileARefreshGetsNoAnswer(t *testing.T) {
 	s := storetest.NewSilentStore(objstore.NewMem())
-	db := stores.OpenObjects(t, s, nil)
+	db := openObjects(t, s, nil)
 	require.NoError(t, db.Set([]byte("key"), nil, kv.Sync))
 	require.NoError(t, db.Close())
-	reader := stores.OpenObjectsReader(t, s)
+	reader := openObjectsReader(t, s)
 	s.Left.Store(0)
 	refreshed := make(chan error, 1)
 	go func() { refreshed <- reader.Refresh(context.Background()) }()
@@ -37,9 +36,9 @@ func TestRequestsEndWithTheContextOfRefresh(t *testing.T) {
 	for answered := int64(0); ; answered++ {
 		mem := objstore.NewMem()
 		s := storetest.NewSilentStore(mem)
-		db := stores.OpenObjects(t, mem, nil)
+		db := openObjects(t, mem, nil)
 		require.NoError(t, db.Set([]byte("a"), nil, kv.Sync))
-		view := stores.OpenObjectsReader(t, s)
+		view := openObjectsReader(t, s)
 		for range 6 {
 			require.NoError(t, db.Set([]byte("b"), nil, kv.Sync))
 			require.NoError(t, db.Flush(t.Context()))
@@ -102,7 +101,7 @@ func TestRequestsEndWithTheContextOfOpen(t *testing.T) {
 				break
 			}
 			require.ErrorIs(t, err, context.Canceled)
-			db := stores.OpenObjects(t, mem, nil)
+			db := openObjects(t, mem, nil)
 			storetest.RequireContents(t, want, db)
 			require.NoError(t, db.Close())
 		}
@@ -116,7 +115,7 @@ func TestAStoreIsClosedWhileTheObjectStoreIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := objstore.NewMem()
 		s := storetest.NewSilentStore(mem)
-		db := stores.OpenObjects(t, s, nil)
+		db := openObjects(t, s, nil)
 		require.NoError(t, db.Set([]byte("key"), nil, kv.Sync))
 		s.Left.Store(0)
 		require.NoError(t, db.Set([]byte("lost"), nil, kv.Async))
@@ -127,7 +126,7 @@ func TestAStoreIsClosedWhileTheObjectStoreIsSilent(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, db.CloseContext(t.Context()), err, "the second Close returns what the first did")
 		require.Equal(t, 2*time.Second, time.Since(start))
-		next := stores.OpenObjects(t, mem, nil)
+		next := openObjects(t, mem, nil)
 		storetest.RequireContents(t, storetest.Model{"key": ""}, next)
 		require.NoError(t, next.CloseContext(t.Context()))
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -76,7 +75,7 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 		from := map[string]int{"blob": 100, "sst": -1}[what] // ids of blob files make tables longer or shorter
 		s, rng := objstore.NewMem(), rand.New(rand.NewPCG(5, 5))
 		o := kv.Options{SeparateFrom: from, L0CompactionThreshold: 100, Compression: sstable.NoCompression}
-		db := stores.OpenObjects(t, s, &o)
+		db := openObjects(t, s, &o)
 		for i := range 20 {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "%03d", i), storetest.RandomBytes(rng, 1000), kv.Async))
 			if i%10 == 9 {
@@ -97,7 +96,7 @@ func TestSwappedObjectsAreNotCopied(t *testing.T) {
 			b := bodies[1-i]
 			require.NoError(t, s.Put(context.Background(), keys[i], bytes.NewReader(b), int64(len(b))))
 		}
-		db = stores.OpenObjects(t, s, &o)
+		db = openObjects(t, s, &o)
 		require.ErrorIs(t, db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "to")), kv.ErrCorruption, what)
 		_, err := db.Backup(t.Context(), io.Discard, kv.BackupMark{})
 		require.ErrorIs(t, err, kv.ErrCorruption, what)

@@ -70,7 +70,7 @@ func damagedReply(t *testing.T, nth int64, do func(t *testing.T, db *kv.DB, want
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(s, uint64(nth))
-	db = stores.OpenObjects(t, faults, &kv.Options{CacheSize: -1, BlockSize: 16 << 10})
+	db = openObjects(t, faults, &kv.Options{CacheSize: -1, BlockSize: 16 << 10})
 	var gets atomic.Int64
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		return objstoretest.Fault{Corrupt: c.Kind == objstore.Get && gets.Add(1) == nth}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
-	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -23,7 +22,7 @@ import (
 // requireFenced requires that a writer ends with ErrFenced, whatever it tries, and changes nothing.
 func (w *objectsWriter) requireFenced(s objstore.Store) {
 	w.t.Helper()
-	before := storetest.Bucket(w.t, s)
+	before := bucket(w.t, s)
 	var err error
 	for range 100 { // what is not synced need not be refused at once
 		if err = w.try(); err != nil {
@@ -36,7 +35,7 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 	require.ErrorIs(w.t, w.db.Flush(context.Background()), objects.ErrFenced)
 	harness.Settle(w.db)
 	require.ErrorIs(w.t, w.db.Close(), objects.ErrFenced)
-	after := storetest.Bucket(w.t, s)
+	after := bucket(w.t, s)
 	for key := range after { // a sorted file that it had begun is in no list, and the next writer deletes it
 		if _, old := before[key]; !old && key[:4] == "sst/" {
 			delete(after, key)
@@ -196,10 +195,10 @@ func TestRequestsThatArriveTooLate(t *testing.T) {
 		w := takeOver(t, s, seed+10, old.n, old.n)
 		w.write(20)
 		requireOnlyLiveObjects(t, s, w)
-		live := storetest.Bucket(t, s)
+		live := bucket(t, s)
 		faults.Deliver()
-		now := storetest.Bucket(t, s)
-		maps.DeleteFunc(now, func(key string, _ storetest.ObjectState) bool { return live[key].Size == 0 })
+		now := bucket(t, s)
+		maps.DeleteFunc(now, func(key string, _ objectState) bool { return live[key].size == 0 })
 		require.Equal(t, live, now, "nothing that is needed was touched")
 		requireWrites(t, w.db, w.n, w.n)
 		w.write(20)

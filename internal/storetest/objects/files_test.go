@@ -20,7 +20,7 @@ import (
 // objectsWith returns a store in an object store with some keys, and what it has.
 func objectsWith(t *testing.T, s objstore.Store, keys int) (*kv.DB, storetest.Model) {
 	t.Helper()
-	db := stores.OpenObjects(t, s, nil)
+	db := openObjects(t, s, nil)
 	want := storetest.Model{}
 	for i := range keys {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i*i)

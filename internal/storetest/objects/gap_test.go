@@ -9,7 +9,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -24,7 +23,7 @@ func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	require.NoError(t, err)
 	file := storetest.IngestFile(t, vfs.OS, filepath.Join(t.TempDir(), "file"), nil, "ingested=1")
 	require.NoError(t, db.Set([]byte("before"), []byte("1"), kv.Sync))
-	reader := stores.OpenObjectsReader(t, s) // which believes that lists are kept for ten minutes
+	reader := openObjectsReader(t, s) // which believes that lists are kept for ten minutes
 	storetest.RequireContents(t, storetest.Model{"before": "1"}, reader)
 	lists := func() (keys []string) {
 		for o, err := range s.List(t.Context(), "entry/", "") {

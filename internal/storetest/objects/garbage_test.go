@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -36,7 +35,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		want := storetest.Model{}
 		var sizes []int64
 		for job := range jobs {
-			db := stores.OpenObjects(t, s, nil)
+			db := openObjects(t, s, nil)
 			for i := range keys {
 				k, v := fmt.Sprintf("%03d", i), fmt.Sprintf("%01000d", job*keys+i)
 				require.NoError(t, db.Set([]byte(k), []byte(v), kv.NoSync))
@@ -57,7 +56,7 @@ func TestAStoreOfShortJobsDoesNotGrow(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, got.Files+got.Entries)
 		require.LessOrEqual(t, bytesIn(t, s), 4*sizes[0])
-		db := stores.OpenObjects(t, s, nil)
+		db := openObjects(t, s, nil)
 		storetest.RequireContents(t, want, db)
 		require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -22,7 +21,7 @@ import (
 func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
-	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1, MemtableSize: 64 << 20})
+	db := openObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1, MemtableSize: 64 << 20})
 	rng, sizes := rand.New(rand.NewPCG(8, 8)), []int{1000, 100 << 10, 5 << 20, 1000}
 	var want []string
 	for i, n := range sizes {
@@ -31,7 +30,7 @@ func TestAReaderOfAnObjectStoreAsksForParts(t *testing.T) {
 	}
 	require.NoError(t, db.Flush(t.Context()))
 	require.NoError(t, db.Close())
-	db = stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1})
+	db = openObjects(t, s, &kv.Options{SeparateFrom: 100, CacheSize: -1})
 	var gets, bytes atomic.Int64
 	var damaged atomic.Bool
 	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {

@@ -18,7 +18,6 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/linear"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -234,7 +233,7 @@ func TestLinearizableAcrossATakeOver(t *testing.T) {
 		open := func(rule objstoretest.Rule, bound time.Duration) (*kv.DB, *objstoretest.Faults) {
 			faults := objstoretest.NewFaults(s, rng.Uint64())
 			o := objectsOptions(rng, faults)
-			stores.ConfigOf(o).MaxStaleness = bound
+			configOf(o).MaxStaleness = bound
 			db, err := kv.Open("", o)
 			require.NoError(t, err)
 			faults.Inject(rule)

@@ -85,7 +85,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	m := newMachines(t)
 	clone := func() *kv.Options {
 		o := m.options()
-		stores.ConfigOf(o).Branch = "clone"
+		configOf(o).Branch = "clone"
 		return o
 	}
 	db := m.open("a", m.options())
@@ -99,7 +99,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	inClone := maps.Clone(want)
 	putDurably(t, db, "late", "in the log")
 	want["late"] = "in the log"
-	require.NoError(t, stores.ConfigOf(m.options()).Clone(t.Context(), "clone"))
+	require.NoError(t, configOf(m.options()).Clone(t.Context(), "clone"))
 	m.refused("a", clone(), kv.ErrLocked)
 	other := m.open("b", clone())
 	storetest.RequireContents(t, inClone, other)
@@ -110,7 +110,7 @@ func TestBranchesWithLocalLogs(t *testing.T) {
 	stores.Crash(t, other)
 	stores.Crash(t, db)
 	elsewhere := clone()
-	stores.ConfigOf(elsewhere).LocalLog = false
+	configOf(elsewhere).LocalLog = false
 	require.ErrorContains(t, m.refused("c", elsewhere, objects.ErrLogElsewhere), locallog.PlaceOf("b"))
 	require.ErrorContains(t, m.refused("c", m.remote(), objects.ErrLogElsewhere), locallog.PlaceOf("a"))
 	other, db = m.open("b", clone()), m.open("a", m.options())

@@ -340,7 +340,7 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 
 	faults := deadFrom(m.objects, nth)
 	o := m.options()
-	stores.ConfigOf(o).Store, stores.ConfigOf(o).LocalLog = faults, mode%2 == 0
+	configOf(o).Store, configOf(o).LocalLog = faults, mode%2 == 0
 	unknown := "" // a write that failed may be there
 	db, err := kv.Open("a", o)
 	if err == nil {
@@ -358,7 +358,7 @@ func deathWithALocalLog(t *testing.T, nth int64, mode int) bool {
 		_ = db.Close()
 	}
 	o = m.options()
-	stores.ConfigOf(o).LocalLog = mode/2 == 0
+	configOf(o).LocalLog = mode/2 == 0
 	db = m.open("a", o)
 	if ok, err := db.Has([]byte(unknown)); err == nil && ok {
 		want[unknown] = unknown

@@ -25,7 +25,7 @@ func TestKillWithALocalLog(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 500))
 	open := func(local bool, least, most int) *objectsWriter {
 		o := objectsOptions(rng, s)
-		stores.ConfigOf(o).LocalLog = local
+		configOf(o).LocalLog = local
 		db, err := kv.Open(log, o)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = db.Close() })

@@ -57,13 +57,13 @@ func (m *machines) options() *kv.Options {
 // remote are those of a store without one, on the same machines.
 func (m *machines) remote() *kv.Options {
 	o := m.options()
-	stores.ConfigOf(o).LocalLog = false
+	configOf(o).LocalLog = false
 	return o
 }
 
 func (m *machines) abandoning() *kv.Options {
 	o := m.options()
-	stores.ConfigOf(o).AbandonLog = true
+	configOf(o).AbandonLog = true
 	return o
 }
 
@@ -241,7 +241,7 @@ func TestALogIsAbandonedForGood(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	stores.Crash(t, db)
 	o := m.remote()
-	stores.ConfigOf(o).AbandonLog = true
+	configOf(o).AbandonLog = true
 	require.NoError(t, m.open("b", o).Close())
 	require.NoError(t, m.open("c", m.options()).Close())
 }
@@ -269,7 +269,7 @@ func TestTheLogMoves(t *testing.T) {
 		want, machine := storetest.Model{}, "a"
 		for round := range 12 {
 			o := m.options()
-			stores.ConfigOf(o).LocalLog = rng.IntN(2) == 0
+			configOf(o).LocalLog = rng.IntN(2) == 0
 			db := m.open(machine, o)
 			storetest.RequireContents(t, want, db)
 			for i := range rng.IntN(40) {
@@ -291,7 +291,7 @@ func TestTheLogMoves(t *testing.T) {
 				continue
 			}
 			stores.Crash(t, db)
-			if !stores.ConfigOf(o).LocalLog {
+			if !configOf(o).LocalLog {
 				machine = string(rune('a' + rng.IntN(3)))
 			}
 		}
@@ -401,7 +401,7 @@ func TestCloseWithoutTheObjectStore(t *testing.T) {
 	m := newMachines(t)
 	faults := objstoretest.NewFaults(m.objects, 1)
 	o := m.options()
-	stores.ConfigOf(o).Store = faults
+	configOf(o).Store = faults
 	db := m.open("a", o)
 	putDurably(t, db, "k", "v")
 	faults.Inject(dead)

@@ -11,7 +11,6 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/remote"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -84,7 +83,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 	require.ErrorIs(t, db.Set([]byte("key"), nil, kv.Sync), objects.ErrFenced)
 	require.Error(t, db.Close())
 	require.Positive(t, db.Metrics().Objects.Requests.Total().Calls, "it is closed, and has counted")
-	view := stores.OpenObjectsReader(t, faults)
+	view := openObjectsReader(t, faults)
 	require.Positive(t, view.Metrics().Objects.Requests[objstore.Get].Calls)
 	require.Zero(t, view.Metrics().Objects.Epoch)
 	require.NoError(t, view.Close())

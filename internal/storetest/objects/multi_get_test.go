@@ -16,7 +16,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
@@ -73,7 +72,7 @@ func farValue(i, file int) []byte { return fmt.Appendf(nil, "%d of %d %040d", fi
 // fill writes farKeys keys into one run, and some of them again into young files. It returns the
 // files of the newest values.
 func (s *farStore) fill(t *testing.T, o *kv.Options, young int) (db *kv.DB, newest map[int]int) {
-	db = stores.OpenObjects(t, s, o)
+	db = openObjects(t, s, o)
 	newest = map[int]int{}
 	var key []byte
 	for i := range farKeys {
@@ -111,7 +110,7 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.filter, c.partition, c.young), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, o := newFarStore(), stores.FarOptions()
+				s, o := newFarStore(), farOptions()
 				o.Filter, o.IndexPartition = storetest.Filter(c.filter), c.partition
 				db, newest := s.fill(t, o, c.young)
 				rng := rand.New(rand.NewPCG(3, 4))
@@ -154,9 +153,9 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 // A key costs fewer than two times the requests of a Get, in however many files its versions are.
 func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), stores.FarOptions()
+		s, o := newFarStore(), farOptions()
 		o.Filter = storetest.Filter("none")
-		db := stores.OpenObjects(t, s, o)
+		db := openObjects(t, s, o)
 		keys := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d"), []byte("e")}
 		const files = 20
 		for file := range files {
@@ -192,9 +191,9 @@ func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 // Operands of many keys are read side by side too.
 func TestOperandsOfManyKeysAreFetchedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), stores.FarOptions()
+		s, o := newFarStore(), farOptions()
 		o.Merger = kv.Append(",")
-		db := stores.OpenObjects(t, s, o)
+		db := openObjects(t, s, o)
 		keys := make([][]byte, 40)
 		for file := range 3 {
 			for i := range 20 * len(keys) {
@@ -233,9 +232,9 @@ var errFarFile = errors.New("the file cannot be read")
 // A request that fails is the error of the keys that need it, and of no other.
 func TestOneOfSeveralRequestsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), stores.FarOptions()
+		s, o := newFarStore(), farOptions()
 		o.Filter = storetest.Filter("none")
-		db := stores.OpenObjects(t, s, o)
+		db := openObjects(t, s, o)
 		// Of four files the second newest has b, the third c, the oldest all.
 		for _, keys := range []string{"abcd", "c", "b", "d"} {
 			for _, key := range append([]string{"!", "~"}, strings.Split(keys, "")...) {
@@ -297,7 +296,7 @@ func TestCloseWhileManyKeysAreFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newFarStore()
-		db, _ := s.fill(t, stores.FarOptions(), farYoung)
+		db, _ := s.fill(t, farOptions(), farYoung)
 		keys := make([][]byte, 200)
 		for i := range keys {
 			keys[i] = storetest.ScatteredKey(nil, i)

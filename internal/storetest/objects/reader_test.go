@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -25,8 +24,8 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
 	_, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, kv.ErrNotExist)
-	db := stores.OpenObjects(t, s, nil)
-	reader := stores.OpenObjectsReader(t, s)
+	db := openObjects(t, s, nil)
+	reader := openObjectsReader(t, s)
 	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(1, 16))
 	for round := range 20 {
@@ -62,7 +61,7 @@ func TestAReaderInAnObjectStore(t *testing.T) {
 
 func TestWaitForChange(t *testing.T) {
 	s := objstore.NewMem()
-	db := stores.OpenObjects(t, s, nil)
+	db := openObjects(t, s, nil)
 	reader, err := kv.OpenReadOnly("", &kv.Options{MemtableSize: 64 << 10, Objects: &objects.Config{Store: s},
 		PollInterval: time.Microsecond})
 	require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -20,7 +19,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	s := storetest.NewCountedStore()
 	o := &kv.Options{MemtableSize: 64 << 20, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10, CacheSize: 32 << 10,
 		SeparateFrom: -1}
-	db := stores.OpenObjects(t, s, o)
+	db := openObjects(t, s, o)
 	key := func(i int) []byte { return fmt.Appendf(nil, "%06d", i) }
 	const keys = 30_000
 	for i := range keys {
@@ -42,7 +41,7 @@ func TestRequestsOfAStoreInAnObjectStore(t *testing.T) {
 	require.NoError(t, db.Close())
 
 	// The files, the newest entry, a LIST before the fence and one after it, the fence, and the check of conditions.
-	opening := s.Requests(func() { db = stores.OpenObjects(t, s, o) })
+	opening := s.Requests(func() { db = openObjects(t, s, o) })
 	require.Equal(t, map[objstore.Kind]int64{objstore.Get: files + 1, objstore.List: 2,
 		objstore.PutIfAbsent: 2}, opening)
 
@@ -90,24 +89,24 @@ func TestRequestsOfWhoDoesNothing(t *testing.T) {
 	require.Equal(t, map[objstore.Kind]int64{objstore.PutIfAbsent: 1}, s.Requests(func() {
 		require.NoError(t, db.Close())
 	}), "the end of the log is in the list of files")
-	before := storetest.Bucket(t, s.Store)
+	before := bucket(t, s.Store)
 	for range 3 {
-		db = stores.OpenObjects(t, s, nil)
+		db = openObjects(t, s, nil)
 		require.Empty(t, s.Requests(func() { require.NoError(t, db.Close()) }))
 	}
-	after := storetest.Bucket(t, s.Store)
+	after := bucket(t, s.Store)
 	require.Len(t, after, len(before)+3)
 	for key, o := range after {
-		if o.Size == storetest.FenceSize {
+		if o.size == fenceSize {
 			continue
 		}
 		require.Equal(t, before[key], o)
 	}
 
-	db = stores.OpenObjects(t, s, nil)
+	db = openObjects(t, s, nil)
 	var view *kv.DB
 	require.Equal(t, map[objstore.Kind]int64{objstore.List: 1, objstore.Get: 2}, s.Requests(func() {
-		view = stores.OpenObjectsReader(t, s)
+		view = openObjectsReader(t, s)
 	}), "the newest entry, and the file")
 	poll := func(want map[objstore.Kind]int64) {
 		t.Helper()

@@ -118,7 +118,7 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	// A writer is not fenced by what is refused; nor does its store take increments.
 	s = objstore.NewMem()
 	require.NoError(t, restoreTo(s, streams[0]))
-	db := stores.OpenObjects(t, s, nil)
+	db := openObjects(t, s, nil)
 	require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 	require.ErrorIs(t, restoreTo(s, streams[1]), kv.ErrBackupMismatch)
 	require.ErrorIs(t, restoreTo(s, streams[0]), kv.ErrBackupMismatch)
@@ -127,7 +127,7 @@ func testRestoreIntoAnObjectStore(t *testing.T, from int) {
 	require.ErrorIs(t, restoreTo(s, streams[1]), kv.ErrBackupMismatch)
 
 	// Into one that ignores conditions nothing is restored.
-	careless := storetest.Unconditional{Store: objstore.NewMem()}
+	careless := unconditional{objstore.NewMem()}
 	require.ErrorIs(t, restoreTo(careless, streams[0]), objstore.ErrUnconditional)
 	for o, err := range careless.List(t.Context(), "", "") {
 		require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/internal/objectdir"
 	inner "github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 	"github.com/siftkv/siftkv/sstable"
@@ -26,7 +25,7 @@ func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{0, 64} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), stores.FarOptions()
+			s, o := newFarStore(), farOptions()
 			o.IndexPartition = partition
 			db, _ := s.fill(t, o, farYoung)
 			most := 1
@@ -72,7 +71,7 @@ func TestScansOfAnObjectStoreFetchAhead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ young, gets, trips int }{{0, 42, 8}, {farYoung, 75, 13}} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), stores.FarOptions()
+			s, o := newFarStore(), farOptions()
 			db, _ := s.fill(t, o, c.young)
 			parts := partsOf(t, db)
 			for _, backward := range []bool{false, true} {
@@ -97,10 +96,10 @@ func partsOf(t *testing.T, db *kv.DB) *inner.Budget {
 
 // wideStore returns a store of one run of a few files, each of many parts.
 func wideStore(t *testing.T, s *farStore, part int) (db *kv.DB, size int64) {
-	o := stores.FarOptions()
+	o := farOptions()
 	o.TargetFileSize, o.BaseLevelSize, o.Compression = 2<<20, 2<<20, sstable.NoCompression
 	harness.Of(o).TuneObjects = func(p *objectdir.Params) { p.PartSize = part }
-	db = stores.OpenObjects(t, s, o)
+	db = openObjects(t, s, o)
 	for i := range farKeys {
 		require.NoError(t, db.Set(storetest.ScatteredKey(nil, i), make([]byte, 200), kv.Async))
 	}

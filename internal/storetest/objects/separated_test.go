@@ -37,7 +37,7 @@ func apartObjects(t testing.TB, s objstore.Store, o kv.Options) (db *kv.DB, want
 	t.Helper()
 	o.SeparateFrom, harness.Of(&o).BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
 	o.Compression = sstable.NoCompression
-	db, want = stores.OpenObjects(t, s, &o), storetest.Model{}
+	db, want = openObjects(t, s, &o), storetest.Model{}
 	for i := range apartKeys {
 		k := fmt.Sprintf("%03d", i)
 		want[k] = apartValue(i)
@@ -60,7 +60,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 	require.Greater(t, len(storetest.BlobsIn(t, s)), 2)
 	require.NoError(t, db.Close())
 	o.SeparateFrom = 100
-	opening := s.Requests(func() { db = stores.OpenObjects(t, s, &o) })
+	opening := s.Requests(func() { db = openObjects(t, s, &o) })
 	require.EqualValues(t, 2+1, opening[objstore.Get], "the tables, and the newest entry: none of a blob file")
 	for i := range apartKeys {
 		key := fmt.Appendf(nil, "%03d", i)
@@ -106,7 +106,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), stores.FarOptions()
+		s, o := newFarStore(), farOptions()
 		db, want := apartObjects(t, s, *o)
 		var keys [][]byte
 		for i := range apartKeys {
@@ -155,7 +155,7 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 		"missing": {func() { require.NoError(t, s.Delete(t.Context(), victim)) }, fs.ErrNotExist, victim},
 	} {
 		c.spoil()
-		db := stores.OpenObjects(t, s, &kv.Options{CacheSize: -1})
+		db := openObjects(t, s, &kv.Options{CacheSize: -1})
 		failed := 0
 		for k, v := range want {
 			got, err := db.Get([]byte(k))
@@ -184,7 +184,7 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 	db, want := apartObjects(t, mem, kv.Options{})
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(mem, 1)
-	db = stores.OpenObjects(t, faults, &kv.Options{CacheSize: -1})
+	db = openObjects(t, faults, &kv.Options{CacheSize: -1})
 	type request struct {
 		key  string
 		size int64
@@ -221,7 +221,7 @@ func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
 // What was read of values stays on the local disk, also of long ones.
 func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 	s := storetest.NewCountedStore()
-	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 1})
+	db := openObjects(t, s, &kv.Options{SeparateFrom: 1})
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := storetest.Model{}
 	for _, size := range []int{10, 1000, 16 << 10, 100 << 10, 200 << 10, 900 << 10} {
@@ -256,7 +256,7 @@ func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
 func TestCompactionsReadBlobFilesInParts(t *testing.T) {
 	t.Parallel()
 	s := objstoretest.NewFaults(objstore.NewMem(), 1)
-	db := stores.OpenObjects(t, s, &kv.Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
+	db := openObjects(t, s, &kv.Options{SeparateFrom: 1000, MemtableSize: 64 << 20})
 	rng := rand.New(rand.NewPCG(7, 7))
 	want := storetest.Model{}
 	put := func(i int) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -20,7 +19,7 @@ import (
 func TestAStoreInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
-	db := stores.OpenObjects(t, s, nil)
+	db := openObjects(t, s, nil)
 	want := storetest.Model{}
 	for i := range 3000 {
 		k, v := fmt.Sprintf("%05d", i), fmt.Sprintf("%0100d", i)
@@ -30,7 +29,7 @@ func TestAStoreInAnObjectStore(t *testing.T) {
 	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 	for range 3 {
-		db = stores.OpenObjects(t, s, nil)
+		db = openObjects(t, s, nil)
 		storetest.RequireContents(t, want, db)
 		require.NoError(t, db.Set([]byte("more"), nil, kv.Sync))
 		want["more"] = ""
@@ -47,7 +46,7 @@ func TestTakeOver(t *testing.T) {
 	want := storetest.Model{}
 	var before *kv.DB
 	for round := range 20 {
-		db := stores.OpenObjects(t, s, nil)
+		db := openObjects(t, s, nil)
 		if before != nil {
 			require.ErrorIs(t, before.Set([]byte("late"), nil, kv.Sync), objects.ErrFenced)
 			require.ErrorIs(t, before.Flush(t.Context()), objects.ErrFenced)
@@ -79,7 +78,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 	want := storetest.Model{}
 	for round := range 20 {
 		faults := objstoretest.NewFaults(s, 1)
-		db := stores.OpenObjects(t, faults, nil)
+		db := openObjects(t, faults, nil)
 		storetest.RequireContents(t, want, db)
 		rng := rand.New(rand.NewPCG(uint64(round), 15))
 		for i := range rng.IntN(2000) {
@@ -96,7 +95,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 }
 
 func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
-	s := storetest.Unconditional{Store: objstore.NewMem()}
+	s := unconditional{objstore.NewMem()}
 	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
 	for o, err := range s.List(context.Background(), "", "") {
@@ -110,9 +109,9 @@ func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 10)
 	require.NoError(t, db.Close())
-	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: storetest.Unconditional{Store: s}}})
+	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: unconditional{s}}})
 	require.ErrorIs(t, err, objstore.ErrUnconditional)
-	db = stores.OpenObjects(t, s, nil)
+	db = openObjects(t, s, nil)
 	storetest.RequireContents(t, want, db)
 	require.NoError(t, db.Close())
 }

@@ -30,7 +30,7 @@ func writeToObjects(dir, local string, localLog bool) error {
 	rng := rand.New(rand.NewPCG(uint64(storetest.EnvInt(storetest.ChildSeedEnv, 0)), 14))
 	fmt.Println("opening")
 	o := objectsOptions(rng, s)
-	stores.ConfigOf(o).LocalLog = localLog
+	configOf(o).LocalLog = localLog
 	db, err := kv.Open(local, o)
 	if err != nil {
 		return err

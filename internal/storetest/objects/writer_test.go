@@ -108,7 +108,7 @@ func unneeded(t *testing.T, s objstore.Store, d *kv.DB) (keys []string) {
 	}
 	release()
 	newest := ""
-	for key, data := range storetest.Bucket(t, s) {
+	for key, data := range bucket(t, s) {
 		kind, name, _ := strings.Cut(key, "/")
 		num, _, _ := strings.Cut(name, "-")
 		file := num + path.Ext(name)
@@ -116,7 +116,7 @@ func unneeded(t *testing.T, s objstore.Store, d *kv.DB) (keys []string) {
 		case kind == "sst" && live[file]:
 			delete(live, file)
 			continue
-		case kind == "entry" && data.Size == storetest.FenceSize:
+		case kind == "entry" && data.size == fenceSize:
 			continue
 		case kind == "entry" && (newest == "" || key < newest):
 			key, newest = newest, key // the one before is not the newest
