@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -281,4 +282,25 @@ func TestCloseContextOfAStoreInADirectory(t *testing.T) {
 	require.NoError(t, db.Set([]byte("key"), nil, nil))
 	require.NoError(t, db.CloseContext(ctx))
 	require.NoError(t, db.CloseContext(t.Context()))
+}
+
+// Flush and Close at the same time: under the race detector.
+func TestFlushBesideClose(t *testing.T) {
+	for range 50 {
+		db, err := Open("", &Options{InMemory: true})
+		require.NoError(t, err)
+		var done sync.WaitGroup
+		for i := range 4 {
+			done.Go(func() {
+				for db.Set([]byte{byte(i)}, nil, Async) == nil {
+					if err := db.Flush(t.Context()); err != nil {
+						require.ErrorIs(t, err, ErrClosed)
+					}
+				}
+			})
+		}
+		require.NoError(t, db.Set([]byte("k"), nil, Sync))
+		require.NoError(t, db.Close())
+		done.Wait()
+	}
 }

@@ -3,13 +3,15 @@ package kv
 import (
 	"io"
 	"math/rand/v2"
+	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/sstable"
-	"github.com/stretchr/testify/require"
 )
 
 // What these tests share with those of internal/storetest.
@@ -84,4 +86,12 @@ func separatedStore(t *testing.T, fsys vfs.FS) (*DB, *storetest.Clock, storetest
 	m := storetest.WriteSeparated(t, db, NoSync)
 	require.Greater(t, requireBlobs(t, db), 3)
 	return db, clock, m
+}
+
+// requireFull checks that an error says that the disk is full, and what to do.
+func requireFull(t *testing.T, err error, dir string) {
+	t.Helper()
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, "free space on the file system of "+dir)
 }

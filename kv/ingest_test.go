@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,6 +24,8 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -342,4 +345,38 @@ func TestIngestPlacesFiles(t *testing.T) {
 	requireContents(t, storetest.Model{"b": "", "y": "", "zz": ""}, db)
 	require.NoError(t, db.verify(io.Discard))
 	require.NoError(t, db.Close())
+}
+
+// Ingest refuses a store whose last commit has failed: what is in the log of that
+// commit has the sequence number that the files would be put after.
+func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
+	for _, mode := range []RecoveryMode{PointInTime, TolerateTornTail} {
+		disk := crashfs.NewDisk()
+		crash := crashfs.New(disk, nothing)
+		f := &vfstest.FaultFS{FS: crash}
+		db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}, CacheSize: -1})
+		require.NoError(t, err)
+		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
+		require.NoError(t, db.Flush(t.Context()))
+		file := ingestFile(t, crash, "new.sst", nil, "b=ingested")
+		require.NoError(t, crash.SyncFile(file))
+		// The write fails while the ingest waits in the queue after it.
+		in := newIngest(t.Context(), db, &IngestOptions{})
+		require.NoError(t, in.begin())
+		bringIn(t, in, file)
+		failOnce(f, "sync")
+		require.ErrorIs(t, db.Set([]byte("c"), []byte("failed"), Sync), errDisk)
+		require.ErrorIs(t, exclusive(db, in.install), ErrReadOnly)
+		in.files.TakeBack()
+		in.end()
+		after := disk.CutTo(100, rand.New(rand.NewPCG(1, 1)))
+		again, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(after, nothing)}, CacheSize: -1,
+			RecoveryMode: mode})
+		require.NoError(t, err)
+		ok, err := again.Has([]byte("b"))
+		require.NoError(t, err)
+		require.False(t, ok)
+		require.NoError(t, again.Close())
+		require.NoError(t, db.Close())
+	}
 }

@@ -5,60 +5,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
-
-// A log that failed is never written or synced again, and what the failed commit
-// left in it does not come back, although all its bytes are there.
-func TestAFailedCommitDoesNotComeBack(t *testing.T) {
-	t.Parallel()
-	for _, op := range []string{"write", "sync"} {
-		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}}
-		db, err := Open("db", o)
-		require.NoError(t, err)
-		require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-		require.NoError(t, db.Set([]byte("b"), []byte("in memory alone"), Async))
-		broken := db.commits.Log()
-		failOnce(f, op)
-		err = db.Set([]byte("c"), []byte("failed"), Sync)
-		require.ErrorIs(t, err, errDisk, op)
-		require.ErrorIs(t, err, ErrReadOnly, op)
-		require.ErrorContains(t, err, "since writing the log failed")
-		want := storetest.Model{"a": "1", "b": "in memory alone"}
-		requireContents(t, want, db)
-		db.untilResumed()
-		require.NotEqual(t, broken.ID(), db.commits.Log().ID())
-		db.settle()
-		_, err = f.Stat(filepath.Join("db", fmt.Sprintf("%06d.wal", broken.ID())))
-		require.ErrorIs(t, err, fs.ErrNotExist, "the broken log is gone")
-		require.NoError(t, db.Set([]byte("d"), []byte("2"), Sync))
-		want["d"] = "2"
-		db.abandonLikeACrash(t)
-		db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
-		require.NoError(t, err)
-		requireContents(t, want, db)
-		require.NoError(t, db.Close())
-	}
-}
 
 // What Async writes left in the log's buffer cannot be written. That is known before
 // anybody else may lead the pipeline, the resumer included: told later, the failure of the
@@ -85,116 +45,6 @@ func TestAFailureOfTheLogIsKnownBeforeTheLogCanBeReplaced(t *testing.T) {
 	require.NoError(t, db.Set([]byte("b"), []byte("2"), Sync))
 	requireContents(t, storetest.Model{"a": "1", "b": "2"}, db)
 	require.NoError(t, db.Close())
-}
-
-// The power fails at every call between a failed commit and the end of resuming.
-// The commit may come back if the store had not resumed, whole; nothing else is
-// lost or added.
-func TestPowerCutsWhileAStoreResumes(t *testing.T) {
-	t.Parallel()
-	cuts := 0
-	for seed := range uint64(scale.Count(20, 40)) {
-		rng := rand.New(rand.NewPCG(seed, 21))
-		mem := crashfs.NewDisk()
-		type moment struct {
-			disk    *crashfs.Disk
-			resumed bool
-		}
-		var clones []moment
-		var watching, resumed atomic.Bool
-		crash := crashfs.New(mem, func() error {
-			if watching.Load() {
-				h := resumed.Load()
-				clones = append(clones, moment{mem.Cut(rng), h})
-			}
-			return nil
-		})
-		f := &vfstest.FaultFS{FS: crash}
-		o := &Options{harness: harness.Harness{FS: f, Backoff: quickBackoff}, MemtableSize: 64 << 10, CacheSize: -1}
-		db, err := Open("db", o)
-		require.NoError(t, err)
-		want := storetest.Model{}
-		for i := range 3 + rng.IntN(40) {
-			k := fmt.Sprintf("%02d", i)
-			require.NoError(t, db.Set([]byte(k), make([]byte, rng.IntN(5000)), NoSync))
-			v, err := db.Get([]byte(k))
-			require.NoError(t, err)
-			want[k] = string(v)
-		}
-		require.NoError(t, db.Set([]byte("last"), nil, Sync))
-		want["last"] = ""
-		db.waitForBackground()
-		failOnce(f, []string{"write", "sync"}[seed%2])
-		watching.Store(true)
-		require.ErrorIs(t, db.Set([]byte("zzz"), []byte("failed"), Sync), errDisk)
-		db.untilResumed()
-		resumed.Store(true)
-		require.NoError(t, db.Set([]byte("last"), nil, Sync))
-		watching.Store(false)
-		require.NoError(t, db.Close())
-		for _, c := range clones {
-			db, err := Open("db", &Options{harness: harness.Harness{FS: crashfs.New(c.disk, nothing)},
-				MemtableSize: 64 << 10, CacheSize: -1})
-			require.NoError(t, err, "seed %d", seed)
-			all := want
-			if ok, err := db.Has([]byte("zzz")); ok {
-				require.NoError(t, err)
-				require.False(t, c.resumed, "seed %d: a failed commit has come back after resuming", seed)
-				all = storetest.Model{"zzz": "failed"}
-				maps.Copy(all, want)
-			}
-			requireContents(t, all, db)
-			require.NoError(t, db.Close())
-			cuts++
-		}
-	}
-	require.NotZero(t, cuts)
-	t.Logf("%d power cuts", cuts)
-}
-
-// While a store has failed, writers get the error at once and readers answers.
-func TestWritersAreNotKeptWaitingByAFailure(t *testing.T) {
-	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
-	require.NoError(t, err)
-	require.NoError(t, db.Set([]byte("a"), []byte("1"), Sync))
-	f.Set(func(c vfstest.Call) (int, error) {
-		if c.Changes {
-			return 0, errDisk
-		}
-		return 0, nil
-	})
-	require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
-	for range 100 {
-		require.ErrorIs(t, db.Set([]byte("b"), nil, Async), ErrReadOnly)
-	}
-	requireContents(t, storetest.Model{"a": "1"}, db)
-	require.Zero(t, db.Metrics().ResumeAttempts)
-	err = db.Close()
-	require.ErrorIs(t, err, errDisk, "Close cannot write either, and says so")
-	f.Set(nil)
-	db, err = Open("db", &Options{harness: harness.Harness{FS: f}})
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-}
-
-// Close makes a last attempt to save what is in memory alone.
-func TestCloseResumesAStoreIfItCan(t *testing.T) {
-	for _, how := range []string{"failed before", "fails in Close"} {
-		f := &vfstest.FaultFS{FS: vfs.NewMem()}
-		db, err := Open("db", &Options{harness: harness.Harness{FS: f, Backoff: never}})
-		require.NoError(t, err)
-		require.NoError(t, db.Set([]byte("a"), []byte("1"), Async))
-		failOnce(f, "sync")
-		if how == "failed before" {
-			require.ErrorIs(t, db.Set([]byte("b"), nil, Sync), errDisk)
-		}
-		require.NoError(t, db.Close(), how)
-		db, err = Open("db", &Options{harness: harness.Harness{FS: f}, RecoveryMode: Absolute})
-		require.NoError(t, err)
-		requireContents(t, storetest.Model{"a": "1"}, db)
-		require.NoError(t, db.Close())
-	}
 }
 
 // The directory is moved away under the store, and put back.
@@ -233,47 +83,6 @@ func TestARemovedDirectory(t *testing.T) {
 		requireContents(t, storetest.Model{"a": "1", "b": "2", "c": "3"}, db)
 		require.NoError(t, db.Close())
 		require.NoError(t, Verify(t.Context(), dir, io.Discard))
-	})
-}
-
-// A disk that is slow at times makes nothing wrong. Every hundredth call takes
-// milliseconds.
-func TestLatencySpikes(t *testing.T) {
-	f := &vfstest.FaultFS{FS: vfs.NewMem()}
-	rng := rand.New(rand.NewPCG(5, 5))
-	f.Set(func(vfstest.Call) (int, error) {
-		if rng.IntN(100) == 0 {
-			time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond)
-		}
-		return 0, nil
-	})
-	withoutLeaks(func() {
-		o := randomOptions(rand.New(rand.NewPCG(6, 6)))
-		o.harness.FS = f
-		db, err := Open("db", o)
-		require.NoError(t, err)
-		var writers sync.WaitGroup
-		for w := range 4 {
-			writers.Go(func() {
-				for i := range 150 {
-					k := fmt.Appendf(nil, "%d/%03d", w, i)
-					if err := db.Set(k, []byte(strings.Repeat(string(k), 50)),
-						[]*WriteOptions{Sync, NoSync, Async}[i%3]); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		writers.Wait()
-		want := storetest.Model{}
-		for w := range 4 {
-			for i := range 150 {
-				k := fmt.Sprintf("%d/%03d", w, i)
-				want[k] = strings.Repeat(k, 50)
-			}
-		}
-		requireContents(t, want, db)
-		require.NoError(t, db.Close())
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package faults has stores that separate values at their commits, on disks whose calls fail or that lose pages.
+// Package faults has stores on disks that are full, whose calls fail, or that lose pages.
 package faults
 
 import (

@@ -1,9 +1,10 @@
-package kv
+package faults
 
 import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -11,20 +12,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
 
 // A crowdedStore is a store of 4 MiB in values of 16 KiB on a disk that is hardly larger.
 type crowdedStore struct {
-	*DB
+	*kv.DB
 	t       *testing.T
 	disk    *vfstest.BoundedFS
-	opts    *Options
+	opts    *kv.Options
 	rng     *rand.Rand
 	bytes   *rand.ChaCha8
 	m       storetest.Model
@@ -33,22 +37,23 @@ type crowdedStore struct {
 
 const crowdedKeys, crowdedValue = 256, 16 << 10
 
-func openCrowded(t *testing.T, atCommit bool, change func(*Options)) *crowdedStore {
+func openCrowded(t *testing.T, atCommit bool, change func(*kv.Options)) *crowdedStore {
 	t.Helper()
 	disk := vfstest.NewBoundedFS(0)
-	o := &Options{harness: harness.Harness{FS: disk, BlobSize: 64 << 10, Backoff: quickBackoff}, SeparateFrom: 1000,
-		SeparateAtCommit: atCommit, MemtableSize: 128 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
-		Compression: sstable.NoCompression, CacheSize: -1}
+	o := stores.With(harness.Harness{FS: disk, BlobSize: 64 << 10, Backoff: storetest.Quick},
+		&kv.Options{SeparateFrom: 1000,
+			SeparateAtCommit: atCommit, MemtableSize: 128 << 10, TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10,
+			Compression: sstable.NoCompression, CacheSize: -1})
 	if change != nil {
 		change(o)
 	}
-	s := &crowdedStore{DB: openDir(t, "db", o), t: t, disk: disk, opts: o, rng: rand.New(rand.NewPCG(3, 4)),
+	s := &crowdedStore{DB: stores.OpenDir(t, "db", o), t: t, disk: disk, opts: o, rng: rand.New(rand.NewPCG(3, 4)),
 		bytes: rand.NewChaCha8([32]byte{5}), m: storetest.Model{}}
 	for i := range crowdedKeys {
 		require.NoError(t, s.put(i))
 	}
 	require.NoError(t, s.Flush(t.Context()))
-	s.settle()
+	harness.Settle(s.DB)
 	return s
 }
 
@@ -57,12 +62,12 @@ func (s *crowdedStore) put(i int) error {
 	v := make([]byte, crowdedValue)
 	_, _ = s.bytes.Read(v)
 	k := fmt.Sprintf("key%06d", i)
-	err := s.Set([]byte(k), v, []*WriteOptions{NoSync, Sync}[s.rng.IntN(2)])
+	err := s.Set([]byte(k), v, []*kv.WriteOptions{kv.NoSync, kv.Sync}[s.rng.IntN(2)])
 	if err == nil {
 		s.m[k] = string(v)
 		return nil
 	}
-	require.ErrorIs(s.t, err, ErrReadOnly)
+	require.ErrorIs(s.t, err, kv.ErrReadOnly)
 	require.ErrorIs(s.t, err, syscall.ENOSPC)
 	s.refused++
 	return err
@@ -72,19 +77,37 @@ func (s *crowdedStore) put(i int) error {
 func (s *crowdedStore) overwrite(n int) {
 	for range n {
 		for i := s.rng.IntN(crowdedKeys); s.put(i) != nil; {
-			s.untilResumed()
+			stores.UntilResumed(s.DB)
 		}
 	}
 }
 
 // reopened requires that a store has what was acknowledged, before it is closed and when it is open again.
 func (s *crowdedStore) reopened() {
-	requireContents(s.t, s.m, s.DB)
+	storetest.RequireContents(s.t, s.m, s.DB)
 	require.NoError(s.t, s.Close())
-	s.DB = openDir(s.t, "db", s.opts)
-	requireContents(s.t, s.m, s.DB)
-	require.NoError(s.t, s.verify(io.Discard))
+	s.DB = stores.OpenDir(s.t, "db", s.opts)
+	storetest.RequireContents(s.t, s.m, s.DB)
+	require.NoError(s.t, storetest.Verify(s.DB, io.Discard))
 	require.NoError(s.t, s.Close())
+}
+
+// obsolete returns how many bytes readers keep in files that no version has.
+func (s *crowdedStore) obsolete() int64 {
+	files, release, err := harness.FilesOf(s.DB)
+	require.NoError(s.t, err)
+	defer release()
+	return files.Cleaner.History.Obsolete()
+}
+
+// spaceWanted returns how many bytes of the disk the store wants free.
+func (s *crowdedStore) spaceWanted() int64 {
+	files, release, err := harness.FilesOf(s.DB)
+	require.NoError(s.t, err)
+	defer release()
+	o := compaction.Options{MemtableSize: s.opts.MemtableSize, TargetFileSize: s.opts.TargetFileSize,
+		BlobFileSize: harness.Of(s.opts).BlobSize}
+	return o.SpaceWanted(files.Version)
 }
 
 // A store that is overwritten on a disk with room for little more than its limit of space goes on, whether the disk
@@ -102,7 +125,7 @@ func TestOverwritesOnADiskThatIsNearlyFullGoOn(t *testing.T) {
 						s.overwrite(crowdedKeys)
 					}
 					t.Logf("%d writes refused, %d found no room; %d collections", s.refused, s.disk.Full,
-						s.counters.BlobGCs.Load())
+						s.Metrics().Blobs.GCs)
 					if !silent { // a moment between two looks at the disk may be enough to fill it
 						require.LessOrEqual(t, s.refused, 1, "writers wait instead")
 					}
@@ -120,22 +143,20 @@ func TestCollectionDoesNotFillADiskForAReader(t *testing.T) {
 		s := openCrowded(t, atCommit, nil)
 		s.overwrite(crowdedKeys)
 		require.NoError(t, s.Flush(t.Context()))
-		s.settle()
+		harness.Settle(s.DB)
 		it, err := s.NewIter(nil)
 		require.NoError(t, err)
-		s.mu.Lock()
-		wanted := s.opts.compaction().SpaceWanted(s.current)
-		s.mu.Unlock()
+		wanted := s.spaceWanted()
 		s.disk.Bound(s.disk.ResetPeak() + wanted)
-		before := s.counters.BlobGCs.Load()
+		before := s.Metrics().Blobs.GCs
 		s.overwrite(8)
 		require.NoError(t, s.Flush(t.Context()))
-		s.settle()
-		require.Zero(t, s.disk.Full, "%d collections", s.counters.BlobGCs.Load()-before)
-		require.Greater(t, s.cleaner.History.Obsolete(), int64(0))
+		harness.Settle(s.DB)
+		require.Zero(t, s.disk.Full, "%d collections", s.Metrics().Blobs.GCs-before)
+		require.Greater(t, s.obsolete(), int64(0))
 		require.NoError(t, it.Close())
-		s.settle()
-		require.Zero(t, s.cleaner.History.Obsolete())
+		harness.Settle(s.DB)
+		require.Zero(t, s.obsolete())
 		s.reopened()
 	}
 }
@@ -146,21 +167,21 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
 		for _, silent := range []bool{false, true} {
-			s := openCrowded(t, atCommit, func(o *Options) { o.BlobSpace = 3 })
+			s := openCrowded(t, atCommit, func(o *kv.Options) { o.BlobSpace = 3 })
 			s.disk.Silent = silent
 			s.overwrite(crowdedKeys)
 			require.NoError(t, s.Flush(t.Context()))
-			s.settle()
+			harness.Settle(s.DB)
 			for i := range 7 { // more than the ballast
 				require.NoError(t, s.put(i))
 			}
-			before := s.counters.BlobGCs.Load()
-			s.settle()
+			before := s.Metrics().Blobs.GCs
+			harness.Settle(s.DB)
 			s.disk.Bound(s.disk.ResetPeak())
 			require.Error(t, s.put(7))
-			requireContents(t, s.m, s.DB)
-			s.untilResumed()
-			require.Greater(t, s.counters.BlobGCs.Load(), before)
+			storetest.RequireContents(t, s.m, s.DB)
+			stores.UntilResumed(s.DB)
+			require.Greater(t, s.Metrics().Blobs.GCs, before)
 			s.overwrite(crowdedKeys)
 			s.reopened()
 		}
@@ -171,21 +192,21 @@ func TestAStoreOnAFullDiskCollectsUntilItResumes(t *testing.T) {
 func TestAStoreSaysHowMuchRoomItNeedsToOpen(t *testing.T) {
 	t.Parallel()
 	for _, atCommit := range []bool{false, true} {
-		s := openCrowded(t, atCommit, func(o *Options) { o.harness.BlobSize = 512 << 10 }) // no ballast
+		s := openCrowded(t, atCommit, func(o *kv.Options) { harness.Of(o).BlobSize = 512 << 10 }) // no ballast
 		for i := range 6 {
 			require.NoError(t, s.put(crowdedKeys+i))
 		}
 		s.disk.Bound(s.disk.ResetPeak())
 		require.Error(t, s.put(0))
 		require.ErrorIs(t, s.Close(), syscall.ENOSPC)
-		_, err := Open("db", s.opts)
+		_, err := kv.Open("db", s.opts)
 		require.ErrorIs(t, err, syscall.ENOSPC)
 		said := regexp.MustCompile(`takes (\d+) bytes`).FindStringSubmatch(err.Error())
 		require.NotNil(t, said, "%v", err)
 		need, err := strconv.ParseInt(said[1], 10, 64)
 		require.NoError(t, err)
 		s.disk.Bound(s.disk.ResetPeak() + need)
-		s.DB = openDir(t, "db", s.opts)
+		s.DB = stores.OpenDir(t, "db", s.opts)
 		s.reopened()
 	}
 }
@@ -200,7 +221,7 @@ func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 		s.disk.Bound(s.disk.ResetPeak())
-		s.DB = openDir(t, "db", s.opts)
+		s.DB = stores.OpenDir(t, "db", s.opts)
 		s.reopened()
 	}
 }
@@ -209,11 +230,11 @@ func TestAFullDiskHasRoomToOpenAStore(t *testing.T) {
 func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 	t.Parallel()
 	s := openCrowded(t, false, nil)
-	name := manifest.FileName(manifest.FileManifest, s.manifest.Position().Manifest)
+	name := filepath.Base(storetest.NewestFile(t, s.disk, "db", manifest.FileManifest))
 	s.disk.Deny(name)
 	require.NoError(t, s.put(0))
 	require.NoError(t, s.Flush(t.Context()))
-	s.settle()
+	harness.Settle(s.DB)
 	require.NotZero(t, s.disk.Full)
 	require.Zero(t, s.Metrics().Failures)
 	names, err := s.disk.List("db")
@@ -227,9 +248,13 @@ func TestAnEditWithoutRoomHasTheBallast(t *testing.T) {
 // place.
 func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	t.Parallel()
-	s := openCrowded(t, false, func(o *Options) { o.harness.Backoff = never })
+	s := openCrowded(t, false, func(o *kv.Options) { harness.Of(o).Backoff = storetest.Never })
 	named := func() (names []string) {
-		s.cleaner.Wait()
+		files, release, err := harness.FilesOf(s.DB)
+		if err == nil { // it is not closed
+			release()
+			files.Cleaner.Wait()
+		}
 		all, err := s.disk.List("db")
 		require.NoError(t, err)
 		for _, name := range all {
@@ -247,6 +272,6 @@ func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	require.ErrorIs(t, s.Close(), syscall.ENOSPC) // after another attempt
 	require.Equal(t, before, named())
 	s.disk.Deny("")
-	s.DB = openDir(t, "db", s.opts)
+	s.DB = stores.OpenDir(t, "db", s.opts)
 	s.reopened()
 }
