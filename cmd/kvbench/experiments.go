@@ -237,7 +237,7 @@ const batchKeys = 1000
 
 // Run measures, prints the tables, and writes the JSON file if asked to. Broken
 // identities are an error, but only after the result is out.
-func (c *readampCommand) Run(ctx context.Context, p *program) (err error) {
+func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	engines, err := c.engines()
 	if err != nil {
 		return err
@@ -248,13 +248,12 @@ func (c *readampCommand) Run(ctx context.Context, p *program) (err error) {
 	of.Keys, of.KeySize, of.ValueSize, of.Compaction = c.Keys, int64(c.KeySize), int64(c.ValueSize), c.Compaction
 	of.Cache, of.Memtable, of.Block, of.Compression = int64(c.Cache), int64(c.Memtable), int64(c.Block), c.Compression
 	of.Lookups, of.Reps, of.DataSeed, of.Seed = int64(c.Lookups), int64(c.Reps), c.Seed, c.Seed
-	lab, err := c.lab(p)
-	if err != nil {
+	var set []*cell.Result
+	err = c.inLab(p, func(lab *cell.Lab) (err error) {
+		set, err = readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
+			Cell: of, Store: store})
 		return err
-	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
-	set, err := readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
-		Cell: of, Store: store})
+	})
 	if err := show(p, report.ReadAmp, c.JSON)(set, err); err != nil {
 		return err
 	}

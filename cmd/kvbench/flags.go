@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
@@ -158,15 +159,18 @@ func (f *cellFlags) block() sweep.Block {
 	return b
 }
 
-// one returns the block if there is one value of each setting.
-func (f *cellFlags) one() (sweep.Block, error) {
+// one returns the cell, if there is one value of each setting.
+func (f *cellFlags) one() (cell.Settings, error) {
 	b := f.block()
 	for name, given := range b {
 		if len(given) > 1 {
-			return nil, bench.Usagef("--%s: %d values are given, and run measures one cell; kvbench sweep measures "+
-				"many",
-				name, len(given))
+			return cell.Settings{}, bench.Usagef("--%s: %d values are given, and run measures one cell; kvbench sweep "+
+				"measures many", name, len(given))
 		}
 	}
-	return b, nil
+	plan, err := (&sweep.Spec{Settings: b}).Plan()
+	if err != nil {
+		return cell.Settings{}, err
+	}
+	return plan.Cells[0], nil
 }

@@ -32,7 +32,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report/chart"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
@@ -118,7 +117,7 @@ type resultFile = cli.OutFile
 
 // writeJSON writes a result as indented JSON.
 func writeJSON(w io.Writer, result any) error {
-	data, err := page.JSON(result)
+	data, err := bench.JSON(result)
 	if err == nil {
 		_, err = w.Write(data)
 	}

@@ -30,43 +30,37 @@ type runCommand struct {
 	jsonFlag
 }
 
-// lab makes the place where cells run.
-func (f *dirFlag) lab(p *program) (*cell.Lab, error) {
+// inLab calls use with the place where cells run, which is gone when it returns.
+func (f *dirFlag) inLab(p *program, use func(*cell.Lab) error) error {
 	l, err := cell.NewLab(f.Dir, p.argv, p.progress)
-	if err == nil {
-		l.Wrap = p.wrap
+	if err != nil {
+		return err
 	}
-	return l, err
+	l.Wrap = p.wrap
+	return errors.Join(use(l), l.Close())
 }
 
 // Run measures the cell and prints it. Broken identities are an error, but only after
 // the result is out.
-func (c *runCommand) Run(ctx context.Context, p *program) (err error) {
-	block, err := c.one()
-	if err != nil {
-		return err
-	}
-	plan, err := (&sweep.Spec{Settings: block}).Plan()
+func (c *runCommand) Run(ctx context.Context, p *program) error {
+	of, err := c.one()
 	if err != nil {
 		return err
 	}
 	if err := c.Out.prepare("--out"); err != nil {
 		return err
 	}
-	lab, err := c.lab(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
-	r, err := lab.Run(ctx, plan.Cells[0])
-	if err != nil {
-		return err
-	}
-	err = show(p, report.Cell, c.JSON)(r, nil)
-	if c.Out != "" {
-		err = errors.Join(err, results.Save(string(c.Out), r))
-	}
-	return errors.Join(err, r.Identities.Err())
+	return c.inLab(p, func(lab *cell.Lab) error {
+		r, err := lab.Run(ctx, of)
+		if err != nil {
+			return err
+		}
+		err = show(p, report.Cell, c.JSON)(r, nil)
+		if c.Out != "" {
+			err = errors.Join(err, results.Save(string(c.Out), r))
+		}
+		return errors.Join(err, r.Identities.Err())
+	})
 }
 
 // sweepCommand is the command line of kvbench sweep.
@@ -83,7 +77,7 @@ type sweepCommand struct {
 func (sweepCommand) Help() string { return texts().Details["sweep"] }
 
 // Run runs the cells that have no result yet and prints the tables of all.
-func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
+func (c *sweepCommand) Run(ctx context.Context, p *program) error {
 	plan, err := c.plan()
 	if err != nil {
 		return err
@@ -102,13 +96,15 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) (err error) {
 	if err := c.Out.prepare("--out"); err != nil {
 		return err
 	}
-	lab, err := c.lab(p)
-	if err != nil {
+	var done *sweep.Outcome
+	err = c.inLab(p, func(lab *cell.Lab) (err error) {
+		done, err = sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab,
+			Progress: p.progress})
+		return err
+	})
+	if done == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
-	done, err := sweep.Run(ctx, &sweep.Config{Plan: plan, Out: string(c.Out), Force: c.Force, Lab: lab,
-		Progress: p.progress})
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintf(p.stderr, "kvbench: %d of %d cells are done and in %s; run the same command again to go "+
 			"on\n",
@@ -215,27 +211,17 @@ type traceMakeCommand struct {
 func (traceMakeCommand) Help() string { return texts().Details["trace make"] }
 
 // Run makes both.
-func (c *traceMakeCommand) Run(ctx context.Context, p *program) (err error) {
-	block, err := c.one()
-	if err != nil {
-		return err
-	}
-	plan, err := (&sweep.Spec{Settings: block}).Plan()
+func (c *traceMakeCommand) Run(ctx context.Context, p *program) error {
+	of, err := c.one()
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return bench.Usagef("trace make: %w", err)
 	}
-	at := dirFlag{}
-	at.Dir = c.Dir
-	lab, err := at.lab(p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
 	store, trace := filepath.Join(c.Dir, "store"), filepath.Join(c.Dir, "lookups.trace")
-	if err := lab.Make(ctx, plan.Cells[0], store, trace); err != nil {
+	err = (&dirFlag{c.Dir}).inLab(p, func(lab *cell.Lab) error { return lab.Make(ctx, of, store, trace) })
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "%s\n%s\n", store, trace)

@@ -13,8 +13,8 @@ const laboratoryModule = "cmd/kvbench"
 
 // laboratory is the packages under cmd/kvbench/internal in layers, from the bottom up.
 var laboratory = [][]string{
-	{"bench"},                         // errors and sizes
-	{"environ", "keys", "page"},       // the machine; what is there and what is asked for; counts and sizes
+	{"bench"},                         // errors, counts and sizes
+	{"environ", "keys"},               // the machine; what is there and what is asked for
 	{"engine/rocksdb", "engine/lmdb"}, // bindings
 	{"engine"},                        // stores under one interface
 	{"measure"},                       // loads, lookups, statistics

@@ -23,8 +23,10 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -207,4 +209,36 @@ func (r *Remarks) If(applies bool, format string, args ...any) {
 	if applies {
 		*r = append(*r, fmt.Sprintf(format, args...))
 	}
+}
+
+// Bytes formats a number of bytes.
+func Bytes[N int | int64 | uint64 | float64](bytes N) string { return Size(bytes).String() }
+
+// Times says how many of something there are.
+func Times(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+// Count shows a whole number of any type.
+func Count(n any) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// JSON returns a result as indented JSON that ends with a line feed.
+func JSON(result any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(result); err != nil {
+		return nil, fmt.Errorf("encode the result: %w", err)
+	}
+	return out.Bytes(), nil
 }

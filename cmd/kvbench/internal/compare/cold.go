@@ -16,7 +16,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
@@ -83,7 +82,7 @@ func Cold(ctx context.Context, c *Config) (*tidy.Result, error) {
 	}
 	about := fmt.Sprintf("Larger than memory: keys of %d bytes, values of %d bytes, compression %s; memory limit %s "+
 		"for each store; %s lookups of each kind, with nothing in the page cache; seed %d", c.KeySize, c.ValueSize,
-		c.Store.Compression, bench.Size(c.Memory), page.Count(c.Lookups), c.Seed)
+		c.Store.Compression, bench.Size(c.Memory), bench.Count(c.Lookups), c.Seed)
 	return c.measured("cold", about, c.Settings, func(r *tidy.Result, dir string) error {
 		if err := c.checkDisk(dir); err != nil {
 			return err

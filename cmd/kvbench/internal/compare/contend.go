@@ -15,7 +15,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
@@ -48,8 +47,8 @@ func Contend(ctx context.Context, c *Config) (*tidy.Result, error) {
 		return nil, err
 	}
 	about := fmt.Sprintf("Processors and goroutines: %s keys of %d bytes, values of %d bytes, everything cached, "+
-		"medians of %s of %g s, seed %d", page.Count(c.Keys), c.KeySize, c.ValueSize,
-		page.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
+		"medians of %s of %g s, seed %d", bench.Count(c.Keys), c.KeySize, c.ValueSize,
+		bench.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
 	return c.measured("contend", about, c.Settings, func(r *tidy.Result, dir string) error {
 		return c.contend(ctx, r, dir)
 	})

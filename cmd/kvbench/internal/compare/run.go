@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -37,7 +36,7 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 		return nil, err
 	}
 	about := fmt.Sprintf("Engines compared: %s keys of %d bytes, values of %d bytes, half compressible; %s of %g s, "+
-		"seed %d", page.Count(c.Keys), c.KeySize, c.ValueSize, page.Times(c.Repetitions, "repetition"), c.Seconds,
+		"seed %d", bench.Count(c.Keys), c.KeySize, c.ValueSize, bench.Times(c.Repetitions, "repetition"), c.Seconds,
 		c.Seed)
 	return c.measured("compare", about, c.Settings, func(r *tidy.Result, dir string) error {
 		x := &run{config: c, dir: dir, result: r}
@@ -58,12 +57,12 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 // notes says what the engines are measured with.
 func (c *Config) notes() []string {
 	notes := []string{fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, "+
-		"batches of %d, no sync, %d compactions at most", page.Size(c.Store.CacheBytes),
-		page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes), batchKeys, c.Store.Compactions)}
+		"batches of %d, no sync, %d compactions at most", bench.Bytes(c.Store.CacheBytes),
+		bench.Bytes(c.Store.MemtableBytes), bench.Bytes(c.Store.BlockBytes), batchKeys, c.Store.Compactions)}
 	if slices.ContainsFunc(c.Workloads, IsLarge) {
 		notes = append(notes, fmt.Sprintf("large: values of %s, %s, %s of them, separated from %s on, within %.4g of "+
-			"what is needed", page.Size(c.Large.ValueSize), c.Large.Values, page.Size(c.Large.Data),
-			page.Size(c.Store.SeparateFrom), c.Store.BlobSpace))
+			"what is needed", bench.Bytes(c.Large.ValueSize), c.Large.Values, bench.Bytes(c.Large.Data),
+			bench.Bytes(c.Store.SeparateFrom), c.Store.BlobSpace))
 	}
 	for _, name := range c.Engines {
 		notes = append(notes, name+": "+engine.Notes(name))

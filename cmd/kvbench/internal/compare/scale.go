@@ -12,7 +12,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 )
@@ -50,7 +49,7 @@ func Scale(ctx context.Context, c *Config) (*tidy.Result, error) {
 	}
 	about := fmt.Sprintf("Cost by number of keys: keys of %d bytes, values of %d bytes, compression %s, cache %g of "+
 		"the data, medians of %s of %g s, seed %d", c.KeySize, c.ValueSize, c.Store.Compression, c.CacheShare,
-		page.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
+		bench.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
 	return c.measured("scale", about, c.Settings, func(r *tidy.Result, dir string) error {
 		for _, name := range c.Engines {
 			for _, n := range c.Sizes {

@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -64,7 +63,7 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 		return nil, err
 	}
 	about := fmt.Sprintf("Filters on their own: space, errors, time; %s absent probes, medians of %s, seed %d",
-		page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
+		bench.Count(c.Probes), bench.Times(c.Repetitions, "repetition"), c.Seed)
 	r := tidy.New("filters", about, c.Probing, environ.Capture(c.Argv, "."))
 	for _, n := range c.Keys {
 		m := newMeter(c, n)

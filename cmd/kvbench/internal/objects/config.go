@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
@@ -115,8 +114,8 @@ func checkPrice(flag string, dollars float64) error {
 // about says what is measured, in an object store of some origin.
 func (c *Config) about(origin string) string {
 	return fmt.Sprintf("A store in an object store (%s): %s keys of %d bytes, values of %d bytes, files of %s, %d "+
-		"young ones, compression %s, seed %d", origin, page.Count(c.Keys), c.KeySize, c.ValueSize,
-		page.Size(c.TargetFile), c.Young, c.Compression, c.Seed)
+		"young ones, compression %s, seed %d", origin, bench.Count(c.Keys), c.KeySize, c.ValueSize,
+		bench.Bytes(c.TargetFile), c.Young, c.Compression, c.Seed)
 }
 
 // notes says how the numbers are to be read.
@@ -129,7 +128,7 @@ func (c *Config) notes() []string {
 	}
 	if c.Memory > 0 {
 		notes = append(notes, fmt.Sprintf("short: a memory limit of %s, most of which memtables take: files whose "+
-			"filters find no room are read as if they had none.", page.Size(c.Memory)))
+			"filters find no room are read as if they had none.", bench.Bytes(c.Memory)))
 	}
 	return notes
 }
@@ -161,9 +160,9 @@ func cacheText(bytes int64) string {
 	case 0:
 		return "none"
 	}
-	text := page.Size(bytes)
+	text := bench.Bytes(bytes)
 	if read, err := bench.ParseSize(text); err != nil || int64(read) != bytes { // it is rounded
-		return page.Count(bytes) + " B"
+		return bench.Count(bytes) + " B"
 	}
 	return text
 }

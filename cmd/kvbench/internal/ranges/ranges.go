@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
@@ -66,7 +65,7 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 		return nil, err
 	}
 	about := fmt.Sprintf("Range filters on their own: space, errors, time; up to %s empty ranges of each kind, "+
-		"medians of %s, seed %d", page.Count(c.Probes), page.Times(c.Repetitions, "repetition"), c.Seed)
+		"medians of %s, seed %d", bench.Count(c.Probes), bench.Times(c.Repetitions, "repetition"), c.Seed)
 	r := tidy.New("ranges", about, c.Probing, environ.Capture(c.Argv, "."))
 	for _, make := range sets {
 		s, err := make()

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -34,7 +34,7 @@ func TestCellsGolden(t *testing.T) {
 	var one bytes.Buffer
 	require.NoError(t, Cell(&one, set[2]))
 	golden.File(t, "testdata/cell.txt", one.String())
-	data, err := page.JSON(set[2])
+	data, err := bench.JSON(set[2])
 	require.NoError(t, err)
 	golden.File(t, "testdata/cell.json", data)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 )
 
 // identities says which equations hold, and shows those that do not.
@@ -220,9 +220,9 @@ func (g *Grid) Markdown() string {
 // absentCell marks what an engine does not count, or what does not apply.
 const absentCell = "-"
 
-func times(n int, noun string) string                       { return page.Times(n, noun) }
-func count(n any) string                                    { return page.Count(n) }
-func size[N int | int64 | uint64 | float64](bytes N) string { return page.Size(bytes) }
+func times(n int, noun string) string                       { return bench.Times(n, noun) }
+func count(n any) string                                    { return bench.Count(n) }
+func size[N int | int64 | uint64 | float64](bytes N) string { return bench.Bytes(bytes) }
 
 // fixed formats a number with a number of digits after the point.
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }

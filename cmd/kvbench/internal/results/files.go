@@ -17,7 +17,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
@@ -165,7 +164,7 @@ func parse(data []byte) (*Set, error) {
 
 // WriteJSON writes a result to a file as outfile.Write does: whole, or not at all.
 func WriteJSON(path string, result any) error {
-	data, err := page.JSON(result)
+	data, err := bench.JSON(result)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -103,7 +102,7 @@ func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
 	start := time.Now()
 	r.Notes = []string{
 		fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, compression %s, no sync",
-			page.Size(c.Store.CacheBytes), page.Size(c.Store.MemtableBytes), page.Size(c.Store.BlockBytes),
+			bench.Bytes(c.Store.CacheBytes), bench.Bytes(c.Store.MemtableBytes), bench.Bytes(c.Store.BlockBytes),
 			c.Store.Compression),
 		fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
 			"checked, off the clock.", measure.TimerCost().Nanoseconds()),
@@ -122,10 +121,10 @@ func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
 func (c *Config) about() string {
 	loop := "closed loop"
 	if c.Rate > 0 {
-		loop = page.Count(int64(c.Rate)) + " operations per second, latency from when each was due"
+		loop = bench.Count(int64(c.Rate)) + " operations per second, latency from when each was due"
 	}
-	return fmt.Sprintf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d", page.Count(c.Keys),
-		c.KeySize, c.ValueSize, page.Times(c.Operations, "operation"), page.Times(c.Workers, "worker"), loop, c.Seed)
+	return fmt.Sprintf("YCSB: %s records of %d + %d bytes, %s per workload, %s, %s, seed %d", bench.Count(c.Keys),
+		c.KeySize, c.ValueSize, bench.Times(c.Operations, "operation"), bench.Times(c.Workers, "worker"), loop, c.Seed)
 }
 
 // inserts returns how many records the workloads may insert: a bit more than their

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/page"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/internal/golden"
@@ -88,9 +88,9 @@ func TestTheDataGoesRound(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(texts["cells"]), &cells))
 	require.Equal(t, []string{"a </script> & a warning"}, d.Warnings, "text that looks like the end of the element")
 	set := celltest.Samples()
-	want, err := page.JSON(set)
+	want, err := bench.JSON(set)
 	require.NoError(t, err)
-	got, err := page.JSON(cells)
+	got, err := bench.JSON(cells)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "the results are in the page as they are in files")
 	require.Equal(t, report.Grids(set), d.Grids)
