@@ -3,16 +3,13 @@ package compare
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
@@ -383,35 +380,10 @@ type Setup struct {
 	Worker   []string // the command line that runs Serve on standard input and output
 }
 
-// inTemporary runs an experiment, whose stores are in a directory that is gone when it returns.
-func (s *Setup) inTemporary(experiment string, run func(dir string) error) (err error) {
-	dir, remove, err := bench.TempDir(s.Dir, experiment)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	return run(dir)
-}
-
 // measured runs an experiment in a temporary directory, and returns its result.
 func (s *Setup) measured(experiment, about string, settings any, run func(r *tidy.Result, dir string) error) (
 	*tidy.Result, error) {
-	started := time.Now()
-	var r *tidy.Result
-	err := s.inTemporary(experiment, func(dir string) error {
-		r = tidy.New(experiment, about, settings, s.environment(dir))
-		return run(r, dir)
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.WallSeconds = time.Since(started).Seconds()
-	return r, nil
-}
-
-// environment describes the machine, with the file system of a temporary directory.
-func (s *Setup) environment(dir string) environ.Environment {
-	return environ.Capture(s.Argv, filepath.Dir(dir))
+	return tidy.Measure(experiment, about, settings, s.Argv, s.Dir, run)
 }
 
 // Bounds of the number of keys.

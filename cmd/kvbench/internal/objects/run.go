@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -38,8 +37,7 @@ type experiment struct {
 
 // Run measures what the config says. A wrong answer ends it with an error that matches
 // bench.ErrWrongAnswer. Its temporary directory is gone when it returns.
-func Run(ctx context.Context, c *Config) (result *tidy.Result, err error) {
-	started := time.Now()
+func Run(ctx context.Context, c *Config) (_ *tidy.Result, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -53,31 +51,30 @@ func Run(ctx context.Context, c *Config) (result *tidy.Result, err error) {
 	if x.compression, err = sstable.ParseCompression(c.Compression); err != nil {
 		return nil, err
 	}
-	dir, remove, err := bench.TempDir(c.Dir, "objects")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	x.logs = filepath.Join(dir, "log")
-	env := environ.Capture(c.Argv, dir)
-	origin, err := x.open(dir)
-	if err != nil {
-		return nil, err
-	}
-	x.result = tidy.New("objects", c.about(origin), c.Settings, env)
-	x.result.Notes = c.notes()
-	defer func() { err = errors.Join(err, x.objects.Close()) }()
-	for i, spec := range c.Filters {
+	return tidy.Measure("objects", "", c.Settings, c.Argv, c.Dir, func(r *tidy.Result, dir string) error {
+		x.result, x.logs = r, filepath.Join(dir, "log")
+		origin, err := x.open(dir)
+		if err != nil {
+			return err
+		}
+		r.About, r.Notes = c.about(origin), c.notes()
+		return errors.Join(x.measure(ctx), x.objects.Close())
+	})
+}
+
+// measure measures a store with each filter.
+func (x *experiment) measure(ctx context.Context) (err error) {
+	for i, spec := range x.Filters {
 		if err = x.filter(ctx, i, spec); err != nil {
 			err = fmt.Errorf("%s: %w", spec, err)
 			break
 		}
 	}
-	if c.Open != nil {
+	if x.Open != nil {
 		err = errors.Join(err, x.clear(ctx))
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	x.cost(tidy.Of("operation", "the whole run"), "", x.counters.Snapshot(), 1)
 	for _, of := range x.result.Cells("operation", "shape", "filter") {
@@ -87,8 +84,7 @@ func Run(ctx context.Context, c *Config) (result *tidy.Result, err error) {
 				x.result.Values(of, "dollars")[0]*polls/1e6))
 		}
 	}
-	x.result.WallSeconds = time.Since(started).Seconds()
-	return x.result, nil
+	return nil
 }
 
 // cleanup is how long it takes at most to delete the objects of a run that its context has ended.

@@ -4,13 +4,17 @@ package tidy
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
@@ -52,6 +56,23 @@ type Timeline struct {
 // New returns a result without rows.
 func New(experiment, about string, settings any, env environ.Environment) *Result {
 	return &Result{Schema: Schema, Experiment: experiment, About: about, Settings: settings, Environment: env}
+}
+
+// Measure runs an experiment, and returns its result. What run puts into the directory is gone then; the directory is
+// made in parent, the system's if that is empty.
+func Measure(experiment, about string, settings any, argv []string, parent string,
+	run func(r *Result, dir string) error) (*Result, error) {
+	started := time.Now()
+	dir, remove, err := bench.TempDir(parent, experiment)
+	if err != nil {
+		return nil, err
+	}
+	r := New(experiment, about, settings, environ.Capture(argv, filepath.Dir(dir)))
+	if err := errors.Join(run(r, dir), remove()); err != nil {
+		return nil, err
+	}
+	r.WallSeconds = time.Since(started).Seconds()
+	return r, nil
 }
 
 // Of returns a cell of names of settings and their values, in turns.

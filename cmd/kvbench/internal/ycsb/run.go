@@ -14,7 +14,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -76,7 +75,7 @@ func (c *Config) validate() error {
 
 // Run loads a store per engine and runs every workload on it. A wrong answer ends the
 // run with an error that matches bench.ErrWrongAnswer.
-func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
+func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -93,28 +92,22 @@ func Run(ctx context.Context, c *Config) (r *tidy.Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, remove, err := bench.TempDir(c.Dir, "ycsb")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	r = tidy.New("ycsb", c.about(), c.Settings, environ.Capture(c.Argv, filepath.Dir(dir)))
-	start := time.Now()
-	r.Notes = []string{
-		fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, compression %s, no sync",
-			bench.Bytes(c.Store.CacheBytes), bench.Bytes(c.Store.MemtableBytes), bench.Bytes(c.Store.BlockBytes),
-			c.Store.Compression),
-		fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
-			"checked, off the clock.", measure.TimerCost().Nanoseconds()),
-	}
-	for _, name := range c.Engines {
-		x := &run{c: c, source: source, values: values, updated: updated, engine: name}
-		if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	return tidy.Measure("ycsb", c.about(), c.Settings, c.Argv, c.Dir, func(r *tidy.Result, dir string) error {
+		r.Notes = []string{
+			fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, compression %s, no sync",
+				bench.Bytes(c.Store.CacheBytes), bench.Bytes(c.Store.MemtableBytes), bench.Bytes(c.Store.BlockBytes),
+				c.Store.Compression),
+			fmt.Sprintf("Each latency has two readings of the clock in it, %d ns apart at least. Every answer was "+
+				"checked, off the clock.", measure.TimerCost().Nanoseconds()),
 		}
-	}
-	r.WallSeconds = time.Since(start).Seconds()
-	return r, nil
+		for _, name := range c.Engines {
+			x := &run{c: c, source: source, values: values, updated: updated, engine: name}
+			if err := x.all(ctx, filepath.Join(dir, name), r); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	})
 }
 
 // about says what is measured.
