@@ -99,6 +99,7 @@ func TestMetricsOfAStoreInAnObjectStore(t *testing.T) {
 		})
 	}
 	db = open()
+	harness.ObjectDir(db).(*remote.FS).FlushCache() // what the directory has is found in the background
 	read()
 	require.Positive(t, db.Metrics().Objects.DiskCacheDamaged)
 	require.NoError(t, db.Close())
