@@ -343,3 +343,102 @@ func besideEachOther(t *testing.T, n int, do func(worker int) error) {
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))
 }
+
+// A flush closes the blob files of the logs whose memtables it writes.
+func TestFlushesCloseBlobFilesOfLogs(t *testing.T) {
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
+	db, err := Open("db", &Options{harness: harness.Harness{FS: f}, SeparateFrom: 100, SeparateAtCommit: true})
+	require.NoError(t, err)
+	open := 0
+	f.Set(func(c vfstest.Call) (int, error) {
+		switch {
+		case c.Op == "create":
+			open++
+		case c.Op == "close" && c.Changes:
+			open--
+		}
+		return 0, nil
+	})
+	for range 10 {
+		require.NoError(t, db.Set([]byte("k"), make([]byte, 1000), NoSync))
+		require.NoError(t, db.Flush(t.Context()))
+	}
+	require.NoError(t, db.Sync(t.Context())) // which closes logs that are in tables
+	db.settle()
+	require.Zero(t, open, "the log in use took the place of the first")
+	f.Set(nil)
+	require.NoError(t, db.Close())
+}
+
+// What commits and SetReader write to blob files is counted, once, whatever a flush makes of it.
+func TestBlobMetricsCountCommits(t *testing.T) {
+	fsys := vfs.NewMem()
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys, MinStreamed: 5000}, SeparateFrom: 100,
+		SeparateAtCommit: true})
+	require.NoError(t, err)
+	for i := range 10 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "key%d", i), make([]byte, 1000), NoSync))
+	}
+	b := db.Metrics().Blobs
+	require.Equal(t, b.Committed, b.Written)
+	require.InDelta(t, 10_500, b.Written, 400)
+	setReader(t, db, "streamed", strings.Repeat("s", 20_000), NoSync)
+	require.NoError(t, db.Flush(t.Context()))
+	m := db.Metrics()
+	require.EqualValues(t, m.Blobs.Bytes, m.Blobs.Written)
+	require.Equal(t, m.Blobs.Committed, m.Blobs.Written)
+	require.Greater(t, m.WriteBytes, uint64(30_000))
+	require.InDelta(t, 1.05, m.WriteAmplification(), 0.05)
+	requireBlobMetrics(t, db)
+	require.NoError(t, db.Close())
+}
+
+// Where large values go may be another place at each open, after a crash too.
+func TestWhereValuesLieMayChangeAtEachOpen(t *testing.T) {
+	t.Parallel()
+	fsys, m := vfs.NewMem(), storetest.Model{}
+	for round := range 24 {
+		o := &Options{harness: harness.Harness{FS: fsys, MinStreamed: 300}, MemtableSize: 64 << 10, Merger: Append(",")}
+		switch round % 4 {
+		case 0:
+			o.SeparateFrom, o.SeparateAtCommit = 50, true
+		case 1:
+			o.SeparateFrom = -1
+		case 2:
+			o.SeparateFrom = 200
+		case 3:
+			o.SeparateFrom, o.SeparateAtCommit = 1, true
+		}
+		db, err := Open("db", o)
+		require.NoError(t, err)
+		requireContents(t, m, db)
+		for i := range 40 {
+			k := fmt.Sprintf("key%02d", (i*7+round)%60)
+			v := fmt.Sprintf("%0*d", 1+(i*37)%400, round)
+			m[k] = v
+			if len(v) > 300 {
+				setReader(t, db, k, v, Sync)
+			} else {
+				require.NoError(t, db.Set([]byte(k), []byte(v), Sync))
+			}
+			if i%9 == 0 {
+				require.NoError(t, db.Merge([]byte(k), []byte("x"), Sync))
+				m[k] += ",x"
+			}
+			if i%13 == 0 {
+				require.NoError(t, db.DeleteRange([]byte("key10"), []byte("key12"), Sync))
+				m.DeleteRange([]byte("key10"), []byte("key12"))
+			}
+		}
+		if round%5 == 0 {
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
+		}
+		requireContents(t, m, db)
+		requireBlobs(t, db)
+		if round%3 == 0 {
+			db.abandonLikeACrash(t)
+		} else {
+			require.NoError(t, db.Close())
+		}
+	}
+}
