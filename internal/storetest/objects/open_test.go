@@ -63,6 +63,13 @@ func (s unconditional) PutIfAbsent(ctx context.Context, key string, body []byte)
 	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
 }
 
+func TestAnObjectStoreWithoutConditionsIsRefused(t *testing.T) {
+	s := objstore.NewMem()
+	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: unconditional{s}}})
+	require.ErrorIs(t, err, objstore.ErrUnconditional)
+	require.Empty(t, bucket(t, s))
+}
+
 // An objectState tells whether an object has changed.
 type objectState struct{ size, sum int }
 
