@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"bytes"
 	"io"
 	"testing"
 
@@ -11,15 +10,6 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
-
-// backUp returns the stream of a full backup.
-func backUp(t *testing.T, db *DB) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	_, err := db.Backup(t.Context(), &b, BackupMark{})
-	require.NoError(t, err)
-	return b.Bytes()
-}
 
 // Checkpoints and backups do not wait for a version edit that is being written, which may take as long as a request to
 // an object store: it is not in them.

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"io"
-	"math/rand/v2"
 	"syscall"
 	"testing"
 
@@ -36,7 +35,6 @@ var (
 	shareKey        = storetest.ShareKey
 	checkIdentities = storetest.RequireIdentities
 	rangePolicies   = storetest.RangePolicies
-	count           = storetest.LeadingNumber
 	manyEdits       = storetest.ManyEdits
 	readAll         = storetest.ReadAll
 	requireDamage   = storetest.RequireDamage
@@ -54,11 +52,6 @@ func requireBlobs(t testing.TB, db *DB) int { return storetest.RequireBlobs(t, d
 func blobNames(t testing.TB, db *DB) []string { return storetest.BlobNames(t, db) }
 
 func requireOnlyLiveFiles(t testing.TB, db *DB) { storetest.RequireOnlyLiveFiles(t, db) }
-
-func changeAtRandom(t testing.TB, db *DB, want storetest.Model, rng *rand.Rand, round int) {
-	t.Helper()
-	storetest.ChangeAtRandom(t, db, NoSync, want, rng, round)
-}
 
 func requireRecount(t testing.TB, db *DB) { storetest.Fine(t, storetest.RecountBlobs(db)) }
 

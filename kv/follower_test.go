@@ -31,14 +31,9 @@ func openWriter(tb testing.TB, dir string, o *Options) *DB {
 	return db
 }
 
-func tinyOptions() *Options {
-	return &Options{MemtableSize: 64 << 10, TargetFileSize: 16 << 10, BaseLevelSize: 64 << 10, BlockSize: 512,
-		L0CompactionThreshold: 2}
-}
-
 func TestARefreshThatIsBrokenOffLeavesTheView(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	w := openWriter(t, dir, tinyOptions())
+	w := openWriter(t, dir, nil)
 	set(t, w, "k", "1")
 	view := openView(t, dir, nil)
 	set(t, w, "k", "2")

@@ -9,7 +9,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -378,5 +380,35 @@ func TestIngestRefusesAStoreThatHasFailed(t *testing.T) {
 		require.False(t, ok)
 		require.NoError(t, again.Close())
 		require.NoError(t, db.Close())
+	}
+}
+
+// TestCloseWaitsForAnIngest closes the store in the middle of an ingest, which must
+// not leave a file in a directory that may be another's by then.
+func TestCloseWaitsForAnIngest(t *testing.T) {
+	mem := crashfs.NewDisk()
+	var db *DB
+	var closing atomic.Bool
+	closed := make(chan error, 1)
+	path := ingestFile(t, crashfs.New(mem, nothing), "file", nil, "k=v")
+	fsys := crashfs.New(mem, func() error {
+		if closing.CompareAndSwap(true, false) {
+			go func() { closed <- db.Close() }()
+			for !db.closed.Load() {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	})
+	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}})
+	require.NoError(t, err)
+	closing.Store(true)
+	require.ErrorIs(t, db.Ingest(t.Context(), []string{path}, nil), ErrClosed)
+	require.NoError(t, <-closed)
+	names, err := fsys.List("db")
+	require.NoError(t, err)
+	for _, name := range names {
+		kind, _ := manifest.ParseFileName(name)
+		require.NotEqual(t, manifest.FileTable, kind)
 	}
 }

@@ -105,6 +105,7 @@ var layers = []struct {
 	{"internal/storetest/backups", 11},
 	{"internal/storetest/branches", 11},
 	{"internal/storetest/damage", 11},
+	{"internal/storetest/directories", 11},
 	{"internal/storetest/kills", 11},
 	{"internal/storetest/followers", 11},
 	{"internal/storetest/formats", 11},

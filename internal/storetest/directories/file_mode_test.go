@@ -1,6 +1,6 @@
 //go:build unix
 
-package kv
+package directories
 
 import (
 	"io/fs"
@@ -13,9 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -59,26 +62,26 @@ func TestFileMode(t *testing.T) {
 	for name, c := range fileModes {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			o := tinyOptions()
-			o.FileMode, o.harness.MaxManifestSize = c.given, 2000
+			o := stores.TinyOptions()
+			o.FileMode, harness.Of(o).MaxManifestSize = c.given, 2000
 			store := filepath.Join(dir, "new", "store")
-			db := openWriter(t, store, o)
-			view, err := OpenReadOnly(store, o)
+			db := stores.OpenWriter(t, store, o)
+			view, err := kv.OpenReadOnly(store, o)
 			require.NoError(t, err)
 			want := storetest.Model{}
 			rng := rand.New(rand.NewPCG(1, 1))
 			for round := range 10 {
-				changeAtRandom(t, db, want, rng, round)
+				stores.ChangeAtRandom(t, db, want, rng, round)
 				require.NoError(t, view.Refresh(t.Context()))
 			}
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
-			file := ingestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), nil, "zz=1")
+			file := storetest.IngestFile(t, vfs.OS, filepath.Join(t.TempDir(), "f"), nil, "zz=1")
 			require.NoError(t, db.Ingest(t.Context(), []string{file}, nil))
 			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "new", "copies", "checkpoint")))
-			stream := backUp(t, db)
-			require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)),
+			stream, _ := stores.BackUp(t, db, kv.BackupMark{})
+			require.NoError(t, kv.Restore(t.Context(), strings.NewReader(string(stream)),
 				filepath.Join(dir, "new", "restored"), o))
-			db.settle() // no file is removed during the walk
+			harness.Settle(db) // no file is removed during the walk
 			kinds := requireModes(t, filepath.Join(dir, "new"), c.file, c.dir)
 			for _, kind := range []manifest.FileKind{manifest.FileTable, manifest.FileWAL, manifest.FileManifest,
 				manifest.FileCurrent, manifest.FileLock, manifest.FileReader, manifest.FileRestore,
@@ -96,22 +99,22 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 	for name, c := range fileModes {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new")
-			o := tinyOptions()
+			o := stores.TinyOptions()
 			o.FileMode = c.given
 			o.Objects = &objects.Config{Store: objstore.NewMem(), LocalLog: true, CacheSize: 8 << 20}
-			db := openWriter(t, filepath.Join(dir, "local"), o)
+			db := stores.OpenWriter(t, filepath.Join(dir, "local"), o)
 			want := storetest.Model{}
 			for round := range 5 {
-				changeAtRandom(t, db, want, rand.New(rand.NewPCG(1, 1)), round)
+				stores.ChangeAtRandom(t, db, want, rand.New(rand.NewPCG(1, 1)), round)
 			}
 			require.NoError(t, db.Flush(t.Context()))
-			requireContents(t, want, db)
+			storetest.RequireContents(t, want, db)
 			require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "checkpoint")))
-			cached, ok := db.objects.dir.(interface{ FlushCache() })
+			cached, ok := harness.ObjectDir(db).(interface{ FlushCache() })
 			require.True(t, ok)
 			cached.FlushCache()
 			require.NoError(t, db.Set([]byte("a"), nil, nil))
-			db.settle()
+			harness.Settle(db)
 			kinds := requireModes(t, dir, c.file, c.dir)
 			require.Positive(t, kinds[manifest.FileWAL])
 			require.Greater(t, kinds[manifest.FileUnknown], 3+2, "directories, the log's own files and the cache")
@@ -122,7 +125,7 @@ func TestFileModeBesideAnObjectStore(t *testing.T) {
 // What is there keeps its mode; what is new has that of the options.
 func TestFilesKeepTheirModes(t *testing.T) {
 	dir := t.TempDir()
-	reopen(t, dir, &Options{FileMode: 0o644})
+	reopen(t, dir, &kv.Options{FileMode: 0o644})
 	before := map[string]bool{}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -132,12 +135,12 @@ func TestFilesKeepTheirModes(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, manifest.LockName))
 	require.NoError(t, err)
 	old := info.Mode().Perm()
-	db := openWriter(t, dir, nil)
+	db := stores.OpenWriter(t, dir, nil)
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
 	require.NoError(t, db.Flush(t.Context()))
-	file := ingestFile(t, vfs.OSWithMode(0o604), filepath.Join(t.TempDir(), "f"), nil, "b=1")
-	require.NoError(t, db.Ingest(t.Context(), []string{file}, &IngestOptions{Link: true}))
-	db.settle()
+	file := storetest.IngestFile(t, vfs.OSWithMode(0o604), filepath.Join(t.TempDir(), "f"), nil, "b=1")
+	require.NoError(t, db.Ingest(t.Context(), []string{file}, &kv.IngestOptions{Link: true}))
+	harness.Settle(db)
 	entries, err = os.ReadDir(dir)
 	require.NoError(t, err)
 	linked := 0
@@ -166,7 +169,7 @@ func TestWhatACrashLeftLendsNoMode(t *testing.T) {
 		require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
 		require.NoError(t, os.Chmod(left, 0o666)) //nolint:gosec // on purpose
 	}
-	reopen(t, dir, &Options{MaxMemtables: 5})
+	reopen(t, dir, &kv.Options{MaxMemtables: 5})
 	for _, name := range replaced {
 		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)

@@ -1,10 +1,9 @@
-package kv
+package models
 
 import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/harness"
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/vfs/crashfs"
+	"github.com/siftkv/siftkv/kv"
 )
 
 // TestIngestIsSeenAtOnce has one writer that counts up: in a write, in two files that
@@ -26,15 +25,15 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(8, 606))
-	o := randomOptions(rng)
-	db := openDir(t, dir, o)
+	o := stores.RandomOptions(rng)
+	db := stores.OpenDir(t, dir, o)
 	from := t.TempDir()
 	var done atomic.Bool
 	var others sync.WaitGroup
 	look := func(seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 607))
 		for !done.Load() {
-			var reader Reader = db
+			var reader kv.Reader = db
 			s := db.NewSnapshot()
 			if rng.IntN(2) == 0 {
 				reader = s
@@ -43,7 +42,7 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 			require.NoError(t, err)
 			seen := map[string]int64{}
 			for ok := it.First(); ok; ok = it.Next() {
-				seen[string(it.Key())] = count(t, it.Value())
+				seen[string(it.Key())] = storetest.LeadingNumber(t, it.Value())
 			}
 			require.NoError(t, it.Close())
 			require.Equal(t, seen["b1"], seen["b2"], "half an ingest is seen")
@@ -62,53 +61,23 @@ func TestIngestIsSeenAtOnce(t *testing.T) {
 	})
 	others.Go(func() { // so that there is something to flush in the ingest's turn
 		for i := 0; !done.Load(); i++ {
-			require.NoError(t, db.Set([]byte("z"), strconv.AppendInt(nil, int64(i), 10), NoSync))
+			require.NoError(t, db.Set([]byte("z"), strconv.AppendInt(nil, int64(i), 10), kv.NoSync))
 		}
 	})
 	for i := range scale.Count(20, 100) {
 		n := strconv.Itoa(i + 1)
-		require.NoError(t, db.Set([]byte("a"), []byte(n), Async))
+		require.NoError(t, db.Set([]byte("a"), []byte(n), kv.Async))
 		paths := []string{
-			ingestFile(t, vfs.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
-			ingestFile(t, vfs.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
+			storetest.IngestFile(t, vfs.OS, filepath.Join(from, n+"-1"), nil, "b1="+n),
+			storetest.IngestFile(t, vfs.OS, filepath.Join(from, n+"-2"), nil, "b2="+n),
 		}
 		require.NoError(t, db.Ingest(t.Context(), paths, nil))
 		for _, p := range paths {
 			require.NoError(t, os.Remove(p))
 		}
-		require.NoError(t, db.Set([]byte("c"), []byte(n), Async))
+		require.NoError(t, db.Set([]byte("c"), []byte(n), kv.Async))
 	}
 	done.Store(true)
 	others.Wait()
 	require.NoError(t, db.Close())
-}
-
-// TestCloseWaitsForAnIngest closes the store in the middle of an ingest, which must
-// not leave a file in a directory that may be another's by then.
-func TestCloseWaitsForAnIngest(t *testing.T) {
-	mem := crashfs.NewDisk()
-	var db *DB
-	var closing atomic.Bool
-	closed := make(chan error, 1)
-	path := ingestFile(t, crashfs.New(mem, nothing), "file", nil, "k=v")
-	fsys := crashfs.New(mem, func() error {
-		if closing.CompareAndSwap(true, false) {
-			go func() { closed <- db.Close() }()
-			for !db.closed.Load() {
-				runtime.Gosched()
-			}
-		}
-		return nil
-	})
-	db, err := Open("db", &Options{harness: harness.Harness{FS: fsys}})
-	require.NoError(t, err)
-	closing.Store(true)
-	require.ErrorIs(t, db.Ingest(t.Context(), []string{path}, nil), ErrClosed)
-	require.NoError(t, <-closed)
-	names, err := fsys.List("db")
-	require.NoError(t, err)
-	for _, name := range names {
-		kind, _ := manifest.ParseFileName(name)
-		require.NotEqual(t, manifest.FileTable, kind)
-	}
 }

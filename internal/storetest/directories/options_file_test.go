@@ -1,4 +1,4 @@
-package kv
+package directories
 
 import (
 	"errors"
@@ -18,53 +18,55 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
 )
 
 // storedOptions returns what a store was last opened with.
-func storedOptions(t testing.TB, fsys vfs.FS, dir string) *Options {
+func storedOptions(t testing.TB, fsys vfs.FS, dir string) *kv.Options {
 	t.Helper()
 	stored, err := manifest.Options(fsys, dir)
 	require.NoError(t, err)
 	require.Equal(t, manifest.FormatVersion, stored.Format)
 	require.NotEmpty(t, stored.Release)
-	o, err := ParseOptions(stored.Text)
+	o, err := kv.ParseOptions(stored.Text)
 	require.NoError(t, err)
 	return o
 }
 
 // reopen opens a store and closes it.
-func reopen(t testing.TB, dir string, o *Options) {
+func reopen(t testing.TB, dir string, o *kv.Options) {
 	t.Helper()
-	db, err := Open(dir, o)
+	db, err := kv.Open(dir, o)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 }
 
 func TestAStoreKnowsWhatItWasLastOpenedWith(t *testing.T) {
 	dir := t.TempDir()
-	given := tinyOptions()
-	given.Merger = Int64Add
+	given := stores.TinyOptions()
+	given.Merger = kv.Int64Add
 	reopen(t, dir, given)
 	require.Equal(t, given, storedOptions(t, vfs.OS, dir))
 	text, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "\nMemtableSize = 64KiB\n")
 	require.Contains(t, string(text), "\n# MaxMemtables = 3\nBlockSize", "defaults are there as comments")
-	back, err := ParseOptions(string(text))
+	back, err := kv.ParseOptions(string(text))
 	require.NoError(t, err, "the file is a text of options as it is")
 	require.Equal(t, given, back)
 
 	reopen(t, dir, back)
 	reopen(t, dir, nil)
-	require.Equal(t, &Options{}, storedOptions(t, vfs.OS, dir))
+	require.Equal(t, &kv.Options{}, storedOptions(t, vfs.OS, dir))
 	reopen(t, dir, given)
 	before, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
 	require.NoError(t, err)
-	reopen(t, dir, &Options{ReadOnly: true, CacheSize: -1})
-	view := openView(t, dir, &Options{CacheSize: -1})
+	reopen(t, dir, &kv.Options{ReadOnly: true, CacheSize: -1})
+	view := stores.OpenView(t, dir, &kv.Options{CacheSize: -1})
 	require.NoError(t, view.Refresh(t.Context()))
 	after, err := os.ReadFile(filepath.Join(dir, manifest.OptionsName))
 	require.NoError(t, err)
@@ -76,7 +78,7 @@ func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, manifest.OptionsName)
-	reopen(t, dir, tinyOptions())
+	reopen(t, dir, stores.TinyOptions())
 	good, err := os.ReadFile(name)
 	require.NoError(t, err)
 	newer := "# siftkv options=9 format=9 release=v9\n"
@@ -96,17 +98,17 @@ func TestOpenDoesWithoutTheOptionsFile(t *testing.T) {
 		"half-written": func() error { return os.WriteFile(name+vfs.TempSuffix, good[:9], 0o600) },
 	} {
 		require.NoError(t, spoil(), what)
-		db, err := Open(dir, &Options{ReadOnly: true})
+		db, err := kv.Open(dir, &kv.Options{ReadOnly: true})
 		require.NoError(t, err, what)
 		require.NoError(t, db.Close())
-		reopen(t, dir, tinyOptions())
-		require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, dir), what)
+		reopen(t, dir, stores.TinyOptions())
+		require.Equal(t, stores.TinyOptions(), storedOptions(t, vfs.OS, dir), what)
 		_, err = os.Lstat(name + vfs.TempSuffix)
 		require.ErrorIs(t, err, fs.ErrNotExist, what)
 	}
 	require.NoError(t, os.Remove(name))
 	require.NoError(t, os.Mkdir(name, 0o700))
-	reopen(t, dir, tinyOptions())
+	reopen(t, dir, stores.TinyOptions())
 	_, err = os.Lstat(name + vfs.TempSuffix)
 	require.ErrorIs(t, err, fs.ErrNotExist, "it could not be renamed, and is not left behind")
 }
@@ -116,14 +118,14 @@ func TestAHalfWrittenFileIsRemovedBeforeItsNameIsUsed(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewMem()
 	temp := filepath.Join("db", manifest.OptionsName+vfs.TempSuffix)
-	reopen(t, "db", &Options{harness: harness.Harness{FS: mem}})
+	reopen(t, "db", stores.With(harness.Harness{FS: mem}, &kv.Options{}))
 	f, err := mem.Create(temp)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	slow := &lateRenameFS{FS: mem}
-	reopen(t, "db", &Options{harness: harness.Harness{FS: slow}, MaxMemtables: 5})
+	reopen(t, "db", stores.With(harness.Harness{FS: slow}, &kv.Options{MaxMemtables: 5}))
 	require.EqualValues(t, 1, slow.removed.Load())
-	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, mem, "db"))
+	require.Equal(t, &kv.Options{MaxMemtables: 5}, storedOptions(t, mem, "db"))
 }
 
 // A lateRenameFS renames the options file when one of its temporary name has been removed.
@@ -211,15 +213,15 @@ func (w optionsFile) Sync() error {
 func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 	for _, op := range []string{"open", "create", "write", "sync", "rename"} {
 		fsys := &optionsFS{FS: vfs.NewMem(), fail: op, calls: map[string]int{}}
-		o := tinyOptions()
-		o.harness.FS = fsys
+		o := stores.TinyOptions()
+		harness.Of(o).FS = fsys
 		for range 2 {
-			db, err := Open("db", o)
+			db, err := kv.Open("db", o)
 			require.NoError(t, err, op)
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
 			require.NoError(t, db.Close())
 		}
-		db, err := Open("db", o)
+		db, err := kv.Open("db", o)
 		require.NoError(t, err, op)
 		require.NoError(t, db.Checkpoint(t.Context(), "copy"), op)
 		require.NoError(t, db.Close())
@@ -228,9 +230,9 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 			names, err := fsys.List(dir)
 			require.NoError(t, err)
 			require.NotContains(t, names, manifest.OptionsName+vfs.TempSuffix, op)
-			db, err := Open(dir, &Options{harness: harness.Harness{FS: fsys}, ReadOnly: true})
+			db, err := kv.Open(dir, stores.With(harness.Harness{FS: fsys}, &kv.Options{ReadOnly: true}))
 			require.NoError(t, err)
-			requireContents(t, storetest.Model{"a": "1"}, db)
+			storetest.RequireContents(t, storetest.Model{"a": "1"}, db)
 			require.NoError(t, db.Close())
 		}
 	}
@@ -239,12 +241,12 @@ func TestOpenDoesNotFailForTheOptionsFile(t *testing.T) {
 // A store that is opened as before reads its options file, and writes and syncs nothing for it.
 func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 	fsys := &optionsFS{FS: vfs.NewMem(), calls: map[string]int{}}
-	o := tinyOptions()
-	o.harness.FS = fsys
+	o := stores.TinyOptions()
+	harness.Of(o).FS = fsys
 	for range 5 {
-		db, err := Open("db", o)
+		db, err := kv.Open("db", o)
 		require.NoError(t, err)
-		changeAtRandom(t, db, storetest.Model{}, rand.New(rand.NewPCG(1, 1)), 1)
+		stores.ChangeAtRandom(t, db, storetest.Model{}, rand.New(rand.NewPCG(1, 1)), 1)
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Close())
 	}
@@ -256,21 +258,21 @@ func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	db := openWriter(t, filepath.Join(dir, "db"), tinyOptions())
+	db := stores.OpenWriter(t, filepath.Join(dir, "db"), stores.TinyOptions())
 	require.NoError(t, db.Set([]byte("a"), nil, nil))
 	require.NoError(t, db.Checkpoint(t.Context(), filepath.Join(dir, "checkpoint")))
-	require.Equal(t, tinyOptions(), storedOptions(t, vfs.OS, filepath.Join(dir, "checkpoint")))
+	require.Equal(t, stores.TinyOptions(), storedOptions(t, vfs.OS, filepath.Join(dir, "checkpoint")))
 	reopen(t, filepath.Join(dir, "checkpoint"), nil)
 
-	stream := backUp(t, db)
+	stream, _ := stores.BackUp(t, db, kv.BackupMark{})
 	restored := filepath.Join(dir, "restored")
-	require.NoError(t, Restore(t.Context(), strings.NewReader(string(stream)), restored, nil))
+	require.NoError(t, kv.Restore(t.Context(), strings.NewReader(string(stream)), restored, nil))
 	_, err := manifest.Options(vfs.OS, restored)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	s := objstore.NewMem()
-	o := &Options{Objects: &objects.Config{Store: s, LocalLog: true}, MaxMemtables: 5}
-	far, err := Open(filepath.Join(dir, "local"), o)
+	o := &kv.Options{Objects: &objects.Config{Store: s, LocalLog: true}, MaxMemtables: 5}
+	far, err := kv.Open(filepath.Join(dir, "local"), o)
 	require.NoError(t, err)
 	require.NoError(t, far.Set([]byte("a"), nil, nil))
 	require.NoError(t, far.Checkpoint(t.Context(), filepath.Join(dir, "near")))
@@ -280,7 +282,7 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	for _, key := range storetest.KeysOf(t, s) {
 		require.NotContains(t, key, manifest.OptionsName)
 	}
-	require.Equal(t, &Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))
+	require.Equal(t, &kv.Options{MaxMemtables: 5}, storedOptions(t, vfs.OS, filepath.Join(dir, "near")))
 }
 
 // Programs that tell stores apart by the names of files, as geth does, do not take a store for one of Pebble or
@@ -288,8 +290,8 @@ func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 func TestNoFileIsNamedLikeOneOfPebble(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	db := openDir(t, dir, nil)
-	set(t, db, "k", "1")
+	db := stores.OpenDir(t, dir, nil)
+	stores.Set(t, db, "k", "1")
 	require.NoError(t, errors.Join(db.Flush(t.Context()), db.Close()))
 	require.FileExists(t, filepath.Join(dir, "SIFTKV-OPTIONS"))
 	for _, pattern := range []string{"OPTIONS*", "marker.*", "IDENTITY", "*.log", "*.ldb"} {
