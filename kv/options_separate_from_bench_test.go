@@ -104,7 +104,7 @@ func (s *thresholdStore) read(state string) {
 	})
 }
 
-// BenchmarkSeparateFrom compares values in tables and values apart, by their length: what of bytes and of processors
+// BenchmarkSeparateFrom compares values in tables and separate ones, by their length: what of bytes and of processors
 // writes take, and what reads take of a store as it was overwritten and after a full compaction. Stores are read in
 // turns, and of what reads take the least is reported, since what else a machine does takes its caches.
 func BenchmarkSeparateFrom(b *testing.B) {
@@ -112,7 +112,7 @@ func BenchmarkSeparateFrom(b *testing.B) {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			stores := map[string]*thresholdStore{}
 			for b.Loop() {
-				stores["inline"], stores["apart"] = openThreshold(b, size, -1), openThreshold(b, size, 512)
+				stores["inline"], stores["separated"] = openThreshold(b, size, -1), openThreshold(b, size, 512)
 			}
 			for name, s := range stores {
 				m, data := s.Metrics(), float64(s.keys*(s.size+16))

@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// apartSizes are the lengths of values of which there are benchmarks, in bytes, and how many there are of each.
-var apartSizes = []struct {
+// separatedSizes are the lengths of values of which there are benchmarks, in bytes, and how many there are of each.
+var separatedSizes = []struct {
 	name       string
 	size, keys int
 }{{"1KB", 1000, 40_000}, {"16KB", 16 << 10, 4000}, {"200KB", 200 << 10, 400}}
@@ -47,9 +47,9 @@ var largeStores = []struct {
 	o    Options
 }{
 	{"inline", Options{CacheSize: 4 << 20}},
-	{"apart", Options{CacheSize: 4 << 20, SeparateFrom: 512}},
+	{"separated", Options{CacheSize: 4 << 20, SeparateFrom: 512}},
 	{"inline,cached", Options{CacheSize: 256 << 20}},
-	{"apart,cached", Options{CacheSize: 256 << 20, SeparateFrom: 512}},
+	{"separated,cached", Options{CacheSize: 256 << 20, SeparateFrom: 512}},
 	{"inline,mapped", Options{CacheSize: 4 << 20, Compression: sstable.NoCompression, MemoryMap: true}},
 }
 
@@ -78,7 +78,7 @@ func inTurn(b *testing.B, keys int, get func(key []byte) int) {
 // BenchmarkLargeGet looks up values in tables and in blob files. `kvbench compare --workload large-get` has other
 // stores.
 func BenchmarkLargeGet(b *testing.B) {
-	for _, s := range apartSizes {
+	for _, s := range separatedSizes {
 		for _, store := range largeStores {
 			db := largeValues(b, s.size, s.keys, store.o)
 			b.Run(fmt.Sprintf("%s/%s/get", s.name, store.name), func(b *testing.B) {

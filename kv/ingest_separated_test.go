@@ -16,8 +16,8 @@ import (
 )
 
 // Long values that are ingested stay in their tables until those are rewritten, over values of the same keys
-// that lie apart.
-func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
+// that are separated.
+func TestIngestedValuesAreSeparatedWhenTheyAreRewritten(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, &Options{SeparateFrom: 1000})
 	m := storetest.Model{}
@@ -46,7 +46,7 @@ func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, m, db)
 	after = requireBlobMetrics(t, db)
-	require.EqualValues(t, len(m), after.LiveRecords, "all values lie apart")
+	require.EqualValues(t, len(m), after.LiveRecords, "all values are separated")
 	require.Greater(t, after.Written, before.Written)
 	require.NoError(t, db.Close())
 	require.NoError(t, Verify(t.Context(), dir, io.Discard))
@@ -56,7 +56,7 @@ func TestIngestedValuesGoApartWhenTheyAreRewritten(t *testing.T) {
 func TestTablesWithHandlesAreNotIngested(t *testing.T) {
 	dir := t.TempDir()
 	db := openDir(t, dir, &Options{SeparateFrom: 10})
-	set(t, db, "key", "a value that lies apart")
+	set(t, db, "key", "a separated value")
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	db.cleaner.Wait()
 	table := filepath.Join(t.TempDir(), "table")
@@ -67,7 +67,7 @@ func TestTablesWithHandlesAreNotIngested(t *testing.T) {
 		err := db.Ingest(context.Background(), []string{table}, &IngestOptions{SkipVerify: skip})
 		require.ErrorIs(t, err, ErrNotIngestible)
 	}
-	requireContents(t, storetest.Model{"key": "a value that lies apart"}, db)
+	requireContents(t, storetest.Model{"key": "a separated value"}, db)
 	requireBlobMetrics(t, db)
 	require.NoError(t, db.Close())
 }

@@ -12,9 +12,9 @@ import (
 
 // BenchmarkLargeScan scans stores of large values, in tables and in blob files, in turns, so that what else the machine
 // does befalls both: of keys alone, and of all values, of which a byte in each page is looked at. It reports how many
-// times as fast a scan is with values apart (x, and cpu-x by processor time), and what that takes for a key.
+// times as fast a scan is with values separated (x, and cpu-x by processor time), and what that takes for a key.
 func BenchmarkLargeScan(b *testing.B) {
-	for _, s := range apartSizes {
+	for _, s := range separatedSizes {
 		var dbs [2]*DB
 		for i, store := range largeStores[:2] {
 			dbs[i] = largeValues(b, s.size, s.keys, store.o)
@@ -43,11 +43,11 @@ func BenchmarkLargeScan(b *testing.B) {
 						times[i].cpu += processorTime(b) - cpu
 					}
 				}
-				inline, apart := times[0].median(), times[1].median()
-				b.ReportMetric(inline/apart, "x")
+				inline, separated := times[0].median(), times[1].median()
+				b.ReportMetric(inline/separated, "x")
 				b.ReportMetric(times[0].cpu/times[1].cpu, "cpu-x")
 				b.ReportMetric(inline/float64(s.keys), "inline-ns/key")
-				b.ReportMetric(apart/float64(s.keys), "apart-ns/key")
+				b.ReportMetric(separated/float64(s.keys), "separated-ns/key")
 			})
 		}
 	}
@@ -56,7 +56,7 @@ func BenchmarkLargeScan(b *testing.B) {
 // BenchmarkLargeMultiGet looks up 64 keys at a time that lie together, and 64 that do not, in stores of large
 // values, in tables and in blob files, in turns, and reports what BenchmarkLargeScan does, for a call.
 func BenchmarkLargeMultiGet(b *testing.B) {
-	for _, s := range apartSizes[:2] {
+	for _, s := range separatedSizes[:2] {
 		var dbs [2]*DB
 		for i, store := range largeStores[:2] {
 			dbs[i] = largeValues(b, s.size, s.keys, store.o)
@@ -86,7 +86,7 @@ func BenchmarkLargeMultiGet(b *testing.B) {
 				}
 				b.ReportMetric(times[0].median()/times[1].median(), "x")
 				b.ReportMetric(times[0].cpu/times[1].cpu, "cpu-x")
-				b.ReportMetric(times[1].median(), "apart-ns/call")
+				b.ReportMetric(times[1].median(), "separated-ns/call")
 			})
 		}
 	}
