@@ -19,6 +19,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/scale"
 )
@@ -177,7 +178,7 @@ func TestStandardOutputByItsNameIsNotReplaced(t *testing.T) {
 	require.NoError(t, err)
 	text := process(t, "diff", set, set).Stdout
 	require.True(t, strings.HasPrefix(string(data), text), "the text, and after it the JSON")
-	var d results.Diff
+	var d tidy.Result
 	require.NoError(t, json.Unmarshal(data[len(text):], &d))
 }
 

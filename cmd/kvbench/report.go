@@ -189,11 +189,11 @@ func (c *diffCommand) Run(p *program) error {
 		return err
 	}
 	d, err := results.Compare(a.Measured(), b.Measured(), limits)
-	text := func(w io.Writer, d *results.Diff) error { return report.Diff(w, d, c.All) }
-	if err := show(p, text, c.JSON)(d, err); err != nil {
+	if err != nil {
 		return err
 	}
-	return d.Err()
+	text := func(w io.Writer, _ *tidy.Result) error { return report.Diff(w, d, c.All) }
+	return cmp.Or(show(p, text, c.JSON)(d.Rows(), nil), d.Err())
 }
 
 // envCommand is the command line of kvbench env.

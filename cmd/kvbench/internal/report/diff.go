@@ -80,13 +80,13 @@ func diffItems(c *results.Comparison) []Item {
 	}
 	return []Item{
 		word(c.Kind), word(c.Unit), number(c.A, quantity(c.A)), number(c.B, quantity(c.B)),
-		number(float64(c.Delta), deltaText(c.Delta)), word(interval), word(p), word(verdict),
+		number(c.Delta, deltaText(c.Delta)), word(interval), word(p), word(verdict),
 	}
 }
 
 // deltaText formats a relative change.
-func deltaText(c results.Change) string {
-	switch x := float64(c); {
+func deltaText(x float64) string {
+	switch {
 	case x == 0:
 		return "0"
 	case math.IsInf(x, 0):

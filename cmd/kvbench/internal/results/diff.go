@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,28 +15,24 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// DiffSchema names the form of a Diff in JSON.
-const DiffSchema = "kvbench.diff/v1"
-
 // A Diff is what changed from one set of results to another.
 type Diff struct {
-	Schema     string      `json:"schema"`
-	Cells      []Pair      `json:"cells"`
-	OnlyA      []string    `json:"only_a"` // names of cells
-	OnlyB      []string    `json:"only_b"`
-	Equal      int         `json:"equal"`   // exact metrics that are equal
-	Changed    int         `json:"changed"` // exact metrics that are not
-	Violations []Violation `json:"violations"`
-	Missing    []Missing   `json:"missing"`
-	Warnings   []string    `json:"warnings"`
+	Cells      []Pair
+	OnlyA      []string // names of cells
+	OnlyB      []string
+	Equal      int // exact metrics that are equal
+	Changed    int // exact metrics that are not
+	Violations []Violation
+	Missing    []Missing
+	Warnings   []string
 }
 
 // A Pair is a cell in both sets.
 type Pair struct {
-	Name    string       `json:"name"`
-	Metrics []Comparison `json:"metrics"`
+	Name    string
+	Metrics []Comparison
 
-	A, B *tidy.Measured `json:"-"`
+	A, B *tidy.Measured
 }
 
 // A Verdict says what became of a metric.
@@ -54,32 +49,60 @@ const (
 
 // A Comparison is a metric in both results of a cell.
 type Comparison struct {
-	Kind    string  `json:"kind"`
-	Unit    string  `json:"unit"`
-	Exact   bool    `json:"exact"`
-	A       float64 `json:"a"`
-	B       float64 `json:"b"`
-	Delta   Change  `json:"delta"` // b/a - 1
-	Rank    *Rank   `json:"rank"`  // null for what is exact and for single numbers
-	Verdict Verdict `json:"verdict"`
+	Kind    string
+	Unit    string
+	Exact   bool
+	A       float64
+	B       float64
+	Delta   float64 // b/a - 1; infinite from zero
+	Rank    *Rank   // null for what is exact and for single numbers
+	Verdict Verdict
 }
 
-// A Change is a relative difference. From zero it is infinite, which JSON writes null.
-type Change float64
-
-// MarshalJSON writes an infinite change as null.
-func (c Change) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(c), 0) {
-		return []byte("null"), nil
+// Rows returns the same as rows: the numbers of both sets by cell and metric, with their verdict, and a 1 for each cell
+// that one set lacks and for each limit that is passed or lacks its metric. A change from zero has none. The
+// environment is that of the first set.
+func (d *Diff) Rows() *tidy.Result {
+	r := tidy.New("diff", fmt.Sprintf("Two sets of results: %s in both", bench.Times(len(d.Cells), "cell")), nil,
+		*d.Cells[0].A.Environment)
+	r.Notes = d.Warnings
+	r.Add(tidy.Cell{}, "counters-equal", "", float64(d.Equal))
+	r.Add(tidy.Cell{}, "counters-changed", "", float64(d.Changed))
+	for i, names := range [][]string{d.OnlyA, d.OnlyB} {
+		for _, name := range names {
+			r.Add(tidy.Of("cell", name), []string{"only-first", "only-second"}[i], "", 1)
+		}
 	}
-	return json.Marshal(float64(c))
+	for _, p := range d.Cells {
+		for _, c := range p.Metrics {
+			of := tidy.Of("cell", p.Name, "metric", c.Kind+" "+c.Unit, "verdict", c.Verdict)
+			r.Add(of, "first", c.Unit, c.A)
+			r.Add(of, "second", c.Unit, c.B)
+			if !math.IsInf(c.Delta, 0) {
+				r.Add(of, "change", "", c.Delta)
+			}
+			if rank := c.Rank; rank != nil {
+				r.Add(of, "p", "", rank.P)
+				r.Add(of, "ratio", "", rank.Ratio)
+				r.Add(of, "ratio-low", "", rank.Low)
+				r.Add(of, "ratio-high", "", rank.High)
+				r.Add(of, "confidence", "", rank.Level)
+			}
+		}
+	}
+	for _, v := range d.Violations {
+		r.Add(tidy.Of("cell", v.Cell, "metric", v.Kind+" "+v.Unit, "limit", v.Limit), "passed", "", 1)
+	}
+	for _, m := range d.Missing {
+		r.Add(tidy.Of("cell", m.Cell, "metric", m.Kind+" "+m.Unit, "limit", m.Limit), "missing", "", 1)
+	}
+	return r
 }
 
 // Compare compares two sets of results. Cells are the same if their settings are; two sets
 // of one cell each are compared whatever their settings.
 func Compare(a, b []*tidy.Measured, limits []Limit) (*Diff, error) {
-	d := &Diff{Schema: DiffSchema, OnlyA: []string{}, OnlyB: []string{}, Violations: []Violation{},
-		Missing: []Missing{}, Warnings: []string{}}
+	d := &Diff{}
 	right := map[string]*tidy.Measured{}
 	for _, r := range b {
 		right[r.Text()] = r
@@ -141,12 +164,12 @@ func compare(a, b *tidy.Metric) Comparison {
 	case b.Value:
 		c.Delta = 0
 	case 0:
-		c.Delta = Change(math.Copysign(math.Inf(1), b.Value))
+		c.Delta = math.Copysign(math.Inf(1), b.Value)
 	default:
-		c.Delta = Change(b.Value/a.Value - 1)
+		c.Delta = b.Value/a.Value - 1
 	}
 	if a.Exact {
-		c.Verdict = verdict(a.Better, float64(c.Delta))
+		c.Verdict = verdict(a.Better, c.Delta)
 		return c
 	}
 	if len(a.Samples) < 2 || len(b.Samples) < 2 {
@@ -155,9 +178,9 @@ func compare(a, b *tidy.Metric) Comparison {
 	if c.Rank = rank(a.Samples, b.Samples); c.Rank == nil {
 		return c
 	}
-	c.Delta = Change(c.Rank.Ratio - 1)
+	c.Delta = c.Rank.Ratio - 1
 	if c.Rank.P < Alpha {
-		c.Verdict = verdict(a.Better, float64(c.Delta))
+		c.Verdict = verdict(a.Better, c.Delta)
 	}
 	return c
 }
@@ -245,8 +268,8 @@ func parseLimit(text string) (Limit, error) {
 
 // A Violation is a change that a limit forbids.
 type Violation struct {
-	Limit string `json:"limit"`
-	Cell  string `json:"cell"`
+	Limit string
+	Cell  string
 	Comparison
 }
 
@@ -257,17 +280,17 @@ func (l Limit) passes(c *Comparison) bool {
 		return false
 	}
 	if l.Above {
-		return float64(c.Delta) > l.Delta
+		return c.Delta > l.Delta
 	}
-	return float64(c.Delta) < l.Delta
+	return c.Delta < l.Delta
 }
 
 // Missing is a metric that a limit is for: a cell of the first set has it, and the second set has not.
 type Missing struct {
-	Limit string `json:"limit"`
-	Cell  string `json:"cell"`
-	Kind  string `json:"kind"`
-	Unit  string `json:"unit"`
+	Limit string
+	Cell  string
+	Kind  string
+	Unit  string
 }
 
 // covers reports whether the limit is for a metric.
@@ -319,7 +342,7 @@ func (d *Diff) Err() error {
 	case len(d.Violations) > 0:
 		v := d.Violations[0]
 		return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
-			bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*float64(v.Delta), len(d.Violations),
+			bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*v.Delta, len(d.Violations),
 			len(d.Missing))
 	case len(d.Missing) > 0:
 		m := d.Missing[0]
@@ -334,14 +357,14 @@ const Alpha = 0.05
 
 // A Rank is what ranks tell of two samples.
 type Rank struct {
-	P     float64 `json:"p"`     // two-sided, of the Mann-Whitney U test
-	Ratio float64 `json:"ratio"` // of b to a: the Hodges-Lehmann estimate, on the logarithm
-	Low   float64 `json:"low"`   // 95 % interval of the ratio
-	High  float64 `json:"high"`
+	P     float64 // two-sided, of the Mann-Whitney U test
+	Ratio float64 // of b to a: the Hodges-Lehmann estimate, on the logarithm
+	Low   float64 // 95 % interval of the ratio
+	High  float64
 	// Level is the confidence that the interval has: less than 0.95 if there are too few
 	// samples for that.
-	Level float64 `json:"level"`
-	N     [2]int  `json:"n"`
+	Level float64
+	N     [2]int
 }
 
 // rank compares two samples of positive numbers, nil if one is empty. The interval is

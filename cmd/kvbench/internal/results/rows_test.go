@@ -37,7 +37,7 @@ func TestRowsAreComparedAndTurnedToo(t *testing.T) {
 	require.Len(t, d.Cells, 4)
 	require.Len(t, d.Violations, 2)
 	require.Equal(t, "experiment=compare engine=siftkv workload=absent", d.Violations[0].Cell)
-	require.InDelta(t, 1, float64(d.Violations[0].Delta), 0.01)
+	require.InDelta(t, 1, d.Violations[0].Delta, 0.01)
 
 	query := Query{Rows: []string{"workload"}, Columns: []string{"engine"}, Metrics: []string{"per_second"},
 		Where: []string{"workload=absent"}}
