@@ -69,7 +69,7 @@ var contracts = map[string]map[string][]string{
 		"Merge operands are refused with ErrNotIngestible, and so are tables of a store that refer to blob files.": {
 			"TestIngestRefuses", "TestTablesWithHandlesAreNotIngested"},
 		"Values of any size are in the files; large ones go to blob files when a compaction rewrites them.": {
-			"TestIngestedValuesGoApartWhenTheyAreRewritten"},
+			"TestIngestedValuesAreSeparatedWhenTheyAreRewritten"},
 		"The files may come in any order, and must not overlap each other.": {
 			"TestIngestRefuses", "TestIngest"},
 		"Within a file, DeleteRange hides what the store has and nothing of the file.": {
@@ -101,7 +101,7 @@ func TestEverySentenceOfAContractHasATest(t *testing.T) {
 		for sentence, names := range sentences {
 			require.NotEmpty(t, names, sentence)
 			for _, name := range names {
-				require.Contains(t, tests, name, sentence)
+				require.True(t, tests[name], "%s: no test is called %s", sentence, name)
 			}
 		}
 	}
