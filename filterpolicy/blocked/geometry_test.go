@@ -99,6 +99,23 @@ func TestRateGrowsFromNoneToOne(t *testing.T) {
 	}
 }
 
+// An estimate is no whole number: the rate goes up with it, without steps.
+func TestRateOfAnEstimate(t *testing.T) {
+	for _, lines := range []int{1, 2, 3, 1000} {
+		last := blocked.Rate(1e-16, lines, 6)
+		require.InDelta(t, 0, last, 1e-15)
+		for n := 1e-3; n < 6; n *= 1.01 {
+			rate := blocked.Rate(n, lines, 6)
+			require.GreaterOrEqual(t, rate, last, "%g keys in %d lines", n, lines)
+			if n > 1e-3 {
+				require.LessOrEqual(t, rate, 1.5*last, "%g keys in %d lines", n, lines)
+			}
+			last = rate
+		}
+		require.Positive(t, last)
+	}
+}
+
 // Sets that hold fewer keys than they were made for, as many and more have the rate of theory.
 func TestRateIsThatOfSets(t *testing.T) {
 	const capacity = 100_000

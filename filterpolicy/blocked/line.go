@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// The cells of a blocked filter are lines of 64 bytes; the footer's units are their
-// number, its first parameter is the number of probes k. Bit p of a line is bit p%8
-// of its byte p/8. A hash h has one line and k bits in it:
+// The cells of a blocked filter are lines of 64 bytes; the footer's units are their number, its first parameter is the
+// number of probes k. Bit p of a line is bit p%8 of its byte p/8. A hash h has one line and k bits in it:
 //
 //	z = h ^ h>>32;  z *= 0xd6e8feb86659fd93;  z ^= z>>32
 //	line = (z * units) >> 64, the product taken at 128 bits
@@ -25,9 +24,8 @@ const (
 	secondMultiplier = 0xc2b2ae3d27d4eb4f
 )
 
-// firstWord holds the first seven positions, the earliest on top. The line comes
-// from the high bits of z; a product mixes in the low ones, so that keys of one
-// line still differ in all their positions.
+// firstWord holds the first seven positions, the earliest on top. The line comes from the high bits of z; a product
+// mixes in the low ones, so that keys of one line still differ in all their positions.
 func firstWord(z uint64) uint64 { return z * hash64.Golden }
 
 // secondWord holds the next seven.
@@ -42,9 +40,8 @@ func linesOf(cells []byte) []line {
 	return unsafe.Slice((*line)(unsafe.Pointer(unsafe.SliceData(cells))), len(cells)/LineLen)
 }
 
-// missing returns zero if the bit of the line is set whose position stands in u at
-// the given shift. Setting a bit and looking for a change costs less than shifting
-// it to a place where bits of several words could be combined.
+// missing returns zero if the bit of the line is set whose position stands in u at the given shift. Setting a bit and
+// looking for a change costs less than shifting it to a place where bits of several words could be combined.
 func (l *line) missing(u uint64, shift uint) uint64 {
 	at := u >> (shift + 3) & 56 // the position's upper three bits choose eight bytes
 	word := binary.LittleEndian.Uint64(l[at : at+8])

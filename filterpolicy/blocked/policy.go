@@ -58,7 +58,7 @@ func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return design.Exp
 // probability; the rate of the filter is the mean of its lines' rates, which is worse than the rate of a mean line.
 //
 // Sizes are searched for, with a rate at each step, so the loop has no logarithm and no power: weights are the
-// probabilities but for a factor, by which their sum divides.
+// probabilities except for a factor, by which their sum divides.
 func rate(n, lines float64, k int) float64 {
 	clear1 := math.Exp(float64(k) * math.Log1p(-1.0/lineBits)) // one given bit stays clear for a key
 	clear2 := math.Exp(float64(k) * math.Log1p(-2.0/lineBits)) // two given bits do
@@ -66,7 +66,7 @@ func rate(n, lines float64, k int) float64 {
 		return lineRate(math.Pow(clear1, n), math.Pow(clear2, n), k)
 	}
 	odds, mean := 1/(lines-1), n/lines
-	most := math.Min(n, math.Ceil(mean+12*math.Sqrt(mean)+40)) // beyond it double precision sees nothing
+	most := math.Ceil(math.Min(n, mean+12*math.Sqrt(mean)+40)) // beyond it double precision sees nothing
 	weight, weights, sum := 1.0, 1.0, 0.0                      // of a line without keys
 	one, two := 1.0, 1.0
 	for j := 1.0; j <= most; j++ {
@@ -88,6 +88,9 @@ func rate(n, lines float64, k int) float64 {
 func lineRate(one, two float64, k int) float64 {
 	const m = lineBits
 	fill := 1 - one
+	if fill == 0 { // of a tiny fraction of a key
+		return 0
+	}
 	variance := math.Max(0, (one-two)/m+two-one*one) // of X/m
 	pairs := float64(k*(k-1)) / 2
 	power := 1.0

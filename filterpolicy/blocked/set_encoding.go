@@ -21,8 +21,8 @@ import (
 //
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// in arithmetic that wraps at 64 bits. The lines come first so that they keep
-// the alignment of the memory they are read into.
+// in arithmetic that wraps at 64 bits. The lines come first so that they keep the alignment of the memory they are read
+// into.
 var format = frame.Envelope{Family: frame.Blocked, Version: 1, Made: "blocked.New"}
 
 const setTailLen = 24
@@ -74,10 +74,10 @@ func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(ds
 // WriteTo writes the set's bytes to w, without a copy of them.
 func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
 
-// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
-// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An error matches filterpolicy.ErrCorrupt
+// and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
-// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not one of r matches
+// filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }

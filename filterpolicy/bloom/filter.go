@@ -9,9 +9,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
 )
 
-// The cells of a Bloom filter are an array of bits, a whole number of bytes. Bit p
-// is bit p%8 of byte p/8. The footer's units are the bits of the array, its first
-// parameter is the number of probes k. A hash h sets k bits:
+// The cells of a Bloom filter are an array of bits, a whole number of bytes. Bit p is bit p%8 of byte p/8. The footer's
+// units are the bits of the array, its first parameter is the number of probes k. A hash h sets k bits:
 //
 //	a = mix(h); b = a rotated left by 32
 //	for i = 1..k:  set bit (a * units) >> 64;  a += b;  b += i * 0x9e3779b97f4a7c15
@@ -27,8 +26,8 @@ var design = sizing.Design{
 	Rate: func(keys, units float64, probes int) float64 { return rate(keys/(units*cellBits), probes) },
 }
 
-// A Builder collects hashes and turns them into a filter. It is for one goroutine
-// at a time, and holds eight bytes per key until Finish.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine at a time, and holds eight bytes per
+// key until Finish.
 type Builder struct {
 	hashes hash64.List
 	bits   spec.Bits
@@ -37,9 +36,8 @@ type Builder struct {
 // AddHash adds a key's hash. A hash equal to the one before it is free.
 func (b *Builder) AddHash(h uint64) { b.hashes.Add(h) }
 
-// Finish appends the filter to dst and empties the builder for the next file. The
-// filter of no keys says no to everything. Finish declines only when the filter
-// would not fit the address space; dst is then returned as it was.
+// Finish appends the filter to dst and empties the builder for the next file. The filter of no keys says no to
+// everything. Finish declines only when the filter would not fit the address space; dst is then returned as it was.
 func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	defer b.hashes.Reset()
 	return design.Finish(dst, &b.hashes, b.bits)
@@ -63,8 +61,8 @@ func start(h uint64) (p, step uint64) {
 	return p, bits.RotateLeft64(p, 32)
 }
 
-// next returns the point after the i-th. A step that stayed the same would make
-// keys with equal steps collide in whole runs, which small filters show.
+// next returns the point after the i-th. A step that stayed the same would make keys with equal steps collide in whole
+// runs, which small filters show.
 func next(p, step uint64, i int) (q, nextStep uint64) {
 	return p + step, step + uint64(i+1)*hash64.Golden
 }
@@ -78,12 +76,12 @@ type Filter struct {
 // noBits stands in for the cells of an empty filter: one probe finds a clear bit.
 var noBits = []byte{0}
 
-// Decode checks data, every byte of it, and returns a view of it. The caller must not change data
-// while the filter is in use. An error matches the sentinel of corruption.
+// Decode checks data, every byte of it, and returns a view of it. The caller must not change data while the filter is
+// in use. An error matches the sentinel of corruption.
 func Decode(data []byte) (*Filter, error) { return frame.Decode(data, frame.Bloom, (*Filter).view) }
 
-// Probe is a single probe of encoded bytes, for callers that keep no Filter and
-// whose own checksum covers data. Bytes that are no filter answer true.
+// Probe is a single probe of encoded bytes, for callers that keep no Filter and whose own checksum covers data. Bytes
+// that are no filter answer true.
 func Probe(data []byte, h uint64) bool {
 	var f Filter
 	return !f.view(frame.Peek(data, frame.Bloom)) || f.MayContainHash(h)
@@ -102,8 +100,8 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	return true
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false is
-// certain. It allocates nothing and stops at the first clear bit.
+// MayContainHash reports whether a key with this hash may have been added; false is certain. It allocates nothing and
+// stops at the first clear bit.
 func (f *Filter) MayContainHash(h uint64) bool {
 	n := uint64(len(f.cells)) * cellBits
 	p, step := start(h)

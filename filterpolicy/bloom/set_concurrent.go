@@ -11,17 +11,16 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A ConcurrentSet is a Set to which any number of goroutines may add while any number ask, without
-// a lock. Contains says true for each key whose Add returned before; a key that is being added may
-// be seen or not. The methods that read the whole set (FillRatio, FalsePositiveRate, MarshalBinary,
-// WriteTo) may run at any time too, and see at least what was there when they began.
+// A ConcurrentSet is a Set to which any number of goroutines may add while any number ask, without a lock. Contains
+// says true for each key whose Add returned before; a key that is being added may be seen or not. The methods that read
+// the whole set (FillRatio, FalsePositiveRate, MarshalBinary, WriteTo) may run at any time too, and see at least what
+// was there when they began.
 //
-// Reset, UnmarshalBinary and ReadFrom replace the set, and need it for themselves. A ConcurrentSet
-// must not be copied. The zero one is only good for UnmarshalBinary and ReadFrom.
+// Reset, UnmarshalBinary and ReadFrom replace the set, and need it for themselves. A ConcurrentSet must not be copied.
+// The zero one is only good for UnmarshalBinary and ReadFrom.
 //
-// Asking costs what it costs with a Set. Adding costs an atomic operation for each bit that is not
-// set yet. A key that is there already costs only reads, so goroutines that add the same keys do
-// not slow each other down.
+// Asking costs what it costs with a Set. Adding costs an atomic operation for each bit that is not set yet. A key that
+// is there already costs only reads, so goroutines that add the same keys do not slow each other down.
 type ConcurrentSet struct {
 	words    []atomic.Uint64 // the cells, little-endian
 	probes   int
@@ -53,8 +52,8 @@ func (s *ConcurrentSet) Add(key []byte) { s.AddNewHash(xxhash.Sum64(key)) }
 // AddHash adds the key of a hash. Any distinct numbers are as good as hashes.
 func (s *ConcurrentSet) AddHash(h uint64) { s.AddNewHash(h) }
 
-// AddNew adds a key and reports whether it was new. True is certain, except among goroutines that add
-// one key at the same time: at least one of them hears true, and each may.
+// AddNew adds a key and reports whether it was new. True is certain, except among goroutines that add one key at the
+// same time: at least one of them hears true, and each may.
 func (s *ConcurrentSet) AddNew(key []byte) bool { return s.AddNewHash(xxhash.Sum64(key)) }
 
 // AddNewHash is AddNew for the key of a hash.
@@ -79,8 +78,7 @@ func (s *ConcurrentSet) AddNewHash(h uint64) bool {
 // Contains reports whether a key may have been added; false is certain.
 func (s *ConcurrentSet) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key)) }
 
-// ContainsHash is Contains for the key of a hash. It allocates nothing and stops
-// at the first clear bit.
+// ContainsHash is Contains for the key of a hash. It allocates nothing and stops at the first clear bit.
 func (s *ConcurrentSet) ContainsHash(h uint64) bool {
 	n := uint64(len(s.words)) * 64
 	z := hash64.Mix(h)
@@ -93,8 +91,8 @@ func (s *ConcurrentSet) ContainsHash(h uint64) bool {
 	return s.probes != 0
 }
 
-// Len returns the number of keys added that were new. A key that several
-// goroutines add at the same time may be counted for each of them.
+// Len returns the number of keys added that were new. A key that several goroutines add at the same time may be counted
+// for each of them.
 func (s *ConcurrentSet) Len() int {
 	n := int64(0)
 	for i := range s.keys {
@@ -121,8 +119,8 @@ func (s *ConcurrentSet) FillRatio() float64 {
 	return float64(ones) / float64(64*len(s.words))
 }
 
-// FalsePositiveRate returns the probability that Contains says true for a key
-// that was not added, as the set is now. It reads the whole set.
+// FalsePositiveRate returns the probability that Contains says true for a key that was not added, as the set is now. It
+// reads the whole set.
 func (s *ConcurrentSet) FalsePositiveRate() float64 { return fillRate(s.FillRatio(), s.probes) }
 
 // Reset removes all keys and keeps the memory.
@@ -180,12 +178,12 @@ func (s *ConcurrentSet) WriteTo(w io.Writer) (n int64, err error) {
 	return format.Write(w, s.parts())
 }
 
-// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
-// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An error matches filterpolicy.ErrCorrupt
+// and leaves s as it was.
 func (s *ConcurrentSet) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
-// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not one of r matches
+// filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *ConcurrentSet) ReadFrom(r io.Reader) (n int64, err error) {
 	return format.Read(r, s.load)
 }

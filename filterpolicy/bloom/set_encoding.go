@@ -17,8 +17,8 @@ import (
 //	zero      u32   0
 //	cells     rest  a multiple of 8 bytes, at least 8; bit b is bit b%8 of byte b/8
 //
-// Probe i = 0..probes-1 of a hash h sets bit (p * bits) >> 64, the product taken
-// at 128 bits, where bits is 8 times the bytes of cells and
+// Probe i = 0..probes-1 of a hash h sets bit (p * bits) >> 64, the product taken at 128 bits, where bits is 8 times the
+// bytes of cells and
 //
 //	p = round(mix(h) + i * 0x9e3779b97f4a7c15)
 //	mix(h):   h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
@@ -68,10 +68,10 @@ func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return format.Append(ds
 // WriteTo writes the set's bytes to w, without a copy of them.
 func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return format.Write(w, s.parts()) }
 
-// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
-// error matches filterpolicy.ErrCorrupt and leaves s as it was.
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An error matches filterpolicy.ErrCorrupt
+// and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return format.Unmarshal(data, s.load) }
 
-// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not
-// one of r matches filterpolicy.ErrCorrupt; any leaves s as it was.
+// ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not one of r matches
+// filterpolicy.ErrCorrupt; any leaves s as it was.
 func (s *Set) ReadFrom(r io.Reader) (n int64, err error) { return format.Read(r, s.load) }
