@@ -27,4 +27,5 @@ func TestRandomOptionsAreThoseOfTheSuites(t *testing.T) {
 		styles[o.Compaction] = true
 	}
 	require.Len(t, styles, kv.NumCompactions)
+	require.Equal(t, kv.NumRecoveryModes, stores.RecoveryModes)
 }

@@ -18,6 +18,9 @@ var (
 // NumCompactions is how many styles of compaction there are.
 const NumCompactions = int(numCompactions)
 
+// NumRecoveryModes is how many there are.
+const NumRecoveryModes = numRecoveryModes
+
 // randomOptions makes everything small, so that every mechanism is at work in a
 // few hundred operations.
 func randomOptions(rng *rand.Rand) *Options {

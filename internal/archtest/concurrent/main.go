@@ -29,7 +29,8 @@ func main() {
 // find returns the directories below root, sorted, of packages that are concurrent. It omits modules of their own,
 // examples, and directories and files that Go skips. It omits programs, which root itself is if it is a package, and
 // their commands too, because tests start hundreds of processes with few goroutines each. `make race` runs the
-// concurrent tests of the filters' suite, which it also omits.
+// concurrent tests of the filters' suite, which it also omits. Suites of whole stores are there, for the goroutines of
+// their stores.
 func find(root string) (packages []string, err error) {
 	err = fs.WalkDir(os.DirFS(root), ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -46,7 +47,8 @@ func find(root string) (packages []string, err error) {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, path), nil, parser.SkipObjectResolution)
-		if err == nil && (startsGoroutines(file) || !strings.HasSuffix(path, "_test.go") && isShared(file)) {
+		suite := strings.HasPrefix(dir, "internal/storetest/")
+		if err == nil && (suite || startsGoroutines(file) || !strings.HasSuffix(path, "_test.go") && isShared(file)) {
 			packages = append(packages, dir)
 		}
 		return err

@@ -12,7 +12,7 @@ func TestConcurrentPackagesOfTheTree(t *testing.T) {
 	packages, err := find("../../..")
 	require.NoError(t, err)
 	require.Subset(t, packages, []string{"kv", "internal/remote", "internal/sstable", "internal/stress",
-		"filterpolicy/bloom", "objstore"})
+		"filterpolicy/bloom", "objstore", "internal/storetest/values", "internal/storetest/formats"})
 	for _, other := range []string{"blockindex", "internal/base", "redisfilter", "examples/transactions",
 		"cmd/kvbench", "internal/storecmd"} {
 		require.NotContains(t, packages, other)

@@ -107,7 +107,7 @@ func TestBackupAndCheckpointWhileTheStoreIsWritten(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// brokenPipe takes so many bytes, and keeps them.
+// brokenPipe takes and keeps the bytes that are left.
 type brokenPipe struct {
 	bytes.Buffer
 	left int

@@ -211,8 +211,8 @@ func (f *flipRun) scan(db *kv.DB, name, what string) (damaged bool) {
 	return damaged
 }
 
-// TestBitFlips flips a bit of every so many bytes of a store's files, of a store that
-// was closed and of one that was killed.
+// TestBitFlips flips a bit in bytes of a store's files at equal distances, of a store that was closed and of one that
+// was killed.
 func TestBitFlips(t *testing.T) {
 	t.Parallel()
 	stride := scale.Stride(47, 47)

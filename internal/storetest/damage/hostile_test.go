@@ -115,7 +115,7 @@ func TestALogWithHandlesOfAListedFileIsRefused(t *testing.T) {
 }
 
 // denseFile has a block of 4 MiB in 500 bytes, as writers stored them before they knew of
-// readers who mind.
+// readers that refuse it.
 var denseFile = filepath.Join("..", "..", "sstable", "testdata", "v3-zstd-dense.sst")
 
 // What comes from elsewhere is refused if a lookup would need memory out of proportion to

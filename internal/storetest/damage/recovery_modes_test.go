@@ -40,11 +40,11 @@ func craftedKey(log, n int) string { return fmt.Sprintf("%d/%02d", log, n) }
 func newCraftedLogs(t *testing.T, o *kv.WriteOptions) *craftedLogs {
 	t.Helper()
 	c := &craftedLogs{dir: t.TempDir()}
-	flushing, flush := make(chan struct{}), make(chan struct{})
-	disk := &vfstest.GateFS{FS: vfs.OS, Table: func() { close(flushing); <-flush }}
+	flushing, flush := make(chan struct{}, 2), make(chan struct{})
+	disk := &vfstest.GateFS{FS: vfs.OS, Table: func() { flushing <- struct{}{}; <-flush }}
 	db := stores.OpenDir(t, c.dir, stores.With(harness.Harness{FS: disk},
 		&kv.Options{MemtableSize: 1 << 20, SeparateFrom: -1})) // the logs have the values
-	flushed := make(chan error)
+	flushed := make(chan error, 1)
 	rng := rand.New(rand.NewPCG(12, 12))
 	for log, name := range []*string{&c.first, &c.last} {
 		for n := range craftedWrites {
@@ -56,7 +56,11 @@ func newCraftedLogs(t *testing.T, o *kv.WriteOptions) *craftedLogs {
 		c.sizes[log] = info.Size()
 		if log == 0 { // a flush begins a log, and makes no table before there is a copy
 			go func() { flushed <- db.Flush(t.Context()) }()
-			<-flushing
+			select {
+			case <-flushing:
+			case err := <-flushed:
+				require.FailNow(t, "the flush made no table", "%v", err)
+			}
 		}
 	}
 	crashed := c.copied(t)
@@ -76,7 +80,7 @@ func (c *craftedLogs) copied(t *testing.T) *craftedLogs {
 	return &craftedLogs{dir: dir, first: in(c.first), last: in(c.last), sizes: c.sizes}
 }
 
-// A recoveryWant is what a mode makes of logs: so many writes of each, or an error.
+// A recoveryWant is what a mode makes of logs: a number of writes of each, or an error.
 type recoveryWant struct {
 	first, last int    // how many of the writes are there, from the front
 	without     []int  // of the last log's, except these
@@ -98,7 +102,7 @@ func TestRecoveryModes(t *testing.T) {
 		what   string
 		level  *kv.WriteOptions
 		hurt   func(t *testing.T, c *craftedLogs)
-		wanted [(kv.SkipCorrupt + 1)]recoveryWant // PointInTime, TolerateTornTail, Absolute, SkipCorrupt
+		wanted [stores.RecoveryModes]recoveryWant // PointInTime, TolerateTornTail, Absolute, SkipCorrupt
 	}{
 		{"closed cleanly", kv.Sync, func(t *testing.T, c *craftedLogs) {
 			require.NoError(t, stores.OpenDir(t, c.dir, nil).Close())
@@ -219,9 +223,9 @@ func (w recoveryWant) check(t *testing.T, c *craftedLogs, mode kv.RecoveryMode, 
 }
 
 func TestUnknownRecoveryModesAreRefused(t *testing.T) {
-	_, err := kv.Open(t.TempDir(), &kv.Options{RecoveryMode: (kv.SkipCorrupt + 1)})
+	_, err := kv.Open(t.TempDir(), &kv.Options{RecoveryMode: stores.RecoveryModes})
 	require.ErrorIs(t, err, kv.ErrInvalidOptions)
-	require.Equal(t, "RecoveryMode(4)", (kv.SkipCorrupt + 1).String())
+	require.Equal(t, "RecoveryMode(4)", stores.RecoveryModes.String())
 	require.Equal(t, "SkipCorrupt", kv.SkipCorrupt.String())
 }
 

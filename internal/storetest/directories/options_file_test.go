@@ -253,7 +253,7 @@ func TestTheOptionsFileIsWrittenIfItChanges(t *testing.T) {
 	require.Equal(t, map[string]int{"open": 5, "create": 1, "write": 1, "sync": 1, "rename": 1}, fsys.calls)
 }
 
-// A checkpoint says what its store was opened with; a restored store does not before somebody opens it; one in an
+// A checkpoint says what its store was opened with; a restored store does not before it is opened; one in an
 // object store never does.
 func TestCopiesOfAStoreAndItsOptions(t *testing.T) {
 	t.Parallel()

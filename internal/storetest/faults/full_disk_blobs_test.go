@@ -251,7 +251,9 @@ func TestAnEditWithoutRoomLeavesNoFiles(t *testing.T) {
 	s := openCrowded(t, false, func(o *kv.Options) { harness.Of(o).Backoff = storetest.Never })
 	named := func() (names []string) {
 		files, release, err := harness.FilesOf(s.DB)
-		if err == nil { // it is not closed
+		if err != nil {
+			require.ErrorIs(t, err, kv.ErrClosed)
+		} else {
 			release()
 			files.Cleaner.Wait()
 		}

@@ -84,22 +84,22 @@ func TestNoSpaceAtEveryByteOfASortedFile(t *testing.T) {
 	t.Parallel()
 	stride := scale.Stride(13, 5)
 	for _, c := range []struct {
-		work  func(db *kv.DB) error
-		apart int
+		work      func(db *kv.DB) error
+		separated int
 	}{
 		{work: func(db *kv.DB) error { return db.Flush(t.Context()) }},
-		{work: func(db *kv.DB) error { return db.Flush(t.Context()) }, apart: 15},
+		{work: func(db *kv.DB) error { return db.Flush(t.Context()) }, separated: 15},
 		{work: func(db *kv.DB) error { return db.Compact(t.Context(), nil, nil) }},
 	} {
 		work, fits, files := c.work, false, 6
-		if c.apart > 0 {
+		if c.separated > 0 {
 			files++
 		}
 		for room := 0; !fits; room += stride {
 			f := &vfstest.FaultFS{FS: vfs.NewMem()}
 			o := stores.With(harness.Harness{FS: f, Backoff: storetest.Quick},
 				&kv.Options{BlockSize: 64, MemtableSize: 64 << 10,
-					CacheSize: -1, SeparateFrom: c.apart})
+					CacheSize: -1, SeparateFrom: c.separated})
 			db, err := kv.Open("db", o)
 			require.NoError(t, err)
 			want := storetest.Model{}
@@ -169,7 +169,7 @@ func newSmallDisk(t *testing.T) smallDisk {
 	return smallDisk{dir: "db", fs: f, fill: func() { f.Set(vfstest.Quota(100_000)) }, free: func() { f.Set(nil) }}
 }
 
-// A real file system fills up under a store, and somebody makes room.
+// A real file system fills up under a store, and room is made.
 func TestAFullFileSystem(t *testing.T) {
 	t.Parallel()
 	disk := newSmallDisk(t)

@@ -153,7 +153,7 @@ func TestAViewThatHasLostAFileIsStale(t *testing.T) {
 	require.NoError(t, w.Compact(t.Context(), nil, nil))
 	view := stores.OpenView(t, dir, nil)
 	for _, name := range storetest.RegisteredReaders(t, dir) {
-		require.NoError(t, os.Remove(filepath.Join(dir, name))) // somebody cleans up
+		require.NoError(t, os.Remove(filepath.Join(dir, name))) // it is cleaned up
 	}
 	stores.Set(t, w, "k", "2")
 	require.NoError(t, w.Compact(t.Context(), nil, nil))
@@ -200,7 +200,7 @@ func TestAViewThatCannotOpenAFileAgainIsStale(t *testing.T) {
 		}
 		require.Zero(t, read())
 		for _, name := range storetest.RegisteredReaders(t, dir) {
-			require.NoError(t, os.Remove(filepath.Join(dir, name))) // somebody cleans up
+			require.NoError(t, os.Remove(filepath.Join(dir, name))) // it is cleaned up
 		}
 		for i := range 2000 {
 			stores.Set(t, w, fmt.Sprintf("%04d", i), "2")

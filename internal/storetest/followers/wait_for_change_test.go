@@ -54,7 +54,7 @@ func TestWaitForChangeLooksFirst(t *testing.T) {
 	require.ErrorIs(t, <-waiting, context.Canceled)
 }
 
-// A wait ends when the view is closed, and not an interval later: whoever closes it may wait for those who wait.
+// A wait ends when the view is closed, and not an interval later: the one that closes it may wait for those that wait.
 func TestWaitForChangeEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := vfs.NewMem()
@@ -72,7 +72,7 @@ func TestWaitForChangeEndsWithTheStore(t *testing.T) {
 		for range 3 {
 			require.ErrorIs(t, <-waiting, kv.ErrClosed)
 		}
-		require.Zero(t, time.Since(began), "of a clock that stands still while somebody can go on")
+		require.Zero(t, time.Since(began), "of a clock that stands still while a goroutine can go on")
 		require.ErrorIs(t, view.WaitForChange(t.Context()), kv.ErrClosed)
 		require.NoError(t, w.Close())
 		require.ErrorIs(t, w.WaitForChange(t.Context()), kv.ErrClosed)

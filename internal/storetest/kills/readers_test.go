@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
@@ -162,12 +161,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 	r.kill(reader)
 	db := stores.OpenDir(t, r.dir, nil)
 	storetest.RequireOnlyLiveFiles(t, db)
-	entries, err := os.ReadDir(r.dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		kind, _ := manifest.ParseFileName(e.Name())
-		require.NotEqual(t, manifest.FileReader, kind, "readers that were killed leave nothing behind")
-	}
+	require.Empty(t, storetest.RegisteredReaders(t, r.dir), "readers that were killed leave nothing behind")
 	require.NoError(t, db.Close())
 	t.Logf("%d views", r.views)
 }

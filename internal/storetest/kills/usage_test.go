@@ -37,8 +37,8 @@ const (
 	fileNoise = 32
 )
 
-// leastSamples is how many make a trend.
-const leastSamples = 30
+// minSamples is how many make a trend.
+const minSamples = 30
 
 // thirds returns the most that was taken in the first third of the time, and in the
 // last; of descriptors, beside those of live tables.
@@ -54,9 +54,9 @@ func (u usageTrend) thirds() (first, last usage) {
 }
 
 // check returns an error if the last third takes more than the first and half of it
-// again, and more than noise explains. Fewer samples than leastSamples tell nothing.
+// again, and more than noise explains. Fewer samples than minSamples tell nothing.
 func (u usageTrend) check() error {
-	if len(u) < leastSamples {
+	if len(u) < minSamples {
 		return nil
 	}
 	first, last := u.thirds()

@@ -88,7 +88,7 @@ func TestPowerCutsWhileAStoreResumes(t *testing.T) {
 // that says that it was closed is as durable as what comes before it.
 func TestAClosedStoreThatLostPowerOpensInEveryMode(t *testing.T) {
 	t.Parallel()
-	for mode := range kv.SkipCorrupt + 1 {
+	for mode := range stores.RecoveryModes {
 		disk := crashfs.NewDisk()
 		db, err := kv.Open("db", stores.With(harness.Harness{FS: crashfs.New(disk, storetest.Nothing)},
 			&kv.Options{CacheSize: -1}))

@@ -1,4 +1,4 @@
-// Package processes has processes whose memory or open files are bounded, each with stores of its own.
+// Package processes measures the memory and the open files of processes, this one or others, with stores of their own.
 package processes
 
 import (

@@ -8,12 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // A value that is written and read piece by piece takes little memory, however long it is.
 func TestStreamsTakeLittleMemory(t *testing.T) {
+	scale.Alone(t) // it counts the allocations of the process
 	dir := t.TempDir()
 	db, err := kv.Open(dir, nil)
 	require.NoError(t, err)

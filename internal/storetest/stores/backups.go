@@ -51,8 +51,8 @@ func RequireRestoredAt(t testing.TB, fsys vfs.FS, dir string, want storetest.Mod
 	require.NoError(t, db.Close())
 }
 
-// InTablesAndSeparated runs a test with values in tables, and with all of them in blob files: separated from a length
-// of from bytes on.
+// InTablesAndSeparated runs a test with values in tables, and with all of them in blob files. Values of at least from
+// bytes are separated.
 func InTablesAndSeparated(t *testing.T, test func(t *testing.T, from int)) {
 	for name, from := range map[string]int{"in tables": 0, "separated": 1} {
 		t.Run(name, func(t *testing.T) {

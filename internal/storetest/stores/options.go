@@ -17,6 +17,9 @@ func With(h harness.Harness, o *kv.Options) *kv.Options {
 	return o
 }
 
+// RecoveryModes is how many there are. A test of kv holds it to account.
+const RecoveryModes = kv.SkipCorrupt + 1
+
 // ModelMerger is associative and not commutative, so that an operand in a wrong place shows. A storetest.Model merges
 // as it does.
 var ModelMerger = kv.Append(",")

@@ -179,7 +179,7 @@ func TestIteratorsReadNeighboursTogether(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// What expires after it was read on, and before it is come to, is passed over.
+// What expires after it was read on, and before the iterator reaches it, is passed over.
 func TestWhatExpiresAfterItWasReadOnIsNotShown(t *testing.T) {
 	t.Parallel()
 	for _, back := range []bool{false, true} {

@@ -20,45 +20,13 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-func requireReads(t *testing.T, db *kv.DB, m storetest.Model) {
-	t.Helper()
-	storetest.RequireContents(t, m, db)
-	var keys [][]byte
-	for i := range 61 {
-		k := fmt.Sprintf("key%03d", i)
-		keys = append(keys, []byte(k))
-		v, ok := m[k]
-		has, err := db.Has([]byte(k))
-		require.NoError(t, err)
-		require.Equal(t, ok, has, k)
-		if !ok {
-			continue
-		}
-		size, err := db.GetSize([]byte(k))
-		require.NoError(t, err)
-		require.Equal(t, len(v), size)
-		for _, room := range []int{0, 3, 5000} {
-			got, err := db.AppendGet(append(make([]byte, 0, room), "x"...), []byte(k))
-			require.NoError(t, err)
-			require.True(t, "x"+v == string(got))
-		}
-	}
-	values, err := db.MultiGet(append(keys, keys...))
-	require.NoError(t, err)
-	for i, v := range values {
-		want, ok := m[string(keys[i%len(keys)])]
-		require.Equal(t, ok, v != nil)
-		require.True(t, want == string(v), "%s", keys[i%len(keys)])
-	}
-}
-
 func TestSeparatedValuesAreRead(t *testing.T) {
 	fsys := vfs.NewMem()
 	db, clock, m := stores.Separated(t, fsys)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	storetest.RequireBlobs(t, db)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Close())
 
 	// Whatever the option is then: separated values stay, and are read.
@@ -66,13 +34,13 @@ func TestSeparatedValuesAreRead(t *testing.T) {
 		&kv.Options{Merger: kv.Append(","), Clock: clock.Time}))
 	require.NoError(t, err)
 	files := storetest.RequireBlobs(t, db)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, []byte("key058"), nil))
 	m = storetest.Model{"key058": m["key058"], "key059": m["key059"]}
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Less(t, storetest.RequireBlobs(t, db), files, "files whose values are gone are gone")
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.DeleteRange(nil, nil, nil))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.Zero(t, storetest.RequireBlobs(t, db))
@@ -98,10 +66,10 @@ func TestSeparatedValuesExpire(t *testing.T) {
 			m[k] = string(got)
 		}
 	}
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	storetest.RequireBlobs(t, db)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Close())
 }
 
@@ -200,7 +168,7 @@ func TestACheckpointHasItsBlobFiles(t *testing.T) {
 	db, err := kv.Open("copy", stores.With(harness.Harness{FS: fsys},
 		&kv.Options{Merger: kv.Append(","), Clock: clock.Time}))
 	require.NoError(t, err)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.Positive(t, storetest.RequireBlobs(t, db))
 	require.NoError(t, db.Close())
 }
@@ -219,7 +187,7 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 	db, err := kv.Open("db", o)
 	require.NoError(t, err)
 	require.Equal(t, files, storetest.RequireBlobs(t, db))
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Close())
 
 	require.NoError(t, vfs.ReplaceFile(fsys, name, []byte("short")))
@@ -237,7 +205,7 @@ func TestOpenKnowsItsBlobFiles(t *testing.T) {
 func TestSeparatedValuesOfASlowDevice(t *testing.T) {
 	fsys := &vfstest.SlowReadFS{FS: vfs.NewMem(), Blobs: true}
 	db, clock, m := stores.Separated(t, fsys)
-	requireReads(t, db, m)
+	stores.RequireSeparated(t, db, m)
 	require.NoError(t, db.Close())
 	db, err := kv.Open("db", stores.With(harness.Harness{FS: fsys},
 		&kv.Options{Merger: kv.Append(","), Clock: clock.Time,
