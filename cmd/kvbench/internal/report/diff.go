@@ -41,13 +41,13 @@ func Diff(w io.Writer, d *results.Diff, all bool) error {
 		out.List("Notes",
 			"Counters are compared exactly. Times: p is that of a two-sided Mann-Whitney U test; the change and its "+
 				"95 % interval are the Hodges-Lehmann estimate. ~ means that the test cannot tell the difference "+
-				"from chance at 5 %. Percentiles are one number per run, and are not tested.",
+				"from chance at 5 %. Numbers of one repetition, such as percentiles, are not tested.",
 			"With many comparisons one in twenty shows a difference where there is none.")
 		out.List("Warnings", d.Warnings...)
 	})
 }
 
-// diffGrid lists the metrics that changed, or all. Times are always there.
+// diffGrid lists the metrics that changed, or all. Those of several repetitions are always there.
 func diffGrid(d *results.Diff, all bool) *Grid {
 	var set []*tidy.Measured
 	for _, p := range d.Cells {
@@ -59,8 +59,7 @@ func diffGrid(d *results.Diff, all bool) *Grid {
 	g.Columns = append(settingColumns(l), g.Columns...)
 	for i, p := range d.Cells {
 		for _, c := range p.Metrics {
-			shown := c.Rank != nil || c.Exact && c.Verdict != results.Same
-			if !shown && !all {
+			if c.Rank == nil && c.A == c.B && !all {
 				continue
 			}
 			g.Rows = append(g.Rows, append(slices.Clone(l.Values(i)), diffItems(&c)...))
