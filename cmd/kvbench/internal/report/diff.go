@@ -168,7 +168,7 @@ func placeItem(metric string, p results.Place) Item {
 
 // metricFormat returns how the numbers of a metric are shown, as in the other tables.
 func metricFormat(metric string) func(float64) string {
-	_, unit, _ := strings.Cut(metric, " ")
+	_, unit := tidy.SplitMetric(metric)
 	for _, columns := range [][]metricColumn{phaseColumns, storeColumns} {
 		for _, c := range columns {
 			if c.unit == unit {

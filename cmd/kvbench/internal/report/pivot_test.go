@@ -32,3 +32,9 @@ func TestPivotGolden(t *testing.T) {
 	require.NoError(t, PivotCSV(&out, table))
 	golden.File(t, "testdata/pivot.csv", out.String())
 }
+
+func TestAMetricWithoutAKindHasTheFormatOfItsUnit(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "0.0117 %", metricFormat("fpr")(0.000117))
+	require.Equal(t, metricFormat("absent fpr")(0.000117), metricFormat("fpr")(0.000117))
+}

@@ -256,10 +256,8 @@ func parseLimit(text string) (Limit, error) {
 	}
 	number, ok := strings.CutSuffix(strings.TrimSpace(text[at+1:]), "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	l := Limit{text: text, Unit: strings.TrimSpace(text[:at]), Above: text[at] == '>', Delta: percent / 100}
-	if kind, unit, found := strings.Cut(l.Unit, " "); found {
-		l.Kind, l.Unit = kind, strings.TrimSpace(unit)
-	}
+	l := Limit{text: text, Above: text[at] == '>', Delta: percent / 100}
+	l.Kind, l.Unit = tidy.SplitMetric(strings.Join(strings.Fields(text[:at]), " "))
 	if !ok || err != nil || l.Unit == "" {
 		return Limit{}, wrong
 	}

@@ -71,7 +71,7 @@ func Pivot(set []*tidy.Measured, r Query) (*Table, error) {
 	for _, e := range entries {
 		row, column := indexOf(t.RowKeys, e.row), indexOf(t.ColumnKeys, e.column)
 		for i, name := range r.Metrics {
-			if m := e.of.Metric(splitMetric(name)); m != nil {
+			if m := e.of.Metric(tidy.SplitMetric(name)); m != nil {
 				samples[[3]int{row, column, i}] = append(samples[[3]int{row, column, i}], m.Value)
 			}
 		}
@@ -124,15 +124,6 @@ func metricNames(set []*tidy.Measured) []string {
 		}
 	}
 	return names
-}
-
-// splitMetric returns the kind and the unit of a metric's name.
-func splitMetric(name string) (kind, unit string) {
-	kind, unit, ok := strings.Cut(name, " ")
-	if !ok {
-		return "", name
-	}
-	return kind, unit
 }
 
 // SettingNames lists the settings of all cells, each once.

@@ -186,6 +186,15 @@ type Metric struct {
 	Samples []float64 `json:"samples,omitempty"` // by repetition, if not exact
 }
 
+// SplitMetric returns the kind and the unit that a metric's name has; one word is a unit.
+func SplitMetric(name string) (kind, unit string) {
+	kind, unit, ok := strings.Cut(name, " ")
+	if !ok {
+		return "", name
+	}
+	return kind, unit
+}
+
 // Name returns the metric's name, unique in a cell.
 func (m *Metric) Name() string { return strings.TrimSpace(m.Kind + " " + m.Unit) }
 
@@ -238,10 +247,7 @@ func (r *Result) Measured() (all []*Measured) {
 		} else {
 			cells[m.Name], all = m, append(all, m)
 		}
-		kind, unit, ok := strings.Cut(row.Metric, " ")
-		if !ok {
-			kind, unit = "", row.Metric
-		}
+		kind, unit := SplitMetric(row.Metric)
 		metric := m.Metric(kind, unit)
 		if metric == nil {
 			m.Metrics = append(m.Metrics, Metric{Kind: kind, Unit: unit})
