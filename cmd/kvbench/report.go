@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -117,6 +118,9 @@ func (c *reportCommand) pivot(p *program, set *results.Set) error {
 	if err != nil {
 		return err
 	}
+	for _, warning := range t.Warnings {
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: %s\n", warning)
+	}
 	g := report.PivotGrid(t)
 	switch {
 	case c.HTML.IsStandard():
@@ -149,6 +153,7 @@ func (c *reportCommand) pivotPage(p *program, set *results.Set, t *results.Table
 	if err != nil {
 		return err
 	}
+	d.Warnings = append(d.Warnings, t.Warnings...)
 	one := chart.Pivot(t, x, fileName(title), title)
 	one.Y.Log = c.LogY
 	d.Charts, d.Grids = []chart.Chart{one}, []*report.Grid{report.PivotGrid(t)}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -103,9 +104,10 @@ func (d *Diff) Rows() *tidy.Result {
 // of one cell each are compared whatever their settings.
 func Compare(a, b []*tidy.Measured, limits []Limit) (*Diff, error) {
 	d := &Diff{}
-	right := map[string]*tidy.Measured{}
-	for _, r := range b {
-		right[r.Text()] = r
+	_, err := byText(a)
+	right, errB := byText(b)
+	if err := cmp.Or(err, errB); err != nil {
+		return nil, err
 	}
 	var pairs, gone []Pair
 	for _, r := range a {
@@ -136,6 +138,19 @@ func Compare(a, b []*tidy.Measured, limits []Limit) (*Diff, error) {
 	d.Cells = pairs
 	d.warn()
 	return d, d.enforce(limits, gone)
+}
+
+// byText returns cells by their text, which no two may share.
+func byText(set []*tidy.Measured) (map[string]*tidy.Measured, error) {
+	cells := map[string]*tidy.Measured{}
+	for _, m := range set {
+		if o := cells[m.Text()]; o != nil {
+			return nil, bench.Usagef("a set has %s more than once (%s): compare sets of runs with the same settings "+
+				"on one machine, each cell once", m.Name, cmp.Or(o.Differs(m), "with the same settings"))
+		}
+		cells[m.Text()] = m
+	}
+	return cells, nil
 }
 
 // pair compares the metrics of a cell.
@@ -207,7 +222,10 @@ func (d *Diff) warn() {
 	}
 	for _, p := range d.Cells {
 		a, b := p.A.Environment, p.B.Environment
-		if a.CPU != b.CPU || a.Cores != b.Cores || a.Kernel != b.Kernel {
+		if other := p.A.Differs(p.B); other != "" {
+			add("the sets were measured with other settings: " + other)
+		}
+		if !sameMachine(a, b) {
 			add("the sets come from different machines: times cannot be compared")
 		}
 		if a.GoVersion != b.GoVersion {

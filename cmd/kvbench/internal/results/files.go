@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
@@ -58,13 +60,30 @@ type Set struct {
 	Rows  []*tidy.Result
 }
 
-// Measured returns the cells of all results in the form that they share.
+// Measured returns the cells of all results in the form that they share. Several runs of an experiment with the same
+// settings on one machine are one with more repetitions.
 func (s *Set) Measured() []*tidy.Measured {
 	all := cell.Measured(s.Cells)
 	for _, r := range s.Rows {
-		all = append(all, r.Measured()...)
+		for _, m := range r.Measured() {
+			at := slices.IndexFunc(all, func(o *tidy.Measured) bool {
+				return o.Name == m.Name && maps.Equal(o.Run, m.Run) && sameMachine(o.Environment, m.Environment)
+			})
+			if at < 0 {
+				all = append(all, m)
+				continue
+			}
+			for _, metric := range m.Metrics {
+				all[at].Add(metric.Kind, metric.Unit, metric.Samples...)
+			}
+		}
 	}
 	return all
+}
+
+// sameMachine reports whether times of two results can be compared.
+func sameMachine(a, b *environ.Environment) bool {
+	return a.CPU == b.CPU && a.Cores == b.Cores && a.Kernel == b.Kernel
 }
 
 // All returns the results of both forms.
@@ -150,7 +169,9 @@ func parse(data []byte) (*Set, error) {
 			err = json.Unmarshal(part, found.Cells[len(found.Cells)-1])
 		case form.Schema == tidy.Schema:
 			found.Rows = append(found.Rows, &tidy.Result{})
-			err = json.Unmarshal(part, found.Rows[len(found.Rows)-1])
+			in := json.NewDecoder(bytes.NewReader(part))
+			in.UseNumber() // settings keep all digits
+			err = in.Decode(found.Rows[len(found.Rows)-1])
 		default:
 			return nil, fmt.Errorf("its schema is %q, not %s or %s: it is not a result, or one of another kvbench",
 				form.Schema, cell.Schema, tidy.Schema)

@@ -32,6 +32,7 @@ type Table struct {
 	ColumnKeys []Key       // likewise; one without values if Columns is empty
 	Places     [][][]Place // by row, column and metric
 	Cells      int         // of the set, that are in the table
+	Warnings   []string
 }
 
 // A Place sums up a metric of the cells that are in one row and column.
@@ -77,6 +78,16 @@ func Pivot(set []*tidy.Measured, r Query) (*Table, error) {
 		}
 	}
 	t.sum(samples)
+	first := map[string]*tidy.Measured{} // by experiment
+	for _, e := range entries {
+		experiment := e.of.Setting("experiment").Text
+		first[experiment] = cmp.Or(first[experiment], e.of)
+		if other := first[experiment].Differs(e.of); other != "" {
+			t.Warnings = append(t.Warnings, "the results were measured with other settings: "+other)
+		}
+	}
+	slices.Sort(t.Warnings)
+	t.Warnings = slices.Compact(t.Warnings)
 	return t, t.checkMetrics(set)
 }
 

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -48,4 +49,47 @@ func TestRowsAreComparedAndTurnedToo(t *testing.T) {
 	_, err = Pivot(a.Measured(), query)
 	require.ErrorIs(t, err, bench.ErrUsage)
 	require.ErrorContains(t, err, "per_second, existing p99")
+}
+
+// runs loads a directory that has a file for each run of an experiment with a number of keys.
+func runs(t *testing.T, keys ...uint64) *Set {
+	t.Helper()
+	dir := t.TempDir()
+	for i, n := range keys {
+		settings := map[string]any{"keys": n, "engines": []string{"siftkv"}, "store": map[string]any{"cache": 9}}
+		r := tidy.New("compare", "about", settings, environ.Environment{})
+		r.Add(tidy.Of("engine", "siftkv"), "per_second", "1/s", float64(100+i), 200)
+		require.NoError(t, WriteJSON(filepath.Join(dir, fmt.Sprint(i, ".json")), r))
+	}
+	set, err := Load(dir)
+	require.NoError(t, err)
+	return set
+}
+
+func TestRunsWithTheSameSettingsAreOne(t *testing.T) {
+	t.Parallel()
+	both := runs(t, 5, 5).Measured()
+	require.Len(t, both, 1)
+	require.Equal(t, []float64{100, 200, 101, 200}, both[0].Metrics[0].Samples)
+	limits, err := ParseLimits([]string{"per_second<-5%"})
+	require.NoError(t, err)
+	d, err := Compare(both, both, limits)
+	require.NoError(t, err)
+	require.NoError(t, d.Err())
+}
+
+func TestRunsWithOtherSettingsAreToldApart(t *testing.T) {
+	t.Parallel()
+	a, b := runs(t, 5).Measured(), runs(t, 1<<60+1).Measured()
+	d, err := Compare(a, b, nil)
+	require.NoError(t, err)
+	require.Contains(t, d.Warnings, "the sets were measured with other settings: keys 5 and 1152921504606846977")
+
+	mixed := runs(t, 5, 6).Measured()
+	_, err = Compare(mixed, a, nil)
+	require.ErrorIs(t, err, bench.ErrUsage)
+	require.ErrorContains(t, err, "experiment=compare engine=siftkv more than once (keys 5 and 6)")
+	table, err := Pivot(mixed, Query{Rows: []string{"engine"}, Metrics: []string{"per_second"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"the results were measured with other settings: keys 5 and 6"}, table.Warnings)
 }

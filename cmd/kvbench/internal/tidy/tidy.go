@@ -3,7 +3,10 @@
 package tidy
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -204,6 +207,7 @@ type Measured struct {
 	Settings    []Setting
 	Metrics     []Metric
 	Environment *environ.Environment
+	Run         map[string]string // of rows, settings that all cells of the result share; see Result.Shared
 }
 
 // Metric returns a metric by kind and unit, nil if the cell has none.
@@ -224,6 +228,31 @@ func (m *Measured) Setting(name string) Setting {
 	return Setting{Name: name}
 }
 
+// Differs lists the settings that the runs of two cells do not share, with both values; empty if there is none.
+func (m *Measured) Differs(o *Measured) string {
+	var out []string
+	all := map[string]string{}
+	maps.Copy(all, m.Run)
+	maps.Copy(all, o.Run)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a, b := m.Run[name], o.Run[name]; a != b {
+			out = append(out, fmt.Sprintf("%s %s and %s", name, cmp.Or(a, "none"), cmp.Or(b, "none")))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Add adds samples of a metric.
+func (m *Measured) Add(kind, unit string, samples ...float64) {
+	metric := m.Metric(kind, unit)
+	if metric == nil {
+		m.Metrics = append(m.Metrics, Metric{Kind: kind, Unit: unit})
+		metric = &m.Metrics[len(m.Metrics)-1]
+	}
+	metric.Samples = append(metric.Samples, samples...)
+	metric.Value = measure.Median(metric.Samples)
+}
+
 // Text returns every setting as name=value: cells of the same text are the same experiment.
 func (m *Measured) Text() string {
 	var out []string
@@ -235,9 +264,10 @@ func (m *Measured) Text() string {
 
 // Measured returns the cells of the result, in the order of their first rows. The experiment is a setting of each.
 func (r *Result) Measured() (all []*Measured) {
-	cells := map[string]*Measured{}
+	cells, run := map[string]*Measured{}, r.Shared()
 	for _, row := range r.Rows {
-		m := &Measured{Settings: []Setting{{"experiment", r.Experiment, r.Experiment}}, Environment: &r.Environment}
+		m := &Measured{Settings: []Setting{{"experiment", r.Experiment, r.Experiment}}, Environment: &r.Environment,
+			Run: run}
 		for _, name := range slices.Sorted(maps.Keys(row.Cell)) {
 			m.Settings = append(m.Settings, Setting{name, row.Cell[name], row.Cell[name]})
 		}
@@ -248,13 +278,34 @@ func (r *Result) Measured() (all []*Measured) {
 			cells[m.Name], all = m, append(all, m)
 		}
 		kind, unit := SplitMetric(row.Metric)
-		metric := m.Metric(kind, unit)
-		if metric == nil {
-			m.Metrics = append(m.Metrics, Metric{Kind: kind, Unit: unit})
-			metric = &m.Metrics[len(m.Metrics)-1]
-		}
-		metric.Samples = append(metric.Samples, row.Value)
-		metric.Value = measure.Median(metric.Samples)
+		m.Add(kind, unit, row.Value)
 	}
 	return all
+}
+
+// Shared returns the settings of the result by name, those in a structure after its name and a dot. Lists are left out:
+// they say which cells there are.
+func (r *Result) Shared() map[string]string {
+	flat := map[string]string{}
+	var walk func(name string, x any)
+	walk = func(name string, x any) {
+		switch x := x.(type) {
+		case map[string]any:
+			for key, value := range x {
+				walk(strings.TrimPrefix(name+"."+key, "."), value)
+			}
+		case []any, nil:
+		default:
+			flat[name] = fmt.Sprint(x)
+		}
+	}
+	if data, err := json.Marshal(r.Settings); err == nil {
+		var settings any
+		in := json.NewDecoder(bytes.NewReader(data))
+		in.UseNumber()
+		if in.Decode(&settings) == nil {
+			walk("", settings)
+		}
+	}
+	return flat
 }
