@@ -81,6 +81,7 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 		require.NoError(t, db.Flush(t.Context()))
 	}
 	storetest.Until(func() bool { return uploads.Load() == 3 })
+	storetest.Until(func() bool { return len(m.logs("a")) == 1 }) // the logs of what was flushed are deleted
 	var flushes sync.WaitGroup
 	for log := range 3 {
 		if log > 0 {
@@ -100,6 +101,9 @@ func crashedInLogs(t *testing.T) (m *machines, logs []string) {
 	m.objects = bucket
 	logs = m.logs("a")
 	require.Len(t, logs, 3)
+	for log, name := range logs {
+		require.Contains(t, string(m.read(filepath.Join("a", name))), inLog(log, 0), name)
+	}
 	return m, logs
 }
 
