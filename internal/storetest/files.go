@@ -59,15 +59,7 @@ func CopyDir(t testing.TB, fsys vfs.FS, dir string) (restore func()) {
 	require.NoError(t, err)
 	files := map[string][]byte{}
 	for _, name := range names {
-		f, err := fsys.Open(filepath.Join(dir, name))
-		require.NoError(t, err)
-		size, err := f.Size()
-		require.NoError(t, err)
-		data := make([]byte, size)
-		_, err = f.ReadAt(data, 0)
-		require.True(t, err == nil || errors.Is(err, io.EOF))
-		require.NoError(t, f.Close())
-		files[name] = data
+		files[name] = ReadAll(t, fsys, filepath.Join(dir, name))
 	}
 	return func() {
 		for name, data := range files {
@@ -122,7 +114,7 @@ func RegisteredReaders(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// ReadAll returns the content of a file.
+// ReadAll returns the content of a file. It requires all bytes of the file's size.
 func ReadAll(t testing.TB, fsys vfs.FS, name string) []byte {
 	t.Helper()
 	f, err := fsys.Open(name)
@@ -130,9 +122,8 @@ func ReadAll(t testing.TB, fsys vfs.FS, name string) []byte {
 	size, err := f.Size()
 	require.NoError(t, err)
 	b := make([]byte, size)
-	_, err = f.ReadAt(b, 0)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	_, err = io.ReadFull(io.NewSectionReader(f, 0, size), b)
+	require.NoError(t, errors.Join(err, f.Close()))
 	return b
 }
 

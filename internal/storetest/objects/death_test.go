@@ -32,12 +32,8 @@ func TestDeathAtEachRequestToAnObjectStore(t *testing.T) {
 	}
 }
 
-func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
-	s := objstore.NewMem()
-	first := takeOver(t, s, 1, 0, 0)
-	first.write(3) // so that there is something to take over
-	require.NoError(t, first.db.Close())
-
+// deadFrom returns a client of a store that is dead from its nth request on. That request has the outcome.
+func deadFrom(s objstore.Store, nth int64, outcome objstoretest.Outcome) *objstoretest.Faults {
 	faults := objstoretest.NewFaults(s, 1)
 	faults.Inject(func(c objstoretest.Call) objstoretest.Fault {
 		if c.N == nth {
@@ -45,6 +41,16 @@ func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
 		}
 		return objstoretest.Fault{}
 	})
+	return faults
+}
+
+func deathAt(t *testing.T, nth int64, outcome objstoretest.Outcome) (cut bool) {
+	s := objstore.NewMem()
+	first := takeOver(t, s, 1, 0, 0)
+	first.write(3) // so that there is something to take over
+	require.NoError(t, first.db.Close())
+
+	faults := deadFrom(s, nth, outcome)
 	begun, synced := first.n, first.n
 	if db, err := kv.Open("", objectsOptions(first.rng, faults)); err == nil {
 		w := &objectsWriter{t: t, rng: first.rng, db: db, n: first.n, synced: first.n}
