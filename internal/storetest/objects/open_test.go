@@ -63,6 +63,7 @@ func (s unconditional) PutIfAbsent(ctx context.Context, key string, body []byte)
 	return s.Put(ctx, key, bytes.NewReader(body), int64(len(body)))
 }
 
+// No store is made where two writers could both win, and nothing is left behind.
 func TestAnObjectStoreWithoutConditionsIsRefused(t *testing.T) {
 	s := objstore.NewMem()
 	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: unconditional{s}}})

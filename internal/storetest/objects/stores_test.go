@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -94,17 +93,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 	}
 }
 
-func TestAnObjectStoreThatIgnoresConditionsIsRefused(t *testing.T) {
-	s := unconditional{objstore.NewMem()}
-	_, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: s}})
-	require.ErrorIs(t, err, objstore.ErrUnconditional)
-	for o, err := range s.List(context.Background(), "", "") {
-		require.NoError(t, err)
-		t.Errorf("%s was left behind", o.Key)
-	}
-}
-
-// So is one that comes to ignore them, or another way to it that does.
+// A store that is there is not opened through a client that ignores conditions, and stays as it is.
 func TestAStoreIsNotOpenedWhereConditionsAreIgnored(t *testing.T) {
 	s := objstore.NewMem()
 	db, want := objectsWith(t, s, 10)
