@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,5 +241,36 @@ func TestReportShowsOneTable(t *testing.T) {
 		status, _, stderr := kvbench(t, &program{}, args...)
 		require.Equal(t, 2, status, says)
 		require.Contains(t, stderr, says)
+	}
+}
+
+// A mover replaces a directory by a file when it is first written to, so that nothing in it can be removed by its path.
+type mover struct {
+	strings.Builder
+	dir string
+}
+
+func (m *mover) Write(p []byte) (int, error) {
+	if m.Len() == 0 {
+		if err := errors.Join(os.Rename(m.dir, m.dir+"-moved"), os.WriteFile(m.dir, nil, 0o600)); err != nil {
+			return 0, err
+		}
+	}
+	return m.Builder.Write(p)
+}
+
+func TestResultsOutliveADirectoryThatIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"readamp", "--engine", "siftkv", "--filter", "none", "--keys", "1000", "--lookups", "100", "--reps", "1",
+			"--dir"},
+		{"trace", "make", "--keys", "1000", "--lookups", "100"},
+	} {
+		dir := filepath.Join(t.TempDir(), "dir")
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		out, errs := &mover{dir: dir}, &strings.Builder{}
+		p := &program{stdout: out, stderr: errs}
+		require.Equal(t, 1, p.run(t.Context(), slices.Concat([]string{"kvbench"}, args, []string{dir})), errs)
+		require.NotEmpty(t, out.String())
 	}
 }

@@ -248,16 +248,14 @@ func (c *readampCommand) Run(ctx context.Context, p *program) error {
 	of.Keys, of.KeySize, of.ValueSize, of.Compaction = c.Keys, int64(c.KeySize), int64(c.ValueSize), c.Compaction
 	of.Cache, of.Memtable, of.Block, of.Compression = int64(c.Cache), int64(c.Memtable), int64(c.Block), c.Compression
 	of.Lookups, of.Reps, of.DataSeed, of.Seed = int64(c.Lookups), int64(c.Reps), c.Seed, c.Seed
-	var set []*cell.Result
-	err = c.inLab(p, func(lab *cell.Lab) (err error) {
-		set, err = readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
+	return c.inLab(p, func(lab *cell.Lab) error {
+		set, err := readamp.Run(ctx, lab, &readamp.Config{Engines: engines, Filters: specs(c.Filter), Budget: c.Budget,
 			Cell: of, Store: store})
-		return err
+		if err := show(p, report.ReadAmp, c.JSON)(set, err); err != nil {
+			return err
+		}
+		return report.Identities(set).Err()
 	})
-	if err := show(p, report.ReadAmp, c.JSON)(set, err); err != nil {
-		return err
-	}
-	return report.Identities(set).Err()
 }
 
 // ycsbCommand is the command line of kvbench ycsb.
@@ -289,11 +287,11 @@ func (c *ycsbCommand) Run(ctx context.Context, p *program) error {
 		},
 		Dir: c.Dir, Argv: p.argv, Progress: p.progress,
 	})
-	if err != nil {
+	if r == nil {
 		return err
 	}
 	if !c.HTML.IsStandard() {
-		err = c.show(p)(r, nil)
+		err = c.show(p)(r, err)
 	}
 	d, failed := chart.NewData("YCSB", &results.Set{Rows: []*tidy.Result{r}})
 	return errors.Join(err, failed, p.writePage(c.HTML, d, nil))

@@ -79,17 +79,18 @@ type rowsFlags struct {
 	jsonFlag
 }
 
-// show returns what prints such a result, and writes its files. Neither keeps the others from being done.
+// show returns what prints such a result, and writes its files. Neither keeps the others from being done, nor does an
+// error that comes with a result.
 func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error {
 	return func(r *tidy.Result, err error) error {
-		if err != nil {
+		if r == nil {
 			return err
 		}
 		text := report.Tidy
 		if f.CSV.IsStandard() {
 			text = func(io.Writer, *tidy.Result) error { return nil } // there is nothing else then
 		}
-		return errors.Join(show(p, text, f.JSON)(r, nil), f.CSV.Write(p.stdout, r.WriteCSV))
+		return errors.Join(err, show(p, text, f.JSON)(r, nil), f.CSV.Write(p.stdout, r.WriteCSV))
 	}
 }
 

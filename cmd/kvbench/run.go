@@ -220,10 +220,11 @@ func (c *traceMakeCommand) Run(ctx context.Context, p *program) error {
 		return bench.Usagef("trace make: %w", err)
 	}
 	store, trace := filepath.Join(c.Dir, "store"), filepath.Join(c.Dir, "lookups.trace")
-	err = (&dirFlag{c.Dir}).inLab(p, func(lab *cell.Lab) error { return lab.Make(ctx, of, store, trace) })
-	if err != nil {
+	return (&dirFlag{c.Dir}).inLab(p, func(lab *cell.Lab) error {
+		if err := lab.Make(ctx, of, store, trace); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.stdout, "%s\n%s\n", store, trace)
 		return err
-	}
-	_, err = fmt.Fprintf(p.stdout, "%s\n%s\n", store, trace)
-	return err
+	})
 }

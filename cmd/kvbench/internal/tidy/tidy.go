@@ -62,7 +62,7 @@ func New(experiment, about string, settings any, env environ.Environment) *Resul
 }
 
 // Measure runs an experiment, and returns its result. What run puts into the directory is gone then; the directory is
-// made in parent, the system's if that is empty.
+// made in parent, the system's if that is empty. If only its removal fails, the result comes with the error.
 func Measure(experiment, about string, settings any, argv []string, parent string,
 	run func(r *Result, dir string) error) (*Result, error) {
 	started := time.Now()
@@ -71,11 +71,11 @@ func Measure(experiment, about string, settings any, argv []string, parent strin
 		return nil, err
 	}
 	r := New(experiment, about, settings, environ.Capture(argv, filepath.Dir(dir)))
-	if err := errors.Join(run(r, dir), remove()); err != nil {
-		return nil, err
+	if err := run(r, dir); err != nil {
+		return nil, errors.Join(err, remove())
 	}
 	r.WallSeconds = time.Since(started).Seconds()
-	return r, nil
+	return r, remove()
 }
 
 // Of returns a cell of names of settings and their values, in turns.

@@ -2,6 +2,8 @@ package tidy
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,4 +38,17 @@ siftkv,200,,absent,0,2,ns
 siftkv,200,settled,absent,0,7,ns
 siftkv,10,,files,0,5,
 `, out.String())
+}
+
+func TestAResultOutlivesADirectoryThatIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	parent := filepath.Join(t.TempDir(), "parent")
+	require.NoError(t, os.Mkdir(parent, 0o700))
+	r, err := Measure("x", "about", nil, nil, parent, func(r *Result, _ string) error {
+		r.Add(Cell{}, "n", "", 1)
+		require.NoError(t, os.Rename(parent, parent+"-moved"))
+		return os.WriteFile(parent, nil, 0o600)
+	})
+	require.Error(t, err)
+	require.Len(t, r.Rows, 1)
 }
