@@ -28,12 +28,11 @@ func Diff(w io.Writer, d *results.Diff, all bool) error {
 			out.Printf("\nNothing differs.\n")
 		}
 		for _, v := range d.Violations {
-			out.Printf("\nFAIL %s: %s: %s %s %s → %s (%s)", v.Limit, v.Cell, v.Kind, v.Unit, quantity(v.A),
-				quantity(v.B),
+			out.Printf("\nFAIL %s: %s: %s %s → %s (%s)", v.Limit, v.Cell, v.Name(), quantity(v.A), quantity(v.B),
 				deltaText(v.Delta))
 		}
 		for _, m := range d.Missing {
-			out.Printf("\nFAIL %s: %s: %s %s is missing from the second set", m.Limit, m.Cell, m.Kind, m.Unit)
+			out.Printf("\nFAIL %s: %s: %s is missing from the second set", m.Limit, m.Cell, m.Name())
 		}
 		if len(d.Violations)+len(d.Missing) > 0 {
 			out.Printf("\n")
@@ -72,7 +71,7 @@ func diffItems(c *results.Comparison) []Item {
 	interval, p, verdict := "", "", string(c.Verdict)
 	if c.Rank != nil {
 		interval = fmt.Sprintf("%+.1f %% to %+.1f %%", 100*(c.Rank.Low-1), 100*(c.Rank.High-1))
-		p = strings.Replace(fmt.Sprintf("%.3f (n=%d+%d)", c.Rank.P, c.Rank.N[0], c.Rank.N[1]), "0.000", "<0.001", 1)
+		p = strings.Replace(fmt.Sprintf("%.3f (n=%d+%d)", c.Rank.P, c.N[0], c.N[1]), "0.000", "<0.001", 1)
 	}
 	if c.Verdict == results.Unclear {
 		verdict = "~"

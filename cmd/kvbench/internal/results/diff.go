@@ -55,14 +55,18 @@ type Comparison struct {
 	Exact   bool
 	A       float64
 	B       float64
+	N       [2]int  // repetitions of both
 	Delta   float64 // b/a - 1; infinite from zero
 	Rank    *Rank   // null for what is exact and for single numbers
 	Verdict Verdict
 }
 
-// Rows returns the same as rows: the numbers of both sets by cell and metric, with their verdict, and a 1 for each cell
-// that one set lacks and for each limit that is passed or lacks its metric. A change from zero has none. The
-// environment is that of the first set.
+// Name returns the metric's name.
+func (c *Comparison) Name() string { return tidy.MetricName(c.Kind, c.Unit) }
+
+// Rows returns the same as rows: the numbers of both sets by cell and metric, with their verdict. There is a 1 for each
+// metric that is exact, each cell that one set lacks, and each limit that is exceeded or lacks its metric. A change
+// from zero has no row. The environment is that of the first set.
 func (d *Diff) Rows() *tidy.Result {
 	r := tidy.New("diff", fmt.Sprintf("Two sets of results: %s in both", bench.Times(len(d.Cells), "cell")), nil,
 		*d.Cells[0].A.Environment)
@@ -75,29 +79,42 @@ func (d *Diff) Rows() *tidy.Result {
 		}
 	}
 	for _, p := range d.Cells {
-		for _, c := range p.Metrics {
-			of := tidy.Of("cell", p.Name, "metric", c.Kind+" "+c.Unit, "verdict", c.Verdict)
-			r.Add(of, "first", c.Unit, c.A)
-			r.Add(of, "second", c.Unit, c.B)
-			if !math.IsInf(c.Delta, 0) {
-				r.Add(of, "change", "", c.Delta)
-			}
-			if rank := c.Rank; rank != nil {
-				r.Add(of, "p", "", rank.P)
-				r.Add(of, "ratio", "", rank.Ratio)
-				r.Add(of, "ratio-low", "", rank.Low)
-				r.Add(of, "ratio-high", "", rank.High)
-				r.Add(of, "confidence", "", rank.Level)
-			}
+		for i := range p.Metrics {
+			p.addTo(r, &p.Metrics[i])
 		}
 	}
 	for _, v := range d.Violations {
-		r.Add(tidy.Of("cell", v.Cell, "metric", v.Kind+" "+v.Unit, "limit", v.Limit), "passed", "", 1)
+		r.Add(tidy.Of("cell", v.Cell, "of", v.Name(), "limit", v.Limit), "exceeded", "", 1)
 	}
 	for _, m := range d.Missing {
-		r.Add(tidy.Of("cell", m.Cell, "metric", m.Kind+" "+m.Unit, "limit", m.Limit), "missing", "", 1)
+		r.Add(tidy.Of("cell", m.Cell, "of", m.Name(), "limit", m.Limit), "missing", "", 1)
 	}
 	return r
+}
+
+// addTo adds the rows of a metric to a result.
+func (p *Pair) addTo(r *tidy.Result, c *Comparison) {
+	of, unit := tidy.Of("cell", p.Name, "of", c.Name(), "verdict", c.Verdict), c.Unit
+	if p.A.Units != nil {
+		unit = p.A.Units[c.Name()]
+	}
+	r.Add(of, "first", unit, c.A)
+	r.Add(of, "second", unit, c.B)
+	r.Add(of, "first-n", "", float64(c.N[0]))
+	r.Add(of, "second-n", "", float64(c.N[1]))
+	if !math.IsInf(c.Delta, 0) {
+		r.Add(of, "change", "", c.Delta)
+	}
+	if c.Exact {
+		r.Add(of, "exact", "", 1)
+	}
+	if rank := c.Rank; rank != nil {
+		r.Add(of, "p", "", rank.P)
+		r.Add(of, "ratio", "", rank.Ratio)
+		r.Add(of, "ratio-low", "", rank.Low)
+		r.Add(of, "ratio-high", "", rank.High)
+		r.Add(of, "confidence", "", rank.Level)
+	}
 }
 
 // Compare compares two sets of results. Cells are the same if their settings are; two sets
@@ -174,7 +191,8 @@ func (d *Diff) pair(p *Pair) {
 
 // compare compares one metric.
 func compare(a, b *tidy.Metric) Comparison {
-	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear}
+	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear,
+		N: [2]int{max(1, len(a.Samples)), max(1, len(b.Samples))}}
 	switch a.Value {
 	case b.Value:
 		c.Delta = 0
@@ -187,7 +205,7 @@ func compare(a, b *tidy.Metric) Comparison {
 		c.Verdict = verdict(a.Better, c.Delta)
 		return c
 	}
-	if len(a.Samples) < 2 || len(b.Samples) < 2 {
+	if min(c.N[0], c.N[1]) < 2 {
 		return c // one number of each tells nothing about chance
 	}
 	if c.Rank = rank(a.Samples, b.Samples); c.Rank == nil {
@@ -309,6 +327,9 @@ type Missing struct {
 	Unit  string
 }
 
+// Name returns the metric's name.
+func (m *Missing) Name() string { return tidy.MetricName(m.Kind, m.Unit) }
+
 // covers reports whether the limit is for a metric.
 func (l Limit) covers(m *tidy.Metric) bool {
 	return m.Unit == l.Unit && (l.Kind == "" || m.Kind == l.Kind)
@@ -357,13 +378,12 @@ func (d *Diff) Err() error {
 	switch {
 	case len(d.Violations) > 0:
 		v := d.Violations[0]
-		return fmt.Errorf("%w: %s: %s, %s %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
-			bench.ErrThreshold, v.Limit, v.Cell, v.Kind, v.Unit, 100*v.Delta, len(d.Violations),
-			len(d.Missing))
+		return fmt.Errorf("%w: %s: %s, %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
+			bench.ErrThreshold, v.Limit, v.Cell, v.Name(), 100*v.Delta, len(d.Violations), len(d.Missing))
 	case len(d.Missing) > 0:
 		m := d.Missing[0]
-		return fmt.Errorf("%w: %s: %s, %s %s is missing from the second set (%d missing in all)",
-			bench.ErrThreshold, m.Limit, m.Cell, m.Kind, m.Unit, len(d.Missing))
+		return fmt.Errorf("%w: %s: %s, %s is missing from the second set (%d missing in all)",
+			bench.ErrThreshold, m.Limit, m.Cell, m.Name(), len(d.Missing))
 	}
 	return nil
 }
@@ -380,7 +400,6 @@ type Rank struct {
 	// Level is the confidence that the interval has: less than 0.95 if there are too few
 	// samples for that.
 	Level float64
-	N     [2]int
 }
 
 // rank compares two samples of positive numbers, nil if one is empty. The interval is
@@ -390,7 +409,7 @@ func rank(a, b []float64) *Rank {
 	if len(a) == 0 || len(b) == 0 || slices.Min(a) <= 0 || slices.Min(b) <= 0 {
 		return nil
 	}
-	r := &Rank{P: 1, N: [2]int{len(a), len(b)}}
+	r := &Rank{P: 1}
 	if test, err := stats.MannWhitneyUTest(a, b, stats.LocationDiffers); err == nil {
 		r.P = min(1, test.P)
 	} else if !errors.Is(err, stats.ErrSamplesEqual) {

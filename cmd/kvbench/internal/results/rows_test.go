@@ -39,6 +39,11 @@ func TestRowsAreComparedAndTurnedToo(t *testing.T) {
 	require.Len(t, d.Violations, 2)
 	require.Equal(t, "experiment=compare engine=siftkv workload=absent", d.Violations[0].Cell)
 	require.InDelta(t, 1, d.Violations[0].Delta, 0.01)
+	rows := d.Rows().Rows
+	exceeded := rows[len(rows)-1]
+	require.Equal(t, "exceeded", exceeded.Metric)
+	require.Equal(t, "per_second", exceeded.Cell["of"], "without a space where the kind would be")
+	require.Equal(t, "1/s", rows[2].Unit)
 
 	query := Query{Rows: []string{"workload"}, Columns: []string{"engine"}, Metrics: []string{"per_second"},
 		Where: []string{"workload=absent"}}

@@ -198,8 +198,11 @@ func SplitMetric(name string) (kind, unit string) {
 	return kind, unit
 }
 
+// MetricName is the opposite of SplitMetric.
+func MetricName(kind, unit string) string { return strings.TrimSpace(kind + " " + unit) }
+
 // Name returns the metric's name, unique in a cell.
-func (m *Metric) Name() string { return strings.TrimSpace(m.Kind + " " + m.Unit) }
+func (m *Metric) Name() string { return MetricName(m.Kind, m.Unit) }
 
 // A Measured is a cell with its numbers, whatever has measured it: what is compared, and put into tables.
 type Measured struct {
@@ -207,6 +210,7 @@ type Measured struct {
 	Settings    []Setting
 	Metrics     []Metric
 	Environment *environ.Environment
+	Units       map[string]string // of rows by metric; nil: Metric.Unit is the unit
 	Run         map[string]string // of rows, settings that all cells of the result share; see Result.Shared
 }
 
@@ -267,7 +271,7 @@ func (r *Result) Measured() (all []*Measured) {
 	cells, run := map[string]*Measured{}, r.Shared()
 	for _, row := range r.Rows {
 		m := &Measured{Settings: []Setting{{"experiment", r.Experiment, r.Experiment}}, Environment: &r.Environment,
-			Run: run}
+			Units: map[string]string{}, Run: run}
 		for _, name := range slices.Sorted(maps.Keys(row.Cell)) {
 			m.Settings = append(m.Settings, Setting{name, row.Cell[name], row.Cell[name]})
 		}
@@ -279,6 +283,7 @@ func (r *Result) Measured() (all []*Measured) {
 		}
 		kind, unit := SplitMetric(row.Metric)
 		m.Add(kind, unit, row.Value)
+		m.Units[row.Metric] = row.Unit
 	}
 	return all
 }
