@@ -29,4 +29,10 @@ func TestNumbersOfOneRepetitionThatDifferAreShown(t *testing.T) {
 	require.Contains(t, text(10), "Nothing differs.")
 	require.Contains(t, text(12), "+20.00 %")
 	require.NotContains(t, text(12), "theory-size")
+
+	d, err := results.Compare(set(10), set(12), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, Tidy(&out, d.Rows()))
+	require.Regexp(t, `size +unclear +second +12  bits/key`, out.String(), "and from rows")
 }

@@ -86,10 +86,12 @@ func (out *Page) Machine(bullet, text string) {
 	out.Printf("%s\n", line)
 }
 
-// End writes what is at the end of most reports.
+// End writes what is at the end of most reports. Without seconds there is no line about them.
 func (out *Page) End(warnings []string, seconds float64) {
 	out.List("Warnings", warnings...)
-	out.Printf("\n%.0f s in all\n", seconds)
+	if seconds > 0 {
+		out.Printf("\n%.0f s in all\n", seconds)
+	}
 }
 
 // A Grid is a table that every format shows in its own way.

@@ -33,3 +33,13 @@ func TestRangesGolden(t *testing.T) {
 	require.NoError(t, Tidy(&out, r))
 	golden.File(t, "testdata/ranges.txt", out.Bytes())
 }
+
+func TestRangesWithoutSomeRowsAreShown(t *testing.T) {
+	t.Parallel()
+	r := tidy.New("ranges", "about", nil, sample()[0].Environment)
+	set := tidy.Of("set", "random", "keys", 10)
+	addAll(r, set, metricRow{"key-size", []float64{16}})
+	require.Empty(t, TidyGrids(r))
+	addAll(r, set.With("filter", "cut:4"), metricRow{"size", []float64{10}})
+	require.Empty(t, TidyGrids(r), "no ranges were asked for")
+}

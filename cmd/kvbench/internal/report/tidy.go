@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
@@ -22,22 +23,37 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating,
-	"trace": tracing}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating}
 
-// tracing is what is in a lookup trace, when it is read again.
-var tracing = experiment{grids: func(r *tidy.Result) []*Grid {
-	return []*Grid{cellTable(r, "Lookups by whether the key was ever found", 1, []string{"keys"},
-		column{"lookups", in(whole, "lookups")}, column{"distinct", in(whole, "keys")},
-		column{"once", in(whole, "once")})}
-}}
-
-// TidyGrids returns the tables of a result, none of an experiment that is not known.
+// TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {
-	if _, ok := experiments[r.Experiment]; !ok {
-		return nil
+	grids := experiments[r.Experiment].grids
+	if grids == nil {
+		grids = allNumbers
 	}
-	return slices.DeleteFunc(experiments[r.Experiment].grids(r), func(g *Grid) bool { return len(g.Rows) == 0 })
+	return slices.DeleteFunc(grids(r), func(g *Grid) bool { return len(g.Rows) == 0 })
+}
+
+// allNumbers has a line for each metric of a cell.
+func allNumbers(r *tidy.Result) []*Grid {
+	all := r.Measured()
+	settings := results.SettingNames(all)[min(1, len(all)):] // without the experiment
+	g := newGrid("Numbers", len(settings)+1, append(slices.Clone(settings), "metric", "value", "unit")...)
+	g.Columns[len(settings)+2].Text = true
+	for _, m := range all {
+		for _, metric := range m.Metrics {
+			var row []any
+			for _, name := range settings {
+				row = append(row, setting(m.Setting(name).Text))
+			}
+			value := quantity(metric.Value)
+			if len(metric.Samples) > 1 {
+				value = between(quantity, metric.Value, slices.Min(metric.Samples), slices.Max(metric.Samples))
+			}
+			g.Add(append(row, metric.Name(), number(metric.Value, value), m.Units[metric.Name()])...)
+		}
+	}
+	return []*Grid{g}
 }
 
 // Tidy writes a result as text for a terminal.
@@ -242,10 +258,13 @@ var ranging = experiment{
 			of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
 				return c["set"] != set["set"] || c["keys"] != set["keys"]
 			})
+			if len(of) == 0 {
+				continue
+			}
 			kinds := slices.DeleteFunc(r.Cells("set", "keys", "filter", "ranges"), func(c tidy.Cell) bool {
 				return c["set"] != set["set"] || c["keys"] != set["keys"] || c["filter"] != of[0]["filter"]
 			})
-			if len(of) == 0 {
+			if len(kinds) == 0 {
 				continue
 			}
 			size, _ := numbers{r, set}.median("key-size")

@@ -37,7 +37,7 @@ func Trace(w io.Writer, r *traceinfo.Trace) error {
 		}
 		out.Printf("dropped   %s\n", count(r.Dropped))
 		out.Grid(traceTable(r))
-		out.List("Warnings", traceWarnings(r)...)
+		out.List("Warnings", r.Warnings()...)
 	})
 }
 
@@ -64,23 +64,6 @@ func traceTable(r *traceinfo.Trace) *Grid {
 		g.Add(row...)
 	}
 	return g
-}
-
-func traceWarnings(r *traceinfo.Trace) []string {
-	var warnings []string
-	if r.Unfinished {
-		warnings = append(warnings, "the trace has no end: its process was killed, is still recording, or the file "+
-			"was cut; what came after is not in it")
-	}
-	if r.Dropped > 0 {
-		warnings = append(warnings, "lookups or scans were dropped: the trace's writer was too slow; record one "+
-			"key in so many (lookuptrace.Options.OneIn)")
-	}
-	if r.Missed > 0 {
-		warnings = append(warnings, times(int(r.Missed), "lookup")+" did not find a key that others found: it was "+
-			"written or deleted meanwhile; a replay takes it as existing")
-	}
-	return warnings
 }
 
 // Environment writes what a result says of the machine and the program.

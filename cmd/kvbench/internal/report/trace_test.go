@@ -28,3 +28,18 @@ func TestGoldenTrace(t *testing.T) {
 	require.NoError(t, Trace(&out, r))
 	golden.File(t, "testdata/trace.txt", out.Bytes())
 }
+
+// The rows of a trace say all that its text says: there is nothing else to read again.
+func TestRowsOfATraceAreShownAgain(t *testing.T) {
+	t.Parallel()
+	r := &traceinfo.Trace{Path: "app.trace", Missed: 12, Dropped: 34, Unfinished: true, Span: 90 * time.Second,
+		Sizes:    traceinfo.Sizes{Mean: 17.25},
+		Existing: traceinfo.Part{Top: []traceinfo.Share{{OfKeys: 0.001, OfLookups: 0.497}}}}
+	var out bytes.Buffer
+	require.NoError(t, Tidy(&out, r.Rows(nil)))
+	for _, want := range []string{"17.25", "0.001", "0.497", "span", "12 lookups did not", "were dropped",
+		"has no end"} {
+		require.Contains(t, out.String(), want)
+	}
+	require.NotContains(t, out.String(), "s in all")
+}

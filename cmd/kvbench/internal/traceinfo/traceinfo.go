@@ -9,6 +9,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -73,6 +74,7 @@ func (r *Trace) Rows(argv []string) *tidy.Result {
 	settings := map[string]any{"path": r.Path, "start": r.Start, "hashed": r.Hashed, "one_in": r.OneIn,
 		"unfinished": r.Unfinished}
 	out := tidy.New("trace", "Lookup trace "+r.Path, settings, environ.Capture(argv, "."))
+	out.Environment.Warnings = append(out.Environment.Warnings, r.Warnings()...)
 	add := func(of tidy.Cell, unit string, values map[string]float64) {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			out.Add(of, name, unit, values[name])
@@ -96,6 +98,24 @@ func (r *Trace) Rows(argv []string) *tidy.Result {
 		}
 	}
 	return out
+}
+
+// Warnings says what the trace lacks.
+func (r *Trace) Warnings() []string {
+	var warnings []string
+	if r.Unfinished {
+		warnings = append(warnings, "the trace has no end: its process was killed, is still recording, or the file "+
+			"was cut; what came after is not in it")
+	}
+	if r.Dropped > 0 {
+		warnings = append(warnings, "lookups or scans were dropped: the trace's writer was too slow; record one "+
+			"key in so many (lookuptrace.Options.OneIn)")
+	}
+	if r.Missed > 0 {
+		warnings = append(warnings, bench.Times(int(r.Missed), "lookup")+" did not find a key that others found: it "+
+			"was written or deleted meanwhile; a replay takes it as existing")
+	}
+	return warnings
 }
 
 // topShares are the parts of the keys that are shown.
