@@ -13,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // tiny are the flags of cells of a fraction of a second.
@@ -273,4 +276,28 @@ func TestResultsOutliveADirectoryThatIsNotRemoved(t *testing.T) {
 		require.Equal(t, 1, p.run(t.Context(), slices.Concat([]string{"kvbench"}, args, []string{dir})), errs)
 		require.NotEmpty(t, out.String())
 	}
+}
+
+func TestReportOfRows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one := filepath.Join(dir, "a.json")
+	for _, name := range []string{"compare", "other"} {
+		r := tidy.New(name, "about", map[string]uint64{"keys": 1<<60 + 1}, environ.Environment{})
+		r.Add(tidy.Of("engine", "siftkv"), "per_second", "1/s", 12345)
+		require.NoError(t, results.WriteJSON(filepath.Join(dir, name+".json"), r))
+		require.NoError(t, results.WriteJSON(one, r))
+	}
+	status, stdout, stderr := kvbench(t, &program{}, "report", one, "--metric", "per_second")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "engine", "and no filter, which no cell has")
+	status, stdout, stderr = kvbench(t, &program{}, "report", one, "--format", "json")
+	require.Zero(t, status, stderr)
+	require.Contains(t, stdout, "1152921504606846977", "with all digits")
+	status, _, stderr = kvbench(t, &program{}, "report", dir, "--format", "csv")
+	require.Equal(t, 2, status)
+	require.Contains(t, stderr, "several results")
+	status, stdout, stderr = kvbench(t, &program{}, "diff", one, one, "--csv", "-")
+	require.Zero(t, status, stderr)
+	require.True(t, strings.HasPrefix(stdout, "cell,of,verdict,metric,repetition,value,unit\n"), stdout)
 }

@@ -81,12 +81,14 @@ type rowsFlags struct {
 
 // show returns what prints such a result, and writes its files. Neither keeps the others from being done, nor does an
 // error that comes with a result.
-func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error {
+func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error { return f.showAs(p, report.Tidy) }
+
+// showAs is show with another text.
+func (f *rowsFlags) showAs(p *program, text func(io.Writer, *tidy.Result) error) func(*tidy.Result, error) error {
 	return func(r *tidy.Result, err error) error {
 		if r == nil {
 			return err
 		}
-		text := report.Tidy
 		if f.CSV.IsStandard() {
 			text = func(io.Writer, *tidy.Result) error { return nil } // there is nothing else then
 		}

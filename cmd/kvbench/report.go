@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
@@ -69,6 +70,8 @@ func (c *reportCommand) print(w io.Writer, set *results.Set) error {
 	switch {
 	case c.Format == "json":
 		return writeJSON(w, set.All())
+	case c.Format == "csv" && len(set.Rows)+min(1, len(set.Cells)) > 1:
+		return bench.Usagef("--format csv: %s has several results, whose columns differ: name a file of one", c.Results)
 	case len(set.Rows) > 0 && f.rows == nil:
 		return bench.Usagef("--format %s: this form is for cells, and %s is rows of %s", c.Format, c.Results,
 			set.Rows[0].Experiment)
@@ -88,7 +91,7 @@ func (c *reportCommand) print(w io.Writer, set *results.Set) error {
 // pivotFlags ask for one table of some metrics in place of all of all.
 type pivotFlags struct {
 	Metric  []string `placeholder:"METRICS" help:"${report_metric}"`
-	Rows    []string `default:"engine,filter" placeholder:"SETTINGS" help:"${report_rows}"`
+	Rows    []string `placeholder:"SETTINGS" help:"${report_rows}"`
 	Columns []string `placeholder:"SETTINGS" help:"Settings that make its columns."`
 	Where   []string `sep:"none" placeholder:"NAME=VALUE" help:"${report_where}"`
 	X       string   `name:"x" placeholder:"METRIC" help:"${report_x}"`
@@ -106,10 +109,15 @@ func (c *reportCommand) checkPivot() error {
 	return nil
 }
 
-// table makes the table of some metrics.
+// table makes the table of some metrics. By default its rows are by engine and filter, as far as cells have them.
 func (f *pivotFlags) table(set *results.Set, metrics []string) (*results.Table, error) {
-	return results.Pivot(set.Measured(),
-		results.Query{Rows: f.Rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
+	all, rows := set.Measured(), f.Rows
+	if rows == nil {
+		names := results.SettingNames(all)
+		rows = slices.DeleteFunc([]string{"engine", "filter"},
+			func(name string) bool { return !slices.Contains(names, name) })
+	}
+	return results.Pivot(all, results.Query{Rows: rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
 }
 
 // pivot prints one table, and draws it if asked to.
@@ -173,7 +181,7 @@ type diffCommand struct {
 	B      string   `arg:"" help:"Second set."`
 	FailOn []string `sep:"none" placeholder:"LIMITS" help:"${diff_failon}"`
 	All    bool     `help:"Show what did not change, too."`
-	jsonFlag
+	rowsFlags
 }
 
 // Help shows examples, and what is behind them.
@@ -198,7 +206,7 @@ func (c *diffCommand) Run(p *program) error {
 		return err
 	}
 	text := func(w io.Writer, _ *tidy.Result) error { return report.Diff(w, d, c.All) }
-	return cmp.Or(show(p, text, c.JSON)(d.Rows(), nil), d.Err())
+	return cmp.Or(c.showAs(p, text)(d.Rows(), nil), d.Err())
 }
 
 // envCommand is the command line of kvbench env.

@@ -159,7 +159,7 @@ type traceCommand struct {
 // traceInfoCommand is the command line of kvbench trace info.
 type traceInfoCommand struct {
 	File cli.File `arg:"" help:"Trace that lookuptrace.Tracer wrote."`
-	jsonFlag
+	rowsFlags
 }
 
 // Run reads and prints.
@@ -169,7 +169,7 @@ func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	text := func(w io.Writer, _ *tidy.Result) error { return report.Trace(w, r) }
-	return show(p, text, c.JSON)(r.Rows(p.argv), nil)
+	return c.showAs(p, text)(r.Rows(p.argv), nil)
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and
