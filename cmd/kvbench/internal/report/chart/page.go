@@ -49,11 +49,12 @@ var (
 var program = strings.Join([]string{base, charts, tables, compare, whole}, "\n")
 
 // Data is what the page's program draws. It is in the page as JSON, and so are, in an
-// element of their own, the results themselves.
+// element of their own, the results themselves, if they are cells.
 type Data struct {
 	Title      string         `json:"title"`
 	Labels     []string       `json:"labels"` // of the cells
 	Common     []string       `json:"common"` // settings that all have
+	About      []string       `json:"about"`  // of other results, what was measured
 	Machines   []string       `json:"machines"`
 	Grids      []*report.Grid `json:"grids"`
 	Charts     []Chart        `json:"charts"`
@@ -86,13 +87,21 @@ func NewData(title string, set *results.Set) (*Data, error) {
 	for _, r := range set.Rows {
 		d.add(r)
 	}
+	if len(set.Rows) == 1 && len(set.Cells) == 0 { // several have no columns in common
+		var csv bytes.Buffer
+		if err := set.Rows[0].WriteCSV(&csv); err != nil {
+			return nil, err
+		}
+		d.CSV = csv.String()
+	}
 	return d, nil
 }
 
 // add adds a result that is rows: its tables, and each workload over time, one line per engine.
 func (d *Data) add(r *tidy.Result) {
 	d.Machines, d.Grids = append(d.Machines, r.Environment.String()), append(d.Grids, report.TidyGrids(r)...)
-	d.Notes, d.Warnings = append(d.Notes, r.Notes...), append(d.Warnings, r.Environment.Warnings...)
+	d.About, d.Notes = append(d.About, r.About), append(d.Notes, report.TidyNotes(r)...)
+	d.Warnings = append(d.Warnings, r.Environment.Warnings...)
 	for _, name := range r.Each("workload") {
 		var engines []string
 		var lines []*measure.Timeline

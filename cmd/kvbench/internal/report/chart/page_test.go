@@ -17,8 +17,10 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/internal/golden"
 )
 
@@ -153,4 +155,20 @@ func TestTheLibraryIsWhatWasPinned(t *testing.T) {
 	}
 	require.NotContains(t, library, "</script", "it would end the element")
 	require.Contains(t, library, "Licensed to the Apache Software Foundation")
+}
+
+func TestAPageOfRowsSaysWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	r := tidy.New("filters", "Filters on their own", nil, environ.Environment{})
+	r.Notes = []string{"of this run"}
+	r.Add(tidy.Of("keys", 10, "filter", "bloom:10"), "size", "bits/key", 10)
+	d, err := NewData("a page", &results.Set{Rows: []*tidy.Result{r}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Filters on their own"}, d.About)
+	require.Equal(t, report.TidyNotes(r), d.Notes)
+	require.Greater(t, len(d.Notes), 1)
+	require.Equal(t, "filter,keys,metric,repetition,value,unit\nbloom:10,10,size,0,10,bits/key\n", d.CSV)
+	d, err = NewData("a page", &results.Set{Rows: []*tidy.Result{r, r}})
+	require.NoError(t, err)
+	require.Empty(t, d.CSV, "of two results there is no one table")
 }

@@ -5,12 +5,14 @@ for (const grid of data.grids || []) byId("grids").append(element("h3", {}, grid
 // What was measured.
 const fact = (name, text) => text && byId("facts").append(element("dt", {}, name), element("dd", {}, text));
 fact("cells", cells.length && String(cells.length));
+(data.about || []).forEach((a) => fact("measured", a));
 fact("all have", (data.common || []).join(" · "));
 (data.machines || []).forEach((m) => fact("machine", m));
 (data.warnings || []).forEach((w) => byId("warnings").append(element("p", {}, w)));
 (data.notes || []).forEach((n) => byId("notes").append(element("li", {}, n)));
 byId("identities").textContent = data.identities;
-for (const id of ["json", "csv", "compare"]) byId(id).hidden = cells.length === 0;
+for (const id of ["json", "compare"]) byId(id).hidden = cells.length === 0;
+byId("csv").hidden = !data.csv;
 byId("read").hidden = !(data.notes || []).length;
 for (const section of document.querySelectorAll("main section:not([hidden])")) {
   byId("nav").append(element("a", { href: "#" + section.id }, section.querySelector("h2").textContent));
