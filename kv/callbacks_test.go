@@ -457,7 +457,7 @@ func (c *callbackTest) run(t *testing.T, r *rudeness, lasting bool) {
 	}
 	state := db.state.Load()
 	r.Armed.Store(true)
-	storetest.Soon(t, c.name, func() { c.act(t, db, r) })
+	storetest.SoonOrLeaves(t, c.name, func() { c.act(t, db, r) })
 	r.Armed.Store(false)
 	require.True(t, r.Called.Load(), "the function was called")
 	if state == db.state.Load() {

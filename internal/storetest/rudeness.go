@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,20 +41,41 @@ func isWithin(name string) bool {
 	return false
 }
 
-// Soon returns when f has, and fails the test if it does not.
+// Soon returns when f has. It fails the test if f panics, ends its goroutine, or takes longer than a minute.
 func Soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	returned, panicked := leave(t, what, f)
+	require.Empty(t, panicked, what+" panics")
+	require.True(t, returned || t.Failed(), what+" ends its goroutine")
+}
+
+// SoonOrLeaves is Soon for a call in which a Rudeness is armed: f may panic, or end its goroutine.
+func SoonOrLeaves(t *testing.T, what string, f func()) {
+	t.Helper()
+	leave(t, what, f)
+}
+
+// leave reports whether f returned, and with what it panicked otherwise.
+func leave(t *testing.T, what string, f func()) (returned bool, panicked string) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { _ = recover() }() // of a panic that passes on to the caller
+		defer func() {
+			if p := recover(); p != nil {
+				panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			}
+		}()
 		f()
+		returned = true
 	}()
 	select {
 	case <-done:
+		return returned, panicked
 	case <-time.After(time.Minute):
 		stacks := make([]byte, 1<<20)
 		require.FailNow(t, what+" does not return", string(stacks[:runtime.Stack(stacks, true)]))
+		return false, ""
 	}
 }
 
