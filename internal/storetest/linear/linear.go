@@ -26,7 +26,7 @@ const NumKeys = 5
 // A State is the store: a value for each key, 0 where there is none.
 type State [NumKeys]int32
 
-// A Op is an operation of the store, a batch or a transaction alike: steps
+// An Op is an operation of the store, a batch or a transaction alike: steps
 // that take effect at one moment between its call and its return.
 type Op struct {
 	Name  string
@@ -103,9 +103,10 @@ type Clients struct {
 	Random      func(client int) *rand.Rand
 }
 
-// Check has the clients work on a store, beside flushes and compactions, and requires that their history is
-// linearizable. It returns the number of operations. A goroutine that works lets others go on where a disk would, and
-// the one that compacts waits until an operation has ended: so operations interleave on one processor too.
+// Check has the clients work on a store while it is flushed and compacted, and requires that their history is
+// linearizable. It returns the number of operations. The goroutine that compacts begins when an operation has ended.
+// On one processor operations interleave in their calls of files only if the file system lets other goroutines run
+// there, as vfstest.YieldingFS does.
 func (c Clients) Check(t testing.TB, db *kv.DB, what string) int {
 	t.Helper()
 	r := &run{t: t, db: db, ended: make(chan struct{}, 1), pad: c.Pad}

@@ -119,6 +119,14 @@ func (r *takenRun) encoded(op *takenOp) []byte {
 	return strconv.AppendInt(nil, int64(op.Steps[len(op.Steps)-1].Value), 10)
 }
 
+// number returns the number of a value that a client wrote, and fails the test if it is none.
+func (r *takenRun) number(value []byte) int32 {
+	n, err := strconv.ParseInt(string(value), 10, 32)
+	storetest.Fine(r.t, err)
+	require.Positive(r.t, n)
+	return int32(n)
+}
+
 func (r *takenRun) change(to linear.Writer, op *takenOp, rng *rand.Rand) error {
 	k := rng.IntN(linear.NumKeys)
 	if rng.IntN(8) == 0 {
@@ -130,11 +138,13 @@ func (r *takenRun) change(to linear.Writer, op *takenOp, rng *rand.Rand) error {
 
 func (r *takenRun) get(from kv.Reader, op *takenOp, k int) error {
 	v, err := from.Get(linear.Key(k))
-	if err != nil && !errors.Is(err, kv.ErrNotFound) {
+	step := linear.Step{Key: k}
+	if err == nil {
+		step.Value = r.number(v)
+	} else if !errors.Is(err, kv.ErrNotFound) {
 		return err
 	}
-	n, _ := strconv.Atoi(string(v))
-	op.Steps = append(op.Steps, linear.Step{Key: k, Value: int32(n)})
+	op.Steps = append(op.Steps, step)
 	return nil
 }
 
@@ -145,8 +155,7 @@ func (r *takenRun) scan(from kv.Reader, op *takenOp) error {
 	}
 	var found linear.State
 	for ok := it.First(); ok; ok = it.Next() {
-		n, _ := strconv.Atoi(string(it.Value()))
-		found[it.Key()[1]-'0'] = int32(n)
+		found[it.Key()[1]-'0'] = r.number(it.Value())
 	}
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
 		return err
@@ -222,8 +231,8 @@ func (r *takenRun) requireSilence() {
 	}
 }
 
-// Transactions, batches and lookups of a store in an object store with troubles are linearizable, also if another
-// writer takes the store over in their middle, while the one before is at work or cut off.
+// Transactions, batches and lookups of a store in an object store with troubles are linearizable. So they are if
+// another writer takes the store over in their middle, while the one before is at work or cut off.
 func TestLinearizableAcrossATakeOver(t *testing.T) {
 	t.Parallel()
 	unknown, ops := 0, 0
