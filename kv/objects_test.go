@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -29,7 +30,13 @@ func openObjects(t testing.TB, s objstore.Store, o *Options) *DB {
 		opts = *o
 	}
 	opts.Objects = &objects.Config{Store: s, LogInterval: time.Hour, Patience: time.Millisecond}
-	opts.harness.TuneObjects = manyEdits
+	tune := opts.harness.TuneObjects
+	opts.harness.TuneObjects = func(p *objectdir.Params) {
+		manyEdits(p)
+		if tune != nil {
+			tune(p)
+		}
+	}
 	db, err := Open("", &opts)
 	require.NoError(t, err)
 	return db
