@@ -64,7 +64,7 @@ func bombedLog(t *testing.T, n int, kind compression.Kind) (dir string, size int
 }
 
 // What a log's handles lead to is in memory when it is replayed: no more than its blob file has.
-func TestLogBombsOfValuesApart(t *testing.T) {
+func TestLogBombsOfSeparatedValues(t *testing.T) {
 	t.Parallel()
 	for kind, good := range map[compression.Kind]bool{compression.None: true, compression.Zstd: false} {
 		dir, size := bombedLog(t, 1000, kind)

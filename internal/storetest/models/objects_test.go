@@ -29,7 +29,7 @@ func TestModelInPartsOfAnObjectStore(t *testing.T) {
 	})
 }
 
-func TestModelWithValuesApartInAnObjectStore(t *testing.T) {
+func TestModelWithSeparatedValuesInAnObjectStore(t *testing.T) {
 	t.Parallel()
 	modelHistories(t, storetest.ModelSeeds/3, 2029, func(r *modelRun) {
 		r.objects, r.separated, r.part = objstore.NewMem(), true, 1<<r.rng.IntN(18)

@@ -29,7 +29,7 @@ func TestABackupOfAViewInAnObjectStore(t *testing.T) {
 
 func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 	s, copied := objstore.NewMem(), objstore.NewMem()
-	o := farOptions()
+	o := remoteOptions()
 	o.SeparateFrom = from
 	db := openObjects(t, s, o) // it flushes and compacts nothing by itself meanwhile
 	want := storetest.Model{}
@@ -63,7 +63,7 @@ func testABackupOfAViewInAnObjectStore(t *testing.T, from int) {
 // What is damaged on its way out of an object store is asked for once more, and never backed up.
 func TestABackupOutOfAnObjectStoreThatDamages(t *testing.T) {
 	s := objstore.NewMem()
-	o := farOptions()
+	o := remoteOptions()
 	o.SeparateFrom, o.Compression = 100, sstable.NoCompression
 	db := openObjects(t, s, o)
 	want := storetest.Model{}

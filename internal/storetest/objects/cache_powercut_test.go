@@ -100,8 +100,8 @@ func (r *cacheRun) damage(disk *crashfs.Disk) {
 	}
 }
 
-// After a power cut at any call of the local disk the cache gives no wrong bytes, nor after its files were damaged
-// beside, and the store opens.
+// After a power cut at any call of the local disk the store opens, and the cache gives no wrong bytes. So it is if the
+// files of the cache were damaged too.
 func TestPowerCutsOfTheCacheOfAStoreInAnObjectStore(t *testing.T) {
 	scale.OneGoroutine(t, "power is cut between the calls of one goroutine; other tests read the cache from several")
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// Whichever reply is damaged on its way, it is asked for again before anything is made of it: no copy of a store has
-// damaged bytes, and nothing is said to be damaged that is not.
+// A reply that is damaged on its way is requested again before its bytes are used. No copy of a store has damaged
+// bytes, and no error says that an undamaged object is damaged.
 func TestNoCopyHasWhatWasDamagedOnItsWay(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(t *testing.T, db *kv.DB, want storetest.Model){

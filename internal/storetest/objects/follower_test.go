@@ -18,7 +18,7 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A view beside a writer that deletes at once what it does not need is a prefix of the writes, or says that it is stale
+// While a writer deletes at once what it does not need, a view is a prefix of the writes, or says that it is stale
 // until it is refreshed.
 func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestAViewWhoseObjectsAreDeleted(t *testing.T) {
 	t.Logf("%d times a view was stale", stale)
 }
 
-// readView requires that a view is a prefix of the writes, of which it returns the number, unless it is stale.
+// contentsOf requires that a view is a prefix of the writes, of which it returns the number, unless it is stale.
 func contentsOf(t *testing.T, view kv.Reader) (n int, err error) {
 	it, err := view.NewIter(nil)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// A view whose next list of files was deleted before the reader looked for it has no later writes without those of a
-// file that was ingested before them: it finds the newest list after 64 refreshes.
+// The next list of files of a view was deleted before the reader looked for it. The view has no later writes without
+// those of a file that was ingested before them. It finds the newest list after 64 refreshes.
 func TestAViewWithoutAHoleWhereListsAreDeleted(t *testing.T) {
 	s := objstore.NewMem()
 	db, err := kv.Open("", &kv.Options{Objects: &objects.Config{Store: s, LogInterval: time.Hour, Grace: -1}})

@@ -14,8 +14,8 @@ import (
 )
 
 // TestKillWithALocalLog has processes write to one store, each with its log in the same directory, and kills them at
-// some moment. The one that looks at what is left takes the log to the object store and back at times. ROUNDS
-// sets how often.
+// some moment. The one that looks at what is left takes the log to the object store and back at times. LONG sets how
+// often: see internal/scale.
 func TestKillWithALocalLog(t *testing.T) {
 	t.Parallel() // it mostly waits
 	root := t.TempDir()

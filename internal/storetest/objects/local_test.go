@@ -18,6 +18,7 @@ import (
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
+	"github.com/siftkv/siftkv/internal/replay"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
@@ -166,7 +167,7 @@ func TestAClosedStoreOpensAnywhere(t *testing.T) {
 	for i := range 12 {
 		machine := string(rune('a' + i%3))
 		o := m.options()
-		o.RecoveryMode = kv.RecoveryMode(i % int(kv.SkipCorrupt+1))
+		o.RecoveryMode = kv.RecoveryMode(i % int(replay.NumModes))
 		db := m.open(machine, o)
 		storetest.RequireContents(t, want, db)
 		if i%4 != 3 { // a store whose log is empty is closed too
@@ -179,8 +180,8 @@ func TestAClosedStoreOpensAnywhere(t *testing.T) {
 	}
 }
 
-// Whoever gives the log up has what was flushed. The writer before finds out at its next flush, and its logs can never
-// come back.
+// A writer that abandons the log has what was flushed. The writer before finds out at its next flush, and its logs can
+// never come back.
 func TestAbandonLog(t *testing.T) {
 	m := newMachines(t)
 	old := m.open("a", m.options())
@@ -234,7 +235,7 @@ func TestAbandonLog(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// Whoever gives a log up has done so for good, even if nothing is written then.
+// A log that was abandoned is so for good, even if nothing is written then.
 func TestALogIsAbandonedForGood(t *testing.T) {
 	m := newMachines(t)
 	db := m.open("a", m.options())

@@ -22,8 +22,8 @@ import (
 	"github.com/siftkv/siftkv/objstore/objstoretest"
 )
 
-// A farStore is an object store from which each reply takes a second, in a bubble.
-type farStore struct {
+// A remoteStore is an object store from which each reply takes a second, in a bubble.
+type remoteStore struct {
 	*objstoretest.Faults
 	gets  atomic.Int64
 	bytes atomic.Int64 // that were asked for
@@ -31,8 +31,8 @@ type farStore struct {
 	fail  atomic.Pointer[func(c objstoretest.Call) error]
 }
 
-func newFarStore() *farStore {
-	s := &farStore{Faults: objstoretest.NewFaults(objstore.NewMem(), 1)}
+func newRemoteStore() *remoteStore {
+	s := &remoteStore{Faults: objstoretest.NewFaults(objstore.NewMem(), 1)}
 	s.near.Store(true)
 	s.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		if s.near.Load() {
@@ -54,7 +54,7 @@ func newFarStore() *farStore {
 }
 
 // costs returns how many requests f needs, and how many of them one after the other.
-func (s *farStore) costs(f func()) (gets, trips int) {
+func (s *remoteStore) costs(f func()) (gets, trips int) {
 	s.near.Store(false)
 	defer s.near.Store(true)
 	gets, began := int(s.gets.Load()), time.Now()
@@ -63,29 +63,29 @@ func (s *farStore) costs(f func()) (gets, trips int) {
 }
 
 const (
-	farKeys  = 30_000
-	farYoung = 16 // files in level 0, each of a hundredth of the keys
+	remoteKeys  = 30_000
+	remoteYoung = 16 // files in level 0, each of a hundredth of the keys
 )
 
-func farValue(i, file int) []byte { return fmt.Appendf(nil, "%d of %d %040d", file, i, i*i) }
+func remoteValue(i, file int) []byte { return fmt.Appendf(nil, "%d of %d %040d", file, i, i*i) }
 
-// fill writes farKeys keys into one run, and some of them again into young files. It returns the
+// fill writes remoteKeys keys into one run, and some of them again into young files. It returns the
 // files of the newest values.
-func (s *farStore) fill(t *testing.T, o *kv.Options, young int) (db *kv.DB, newest map[int]int) {
+func (s *remoteStore) fill(t *testing.T, o *kv.Options, young int) (db *kv.DB, newest map[int]int) {
 	db = openObjects(t, s, o)
 	newest = map[int]int{}
 	var key []byte
-	for i := range farKeys {
+	for i := range remoteKeys {
 		key = storetest.ScatteredKey(key, i)
-		require.NoError(t, db.Set(key, farValue(i, 0), kv.Async))
+		require.NoError(t, db.Set(key, remoteValue(i, 0), kv.Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	rng := rand.New(rand.NewPCG(7, 8))
 	for file := 1; file <= young; file++ {
-		for range farKeys / 100 {
-			i := rng.IntN(farKeys)
+		for range remoteKeys / 100 {
+			i := rng.IntN(remoteKeys)
 			key = storetest.ScatteredKey(key, i)
-			require.NoError(t, db.Set(key, farValue(i, file), kv.Async))
+			require.NoError(t, db.Set(key, remoteValue(i, file), kv.Async))
 			newest[i] = file
 		}
 		require.NoError(t, db.Flush(t.Context()))
@@ -105,21 +105,21 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 		trips     int // of any call
 		mean      float64
 	}{
-		{"blocked:10", 0, 0, 1, 1}, {"blocked:10", 0, farYoung, 3, 2.2}, {"blocked:20", 0, farYoung, 2, 1.7},
-		{"blocked:10", 64, farYoung, 6, 4.4}, {"none", 0, farYoung, 5, 5},
+		{"blocked:10", 0, 0, 1, 1}, {"blocked:10", 0, remoteYoung, 3, 2.2}, {"blocked:20", 0, remoteYoung, 2, 1.7},
+		{"blocked:10", 64, remoteYoung, 6, 4.4}, {"none", 0, remoteYoung, 5, 5},
 	} {
 		t.Run(fmt.Sprint(c.filter, c.partition, c.young), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, o := newFarStore(), farOptions()
+				s, o := newRemoteStore(), remoteOptions()
 				o.Filter, o.IndexPartition = storetest.Filter(c.filter), c.partition
 				db, newest := s.fill(t, o, c.young)
 				rng := rand.New(rand.NewPCG(3, 4))
 				const calls, keys = 20, 32
-				together, apart, trips, most := 0, 0, 0, 0
+				together, alone, trips, most := 0, 0, 0, 0
 				for range calls {
 					numbers, wanted := make([]int, keys), make([][]byte, keys)
 					for i := range wanted {
-						numbers[i] = rng.IntN(farKeys)
+						numbers[i] = rng.IntN(remoteKeys)
 						wanted[i] = storetest.ScatteredKey(nil, numbers[i])
 					}
 					var got [][]byte
@@ -127,7 +127,7 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 					gets, chain := s.costs(func() { got, err = db.MultiGet(wanted) })
 					require.NoError(t, err)
 					for i, n := range numbers {
-						require.Equal(t, string(farValue(n, newest[n])), string(got[i]))
+						require.Equal(t, string(remoteValue(n, newest[n])), string(got[i]))
 					}
 					together, trips, most = together+gets, trips+chain, max(most, chain)
 					gets, _ = s.costs(func() {
@@ -136,13 +136,13 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 							require.NoError(t, err)
 						}
 					})
-					apart += gets
+					alone += gets
 				}
-				t.Logf("a call: %.2f requests in %.2f round trips, %d at the most; %.2f requests apart",
-					float64(together)/calls, float64(trips)/calls, most, float64(apart)/calls)
+				t.Logf("a call: %.2f requests in %.2f round trips, %d at the most; %.2f requests of Gets",
+					float64(together)/calls, float64(trips)/calls, most, float64(alone)/calls)
 				require.LessOrEqual(t, most, c.trips)
 				require.LessOrEqual(t, float64(trips)/calls, c.mean)
-				require.LessOrEqual(t, together, apart+apart/20)
+				require.LessOrEqual(t, together, alone+alone/20)
 				storetest.RequireIdentities(t, db.Metrics())
 				require.NoError(t, db.Close())
 			})
@@ -153,7 +153,7 @@ func TestManyKeysOfAnObjectStoreAreFetchedSideBySide(t *testing.T) {
 // A key costs fewer than two times the requests of a Get, in however many files its versions are.
 func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
+		s, o := newRemoteStore(), remoteOptions()
 		o.Filter = storetest.Filter("none")
 		db := openObjects(t, s, o)
 		keys := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d"), []byte("e")}
@@ -191,7 +191,7 @@ func TestManyVersionsOfAKeyAreNotAllFetched(t *testing.T) {
 // Operands of many keys are read side by side too.
 func TestOperandsOfManyKeysAreFetchedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
+		s, o := newRemoteStore(), remoteOptions()
 		o.Merger = kv.Append(",")
 		db := openObjects(t, s, o)
 		keys := make([][]byte, 40)
@@ -227,12 +227,12 @@ func runsOf(t *testing.T, db *kv.DB) []*version.Run {
 	return files.Version.Runs
 }
 
-var errFarFile = errors.New("the file cannot be read")
+var errRemoteFile = errors.New("the file cannot be read")
 
 // A request that fails is the error of the keys that need it, and of no other.
 func TestOneOfSeveralRequestsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
+		s, o := newRemoteStore(), remoteOptions()
 		o.Filter = storetest.Filter("none")
 		db := openObjects(t, s, o)
 		// Of four files the second newest has b, the third c, the oldest all.
@@ -246,7 +246,7 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 		var bad string // begins the name of the file that cannot be read
 		fail := func(c objstoretest.Call) error {
 			if bad != "" && strings.Contains(c.Key, bad) {
-				return errFarFile
+				return errRemoteFile
 			}
 			return nil
 		}
@@ -272,17 +272,17 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 		got, err := get("d", "b", "c", "a")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		bad = object(2) // b asks it in vain, beside the file that has b
+		bad = object(2) // b is looked up there in vain, and in the file that has b
 		got, err = get("d", "b")
 		require.NoError(t, err)
 		require.Equal(t, want[:2], got)
 		for _, keys := range [][]string{{"d", "c"}, {"b", "a", "d"}} {
 			_, err = get(keys...)
-			require.ErrorIs(t, err, errFarFile)
+			require.ErrorIs(t, err, errRemoteFile)
 		}
 		bad = object(0)
 		_, err = get("b", "c")
-		require.ErrorIs(t, err, errFarFile, "it may have newer versions")
+		require.ErrorIs(t, err, errRemoteFile, "it may have newer versions")
 		s.fail.Store(nil)
 		got, err = get("d", "b", "c", "a")
 		require.NoError(t, err)
@@ -295,8 +295,8 @@ func TestOneOfSeveralRequestsFails(t *testing.T) {
 func TestCloseWhileManyKeysAreFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newFarStore()
-		db, _ := s.fill(t, farOptions(), farYoung)
+		s := newRemoteStore()
+		db, _ := s.fill(t, remoteOptions(), remoteYoung)
 		keys := make([][]byte, 200)
 		for i := range keys {
 			keys[i] = storetest.ScatteredKey(nil, i)

@@ -48,8 +48,8 @@ func openObjectsReader(tb testing.TB, s objstore.Store) *kv.DB {
 	return db
 }
 
-// farOptions are those of stores that compact nothing by themselves and cache no block.
-func farOptions() *kv.Options {
+// remoteOptions are those of stores that compact nothing by themselves and cache no block.
+func remoteOptions() *kv.Options {
 	return &kv.Options{MemtableSize: 64 << 20, TargetFileSize: 256 << 10, BaseLevelSize: 256 << 10, CacheSize: -1,
 		L0CompactionThreshold: 64, MaxConcurrentCompactions: 1, // the same files on all machines
 		FalsePositiveMemory: -1, // the second to ask pays what the first did

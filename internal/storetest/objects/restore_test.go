@@ -207,7 +207,7 @@ func testRestoreIntoAnObjectStoreThatFails(t *testing.T, from int) {
 	require.Positive(t, got, "some broke off after the store was there")
 }
 
-// A stream that breaks off leaves no store, wherever it does; the next call begins anew.
+// A stream that breaks off leaves no store, wherever it does; the next call begins from the start.
 func TestRestoreIntoAnObjectStoreOfAStreamThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	stores.InTablesAndSeparated(t, testRestoreIntoAnObjectStoreOfAStreamThatBreaksOff)

@@ -25,9 +25,9 @@ func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{0, 64} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), farOptions()
+			s, o := newRemoteStore(), remoteOptions()
 			o.IndexPartition = partition
-			db, _ := s.fill(t, o, farYoung)
+			db, _ := s.fill(t, o, remoteYoung)
 			most := 1
 			if partition > 0 {
 				most = 2 // leaves first
@@ -41,8 +41,8 @@ func TestIteratorsOfAnObjectStoreFetchSideBySide(t *testing.T) {
 				require.NoError(t, err)
 				gets, trips := s.costs(func() { require.True(t, move(it), name) })
 				require.LessOrEqual(t, trips, most+2, "%s, with what is beyond the end of a block or two", name)
-				require.LessOrEqual(t, gets, (farYoung+1)*most+4, name)
-				require.GreaterOrEqual(t, gets, farYoung+1, name)
+				require.LessOrEqual(t, gets, (remoteYoung+1)*most+4, name)
+				require.GreaterOrEqual(t, gets, remoteYoung+1, name)
 				require.NoError(t, it.Close())
 			}
 			require.NoError(t, db.Close())
@@ -69,13 +69,13 @@ func scanAll(t *testing.T, db *kv.DB, o *kv.IterOptions, backward bool) (n int) 
 // Scans fetch parts ahead, of several files of a run and of all runs, both ways, and no part twice.
 func TestScansOfAnObjectStoreFetchAhead(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ young, gets, trips int }{{0, 42, 8}, {farYoung, 75, 13}} {
+	for _, c := range []struct{ young, gets, trips int }{{0, 42, 8}, {remoteYoung, 75, 13}} {
 		synctest.Test(t, func(t *testing.T) {
-			s, o := newFarStore(), farOptions()
+			s, o := newRemoteStore(), remoteOptions()
 			db, _ := s.fill(t, o, c.young)
 			parts := partsOf(t, db)
 			for _, backward := range []bool{false, true} {
-				gets, trips := s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, backward)) })
+				gets, trips := s.costs(func() { require.Equal(t, remoteKeys, scanAll(t, db, nil, backward)) })
 				require.LessOrEqual(t, gets, c.gets)
 				require.LessOrEqual(t, trips, c.trips, "backward %t", backward)
 			}
@@ -95,12 +95,12 @@ func partsOf(t *testing.T, db *kv.DB) *inner.Budget {
 }
 
 // wideStore returns a store of one run of a few files, each of many parts.
-func wideStore(t *testing.T, s *farStore, part int) (db *kv.DB, size int64) {
-	o := farOptions()
+func wideStore(t *testing.T, s *remoteStore, part int) (db *kv.DB, size int64) {
+	o := remoteOptions()
 	o.TargetFileSize, o.BaseLevelSize, o.Compression = 2<<20, 2<<20, sstable.NoCompression
 	harness.Of(o).TuneObjects = func(p *objectdir.Params) { p.PartSize = part }
 	db = openObjects(t, s, o)
-	for i := range farKeys {
+	for i := range remoteKeys {
 		require.NoError(t, db.Set(storetest.ScatteredKey(nil, i), make([]byte, 200), kv.Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
@@ -115,13 +115,13 @@ func TestAScanThatIsClosedEarlyHasFetchedFewParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
-		s := newFarStore()
+		s := newRemoteStore()
 		db, size := wideStore(t, s, part)
 		parts := partsOf(t, db)
 		require.Greater(t, size, int64(80*part))
-		_, trips := s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, false)) })
+		_, trips := s.costs(func() { require.Equal(t, remoteKeys, scanAll(t, db, nil, false)) })
 		require.LessOrEqual(t, trips, int(size/part/partsAhead)+8)
-		for n := 1; n < farKeys; n *= 2 {
+		for n := 1; n < remoteKeys; n *= 2 {
 			before, read := s.bytes.Load(), int64(0)
 			gets, _ := s.costs(func() {
 				it, err := db.NewIter(nil)
@@ -151,13 +151,13 @@ func TestABoundedScanFetchesNothingBehindItsBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
-		s := newFarStore()
+		s := newRemoteStore()
 		db, size := wideStore(t, s, part)
 		bounds := &kv.IterOptions{LowerBound: []byte{0x20}, UpperBound: []byte{0x80}}
 		for _, backward := range []bool{false, true} {
 			before, n := s.bytes.Load(), 0
 			s.costs(func() { n = scanAll(t, db, bounds, backward) })
-			require.InDelta(t, farKeys*3/8, n, 1000)
+			require.InDelta(t, remoteKeys*3/8, n, 1000)
 			require.Less(t, s.bytes.Load()-before, size*3/8+size/20, "backward %t", backward)
 		}
 		require.NoError(t, db.Close())
@@ -169,7 +169,7 @@ func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part, scans = 64 << 10, 20
-		s := newFarStore()
+		s := newRemoteStore()
 		db, _ := wideStore(t, s, part)
 		parts := partsOf(t, db)
 		parts.Limit = 10 * part
@@ -185,7 +185,7 @@ func TestPartsOfManyIteratorsAreBounded(t *testing.T) {
 						n++
 					}
 					require.NoError(t, it.Error())
-					require.Equal(t, farKeys, n)
+					require.Equal(t, remoteKeys, n)
 					require.NoError(t, it.Close())
 				})
 			}
@@ -216,14 +216,14 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const part = 64 << 10
-		s := newFarStore()
+		s := newRemoteStore()
 		db, _ := wideStore(t, s, part)
 		parts := partsOf(t, db)
 		run := runsOf(t, db)[0]
 		bad := run.At(1)
 		fail := func(c objstoretest.Call) error {
 			if strings.Contains(c.Key, fmt.Sprintf("%06d-", bad.Num)) {
-				return errFarFile
+				return errRemoteFile
 			}
 			return nil
 		}
@@ -256,15 +256,15 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 						other.Next()
 					}
 				}
-				require.ErrorIs(t, it.Error(), errFarFile)
+				require.ErrorIs(t, it.Error(), errRemoteFile)
 				require.Equal(t, ends[n], last, "all before it was delivered")
 				require.NoError(t, other.Error())
 				require.NoError(t, other.Close())
-				require.ErrorIs(t, it.Close(), errFarFile)
+				require.ErrorIs(t, it.Close(), errRemoteFile)
 			})
 		}
 		s.fail.Store(nil)
-		s.costs(func() { require.Equal(t, farKeys, scanAll(t, db, nil, false)) })
+		s.costs(func() { require.Equal(t, remoteKeys, scanAll(t, db, nil, false)) })
 		synctest.Wait() // parts are given back a moment after they have come
 		require.Zero(t, parts.Used())
 		require.NoError(t, db.Close())
@@ -275,7 +275,7 @@ func TestAPartThatCannotBeFetched(t *testing.T) {
 func TestCloseWhilePartsAreFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newFarStore()
+		s := newRemoteStore()
 		db, _ := wideStore(t, s, 64<<10)
 		parts := partsOf(t, db)
 		s.near.Store(false)

@@ -26,23 +26,23 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-const apartKeys = 40
+const separatedKeys = 40
 
-func apartValue(i int) string {
+func separatedValue(i int) string {
 	return strings.Repeat(fmt.Sprint(i, ","), 1<<20)[:100+i*i*i] // up to 60 KB
 }
 
-// apartObjects has a store of two files of tables and some of values, which are all apart.
-func apartObjects(t testing.TB, s objstore.Store, o kv.Options) (db *kv.DB, want storetest.Model) {
+// separatedObjects has a store of two tables and some blob files. All its values are separated.
+func separatedObjects(t testing.TB, s objstore.Store, o kv.Options) (db *kv.DB, want storetest.Model) {
 	t.Helper()
 	o.SeparateFrom, harness.Of(&o).BlobSize, o.L0CompactionThreshold = 100, 200<<10, 100
 	o.Compression = sstable.NoCompression
 	db, want = openObjects(t, s, &o), storetest.Model{}
-	for i := range apartKeys {
+	for i := range separatedKeys {
 		k := fmt.Sprintf("%03d", i)
-		want[k] = apartValue(i)
+		want[k] = separatedValue(i)
 		require.NoError(t, db.Set([]byte(k), []byte(want[k]), kv.Async))
-		if i == apartKeys/2 {
+		if i == separatedKeys/2 {
 			require.NoError(t, db.Flush(t.Context()))
 		}
 	}
@@ -50,19 +50,20 @@ func apartObjects(t testing.TB, s objstore.Store, o kv.Options) (db *kv.DB, want
 	return db, want
 }
 
-// A value apart costs one request beyond those of a table, of exactly its record, and what needs no value costs none.
-func TestAValueApartIsOneRequest(t *testing.T) {
+// A separated value costs one request beyond those of a table, of exactly its record. What needs no value costs
+// none.
+func TestASeparatedValueIsOneRequest(t *testing.T) {
 	t.Parallel()
 	scale.OneGoroutine(t, "a count of requests")
 	s := storetest.NewCountedStore()
 	o := kv.Options{CacheSize: -1, MemtableSize: 64 << 20, FalsePositiveMemory: -1}
-	db, want := apartObjects(t, s, o)
+	db, want := separatedObjects(t, s, o)
 	require.Greater(t, len(storetest.BlobsIn(t, s)), 2)
 	require.NoError(t, db.Close())
 	o.SeparateFrom = 100
 	opening := s.Requests(func() { db = openObjects(t, s, &o) })
 	require.EqualValues(t, 2+1, opening[objstore.Get], "the tables, and the newest entry: none of a blob file")
-	for i := range apartKeys {
+	for i := range separatedKeys {
 		key := fmt.Appendf(nil, "%03d", i)
 		for what, c := range map[string]struct {
 			gets int64
@@ -91,7 +92,7 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 			}
 			require.Equal(t, c.gets, got.Requests, what)
 			if c.gets == 2 {
-				require.Less(t, got.Bytes, int64(len(apartValue(i)))+8<<10, "a block, and a record")
+				require.Less(t, got.Bytes, int64(len(separatedValue(i)))+8<<10, "a block, and a record")
 			}
 		}
 	}
@@ -103,13 +104,13 @@ func TestAValueApartIsOneRequest(t *testing.T) {
 }
 
 // Keys that are looked up together have all their values in one round trip more.
-func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
+func TestManySeparatedValuesAreFetchedSideBySide(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, o := newFarStore(), farOptions()
-		db, want := apartObjects(t, s, *o)
+		s, o := newRemoteStore(), remoteOptions()
+		db, want := separatedObjects(t, s, *o)
 		var keys [][]byte
-		for i := range apartKeys {
+		for i := range separatedKeys {
 			keys = append(keys, fmt.Appendf(nil, "%03d", i))
 		}
 		var got [][]byte
@@ -121,7 +122,7 @@ func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
 		for i, key := range keys {
 			require.True(t, want[string(key)] == string(got[i]))
 		}
-		require.LessOrEqual(t, gets, 2*apartKeys)
+		require.LessOrEqual(t, gets, 2*separatedKeys)
 		require.Equal(t, 2, trips)
 		require.NoError(t, db.Close())
 	})
@@ -131,7 +132,7 @@ func TestManyValuesApartAreFetchedSideBySide(t *testing.T) {
 // values are read.
 func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
-	db, want := apartObjects(t, s, kv.Options{CacheSize: -1})
+	db, want := separatedObjects(t, s, kv.Options{CacheSize: -1})
 	require.NoError(t, db.Close())
 	victim := storetest.BlobsIn(t, s)[0]
 	body, err := objstore.ReadAll(t.Context(), s, victim, 1<<20)
@@ -178,10 +179,10 @@ func TestDamageOfABlobFileInAnObjectStore(t *testing.T) {
 	}
 }
 
-// A reply that was damaged on its way is asked for again.
+// A reply that was damaged on its way is requested again.
 func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 	mem := objstore.NewMem()
-	db, want := apartObjects(t, mem, kv.Options{})
+	db, want := separatedObjects(t, mem, kv.Options{})
 	require.NoError(t, db.Close())
 	faults := objstoretest.NewFaults(mem, 1)
 	db = openObjects(t, faults, &kv.Options{CacheSize: -1})
@@ -190,7 +191,7 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 		size int64
 	}
 	var mu sync.Mutex
-	seen := map[request]bool{} // who asks again asks for as much
+	seen := map[request]bool{} // a repeated request is of the same size
 	faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -205,9 +206,9 @@ func TestAReplyWithAValueThatWasDamagedOnItsWay(t *testing.T) {
 }
 
 // From an object store to a directory and on from there, with all values.
-func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
+func TestACheckpointOfSeparatedValuesInAnObjectStore(t *testing.T) {
 	s := objstore.NewMem()
-	db, want := apartObjects(t, s, kv.Options{})
+	db, want := separatedObjects(t, s, kv.Options{})
 	dir := filepath.Join(t.TempDir(), "checkpoint")
 	require.NoError(t, db.Checkpoint(t.Context(), dir))
 	require.NoError(t, db.Close())
@@ -219,7 +220,7 @@ func TestACheckpointOfValuesApartInAnObjectStore(t *testing.T) {
 }
 
 // What was read of values stays on the local disk, also of long ones.
-func TestTheCacheOnDiskHasValuesApart(t *testing.T) {
+func TestTheCacheOnDiskHasSeparatedValues(t *testing.T) {
 	s := storetest.NewCountedStore()
 	db := openObjects(t, s, &kv.Options{SeparateFrom: 1})
 	rng := rand.New(rand.NewPCG(1, 2))

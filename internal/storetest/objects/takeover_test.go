@@ -110,7 +110,7 @@ func (c *objectsChild) read() bool {
 
 // TestTakeOverFromAnotherProcess has processes write to one store after the other, none of which leaves anything on
 // a local disk. Each is killed at some moment, or finds that it was fenced when its successor is at work.
-// ROUNDS sets how often.
+// LONG sets how often: see internal/scale.
 func TestTakeOverFromAnotherProcess(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dir := t.TempDir()

@@ -47,7 +47,7 @@ func takeOver(t *testing.T, s objstore.Store, seed uint64, least, most int) *obj
 	w := &objectsWriter{t: t, rng: rand.New(rand.NewPCG(seed, 14))}
 	db, err := kv.Open("", objectsOptions(w.rng, s))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close(); db = nil }) // see closeAtEnd
+	t.Cleanup(func() { _ = db.Close(); db = nil }) // see stores.CloseAtEnd
 	w.db, w.n = db, requireWrites(t, db, least, most)
 	w.synced = w.n
 	return w
