@@ -109,8 +109,10 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 		newest++
 	}
 	decided := slices.ContainsFunc(records[:newest], func(rec foundRecord) bool { return rec.referenced })
-	// A value that was separated when its entry had sequence number 0 already may be newer than records with others.
-	mixed := !decided && records[0].seq > 0 && records[len(records)-1].seq == 0
+	least := silent
+	if !decided {
+		least = b.besideZero(key, records)
+	}
 	taken, left := false, false
 	for i := range records {
 		rec := &records[i]
@@ -124,9 +126,7 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 			}
 			continue
 		}
-		if mixed && (says != refuted || rec.seq == 0) {
-			says, b.undecided = refuted, true
-		}
+		says = max(says, least)
 		if says == silent {
 			decided, taken = true, true
 			b.tally(rec).taken++
@@ -157,6 +157,24 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 func (b *rebuilder) afterLog(rec foundRecord) bool {
 	last, ok := b.r.logEnds[rec.file.num]
 	return ok && !rec.referenced && uint64(rec.seq) > last
+}
+
+// besideZero returns what records of a key with sequence number 0 say of those with others. A value that was separated
+// when its entry had number 0 already may be newer. If it may have been of a lost table, nothing tells which of the two
+// the table had.
+func (b *rebuilder) besideZero(key []byte, records []foundRecord) evidence {
+	if records[0].seq == 0 || records[len(records)-1].seq > 0 {
+		return silent
+	}
+	for i := range records {
+		rec := &records[i]
+		ofLost := func(t *lostTable) bool { return t.may(key, rec) }
+		if rec.seq == 0 && !rec.referenced && slices.ContainsFunc(b.r.lostTables, ofLost) {
+			b.undecided = true
+			return refuted
+		}
+	}
+	return open
 }
 
 // homeOf returns the lost table that a record was most likely of, nil if of none, and what the tables that are left say

@@ -270,3 +270,32 @@ func TestRecordsWithoutANumberMayBeNewer(t *testing.T) {
 	require.NotEqual(t, "an older value", got["a"], "%+v", r.Lost)
 	require.True(t, r.Covers([]byte("a")))
 }
+
+// A record with sequence number 0 that a remaining table refers to is not of the lost table: the lost table's value of
+// the key is rebuilt.
+func TestARecordWithoutANumberThatATableHasHidesNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	var older []string
+	for round, from := range []int{-1, 10, 10} {
+		db, err := kv.Open(dir, &kv.Options{SeparateFrom: from})
+		require.NoError(t, err)
+		k := []string{"a", "c", "a"}[round]
+		require.NoError(t, db.Set([]byte(k), fmt.Appendf(nil, "the value of round %d", round), kv.NoSync))
+		require.NoError(t, db.Flush(t.Context()))
+		if round < 2 {
+			require.NoError(t, db.Compact(t.Context(), nil, nil))
+			older = filesOf(t, dir, manifest.FileTable)
+		}
+		require.NoError(t, db.Close())
+	}
+	lost := slices.DeleteFunc(filesOf(t, dir, manifest.FileTable), func(name string) bool {
+		return slices.Contains(older, name)
+	})
+	require.Len(t, lost, 1)
+	require.NoError(t, os.Remove(lost[0]))
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "the value of round 2", "c": "the value of round 1"}, contents(t, dir),
+		"%+v", r.Lost)
+}
