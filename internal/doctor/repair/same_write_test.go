@@ -18,7 +18,7 @@ import (
 type entryOf struct {
 	key   string
 	seq   base.SeqNum
-	value string // "": lost
+	value string // "": lost; of a merge operand, it begins with "+"
 }
 
 // writeEntries writes a table of a store without a manifest.
@@ -33,6 +33,8 @@ func writeEntries(t *testing.T, dir string, num uint64, entries ...entryOf) {
 		if e.value == "" {
 			h := blob.Handle{File: num + 100, Ordinal: uint64(i), Offset: 32 + 50*int64(i), Length: 50, Size: 20}
 			kind, value = base.KindSetSeparated, h.Append(nil)
+		} else if e.value[0] == '+' {
+			kind, value = base.KindMerge, value[1:]
 		}
 		require.NoError(t, w.Add(base.MakeKey([]byte(e.key), e.seq, kind), value))
 	}
@@ -71,6 +73,19 @@ func TestALostValueIsTakenFromATableOfBefore(t *testing.T) {
 	require.True(t, r.Lost[0].Covers([]byte("b")), "%+v", r.Lost)
 }
 
+// A compaction gives a value that it combines the number of its newest operand. That operand alone is not the value.
+func TestALoneOperandDoesNotReplaceALostValue(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeEntries(t, dir, 10, entryOf{"a", 5, "+operand"}, entryOf{"a", 4, "value"})
+	writeEntries(t, dir, 11, entryOf{"a", 5, ""})
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Empty(t, contents(t, dir))
+	require.True(t, r.Covers([]byte("a")), "%+v", r.Lost)
+	require.True(t, r.LostForSure())
+}
+
 // A table that is written again is as old as before: of versions with sequence number 0, that of the newer table is
 // kept.
 func TestATableThatIsWrittenAgainGetsNoNewer(t *testing.T) {
@@ -83,8 +98,8 @@ func TestATableThatIsWrittenAgainGetsNoNewer(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "newer", "b": "kept"}, contents(t, dir))
 
 	dir = t.TempDir()
-	writeEntries(t, dir, 10, entryOf{"a", 0, "older"}, entryOf{"b", 0, strings.Repeat("damaged", 50)},
-		entryOf{"c", 0, "kept"})
+	writeEntries(t, dir, 10, entryOf{"a", 0, strings.Repeat("older", 60)},
+		entryOf{"b", 0, strings.Repeat("damaged", 50)}, entryOf{"c", 0, "kept"})
 	writeEntries(t, dir, 11, entryOf{"a", 0, "newer"})
 	table := filepath.Join(dir, manifest.FileName(manifest.FileTable, 10))
 	data, err := os.ReadFile(table)
@@ -95,6 +110,5 @@ func TestATableThatIsWrittenAgainGetsNoNewer(t *testing.T) {
 	replace(t, table, data)
 	_, err = Run(t.Context(), dir, Options{})
 	require.NoError(t, err)
-	got := contents(t, dir)
-	require.Equal(t, "newer", got["a"])
+	require.Equal(t, map[string]string{"a": "newer", "c": "kept"}, contents(t, dir))
 }

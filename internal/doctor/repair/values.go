@@ -190,8 +190,8 @@ func (r *repairer) sameWrite(k base.InternalKey, w *valueWriter, newer *newerVer
 		return k, nil, nil
 	}
 	err = newer.same(k, func(o base.InternalKey, value []byte) (found bool, err error) {
-		if o.Kind() == base.KindDelete {
-			return false, nil // an interrupted repair has put it there
+		if o.Kind() == base.KindDelete || o.Kind() == base.KindMerge {
+			return false, nil // an interrupted repair put the tombstone there; a lone operand is not the combined value
 		}
 		other = base.MakeKey(k.User, k.SeqNum(), o.Kind())
 		if kept = value; o.Kind().Separated() {
