@@ -35,8 +35,9 @@ type blobFile struct {
 	// unfinished says that the file has no footer: it has lost it, or a log was not ended.
 	unfinished bool
 
-	lost  *lostValues // nil: none yet
-	moved uint64      // values that were copied
+	lost     *lostValues // nil: none yet
+	replaced *lostValues // that show ShowsOther; nil: none yet
+	moved    uint64      // values that were copied
 }
 
 // name returns the base name of the file.

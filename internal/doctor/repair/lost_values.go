@@ -2,8 +2,8 @@ package repair
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,10 +54,14 @@ func (r *repairer) loseValue(b *blobFile, v LostValue) error {
 			return err
 		}
 	}
-	if b.lost == nil {
-		b.lost = &lostValues{}
+	of := &b.lost
+	if v.Shows == ShowsOther {
+		of = &b.replaced
 	}
-	l := b.lost
+	if *of == nil {
+		*of = &lostValues{}
+	}
+	l := *of
 	if v.Shows == ShowsNewer {
 		l.hidden++
 		return nil
@@ -84,32 +88,37 @@ func (r *repairer) loseValue(b *blobFile, v LostValue) error {
 
 // loseValues reports what was lost with each blob file.
 func (r *repairer) loseValues() {
-	var files []*blobFile
 	hidden := uint64(0)
-	for _, b := range r.blobs {
+	for _, num := range slices.Sorted(maps.Keys(r.blobs)) {
+		b := r.blobs[num]
 		if b.lost != nil {
-			files = append(files, b)
 			hidden += b.lost.hidden
+			what := "values that cannot be read"
+			if b.found == nil {
+				what = "values of a blob file that is missing"
+			}
+			r.loseListed(b.lost, Loss{File: b.name(), What: what})
 		}
-	}
-	slices.SortFunc(files, func(a, b *blobFile) int { return cmp.Compare(a.num, b.num) })
-	for _, b := range files {
-		if b.lost.seen == 0 {
-			continue
+		if b.replaced != nil {
+			r.loseListed(b.replaced, Loss{File: b.name(), Possible: true, What: "values of writes without a number: " +
+				"what an older table has of the keys is in their place"})
 		}
-		loss := Loss{File: b.name(), What: "values that cannot be read", Writes: &b.lost.seen, Ranges: []Range{},
-			Values: b.lost.listed, Unlisted: b.lost.unlisted}
-		if b.found == nil {
-			loss.What = "values of a blob file that is missing"
-		}
-		if loss.Unlisted > 0 {
-			loss.Ranges = append(loss.Ranges, b.lost.rest)
-		}
-		r.report.lose(loss)
 	}
 	if hidden > 0 {
 		r.report.note("%d values were lost that nobody could see any more: their keys have newer versions", hidden)
 	}
+}
+
+// loseListed reports a loss with its values.
+func (r *repairer) loseListed(l *lostValues, loss Loss) {
+	if l.seen == 0 {
+		return
+	}
+	loss.Writes, loss.Ranges, loss.Values, loss.Unlisted = &l.seen, []Range{}, l.listed, l.unlisted
+	if loss.Unlisted > 0 {
+		loss.Ranges = append(loss.Ranges, l.rest)
+	}
+	r.report.lose(loss)
 }
 
 // writeValues writes the values of a loss, a line each.

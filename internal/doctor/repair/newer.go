@@ -16,6 +16,8 @@ const (
 	ShowsOperands = "merge operands alone"
 	// ShowsNewer: what it did before. The value was an old one, which something newer hides.
 	ShowsNewer = "what is newer"
+	// ShowsOther: a value of the key from another table. It is the lost one, or an older one: neither has a number.
+	ShowsOther = "what an older table has of it"
 )
 
 // A newerVersions asks the tables for versions of the keys of one of them, in the order of keys.
@@ -53,9 +55,10 @@ func (n *newerVersions) shows(k base.InternalKey) (string, error) {
 	return shows, nil
 }
 
-// same shows accept what other tables have of the write k, the newest table first, until it returns true. Slices are
-// valid for one call.
-func (n *newerVersions) same(k base.InternalKey, accept func(k base.InternalKey, value []byte) (bool, error)) error {
+// same shows accept what other tables have of the write k, the newest table first, until it returns true. Older says
+// that the table is older than that of k. Slices are valid for one call.
+func (n *newerVersions) same(k base.InternalKey, accept func(k base.InternalKey, value []byte, older bool) (bool,
+	error)) error {
 	if err := n.begin(); err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (n *newerVersions) same(k base.InternalKey, accept func(k base.InternalKey,
 			continue
 		}
 		if at := in.it.Key(); bytes.Equal(at.User, k.User) && at.SeqNum() == k.SeqNum() {
-			if done, err := accept(at, in.it.Value()); done || err != nil {
+			if done, err := accept(at, in.it.Value(), in.age < n.of.age()); done || err != nil {
 				return err
 			}
 		}

@@ -129,12 +129,18 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	if e, ok := r.logged[k.SeqNum()]; ok && bytes.Equal(e.Key.User, k.User) {
 		return e.Key, e.Value, nil
 	}
-	if other, kept, err := r.sameWrite(k, w, newer); kept != nil || err != nil {
-		return other, kept, err
-	}
 	shows, err := newer.shows(k)
 	if err != nil {
 		return k, nil, err
+	}
+	other, kept, certain, err := r.sameWrite(k, w, newer)
+	switch {
+	case err != nil || kept != nil && (certain || shows == ShowsNewer):
+		return other, kept, err
+	case kept != nil:
+		shows = ShowsOther
+	default:
+		other = base.MakeKey(k.User, k.SeqNum(), base.KindDelete)
 	}
 	h, _, err := blob.HandleOf(k.Kind(), stored)
 	if err != nil {
@@ -142,7 +148,7 @@ func (r *repairer) value(k base.InternalKey, stored []byte, w *valueWriter, newe
 	}
 	err = r.loseValue(r.blob(h.File), LostValue{Key: bytes.Clone(k.User), Seq: uint64(k.SeqNum()), Bytes: h.Size,
 		Offset: h.Offset, Shows: shows})
-	return base.MakeKey(k.User, k.SeqNum(), base.KindDelete), nil, err
+	return other, kept, err
 }
 
 // keepValue returns what a table gets in the place of a handle: the same, or another handle of the value or a copy; nil
@@ -182,24 +188,26 @@ func (r *repairer) keepValue(k base.InternalKey, stored []byte, w *valueWriter) 
 }
 
 // sameWrite returns what another table has of a write of which the value is lost; nil if there is none. Two tables of a
-// store have no write in common: without a trusted manifest, one of them is left from before or after a compaction. So
-// writes of a key with sequence number 0 count as one.
+// store have no write in common: without a trusted manifest, one of them is left from before or after a compaction.
+//
+// Writes of a key with sequence number 0 count as one. It is certain that they are one, or that the other is newer, if
+// the other table is newer.
 func (r *repairer) sameWrite(k base.InternalKey, w *valueWriter, newer *newerVersions) (other base.InternalKey,
-	kept []byte, err error) {
+	kept []byte, certain bool, err error) {
 	if r.s.Trusted() {
-		return k, nil, nil
+		return k, nil, false, nil
 	}
-	err = newer.same(k, func(o base.InternalKey, value []byte) (found bool, err error) {
+	err = newer.same(k, func(o base.InternalKey, value []byte, older bool) (found bool, err error) {
 		if o.Kind() == base.KindDelete || o.Kind() == base.KindMerge {
 			return false, nil // an interrupted repair put the tombstone there; a lone operand is not the combined value
 		}
-		other = base.MakeKey(k.User, k.SeqNum(), o.Kind())
+		other, certain = base.MakeKey(k.User, k.SeqNum(), o.Kind()), k.SeqNum() > 0 || !older
 		if kept = value; o.Kind().Separated() {
 			kept, err = r.keepValue(o, value, w)
 		}
 		return kept != nil, err
 	})
-	return other, kept, err
+	return other, kept, certain, err
 }
 
 // keepLogged keeps the values of a batch that counts for nothing, since tables have its writes, for the case
