@@ -91,12 +91,9 @@ func (f *dirFlag) setup(p *program) compare.Setup {
 	return compare.Setup{Dir: f.Dir, Argv: p.argv, Progress: p.progress, Worker: []string{self, "worker"}}
 }
 
-// workerCommand is what compare runs itself as.
-type workerCommand struct{}
-
-// Run serves the parent. An interrupt from the terminal, or its end, reaches the whole
-// group of processes; the parent acts on it.
-func (c *workerCommand) Run(_ context.Context, p *program) error {
+// work is what compare runs itself as: it serves the parent. An interrupt from the terminal, or its end, reaches the
+// whole group of processes; the parent acts on it.
+func (p *program) work() error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	return compare.Serve(context.Background(), os.Stdin, p.stdout, nil)
 }

@@ -60,7 +60,6 @@ type commands struct {
 	Scale   scaleCommand   `cmd:"" help:"${scale_about}"`
 	Filters filtersCommand `cmd:"" help:"${filters_about}"`
 	Objects objectsCommand `cmd:"" help:"${objects_about}"`
-	Worker  workerCommand  `cmd:"" hidden:"" help:"What compare runs itself as."`
 
 	cli.Standard
 }
@@ -78,7 +77,7 @@ type program struct {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.command, p.argv = argv, cli.RedactArgs(argv)
 	if slices.Equal(argv[1:], []string{"worker"}) { // its memory is measured: it makes no command line
-		return p.fail(new(workerCommand).Run(ctx, p))
+		return p.fail(p.work())
 	}
 	spec := cli.Program{Name: "kvbench", Description: texts().Description, Stdout: p.stdout, Stderr: p.stderr,
 		Vars: vars(), Helps: helps(), Examples: texts().Examples}

@@ -226,7 +226,7 @@ func (s *Settings) garbageShare() float64 { return 1 - 1/cmp.Or(s.BlobSpace, usu
 
 // A KeyScanner is a live store that scans keys without their values.
 type KeyScanner interface {
-	// ScanKeys is Scan for who wants no values.
+	// ScanKeys is Scan for callers that want no values.
 	ScanKeys(start []byte, limit int, visit func(key []byte)) error
 }
 

@@ -192,7 +192,7 @@ func columnsOf(set []*cell.Result) []metricColumn {
 	return phaseColumns
 }
 
-// keysTitle names the keys of a table: absent ones lie between existing ones, but for
+// keysTitle names the keys of a table: absent ones lie between existing ones, except
 // those of a trace, which lie where the application asked.
 func keysTitle(set []*cell.Result, kind engine.Kind) string {
 	traces, replays := 0, 0
@@ -372,13 +372,13 @@ func (l *Labels) Text(n int) string {
 	fields := cell.Fields(&usual)
 	var out []string
 	for i, name := range l.Varying {
-		value, field := l.values[n][i].Text, fields[slices.Index(names, name)]
+		value, at := l.values[n][i].Text, slices.Index(names, name)
 		switch {
 		case name == "engine" || name == "filter":
 			out = append(out, value)
-		case field.Label != "%s": // its values do not say what they are of
+		case at < 0 || fields[at].Label != "%s": // its values do not say what they are of
 			out = append(out, name+" "+value)
-		case value != field.Show():
+		case value != fields[at].Show():
 			out = append(out, value)
 		}
 	}

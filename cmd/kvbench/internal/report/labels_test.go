@@ -7,6 +7,8 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell/celltest"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 func TestLabelsAreShortAndUnlike(t *testing.T) {
@@ -27,4 +29,12 @@ func TestLabelsAreShortAndUnlike(t *testing.T) {
 		seen[want] = true
 		require.Len(t, l.Values(i), len(l.Varying))
 	}
+}
+
+func TestLabelsOfRowsHaveNamesOfSettings(t *testing.T) {
+	t.Parallel()
+	r := tidy.New("compare", "about", nil, environ.Environment{})
+	r.Add(tidy.Of("operation", "read"), "per_second", "1/s", 1)
+	r.Add(tidy.Of("operation", "scan"), "per_second", "1/s", 1)
+	require.Equal(t, "operation scan", NewLabels(r.Measured()).Text(1))
 }

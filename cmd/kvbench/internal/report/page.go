@@ -66,7 +66,7 @@ func (out *Page) List(title string, items ...string) {
 	}
 }
 
-// pageWidth is the widest line of a report, but for tables and notes.
+// pageWidth is the widest line of a report, except tables and notes.
 const pageWidth = 160
 
 // Machine writes the parts of a machine's description in as many lines as they need.
