@@ -63,7 +63,13 @@ func (n *newerVersions) same(k base.InternalKey, accept func(k base.InternalKey,
 		return err
 	}
 	for _, in := range n.over {
-		if in.num == n.of.t.Num || !in.it.SeekGE(base.SearchKey(k.User, k.SeqNum())) {
+		if in.num == n.of.t.Num {
+			continue
+		}
+		if !in.it.SeekGE(base.SearchKey(k.User, k.SeqNum())) {
+			if err := in.it.Error(); err != nil {
+				return err
+			}
 			continue
 		}
 		if at := in.it.Key(); bytes.Equal(at.User, k.User) && at.SeqNum() == k.SeqNum() {
