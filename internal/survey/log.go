@@ -43,9 +43,10 @@ type Log struct {
 
 	Blobs map[uint64]bool `json:"-"` // the numbers of the blob files that it has handles of
 
-	syncedTo   int64 // up to where it proves that it was synced
-	valuesLost bool  // it has handles of values that were synced and are not whole
-	broken     bool  // something could not be read since the last record
+	syncedTo   int64  // up to where it proves that it was synced
+	tornValue  Damage // what set End; the zero value: no value did
+	valuesLost bool   // it has handles of values that were synced and are not whole
+	broken     bool   // something could not be read since the last record
 }
 
 // A SeqRange is a range of sequence numbers, both ends included.
@@ -155,8 +156,8 @@ func (s *Store) endHistory() {
 	for i, l := range live {
 		damaged = damaged || len(l.Damage) > 0 || l.valuesLost
 		if cut >= 0 && i > cut && l.Records > 0 && l.syncedTo > 0 {
-			s.damaged(live[cut].Name, live[cut].Bytes,
-				"the log has lost its end, although %s, which came later, was synced", l.Name)
+			d := cmp.Or(live[cut].tornValue, Damage{live[cut].Name, live[cut].Bytes, "the log has lost its end"})
+			s.damaged(d.File, d.Offset, "%s, although %s, which came later, was synced", d.What, l.Name)
 			damaged = true
 		}
 	}

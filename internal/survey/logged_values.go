@@ -1,6 +1,7 @@
 package survey
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,9 @@ type loggedValues struct {
 	faults []valueFault // of one log
 }
 
+// maxFaults bounds how many faults are kept: those after them are not read. Open ends a log at the first.
+const maxFaults = 16
+
 // A valueFault is an error of a value of a record.
 type valueFault struct {
 	offset int64 // of the record
@@ -38,7 +42,7 @@ func (s *Store) newLoggedValues() *loggedValues {
 func (v *loggedValues) readLog(num uint64) (*Log, error) {
 	v.faults = v.faults[:0]
 	l, err := v.s.ReadLog(num, func(rec Record) error {
-		if !v.s.o.Deep || v.s.InTables(&Log{Num: num}) {
+		if !v.s.o.Deep || len(v.faults) == maxFaults || v.s.InTables(&Log{Num: num}) {
 			return nil
 		}
 		_, err := v.replay.Inline(rec.Data, base.SeqNum(rec.Seq))
@@ -52,34 +56,32 @@ func (v *loggedValues) readLog(num uint64) (*Log, error) {
 		return nil
 	})
 	if err == nil {
-		v.judge(l)
+		v.classify(l)
 	}
 	return l, err
 }
 
-// judge decides what the faults of the log's values are. A blob file that is missing, or is no file of a log, is
+// classify decides what the faults of the log's values are. A blob file that is missing, or is no file of a log, is
 // reported with the blob files.
-func (v *loggedValues) judge(l *Log) {
-	closed := uint64(0)
-	if m := v.s.Manifest; m != nil {
-		closed = m.ClosedSeq
-	}
+func (v *loggedValues) classify(l *Log) {
+	closed := cmp.Or(v.s.Manifest, &Manifest{}).ClosedSeq
 	for _, f := range v.faults {
 		ve, _ := errors.AsType[*values.ValueError](f.err)
 		switch {
 		case ve != nil && ve.CrashExplains(f.offset, l.syncedTo) && f.last > closed:
 			if f.offset < l.End {
-				l.End = f.offset
+				l.End, l.tornValue = f.offset, damageOf(l.Name, f.err)[0]
 				l.Torn = fmt.Sprintf("a value of %s is not whole, and the log does not tell whether it was synced: %v",
 					l.Name, f.err)
 			}
-		case ve == nil || ve.Torn || !isCorruption(f.err):
-			l.valuesLost = true
+			continue
+		case ve == nil || ve.Torn || !errors.Is(f.err, base.ErrCorruption):
 			for _, d := range damageOf(l.Name, f.err) {
 				if !slices.Contains(v.s.Damage, d) {
 					v.s.Damage = append(v.s.Damage, d)
 				}
 			}
 		}
+		l.valuesLost = true
 	}
 }

@@ -171,12 +171,12 @@ func damageOf(file string, err error) []Damage {
 	}
 	ce, ok := errors.AsType[*base.CorruptionError](err)
 	if !ok {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			file = filepath.Base(pe.Path)
+		}
 		return []Damage{{File: file, Offset: -1, What: err.Error()}}
 	}
-	d := Damage{File: file, Offset: ce.Offset, What: ce.What}
-	if ce.File != "" {
-		d.File = filepath.Base(ce.File)
-	}
+	d := Damage{File: filepath.Base(cmp.Or(ce.File, file)), Offset: ce.Offset, What: ce.What}
 	if ce.Cause != nil {
 		d.What += ": " + ce.Cause.Error()
 	}

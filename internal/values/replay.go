@@ -152,11 +152,8 @@ func (f *replayedFile) append(dst, key []byte, h blob.Handle) ([]byte, error) {
 		return dst, base.Corruptf(f.name, h.Offset, "a log has a handle of %d bytes there, of a value of %d: its "+
 			"records are not compressed, and the next one begins at %d", h.Length, h.Size, f.next)
 	}
-	dst, err := f.log.AppendValue(dst, key, h)
-	if err == nil {
-		f.next = h.Offset + h.Length
-	}
-	return dst, err
+	f.next = h.Offset + h.Length
+	return f.log.AppendValue(dst, key, h)
 }
 
 // file returns a blob file that records have handles of.

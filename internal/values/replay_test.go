@@ -77,6 +77,10 @@ func TestReplayTellsTornValuesFromDamage(t *testing.T) {
 		require.NoError(t, f.Close(), name)
 		p := Replay{Store: New(ts.Config)}
 		_, err = p.Inline(c.record, 1)
+		if c.torn {
+			_, again := p.Inline(c.record, 1)
+			require.ErrorContains(t, again, "the next one begins at", "a record is read once")
+		}
 		p.Close()
 		v := &ValueError{}
 		require.ErrorAs(t, err, &v, name)

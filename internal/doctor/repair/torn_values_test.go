@@ -168,6 +168,92 @@ func TestAValueThatWasSyncedDoesNotEndALog(t *testing.T) {
 	}
 }
 
+// Of many values that were synced and are not whole, a survey lists some. A blob file that is missing is listed once.
+// What a device cannot read of one is damage of that file.
+func TestDamagedValuesOfALogAreListedOnce(t *testing.T) {
+	t.Parallel()
+	var tags []string
+	for i := range 20 {
+		tags = append(tags, fmt.Sprintf("torn%02d", i))
+	}
+	dir := tornStore(t, func(set func(k, v string), db *kv.DB) {
+		for _, tag := range tags {
+			set(tag, large(tag))
+		}
+		require.NoError(t, db.Sync(t.Context()))
+		set("b", "short")
+	}, tags...)
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+	require.NoError(t, err)
+	name := s.Damage[0].File
+	require.Greater(t, len(s.Damage), 10)
+	require.Less(t, len(s.Damage), len(tags))
+	require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	r, err := Run(t.Context(), dir, Options{DryRun: true})
+	require.NoError(t, err)
+	require.Len(t, r.Damage, 1)
+
+	dir = tornStore(t, func(set func(k, v string), db *kv.DB) {
+		set("a", large("synced"))
+		require.NoError(t, db.Sync(t.Context()))
+		set("b", "short")
+	})
+	names := filesOf(t, dir, manifest.FileBlob)
+	fsys := &unreadableFS{FS: vfs.OS, name: filepath.Base(names[len(names)-1])}
+	r, err = Run(t.Context(), dir, Options{fs: fsys, Out: filepath.Join(t.TempDir(), "out")})
+	require.NoError(t, err)
+	require.True(t, fsys.hit)
+	require.NotEmpty(t, r.Damage)
+	for _, d := range r.Damage {
+		require.Equal(t, fsys.name, d.File, "%v", r.Damage)
+	}
+}
+
+// A waitingFS creates no table while one waits.
+type waitingFS struct {
+	vfs.FS
+	waits         atomic.Bool
+	asked, goesOn chan struct{}
+}
+
+func (f *waitingFS) Create(name string) (vfs.WriteFile, error) {
+	if kindOf(filepath.Base(name)) == manifest.FileTable && f.waits.CompareAndSwap(true, false) {
+		close(f.asked)
+		<-f.goesOn
+	}
+	return f.FS.Create(name)
+}
+
+// If a later log was synced, a value that is not whole is damage, and is said to be: the log before has its end.
+func TestAValueBeforeALogThatWasSyncedIsNamed(t *testing.T) {
+	t.Parallel()
+	from := filepath.Join(t.TempDir(), "open")
+	fsys := &waitingFS{FS: vfs.OS, asked: make(chan struct{}), goesOn: make(chan struct{})}
+	o := &kv.Options{SeparateFrom: 100, SeparateAtCommit: true}
+	*harness.Of(o) = harness.Harness{FS: fsys}
+	db, err := kv.Open(from, o)
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("a"), []byte(large("torn")), kv.NoSync))
+	fsys.waits.Store(true)
+	flushed := make(chan error, 1)
+	go func() { flushed <- db.Flush(t.Context()) }()
+	<-fsys.asked
+	require.NoError(t, db.Set([]byte("b"), []byte("short"), kv.NoSync))
+	require.NoError(t, db.Sync(t.Context()))
+	require.NoError(t, db.Set([]byte("c"), []byte("short"), kv.NoSync))
+	dir := filepath.Join(t.TempDir(), "store")
+	copyDir(t, from, dir)
+	close(fsys.goesOn)
+	require.NoError(t, <-flushed)
+	require.NoError(t, db.Close())
+	tear(t, dir, "torn")
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+	require.NoError(t, err)
+	require.NotEmpty(t, s.Damage)
+	require.Equal(t, manifest.FileBlob, kindOf(s.Damage[0].File), "%v", s.Damage)
+	require.NotContains(t, fmt.Sprint(s.Damage), "has lost its end")
+}
+
 // A tablelessFS creates no tables.
 type tablelessFS struct {
 	vfs.FS
