@@ -153,10 +153,12 @@ func (b *rebuilder) key(key []byte, records []foundRecord) error {
 	return nil
 }
 
-// afterLog reports whether a record is of a write that its log has lost to a crash: it never counted.
+// afterLog reports whether a record is of a write that its log has lost to a crash: it never counted. If a lost table
+// refers to the file, the write may have been flushed before.
 func (b *rebuilder) afterLog(rec foundRecord) bool {
 	last, ok := b.r.logEnds[rec.file.num]
-	return ok && !rec.referenced && uint64(rec.seq) > last
+	flushed := func(t *lostTable) bool { return t.refs[rec.file.num] > 0 && !t.uncounted }
+	return ok && !rec.referenced && uint64(rec.seq) > last && !slices.ContainsFunc(b.r.lostTables, flushed)
 }
 
 // besideZero returns what records of a key with sequence number 0 say of those with others. A value that was separated

@@ -333,6 +333,36 @@ func TestARecordWithoutALogHidesNoOlderValue(t *testing.T) {
 	}
 }
 
+// A log may have lost its end after its writes had gone to a table. If the table refers to the log's blob file, its
+// values are rebuilt, past the end of the log.
+func TestValuesAfterTheEndOfALogThatWasFlushedAreRebuilt(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 100, SeparateAtCommit: true})
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("a"), []byte(large("first")), kv.NoSync))
+	require.NoError(t, db.Set([]byte("b"), []byte(large("second")), kv.NoSync))
+	log := filesOf(t, dir, manifest.FileWAL)[0]
+	open := filepath.Join(t.TempDir(), "open")
+	copyOpen(t, dir, open)
+	data, err := os.ReadFile(filepath.Join(open, filepath.Base(log)))
+	require.NoError(t, err)
+	require.NoError(t, db.Flush(t.Context()))
+	require.NoError(t, db.Close())
+	require.NoError(t, os.WriteFile(log, data[:len(data)-1], 0o600))
+	for _, name := range append(filesOf(t, dir, manifest.FileManifest), filesOf(t, dir, manifest.FileCurrent)...) {
+		require.NoError(t, os.Remove(name))
+	}
+	table := filesOf(t, dir, manifest.FileTable)[0]
+	data, err = os.ReadFile(table)
+	require.NoError(t, err)
+	data[0] ^= 1
+	replace(t, table, data)
+	r, err := Run(t.Context(), dir, Options{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": large("first"), "b": large("second")}, contents(t, dir), "%+v", r.Lost)
+}
+
 func kindOf(name string) manifest.FileKind {
 	kind, _ := manifest.ParseFileName(name)
 	return kind
