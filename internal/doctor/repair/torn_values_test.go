@@ -60,6 +60,21 @@ func tear(t *testing.T, dir, tag string) {
 	require.FailNow(t, "no blob file has the value", tag)
 }
 
+// requireEndsBeforeTorn checks that a repair into another directory loses nothing for certain, and returns what is in
+// that: what was written before the torn value, and the older value of its key.
+func requireEndsBeforeTorn(t *testing.T, dir string) (want map[string]string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	r, err := Run(t.Context(), dir, Options{Out: out})
+	require.NoError(t, err)
+	require.False(t, r.Needed)
+	require.False(t, r.LostForSure(), "%+v", r)
+	require.True(t, r.Covers([]byte("c")), "%+v", r)
+	want = map[string]string{"a": large("older"), "b": large("before")}
+	require.Equal(t, want, contents(t, out))
+	return want
+}
+
 // A power cut may leave a record without its value, if it was not synced. Open ends the log there, and so does a
 // repair: an older value of the key shows, and later writes are gone.
 func TestALogEndsAtAValueThatIsNotWhole(t *testing.T) {
@@ -98,19 +113,12 @@ func TestALogEndsAtAValueThatIsNotWhole(t *testing.T) {
 			require.Empty(t, s.Damage)
 			require.Contains(t, fmt.Sprint(s.Notes), "is not whole")
 
-			out := filepath.Join(t.TempDir(), "out")
-			r, err := Run(t.Context(), dir, Options{Out: out})
-			require.NoError(t, err)
-			require.False(t, r.Needed)
-			require.False(t, r.LostForSure(), "%+v", r)
-			require.True(t, r.Covers([]byte("c")), "%+v", r)
-			want := map[string]string{"a": large("older"), "b": large("before")}
-			require.Equal(t, want, contents(t, out))
+			want := requireEndsBeforeTorn(t, dir)
 
 			require.NoError(t, os.Remove(filepath.Join(dir, manifest.CurrentName)))
 			lost := filepath.Join(t.TempDir(), "lost")
 			copyDir(t, dir, lost)
-			r, err = Run(t.Context(), dir, Options{})
+			r, err := Run(t.Context(), dir, Options{})
 			require.NoError(t, err)
 			require.False(t, r.LostForSure(), "%+v", r)
 			require.Equal(t, want, contents(t, dir))
@@ -290,14 +298,7 @@ func TestALogThatHasEndedEndsAtAValueThatIsNotWhole(t *testing.T) {
 	require.NoError(t, db.Close())
 	tear(t, dir, "torn")
 
-	out := filepath.Join(t.TempDir(), "out")
-	r, err := Run(t.Context(), dir, Options{Out: out})
-	require.NoError(t, err)
-	require.False(t, r.Needed)
-	require.False(t, r.LostForSure(), "%+v", r)
-	require.True(t, r.Covers([]byte("c")), "%+v", r)
-	want := map[string]string{"a": large("older"), "b": large("before")}
-	require.Equal(t, want, contents(t, out))
+	want := requireEndsBeforeTorn(t, dir)
 	require.Equal(t, want, contents(t, dir))
 }
 
