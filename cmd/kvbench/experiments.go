@@ -63,7 +63,7 @@ func (c *compareCommand) engines() []string {
 	return orElse(c.Engine, compared...)
 }
 
-// compared are the engines of compare, if nobody says.
+// compared are the engines of compare by default.
 var compared = []string{"siftkv", "pebble", "badger", "goleveldb", "bbolt"}
 
 // Run compares, prints the tables, and writes the JSON file if asked to.

@@ -33,7 +33,7 @@ type modelRun struct {
 	m    storetest.ModelStore
 
 	objects   objstore.Store // unless nil, the store is in it
-	localLog  bool           // but for its log, which is in fs
+	localLog  bool           // except its log, which is in fs
 	part      int            // objectdir.Params.PartSize
 	separated bool           // values are separated
 

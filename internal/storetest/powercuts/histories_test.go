@@ -43,7 +43,7 @@ type cutRun struct {
 	db     *kv.DB
 	fs     vfs.FS
 
-	objects *storetest.FrozenStore // unless nil, the store is in it, but for its log
+	objects *storetest.FrozenStore // unless nil, the store is in it, except its log
 
 	synced, begun atomic.Int64
 	copied        atomic.Int64 // checkpoints that were finished

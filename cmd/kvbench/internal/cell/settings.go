@@ -155,7 +155,7 @@ type setting struct {
 	Build bool   // the store's files depend on it
 	Label string // how a label says a value that is not the usual one, as a format; empty: not at all
 
-	usual  string // what it is if nobody says
+	usual  string // its default
 	lo, hi int64  // bounds of a number; those of 0 and 0 are checked elsewhere
 	zero   bool   // 0 is allowed whatever the bounds
 	size   bool   // the number is one of bytes
@@ -305,7 +305,7 @@ func (f Field) Show() string {
 	return f.Text()
 }
 
-// usualValue reports whether the setting is what it is if nobody says.
+// usualValue reports whether the setting has its default.
 func (f Field) usualValue() bool {
 	s := Default()
 	return f.Text() == Field{f.setting, f.at(&s)}.Text()

@@ -258,7 +258,7 @@ func (s *coldStore) askAs(ctx context.Context, name, tree string) error {
 type ColdReads struct {
 	Files engine.Reads `json:"files"` // of the store's files, as counted between it and the system
 	// Bytes that the system read from a device for the process, in whole pages; and the
-	// requests that the device served meanwhile, whoever made them.
+	// requests that the device served meanwhile, those of other programs too.
 	DeviceBytes engine.Count `json:"device_bytes"`
 	Requests    engine.Count `json:"device_requests"`
 }

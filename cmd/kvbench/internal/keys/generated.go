@@ -265,7 +265,7 @@ func (v Values) Random() Values {
 func (v Values) Size() int { return v.size }
 
 // Word returns the first eight bytes of the key's value as a little-endian
-// word. It tells values of different keys apart but for one chance in 2^64.
+// word. It differs for values of different keys, except with a chance of one in 2^64.
 func (v Values) Word(key []byte) uint64 { return Mix(xxhash.Sum64(key) ^ v.seed) }
 
 // Append appends the value of key to dst.

@@ -228,7 +228,7 @@ func nameKinds(list, absent [][]byte) []kind {
 	}
 }
 
-// seriesKinds are ranges among readings: all of a user who has none, an empty second, and the time just behind a
+// seriesKinds are ranges among readings: all of a user that has none, an empty second, and the time just behind a
 // reading.
 func seriesKinds(list [][]byte, users int) []kind {
 	second := func(user, at, span int) (lo, hi []byte) { return reading(user, at), reading(user, at+span) }

@@ -324,7 +324,7 @@ func levelsText(s engine.Shape) string {
 	return strings.Join(out, " ")
 }
 
-// Labels tells the cells of a set apart: by the settings in which they differ, the
+// Labels distinguishes the cells of a set by the settings in which they differ, the
 // engine and the filter first and always.
 type Labels struct {
 	Varying []string // names of settings, in the order of their text

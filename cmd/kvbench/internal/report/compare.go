@@ -298,7 +298,7 @@ var cold = experiment{
 			"everything in one sorted run. written: by all system calls, of load and calm.",
 		"reads: calls that read a file, counted between the store and the system; of these and of bytes the store " +
 			"knows. device bytes: what the system read for the process, in whole pages. requests: of the device, " +
-			"whoever made them.",
+			"those of other programs too.",
 		"The store's own memory is warm: as many lookups of each kind came before. The page cache is emptied of " +
 			"the store's files before they are opened, and every few hundred lookups.",
 		"pebble looks keys up by Get, which does not ask the filters of the last level; pebble-iterator is the " +
