@@ -48,6 +48,29 @@ func TestTheHouseHasRoom(t *testing.T) {
 	}
 }
 
+// TestTestsOfKVAreNamedForItsFiles holds that a file of tests begins with the name of the file that it tests.
+func TestTestsOfKVAreNamedForItsFiles(t *testing.T) {
+	files, err := filepath.Glob("../../kv/*.go")
+	require.NoError(t, err)
+	named, tests := map[string]bool{"main": true, "example": true}, []string{}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".go")
+		if test, ok := strings.CutSuffix(name, "_test"); ok {
+			tests = append(tests, test)
+		} else {
+			named[name] = true
+		}
+	}
+	require.Greater(t, len(tests), 50)
+	for _, name := range tests {
+		found := named[name]
+		for i, r := range name {
+			found = found || r == '_' && named[name[:i]]
+		}
+		assert.True(t, found, "kv/%s_test.go: begin its name with that of the file that it tests", name)
+	}
+}
+
 // A source is a package that was read from its files.
 type source struct {
 	types *types.Package

@@ -21,6 +21,10 @@ const NumCompactions = int(numCompactions)
 // NumRecoveryModes is how many there are.
 const NumRecoveryModes = numRecoveryModes
 
+// modelMerger is associative and not commutative, so that an operand in a wrong place
+// shows.
+var modelMerger = Append(",")
+
 // randomOptions makes everything small, so that every mechanism is at work in a
 // few hundred operations.
 func randomOptions(rng *rand.Rand) *Options {
