@@ -14,7 +14,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
@@ -185,31 +184,6 @@ func TestEnv(t *testing.T) {
 	status, stdout, _ = kvbench(t, &program{}, "env", "--json", "--dir", t.TempDir())
 	require.Zero(t, status)
 	require.Contains(t, stdout, `"go_version"`)
-}
-
-func TestYCSBFromTheCommandLine(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "y.json")
-	args := []string{"ycsb", "--keys", "2000", "--ops", "500", "--engine", "siftkv", "--threads", "2", "--dir",
-		t.TempDir(), "--memtable", "256KiB"}
-	page := filepath.Join(t.TempDir(), "y.html")
-	status, stdout, stderr := kvbench(t, &program{}, append(args, "--json", file, "--html", page)...)
-	require.Zero(t, status, stderr)
-	drawn, err := os.ReadFile(page)
-	require.NoError(t, err)
-	require.Equal(t, 7, strings.Count(string(drawn), `"id":"ycsb-`), "a chart for each workload")
-	require.Contains(t, string(drawn), `id="cells">[]<`, "its program can count them")
-	require.Contains(t, stdout, "read-modify-write")
-	require.Contains(t, stdout, "absent read")
-	require.NotContains(t, stdout, "service", "a closed loop")
-	result := readResult(t, file, stdout, report.Tidy)
-	require.Len(t, result.Timelines, 7)
-	status, stdout, stderr = kvbench(t, &program{}, append(args, "--workload", "b", "--rate", "20000")...)
-	require.Zero(t, status, stderr)
-	require.Contains(t, stdout, "20,000 operations per second")
-	require.Contains(t, stdout, "service")
-	status, _, stderr = kvbench(t, &program{}, append(args, "--workload", "z")...)
-	require.Equal(t, 2, status, stderr)
 }
 
 func TestReportShowsOneTable(t *testing.T) {

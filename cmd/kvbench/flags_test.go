@@ -101,7 +101,7 @@ func TestOneIdeaHasOneName(t *testing.T) {
 func TestEveryCommandCanBeQuiet(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"env", "-q"}, {"-q", "env"}, {"env", "--quiet"}, {"ycsb", "-q"}, {"filters", "--progress", "none"},
+		{"env", "-q"}, {"-q", "env"}, {"env", "--quiet"}, {"scale", "-q"}, {"filters", "--progress", "none"},
 		{"completion", "bash", "-q"}, {"run", "-q"},
 	} {
 		c, _ := parse(t, args...)

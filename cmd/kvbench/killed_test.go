@@ -19,7 +19,7 @@ func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 	require.Eventually(t, func() bool { return len(clitest.Names(t, dir)) == 2 }, time.Minute, time.Millisecond,
 		"a directory and its lock file")
 	atWork := clitest.Names(t, dir)
-	next := []string{"ycsb", "--engine", "siftkv", "--workload", "c", "--keys", "1000", "--ops", "50", "--dir", dir}
+	next := []string{"scale", "--keys", "1000", "--reps", "1", "--seconds", "0.001", "--dir", dir}
 	require.Zero(t, process(t, next...).Status)
 	require.Equal(t, atWork, clitest.Names(t, dir), "it is alive")
 	require.NoError(t, cmd.Process.Kill())

@@ -10,7 +10,6 @@
 //	kvbench sweep                a matrix of experiments
 //	kvbench diff A B             two sets of results
 //	kvbench report RESULTS       tables, charts, a page
-//	kvbench ycsb                 YCSB, in a closed loop or at a rate
 //	kvbench filters              filter families on their own, beside other libraries
 //	kvbench trace replay FILE    an application's lookups on any engine and filter
 //	kvbench env                  this machine
@@ -56,7 +55,6 @@ type commands struct {
 	Env     envCommand     `cmd:"" help:"${env_about}"`
 	Readamp readampCommand `cmd:"" help:"${readamp_about}"`
 	Compare compareCommand `cmd:"" help:"${compare_about}"`
-	Ycsb    ycsbCommand    `cmd:"" name:"ycsb" help:"${ycsb_about}"`
 	Scale   scaleCommand   `cmd:"" help:"${scale_about}"`
 	Filters filtersCommand `cmd:"" help:"${filters_about}"`
 	Objects objectsCommand `cmd:"" help:"${objects_about}"`

@@ -62,7 +62,6 @@ func measurers(t *testing.T) []measurer {
 		{"scale", []string{"scale", "--keys", "1000", "--reps", "1", "--seconds", "0.001"}, true},
 		{"cold", []string{"scale", "--cold", "--keys", "1000", "--lookups", "10", "--engine", "siftkv", "--variant",
 			"default"}, true},
-		{"ycsb", []string{"ycsb", "--engine", "siftkv", "--workload", "c", "--keys", "1000", "--ops", "50"}, true},
 		{"filters", []string{"filters", "--keys", "1000", "--probes", "2000", "--reps", "1", "--filter", "bloom:10",
 			"--no-libraries"}, false},
 		{"objects", []string{"objects", "--keys", "1000", "--lookups", "10", "--reps", "1", "--filter", "none",
@@ -117,7 +116,6 @@ func TestAnOutputThatCannotBeWrittenIsNoticedFirst(t *testing.T) {
 	cells := []string{"--keys", "1000", "--lookups", "50", "--reps", "1"}
 	refused(append([]string{"run", "--out", file}, cells...)...)
 	refused(append([]string{"sweep", "--out", filepath.Join(file, "x")}, cells...)...)
-	refused("ycsb", "--keys", "1000", "--ops", "50", "--html", filepath.Join(dir, "missing", "x"))
 	set := savedResults(t)
 	refused("report", set, "--html", filepath.Join(dir, "missing", "x"))
 	refused("report", set, "--metric", "absent blocks/op", "--html", filepath.Join(dir, "missing", "x"))
@@ -348,7 +346,6 @@ func TestSignalsLeaveNothingBehind(t *testing.T) {
 		"scale":   {"scale", "--keys", "1000", "--seconds", "1000"},
 		"procs":   {"scale", "--keys", "1000", "--procs", "2", "--seconds", "1000"},
 		"cold":    {"scale", "--cold", "--keys", "1000", "--lookups", "1000000000"},
-		"ycsb":    {"ycsb", "--keys", "1000", "--ops", "1000000000", "--engine", "siftkv"},
 		"objects": {"objects", "--keys", "1000", "--lookups", "10000000", "--filter", "none"},
 	}
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}

@@ -12,7 +12,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 //go:embed texts.yaml
@@ -46,7 +45,7 @@ func helps() map[string]string {
 	lists := strings.NewReplacer(
 		"${workloadlist}", list(compare.Workloads()), "${readampengines}", list(engineWords()),
 		"${compared}", list(compared), "${largeengines}", list(compare.LargeEngines()),
-		"${peers}", list(engine.Peers()), "${ycsbengines}", list(ycsb.Engines()),
+		"${peers}", list(engine.Peers()),
 		"${usualvariant}", compare.UsualVariant,
 		"${coldvariants}", strings.Join(coldVariants, " "), "${families}", families, "${rangefamilies}", rangeFamilies)
 	filled := map[string]string{}

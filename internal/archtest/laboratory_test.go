@@ -19,7 +19,7 @@ var laboratory = [][]string{
 	{"engine"},                        // stores under one interface
 	{"measure"},                       // loads, lookups, statistics
 	{"tidy"},                          // a result as rows
-	{"cell", "ycsb"},                  // experiments
+	{"cell"},                          // an experiment
 	{"filters", "ranges", "traceinfo", "objects"}, // of filters and stores by themselves
 	{"readamp", "compare"},                        // experiments of experiments
 	{"results", "cell/celltest"},                  // results in files, and made-up ones

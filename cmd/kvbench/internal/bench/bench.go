@@ -9,8 +9,8 @@
 //	measure   loads, streams of lookups, timed loops that check every answer, statistics
 //	tidy      results as rows: a cell, a metric, a repetition, a value, a unit
 //	cell      one experiment: settings in, a result out
-//	ycsb, filters, traceinfo, compare
-//	          experiments of their own: the workloads of YCSB, filters alone, what
+//	filters, traceinfo, compare
+//	          experiments of their own: filters alone, what
 //	          is in a trace, engines in processes of their own
 //	readamp   what a lookup reads, by engine and filter
 //	results   sets of cells: their files, tables of some settings, what differs between two

@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 
 	"github.com/stretchr/testify/require"
@@ -62,31 +60,31 @@ func TestDrawingsKnowTheirValues(t *testing.T) {
 
 func TestMixesOfYCSB(t *testing.T) {
 	u := testKeyspace(t, 100_000)
-	for name, want := range map[string]map[ycsb.Verb]float64{
-		"ycsb-a": {ycsb.Read: 0.5, ycsb.Update: 0.5},
-		"ycsb-b": {ycsb.Read: 0.95, ycsb.Update: 0.05},
-		"ycsb-c": {ycsb.Read: 1},
-		"ycsb-d": {ycsb.Read: 0.95, ycsb.Insert: 0.05},
-		"ycsb-e": {ycsb.Scan: 0.95, ycsb.Insert: 0.05},
-		"ycsb-f": {ycsb.Read: 0.5, ycsb.Modify: 0.5},
+	for name, want := range map[string]map[verb]float64{
+		"ycsb-a": {read: 0.5, update: 0.5},
+		"ycsb-b": {read: 0.95, update: 0.05},
+		"ycsb-c": {read: 1},
+		"ycsb-d": {read: 0.95, insert: 0.05},
+		"ycsb-e": {scan: 0.95, insert: 0.05},
+		"ycsb-f": {read: 0.5, modify: 0.5},
 	} {
 		w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
-			frontier: ycsb.NewFrontier(u.n, u.n+u.spare()), store: nothing{}}
+			store: nothing{}}
 		y, err := newYCSB(w, name, 1)
 		require.NoError(t, err)
-		got := map[ycsb.Verb]float64{}
+		got := map[verb]float64{}
 		const chunks = 100
 		for range chunks {
 			_, err := y.draw()
 			require.NoError(t, err)
 			for _, o := range y.operations {
-				got[o.Verb]++
-				if o.Verb == ycsb.Insert {
-					require.NoError(t, y.Do(&o))
+				got[o.verb]++
+				if o.verb == insert {
+					require.NoError(t, y.doOne(&o))
 				}
-				if o.Verb == ycsb.Scan {
-					require.LessOrEqual(t, o.Limit, ycsb.MaxScan)
-					require.Positive(t, o.Limit)
+				if o.verb == scan {
+					require.LessOrEqual(t, o.limit, maxScan)
+					require.Positive(t, o.limit)
 				}
 			}
 		}
@@ -96,14 +94,14 @@ func TestMixesOfYCSB(t *testing.T) {
 			delete(got, v)
 		}
 		require.Empty(t, got, name)
-		require.Equal(t, name == "ycsb-d" || name == "ycsb-e", w.frontier.Records() > u.n)
+		require.Equal(t, name == "ycsb-d" || name == "ycsb-e", w.inserted > 0)
 	}
 }
 
 func TestInsertsRunOut(t *testing.T) {
 	u := testKeyspace(t, 1000)
 	w := &worker{keyspace: u, start: &startTask{ValueSize: 100}, popular: keys.NewZipf(u.n, keys.Theta),
-		frontier: ycsb.NewFrontier(u.n, u.n+u.spare()), store: nothing{}}
+		store: nothing{}}
 	y, err := newYCSB(w, "ycsb-d", 1)
 	require.NoError(t, err)
 	for err == nil {

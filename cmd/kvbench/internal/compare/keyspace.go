@@ -52,9 +52,6 @@ func (u *keyspace) AppendKey(dst []byte, record int) []byte {
 	return u.source.AppendAbsent(dst, u.Absent()+record-u.n)
 }
 
-// AppendAbsentKey appends a key that stays absent.
-func (u *keyspace) AppendAbsentKey(dst []byte, n int) []byte { return u.source.AppendAbsent(dst, n) }
-
 // AppendValue appends the value of a key as loaded, or as updated.
 func (u *keyspace) AppendValue(dst, key []byte, updated bool) []byte {
 	if updated {

@@ -19,7 +19,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // A child is a worker process as its parent sees it.
@@ -282,14 +281,15 @@ type worker struct {
 	popular  *keys.Zipf
 	store    engine.Live // nil while it is not open
 	settings engine.Settings
-	base     Sample         // the process before the store was opened
-	checksum uint64         // sum of the first words of all loaded values
-	frontier *ycsb.Frontier // the records that were written so far
-	hole     hole           // the loaded keys that were deleted
-	totals   []uint64       // of counters, by record
-	peakDisk int64          // of the store's files, where they are watched
-	versions []uint32       // how often each record was replaced; nil: never
-	replaced uint64         // how many draws of records to replace were made
+	base     Sample   // the process before the store was opened
+	checksum uint64   // sum of the first words of all loaded values
+	inserts  int      // records after the loaded ones that were drawn by YCSB
+	inserted int      // of them, those that are there
+	hole     hole     // the loaded keys that were deleted
+	totals   []uint64 // of counters, by record
+	peakDisk int64    // of the store's files, where they are watched
+	versions []uint32 // how often each record was replaced; nil: never
+	replaced uint64   // how many draws of records to replace were made
 }
 
 // Serve answers tasks read from in, one line of JSON each, on out, until in ends:
@@ -373,7 +373,6 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 		return nil, err
 	}
 	w.start, w.keyspace, w.popular = s, u, keys.NewZipf(u.n, keys.Theta)
-	w.frontier = ycsb.NewFrontier(u.n, u.n+u.spare())
 	return &Sample{}, nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/ycsb"
 )
 
 // An experiment is how results of its name are shown.
@@ -23,7 +22,7 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing, "ycsb": operating}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
 
 // TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {
@@ -339,26 +338,5 @@ var storing = experiment{
 	notes: []string{
 		"GET: requests per lookup; every answer was checked. $/M: of requests, per million lookups.",
 		"cache: of blocks, filled by lookups before. Filters and indexes are in memory too, outside of it.",
-	},
-}
-
-// operating is the workloads of YCSB.
-var operating = experiment{
-	grids: func(r *tidy.Result) []*Grid {
-		columns := []column{{"count", in(whole, "count")}, {"ops\n/s", func(n numbers) string {
-			return in(whole, "rate")(numbers{r, ycsb.Cell(n.cell["engine"], n.cell["workload"])})
-		}}}
-		for _, name := range []string{"mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"} {
-			columns = append(columns, column{name, in(whole, name)})
-		}
-		cells := r.Cells("engine", "workload", "operation")
-		if settingsOf[ycsb.Settings](r).Rate > 0 { // operations are late
-			columns = append(columns, column{"service\np50", in(whole, "service p50")},
-				column{"service\np99", in(whole, "service p99")})
-		}
-		return []*Grid{cellsTable(r, "Nanoseconds", 3, []string{"engine", "workload", "operation"}, cells, columns...)}
-	},
-	notes: []string{
-		"Workloads run one after the other on the same store, so that later ones find what earlier ones wrote.",
 	},
 }

@@ -33,7 +33,6 @@ type Result struct {
 	Environment environ.Environment `json:"environment"`
 	Settings    any                 `json:"settings"` // of all cells
 	Rows        []Row               `json:"rows"`
-	Timelines   []Timeline          `json:"timelines,omitempty"`
 	Notes       []string            `json:"notes,omitempty"` // what else to know of this run
 	WallSeconds float64             `json:"wall_seconds"`
 }
@@ -48,12 +47,6 @@ type Row struct {
 	Repetition int     `json:"repetition"`
 	Value      float64 `json:"value"`
 	Unit       string  `json:"unit"`
-}
-
-// A Timeline is what happened in a cell over time.
-type Timeline struct {
-	Cell Cell `json:"cell"`
-	*measure.Timeline
 }
 
 // New returns a result without rows.

@@ -97,24 +97,11 @@ func NewData(title string, set *results.Set) (*Data, error) {
 	return d, nil
 }
 
-// add adds a result that is rows: its tables, and each workload over time, one line per engine.
+// add adds a result that is rows, with its tables.
 func (d *Data) add(r *tidy.Result) {
 	d.Machines, d.Grids = append(d.Machines, r.Environment.String()), append(d.Grids, report.TidyGrids(r)...)
 	d.About, d.Notes = append(d.About, r.About), append(d.Notes, report.TidyNotes(r)...)
 	d.Warnings = append(d.Warnings, r.Environment.Warnings...)
-	for _, name := range r.Each("workload") {
-		var engines []string
-		var lines []*measure.Timeline
-		for _, t := range r.Timelines {
-			if t.Cell["workload"] == name {
-				engines, lines = append(engines, t.Cell["engine"]), append(lines, t.Timeline)
-			}
-		}
-		if len(lines) > 0 {
-			d.Charts = append(d.Charts, Over(engines, lines, r.Experiment+"-"+name,
-				strings.ToUpper(r.Experiment)+" workload "+name+" over time", "operations per second"))
-		}
-	}
 }
 
 // WritePage writes a page, with the results that it is about, if they are cells.
