@@ -141,7 +141,6 @@ type cellFlags struct {
 	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
 	Workload    []string `placeholder:"NAMES" help:"${cells_workload}"`
 	Scan        []string `placeholder:"KINDS" help:"${cells_scan}"`
-	Pace        []string `placeholder:"SPEEDS" help:"${cells_pace}"`
 	State       []string `placeholder:"NAMES" help:"${cells_state}"`
 	Threads     []string `placeholder:"N" help:"${cells_threads}"`
 	Lookups     []string `placeholder:"N" help:"${cells_lookups}"`

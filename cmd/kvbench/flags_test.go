@@ -53,7 +53,7 @@ var ideas = map[string]string{
 	"cache-share": "cache as a part of the data", "memtable": "memtable", "block": "data block",
 	"compression": "compression", "keys": "keys", "key-size": "bytes of a key", "value-size": "bytes of a value",
 	"fill": "keys beside a trace's", "data-seed": "seed of the data alone", "seed": "seed", "workload": "workload",
-	"pace": "speed of a replay", "rate": "operations per second", "state": "cold or warm", "threads": "threads",
+	"state": "cold or warm", "threads": "threads",
 	"lookups": "lookups", "ops": "operations", "probes": "questions to a filter", "reps": "repetitions",
 	"loads": "repetitions of the load", "seconds": "time of a workload", "libraries": "other projects' filters",
 	"dir": "directory of stores", "out": "directory of results", "json": "result as JSON",

@@ -16,7 +16,6 @@ const (
 	maxYoung = 200 // files
 	maxOver  = 100 // rounds of overwrites
 	maxTheta = 0.9999
-	maxSpeed = 1e6 // a lookup in a nanosecond is beyond any store
 )
 
 // Check reports the first setting that makes no sense, and sets in their canonical
@@ -39,9 +38,6 @@ func (s *Settings) Check() error {
 		return err
 	}
 	if err := s.CheckBounds(""); err != nil {
-		return err
-	}
-	if _, err := s.speed(); err != nil {
 		return err
 	}
 	if s.Fill > 0 && s.Workload != Replay {
@@ -193,24 +189,6 @@ func (s *Settings) theta() (float64, error) {
 	}
 	return 0, bench.Usagef("workload %s: choose from %s, %s, %s:SKEW with a skew above 0 and up to %g, %s",
 		s.Workload, Uniform, Zipfian, Zipfian, maxTheta, Replay)
-}
-
-// speed returns the speed of a paced replay, 0 if the cell has none, and sets the
-// setting in its canonical form.
-func (s *Settings) speed() (float64, error) {
-	if s.Pace == NoPace {
-		return 0, nil
-	}
-	speed, err := strconv.ParseFloat(s.Pace, 64)
-	if err != nil || !(speed >= 1/maxSpeed && speed <= maxSpeed) {
-		return 0, bench.Usagef("pace %s: choose %s, or how many times as fast as it was recorded: %g to %g", s.Pace,
-			NoPace, 1/maxSpeed, maxSpeed)
-	}
-	if s.Workload != Replay {
-		return 0, engine.Unsupported("pace %s: only workload %s has intervals", s.Pace, Replay)
-	}
-	s.Pace = strconv.FormatFloat(speed, 'g', -1, 64)
-	return speed, nil
 }
 
 // checkWorkload holds the workload against the keys.

@@ -88,7 +88,6 @@ type run struct {
 	built     *built
 	readers   map[engine.Kind][]engine.Reader // one for each worker
 	passes    map[engine.Kind]*passes
-	pace      *Pace
 	pageCache measure.PageCache
 }
 

@@ -3,13 +3,11 @@ package cell
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
@@ -75,49 +73,6 @@ func TestReplayAsksForWhatTheTraceHas(t *testing.T) {
 			}
 		})
 	}
-	t.Run("paced", func(t *testing.T) {
-		l := newLab(t)
-		s := Default()
-		s.Keys, s.Workload, s.Reps, s.Memtable, s.Threads = recordTrace(t, 3000, 700), Replay, 2, 256<<10, 2
-		bare, err := l.Run(t.Context(), s)
-		require.NoError(t, err)
-		require.Nil(t, bare.Pace)
-		require.Nil(t, bare.Absent.Service)
-		s.Pace = "0.50"
-		r, err := l.Run(t.Context(), s)
-		require.NoError(t, err)
-		require.NoError(t, r.Identities.Err())
-		require.True(t, r.Build.Reused)
-		require.Contains(t, r.Name, "-replay-pace-0.5-2-threads-")
-		require.Equal(t, exactMetrics(bare), exactMetrics(r), "counters are of the loops")
-		require.Equal(t, 3700, r.Pace.Lookups)
-		require.EqualValues(t, 2*3000, r.Existing.Latency.Lookups)
-		require.EqualValues(t, 2*700, r.Absent.Service.Lookups)
-		require.Positive(t, r.Pace.Span)
-		require.LessOrEqual(t, r.Pace.Span, 2*int64(r.Keys.Replay.Span), "less what passed before the first lookup")
-		require.Greater(t, r.WallSeconds, 2*float64(r.Pace.Span)/1e9, "two replays take their time")
-		require.GreaterOrEqual(t, r.Existing.Latency.Max, r.Existing.Service.Max)
-		require.Positive(t, r.Metric("absent", "service-p99-ns").Value)
-		require.Contains(t, r.Notes[2], "the recorded intervals at 0.5 times the speed")
-
-		s.Pace, s.Lookups, s.Reps = "1000000", 100, 1 // the absent ones come after the existing ones
-		r, err = l.Run(t.Context(), s)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, r.Pace.Lookups, 100)
-		require.Less(t, r.Pace.Lookups, 110, "until one kind has as many as the settings allow")
-		require.Equal(t, 100, r.Absent.Lookups, "of the loop")
-		require.Nil(t, r.Metric("absent", "p99-ns"))
-		_, err = json.Marshal(r)
-		require.NoError(t, err)
-		for pace, unsupported := range map[string]bool{"fast": false, "0": false, "-1": false, "NaN": false,
-			"1e7": false, "1": true} {
-			s.Pace, s.Workload = pace, Uniform
-			require.ErrorIs(t, s.Check(), bench.ErrUsage)
-			require.Equal(t, unsupported, errors.Is(s.Check(), engine.ErrUnsupported))
-		}
-	})
-	require.Empty(t, (&Pace{Span: int64(time.Second), Latest: int64(9 * time.Millisecond)}).warning())
-	require.Contains(t, (&Pace{Span: int64(time.Second), Latest: int64(60 * time.Millisecond)}).warning(), "60ms late")
 	t.Run("filled", func(t *testing.T) {
 		l := newLab(t)
 		s := Default()

@@ -37,7 +37,6 @@ type Result struct {
 	Existing    Phase               `json:"existing"`
 	Absent      Phase               `json:"absent"`
 	Scans       *Scans              `json:"scans,omitempty"`
-	Pace        *Pace               `json:"pace,omitempty"` // of a trace that was replayed with its intervals
 	Metrics     []Metric            `json:"metrics"`
 	Identities  measure.Identities  `json:"identities"`
 	PageCache   measure.PageCache   `json:"page_cache"`
@@ -79,9 +78,7 @@ type Build struct {
 // A Phase is what lookups of one kind did.
 type Phase struct {
 	measure.Phase
-	// of a paced replay: from when each lookup began, and not from when it was due
-	Service  *measure.Percentiles `json:"service,omitempty"`
-	Spectrum []Quantile           `json:"spectrum"`
+	Spectrum []Quantile `json:"spectrum"`
 	// the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
 	HDR string `json:"hdr"`
 }
@@ -126,7 +123,7 @@ func Measured(set []*Result) (all []*tidy.Measured) {
 func (x *run) result() (*Result, error) {
 	r := &Result{
 		Schema: Schema, Name: x.name, Settings: x.settings, Keys: x.source.Describe(), Build: x.built.about,
-		Shape: x.built.shape, Pace: x.pace, PageCache: x.pageCache, Usage: engine.UnknownUsage(), Scans: x.scans,
+		Shape: x.built.shape, PageCache: x.pageCache, Usage: engine.UnknownUsage(), Scans: x.scans,
 		Environment: x.env, TimerNs: x.timer,
 	}
 	if m, ok := x.built.store.(engine.Meter); ok {
@@ -136,9 +133,6 @@ func (x *run) result() (*Result, error) {
 		p, out := x.passes[kind], r.Phase(kind)
 		if err := p.summarise(out, x.distinct(kind)); err != nil {
 			return nil, err
-		}
-		if x.pace != nil && len(p.reps) > 0 {
-			out.Service = new(measure.LatencyOf(p.service))
 		}
 	}
 	total, spread := r.Shape.Total(), r.Settings.Budget == Spread
@@ -254,14 +248,15 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 		{Kind: string(kind), Unit: "ns/op", Value: measure.Median(samples), Better: lower, Samples: samples},
 		{Kind: string(kind), Unit: "lookups/s", Value: measure.Median(rates), Better: higher, Samples: rates},
 	}
-	if l := &p.Latency; l.Lookups > 0 { // a paced replay may end before the first of a kind
-		out = append(out, latencyMetrics(kind, []percentile{
-			{"p50-ns", l.P50}, {"p90-ns", l.P90}, {"p99-ns", l.P99}, {"p99.9-ns", l.P999}, {"p99.99-ns", l.P9999},
-			{"max-ns", l.Max},
-		})...)
-	}
-	if l := p.Service; l != nil && l.Lookups > 0 {
-		out = append(out, latencyMetrics(kind, []percentile{{"service-p50-ns", l.P50}, {"service-p99-ns", l.P99}})...)
+	for _, q := range []struct {
+		unit  string
+		nanos int64
+	}{
+		{"p50-ns", p.Latency.P50}, {"p90-ns", p.Latency.P90}, {"p99-ns", p.Latency.P99}, {"p99.9-ns", p.Latency.P999},
+		{"p99.99-ns", p.Latency.P9999}, {"max-ns", p.Latency.Max},
+	} { // each is one number per cell
+		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower,
+			Samples: []float64{float64(q.nanos)}})
 	}
 	for _, c := range countMetrics {
 		if count := c.of(&p.Counters.Total); count.Known() {
@@ -275,22 +270,6 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	out = append(out, Metric{Kind: string(kind), Unit: "useful-bytes/op", Value: useful, Exact: true})
 	if p.FPR != nil {
 		out = append(out, Metric{Kind: string(kind), Unit: "fpr", Value: p.FPR.Value, Exact: true, Better: lower})
-	}
-	return out
-}
-
-// A percentile is one of latencies.
-type percentile struct {
-	unit  string
-	nanos int64
-}
-
-// latencyMetrics lists percentiles, each of which is one number per cell.
-func latencyMetrics(kind engine.Kind, of []percentile) []Metric {
-	var out []Metric
-	for _, q := range of {
-		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower,
-			Samples: []float64{float64(q.nanos)}})
 	}
 	return out
 }
@@ -411,9 +390,6 @@ func (x *run) notes(r *Result) []string {
 		"and a block from disk is a read from the file.")
 	if s.Workload == Replay {
 		n = append(n, replayNote(&r.Keys, s.Lookups))
-		if r.Pace != nil {
-			n = append(n, r.Pace.note())
-		}
 	}
 	n.If(s.Engine == "pebble", "Pebble's Get does not consult the filters of the last level (L6), and a settled tree "+
 		"is all last level: it shows no filter checks whatever the filter.")
@@ -430,7 +406,6 @@ func (x *run) notes(r *Result) []string {
 func warnings(r *Result) []string {
 	w := append(bench.Remarks{}, r.Environment.Warnings...)
 	w = append(w, replayWarnings(&r.Keys)...)
-	w.If(r.Pace.warning() != "", "%s", r.Pace.warning())
 	w.If(r.Settings.Threads > int64(r.Environment.GOMAXPROCS),
 		"%d workers share %d processors: their times are also those of waiting for a turn", r.Settings.Threads,
 		r.Environment.GOMAXPROCS)

@@ -39,7 +39,6 @@ type Settings struct {
 	DataSeed    uint64 `json:"data_seed"`
 	Workload    string `json:"workload"`
 	Scan        string `json:"scan,omitempty"` // empty: none
-	Pace        string `json:"pace"`
 	State       string `json:"state"`
 	Threads     int64  `json:"threads"`
 	Lookups     int64  `json:"lookups"`
@@ -61,8 +60,6 @@ const (
 
 	NoScan = "none"   // Scan: lookups only
 	Behind = "behind" // Scan: narrow, and just behind a key
-
-	NoPace = "none" // Pace: as fast as it goes; else how many times as fast as recorded
 
 	Settled = "settled" // Shape: one level
 	Grown   = "grown"   // Shape: several levels
@@ -198,7 +195,6 @@ var settings = []setting{
 	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
 	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
 	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},
-	{Name: "pace", Label: "pace-%s", usual: NoPace, at: func(s *Settings) any { return &s.Pace }},
 	{Name: "state", Label: "%s", usual: Warm, at: func(s *Settings) any { return &s.State }},
 	{Name: "threads", Label: "%s-threads", usual: "1", lo: 1, hi: 256, at: func(s *Settings) any { return &s.Threads }},
 	{Name: "lookups", usual: "40000", lo: 1, hi: MaxLookups, at: func(s *Settings) any { return &s.Lookups }},

@@ -17,12 +17,11 @@ import (
 // Trace is a source whose keys are those of a lookup trace: present are the keys that
 // some lookup found, absent the others. In place of hashes it makes keys up, of the
 // recorded sizes (8 bytes at least). More keys may be present that no lookup asked for, see
-// Request.Fill. The distinct keys stay in memory, with 8 bytes for each and 12 for each
-// lookup, and as much again while they are read.
+// Request.Fill. The distinct keys stay in memory, with 8 bytes for each and 4 for each
+// lookup, and more while they are read.
 type Trace struct {
 	listed
-	asked [2][]uint32        // by kind, present keys first
-	due   [2][]time.Duration // when, since the first lookup of all
+	asked [2][]uint32 // by kind, present keys first
 }
 
 // A Replay describes the lookups of a trace.
@@ -158,7 +157,7 @@ func (t *Trace) deal(found []bool, seed uint64) {
 	}
 }
 
-// order notes which key each lookup asked for, and when.
+// order notes which key each lookup asked for.
 func (t *Trace) order(asks []ask, found []bool) {
 	place := make([]uint32, len(found))
 	for _, keys := range [][]uint32{t.present, t.absent} {
@@ -173,7 +172,6 @@ func (t *Trace) order(asks []ask, found []bool) {
 			about.Missed++
 		}
 		t.asked[kind] = append(t.asked[kind], place[a.key])
-		t.due[kind] = append(t.due[kind], a.at-asks[0].at)
 	}
 	about.Existing, about.Absent = len(t.asked[0]), len(t.asked[1])
 }
@@ -181,10 +179,6 @@ func (t *Trace) order(asks []ask, found []bool) {
 // Asked returns what was looked up, in order: of present keys or of absent ones, by
 // their numbers. It must not be changed.
 func (t *Trace) Asked(present bool) []uint32 { return t.asked[kindOf(present)] }
-
-// Due returns when the lookups that Asked returns were made, since the first of all.
-// It must not be changed.
-func (t *Trace) Due(present bool) []time.Duration { return t.due[kindOf(present)] }
 
 // kindOf returns where in a Trace lookups of a kind are.
 func kindOf(present bool) int {

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
@@ -162,17 +161,4 @@ func TestAFewKeysCanBeFilledUp(t *testing.T) {
 		require.Len(t, absent, 1)
 		require.NotContains(t, present, absent[0])
 	}
-}
-
-func TestLookupsAreDueWhenTheyWereMade(t *testing.T) {
-	s, err := OpenTrace(traceFile(t, lookuptrace.Options{Keys: true}, "a!", "x", "b!", "y", "a!"), 0, 1)
-	require.NoError(t, err)
-	existing, absent := s.Due(true), s.Due(false)
-	require.Len(t, existing, 3)
-	require.Len(t, absent, 2)
-	require.Zero(t, existing[0])
-	for i, at := range []time.Duration{existing[0], absent[0], existing[1], absent[1], existing[2]} {
-		require.LessOrEqual(t, []time.Duration{0, existing[0], absent[0], existing[1], absent[1]}[i], at)
-	}
-	require.LessOrEqual(t, existing[2], s.Describe().Replay.Span)
 }
