@@ -74,12 +74,11 @@ func (x *run) build(ctx context.Context) (err error) {
 	}
 	b.about.Loading = x.loading()
 	x.built = b
-	line := measure.StartTimeline()
-	if err := x.open(line.Background); err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
 	l := &loader{x: x, about: &b.about, Loader: measure.Loader{Source: x.source, Values: x.values, Store: b.store,
-		Keys: x.source.Present(), Timeline: line}}
+		Keys: x.source.Present()}}
 	return errors.Join(l.load(ctx), b.close())
 }
 
@@ -97,11 +96,10 @@ func (x *run) loading() Loading {
 	return l
 }
 
-// open opens the store with the cell's settings. The store tells f, if that is not nil, of
-// its background work.
-func (x *run) open(f func(engine.Background)) error {
+// open opens the store with the cell's settings.
+func (x *run) open() error {
 	s, load := x.settings.store(), x.built.about.Loading
-	s.Compactions, s.BatchKeys, s.SpacePercent, s.Background = load.Compactions, load.BatchKeys, load.SpacePercent, f
+	s.Compactions, s.BatchKeys, s.SpacePercent = load.Compactions, load.BatchKeys, load.SpacePercent
 	if x.settings.Shape == Grown { // so that the loader says when to flush
 		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, x.built.about.Tree.BaseLevelBytes))
 	}
@@ -149,7 +147,6 @@ func (l *loader) load(ctx context.Context) error {
 	if a.DiskBytes, _, err = measure.OnDisk(l.x.built.dir); err != nil {
 		return err
 	}
-	a.Timeline = l.Timeline.Timeline(time.Now())
 	a.LoadSeconds = time.Since(start).Seconds() - a.SettleSeconds
 	if m, ok := l.Store.(engine.Meter); ok {
 		a.Usage = m.Usage()

@@ -146,9 +146,7 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 			return nil, err
 		}
 	}
-	if r, err = x.result(); err != nil {
-		return nil, err
-	}
+	r = x.result()
 	r.Build.Reused, r.WallSeconds = reused, time.Since(started).Seconds()
 	return r, nil
 }
@@ -174,7 +172,7 @@ func (x *run) reopen() error {
 	if err := x.close(); err != nil {
 		return err
 	}
-	if err := x.open(nil); err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
 	return x.openReaders()
@@ -331,10 +329,7 @@ func (l *Lab) Interleave(ctx context.Context, source keys.Source, rows []Row) (o
 		}
 	}
 	for _, x := range runs {
-		r, err := x.result()
-		if err != nil {
-			return nil, err
-		}
+		r := x.result()
 		r.WallSeconds = time.Since(start).Seconds() / float64(len(runs)) // its part
 		out = append(out, r)
 	}

@@ -2,8 +2,6 @@ package cell
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -215,10 +213,10 @@ var spectrumPoints = []float64{
 }
 
 // summarise fills a phase.
-func (p *passes) summarise(out *Phase, distinct float64) error {
+func (p *passes) summarise(out *Phase, distinct float64) {
 	if len(p.reps) == 0 { // a trace without lookups of the kind
 		out.Repetitions, out.Spectrum = []measure.Repetition{}, []Quantile{}
-		return nil
+		return
 	}
 	out.Phase = measure.Summarise(p.reps, p.histogram, distinct)
 	for _, at := range spectrumPoints {
@@ -228,13 +226,4 @@ func (p *passes) summarise(out *Phase, distinct float64) error {
 		}
 		out.Spectrum = append(out.Spectrum, Quantile{at, ns})
 	}
-	packed, err := p.histogram.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return fmt.Errorf("encode the histogram: %w", err)
-	}
-	out.HDR = string(packed) // it is base64 already
-	if _, err := base64.StdEncoding.DecodeString(out.HDR); err != nil {
-		return fmt.Errorf("encode the histogram: %w", err)
-	}
-	return nil
 }

@@ -69,18 +69,12 @@ type Build struct {
 	DiskBytes    int64 `json:"disk_bytes,omitempty"`
 	LiveBytes    int64 `json:"live_bytes"` // of the keys and values that are there
 	Settled      bool  `json:"settled"`
-
-	// Timeline shows the writes, and what the store did in the background meanwhile;
-	// null for null.
-	Timeline *measure.Timeline `json:"timeline"`
 }
 
 // A Phase is what lookups of one kind did.
 type Phase struct {
 	measure.Phase
 	Spectrum []Quantile `json:"spectrum"`
-	// the histogram of single lookups in nanoseconds: HdrHistogram V2, compressed, base64
-	HDR string `json:"hdr"`
 }
 
 // A Quantile is a point of the distribution of latencies.
@@ -120,7 +114,7 @@ func Measured(set []*Result) (all []*tidy.Measured) {
 
 // result gathers what was measured of an open store, and derives from the counters what
 // reports want to know.
-func (x *run) result() (*Result, error) {
+func (x *run) result() *Result {
 	r := &Result{
 		Schema: Schema, Name: x.name, Settings: x.settings, Keys: x.source.Describe(), Build: x.built.about,
 		Shape: x.built.shape, PageCache: x.pageCache, Usage: engine.UnknownUsage(), Scans: x.scans,
@@ -130,10 +124,7 @@ func (x *run) result() (*Result, error) {
 		r.Usage = m.Usage()
 	}
 	for _, kind := range engine.Kinds {
-		p, out := x.passes[kind], r.Phase(kind)
-		if err := p.summarise(out, x.distinct(kind)); err != nil {
-			return nil, err
-		}
+		x.passes[kind].summarise(r.Phase(kind), x.distinct(kind))
 	}
 	total, spread := r.Shape.Total(), r.Settings.Budget == Spread
 	r.BitsPerKey = total.BitsPerKey()
@@ -149,7 +140,7 @@ func (x *run) result() (*Result, error) {
 	}
 	r.Metrics, r.Identities = metrics(r), checkIdentities(r, x.variant.Null)
 	r.Notes, r.Warnings = x.notes(r), warnings(r)
-	return r, nil
+	return r
 }
 
 // checkIdentities evaluates every rule on every repetition.

@@ -77,7 +77,6 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 				FilterBytes: filterBytes, IndexBytes: 65_000})
 		r.Build.Usage.Flushed, r.Build.Usage.Compacted = 8_000_000, 8_000_000
 		r.BitsPerKey = bits
-		r.Build.Timeline = madeUpTimeline(eng)
 	}
 	young := 0
 	if shape != Settled {
@@ -99,22 +98,6 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	return r
 }
 
-// madeUpTimeline is one with each kind of event.
-func madeUpTimeline(eng string) *measure.Timeline {
-	t := &measure.Timeline{Interval: 0.128,
-		Operations: []int64{9000, 30_000, 25_000, 0, 12_000, 20_000, 4000, 0, 0, 0, 0, 0}}
-	t.Events = []measure.Event{
-		{Kind: engine.Flush, From: 0.2, To: 0.3, Bytes: 4_000_000},
-		{Kind: engine.Stall, From: 0.38, To: 0.5},
-		{Kind: engine.Flush, From: 0.4, To: 0.5, Bytes: 4_000_000},
-		{Kind: engine.Compaction, From: 0.5, To: 1.4, OutputLevel: 6, Bytes: 8_000_000},
-	}
-	if eng == "pebble" {
-		t.Events = t.Events[2:]
-	}
-	return t
-}
-
 // makeUp fills a phase.
 func (p *Phase) makeUp(eng string, kind engine.Kind, rate float64, filtered bool, young int, ns int64) {
 	h := measure.NewHistogram()
@@ -133,7 +116,7 @@ func (p *Phase) makeUp(eng string, kind engine.Kind, rate float64, filtered bool
 		reps = append(reps, measure.Repetition{Lookups: sampleLookups, Nanos: (ns + 10*i) * sampleLookups, Counters: c})
 	}
 	w := &passes{reps: reps, histogram: h}
-	_ = w.summarise(p, 1) // the histogram can be encoded
+	w.summarise(p, 1)
 }
 
 // madeUpCounters are those of one repetition in a tree of a level under young files.

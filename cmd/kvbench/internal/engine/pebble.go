@@ -77,7 +77,6 @@ func pebbleOptions(s Settings, policy pebble.FilterPolicy, t Tree, log pebble.Lo
 		FormatMajorVersion:         pebble.FormatNewest,
 		CompactionConcurrencyRange: func() (int, int) { return 1, s.Compactions },
 		Logger:                     log,
-		EventListener:              pebbleEvents(s.Background),
 	}
 	if s.Counters {
 		o.Merger = pebbleCounters64
@@ -264,44 +263,6 @@ func (p *Pebble) Usage() Usage {
 		u.Compacted += Count(m.Levels[i].TableBytesCompacted)
 	}
 	return u
-}
-
-// pebbleEvents translates the events of a Pebble store for f, which may be nil.
-// Pebble stalls all writers at once, so that one beginning is remembered at a time.
-func pebbleEvents(f func(Background)) *pebble.EventListener {
-	if f == nil {
-		return nil
-	}
-	var stalled atomic.Pointer[time.Time]
-	return &pebble.EventListener{
-		FlushEnd: func(i pebble.FlushInfo) {
-			if i.Err == nil && !i.Ingest {
-				ended(f, Background{Kind: Flush, Bytes: sizeOf(i.Output)}, i.TotalDuration)
-			}
-		},
-		CompactionEnd: func(i pebble.CompactionInfo) {
-			if i.Err != nil || i.Reason == "move" || len(i.Input) == 0 {
-				return
-			}
-			ended(f, Background{Kind: Compaction, Level: i.Input[0].Level, OutputLevel: i.Output.Level,
-				Bytes: sizeOf(i.Output.Tables)}, i.TotalDuration)
-		},
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { stalled.Store(new(time.Now())) },
-		WriteStallEnd: func() {
-			if began := stalled.Swap(nil); began != nil {
-				f(Background{Kind: Stall, Began: *began, Ended: time.Now()})
-			}
-		},
-	}
-}
-
-// sizeOf adds up the sizes of tables.
-func sizeOf(tables []pebble.TableInfo) int64 {
-	sum := int64(0)
-	for _, t := range tables {
-		sum += int64(t.Size)
-	}
-	return sum
 }
 
 // pebbleLog keeps Pebble quiet and remembers the first error it reports from

@@ -69,10 +69,6 @@ type Settings struct {
 
 	// CountReads makes SiftKV and Pebble count the reads of their files, see ReadMeter.
 	CountReads bool `json:"count_reads,omitempty"`
-
-	// Background, if set, is told of background work when it has ended, from several
-	// goroutines. It returns soon. Engines other than SiftKV and Pebble tell nothing.
-	Background func(Background) `json:"-"`
 }
 
 // memtables is how many memtables an engine may have beside its cache, the one that is

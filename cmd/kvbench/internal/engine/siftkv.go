@@ -54,7 +54,6 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		BaseLevelSize:            t.BaseLevelBytes,
 		SpaceAmplification:       float64(s.SpacePercent) / 100,
 		MaxConcurrentCompactions: s.Compactions,
-		Events:                   siftkvEvents(s.Background),
 	}
 	if t.BaseLevelBytes > 0 && s.SpacePercent == 0 {
 		o.SpaceAmplification = 1.1 // levels that differ by ten times, as in the study
@@ -298,23 +297,6 @@ func ShapeOf(m *metrics.Store) Shape {
 		})
 	}
 	return shape
-}
-
-// siftkvEvents translates the events of a store for f, which may be nil.
-func siftkvEvents(f func(Background)) kv.Events {
-	if f == nil {
-		return kv.Events{}
-	}
-	return kv.Events{
-		Flushed: func(i kv.FlushInfo) { ended(f, Background{Kind: Flush, Bytes: i.Bytes}, i.Duration) },
-		Compacted: func(i kv.CompactionInfo) {
-			if !i.Moved {
-				ended(f, Background{Kind: Compaction, Level: i.Level, OutputLevel: i.OutputLevel, Bytes: i.OutputBytes},
-					i.Duration)
-			}
-		},
-		Stalled: func(i kv.StallInfo) { ended(f, Background{Kind: Stall}, i.Duration) },
-	}
 }
 
 // NoRange is a store without range filters.

@@ -24,9 +24,6 @@ const (
 	Bars  Form = "bars"  // a bar per category, of stacked series; a dot where Y is logarithmic, as that has no zero
 	Lines Form = "lines" // points in the plane; series with Line are joined
 
-	// Times has points joined by lines over the marks of each series, which lie in
-	// lanes of their own.
-	Times Form = "times"
 	// Ratios is a table of what each category has of each series, beside the
 	// category that is the baseline. Less is better.
 	Ratios Form = "ratios"
@@ -59,7 +56,6 @@ type Unit string
 // Units.
 const (
 	Nanoseconds Unit = "ns"
-	Seconds     Unit = "s"
 
 	// Percentile is a number of things of which one is above the percentile: 100 is
 	// the 99th. Its logarithm spreads the tail.
@@ -71,19 +67,10 @@ type Series struct {
 	Name    string    `json:"name"`
 	Values  []float64 `json:"values,omitempty"` // a negative one is not known
 	Points  []Point   `json:"points,omitempty"`
-	Marks   []Mark    `json:"marks,omitempty"` // of Times
-	Line    bool      `json:"line"`            // points are joined
-	Dashed  bool      `json:"dashed"`          // theory, or a bound
-	Like    string    `json:"like"`            // name of the series whose colour it has; empty: one of its own
-	Neutral bool      `json:"neutral"`         // grey: it belongs to no series
-}
-
-// A Mark is something that went on from one moment to another.
-type Mark struct {
-	Lane  string  `json:"lane"`
-	From  float64 `json:"from"`
-	To    float64 `json:"to"`
-	Label string  `json:"label"`
+	Line    bool      `json:"line"`    // points are joined
+	Dashed  bool      `json:"dashed"`  // theory, or a bound
+	Like    string    `json:"like"`    // name of the series whose colour it has; empty: one of its own
+	Neutral bool      `json:"neutral"` // grey: it belongs to no series
 }
 
 // A Point lies in the plane, with an interval of Y if Low < High.
@@ -103,7 +90,7 @@ func All(set []*cell.Result, labels []string) []Chart {
 		rates(set, labels), pareto(set, labels),
 		spectrum(set, labels, "absent"), spectrum(set, labels, "existing"),
 		funnel(set, labels, "absent"), funnel(set, labels, "existing"),
-		times(set, labels), writes(set, labels), ratios(set, labels),
+		times(set, labels), ratios(set, labels),
 	} {
 		if len(c.Series) > 0 {
 			charts = append(charts, c)

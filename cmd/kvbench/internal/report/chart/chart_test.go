@@ -1,8 +1,6 @@
 package chart
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,29 +78,6 @@ func TestNothingIsDrawnOfNothing(t *testing.T) {
 	for _, c := range All(set[:1], labels[:1]) { // null counts nothing
 		require.Contains(t, []string{"latency-absent", "latency-existing", "times"}, c.ID)
 	}
-}
-
-func TestTimelinesAreDrawnOncePerStore(t *testing.T) {
-	set, labels := samples()
-	again := *set[1]
-	again.Settings.Cache *= 2 // the same files
-	c := find(t, All(append(set, &again), append(labels, "again")), "writes")
-	require.Len(t, c.Series, len(set)-1, "null has no store")
-	line := set[1].Build.Timeline
-	s := c.Series[0]
-	writes := 0.0
-	for i, p := range s.Points {
-		require.InDelta(t, (float64(i)+0.5)*line.Interval, p.X, 1e-9)
-		writes += p.Y * line.Interval
-	}
-	require.InDelta(t, 100_000, writes, 1e-6)
-	require.Len(t, s.Marks, len(line.Events))
-	for i, m := range s.Marks {
-		require.Contains(t, slices.Collect(maps.Values(lanes)), m.Lane)
-		require.InDelta(t, line.Events[i].From, m.From, 0)
-		require.NotEmpty(t, m.Label)
-	}
-	require.Equal(t, "compaction L0 to L6, 7.6 MiB", s.Marks[3].Label)
 }
 
 func TestRatios(t *testing.T) {

@@ -12,10 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -215,58 +212,6 @@ func (c *Chart) bars(t *results.Table) {
 			c.Series = append(c.Series, s)
 		}
 	}
-}
-
-// lanes names the lanes of background work, which js/charts.js has in the order in which it draws them.
-var lanes = map[engine.BackgroundKind]string{
-	engine.Flush: "flushes", engine.Compaction: "compactions", engine.Stall: "stalls",
-}
-
-// writes shows how each store was filled. Cells that share a store show it once.
-func writes(set []*cell.Result, labels []string) Chart {
-	var names []string
-	var lines []*measure.Timeline
-	seen := map[string]bool{}
-	for i, r := range set {
-		build := r.Settings.BuildText()
-		if r.Build.Timeline == nil || seen[build] {
-			continue
-		}
-		seen[build] = true
-		names, lines = append(names, labels[i]), append(lines, r.Build.Timeline)
-	}
-	return Over(names, lines, "writes", "Writes per second while a store is filled", "writes per second")
-}
-
-// Over draws timelines, called by the names.
-func Over(names []string, lines []*measure.Timeline, id, title, perSecond string) Chart {
-	c := Chart{
-		ID: id, Title: title, Form: Times,
-		X: Axis{Name: "time", Unit: Seconds},
-		Y: Axis{Name: perSecond},
-		Note: "Below: when memtables were flushed, when files were compacted, and when writes had to wait. Engines " +
-			"other than SiftKV and Pebble do not say.",
-	}
-	for i, t := range lines {
-		s := Series{Name: names[i], Line: true}
-		for n, count := range t.Operations {
-			s.Points = append(s.Points, Point{X: (float64(n) + 0.5) * t.Interval, Y: float64(count) / t.Interval})
-		}
-		for _, e := range t.Events {
-			m := Mark{Lane: lanes[e.Kind], From: e.From, To: e.To}
-			switch e.Kind {
-			case engine.Flush:
-				m.Label = "flush, " + bench.Size(e.Bytes).String()
-			case engine.Compaction:
-				m.Label = fmt.Sprintf("compaction L%d to L%d, %s", e.Level, e.OutputLevel, bench.Size(e.Bytes))
-			case engine.Stall:
-				m.Label = "writes wait"
-			}
-			s.Marks = append(s.Marks, m)
-		}
-		c.Series = append(c.Series, s)
-	}
-	return c
 }
 
 // ratioColumns are the metrics that are compared with those of the baseline.

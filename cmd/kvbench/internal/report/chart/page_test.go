@@ -96,7 +96,7 @@ func TestTheDataGoesRound(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "the results are in the page as they are in files")
 	require.Equal(t, report.Grids(set), d.Grids)
-	require.Len(t, d.Charts, 11)
+	require.Len(t, d.Charts, 10)
 	require.Len(t, d.Labels, len(set))
 	require.Contains(t, d.CSV, "p99.99-ns")
 }

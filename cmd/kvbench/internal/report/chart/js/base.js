@@ -24,9 +24,6 @@ const short = (x) => {
   return String(Number(x.toPrecision(4)));
 };
 
-// brief formats a number in few characters.
-const brief = (x) => x >= 1e6 ? short(x / 1e6) + " M" : x >= 1e4 ? short(x / 1e3) + " k" : short(x);
-
 // inUnit formats a number of a unit. A percentile is told by its distance from all: of
 // so many one is above it.
 const inUnit = (unit) => (x) => {

@@ -10,10 +10,10 @@ const drawn = []; // {chart, node, plot, width, printed, selected}
 
 // crowded says that the series of a chart are too many to be shown at first, or to be
 // named in a line over it.
-const crowded = (chart) => chart.series.length > (chart.form === "times" ? 4 : hues);
+const crowded = (chart) => chart.series.length > hues;
 
 // first returns which series of a chart are shown at first, by name.
-const first = (chart) => Object.fromEntries(chart.series.map((s, i) => [s.name, i < (chart.form === "times" ? 4 : hues) || s.neutral]));
+const first = (chart) => Object.fromEntries(chart.series.map((s, i) => [s.name, i < hues || s.neutral]));
 
 const hue = (chart, i) => {
   const s = chart.series[i];
@@ -25,7 +25,7 @@ const hue = (chart, i) => {
 const axis = (c, about, extra) => Object.assign({
   nameTextStyle: { color: c.soft }, axisLabel: { color: c.soft, formatter: about.unit === "ns" || about.unit === "percentile" ? inUnit(about.unit) : (x) => typeof x === "number" ? short(x) : x },
   axisLine: { lineStyle: { color: c.line } }, splitLine: { lineStyle: { color: c.line, opacity: 0.6 } },
-  name: about.name + (about.unit === "s" ? ", s" : ""), nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
+  name: about.name, nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
 }, extra);
 
 // linesOf returns how many lines the names of series take in a legend of a width.
@@ -52,12 +52,12 @@ const common = (d, c) => {
     aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
     grid: { left: 8, right: beside ? side + 16 : 16, top: lower + (phone ? 60 : beside ? 30 : 38), bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
     legend: Object.assign({
-      type: whole && !beside && !crowded(chart) ? "plain" : "scroll", icon: chart.form === "times" ? "roundRect" : undefined, textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
+      type: whole && !beside && !crowded(chart) ? "plain" : "scroll", textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
       inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
       selector: crowded(chart) && !d.printed ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
     }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: over, top: phone ? 22 : 0 }),
     toolbox: { show: !d.printed, right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
-      feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: { yAxisIndex: chart.form === "times" ? "none" : undefined } }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
+      feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: {} }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
   };
 };
 
@@ -119,44 +119,7 @@ const lines = (d, c) => {
   });
 };
 
-// times draws lines over lanes of marks. A lane is divided among the series that are
-// shown, so that the option depends on them.
-const lanes = ["flushes", "compactions", "stalls"];
-const times = (d, c) => {
-  const { chart } = d, base = common(d, c), series = [];
-  const shown = chart.series.filter((s) => d.selected[s.name]);
-  const band = 3 * Math.min(34, 10 + 5 * shown.length), foot = 44;
-  const upper = Object.assign({}, base.grid, { bottom: band + foot + 14, outerBoundsMode: "none", left: 88 });
-  const lower = { left: 88, right: upper.right, height: band, bottom: foot, outerBoundsMode: "none" };
-  chart.series.forEach((s, i) => {
-    const color = hue(chart, i), at = shown.indexOf(s);
-    series.push({ name: s.name, type: "line", step: "middle", showSymbol: false, color, lineStyle: { width: 1.4, type: dashes[Math.floor(i / hues) % dashes.length] }, data: s.points.map((p) => [p.x, p.y]) });
-    series.push({
-      name: s.name, type: "custom", xAxisIndex: 1, yAxisIndex: 1, color, silent: true, clip: true, encode: { x: [0, 1], y: 2 }, data: (s.marks || []).map((m) => [m.from, m.to, lanes.indexOf(m.lane)]),
-      renderItem: (params, api) => {
-        const from = api.coord([api.value(0), api.value(2)]), to = api.coord([api.value(1), api.value(2)]), tall = api.size([0, 1])[1] * 0.8 / Math.max(1, shown.length);
-        const shape = echarts.graphic.clipRectByRect({ x: from[0], y: from[1] - tall * shown.length / 2 + tall * at, width: Math.max(1.5, to[0] - from[0]), height: Math.max(1, tall - 1) }, params.coordSys);
-        return shape && { type: "rect", shape, style: { fill: color, opacity: 0.75 } };
-      },
-    });
-  });
-  const under = (x) => shown.flatMap((s) => (s.marks || []).filter((m) => m.from <= x && x <= m.to).map((m) => "   " + (shown.length > 1 ? s.name + ": " : "") + m.label)).slice(0, 8);
-  const most = Math.max(0, ...shown.flatMap((s) => [...s.points.map((p) => p.x), ...(s.marks || []).map((m) => m.to)]));
-  return Object.assign(base, {
-    grid: [upper, lower],
-    tooltip: tooltip(c, { trigger: "axis", axisPointer: { type: "line" }, formatter: (all) => box([short(all[0].axisValue) + " s",
-      ...all.filter((p) => p.seriesType === "line").map((p) => p.seriesName + ": " + short(p.value[1]) + " per second"), ...under(all[0].axisValue)]) }),
-    axisPointer: { link: [{ xAxisIndex: "all" }], label: { show: false } },
-    xAxis: [axis(c, { name: "" }, { gridIndex: 0, min: 0, max: most, axisLabel: { show: false }, axisTick: { show: false } }),
-      axis(c, chart.x, { gridIndex: 1, min: 0, max: most, splitLine: { show: false }, nameGap: 24, axisLabel: { color: c.soft, hideOverlap: true, formatter: short, showMaxLabel: false } })],
-    yAxis: [axis(c, chart.y, { gridIndex: 0, nameGap: 52, axisLabel: { color: c.soft, formatter: brief } }),
-      { type: "category", gridIndex: 1, data: lanes, inverse: true, axisTick: { show: false }, axisLabel: { color: c.text }, axisLine: { lineStyle: { color: c.line } }, splitLine: { show: true, lineStyle: { color: c.line, opacity: 0.6 } } }],
-    dataZoom: [{ type: "inside", xAxisIndex: [0, 1], zoomOnMouseWheel: "ctrl", filterMode: "none" }],
-    series,
-  });
-};
-
-const forms = { bars, lines, times };
+const forms = { bars, lines };
 
 // drawAll draws the charts anew. Those that were drawn go first, so that they hold no
 // room in which the others are laid out.
@@ -182,16 +145,13 @@ const draw = (d, size) => {
   }
 };
 
-// choose notes what is shown; lanes are laid out anew.
-const choose = (d) => (e) => {
-  d.selected = Object.assign({}, e.selected);
-  if (d.chart.form === "times") d.plot.setOption(times(d, colours()));
-};
+// choose notes what is shown.
+const choose = (d) => (e) => { d.selected = Object.assign({}, e.selected); };
 
 // place makes the figure of a chart.
 const place = (chart) => {
   const rows = chart.form === "bars" ? chart.categories.length * (chart.stacked ? 1 : Math.max(1, Math.min(chart.series.length, hues) / 2)) : 0;
-  const height = Math.max(340, (chart.form === "times" ? 440 : 90) + 24 * rows);
+  const height = Math.max(340, 90 + 24 * rows);
   const node = element("div", { class: "plot", id: "plot-" + chart.id, style: "min-height:" + height + "px" });
   byId("plots").append(element("figure", { class: crowded(chart) ? "wide" : undefined }, element("figcaption", {}, chart.title), node, element("p", { class: "note" }, chart.note)));
   drawn.push({ chart, node, selected: first(chart) });

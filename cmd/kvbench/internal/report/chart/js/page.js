@@ -41,7 +41,7 @@ let before = "";
 addEventListener("beforeprint", () => {
   before = document.documentElement.dataset.theme;
   // Two columns on a sheet that lies; the page is not laid out for it yet.
-  setTheme("light", (d) => crowded(d.chart) ? { width: 940, height: d.chart.form === "times" ? 320 : 270 } : { width: 450, height: Math.min(440, parseInt(d.node.style.minHeight, 10)) });
+  setTheme("light", (d) => crowded(d.chart) ? { width: 940, height: 270 } : { width: 450, height: Math.min(440, parseInt(d.node.style.minHeight, 10)) });
 });
 addEventListener("afterprint", () => setTheme(before));
 
