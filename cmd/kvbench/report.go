@@ -20,7 +20,7 @@ import (
 // reportCommand is the command line of kvbench report.
 type reportCommand struct {
 	Results string     `arg:"" help:"A directory of results, or a file."`
-	Format  string     `default:"table" enum:"table,markdown,csv,benchstat,json" placeholder:"NAME" help:"${format}"`
+	Format  string     `default:"table" enum:"table,markdown,csv,json" placeholder:"NAME" help:"${format}"`
 	HTML    resultFile `name:"html" placeholder:"FILE" help:"${report_html}"`
 	Title   string     `placeholder:"TEXT" help:"${report_title}"`
 
@@ -33,8 +33,7 @@ var formats = map[string]struct {
 	rows  func(io.Writer, *tidy.Result) error
 }{
 	"table": {report.Cells, report.Tidy}, "markdown": {report.CellsMarkdown, report.TidyMarkdown},
-	"csv":       {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
-	"benchstat": {report.CellsBenchfmt, nil},
+	"csv": {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
 }
 
 // Run prints the results, and writes the page if asked to.

@@ -15,7 +15,7 @@
 //	readamp   what a lookup reads, by engine and filter
 //	results   sets of cells: their files, tables of some settings, what differs between two
 //	report, report/chart
-//	          results as tables, CSV and benchstat text; as charts and a page
+//	          results as tables and CSV; as charts and a page
 //	sweep     matrices of cells, resumable
 //
 // This package itself holds what they share: the errors that become exit statuses, and

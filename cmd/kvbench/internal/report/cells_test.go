@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/perf/benchfmt"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
@@ -25,7 +24,7 @@ import (
 func TestCellsGolden(t *testing.T) {
 	set := celltest.Samples()
 	for name, write := range map[string]func(io.Writer, []*cell.Result) error{
-		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV, "cells.bench": CellsBenchfmt,
+		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV,
 	} {
 		var out bytes.Buffer
 		require.NoError(t, write(&out, set))
@@ -97,7 +96,7 @@ func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {
 	require.Equal(t, "Absent keys of the trace; Existing keys", titles(set[1:]))
 }
 
-func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
+func TestCSVCanBeRead(t *testing.T) {
 	set := celltest.Samples()
 	var out bytes.Buffer
 	require.NoError(t, CellsCSV(&out, set))
@@ -108,21 +107,6 @@ func TestCSVAndBenchfmtCanBeRead(t *testing.T) {
 		_, err := strconv.ParseFloat(line[len(line)-1], 64)
 		require.NoError(t, err)
 	}
-	require.NoError(t, CellsBenchfmt(&out, set))
-	r := benchfmt.NewReader(&out, "text")
-	benchmarks := 0
-	for r.Scan() {
-		switch record := r.Result().(type) {
-		case *benchfmt.Result:
-			benchmarks++
-			require.NotEmpty(t, record.GetConfig("filter"))
-		case *benchfmt.SyntaxError:
-			t.Error(record)
-		}
-	}
-	require.NoError(t, r.Err())
-	require.Equal(t, len(set)*(2+2)+len(set)-1, benchmarks,
-		"two repetitions of two kinds, and the store, which null has not")
 }
 
 func TestWarningsOfCellsWhoseNamesDifferInDigits(t *testing.T) {

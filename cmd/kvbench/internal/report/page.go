@@ -1,4 +1,4 @@
-// Package report renders results: tables for people, CSV and text for benchstat. Every
+// Package report renders results: tables for people, and CSV. Every
 // number it prints is in the JSON of a result, or is computed from numbers that are: a
 // median, an interval or a quotient.
 package report
