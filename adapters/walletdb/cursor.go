@@ -17,12 +17,12 @@ import (
 type cursor struct {
 	bucket *bucket
 	placed bool
-	place  []byte // key of the bucket
+	place  []byte // key of the bucket, unless exact
 	on     bool   // there was an entry at the place when the cursor came there
 
 	it     *kv.Iterator // nil: to be made
 	writes uint64       // of the transaction when it was made
-	exact  bool         // the iterator is on the place
+	exact  bool         // the place is where the iterator is
 }
 
 var _ walletdb.ReadWriteCursor = (*cursor)(nil)
@@ -35,51 +35,63 @@ func (b *bucket) ReadWriteCursor() walletdb.ReadWriteCursor { return &cursor{buc
 
 // First goes to the first entry.
 func (c *cursor) First() (key, value []byte) {
-	return c.move(func(it *kv.Iterator) bool { return it.First() }, nil)
+	if !c.refresh() {
+		return nil, nil
+	}
+	return c.arrive(c.it.First())
 }
 
 // Last goes to the last entry.
 func (c *cursor) Last() (key, value []byte) {
-	return c.move(func(it *kv.Iterator) bool { return it.Last() }, nil)
+	if !c.refresh() {
+		return nil, nil
+	}
+	return c.arrive(c.it.Last())
 }
 
 // Seek goes to the first entry at or after a key. If there is none, the cursor is behind all of them.
 func (c *cursor) Seek(key []byte) (k, value []byte) {
-	return c.move(func(it *kv.Iterator) bool { return it.SeekGE(c.bucket.keyOf(key)) }, func() {
+	if !c.refresh() {
+		return nil, nil
+	}
+	k, value = c.arrive(c.it.SeekGE(c.bucket.keyOf(key)))
+	if k == nil && c.bucket.tx.err == nil {
 		c.placed, c.place, c.on = true, append(c.place[:0], key...), false
-	})
+	}
+	return k, value
 }
 
 // Next goes to the next entry. If there is none, or the cursor is nowhere yet, it stays where it is.
 func (c *cursor) Next() (key, value []byte) {
-	if !c.placed {
+	if !c.placed || !c.refresh() {
 		return nil, nil
 	}
-	return c.move(func(it *kv.Iterator) bool {
-		if c.exact {
-			return it.Next()
+	if c.exact {
+		if !c.it.Next() {
+			return c.stay((*kv.Iterator).Last)
 		}
-		if !it.SeekGE(c.bucket.keyOf(c.place)) {
-			return false
-		}
-		if c.on && bytes.Equal(it.Key(), c.bucket.keyOf(c.place)) {
-			return it.Next()
-		}
-		return true
-	}, nil)
+		return c.arrive(true)
+	}
+	place := c.bucket.keyOf(c.place)
+	ok := c.it.SeekGE(place)
+	if ok && c.on && bytes.Equal(c.it.Key(), place) {
+		ok = c.it.Next()
+	}
+	return c.arrive(ok)
 }
 
 // Prev goes to the entry before. If there is none, or the cursor is nowhere yet, it stays where it is.
 func (c *cursor) Prev() (key, value []byte) {
-	if !c.placed {
+	if !c.placed || !c.refresh() {
 		return nil, nil
 	}
-	return c.move(func(it *kv.Iterator) bool {
-		if c.exact {
-			return it.Prev()
+	if c.exact {
+		if !c.it.Prev() {
+			return c.stay((*kv.Iterator).First)
 		}
-		return it.SeekLT(c.bucket.keyOf(c.place))
-	}, nil)
+		return c.arrive(true)
+	}
+	return c.arrive(c.it.SeekLT(c.bucket.keyOf(c.place)))
 }
 
 // Delete removes the entry that the cursor is on; on none it does nothing. The cursor stays between its neighbours.
@@ -91,6 +103,7 @@ func (c *cursor) Delete() error {
 		return nil
 	}
 	// A write may have made something else of the entry.
+	c.keepPlace()
 	if err := c.bucket.Delete(c.place); err != nil {
 		return err
 	}
@@ -101,22 +114,27 @@ func (c *cursor) Delete() error {
 // keyOf returns the store's key of an entry.
 func (b *bucket) keyOf(key []byte) []byte { return subKey(b.prefix, kindEntry, key) }
 
-// move moves the iterator, which it makes if there is none that is up to date, and returns what it is on then. If it is
-// on nothing, the cursor stays where it was, unless elsewhere says where it goes.
-func (c *cursor) move(to func(it *kv.Iterator) bool, elsewhere func()) (key, value []byte) {
-	t := c.bucket.tx
-	if t.done || c.bucket.dead || t.err != nil {
-		return nil, nil
+// stay has the iterator go back to the entry at an end that it has passed.
+func (c *cursor) stay(back func(*kv.Iterator) bool) (key, value []byte) {
+	if c.it.Error() != nil || !back(c.it) {
+		return c.arrive(false)
 	}
-	if !c.refresh() {
-		return nil, nil
+	return nil, nil
+}
+
+// keepPlace keeps the place of an iterator that is about to be closed.
+func (c *cursor) keepPlace() {
+	if c.exact {
+		c.place, c.exact = append(c.place[:0], c.bucket.keyIn(c.it)...), false
 	}
-	if !to(c.it) {
-		c.exact = false
+}
+
+// arrive returns what the iterator is on after a move, if it is on something. Else the cursor stays where it was.
+func (c *cursor) arrive(ok bool) (key, value []byte) {
+	c.exact = false
+	if !ok {
 		if err := c.it.Error(); err != nil {
-			_ = t.fail(err)
-		} else if elsewhere != nil {
-			elsewhere()
+			_ = c.bucket.tx.fail(err)
 		}
 		return nil, nil
 	}
@@ -124,14 +142,18 @@ func (c *cursor) move(to func(it *kv.Iterator) bool, elsewhere func()) (key, val
 	if err != nil {
 		return nil, nil
 	}
-	c.placed, c.place, c.on, c.exact = true, append(c.place[:0], key...), true, true
+	c.placed, c.on, c.exact = true, true, true
 	return key, value
 }
 
-// refresh gives the cursor an iterator that sees all that the transaction has written.
+// refresh gives the cursor an iterator that sees all that the transaction has written. It reports false if the cursor
+// cannot move any more.
 func (c *cursor) refresh() bool {
 	t := c.bucket.tx
-	if c.it != nil && c.writes == t.writes {
+	switch {
+	case t.done || c.bucket.dead || t.err != nil:
+		return false
+	case c.it != nil && c.writes == t.writes:
 		t.open.use(c)
 		return true
 	}

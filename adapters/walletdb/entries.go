@@ -89,15 +89,16 @@ func (b *bucket) iterator() (*kv.Iterator, error) {
 	return b.tx.reads.NewIter(&kv.IterOptions{Prefix: subKey(b.prefix, kindEntry, nil)})
 }
 
+// keyIn returns the bucket's key that an iterator is on, until it moves.
+func (b *bucket) keyIn(it *kv.Iterator) []byte { return it.Key()[len(b.prefix)+1:] }
+
 // entryAt returns copies of what an iterator is on. The value of a bucket is nil; an empty one is not.
 func (b *bucket) entryAt(it *kv.Iterator) (key, value []byte, err error) {
 	stored, _, nested, err := entryOf(it.Value())
 	if err != nil {
 		return nil, nil, b.tx.fail(err)
 	}
-	key = it.Key()[len(b.prefix)+1:]
-	both := append(append(make([]byte, 0, len(key)+len(stored)), key...), stored...)
-	key, value = both[:len(key):len(key)], both[len(key):]
+	key, value = b.tx.copies(b.keyIn(it), stored)
 	if nested {
 		value = nil
 	}

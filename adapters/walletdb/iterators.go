@@ -31,10 +31,11 @@ func (o *openIterators) drop(c *cursor) {
 	if at := slices.Index(o.cursors, c); at >= 0 {
 		o.cursors = slices.Delete(o.cursors, at, at+1)
 	}
+	c.keepPlace()
 	if err := c.it.Close(); err != nil {
 		_ = c.bucket.tx.fail(err)
 	}
-	c.it, c.exact = nil, false
+	c.it = nil
 }
 
 // closeAll closes all iterators.

@@ -1,6 +1,7 @@
 package siftwalletdb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -21,7 +22,11 @@ type tx struct {
 	writes   uint64 // so far: cursors look where they are after each
 	open     openIterators
 	onCommit []func()
+	chunk    []byte // that copies of keys and values come out of
 }
+
+// maxChunk bounds the memory that a caller retains who keeps one small key or value of a scan, in bytes.
+const maxChunk = 16 << 10
 
 var _ walletdb.ReadWriteTx = (*tx)(nil)
 
@@ -140,6 +145,25 @@ func (t *tx) get(key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	return nil, t.fail(err)
+}
+
+// copies returns copies of a key and its value. Those that scans return share chunks, each twice as large as the last:
+// an allocation for each row would take longer than the scan.
+func (t *tx) copies(key, value []byte) (k, v []byte) {
+	size := len(key) + len(value)
+	if size > maxChunk {
+		return bytes.Clone(key), bytes.Clone(value)
+	}
+	if size > cap(t.chunk)-len(t.chunk) {
+		t.chunk = make([]byte, 0, max(size, min(2*cap(t.chunk), maxChunk)))
+	}
+	at := len(t.chunk)
+	mid, end := at+len(key), at+size
+	t.chunk = t.chunk[:end]
+	k, v = t.chunk[at:mid:mid], t.chunk[mid:end:end]
+	copy(k, key)
+	copy(v, value)
+	return k, v
 }
 
 // write does one of the writes of the kv.Tx.
