@@ -13,15 +13,13 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// When a write to disk fails, the store takes no more writes: writers get an error
-// that matches ErrReadOnly and wraps the cause, and reads go on. Then it tries, with
-// back-off, to write everything that it holds in memory to where it is safe, and
-// takes writes again once that has worked (see resume.go).
+// When a write to disk fails, the store takes no more writes: writers get an error that matches ErrReadOnly and wraps
+// the cause, and reads go on. Then it tries, with back-off, to write everything that it holds in memory to where it is
+// safe, and takes writes again once that has worked (see resume.go).
 //
-// A file whose write or sync failed is never written again. After a failed sync the
-// operating system may have dropped the bytes, and report the next sync as a
-// success. See Rebello et al., "Can Applications Recover from fsync Failures?",
-// USENIX ATC 2020.
+// A file whose write or sync failed is never written again. After a failed sync the operating system may have dropped
+// the bytes, and report the next sync as a success. See Rebello et al., "Can Applications Recover from fsync
+// Failures?", USENIX ATC 2020.
 
 // brokenPart is a set of what must be replaced before the store can write again.
 type brokenPart uint8
@@ -100,8 +98,7 @@ func (d *DB) fail(broken brokenPart, what string, err error) error {
 	return failure
 }
 
-// describeFailure makes the error that writers get: what failed, why, and what to
-// do about it. The caller holds d.mu.
+// describeFailure makes the error that writers get: what failed, why, and what to do about it. The caller holds d.mu.
 func (d *DB) describeFailure(what string, err error) error {
 	const again = "the store then takes writes again by itself"
 	target := d.objects.writtenTo(d.dir)

@@ -12,9 +12,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A BackupMark says what has been backed up, so that the next backup holds what came
-// since. The zero value is nothing: a backup since then is a full one. Keep it with
-// the backup; VerifyBackup makes it again from a stream.
+// A BackupMark says what has been backed up, so that the next backup holds what came since. The zero value is nothing:
+// a backup since then is a full one. Keep it with the backup; VerifyBackup makes it again from a stream.
 type BackupMark struct{ m *backup.Mark }
 
 var (
@@ -25,8 +24,7 @@ var (
 // IsZero reports whether nothing has been backed up.
 func (m BackupMark) IsZero() bool { return m.m == nil }
 
-// MarshalBinary encodes the mark: 16 bytes for each file of the store, and a few. The
-// zero mark has none.
+// MarshalBinary encodes the mark: 16 bytes for each file of the store, and a few. The zero mark has none.
 func (m BackupMark) MarshalBinary() ([]byte, error) {
 	if m.m == nil {
 		return nil, nil
@@ -57,26 +55,22 @@ func (m BackupMark) String() string {
 		m.m.StoreID, m.m.Offset, len(m.m.Files()), m.m.LastSeq)
 }
 
-// Backup writes the store as it is now to w, for Restore. Everything that was written
-// before the call is in it, and the whole is one moment of the store. Reads and writes
-// go on meanwhile. It returns a mark for the next backup. Since that mark, a backup
-// holds the files that are new in the store, and none of those that it had. A zero
-// mark makes a full one.
+// Backup writes the store as it is now to w, for Restore. Everything that was written before the call is in it, and the
+// whole is one moment of the store. Reads and writes go on meanwhile. It returns a mark for the next backup. Since that
+// mark, a backup holds the files that are new in the store, and none of those that it had. A zero mark makes a full
+// one.
 //
 // The files are the store's own, as they are; each is verified before it is copied,
 // so that damage ends a backup and does not get into it.
 //
-// The backup of a store that is open read-only is that of its view, also while a writer has the
-// store open. Writes that only the log has are put into a file of the backup's own, which is
-// made in memory.
+// The backup of a store that is open read-only is that of its view, also while a writer has the store open. Writes that
+// only the log has are put into a file of the backup's own, which is made in memory.
 //
-// After an error, such as that of w, the mark that comes with it is still good: it
-// tells what w has been given whole. A further backup since that mark goes on there,
-// with the store as it is by then. Restore then takes what there is of the first
-// stream, and the second.
+// After an error, such as that of w, the mark that comes with it is still good: it tells what w has been given whole. A
+// further backup since that mark goes on there, with the store as it is by then. Restore then takes what there is of
+// the first stream, and the second.
 //
-// When ctx ends, Backup waits for a write to w that has begun, and returns an error that matches
-// ctx.Err().
+// When ctx ends, Backup waits for a write to w that has begun, and returns an error that matches ctx.Err().
 func (d *DB) Backup(ctx context.Context, w io.Writer, since BackupMark) (BackupMark, error) {
 	if w == nil {
 		return since, errNilWriter

@@ -8,11 +8,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Checkpoint makes a store in dir that is as this one is now: everything that was
-// written before the call is in it. Files are linked where the file system can,
-// so that it is quick and takes little space; they are copied otherwise. Dir must
-// not exist, or be empty; after an error it is so again. Reads and writes go on
-// meanwhile.
+// Checkpoint makes a store in dir that is as this one is now: everything that was written before the call is in it.
+// Files are linked where the file system can, so that it is quick and takes little space; they are copied otherwise.
+// Dir must not exist, or be empty; after an error it is so again. Reads and writes go on meanwhile.
 //
 // When ctx ends, Checkpoint removes what it has copied, and returns an error that matches ctx.Err().
 func (d *DB) Checkpoint(ctx context.Context, dir string) error {

@@ -14,13 +14,12 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Compact writes the memtables to disk and merges everything between lo and hi,
-// both included (nil: unbounded), into the last level, without what was deleted
-// or overwritten. Then it copies separated values out of blob files that have garbage, and out of small ones, one
-// batch of files after the other. It needs as much free space as what it merges, and as a batch copies. It returns when
-// that is done; reads and writes go on meanwhile, and so do compactions in the background,
-// where they have nothing to do with what is merged: they keep level 0 short. After an
-// error the merge, or the batch, that it had begun has changed nothing.
+// Compact writes the memtables to disk and merges everything between lo and hi, both included (nil: unbounded), into
+// the last level, without what was deleted or overwritten. Then it copies separated values out of blob files that have
+// garbage, and out of small ones, one batch of files after the other. It needs as much free space as what it merges,
+// and as a batch copies. It returns when that is done; reads and writes go on meanwhile, and so do compactions in the
+// background, where they have nothing to do with what is merged: they keep level 0 short. After an error the merge, or
+// the batch, that it had begun has changed nothing.
 //
 // When ctx ends, Compact stops the merge or the batch that runs, removes what that has written,
 // and returns an error that matches ctx.Err(). The store holds what it held.
@@ -75,9 +74,8 @@ func (d *DB) runManual(ctx context.Context, pick func(in *compaction.Input) *com
 	return c, err
 }
 
-// beginManual begins the job that pick returns, unless that is nil. It
-// waits until no running one is in its way and there is a thread, and keeps others from beginning there. If ctx ends
-// meanwhile, the error is base.ErrContextEnded.
+// beginManual begins the job that pick returns, unless that is nil. It waits until no running one is in its way and
+// there is a thread, and keeps others from beginning there. If ctx ends meanwhile, the error is base.ErrContextEnded.
 func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *compaction.Job) (
 	*job.Compaction, error) {
 	defer broadcastAt(ctx, &d.progress)()

@@ -15,13 +15,11 @@ const (
 	// Leveled keeps every level below level 0 one sorted run: a lookup asks one file
 	// of each. Reads and space cost least, writes most.
 	Leveled CompactionStyle = iota
-	// Tiered lets every level collect Options.RunsPerLevel sorted runs, and merges
-	// them into one of the level below. Writes cost least; a lookup asks a file of
-	// every run, and filters matter most.
+	// Tiered lets every level collect Options.RunsPerLevel sorted runs, and merges them into one of the level below.
+	// Writes cost least; a lookup asks a file of every run, and filters matter most.
 	Tiered
-	// LazyLeveled is tiered, except for the last level, which is one sorted run. Writes
-	// cost less than in a leveled store and more than in a tiered one. Most of the store's
-	// space is as in a leveled one.
+	// LazyLeveled is tiered, except for the last level, which is one sorted run. Writes cost less than in a leveled
+	// store and more than in a tiered one. Most of the store's space is as in a leveled one.
 	LazyLeveled
 
 	numCompactions
@@ -37,8 +35,7 @@ func (c CompactionStyle) String() string {
 	return compactionNames[c]
 }
 
-// ParseCompactionStyle returns the kind of compaction with a name: leveled, tiered or
-// lazy-leveled.
+// ParseCompactionStyle returns the kind of compaction with a name: leveled, tiered or lazy-leveled.
 func ParseCompactionStyle(name string) (CompactionStyle, error) {
 	if i := slices.Index(compactionNames[:], name); i >= 0 {
 		return CompactionStyle(i), nil

@@ -44,8 +44,7 @@ var (
 	_ Reader = (*Tx)(nil)
 )
 
-// A DB is an open store. All methods are safe for concurrent use. After Close
-// every method returns ErrClosed.
+// A DB is an open store. All methods are safe for concurrent use. After Close every method returns ErrClosed.
 type DB struct {
 	opts Options
 	log  *slog.Logger
@@ -185,9 +184,8 @@ func (d *DB) DeleteRange(lo, hi []byte, o *WriteOptions) error {
 	return commitScratch(b, b.DeleteRange(lo, hi), o)
 }
 
-// DeletePrefix removes all keys that begin with prefix. It costs one entry, however many keys
-// there are. An empty prefix is an error, where DeleteRange(p, PrefixEnd(p)) would remove
-// all keys of the store.
+// DeletePrefix removes all keys that begin with prefix. It costs one entry, however many keys there are. An empty
+// prefix is an error, where DeleteRange(p, PrefixEnd(p)) would remove all keys of the store.
 func (d *DB) DeletePrefix(prefix []byte, o *WriteOptions) error {
 	b := d.scratchBatch()
 	return commitScratch(b, b.DeletePrefix(prefix), o)
@@ -225,9 +223,8 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 // Close makes all writes durable, ends background work and releases everything. It waits for writes in progress, and
 // for flushes and compactions to notice: the log has what no table has yet.
 //
-// A store that has failed tries once more to write what it holds in memory alone; if that does not work, the error
-// says so. The error matches ErrDirectoryMoved if the store was safely written to a directory that has another name by
-// now.
+// A store that has failed tries once more to write what it holds in memory alone; if that does not work, the error says
+// so. The error matches ErrDirectoryMoved if the store was safely written to a directory that has another name by now.
 //
 // Iterators, snapshots, transactions and readers of values that are still open stay safe to use and return ErrClosed.
 // The error then matches ErrIteratorsOpen, ErrSnapshotsOpen, ErrTransactionsOpen or ErrReadersOpen. It says where each

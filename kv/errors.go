@@ -31,11 +31,10 @@ var (
 	// ErrReadOnly is returned by writes to a store that was opened read-only, or that became read-only because a
 	// write or background work failed. The error then wraps the cause.
 	ErrReadOnly = errors.New("siftkv: the store is read-only")
-	// ErrNotDurable is matched by the error of a write with Sync whose sync failed when the
-	// write was visible already, because a later one had promised less. The write stays: it is
-	// durable once the store takes writes again, and lost if the process or the machine ends
-	// before. The error matches ErrReadOnly too. Without a match, the write is not visible and
-	// never will be. DB.Sync, whose writes are all visible, returns it when its sync fails.
+	// ErrNotDurable is matched by the error of a write with Sync whose sync failed when the write was visible already,
+	// because a later one had promised less. The write stays: it is durable once the store takes writes again, and lost
+	// if the process or the machine ends before. The error matches ErrReadOnly too. Without a match, the write is not
+	// visible and never will be. DB.Sync, whose writes are all visible, returns it when its sync fails.
 	ErrNotDurable = base.ErrNotDurable
 	// ErrInvalidOptions is matched when Open refuses its options.
 	ErrInvalidOptions = base.ErrInvalidOptions
@@ -97,8 +96,7 @@ var (
 	errNilWriter   = errors.New("siftkv: the writer is nil")
 )
 
-// A CorruptionError says which bytes of which file are damaged, and which command
-// examines them.
+// A CorruptionError says which bytes of which file are damaged, and which command examines them.
 type CorruptionError = base.CorruptionError
 
 // Limits.

@@ -6,11 +6,10 @@ import (
 	"github.com/siftkv/siftkv/internal/callback"
 )
 
-// Events are functions that the store calls when something happens in the
-// background. A nil function is not called. The store calls them without holding
-// locks, from several goroutines, some of which hold up writes or flushes until the
-// function returns. A function should return soon. It may read the store; it must not
-// write to it, nor call Flush, Compact, Checkpoint or Close.
+// Events are functions that the store calls when something happens in the background. A nil function is not called. The
+// store calls them without holding locks, from several goroutines, some of which hold up writes or flushes until the
+// function returns. A function should return soon. It may read the store; it must not write to it, nor call Flush,
+// Compact, Checkpoint or Close.
 //
 // Each call has a goroutine of its own, for which the store waits. A function that panics, or calls runtime.Goexit,
 // changes nothing else: the logger gets a message with the stack.

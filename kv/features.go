@@ -8,14 +8,11 @@ import (
 	"github.com/siftkv/siftkv/internal/operand"
 )
 
-// A store says in its manifest which kinds of entries it may hold in addition to
-// values and tombstones, and only if it does. A program that does not know them
-// refuses it, and opens every other. The manifest says so before the first such
-// entry is written to a log. The next open forgets the kinds that no table holds
-// any more.
+// A store says in its manifest which kinds of entries it may hold in addition to values and tombstones, and only if it
+// does. A program that does not know them refuses it, and opens every other. The manifest says so before the first such
+// entry is written to a log. The next open forgets the kinds that no table holds any more.
 
-// enable makes it durable that the store may hold what used says. The caller leads
-// the pipeline.
+// enable makes it durable that the store may hold what used says. The caller leads the pipeline.
 func (d *DB) enable(used manifest.Features) error {
 	e := &manifest.Edit{Features: used}
 	if used&manifest.FeatureMerge != 0 {

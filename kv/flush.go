@@ -12,8 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// Flush writes all writes that came before to sorted files. It returns when they
-// are there.
+// Flush writes all writes that came before to sorted files. It returns when they are there.
 //
 // When ctx ends, Flush returns an error that matches ctx.Err(). A flush that has begun goes on.
 func (d *DB) Flush(ctx context.Context) error {
@@ -67,8 +66,7 @@ func (d *DB) waitFlushed(ctx context.Context, mem *memTable) error {
 	return base.ContextError(ctx, "waited for a flush")
 }
 
-// scheduleFlush starts the flush goroutine if there is work and none runs. The
-// caller holds d.mu.
+// scheduleFlush starts the flush goroutine if there is work and none runs. The caller holds d.mu.
 func (d *DB) scheduleFlush() {
 	if d.flushing || d.closing || d.failure != nil || len(d.imms) == 0 {
 		return
@@ -108,9 +106,8 @@ func (d *DB) flushAll() {
 	}
 }
 
-// flushable returns those of full memtables, oldest first, whose writes are all visible. The
-// others' may never become visible, so no table has them. A snapshot that is taken before they
-// are visible keeps the versions that are older.
+// flushable returns those of full memtables, oldest first, whose writes are all visible. The others' may never become
+// visible, so no table has them. A snapshot that is taken before they are visible keeps the versions that are older.
 func flushable(imms []*memTable, visible base.SeqNum) []*memTable {
 	n := slices.IndexFunc(imms, func(m *memTable) bool { return base.SeqNum(m.LastSeq.Load()) > visible })
 	if n < 0 {

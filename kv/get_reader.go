@@ -13,9 +13,8 @@ import (
 // is returned. In an object store up to 2 MiB more are in memory, from one request. Any other value is in memory as a
 // whole. If the value cannot be read, the error of Read names the file and the offset.
 //
-// Close it: until then the files that the value needs stay on disk, whatever becomes of the key. A
-// reader that is open when the store closes stays safe to use, and returns ErrClosed. It is not safe for
-// concurrent use.
+// Close it: until then the files that the value needs stay on disk, whatever becomes of the key. A reader that is open
+// when the store closes stays safe to use, and returns ErrClosed. It is not safe for concurrent use.
 type ValueReader struct {
 	db     *DB
 	size   int64

@@ -10,24 +10,21 @@ import (
 
 // Lookups of the size and the expiry of a value, without a copy of it.
 
-// GetSize returns the length in bytes of the value that Get would return, or ErrNotFound.
-// It reads what Get reads, a block included, except blob files. It copies no value, and
-// allocates nothing if no block has to be read. For a key with operands it makes the
-// value, as Get does, and may fail as there.
+// GetSize returns the length in bytes of the value that Get would return, or ErrNotFound. It reads what Get reads, a
+// block included, except blob files. It copies no value, and allocates nothing if no block has to be read. For a key
+// with operands it makes the value, as Get does, and may fail as there.
 func (d *DB) GetSize(key []byte) (int, error) { return d.present.size(key) }
 
-// Expiry returns the moment at which key ends unless it is written again, in whole
-// microseconds of Options.Clock: that of SetTTL. It is the zero Time for a value that stays,
-// and for a key with operands. Even if the value under them ends, the operands are left, and
-// the key is there (see SetTTL). For a key that is not there, because its moment has come or
-// for any other reason, the error is ErrNotFound. The cost is that of Has.
+// Expiry returns the moment at which key ends unless it is written again, in whole microseconds of Options.Clock: that
+// of SetTTL. It is the zero Time for a value that stays, and for a key with operands. Even if the value under them
+// ends, the operands are left, and the key is there (see SetTTL). For a key that is not there, because its moment has
+// come or for any other reason, the error is ErrNotFound. The cost is that of Has.
 func (d *DB) Expiry(key []byte) (time.Time, error) { return d.present.expiry(key) }
 
 // GetSize is DB.GetSize as of the snapshot.
 func (s *Snapshot) GetSize(key []byte) (int, error) { return s.view.size(key) }
 
-// Expiry is DB.Expiry as of the snapshot: what was written later changes nothing. The clock
-// is asked for the present.
+// Expiry is DB.Expiry as of the snapshot: what was written later changes nothing. The clock is asked for the present.
 func (s *Snapshot) Expiry(key []byte) (time.Time, error) { return s.view.expiry(key) }
 
 // GetSize is DB.GetSize for what the transaction reads: the store as it was when it
@@ -70,8 +67,7 @@ func expiryTime(expiry uint64) time.Time {
 	return time.UnixMicro(int64(min(expiry, math.MaxInt64)))
 }
 
-// answerSkipped is answer for a value that its table has left out. No operands above it
-// need the value.
+// answerSkipped is answer for a value that its table has left out. No operands above it need the value.
 func (l *lookup) answerSkipped(trailer base.Trailer, p *sstable.Probe) (done bool) {
 	l.skipped, l.size = true, p.ValueSize
 	l.found = trailer.SeqNum() >= l.cover

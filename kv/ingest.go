@@ -19,9 +19,8 @@ type IngestOptions struct {
 	// are the same. A program that writes its next file under another name, or removes the path first, may set it.
 	Link bool
 
-	// SkipVerify reads no more of a file than its footer, index, filter and range
-	// tombstones. Its blocks are then taken on trust: the caller vouches that the
-	// file was written whole, and that its keys and values are within MaxKeySize
+	// SkipVerify reads no more of a file than its footer, index, filter and range tombstones. Its blocks are then taken
+	// on trust: the caller vouches that the file was written whole, and that its keys and values are within MaxKeySize
 	// and MaxValueSize.
 	SkipVerify bool
 }
@@ -33,16 +32,13 @@ type IngestOptions struct {
 // may come in any order, and must not overlap each other. Within a file, DeleteRange hides what the store has and
 // nothing of the file.
 //
-// Every byte of the files is checked first. They are then copied into the store's
-// directory, or linked if IngestOptions.Link is set; those at the paths stay. When
-// Ingest returns, the writes are on stable storage. After an error or a crash the
-// store has all of the files or none.
+// Every byte of the files is checked first. They are then copied into the store's directory, or linked if
+// IngestOptions.Link is set; those at the paths stay. When Ingest returns, the writes are on stable storage. After an
+// error or a crash the store has all of the files or none.
 //
-// An ingest flushes memtables first, and holds up writes while it flushes what was
-// written meanwhile.
+// An ingest flushes memtables first, and holds up writes while it flushes what was written meanwhile.
 //
-// The options may be nil. When ctx ends, Ingest takes nothing in and returns an error that matches
-// ctx.Err().
+// The options may be nil. When ctx ends, Ingest takes nothing in and returns an error that matches ctx.Err().
 func (d *DB) Ingest(ctx context.Context, paths []string, o *IngestOptions) error {
 	if err := d.writable(); err != nil {
 		return err
@@ -88,8 +84,7 @@ func newIngest(ctx context.Context, d *DB, o *IngestOptions) *ingestJob {
 	return in
 }
 
-// begin makes Close wait for the ingest: it must not leave a file in a directory
-// that another store has by then.
+// begin makes Close wait for the ingest: it must not leave a file in a directory that another store has by then.
 func (in *ingestJob) begin() error {
 	in.d.mu.Lock()
 	defer in.d.mu.Unlock()
@@ -129,9 +124,8 @@ func (in *ingestJob) run(paths []string) error {
 	return in.d.commits.Exclusive(in.ctx, in.install)
 }
 
-// install gives the files a sequence number and makes them visible. It runs between
-// groups of the commit pipeline. Tables hold a prefix of history, and memtables what
-// follows: so everything before goes to tables first.
+// install gives the files a sequence number and makes them visible. It runs between groups of the commit pipeline.
+// Tables hold a prefix of history, and memtables what follows: so everything before goes to tables first.
 func (in *ingestJob) install() error {
 	d := in.d
 	if err := in.flushHeld(); err != nil {
@@ -159,9 +153,8 @@ func (in *ingestJob) install() error {
 	return err
 }
 
-// flushHeld flushes all memtables. The caller leads the pipeline, so that no more come,
-// and the log cannot fail any more. If it has not failed until now, the log holds
-// nothing that is in no memtable.
+// flushHeld flushes all memtables. The caller leads the pipeline, so that no more come, and the log cannot fail any
+// more. If it has not failed until now, the log holds nothing that is in no memtable.
 func (in *ingestJob) flushHeld() error {
 	d := in.d
 	defer broadcastAt(in.ctx, &d.progress)()
@@ -197,9 +190,8 @@ func (in *ingestJob) count(seq base.SeqNum) {
 	in.d.log.Debug("ingested", "files", len(in.files.Files), "bytes", bytes, "sequence", uint64(seq))
 }
 
-// place returns the edit that adds the files, each to the lowest level where it
-// fits, and keeps compactions from writing there until end. It is called with
-// the locks of a version edit held.
+// place returns the edit that adds the files, each to the lowest level where it fits, and keeps compactions from
+// writing there until end. It is called with the locks of a version edit held.
 func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 	d := in.d
 	e, pick := &manifest.Edit{LastSeq: seq}, d.compactionInput(d.current)

@@ -27,10 +27,9 @@ type IterOptions struct {
 	// smallest key past its range. Nil: no bound. Both are copied.
 	LowerBound, UpperBound []byte
 
-	// Prefix keeps the iterator to the keys that begin with it; together with bounds, to the keys
-	// for which all of them hold. It costs what LowerBound: Prefix and UpperBound:
-	// PrefixEnd(Prefix) would, no more than a comparison. Where Options.Prefix extracts a prefix
-	// of it, files without such keys are passed over. Empty: all keys. It is copied.
+	// Prefix keeps the iterator to the keys that begin with it; together with bounds, to the keys for which all of them
+	// hold. It costs what LowerBound: Prefix and UpperBound: PrefixEnd(Prefix) would, no more than a comparison. Where
+	// Options.Prefix extracts a prefix of it, files without such keys are passed over. Empty: all keys. It is copied.
 	Prefix []byte
 
 	// KeysOnly leaves values out: Iterator.Value is nil. Values are not copied, and operands not combined. A key with

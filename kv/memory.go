@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/tablecache"
 )
 
-// readersLimit returns how many bytes of MemoryLimit are for blocks, filters and indexes; 0
-// if there is no limit.
+// readersLimit returns how many bytes of MemoryLimit are for blocks, filters and indexes; 0 if there is no limit.
 func (o *Options) readersLimit() int64 {
 	if o.MemoryLimit <= 0 {
 		return 0
@@ -112,10 +111,9 @@ const maxSharedGroup = 256 << 10
 // maxCachedBlock is the largest BlockSize of a store that has a cache.
 const maxCachedBlock = 1 << 20
 
-// checkBlocksFit refuses blocks that the cache could not keep: each lookup would read and
-// decode one, and nothing would say why. A cache keeps blocks of up to a quarter of its
-// size and 2 MiB. Half of that leaves room for the entry with which a block goes beyond
-// BlockSize.
+// checkBlocksFit refuses blocks that the cache could not keep: each lookup would read and decode one, and nothing would
+// say why. A cache keeps blocks of up to a quarter of its size and 2 MiB. Half of that leaves room for the entry with
+// which a block goes beyond BlockSize.
 func (o *Options) checkBlocksFit() error {
 	switch minCache := 8 * int64(o.BlockSize); {
 	case o.CacheSize < 0 || o.ReadOnly:

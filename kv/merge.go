@@ -25,10 +25,9 @@ type Merger interface {
 	// Writes call it too, to keep many operands of one key short for readers: it must be
 	// quick, and must not use the store.
 	//
-	// An error, or a panic, loses nothing: lookups of the key return a *MergeError,
-	// and compaction keeps the operands as they are and tries again later. A runtime.Goexit ends the goroutine of a
-	// lookup, and makes a flush or compaction fail. In a write it makes the store fail for good: writes return
-	// ErrReadOnly until it is opened again.
+	// An error, or a panic, loses nothing: lookups of the key return a *MergeError, and compaction keeps the operands
+	// as they are and tries again later. A runtime.Goexit ends the goroutine of a lookup, and makes a flush or
+	// compaction fail. In a write it makes the store fail for good: writes return ErrReadOnly until it is opened again.
 	Merge(key, older, newer []byte) ([]byte, error)
 }
 

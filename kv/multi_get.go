@@ -184,8 +184,7 @@ func (m *multiGet) clear() {
 	m.found, m.asked, m.open = m.found[:0], m.asked[:0], m.open[:0]
 }
 
-// sort finds the order of keys that are too many for one run, so that those of one
-// block are mostly in one run.
+// sort finds the order of keys that are too many for one run, so that those of one block are mostly in one run.
 func (m *multiGet) sort(keys [][]byte) {
 	if len(keys) <= multiGetRun {
 		return

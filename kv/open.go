@@ -23,11 +23,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Open opens the store in dir, and creates it if the directory is empty or not
-// there. The store is locked: a second Open, from this process or another, fails
-// with ErrLocked. A directory that holds other files and no store is refused,
-// and so is a store that a newer version of this package wrote; neither is
-// touched. A nil o is all defaults.
+// Open opens the store in dir, and creates it if the directory is empty or not there. The store is locked: a second
+// Open, from this process or another, fails with ErrLocked. A directory that holds other files and no store is refused,
+// and so is a store that a newer version of this package wrote; neither is touched. A nil o is all defaults.
 //
 // The store stays with the directory that was opened: it keeps the directory open, and touches nothing else, should
 // another take its place. It takes no more writes once it notices, by an error that matches ErrDirectoryMoved. A
@@ -202,9 +200,8 @@ func waitLock(ctx context.Context, try func() error) error {
 	}
 }
 
-// abandon releases what a failed open holds. The store may work already, if its context has
-// ended with the last request. It is not an error of its own if something could not be
-// written.
+// abandon releases what a failed open holds. The store may work already, if its context has ended with the last
+// request. It is not an error of its own if something could not be written.
 func (d *DB) abandon() error {
 	d.closed.Store(true)
 	defer close(d.isClosed)

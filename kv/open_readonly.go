@@ -12,25 +12,20 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// OpenReadOnly opens a view of a store that may be written meanwhile, by another
-// process or by this one. The view is the store as it was at one recent moment: a
-// prefix of its writes. It stays as it is until Refresh is called. Writes return
-// ErrReadOnly. Neither side ever waits for the other, and the writer's lock is not
-// taken. Open with Options.ReadOnly, in contrast, keeps writers out as long as the
-// store is open.
+// OpenReadOnly opens a view of a store that may be written meanwhile, by another process or by this one. The view is
+// the store as it was at one recent moment: a prefix of its writes. It stays as it is until Refresh is called. Writes
+// return ErrReadOnly. Neither side ever waits for the other, and the writer's lock is not taken. Open with
+// Options.ReadOnly, in contrast, keeps writers out as long as the store is open.
 //
-// A view has what the operating system has: every write that has returned, except
-// those with Async, which the writer hands over a little later. It may have writes
-// that are not yet on stable storage, and one whose Commit is under way. Should its
-// sync fail, the write is undone, and the next view is without it.
+// A view has what the operating system has: every write that has returned, except those with Async, which the writer
+// hands over a little later. It may have writes that are not yet on stable storage, and one whose Commit is under way.
+// Should its sync fail, the write is undone, and the next view is without it.
 //
-// The reader registers by a file in the store's directory, and the writer keeps the
-// files that registered readers may need. Refresh the view from time to time, or disk
-// space is not freed. The registration ends with Close, or with the process. Where
-// the directory cannot be written to, there is no registration. OpenReadOnly and
-// Refresh then open every file at once, so that the view stays whole on platforms
-// where an open file may be removed. A read of a view that has lost a file all the
-// same returns ErrStale.
+// The reader registers by a file in the store's directory, and the writer keeps the files that registered readers may
+// need. Refresh the view from time to time, or disk space is not freed. The registration ends with Close, or with the
+// process. Where the directory cannot be written to, there is no registration. OpenReadOnly and Refresh then open every
+// file at once, so that the view stays whole on platforms where an open file may be removed. A read of a view that has
+// lost a file all the same returns ErrStale.
 //
 // Options.RecoveryMode does not matter: a view is what PointInTime would recover.
 func OpenReadOnly(dir string, o *Options) (*DB, error) {
@@ -68,11 +63,10 @@ func (f *follower) register() error {
 	return err
 }
 
-// Refresh brings the view up to date. Readers see all that changed at once, except open
-// iterators and snapshots, which keep what they see. If ctx ends first, the error
-// matches ctx.Err(), and the view is the one that it was; so it is after any other
-// error. If the store was not opened by OpenReadOnly, Refresh does nothing: readers
-// always see the present.
+// Refresh brings the view up to date. Readers see all that changed at once, except open iterators and snapshots, which
+// keep what they see. If ctx ends first, the error matches ctx.Err(), and the view is the one that it was; so it is
+// after any other error. If the store was not opened by OpenReadOnly, Refresh does nothing: readers always see the
+// present.
 func (d *DB) Refresh(ctx context.Context) error {
 	if d.closed.Load() {
 		return ErrClosed
@@ -116,9 +110,8 @@ func (f *follower) stale(err error) error {
 	return err
 }
 
-// openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as
-// long as they are referred to, and so can be opened again. Those of a writer that does not
-// know of this follower do not.
+// openFile opens a table's file under the bound of MaxOpenFiles. The store's tables stay as long as they are referred
+// to, and so can be opened again. Those of a writer that does not know of this follower do not.
 func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 	if d.opts.Objects != nil { // nothing is open there that could be too much
 		f, err := d.objects.dir.Open(name)

@@ -17,22 +17,19 @@ import (
 // were written with. ParseOptions and String read and write them as text. The file SIFTKV-OPTIONS
 // in the store's directory has the text of those that the store was last opened with for writing.
 type Options struct {
-	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. At its peak the
-	// process takes at most 1.25 times as much plus 24 MiB, the code of a small program
-	// included, and what the program itself uses. Memtables, block cache, filters, indexes and
-	// the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It sets the
-	// defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64 MiB),
-	// of CacheSize (the rest), of TargetFileSize and of MaxConcurrentCompactions. The cache
-	// shrinks as filters and indexes grow. Filters may have half of what memtables and buffers
-	// leave. If there are more, those are in memory that save most reads per byte, and the
-	// others' files are read as if they had none. Files that are not read give their indexes
-	// up once all indexes take a quarter. Those of files that are read stay, and new ones are
-	// partitioned (see IndexPartition). Metrics says how many filters there is no room for. By
-	// default there is no common limit: each part has its own, and filters and indexes grow
-	// with the data. Range tombstones count as what holds them. On an object store, what
-	// iterators prefetch takes an eighth of it (64 MiB at most). The limit does not count
-	// compactions beyond two at a time, flushed memtables that open iterators keep, logs that
-	// Open replays, and what a large batch takes beyond one memtable.
+	// MemoryLimit bounds the memory of the store, in bytes: at least 4 MiB. At its peak the process takes at most 1.25
+	// times as much plus 24 MiB, the code of a small program included, and what the program itself uses. Memtables,
+	// block cache, filters, indexes and the buffers of flushes and compactions (an eighth, at most 16 MiB) share it. It
+	// sets the defaults of MemtableSize (an eighth, less if MaxMemtables is above 4, at most 64 MiB), of CacheSize (the
+	// rest), of TargetFileSize and of MaxConcurrentCompactions. The cache shrinks as filters and indexes grow. Filters
+	// may have half of what memtables and buffers leave. If there are more, those are in memory that save most reads
+	// per byte, and the others' files are read as if they had none. Files that are not read give their indexes up once
+	// all indexes take a quarter. Those of files that are read stay, and new ones are partitioned (see IndexPartition).
+	// Metrics says how many filters there is no room for. By default there is no common limit: each part has its own,
+	// and filters and indexes grow with the data. Range tombstones count as what holds them. On an object store, what
+	// iterators prefetch takes an eighth of it (64 MiB at most). The limit does not count compactions beyond two at a
+	// time, flushed memtables that open iterators keep, logs that Open replays, and what a large batch takes beyond one
+	// memtable.
 	MemoryLimit int64
 
 	// MemoryBudget, unless nil, is a bound of memory that the store shares with the others that are opened with it, in
@@ -53,17 +50,14 @@ type Options struct {
 	// writes wait for a flush: 3 by default, at least 2.
 	MaxMemtables int
 
-	// BlockSize is the size of a data block in bytes before compression: 4096 by
-	// default, 64 to 1 MiB. It is at most an eighth of CacheSize, so that the cache
-	// can keep blocks; without a cache, up to 64 MiB. A larger entry gets a block of
-	// its own. Blocks larger than a quarter of CacheSize, or than 2 MiB, are never
-	// cached.
+	// BlockSize is the size of a data block in bytes before compression: 4096 by default, 64 to 1 MiB. It is at most an
+	// eighth of CacheSize, so that the cache can keep blocks; without a cache, up to 64 MiB. A larger entry gets a
+	// block of its own. Blocks larger than a quarter of CacheSize, or than 2 MiB, are never cached.
 	BlockSize int
 
-	// IndexPartition is the size in bytes at which the index of a file is cut into
-	// leaves: 1 MiB by default, 64 to 1 GiB. Leaves have about 16 KiB, or IndexPartition
-	// bytes if that is less; they are read on demand and cached, and the top of the index
-	// stays in memory. A smaller value saves memory and costs each lookup a leaf.
+	// IndexPartition is the size in bytes at which the index of a file is cut into leaves: 1 MiB by default, 64 to 1
+	// GiB. Leaves have about 16 KiB, or IndexPartition bytes if that is less; they are read on demand and cached, and
+	// the top of the index stays in memory. A smaller value saves memory and costs each lookup a leaf.
 	IndexPartition int
 
 	// Compression of data blocks: Snappy by default.
@@ -338,18 +332,15 @@ type WriteOptions struct{ durability commit.Level }
 // The three levels of durability. With each of them a prefix of the writes survives
 // a crash: never a hole, never half a batch.
 var (
-	// Sync returns when the write is on stable storage: it survives a loss of power.
-	// Writers that come while a sync is under way share the next one. The write is
-	// visible when it is durable, or when a later write with NoSync or Async is: if
-	// the sync fails then, the error matches ErrNotDurable.
+	// Sync returns when the write is on stable storage: it survives a loss of power. Writers that come while a sync is
+	// under way share the next one. The write is visible when it is durable, or when a later write with NoSync or Async
+	// is: if the sync fails then, the error matches ErrNotDurable.
 	Sync = &WriteOptions{commit.Synced}
-	// NoSync returns when the operating system has the write: it survives a
-	// crash of the process, but may be lost with the machine. It does not wait for
-	// the syncs of others.
+	// NoSync returns when the operating system has the write: it survives a crash of the process, but may be lost with
+	// the machine. It does not wait for the syncs of others.
 	NoSync = &WriteOptions{commit.Written}
-	// Async returns when the write is in memory, and hands it to the operating
-	// system soon: it may be lost with the process. It does not wait for the syncs of
-	// others. For bulk loads.
+	// Async returns when the write is in memory, and hands it to the operating system soon: it may be lost with the
+	// process. It does not wait for the syncs of others. For bulk loads.
 	Async = &WriteOptions{commit.Buffered}
 )
 

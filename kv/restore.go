@@ -15,32 +15,26 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// Restore reads a stream that Backup has written, and makes of dir the store that was
-// backed up. A full backup goes into a directory that is empty or not there. One since
-// a mark goes into the directory that the backup before was restored into, unless that
-// was opened for writing. Whatever goes wrong, dir is not a store that is half one and
-// half the other: until a restore is finished, Open refuses it with
-// ErrRestoreUnfinished.
+// Restore reads a stream that Backup has written, and makes of dir the store that was backed up. A full backup goes
+// into a directory that is empty or not there. One since a mark goes into the directory that the backup before was
+// restored into, unless that was opened for writing. Whatever goes wrong, dir is not a store that is half one and half
+// the other: until a restore is finished, Open refuses it with ErrRestoreUnfinished.
 //
-// A stream that does not fit is refused with ErrBackupMismatch, and dir is as before.
-// If the stream breaks off or is damaged, or the disk is full, the error is a
-// *RestoreError. Whole files are kept, and a further call goes on, also after a
-// crash. It takes the whole stream once more, what follows the error's offset, or the
-// stream of a backup since the mark that came with the error of Backup.
+// A stream that does not fit is refused with ErrBackupMismatch, and dir is as before. If the stream breaks off or is
+// damaged, or the disk is full, the error is a *RestoreError. Whole files are kept, and a further call goes on, also
+// after a crash. It takes the whole stream once more, what follows the error's offset, or the stream of a backup since
+// the mark that came with the error of Backup.
 //
-// Restore reads up to the stream's end and no further. The streams of a full backup
-// and those since may follow one another, each for a call of its own. Of the
-// options only Logger, FileMode and Objects count; they may be nil.
+// Restore reads up to the stream's end and no further. The streams of a full backup and those since may follow one
+// another, each for a call of its own. Of the options only Logger, FileMode and Objects count; they may be nil.
 //
-// With Options.Objects the store is restored in an object store, and dir does not matter. It gets
-// there in one step, after all of its files. Whatever goes wrong, the object store still has the
-// store that was there before, or none before a full backup. A call that failed is made again with
-// the whole stream; the files that it had put there are deleted by the next writer, after
-// Objects.Grace. A store that is there and is not the backup before is refused with
+// With Options.Objects the store is restored in an object store, and dir does not matter. It gets there in one step,
+// after all of its files. Whatever goes wrong, the object store still has the store that was there before, or none
+// before a full backup. A call that failed is made again with the whole stream; the files that it had put there are
+// deleted by the next writer, after Objects.Grace. A store that is there and is not the backup before is refused with
 // ErrBackupMismatch, and its writer is not fenced.
 //
-// When ctx ends, Restore waits for a read from r that has begun, and returns a *RestoreError that
-// matches ctx.Err().
+// When ctx ends, Restore waits for a read from r that has begun, and returns a *RestoreError that matches ctx.Err().
 func Restore(ctx context.Context, r io.Reader, dir string, o *Options) error {
 	if r == nil {
 		return errNilReader

@@ -11,10 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Resuming writes what the store holds in memory to new files. The memtables have all that
-// was acknowledged. They also have the failed commits whose sync failed, in part visible
-// already: these stay. The others never will be visible, and are left out. So, in this
-// order,
+// Resuming writes what the store holds in memory to new files. The memtables have all that was acknowledged. They also
+// have the failed commits whose sync failed, in part visible already: these stay. The others never will be visible, and
+// are left out. So, in this order,
 //
 //  1. a manifest that is broken is replaced by a snapshot of the store. The old one
 //     may or may not hold the edit that failed. Until the new one is in force all
@@ -27,8 +26,7 @@ import (
 //     that it failed, not that it never happened;
 //  4. writers go on in the new log, with the numbers after those that were given out.
 //
-// Nothing is written to memtables meanwhile, and nothing becomes visible: commits are
-// refused, and syncs have ended.
+// Nothing is written to memtables meanwhile, and nothing becomes visible: commits are refused, and syncs have ended.
 
 // resumeWhenPossible tries until the store has resumed or closes.
 func (d *DB) resumeWhenPossible() {
@@ -109,10 +107,9 @@ func (d *DB) endBackground() {
 	d.waitForBackground()
 }
 
-// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes a
-// last attempt to write down what is in memory alone. It is the last: a failure that is
-// left is the error of Close. Logs that are broken are not synced, see
-// commit.Pipeline.Fail.
+// resumeAtClose syncs the logs and, if that fails or the store has failed before, makes a last attempt to write down
+// what is in memory alone. It is the last: a failure that is left is the error of Close. Logs that are broken are not
+// synced, see commit.Pipeline.Fail.
 func (d *DB) resumeAtClose() {
 	d.endBackground() // what fails in it is taken care of below
 	needless := false
@@ -149,8 +146,7 @@ func (d *DB) resume(stoppable bool) error {
 }
 
 func (d *DB) restoreWriting(stoppable bool) error {
-	// Commits and syncs that were under way when the store failed have ended after this,
-	// and later ones are refused.
+	// Commits and syncs that were under way when the store failed have ended after this, and later ones are refused.
 	if err := d.commits.Exclusive(context.Background(), func() error { return nil }); err != nil {
 		return err
 	}
@@ -199,9 +195,8 @@ func (d *DB) restoreWriting(stoppable bool) error {
 	return d.saveMemtables(stoppable, broken&brokenLog != 0)
 }
 
-// verifyStoreID reports an error if the directory no longer holds this store. If its
-// files were removed or replaced, writing to it would save nothing and may hurt another
-// store.
+// verifyStoreID reports an error if the directory no longer holds this store. If its files were removed or replaced,
+// writing to it would save nothing and may hurt another store.
 func (d *DB) verifyStoreID() error {
 	num, err := manifest.Current(d.fs, d.dir)
 	id := uint64(0)

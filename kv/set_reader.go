@@ -28,9 +28,8 @@ const minStreamed = 256 << 10
 // If r ends too early or fails, or anything else comes between, nothing is written, and the error matches that of r:
 // io.ErrUnexpectedEOF if it ended. A full disk is an error of this call alone, as long as the value is read. A
 // concurrent write of the same key may come before or after, as with Set. The goroutine of the caller reads r. If r
-// blocks for good, SetReader does not return, but Close does; after that SetReader returns ErrClosed once r does. In
-// an object store the value is as one of Set: SetReader takes values up to MaxValueSize there, and holds them in
-// memory.
+// blocks for good, SetReader does not return, but Close does; after that SetReader returns ErrClosed once r does. In an
+// object store the value is as one of Set: SetReader takes values up to MaxValueSize there, and holds them in memory.
 //
 // SetReader checks ctx between two reads of r, and then does what Batch.CommitContext does. An error that matches
 // ctx.Err() always means that nothing was written.

@@ -24,10 +24,9 @@ func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
 // maxManifestSize is the size in bytes from which a manifest may be replaced.
 const maxManifestSize = 4 << 20
 
-// applyEdit makes an edit durable and then current. Edit is called with the
-// locks held, so that it sees the version that its edit applies to. After an error
-// of the disk the store takes no writes, and the tables that the edit adds are kept
-// until it is certain that no manifest names them.
+// applyEdit makes an edit durable and then current. Edit is called with the locks held, so that it sees the version
+// that its edit applies to. After an error of the disk the store takes no writes, and the tables that the edit adds are
+// kept until it is certain that no manifest names them.
 func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	d.manifest.Lock()
 	defer d.manifest.Unlock()

@@ -92,8 +92,7 @@ func (d *DB) rotateTo(arena int, own *memtable.Order) error {
 	return nil
 }
 
-// rotateLog ends the log and goes on in the next one, or in a new one if next is nil. The
-// caller leads the pipeline.
+// rotateLog ends the log and goes on in the next one, or in a new one if next is nil. The caller leads the pipeline.
 func (d *DB) rotateLog(next *wal.Writer) (*wal.Writer, error) {
 	const what = "starting a new log"
 	if next == nil {

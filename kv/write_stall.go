@@ -71,10 +71,9 @@ func (d *DB) makeRoom(ctx context.Context, arena, size int, own *memtable.Order)
 	}
 }
 
-// noteRoom notes whether writes may go ahead without asking: no failure and no pressure
-// keeps them. Then a goroutine that holds d.mu for long, for the choice of a
-// compaction, say, does not hold them up. The caller holds d.mu, and has changed
-// something of that.
+// noteRoom notes whether writes may go ahead without asking: no failure and no pressure keeps them. Then a goroutine
+// that holds d.mu for long, for the choice of a compaction, say, does not hold them up. The caller holds d.mu, and has
+// changed something of that.
 func (d *DB) noteRoom() {
 	if d.failure != nil || d.load().Slows() {
 		d.room.Store(nil)

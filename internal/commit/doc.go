@@ -1,5 +1,4 @@
-// Package commit makes batches durable and visible, in the order of their sequence
-// numbers.
+// Package commit makes batches durable and visible, in the order of their sequence numbers.
 //
 // A Pipeline turns concurrent commits into groups. The first writer to arrive leads. It takes all waiting writers,
 // writes one record per batch to the write-ahead log with one write call, and makes sure that all batches are in the

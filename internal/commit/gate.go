@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// A gate keeps the requests that want a sync, and functions, out of the queue while a sync is under
-// way. A new sync cannot begin before the one under way has ended, so a batch that wants one gains
-// nothing by going to the log earlier. Together with later ones it takes one write call and one
-// sync. Other batches go past it meanwhile; all of them are concurrent, and any order of theirs is
-// right.
+// A gate keeps the requests that want a sync, and functions, out of the queue while a sync is under way. A new sync
+// cannot begin before the one under way has ended, so a batch that wants one gains nothing by going to the log earlier.
+// Together with later ones it takes one write call and one sync. Other batches go past it meanwhile; all of them are
+// concurrent, and any order of theirs is right.
 //
 // The gate is shut from the moment that a request finds it open, until all that passed it together
 // are done. Then the first waiting request takes all of them in.

@@ -208,23 +208,20 @@ func foldOperands(mem *memtable.Memtable, group []*request, combine memtable.Com
 	return errs
 }
 
-// Reads is what a transaction has read: its commit is refused if something of that was
-// written meanwhile. The leader asks between groups, for writes that are in memtables or
-// tables, visible or not, and against the batches before it in its group, which are in no
-// memtable yet. A transaction is refused before anything of it is in the log; the others of
+// Reads is what a transaction has read: its commit is refused if something of that was written meanwhile. The leader
+// asks between groups, for writes that are in memtables or tables, visible or not, and against the batches before it in
+// its group, which are in no memtable yet. A transaction is refused before anything of it is in the log; the others of
 // the group share their sync as ever.
 type Reads interface {
-	// Validate returns an error if something was written. The last write that has a number
-	// is last.
+	// Validate returns an error if something was written. The last write that has a number is last.
 	Validate(last base.SeqNum) error
 	// ValidateIn returns an error if something is among the writes in m.
 	ValidateIn(m *memtable.Memtable) error
 }
 
-// admit claims the requests of a group. Afterwards none can be abandoned; before, a batch
-// and its reads may be the owner's again at any time. It returns the group and its bytes
-// without the abandoned requests, and without the transactions that conflict with an
-// earlier write. It sets the errors of the latter.
+// admit claims the requests of a group. Afterwards none can be abandoned; before, a batch and its reads may be the
+// owner's again at any time. It returns the group and its bytes without the abandoned requests, and without the
+// transactions that conflict with an earlier write. It sets the errors of the latter.
 func (p *Pipeline) admit(group []*request, size int) ([]*request, int) {
 	left := group
 	var ahead *groupWrites
@@ -248,8 +245,7 @@ func (p *Pipeline) admit(group []*request, size int) ([]*request, int) {
 	return left, size
 }
 
-// A groupWrites holds the batches of a group that stand before a transaction, in a
-// memtable of their own.
+// A groupWrites holds the batches of a group that stand before a transaction, in a memtable of their own.
 type groupWrites struct {
 	mem   *memtable.Memtable
 	seq   base.SeqNum // of the last write in it

@@ -22,13 +22,11 @@ func (p *Pipeline) NextSeq() base.SeqNum {
 	return p.seq
 }
 
-// logs are those that the pipeline owns: the one that takes writes, and those that ended
-// before it and are not synced.
+// logs are those that the pipeline owns: the one that takes writes, and those that ended before it and are not synced.
 //
-// A failure breaks all of them at once. A later one that became durable would leave a hole, and
-// what is buffered holds the record of the commit that failed. Nothing is published from that
-// moment on, until the logs are replaced: so a batch that had to be durable first and was not
-// visible then is never visible.
+// A failure breaks all of them at once. A later one that became durable would leave a hole, and what is buffered holds
+// the record of the commit that failed. Nothing is published from that moment on, until the logs are replaced: so a
+// batch that had to be durable first and was not visible then is never visible.
 type logs struct {
 	mu      sync.Mutex
 	current *wal.Writer   // the leader's to write to, and to change

@@ -69,8 +69,7 @@ type Store struct {
 	// FlushedTo returns the number of the first log with writes that are in no table.
 	FlushedTo func() uint64
 
-	// SyncTook, unless nil, is told how long each sync of the logs took, those that failed
-	// included.
+	// SyncTook, unless nil, is told how long each sync of the logs took, those that failed included.
 	SyncTook func(time.Duration)
 
 	// Fail gets what failed, and returns the error for writers. All logs are broken then and must
@@ -126,8 +125,7 @@ type Counters struct {
 }
 
 const (
-	// maxGroupBytes bounds a group, so that the first of its writers does not wait for
-	// much data of others.
+	// maxGroupBytes bounds a group, so that the first of its writers does not wait for much data of others.
 	maxGroupBytes = 4 << 20
 	// ParallelBytes is the size of a group from which its writers apply their own batches: below it,
 	// waking them costs more than it gains.
@@ -152,10 +150,9 @@ func (p *Pipeline) Start(seq base.SeqNum, log *wal.Writer, enabled manifest.Feat
 	p.seq, p.logs.current, p.features = seq, log, enabled
 }
 
-// Commit makes a batch durable to the level asked for, and visible. If reads is not nil
-// and was written before the batch's turn, Commit returns the error of reads. An error
-// that matches ctx.Err() says that ctx ended before the batch had its place in the log:
-// nothing was written.
+// Commit makes a batch durable to the level asked for, and visible. If reads is not nil and was written before the
+// batch's turn, Commit returns the error of reads. An error that matches ctx.Err() says that ctx ended before the batch
+// had its place in the log: nothing was written.
 func (p *Pipeline) Commit(ctx context.Context, b *Batch, reads Reads, level Level) error {
 	r := p.newRequest(ctx.Done())
 	r.batch, r.reads, r.level, r.err, r.syncs = b, reads, level, nil, false
@@ -193,9 +190,8 @@ func (p *Pipeline) submitAndReuse(r *request) error {
 	return err
 }
 
-// Exclusive runs f in its turn, while no commit and no sync is under way: whatever has a
-// number is visible, or never will be. It waits for its turn no longer than ctx lasts. After
-// Close it returns base.ErrClosed.
+// Exclusive runs f in its turn, while no commit and no sync is under way: whatever has a number is visible, or never
+// will be. It waits for its turn no longer than ctx lasts. After Close it returns base.ErrClosed.
 func (p *Pipeline) Exclusive(ctx context.Context, f func() error) error {
 	return p.submit(&request{run: f, ctx: ctx, done: ctx.Done(), signal: make(chan signal, 1)})
 }
@@ -240,10 +236,9 @@ func (p *Pipeline) submit(r *request) error {
 	}
 }
 
-// lead sees to one group, of which the caller's request r is the first, and passes
-// leadership on. If some of the group want a sync, it comes after that: others lead
-// meanwhile. If taken is set, the group is in p.group already, and r is all of it. It
-// reports whether r is done.
+// lead sees to one group, of which the caller's request r is the first, and passes leadership on. If some of the group
+// want a sync, it comes after that: others lead meanwhile. If taken is set, the group is in p.group already, and r is
+// all of it. It reports whether r is done.
 func (p *Pipeline) lead(r *request, taken bool) (done bool) {
 	group, size := p.group, r.size
 	if !taken {
@@ -312,9 +307,8 @@ func (p *Pipeline) conclude(r *request, group []*request, err error) (done bool,
 	return done, syncer
 }
 
-// settle gives the requests of a group their outcome. It returns, in the memory of group, those
-// that are done, and the one that must sync for the others; nil if there is none. The caller holds
-// p.mu.
+// settle gives the requests of a group their outcome. It returns, in the memory of group, those that are done, and the
+// one that must sync for the others; nil if there is none. The caller holds p.mu.
 func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer *request) {
 	s, left := &p.syncs, 0
 	if i := slices.IndexFunc(group, func(r *request) bool { return r.syncs }); i >= 0 {

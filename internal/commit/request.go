@@ -10,9 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/memtable"
 )
 
-// A request is a batch that waits to be committed, or a function that waits to run between groups.
-// With neither, it waits for a sync of what is visible. Until a leader has claimed it, its writer
-// may abandon it when its context ends.
+// A request is a batch that waits to be committed, or a function that waits to run between groups. With neither, it
+// waits for a sync of what is visible. Until a leader has claimed it, its writer may abandon it when its context ends.
 type request struct {
 	batch       *Batch // nil: it writes nothing
 	reads       Reads  // of a transaction: what must not have been written meanwhile
@@ -54,8 +53,7 @@ const (
 	abandoned
 )
 
-// gated reports whether the request waits at the gate while a sync is under way: it wants
-// one, or is a function.
+// gated reports whether the request waits at the gate while a sync is under way: it wants one, or is a function.
 func (r *request) gated() bool { return r.level == Synced }
 
 // alone reports whether the request is a group by itself.
@@ -75,8 +73,7 @@ func (p *Pipeline) newRequest(done <-chan struct{}) *request {
 	return &request{done: done, signal: make(chan signal, 1)}
 }
 
-// wait returns what a waiting writer is told to do: signalAbandoned if its context ended
-// in time.
+// wait returns what a waiting writer is told to do: signalAbandoned if its context ended in time.
 func (p *Pipeline) wait(r *request) signal {
 	if r.done == nil {
 		return <-r.signal
@@ -136,8 +133,7 @@ func (p *Pipeline) passLeadership() {
 	}
 }
 
-// putBack puts the rest of a group in front of the queue after its leader has abandoned its own
-// request.
+// putBack puts the rest of a group in front of the queue after its leader has abandoned its own request.
 func (p *Pipeline) putBack(group []*request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A syncs is the sync that is under way, or that the leader's group begins. One runs at a
-// time, outside leadership: groups that want none are written, applied and published
-// meanwhile.
+// A syncs is the sync that is under way, or that the leader's group begins. One runs at a time, outside leadership:
+// groups that want none are written, applied and published meanwhile.
 type syncs struct {
 	// Guarded by mu of the pipeline.
 	running bool

@@ -32,8 +32,7 @@ func (a *addedTables) find(num uint64) *AddedTable {
 	return &a.edit.Added[i]
 }
 
-// ingested sets the sequence number of a table that the edit adds, and reports
-// whether that can be.
+// ingested sets the sequence number of a table that the edit adds, and reports whether that can be.
 func (a *addedTables) ingested(num uint64, seq base.SeqNum) bool {
 	at := a.find(num)
 	if at == nil {
@@ -44,8 +43,7 @@ func (a *addedTables) ingested(num uint64, seq base.SeqNum) bool {
 	return t.SmallestSeq == seq && t.LargestSeq == seq && seq != 0
 }
 
-// inRun sets the run of a table that the edit adds, in level 0 or not, and reports whether that
-// can be.
+// inRun sets the run of a table that the edit adds, in level 0 or not, and reports whether that can be.
 func (a *addedTables) inRun(num, run uint64, level0 bool) bool {
 	at := a.find(num)
 	if at == nil || (at.Level == 0) != level0 || at.Run != 0 {
@@ -55,8 +53,7 @@ func (a *addedTables) inRun(num, run uint64, level0 bool) bool {
 	return run != 0
 }
 
-// wasteful reports whether the table has something that rewriting it would drop, now or at
-// some time.
+// wasteful reports whether the table has something that rewriting it would drop, now or at some time.
 func (t *Table) wasteful() bool {
 	return t.Overwritten > 0 || t.ExpiryOctiles[len(t.ExpiryOctiles)-1] > 0
 }
@@ -65,8 +62,7 @@ func (t *Table) appendWaste(dst []byte) []byte {
 	return t.ExpiryOctiles.Append(appendUvarints(dst, t.Num, t.Overwritten))
 }
 
-// waste sets the droppable entries of a table that the edit adds, and reports whether they are
-// valid.
+// waste sets the droppable entries of a table that the edit adds, and reports whether they are valid.
 func (a *addedTables) waste(d *decoder) bool {
 	at := a.find(d.uvarint())
 	if at == nil || at.Table.wasteful() {
@@ -79,8 +75,7 @@ func (a *addedTables) waste(d *decoder) bool {
 	return ok && !d.bad && t.wasteful()
 }
 
-// dense sets how many tombstones of a table that the edit adds are in clusters, and reports whether
-// that is valid.
+// dense sets how many tombstones of a table that the edit adds are in clusters, and reports whether that is valid.
 func (a *addedTables) dense(num, deletes uint64) bool {
 	at := a.find(num)
 	if at == nil || at.Table.DenseDeletes > 0 || deletes > at.Table.Deletes {

@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// FormatVersion is the version of the store's format that this program writes.
-// It opens every version up to this one.
+// FormatVersion is the version of the store's format that this program writes. It opens every version up to this one.
 const FormatVersion = 1
 
 // CURRENT is one line of text:
@@ -23,8 +22,7 @@ const FormatVersion = 1
 // maxCurrentSize is much more than a CURRENT file has.
 const maxCurrentSize = 4096
 
-// SetCurrent makes the manifest with this number the one in force. When it
-// returns, the change is durable.
+// SetCurrent makes the manifest with this number the one in force. When it returns, the change is durable.
 func SetCurrent(fs vfs.FS, dir string, num uint64) error {
 	line := fmt.Sprintf("siftkv format=%d manifest=%s", FormatVersion, FileName(FileManifest, num))
 	return vfs.ReplaceFile(fs, filepath.Join(dir, CurrentName), base.SealLine(line))
@@ -34,8 +32,7 @@ func SetCurrent(fs vfs.FS, dir string, num uint64) error {
 // writes it: it is damaged, or another program's.
 var ErrNotCurrent = errors.New("not a line that this store writes")
 
-// Current returns the number of the manifest in force. If there is no CURRENT
-// file, the error matches fs.ErrNotExist.
+// Current returns the number of the manifest in force. If there is no CURRENT file, the error matches fs.ErrNotExist.
 func Current(fs vfs.FS, dir string) (num uint64, err error) {
 	name := filepath.Join(dir, CurrentName)
 	data, err := vfs.ReadSmallFile(fs, name, maxCurrentSize)

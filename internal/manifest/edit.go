@@ -21,9 +21,8 @@ type Table struct {
 	Size     int64  // bytes
 	TailSize int64  // bytes of its tail
 
-	// The file's keys, range tombstones included, are at least Smallest. They
-	// are at most Largest, or below it if LargestExclusive is set; a nil Largest
-	// has no bound.
+	// The file's keys, range tombstones included, are at least Smallest. They are at most Largest, or below it if
+	// LargestExclusive is set; a nil Largest has no bound.
 	Smallest         []byte
 	Largest          []byte
 	LargestExclusive bool
@@ -52,8 +51,7 @@ type Table struct {
 	Garbage Garbage // in blob files
 }
 
-// kinds reports whether the table has entries that version 1 of its format has
-// not.
+// kinds reports whether the table has entries that version 1 of its format has not.
 func (t *Table) kinds() bool { return t.Merges > 0 || t.Expiring > 0 }
 
 // Features are kinds of entries that a store may hold in addition to values and
@@ -84,14 +82,12 @@ func (t *Table) Before(key []byte) bool {
 	return c < 0 || c == 0 && t.LargestExclusive
 }
 
-// Overlaps reports whether some key of [lo, hi) may be in the table; a nil hi
-// has no bound.
+// Overlaps reports whether some key of [lo, hi) may be in the table; a nil hi has no bound.
 func (t *Table) Overlaps(lo, hi []byte) bool {
 	return rangedel.CompareEnds(t.Smallest, hi) < 0 && !t.Before(lo)
 }
 
-// UpperBound returns the smallest key that is after all of the table's keys;
-// nil if there is none.
+// UpperBound returns the smallest key that is after all of the table's keys; nil if there is none.
 func (t *Table) UpperBound() []byte {
 	if t.Largest == nil || t.LargestExclusive {
 		return t.Largest
@@ -116,10 +112,9 @@ type Edit struct {
 	DeletedBlobs []uint64 // numbers of blob files that no table refers to any more
 }
 
-// An AddedTable is a table that came to a level. The tables of a level with the same
-// run are one sorted run: they share no keys. A run with a larger number is newer, and
-// 0 is the oldest. In level 0 numbers say nothing about age, and a table with 0 is a run by
-// itself.
+// An AddedTable is a table that came to a level. The tables of a level with the same run are one sorted run: they share
+// no keys. A run with a larger number is newer, and 0 is the oldest. In level 0 numbers say nothing about age, and a
+// table with 0 is a run by itself.
 type AddedTable struct {
 	Level int
 	Run   uint64

@@ -7,8 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Log is the manifest that edits are appended to. It is not safe for
-// concurrent use.
+// A Log is the manifest that edits are appended to. It is not safe for concurrent use.
 type Log struct {
 	w   *wal.Writer
 	f   vfs.WriteFile
@@ -17,9 +16,8 @@ type Log struct {
 	snapshot int64 // bytes of the manifest as it was created
 }
 
-// Create writes a manifest that begins with snapshot, the description of the
-// whole store, and makes it the one in force. When it returns, both are durable.
-// After an error the file is gone, unless it may be in force.
+// Create writes a manifest that begins with snapshot, the description of the whole store, and makes it the one in
+// force. When it returns, both are durable. After an error the file is gone, unless it may be in force.
 func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
 	name := Path(dir, FileManifest, num)
 	f, err := fs.Create(name)
@@ -41,9 +39,8 @@ func Create(fs vfs.FS, dir string, num uint64, snapshot *Edit) (*Log, error) {
 	return l, nil
 }
 
-// Append appends an edit. When it returns, the edit is durable. After an error
-// the log is broken: whether the edit will be there on the next start is not
-// known.
+// Append appends an edit. When it returns, the edit is durable. After an error the log is broken: whether the edit will
+// be there on the next start is not known.
 func (l *Log) Append(e *Edit) error {
 	if err := l.w.Append(e.Append(nil)); err != nil {
 		return err
@@ -67,13 +64,11 @@ func (l *Log) SnapshotSize() int64 { return l.snapshot }
 // good order, and nothing of the log is missing.
 func (l *Log) Close() error { return l.w.Close() }
 
-// Abandon closes the file and leaves the log as a crash does: without an end. Nothing
-// may be called after it.
+// Abandon closes the file and leaves the log as a crash does: without an end. Nothing may be called after it.
 func (l *Log) Abandon() error { return l.f.Close() }
 
-// Load calls apply with every edit of the manifest with this number, in order.
-// The last record was never acknowledged if a crash cut it off, or lost a part of
-// it: it is left out. Any other damage is an error.
+// Load calls apply with every edit of the manifest with this number, in order. The last record was never acknowledged
+// if a crash cut it off, or lost a part of it: it is left out. Any other damage is an error.
 func Load(fs vfs.FS, dir string, num uint64, apply func(*Edit) error) error {
 	t, err := OpenTail(fs, dir, num)
 	if err != nil {

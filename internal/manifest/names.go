@@ -67,10 +67,9 @@ func FileName(kind FileKind, num uint64) string {
 	}
 }
 
-// An Ingest is the numbers of the tables of one ingest. An empty file of its name is made
-// before the first of these tables, and removed after the manifest lists them all, or
-// they are gone. A table that it names and no manifest lists is part of an ingest that a
-// crash interrupted.
+// An Ingest is the numbers of the tables of one ingest. An empty file of its name is made before the first of these
+// tables, and removed after the manifest lists them all, or they are gone. A table that it names and no manifest lists
+// is part of an ingest that a crash interrupted.
 type Ingest struct{ First, Last uint64 }
 
 // FileName returns the base name of the file.

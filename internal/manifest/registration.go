@@ -18,13 +18,11 @@ import (
 //
 //	siftkv reader pid=4711 manifest=7 offset=1234 crc=89abcdef
 //
-// The reader may need every file that the store had at this position of its history, or
-// had later. crc is as in CURRENT. Any other text means that the reader may need every
-// file, as while it opens the store, and while the line is being written. An unlocked
-// file was left by a process that has died.
+// The reader may need every file that the store had at this position of its history, or had later. crc is as in
+// CURRENT. Any other text means that the reader may need every file, as while it opens the store, and while the line is
+// being written. An unlocked file was left by a process that has died.
 
-// A Registration tells the writer of a store which files a reader may need. It is
-// safe for concurrent use.
+// A Registration tells the writer of a store which files a reader may need. It is safe for concurrent use.
 type Registration struct {
 	fs   vfs.FS
 	name string
@@ -131,8 +129,7 @@ func Readers(fsys vfs.FS, dir string) (n int, oldest Position, err error) {
 	return n, oldest, nil
 }
 
-// needs returns the position that a registration names; if it names none, that
-// before all others.
+// needs returns the position that a registration names; if it names none, that before all others.
 func needs(fsys vfs.FS, name string) Position {
 	data, err := vfs.ReadSmallFile(fsys, name, maxCurrentSize)
 	if err != nil {

@@ -36,8 +36,7 @@ func SetRestore(fsys vfs.FS, dir string, s RestoreState) error {
 	return vfs.ReplaceFile(fsys, filepath.Join(dir, RestoreName), base.SealLine(line))
 }
 
-// Restore reads the RESTORE file. There is none where nothing was restored: the
-// state is zero.
+// Restore reads the RESTORE file. There is none where nothing was restored: the state is zero.
 func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
 	name := filepath.Join(dir, RestoreName)
 	data, err := vfs.ReadSmallFile(fsys, name, maxCurrentSize)

@@ -25,8 +25,7 @@ func (p Position) Before(q Position) bool {
 // Position returns the position after the last edit.
 func (l *Log) Position() Position { return Position{l.num, l.w.Size()} }
 
-// A Tail reads a manifest that may grow meanwhile. It is not safe for concurrent
-// use.
+// A Tail reads a manifest that may grow meanwhile. It is not safe for concurrent use.
 type Tail struct {
 	f     vfs.ReadFile
 	r     *wal.Reader
@@ -45,9 +44,8 @@ func OpenTail(fs vfs.FS, dir string, num uint64) (*Tail, error) {
 	return &Tail{f: f, r: wal.NewReader(f, name, num), name: name, at: Position{Manifest: num}}, nil
 }
 
-// Read calls apply with every edit that was not read before, in order. An edit
-// that is not there as a whole was never acknowledged, and is left for later. Any
-// other damage is an error.
+// Read calls apply with every edit that was not read before, in order. An edit that is not there as a whole was never
+// acknowledged, and is left for later. Any other damage is an error.
 func (t *Tail) Read(apply func(*Edit) error) error {
 	if _, err := t.r.Follow(); err != nil {
 		return err

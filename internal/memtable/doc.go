@@ -13,16 +13,14 @@
 // released as a whole when the last reference to its Memtable is gone: keys and
 // values that alias the arena stay valid as long as the Memtable is reachable.
 //
-// Points (values, operands and point tombstones) are sorted by base.Compare. Range tombstones are
-// in a list of their own (tombstones.go): they are few, and a lookup needs them cut into fragments.
-// Apply adds a whole batch (batch.go). Some of a key's many operands have a fold, which saves
-// readers the rest (fold.go).
+// Points (values, operands and point tombstones) are sorted by base.Compare. Range tombstones are in a list of their
+// own (tombstones.go): they are few, and a lookup needs them cut into fragments. Apply adds a whole batch (batch.go).
+// Some of a key's many operands have a fold, which saves readers the rest (fold.go).
 //
 // # Sources
 //
-// The list is W. Pugh, "Skip Lists: A Probabilistic Alternative to Balanced
-// Trees", CACM 33(6), 1990. Linking from the bottom up by compare-and-swap, with
-// no deletion, is the insertion half of M. Herlihy and N. Shavit, "The Art of
-// Multiprocessor Programming", section 14.4. The arena and its offsets follow
-// the practice of LevelDB, RocksDB and Pebble.
+// The list is W. Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees", CACM 33(6), 1990. Linking from the
+// bottom up by compare-and-swap, with no deletion, is the insertion half of M. Herlihy and N. Shavit, "The Art of
+// Multiprocessor Programming", section 14.4. The arena and its offsets follow the practice of LevelDB, RocksDB and
+// Pebble.
 package memtable

@@ -10,15 +10,13 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 )
 
-// A counter that is merged a hundred thousand times has as many operands in the memtable, and a
-// reader would have to combine all of them. So some operands get a fold: an entry with the
-// operand's sequence number that has the merged result of it and versions before it. A reader that
-// reaches a fold uses it and continues below the versions in it.
+// A counter that is merged a hundred thousand times has as many operands in the memtable, and a reader would have to
+// combine all of them. So some operands get a fold: an entry with the operand's sequence number that has the merged
+// result of it and versions before it. A reader that reaches a fold uses it and continues below the versions in it.
 //
-// A fold says nothing that the versions in it do not say, and hides none of them: readers of older
-// snapshots, flushes, and other code without use for folds skip it. So folds need no regard for
-// snapshots. Only a range tombstone that covers some of its versions, and not all, makes one
-// useless.
+// A fold says nothing that the versions in it do not say, and hides none of them: readers of older snapshots, flushes,
+// and other code without use for folds skip it. So folds need no regard for snapshots. Only a range tombstone that
+// covers some of its versions, and not all, makes one useless.
 
 // KindFold is the kind of an entry that is a fold. It exists in memtables alone, and comes before
 // the operand of the same sequence number.
@@ -150,10 +148,9 @@ func (g *foldInput) oldestFirst() [][]byte {
 	return values
 }
 
-// gatherFold collects versions of a key, from k to older ones, until they have inputs bytes. It
-// uses an older fold only if that is at most twice as long as what it has already. So the sizes of
-// folds of growing values increase geometrically: a reader meets few, and all of them together take
-// little.
+// gatherFold collects versions of a key, from k to older ones, until they have inputs bytes. It uses an older fold only
+// if that is at most twice as long as what it has already. So the sizes of folds of growing values increase
+// geometrically: a reader meets few, and all of them together take little.
 func (m *Memtable) gatherFold(k base.InternalKey, hash uint64, inputs int) (g foldInput) {
 	cover := m.Tombstones().Cover(k.User, k.SeqNum())
 	n := m.newest(k.User, hash, k.SeqNum())

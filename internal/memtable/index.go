@@ -7,13 +7,11 @@ import (
 	"unsafe"
 )
 
-// An index is a hash table from user keys to nodes, in addition to the list. A lookup of
-// one key costs some twenty dependent cache misses in the list; here it costs one for the
-// slot and, if the key is there, those of its node.
+// An index is a hash table from user keys to nodes, in addition to the list. A lookup of one key costs some twenty
+// dependent cache misses in the list; here it costs one for the slot and, if the key is there, those of its node.
 //
-// A key has its place in one cache line of slots, chosen by its hash: the first
-// slot that was free when it came, going round from where the hash says. A slot
-// holds, of the newest version of its key, the number of the node (its offset in
+// A key has its place in one cache line of slots, chosen by its hash: the first slot that was free when it came, going
+// round from where the hash says. A slot holds, of the newest version of its key, the number of the node (its offset in
 // words) in the lower bits, and bits of the key's hash in those that are left:
 //
 //	bit 31                            0
@@ -31,10 +29,9 @@ import (
 //   - A node is linked on level 0 of the list before it is in a slot, and in a slot
 //     before its Add returns.
 //
-// A key that finds its line full has no slot. Nothing else is done about it, since a full
-// line shows that keys may be missing: a search that finds no free slot continues in the
-// list. With entries of 150 bytes lines are 7/16 full when the arena is; one in a
-// thousand is full.
+// A key that finds its line full has no slot. Nothing else is done about it, since a full line shows that keys may be
+// missing: a search that finds no free slot continues in the list. With entries of 150 bytes lines are 7/16 full when
+// the arena is; one in a thousand is full.
 type index struct {
 	lines []line
 	tags  uint32 // mask of the bits of a slot that are the tag
@@ -75,9 +72,8 @@ func (x *index) place(hash uint64) (l *line, start, tag uint32) {
 // node returns the node in a slot.
 func (x *index) node(slot uint32) node { return node(slot&^x.tags) * wordSize }
 
-// indexed returns the newest indexed version of a user key. It is at least as new as all
-// versions of Adds that have returned. If it is nilNode, absent reports whether the key
-// is not in the table; else only the list can tell.
+// indexed returns the newest indexed version of a user key. It is at least as new as all versions of Adds that have
+// returned. If it is nilNode, absent reports whether the key is not in the table; else only the list can tell.
 func (m *Memtable) indexed(user []byte, hash uint64) (n node, absent bool) {
 	x := &m.index
 	l, start, tag := x.place(hash)
@@ -95,8 +91,7 @@ func (m *Memtable) indexed(user []byte, hash uint64) (n node, absent bool) {
 	return nilNode, false
 }
 
-// enter puts a linked node into the slot of its key, unless a newer version is
-// there, or the line is full.
+// enter puts a linked node into the slot of its key, unless a newer version is there, or the line is full.
 func (m *Memtable) enter(n node, hash uint64) {
 	x := &m.index
 	l, start, tag := x.place(hash)

@@ -2,13 +2,11 @@ package memtable
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// An Iter walks a memtable in both directions. It sees every entry that was
-// there when it passed by, and may see those that are added meanwhile; readers
-// tell them by their sequence numbers.
+// An Iter walks a memtable in both directions. It sees every entry that was there when it passed by, and may see those
+// that are added meanwhile; readers tell them by their sequence numbers.
 //
-// Moves report whether the iterator is on an entry. When it is on none, before
-// its first move or after a walk past either end, Next and Prev stay there and
-// report false: First, Last or a seek brings it back. An Iter is for one
+// Moves report whether the iterator is on an entry. When it is on none, before its first move or after a walk past
+// either end, Next and Prev stay there and report false: First, Last or a seek brings it back. An Iter is for one
 // goroutine, needs no closing, and may be copied.
 type Iter struct {
 	m     *Memtable
@@ -60,9 +58,8 @@ func (it *Iter) Prev() bool {
 // Valid reports whether the iterator is on an entry.
 func (it *Iter) Valid() bool { return it.n != nilNode }
 
-// Key returns the key of the entry that the iterator is on, or the zero key. Its
-// bytes belong to the memtable and must not be modified; they stay valid after a
-// move.
+// Key returns the key of the entry that the iterator is on, or the zero key. Its bytes belong to the memtable and must
+// not be modified; they stay valid after a move.
 func (it *Iter) Key() base.InternalKey {
 	if it.n == nilNode {
 		return base.InternalKey{}
@@ -70,8 +67,7 @@ func (it *Iter) Key() base.InternalKey {
 	return it.m.key(it.n)
 }
 
-// Value returns the value of the entry that the iterator is on, or nil, on the
-// terms of Key.
+// Value returns the value of the entry that the iterator is on, or nil, on the terms of Key.
 func (it *Iter) Value() []byte {
 	if it.n == nilNode {
 		return nil

@@ -50,15 +50,13 @@ type Memtable struct {
 	reserved atomic.Int64  // bytes promised by Reserve and not released
 	count    atomic.Int64  // points, and tombstones among them << 32
 
-	// tails holds, for each level, a node on it, or head: the last one, unless races have
-	// reordered stores.
+	// tails holds, for each level, a node on it, or head: the last one, unless races have reordered stores.
 	tails [maxHeight]atomic.Uint32
 }
 
-// New returns an empty memtable with an arena of capacity bytes, at most 4 GiB, and an
-// index of a sixteenth of that in addition. The operating system supplies their pages as
-// they are first written. A capacity too small for one entry makes a table that is always
-// full.
+// New returns an empty memtable with an arena of capacity bytes, at most 4 GiB, and an index of a sixteenth of that in
+// addition. The operating system supplies their pages as they are first written. A capacity too small for one entry
+// makes a table that is always full.
 func New(capacity int) *Memtable {
 	return layoutOf(capacity).inHeap()
 }
@@ -102,8 +100,7 @@ func (l layout) in(mem []byte) *Memtable {
 // Slack is room to add to the entries of a memtable that is made for them.
 const Slack = 4 << 10
 
-// CapacityWithin returns the largest capacity with which New takes at most size
-// bytes, or a few more if size is tiny.
+// CapacityWithin returns the largest capacity with which New takes at most size bytes, or a few more if size is tiny.
 func CapacityWithin(size int) int { return size - size/(indexShare+1) }
 
 // EntrySize returns the most arena bytes that an entry can take: the argument
@@ -112,12 +109,10 @@ func EntrySize(keyLen, valueLen int) int {
 	return sizeBefore(maxHeight) + sizeFrom(keyLen) + valueLen
 }
 
-// Reserve reserves n bytes of the arena, and reports whether there was room. If there
-// was, Adds with EntrySizes of at most n together will not find the table full, provided
-// that all other Adds have reservations of their own. The caller releases the bytes with
-// Release(n) when these Adds have returned. The check is exact for one caller at a time;
-// of two at once, both may be refused where one would fit. A table that holds too much
-// (Hold) has no room either.
+// Reserve reserves n bytes of the arena, and reports whether there was room. If there was, Adds with EntrySizes of at
+// most n together will not find the table full, provided that all other Adds have reservations of their own. The caller
+// releases the bytes with Release(n) when these Adds have returned. The check is exact for one caller at a time; of two
+// at once, both may be refused where one would fit. A table that holds too much (Hold) has no room either.
 func (m *Memtable) Reserve(n int) bool {
 	return (n <= 0 || !m.holds.full.Load()) && m.reserve(n)
 }
@@ -128,8 +123,7 @@ func (m *Memtable) reserve(n int) bool {
 		return n == 0
 	}
 	reserved := m.reserved.Add(int64(n))
-	// In this order: bytes that other Adds take between the two loads are counted
-	// twice, never missed.
+	// In this order: bytes that other Adds take between the two loads are counted twice, never missed.
 	if reserved+m.inUse() > int64(len(m.bytes)) {
 		m.reserved.Add(-int64(n))
 		return false
@@ -137,19 +131,16 @@ func (m *Memtable) reserve(n int) bool {
 	return true
 }
 
-// Release ends a reservation of n bytes. What its Adds did not take is free for
-// others.
+// Release ends a reservation of n bytes. What its Adds did not take is free for others.
 func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 
-// Add inserts a point; it copies the key and the value. When it returns, every read finds
-// the entry. The hash is that of the user key, by a function of the caller's choice that
-// is the same for all calls. It should mix all 64 bits: a bad function makes reads slow,
-// but not wrong. Add takes O(log n) steps, and most new versions of a key that is in the
+// Add inserts a point; it copies the key and the value. When it returns, every read finds the entry. The hash is that
+// of the user key, by a function of the caller's choice that is the same for all calls. It should mix all 64 bits: a
+// bad function makes reads slow, but not wrong. Add takes O(log n) steps, and most new versions of a key that is in the
 // table take O(1).
 //
-// It returns ErrFull if the arena has no room for the entry. It returns ErrDuplicate if
-// the table has an entry of the same user key, sequence number and kind. Then that entry
-// stays as it is, and the space that the attempt took is lost.
+// It returns ErrFull if the arena has no room for the entry. It returns ErrDuplicate if the table has an entry of the
+// same user key, sequence number and kind. Then that entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
 	err := m.insert(k, hash, value)
 	switch {
@@ -211,8 +202,7 @@ func (m *Memtable) fillNode(n node, k base.InternalKey, valueAt uint64, valueLen
 	copy(m.user(n), k.User)
 }
 
-// allocate takes space for a node from the front of the arena, and for a value
-// from its back.
+// allocate takes space for a node from the front of the arena, and for a value from its back.
 func (m *Memtable) allocate(nodeSize, valueSize uint64) (nodeAt, valueAt uint64, ok bool) {
 	capacity := uint64(len(m.bytes))
 	for {
@@ -237,12 +227,10 @@ func (m *Memtable) raise(height int) {
 	}
 }
 
-// Get returns the newest version of a user key that a reader at seq may see. The value
-// aliases the arena and must not be modified. The trailer tells a value from a tombstone,
-// and may be that of a fold (KindFold). The hash is the one that Add was given for the
-// key. Get does not allocate. It touches a handful of cache lines, or one if the key is
-// not there. It takes O(log n) steps if the index has no room for the key, or seq is
-// older than several versions of it.
+// Get returns the newest version of a user key that a reader at seq may see. The value aliases the arena and must not
+// be modified. The trailer tells a value from a tombstone, and may be that of a fold (KindFold). The hash is the one
+// that Add was given for the key. Get does not allocate. It touches a handful of cache lines, or one if the key is not
+// there. It takes O(log n) steps if the index has no room for the key, or seq is older than several versions of it.
 func (m *Memtable) Get(user []byte, hash uint64, seq base.SeqNum) (value []byte, trailer base.Trailer, ok bool) {
 	n := m.newest(user, hash, seq)
 	if n == nilNode {
@@ -251,8 +239,7 @@ func (m *Memtable) Get(user []byte, hash uint64, seq base.SeqNum) (value []byte,
 	return m.value(n), m.trailer(n), true
 }
 
-// maxSteps is how many versions a lookup passes on its way to an older one before
-// it searches the list.
+// maxSteps is how many versions a lookup passes on its way to an older one before it searches the list.
 const maxSteps = 8
 
 // newest returns the newest version of a user key at or below seq, or nilNode.

@@ -55,10 +55,9 @@ const (
 	head    = node((4*maxHeight + wordSize - 1) &^ (wordSize - 1))
 )
 
-// drawHeight returns the height of an entry's tower: h with probability 3/4^h. It is
-// drawn from the key's hash, which costs less than a random number. The trailer gives
-// versions of a key different heights, and a seed prevents keys that are chosen to have
-// low towers.
+// drawHeight returns the height of an entry's tower: h with probability 3/4^h. It is drawn from the key's hash, which
+// costs less than a random number. The trailer gives versions of a key different heights, and a seed prevents keys that
+// are chosen to have low towers.
 func (m *Memtable) drawHeight(trailer base.Trailer, hash uint64) int {
 	return 1 + bits.TrailingZeros64(m.draw(trailer, hash)|1<<(2*(maxHeight-1)))/2
 }

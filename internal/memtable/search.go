@@ -46,10 +46,9 @@ func (m *Memtable) last() node {
 	return n
 }
 
-// before returns the node before n, which may be head. A node's prev word names some node
-// before it, at first its neighbour when it was linked. Entries inserted since are
-// between the two, and a walk along level 0 passes them. So any store to prev that names
-// a node before n is right, in whatever order stores arrive, and the walk leaves a better
+// before returns the node before n, which may be head. A node's prev word names some node before it, at first its
+// neighbour when it was linked. Entries inserted since are between the two, and a walk along level 0 passes them. So
+// any store to prev that names a node before n is right, in whatever order stores arrive, and the walk leaves a better
 // one behind.
 func (m *Memtable) before(n node) node {
 	start := m.hint(n)
@@ -63,9 +62,8 @@ func (m *Memtable) before(n node) node {
 	return p
 }
 
-// walk goes along one level from n, which is before k, and returns the
-// neighbours between which k belongs. It takes known for at or after k: what
-// ended the level above ends this one too, and is not compared again.
+// walk goes along one level from n, which is before k, and returns the neighbours between which k belongs. It takes
+// known for at or after k: what ended the level above ends this one too, and is not compared again.
 func (m *Memtable) walk(n, known node, prefix uint64, k base.InternalKey, level int) (before, after node) {
 	arena, at := m.arena, linkAt(level)
 	for {
@@ -80,8 +78,7 @@ func (m *Memtable) walk(n, known node, prefix uint64, k base.InternalKey, level 
 	}
 }
 
-// lessTied reports whether a node's key is before k, when their prefixes are
-// equal.
+// lessTied reports whether a node's key is before k, when their prefixes are equal.
 func (m *Memtable) lessTied(n node, k base.InternalKey) bool {
 	if c := bytes.Compare(m.user(n), k.User); c != 0 {
 		return c < 0
@@ -100,9 +97,8 @@ func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice
 	}
 }
 
-// findNewer is find, on level 0 alone, for a version newer than all of its key: its
-// place is known from the one that was the newest until now. It reports false if
-// there is no such, or if others are at work in the same place.
+// findNewer is find, on level 0 alone, for a version newer than all of its key: its place is known from the one that
+// was the newest until now. It reports false if there is no such, or if others are at work in the same place.
 func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
 	after, _ := m.indexed(k.User, hash)
 	if after == nilNode || m.trailer(after) >= k.Trailer {
@@ -116,9 +112,8 @@ func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
 	return true
 }
 
-// findEnd is find for a key after all others, as those of an ascending load
-// are: it takes a step per level, whatever the table's size. It reports false for
-// other keys, and if the hint at the last node of level 0 is out of date.
+// findEnd is find for a key after all others, as those of an ascending load are: it takes a step per level, whatever
+// the table's size. It reports false for other keys, and if the hint at the last node of level 0 is out of date.
 func (m *Memtable) findEnd(prefix uint64, k base.InternalKey, height int, s *splice) bool {
 	for level := range height {
 		n := node(m.tails[level].Load())
@@ -130,15 +125,13 @@ func (m *Memtable) findEnd(prefix uint64, k base.InternalKey, height int, s *spl
 	return true
 }
 
-// findFrom brings the splice of one level up to date, after others have linked
-// nodes there.
+// findFrom brings the splice of one level up to date, after others have linked nodes there.
 func (m *Memtable) findFrom(prefix uint64, k base.InternalKey, level int, s *splice) {
 	s.before[level], s.after[level] = m.walk(s.before[level], nilNode, prefix, k, level)
 }
 
-// link puts a node between its neighbours on one level. It reports false if they
-// are no longer neighbours. On level 0 it looks for a duplicate first: no key
-// can come between the look and a swap that succeeds.
+// link puts a node between its neighbours on one level. It reports false if they are no longer neighbours. On level 0
+// it looks for a duplicate first: no key can come between the look and a swap that succeeds.
 func (m *Memtable) link(n node, level int, s *splice) bool {
 	before, after := s.before[level], s.after[level]
 	if level == 0 {

@@ -6,10 +6,9 @@ import (
 	"github.com/siftkv/siftkv/blockindex"
 )
 
-// Big leaves are index leaves that the reader's cache cannot keep: of files with huge
-// separators, of writers that made leaves of 1 MiB, or of any file if the cache is tiny. To
-// read and check one for each lookup would cost hundreds of times what the lookup does, so
-// the reader keeps them itself, from the first lookup that needs one on.
+// Big leaves are index leaves that the reader's cache cannot keep: of files with huge separators, of writers that made
+// leaves of 1 MiB, or of any file if the cache is tiny. To read and check one for each lookup would cost hundreds of
+// times what the lookup does, so the reader keeps them itself, from the first lookup that needs one on.
 type bigLeaves struct {
 	most   int   // a leaf of more bytes is big
 	bytes  int64 // of all, whether they are in memory yet or not
@@ -38,8 +37,7 @@ func (r *Reader) findBigLeaves() *bigLeaves {
 // isBig reports whether a leaf is big, by its length with the trailer.
 func (b *bigLeaves) isBig(length int) bool { return b != nil && length-trailerSize > b.most }
 
-// bigLeaf returns big leaf i, which it reads if it is not in memory and keep is set. It
-// returns nil if it is neither.
+// bigLeaf returns big leaf i, which it reads if it is not in memory and keep is set. It returns nil if it is neither.
 func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) {
 	at := &r.big.leaves[i]
 	if leaf := at.Load(); leaf != nil || !keep {

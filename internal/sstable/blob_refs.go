@@ -29,8 +29,7 @@ func (rs BlobRefs) encode() (dst []byte) {
 	return dst
 }
 
-// cutBlobRefs decodes all of b. It reports false if that is not a list with something in it, by
-// ascending numbers.
+// cutBlobRefs decodes all of b. It reports false if that is not a list with something in it, by ascending numbers.
 func cutBlobRefs(b []byte) (rs BlobRefs, ok bool) {
 	last := uint64(0)
 	for len(b) > 0 {
@@ -51,8 +50,7 @@ func cutBlobRefs(b []byte) (rs BlobRefs, ok bool) {
 	return rs, len(rs) > 0
 }
 
-// A refTally counts references, without the ids of the files. Handles of one file mostly follow each
-// other.
+// A refTally counts references, without the ids of the files. Handles of one file mostly follow each other.
 type refTally struct {
 	refs  []BlobRef
 	bytes uint64         // of all records

@@ -142,8 +142,7 @@ type entry struct {
 func (e *entry) valueAt() int { return e.keyAt + e.unshared }
 func (e *entry) next() int    { return e.keyAt + e.unshared + e.valueLen }
 
-// decodeEntry decodes the entry at offset at. It reports false if the entry does
-// not fit into the block.
+// decodeEntry decodes the entry at offset at. It reports false if the entry does not fit into the block.
 func decodeEntry(entries []byte, at int, e *entry) bool {
 	if at+4 <= len(entries) {
 		s, u, v, t := entries[at], entries[at+1], entries[at+2], entries[at+3]
@@ -222,9 +221,8 @@ type found struct {
 	passed  bool // the walk began with a key that is not larger: if it is not here, it is nowhere in the block
 }
 
-// find looks for the newest version of key at or below seq. It copies no key:
-// it keeps count of how many bytes of key the entry before agreed with, and the
-// entry's shared count then decides most comparisons without looking at bytes.
+// find looks for the newest version of key at or below seq. It copies no key: it keeps count of how many bytes of key
+// the entry before agreed with, and the entry's shared count then decides most comparisons without looking at bytes.
 func (b block) find(key []byte, hash uint64, at base.SeqNum) (f found, err error) {
 	if len(b.slots) == 0 {
 		return b.search(key, at)
@@ -255,9 +253,8 @@ func (b block) nextWalk(p *slotProbe) (offset int, err error) {
 	return offset, nil
 }
 
-// walk is find beginning with the walk at offset. A larger key with the key's fingerprint may lead
-// here: then it goes on to the next walk. Walks that tell nothing end at their first entry, so
-// together they cost at most one walk.
+// walk is find beginning with the walk at offset. A larger key with the key's fingerprint may lead here: then it goes
+// on to the next walk. Walks that tell nothing end at their first entry, so together they cost at most one walk.
 func (b block) walk(p *slotProbe, offset int, key []byte, at base.SeqNum) (f found, err error) {
 	for offset != noWalk {
 		if f, err = b.scan(offset, key, at); f.passed || err != nil {

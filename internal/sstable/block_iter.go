@@ -8,12 +8,10 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A blockIter walks one block. Its key is rebuilt in a buffer of its own; its
-// value aliases the block. An iterator is on an entry, before the first, or
-// after the last; a malformed entry ends it with err set.
+// A blockIter walks one block. Its key is rebuilt in a buffer of its own; its value aliases the block. An iterator is
+// on an entry, before the first, or after the last; a malformed entry ends it with err set.
 //
-// A step writes numbers only: a pointer that is stored costs a check of whether the garbage
-// collector is at work.
+// A step writes numbers only: a pointer that is stored costs a check of whether the garbage collector is at work.
 type blockIter struct {
 	b       block
 	offset  int // of the current entry
@@ -49,9 +47,8 @@ func (i *blockIter) load(offset int) bool {
 			after := valueAt + v
 			if after <= len(entries) && s <= i.keyLen {
 				if n := s + u; u > 0 && u <= 16 && offset+20 <= len(entries) && s+16 <= len(i.user) {
-					// Two words, for any length, cost less than a call of memmove: the bytes after
-					// the key do not matter. Another key than the one before has another length, or
-					// most often another last byte.
+					// Two words, for any length, cost less than a call of memmove: the bytes after the key do not
+					// matter. Another key than the one before has another length, or most often another last byte.
 					from, to := entries[offset+4:offset+20], i.user[s:s+16]
 					i.again = n == i.keyLen && from[u-1] == to[u-1] && bytes.Equal(from[:u], to[:u])
 					binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(from))
@@ -139,9 +136,8 @@ func (i *blockIter) forwardTo(end int) bool {
 
 func (i *blockIter) next() bool { return i.load(i.after) }
 
-// prev goes back to the last restart before the current entry and forward from
-// there: entries say what they share with the one before, so there is no other
-// way back. It costs half a restart interval on average.
+// prev goes back to the last restart before the current entry and forward from there: entries say what they share with
+// the one before, so there is no other way back. It costs half a restart interval on average.
 func (i *blockIter) prev() bool {
 	at := i.offset
 	next := sort.Search(i.b.numRestarts(), func(r int) bool { return i.b.restart(r) >= at })

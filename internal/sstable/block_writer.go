@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A restart interval ends at minRestartBytes: two cache lines, two entries or a few.
-// Large blocks have larger ones, so that they have no more than maxIntervals and keep
-// their hash table.
+// A restart interval ends at minRestartBytes: two cache lines, two entries or a few. Large blocks have larger ones, so
+// that they have no more than maxIntervals and keep their hash table.
 const (
 	minRestartBytes = 128
 	maxIntervals    = 192
@@ -34,9 +33,8 @@ type keyHash struct {
 	restart int
 }
 
-// add appends an entry. Keys must ascend. hash is the user key's; shared is the number of
-// bytes that it has in common with the one before, in this block or another; again says
-// that both are the same.
+// add appends an entry. Keys must ascend. hash is the user key's; shared is the number of bytes that it has in common
+// with the one before, in this block or another; again says that both are the same.
 func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared int, again bool) {
 	if w.restartsHere() {
 		w.restarts = append(w.restarts, uint32(len(w.buf)))
@@ -52,9 +50,8 @@ func (w *blockWriter) add(k base.InternalKey, value []byte, hash uint64, shared 
 	w.run++
 }
 
-// restartsHere reports whether the next entry is a restart. A lookup walks half an
-// interval on average, and every cache line of it that is not in the processor's
-// cache costs more than the comparisons: intervals end by bytes, too.
+// restartsHere reports whether the next entry is a restart. A lookup walks half an interval on average, and every cache
+// line of it that is not in the processor's cache costs more than the comparisons: intervals end by bytes, too.
 func (w *blockWriter) restartsHere() bool {
 	return w.run == w.restartInterval || w.n == 0 ||
 		w.restartBytes > 0 && len(w.buf)-int(w.restarts[len(w.restarts)-1]) >= w.restartBytes
@@ -94,8 +91,7 @@ func (w *blockWriter) numSlots() int {
 	return n
 }
 
-// finish returns the block and makes the writer ready for the next one. The
-// bytes are valid until the next add.
+// finish returns the block and makes the writer ready for the next one. The bytes are valid until the next add.
 func (w *blockWriter) finish() []byte {
 	nSlots, flags := w.numSlots(), uint32(len(w.restarts))|slotsArePaired
 	if w.restartSize() == 2 {

@@ -6,8 +6,7 @@ import "sync"
 // hold decoded blocks that the cache does not take.
 var readBuffers, blockBuffers bufferPool
 
-// maxPooled is the largest buffer that goes back to a pool: a giant one would be held for blocks
-// of any size.
+// maxPooled is the largest buffer that goes back to a pool: a giant one would be held for blocks of any size.
 const maxPooled = 1 << 20
 
 // A bufferPool keeps buffers for the next block.

@@ -8,8 +8,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// FormatVersion is the newest version of the file format that this package
-// writes, and reads with all before it:
+// FormatVersion is the newest version of the file format that this package writes, and reads with all before it:
 //
 //	1  values and tombstones
 //	2  merge operands or expiring values too
@@ -140,8 +139,7 @@ func appendTrailer(dst []byte, tableID, offset uint64, stored []byte, c Compress
 
 var errChecksum = errors.New("checksum does not match: the block is damaged or not in its place")
 
-// splitTrailer checks raw, a block with its trailer read at offset, and returns
-// the block as stored.
+// splitTrailer checks raw, a block with its trailer read at offset, and returns the block as stored.
 func splitTrailer(raw []byte, tableID, offset uint64) ([]byte, Compression, error) {
 	n := len(raw) - trailerSize
 	if n < 0 {

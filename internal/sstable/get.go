@@ -72,11 +72,10 @@ func (p *Probe) add(o *Probe) {
 	p.BytesDecoded += o.BytesDecoded
 }
 
-// Find looks for the newest version of key at or below sequence number at, without range
-// tombstones. It appends its value, if any, to dst; of a blob value, the entry's content
-// (blob.HandleOf). Hash is filterpolicy.Hash(key): a caller that asks many files computes it once.
-// Find adds what it did to p. Find allocates nothing if dst has room, unless versions of the key
-// fill more than maxWalked blocks.
+// Find looks for the newest version of key at or below sequence number at, without range tombstones. It appends its
+// value, if any, to dst; of a blob value, the entry's content (blob.HandleOf). Hash is filterpolicy.Hash(key): a caller
+// that asks many files computes it once. Find adds what it did to p. Find allocates nothing if dst has room, unless
+// versions of the key fill more than maxWalked blocks.
 func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (value []byte, trailer base.Trailer,
 	ok bool, err error) {
 	if r.filter != nil {
@@ -104,8 +103,7 @@ func (r *Reader) Find(dst, key []byte, hash uint64, at base.SeqNum, p *Probe) (v
 			return dst[:had], 0, false, err
 		}
 		p.KeyPresent = p.KeyPresent || f.present
-		// Versions of a key go on in the next block only if this one ends with
-		// some of them.
+		// Versions of a key go on in the next block only if this one ends with some of them.
 		if f.ok || !f.more || !f.present || loc.block+1 == r.dataCount {
 			if !p.KeyPresent && p.Filter == Maybe {
 				r.falsePositives.Remember(key, hash)
@@ -150,8 +148,7 @@ type search struct {
 	at   base.SeqNum
 }
 
-// in searches a block and appends the value to dst if the caller wants it. Found then
-// aliases nothing.
+// in searches a block and appends the value to dst if the caller wants it. Found then aliases nothing.
 func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 	prefetchTail(data)
 	f, err := viewBlock(data).find(s.key, s.hash, s.at)
@@ -162,8 +159,7 @@ func (s *search) in(data, dst []byte, p *Probe) ([]byte, found, error) {
 	return dst, f, nil
 }
 
-// copied appends the value to dst if the caller wants it. It returns f without the value,
-// which aliases the block.
+// copied appends the value to dst if the caller wants it. It returns f without the value, which aliases the block.
 func (f found) copied(dst []byte, p *Probe) ([]byte, found) {
 	if f.ok && (!p.SkipValue || !f.skip(p)) {
 		dst = append(dst, f.value...)

@@ -78,8 +78,7 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	i.memo.ahead.init(r)
 }
 
-// Release makes i an iterator over nothing, which refers to no reader and keeps its
-// buffers for the next Init.
+// Release makes i an iterator over nothing, which refers to no reader and keeps its buffers for the next Init.
 func (i *Iter) Release() {
 	if cap(i.data)+cap(i.raw) > keptBuffer {
 		i.data, i.raw = nil, nil

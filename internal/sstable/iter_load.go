@@ -182,8 +182,7 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 	return data, nil
 }
 
-// stored returns a block as stored, valid until the next call. It is part of a prefetched
-// piece, if possible.
+// stored returns a block as stored, valid until the next call. It is part of a prefetched piece, if possible.
 func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
 	var raw []byte
 	if i.inParts(int64(offset), length) {

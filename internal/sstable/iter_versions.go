@@ -6,9 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A key that is written again and again while snapshots are open has versions in many blocks. The
-// index knows no versions, but where the first and the last of a key's blocks are: what is between
-// is bisected.
+// A key that is written again and again while snapshots are open has versions in many blocks. The index knows no
+// versions, but where the first and the last of a key's blocks are: what is between is bisected.
 
 // pastBlock moves to the first entry at or after k, which is after all of i's block, the first that
 // may hold k's versions. It takes O(log n) of n blocks with versions of the key.

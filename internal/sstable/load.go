@@ -189,8 +189,7 @@ func (r *Reader) keep(n int, data []byte) held {
 	return held{data: *buf, buf: buf}
 }
 
-// readStored reads a block into buf and checks its checksum. The bytes returned are
-// buf's.
+// readStored reads a block into buf and checks its checksum. The bytes returned are buf's.
 func (r *Reader) readStored(buf *[]byte, kind blockKind, offset uint64, length int, p *Probe) ([]byte, Compression,
 	error) {
 	if cap(*buf) < length {

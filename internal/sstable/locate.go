@@ -25,8 +25,7 @@ func (r *Reader) place(loc location) (offset uint64, length int) {
 	return offset, length
 }
 
-// locationIn returns the data block of a leaf's entry, with its place: the leaf may be
-// gone when that is needed.
+// locationIn returns the data block of a leaf's entry, with its place: the leaf may be gone when that is needed.
 func locationIn(leaf *blockindex.Index, at int) location {
 	offset, length := leaf.Block(at)
 	return location{block: leaf.First() + at, offset: offset, length: length}
@@ -101,9 +100,8 @@ func (r *Reader) appendSeparator(dst []byte, n int, fill bool, memo *leafMemo, p
 	return dst, nil
 }
 
-// holdLeaf returns index leaf i, valid until h is released. A leaf that the cache did
-// not take is kept in the memo: a pass over its blocks would read it again for each of
-// them.
+// holdLeaf returns index leaf i, valid until h is released. A leaf that the cache did not take is kept in the memo: a
+// pass over its blocks would read it again for each of them.
 func (r *Reader) holdLeaf(i int, fill bool, memo *leafMemo, p *Probe) (leaf blockindex.Index, h held, err error) {
 	if memo != nil && memo.full && memo.leaf.First() == i*r.leafBlocks {
 		return memo.leaf, held{}, nil

@@ -39,8 +39,7 @@ func (r *Reader) mapFile() {
 	r.mapped = &mapping{data: data, unmap: unmap, verified: make([]atomic.Uint64, (r.dataCount+63)/64)}
 }
 
-// mappedBlock returns a data block's bytes in the mapping. It reports false if the
-// block is one that has to be decoded.
+// mappedBlock returns a data block's bytes in the mapping. It reports false if the block is one that has to be decoded.
 func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err error) {
 	m := r.mapped
 	if r.closed.Load() {
@@ -74,14 +73,12 @@ func (r *Reader) mappedBlock(loc location, p *Probe) (data []byte, ok bool, err 
 
 var errEmptied = errors.New("the mapped file has lost what was here: it was truncated")
 
-// emptied reports whether a block that was verified may have lost its end. Reading the
-// last page of a truncated file is no fault: it ends with zeros. A block that ends with
-// zeros may be one in which every key is absent. Its checksum is after them, and zero as
-// well, as is that of one whole block in 2^32.
+// emptied reports whether a block that was verified may have lost its end. Reading the last page of a truncated file is
+// no fault: it ends with zeros. A block that ends with zeros may be one in which every key is absent. Its checksum is
+// after them, and zero as well, as is that of one whole block in 2^32.
 func emptied(raw []byte) bool { return binary.LittleEndian.Uint32(raw[len(raw)-4:]) == 0 }
 
-// findMapped searches a block of the mapping and appends the value to dst if the caller
-// wants it.
+// findMapped searches a block of the mapping and appends the value to dst if the caller wants it.
 func (r *Reader) findMapped(dst []byte, loc location, s *search, p *Probe) (out []byte, f found, ok bool, err error) {
 	out = dst // also after a fault
 	defer r.unguard(debug.SetPanicOnFault(true), &err)

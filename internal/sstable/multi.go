@@ -7,11 +7,10 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A lookup of many keys asks a file in rounds: the filter for all of them (AskFilter), then
-// the index (Locate), then the blocks. Within a round the keys do not depend on each other,
-// so that the processor waits for several cache misses at a time. Blocks in the cache are pinned
-// (Pin) and searched in rounds too (FindPinned); of others, each is read once for all
-// keys that it may hold (FindInBlock).
+// A lookup of many keys asks a file in rounds: the filter for all of them (AskFilter), then the index (Locate), then
+// the blocks. Within a round the keys do not depend on each other, so that the processor waits for several cache misses
+// at a time. Blocks in the cache are pinned (Pin) and searched in rounds too (FindPinned); of others, each is read once
+// for all keys that it may hold (FindInBlock).
 
 // A Lookup is one key of it, and what was found.
 type Lookup struct {
@@ -115,8 +114,7 @@ func (r *Reader) prefetch(offset uint64, length int) {
 	readBuffers.put(raw)
 }
 
-// Pin pins the block of l in the cache, until FindPinned. It reports false if it is not
-// there.
+// Pin pins the block of l in the cache, until FindPinned. It reports false if it is not there.
 func (r *Reader) Pin(l *Lookup) (ok bool) {
 	l.reader = r
 	l.data, ok = r.cache.Pin(&r.slots[l.loc.block])

@@ -60,8 +60,7 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 	return w, nil
 }
 
-// ReaderOptions are those of package siftkv/sstable, where they are documented, and what a
-// store adds.
+// ReaderOptions are those of package siftkv/sstable, where they are documented, and what a store adds.
 type ReaderOptions struct {
 	CacheSize    int64
 	Name         string
@@ -82,9 +81,8 @@ type ReaderOptions struct {
 	// Room, if it is not nil, is called before filters of a size are loaded. If it returns
 	// false, they stay on disk, where WithFilters finds them.
 	Room func(bytes int64) bool
-	// Seq, if not zero, is the sequence number of every entry and range tombstone:
-	// that of a file that a store took in as it was written, with zeros. A file with
-	// other numbers is refused.
+	// Seq, if not zero, is the sequence number of every entry and range tombstone: that of a file that a store took in
+	// as it was written, with zeros. A file with other numbers is refused.
 	Seq base.SeqNum
 	// FalsePositives is where the reader remembers the keys for which its filter said "maybe" and which
 	// are not in the file. The zero value remembers nothing.

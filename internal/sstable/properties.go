@@ -48,8 +48,7 @@ type Properties struct {
 	Blobs          BlobRefs
 	Droppable      base.Droppable // what rewriting the file would free in blob files
 
-	// Smallest and Largest bound the user keys of the file's point entries.
-	// Both are nil if it has none.
+	// Smallest and Largest bound the user keys of the file's point entries. Both are nil if it has none.
 	Smallest, Largest []byte
 	// SmallestSeq and LargestSeq bound the sequence numbers of all entries.
 	SmallestSeq, LargestSeq base.SeqNum
@@ -142,8 +141,7 @@ func (p *Properties) fields() map[uint64]any {
 	}
 }
 
-// version returns the version that the footer must name. Files of the first two do not
-// repeat theirs.
+// version returns the version that the footer must name. Files of the first two do not repeat theirs.
 func (p *Properties) version() uint64 {
 	switch {
 	case p.Separated > 0 || len(p.Blobs) > 0:

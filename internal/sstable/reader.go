@@ -18,10 +18,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Reader reads one file. All methods are safe for concurrent use, but Close must come last.
-// It is never changed: with another filter, or none, a file has another Reader, which shares
-// the rest (see reader_filter.go). Index and filter are outside the Go heap, and a method that
-// uses their bytes keeps the reader alive.
+// A Reader reads one file. All methods are safe for concurrent use, but Close must come last. It is never changed: with
+// another filter, or none, a file has another Reader, which shares the rest (see reader_filter.go). Index and filter
+// are outside the Go heap, and a method that uses their bytes keeps the reader alive.
 type Reader struct {
 	*life
 	file  io.ReaderAt
@@ -86,9 +85,8 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// NewReader opens a file of size bytes, with one read if the options say how long the tail is
-// and two at the most otherwise. If f is an io.Closer, Close closes it; after an error it is
-// left open.
+// NewReader opens a file of size bytes, with one read if the options say how long the tail is and two at the most
+// otherwise. If f is an io.Closer, Close closes it; after an error it is left open.
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	opts := *cmp.Or(o, &ReaderOptions{})
 	r := &Reader{file: f, name: opts.Name, hint: opts.Hint, size: size, cache: opts.Cache, owner: opts.Owner,
@@ -269,8 +267,7 @@ func (r *Reader) parseTail(tail []byte, start int64) error {
 	return nil
 }
 
-// checkIndex holds the index against the properties, and makes a slot for every
-// block.
+// checkIndex holds the index against the properties, and makes a slot for every block.
 func (r *Reader) checkIndex() error {
 	p := r.props
 	blocks, leaves, size := p.DataBlocks, p.IndexLeaves, uint64(r.size)

@@ -80,9 +80,8 @@ type Left struct {
 	foreign *foreignMemory
 }
 
-// Leave releases the reader while it may be in use. Its file is closed, and its memory released,
-// when its users have ended and the collector has noticed, or by Left.Close. It must not run
-// concurrently with another Leave or Close.
+// Leave releases the reader while it may be in use. Its file is closed, and its memory released, when its users have
+// ended and the collector has noticed, or by Left.Close. It must not run concurrently with another Leave or Close.
 func (r *Reader) Leave() Left {
 	file, _ := r.file.(io.Closer)
 	r.foreign.file = file

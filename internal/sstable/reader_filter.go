@@ -22,8 +22,7 @@ func keepFilter(data []byte) (*filterData, []byte) {
 	return owner, owner.memory.Bytes()
 }
 
-// openFilters takes the filters out of the tail. Where there is no room for both, that of
-// lookups goes first.
+// openFilters takes the filters out of the tail. Where there is no room for both, that of lookups goes first.
 func (r *Reader) openFilters(tail []byte, start int64, room func(bytes int64) bool) {
 	p := r.props
 	point, ranges := r.filterSizes()
@@ -84,8 +83,7 @@ func (r *Reader) decodeRanges(data []byte) error {
 // one of prefixes alone needs its extractor.
 func (r *Reader) filterFits() bool { return !r.prefixOnly || r.prefix != nil }
 
-// SkippedFilters returns the bytes of the filters that are only on disk, without those that are
-// known to be unusable.
+// SkippedFilters returns the bytes of the filters that are only on disk, without those that are known to be unusable.
 func (r *Reader) SkippedFilters() (bytes int64) {
 	point, ranges := r.filterSizes()
 	if r.filter == nil && r.filterErr == nil {
@@ -108,8 +106,7 @@ func (r *Reader) SetUnusable(filter, ranges error) {
 	}
 }
 
-// WithoutFilters returns a reader of the same open file that asks no filter. Closing
-// one of the two closes both.
+// WithoutFilters returns a reader of the same open file that asks no filter. Closing one of the two closes both.
 func (r *Reader) WithoutFilters() *Reader {
 	other := *r
 	other.filter, other.filterData = nil, nil

@@ -23,9 +23,8 @@ type SalvageOptions struct {
 	Seq base.SeqNum
 }
 
-// A Gap is a piece of a file in which entries may have been lost: versions of keys
-// from After to Before, both included. A nil After has no lower bound, a nil Before
-// no upper one.
+// A Gap is a piece of a file in which entries may have been lost: versions of keys from After to Before, both included.
+// A nil After has no lower bound, a nil Before no upper one.
 type Gap struct {
 	Offset, Length int64
 	After, Before  []byte
@@ -54,15 +53,13 @@ func (s *Salvage) EntriesLost() (n uint64, known bool) {
 	return s.Properties.Entries - s.Entries, true
 }
 
-// SalvageFile calls add with every point entry of every data block that checks out in a file of
-// size bytes, in order; key and value are valid during the call. It recognizes blocks by their
-// checksums and their form, and needs of the rest no more than the file's id. If that is not given
-// and the footer is damaged, the footer's is used if two blocks confirm it. Pieces that cannot be
-// read count as damaged. Time is linear in size and in what add is given, except for a sort,
-// whatever the bytes are. The file is held in memory.
+// SalvageFile calls add with every point entry of every data block that checks out in a file of size bytes, in order;
+// key and value are valid during the call. It recognizes blocks by their checksums and their form, and needs of the
+// rest no more than the file's id. If that is not given and the footer is damaged, the footer's is used if two blocks
+// confirm it. Pieces that cannot be read count as damaged. Time is linear in size and in what add is given, except for
+// a sort, whatever the bytes are. The file is held in memory.
 //
-// It returns an error if add does, if the file's id is not known, or if a newer
-// version of this package wrote the file.
+// It returns an error if add does, if the file's id is not known, or if a newer version of this package wrote the file.
 func SalvageFile(f io.ReaderAt, size int64, o *SalvageOptions,
 	add func(k base.InternalKey, value []byte) error) (*Salvage, error) {
 	opts := cmp.Or(o, &SalvageOptions{})
@@ -208,8 +205,7 @@ func (s *salvager) walk() error {
 	return nil
 }
 
-// take uses a block. Data blocks follow each other: what is between two of them is lost,
-// whatever it was taken for.
+// take uses a block. Data blocks follow each other: what is between two of them is lost, whatever it was taken for.
 func (s *salvager) take(b *foundBlock) error {
 	s.largest = max(s.largest, b.end-b.pos)
 	switch b.form {
@@ -266,8 +262,7 @@ func (s *salvager) closeGap(before []byte) {
 	s.pending = nil
 }
 
-// finish closes the last gap. What is missing after the data is no gap if the
-// properties tell where the data ends.
+// finish closes the last gap. What is missing after the data is no gap if the properties tell where the data ends.
 func (s *salvager) finish() {
 	p := s.out.Properties
 	if p == nil {

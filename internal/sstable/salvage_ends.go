@@ -9,16 +9,14 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A block does not say how long it is, and after damage it is not known either where
-// the next one begins. To try every beginning with every end would take the square of
-// the file's size. It is not necessary, because a CRC is linear. All sums and products
-// below are those of polynomials over GF(2), modulo the CRC's polynomial. Let
+// A block does not say how long it is, and after damage it is not known either where the next one begins. To try every
+// beginning with every end would take the square of the file's size. It is not necessary, because a CRC is linear. All
+// sums and products below are those of polynomials over GF(2), modulo the CRC's polynomial. Let
 //
 //	R(k) be the CRC register after the first k bytes of the file, starting from zero,
 //	h(p) the register after the place that a block at p is bound to.
 //
-// A block that begins at p, and of which the byte before e is the last that its checksum
-// c covers, checks out if
+// A block that begins at p, and of which the byte before e is the last that its checksum c covers, checks out if
 //
 //	R(e) + (h(p) + R(p))·x^8(e-p) = ^c
 //
@@ -26,9 +24,8 @@ import (
 //
 //	(h(p) + R(p))·x^-8p = (R(e) + ^c)·x^-8e
 //
-// One pass over the file computes the right side for every e; the ends of a block at
-// p are those at which it equals the left side. That is exactly the comparison of
-// checksums, for all pairs.
+// One pass over the file computes the right side for every e; the ends of a block at p are those at which it equals the
+// left side. That is exactly the comparison of checksums, for all pairs.
 
 // A blockEnd is a place at which a trailer may stand.
 type blockEnd struct {
@@ -43,8 +40,7 @@ func (a blockEnd) compare(b blockEnd) int {
 	return cmp.Compare(a.trailer, b.trailer)
 }
 
-// A blockEnds finds the ends of blocks in a file with a given id. Calls must have
-// beginnings in ascending order.
+// A blockEnds finds the ends of blocks in a file with a given id. Calls must have beginnings in ascending order.
 type blockEnds struct {
 	data []byte
 	id   uint64
@@ -101,8 +97,7 @@ func (p *prefixSum) scaled(r uint32) uint32 { return product(p.register^r, p.sca
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// unshift divides by x^8: it takes back what castagnoli does to a register when a
-// zero byte comes.
+// unshift divides by x^8: it takes back what castagnoli does to a register when a zero byte comes.
 var unshift = func() (t [256]uint32) {
 	for i, v := range castagnoli {
 		t[v>>24] = v<<8 ^ uint32(i)
@@ -110,8 +105,7 @@ var unshift = func() (t [256]uint32) {
 	return t
 }()
 
-// product multiplies two polynomials. Bit 31 is the coefficient of x^0, as in the
-// register.
+// product multiplies two polynomials. Bit 31 is the coefficient of x^0, as in the register.
 func product(a, b uint32) (p uint32) {
 	for ; a != 0; a <<= 1 {
 		p ^= b & -(a >> 31)

@@ -13,10 +13,9 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A block begins where the one before it ends, or where the index says; if both are damaged,
-// every offset is tried at which the first bytes are those of a block. It ends where the index
-// or its checksum says (blockEnds). Once in 2^32 pairs of a beginning and an end a checksum is
-// right by chance, so that the form of a block has to be right as well.
+// A block begins where the one before it ends, or where the index says; if both are damaged, every offset is tried at
+// which the first bytes are those of a block. It ends where the index or its checksum says (blockEnds). Once in 2^32
+// pairs of a beginning and an end a checksum is right by chance, so that the form of a block has to be right as well.
 
 // resyncWindow bounds the length of a block with a guessed beginning, in bytes, unless
 // larger blocks have been seen. It keeps the number of pairs small.
@@ -45,9 +44,8 @@ const (
 	propertiesForm
 )
 
-// blockAt returns the block that begins at pos. If pos does not follow a block it is
-// only a guess, and the block has to be one of entries or tombstones: other forms
-// prove too little.
+// blockAt returns the block that begins at pos. If pos does not follow a block it is only a guess, and the block has to
+// be one of entries or tombstones: other forms prove too little.
 func (s *salvager) blockAt(pos int, follows bool) (b foundBlock, ok bool) {
 	if i, known := slices.BinarySearch(s.starts, pos); known {
 		end := s.limit
@@ -166,9 +164,8 @@ func (s *salvager) isData(data []byte) bool {
 	return len(entries) > 0
 }
 
-// beginsBlock reports whether b may be the beginning of a data block as it is stored. The
-// first entry shares nothing, so the first byte is zero. A compressed block has that byte
-// at the front of its first literal.
+// beginsBlock reports whether b may be the beginning of a data block as it is stored. The first entry shares nothing,
+// so the first byte is zero. A compressed block has that byte at the front of its first literal.
 func beginsBlock(b []byte) bool {
 	const zstdMagic = 0xfd2fb528
 	if len(b) < trailerSize {

@@ -89,8 +89,7 @@ func (s *salvager) readIndex(p *Properties) error {
 	return err
 }
 
-// addStarts adds the blocks that an index names, and reports whether all are within the
-// data, in order.
+// addStarts adds the blocks that an index names, and reports whether all are within the data, in order.
 func (s *salvager) addStarts(x *blockindex.Index) bool {
 	for i := range x.Len() {
 		offset, _ := x.Block(i)

@@ -2,8 +2,7 @@ package sstable
 
 import "encoding/binary"
 
-// Slots are a block's hash table from user keys to restarts: open addressing with
-// linear probing. A slot is
+// Slots are a block's hash table from user keys to restarts: open addressing with linear probing. A slot is
 //
 //	restart      uint8  number of the restart interval in which the first version
 //	                    of a key stands

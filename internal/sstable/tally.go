@@ -7,8 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 )
 
-// A tally is what the entries of a file add up to: its writer counts them, and Verify counts
-// them again.
+// A tally is what the entries of a file add up to: its writer counts them, and Verify counts them again.
 type tally struct {
 	Properties
 	expiries  expirySample
@@ -20,9 +19,8 @@ type tally struct {
 	stretch   uint64           // of keys up to the last one that are deleted
 }
 
-// DenseStretch is the number of consecutive deleted keys, without a live one of the file in
-// between, that make a tombstone cluster. A scan over one takes several times as long as the search
-// for its first key.
+// DenseStretch is the number of consecutive deleted keys, without a live one of the file in between, that make a
+// tombstone cluster. A scan over one takes several times as long as the search for its first key.
 const DenseStretch = 100
 
 // A Count counts entries as the writer of a file does, without writing one.

@@ -18,9 +18,8 @@ const maxFaults = 16
 // on (see siftkv/sstable), in one pass and with one block and the filter in memory.
 func (r *Reader) Verify() error { return r.VerifyEach(nil) }
 
-// VerifyEach is Verify that also shows visit every point entry as the file has it,
-// in order. Slices are valid for one call. An error of visit ends the pass and is
-// returned alone.
+// VerifyEach is Verify that also shows visit every point entry as the file has it, in order. Slices are valid for one
+// call. An error of visit ends the pass and is returned alone.
 func (r *Reader) VerifyEach(visit func(k base.InternalKey, value []byte) error) error {
 	if r.closed.Load() {
 		return ErrClosed

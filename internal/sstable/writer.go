@@ -200,8 +200,7 @@ func (w *Writer) finishBlock() {
 	w.pending = true
 }
 
-// addSeparator enters the last complete block into the index, now that the key
-// after it is known (nil: none).
+// addSeparator enters the last complete block into the index, now that the key after it is known (nil: none).
 func (w *Writer) addSeparator(next []byte) {
 	if !w.pending {
 		return
@@ -281,8 +280,7 @@ func (w *Writer) Finish() (*FileInfo, error) {
 // Keys returns a sample of the keys of the file.
 func (w *Writer) Keys() *KeySample { return &w.props.keys }
 
-// finishIndex writes the index leaves, if there are any, and returns the index
-// that goes into the tail.
+// finishIndex writes the index leaves, if there are any, and returns the index that goes into the tail.
 func (w *Writer) finishIndex() []byte {
 	w.index.finish()
 	if w.index.perLeaf == 0 {
@@ -302,8 +300,7 @@ func (w *Writer) finishIndex() []byte {
 	return top.Append(nil)
 }
 
-// writeRangeDels writes the tombstones as fragments, in a block like a data
-// block's: key = start, trailer, value = end.
+// writeRangeDels writes the tombstones as fragments, in a block like a data block's: key = start, trailer, value = end.
 func (w *Writer) writeRangeDels() {
 	set, err := rangedel.FromFragments(w.tombstones) // as flushes and compactions add them
 	if err != nil {

@@ -8,12 +8,10 @@ import (
 )
 
 const (
-	// leafSize is the size of an index leaf that a writer aims at, in bytes: a few
-	// blocks. So an uncached leaf costs little more than its block, and a cache that
-	// holds blocks holds leaves.
+	// leafSize is the size of an index leaf that a writer aims at, in bytes: a few blocks. So an uncached leaf costs
+	// little more than its block, and a cache that holds blocks holds leaves.
 	leafSize = 16 << 10
-	// A leaf larger than maxLeafSize is cut again: separators have become longer since
-	// the leaves were measured.
+	// A leaf larger than maxLeafSize is cut again: separators have become longer since the leaves were measured.
 	maxLeafSize = 4 * leafSize
 	// hugeLeafSize is the size up to which a leaf is left alone if to cut all leaves again
 	// would make the top index, which every reader of the file holds, larger than the leaf.
@@ -23,10 +21,9 @@ const (
 	longCommon = 64
 )
 
-// An indexWriter collects the separators of a file: in one piece, or in leaves if they
-// are large. Every leaf but the last has the same number of blocks: a reader finds the
-// leaf of a block by division. So the leaf with the longest separators decides that
-// number. If one becomes too large, all are cut again, into halves at least.
+// An indexWriter collects the separators of a file: in one piece, or in leaves if they are large. Every leaf but the
+// last has the same number of blocks: a reader finds the leaf of a block by division. So the leaf with the longest
+// separators decides that number. If one becomes too large, all are cut again, into halves at least.
 type indexWriter struct {
 	partition int // bytes; an index of at least this size is cut
 	first     int // blocks that made the first leaf
@@ -85,9 +82,8 @@ func (w *indexWriter) closeLeaf() {
 	w.leaf.Reset(w.next, w.end)
 }
 
-// recutIfTooLarge cuts all leaves again until none is too large. A leaf of few blocks
-// with huge separators is left alone: to cut all others for it would only move their
-// separators to the top.
+// recutIfTooLarge cuts all leaves again until none is too large. A leaf of few blocks with huge separators is left
+// alone: to cut all others for it would only move their separators to the top.
 func (w *indexWriter) recutIfTooLarge() {
 	for w.largest > max(maxLeafSize, 2*w.longest) && w.perLeaf > 1 {
 		top := w.size() / (w.perLeaf / 2) // as it would be, with one block of each leaf

@@ -15,8 +15,7 @@ import (
 // an edit changes them by the tables that it adds and deletes. They are in no file: RecountBlobs computes them again
 // from the tables.
 
-// A LiveBlob is a blob file of a version, and what the version's tables refer to in it. It never
-// changes.
+// A LiveBlob is a blob file of a version, and what the version's tables refer to in it. It never changes.
 type LiveBlob struct {
 	*Blob
 	LiveRecords uint64

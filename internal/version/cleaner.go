@@ -224,8 +224,7 @@ func (c *Cleaner) Stop() {
 	<-c.done
 }
 
-// Drain closes the tables of the versions that were handed in after Stop. Before it, they are
-// the goroutine's.
+// Drain closes the tables of the versions that were handed in after Stop. Before it, they are the goroutine's.
 func (c *Cleaner) Drain() error {
 	c.draining.Lock()
 	defer c.draining.Unlock()
@@ -265,10 +264,9 @@ type unneededFile struct {
 	size int64 // what the History counts of it, in bytes
 }
 
-// A heldFile is an obsolete file that a reader in another process may still need. It goes
-// when every reader has gone on to a position of the store's history at which the file
-// was obsolete already. A reader that registers too late to be seen here registers before
-// it reads CURRENT, and so sees no file that an edit of the manifest has deleted.
+// A heldFile is an obsolete file that a reader in another process may still need. It goes when every reader has gone on
+// to a position of the store's history at which the file was obsolete already. A reader that registers too late to be
+// seen here registers before it reads CURRENT, and so sees no file that an edit of the manifest has deleted.
 type heldFile struct {
 	unneededFile
 	at manifest.Position // the file was obsolete here
@@ -277,8 +275,7 @@ type heldFile struct {
 // Held returns how many files are held back.
 func (c *Cleaner) Held() int { return int(c.holds.Load()) }
 
-// heldRecheck is how often a store asks whether readers still need files, when
-// nothing else leads it to ask.
+// heldRecheck is how often a store asks whether readers still need files, when nothing else leads it to ask.
 const heldRecheck = 10 * time.Second
 
 // removable adds obsolete files, and returns those of all that no reader needs.

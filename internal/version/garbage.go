@@ -9,18 +9,16 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Tables that are mostly garbage are rewritten even if their level is not too large:
-// tombstones cost every scan over them and keep what they delete, and expired values and
-// old versions take space. What a table would lose can depend on time and on closed
-// snapshots, so both start a check.
+// Tables that are mostly garbage are rewritten even if their level is not too large: tombstones cost every scan over
+// them and keep what they delete, and expired values and old versions take space. What a table would lose can depend on
+// time and on closed snapshots, so both start a check.
 
 const lastLevel = manifest.NumLevels - 1
 
-// MostlyGarbage reports whether half of the tables' entries would go if they were rewritten with
-// nothing below them. A range tombstone counts as fifty entries. In the last level one range
-// tombstone is enough, since it has nothing to hide any more. There, overwritten versions, which
-// only a snapshot kept, count as two: they take the space of values. In level 0 only expired
-// entries count: tombstones are on their way down.
+// MostlyGarbage reports whether half of the tables' entries would go if they were rewritten with nothing below them. A
+// range tombstone counts as fifty entries. In the last level one range tombstone is enough, since it has nothing to
+// hide any more. There, overwritten versions, which only a snapshot kept, count as two: they take the space of values.
+// In level 0 only expired entries count: tombstones are on their way down.
 func MostlyGarbage(tables []*Table, level int, now uint64) bool {
 	var s Totals
 	expired := uint64(0)
@@ -54,8 +52,7 @@ func (s *Totals) mostlyGarbage(expired uint64, level int) bool {
 	return garbage > 0 && 2*garbage >= s.Entries+s.RangeDeletes
 }
 
-// MostlyGarbage is MostlyGarbage of the run's tables. It visits only those of which a part has
-// expired.
+// MostlyGarbage is MostlyGarbage of the run's tables. It visits only those of which a part has expired.
 func (r *Run) MostlyGarbage(level int, now uint64) bool {
 	return r.root.totals.mostlyGarbage(r.root.expired(now), level)
 }
@@ -93,10 +90,9 @@ func (n *node) total(told func(*Totals) (part uint64, known bool), of func(*Tabl
 	return sum
 }
 
-// WorthRewriting reports whether tables that are mostly garbage are worth rewriting others with
-// them: a few expired values must not cause a rewrite of the whole store. What stays for that
-// reason is less than a tenth of all, and goes with the next compaction of its tables. A range
-// tombstone may free any number of entries.
+// WorthRewriting reports whether tables that are mostly garbage are worth rewriting others with them: a few expired
+// values must not cause a rewrite of the whole store. What stays for that reason is less than a tenth of all, and goes
+// with the next compaction of its tables. A range tombstone may free any number of entries.
 func WorthRewriting(garbage, all []*Table) bool {
 	ranges := slices.ContainsFunc(garbage, func(t *Table) bool { return t.RangeDeletes > 0 })
 	return ranges || 10*EntriesOf(garbage) >= EntriesOf(all)
@@ -110,8 +106,7 @@ func (v *Version) ExpiredInLevel0(now uint64) bool {
 	return false
 }
 
-// GarbageLevel returns the level for MostlyGarbage of the i-th run below level 0: the last one if
-// nothing is older.
+// GarbageLevel returns the level for MostlyGarbage of the i-th run below level 0: the last one if nothing is older.
 func (v *Version) GarbageLevel(i int) int {
 	if i == len(v.Below())-1 {
 		return lastLevel
@@ -119,8 +114,7 @@ func (v *Version) GarbageLevel(i int) int {
 	return 1
 }
 
-// Bounds of the time until a look at what has expired: the clock of the options need not
-// go as the system's does.
+// Bounds of the time until a look at what has expired: the clock of the options need not go as the system's does.
 const (
 	minExpiryWait = time.Second
 	maxExpiryWait = time.Hour
@@ -187,10 +181,9 @@ func EntriesOf(tables []*Table) (n uint64) {
 // tenths of a millisecond.
 const MinClustered = 4 << 10
 
-// clusteredPart bounds what is rewritten for tombstone clusters: of the entries that are merged, at
-// least one in clusteredPart must be such a tombstone. So each tombstone causes at most clusteredPart
-// rewritten entries in each level that it passes. Fewer tombstones go down with the next compaction
-// of their files.
+// clusteredPart bounds what is rewritten for tombstone clusters: of the entries that are merged, at least one in
+// clusteredPart must be such a tombstone. So each tombstone causes at most clusteredPart rewritten entries in each
+// level that it passes. Fewer tombstones go down with the next compaction of their files.
 const clusteredPart = 10
 
 // Clustered reports whether tables with these totals, or a part of a level or run, have enough

@@ -5,11 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// A History knows the versions of a store that are in use, and so when a file's last one is gone.
-// It counts no references to tables and blob files: a file is in all versions between the edit that
-// added it and the one that deleted it. So each version has a list of the files that the next one
-// in use omits. When a version goes, those that the one before it has too move to that one's list;
-// the others are unused.
+// A History knows the versions of a store that are in use, and so when a file's last one is gone. It counts no
+// references to tables and blob files: a file is in all versions between the edit that added it and the one that
+// deleted it. So each version has a list of the files that the next one in use omits. When a version goes, those that
+// the one before it has too move to that one's list; the others are unused.
 type History struct {
 	mu      sync.Mutex // guards the links between versions
 	newest  *Version

@@ -7,8 +7,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// A Level is the tables of one level: sorted runs, of which the newest comes first, and within
-// a run in key order.
+// A Level is the tables of one level: sorted runs, of which the newest comes first, and within a run in key order.
 type Level struct {
 	Totals // of the tables; of a level that never had one, the zero value
 	Runs   []*Run

@@ -92,11 +92,10 @@ func (s *ManifestState) note(e *manifest.Edit) {
 	}
 }
 
-// Version returns the version that the manifest describes. It shares with v the
-// tables that v has, and is v if nothing else has changed. It may be older than v: a
-// manifest that replaces a broken one lacks the edit that failed, which a follower may
-// have seen. If v is the version that it returned last, or was given for that, it takes
-// O(changed), and else O(tables).
+// Version returns the version that the manifest describes. It shares with v the tables that v has, and is v if nothing
+// else has changed. It may be older than v: a manifest that replaces a broken one lacks the edit that failed, which a
+// follower may have seen. If v is the version that it returned last, or was given for that, it takes O(changed), and
+// else O(tables).
 func (s *ManifestState) Version(v *Version) (*Version, error) {
 	switch {
 	case s.made != nil && v == s.made:

@@ -11,15 +11,13 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A Run is tables in key order that share no user key: a lookup asks one of
-// them at most. A level below level 0 is one run in a leveled store, and several in a
-// tiered one. Runs of a level are ordered by their numbers, which are in the manifest:
-// a run with a larger number is newer than all of one with a smaller, wherever they
-// share keys. Number 0 is the oldest run, and the only one of a leveled level.
+// A Run is tables in key order that share no user key: a lookup asks one of them at most. A level below level 0 is one
+// run in a leveled store, and several in a tiered one. Runs of a level are ordered by their numbers, which are in the
+// manifest: a run with a larger number is newer than all of one with a smaller, wherever they share keys. Number 0 is
+// the oldest run, and the only one of a leveled level.
 //
-// In level 0 a run is what one flush has written, in one table or several, or one merge, or a table
-// that was ingested. These runs are ordered by age (compareAge). Their numbers only identify them:
-// a run has that of its first table.
+// In level 0 a run is what one flush has written, in one table or several, or one merge, or a table that was ingested.
+// These runs are ordered by age (compareAge). Their numbers only identify them: a run has that of its first table.
 type Run struct {
 	Level int
 	Num   uint64
@@ -114,12 +112,10 @@ func (r *Run) Where(may func(*Totals) bool) iter.Seq[*Table] {
 	return func(yield func(*Table) bool) { r.root.walk(may, yield) }
 }
 
-// Tables returns the tables in key order. To iterate only, call All. The caller must not
-// change the result.
+// Tables returns the tables in key order. To iterate only, call All. The caller must not change the result.
 func (r *Run) Tables() []*Table { return r.Between(0, r.Len()) }
 
-// Between returns the tables from a position up to another. The caller must not change the
-// result.
+// Between returns the tables from a position up to another. The caller must not change the result.
 func (r *Run) Between(from, to int) []*Table { return r.root.between(from, to) }
 
 // Find returns the only table that may hold key, the first that does not end before it,
@@ -138,8 +134,7 @@ func (r *Run) Overlaps(lo, hi []byte) bool {
 	return t != nil && t.Overlaps(lo, hi)
 }
 
-// over returns the positions of the tables that may hold keys of [lo, hi): of the first, and
-// of the one after the last.
+// over returns the positions of the tables that may hold keys of [lo, hi): of the first, and of the one after the last.
 func (r *Run) over(lo, hi []byte) (from, to int) {
 	from, first := r.Find(lo)
 	if first == nil || !first.Overlaps(lo, hi) {

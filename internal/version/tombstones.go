@@ -45,10 +45,9 @@ func (t *Table) Tombstones(c *tablecache.Cache) (*rangedel.Set, error) {
 	return r.Tombstones(), nil
 }
 
-// OpenTombstones opens the tables with range tombstones that an edit has added to v, so that no
-// reader has to wait for that: every lookup within their bounds needs them. If a table cannot be
-// opened, the callers that need it get the error. Afterwards it is known what the tombstones hide
-// in blob files: see HiddenByRanges. v must not be shared yet.
+// OpenTombstones opens the tables with range tombstones that an edit has added to v, so that no reader has to wait for
+// that: every lookup within their bounds needs them. If a table cannot be opened, the callers that need it get the
+// error. Afterwards it is known what the tombstones hide in blob files: see HiddenByRanges. v must not be shared yet.
 func (v *Version) OpenTombstones(c *tablecache.Cache, e *manifest.Edit) {
 	for i := range e.Added {
 		a := &e.Added[i].Table

@@ -100,9 +100,8 @@ func (s *Totals) add(o *Totals) {
 	s.FirstExpiry, s.LastExpiry = min(s.FirstExpiry, o.FirstExpiry), max(s.LastExpiry, o.LastExpiry)
 }
 
-// garbageAt returns the moment at which the table alone becomes mostly garbage at a level;
-// 0 if it is already. The expired part grows in steps, at the known expiries of the
-// table.
+// garbageAt returns the moment at which the table alone becomes mostly garbage at a level; 0 if it is already. The
+// expired part grows in steps, at the known expiries of the table.
 func (t *Table) garbageAt(level int) uint64 {
 	at := func(now uint64) bool { return MostlyGarbage([]*Table{t}, level, now) }
 	if at(0) {

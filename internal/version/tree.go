@@ -19,10 +19,9 @@ type node struct {
 	totals Totals
 }
 
-// maxNode is how many children or tables a node has at most. A full one is split into halves. So a
-// run of up to maxNode tables is one node, as fast to search as an index of all, and one of 10,000
-// has two levels. A node with less than a quarter is merged with a neighbour: that much room keeps
-// alternating edits from splitting and merging each time.
+// maxNode is how many children or tables a node has at most. A full one is split into halves. So a run of up to maxNode
+// tables is one node, as fast to search as an index of all, and one of 10,000 has two levels. A node with less than a
+// quarter is merged with a neighbour: that much room keeps alternating edits from splitting and merging each time.
 const maxNode = 256
 
 func (n *node) first() *Table {

@@ -65,8 +65,7 @@ func (a *edit) change(id RunID) *change {
 	return c
 }
 
-// collect finds the tables that leave their runs and make those that come, and gives all
-// their places.
+// collect finds the tables that leave their runs and make those that come, and gives all their places.
 func (a *edit) collect(e *manifest.Edit) error {
 	next := a.next
 	deleted := map[uint64]*Table{}
@@ -151,8 +150,7 @@ func (a *edit) runs(n int, l *Level) error {
 	return nil
 }
 
-// Level0 returns the tables of level 0, by run, the newest first. The caller must not change
-// the result.
+// Level0 returns the tables of level 0, by run, the newest first. The caller must not change the result.
 func (v *Version) Level0() []*Table { return v.Levels[0].Tables() }
 
 // NumRuns returns the number of sorted runs of a level. A lookup may have to ask each of them. All
@@ -252,10 +250,9 @@ func (v *Version) Features() (f manifest.Features) {
 	return f
 }
 
-// WrittenAfter returns the tables that have entries newer than write seq. With n tables, of which
-// it returns k, it takes O(k log n). It looks at sequence numbers alone, since every commit of a
-// transaction calls it. Where makes the totals of each table that it visits, and takes three times as
-// long with a hundred tables.
+// WrittenAfter returns the tables that have entries newer than write seq. With n tables, of which it returns k, it
+// takes O(k log n). It looks at sequence numbers alone, since every commit of a transaction calls it. Where makes the
+// totals of each table that it visits, and takes three times as long with a hundred tables.
 func (v *Version) WrittenAfter(seq base.SeqNum) (tables []*Table) {
 	for _, r := range v.Runs {
 		tables = r.root.writtenAfter(seq, tables)

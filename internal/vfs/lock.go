@@ -54,8 +54,7 @@ type fileLock struct {
 	closed atomic.Bool
 }
 
-// lockFile takes a lock by the platform's means: each supplies tryLock, unlock
-// and processGone.
+// lockFile takes a lock by the platform's means: each supplies tryLock, unlock and processGone.
 func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
 	f, err := o.openLockFile(name, mode)
 	if err != nil {
@@ -106,8 +105,7 @@ func (o osFS) openLockFile(name string, mode LockMode) (*os.File, error) {
 // readWrite are the permissions that files have.
 const readWrite fs.FileMode = 0o666
 
-// IsUnwritable reports whether err says that a directory or its file system is not
-// to be written to.
+// IsUnwritable reports whether err says that a directory or its file system is not to be written to.
 func IsUnwritable(err error) bool { return errors.Is(err, fs.ErrPermission) || isReadOnlyFS(err) }
 
 // Close releases the lock. Later calls return fs.ErrClosed.
@@ -133,9 +131,8 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// readPID returns the process id in a lock file. It returns 0 if there is none, or if its
-// process is gone: then a crashed holder left it, and the current holders are shared
-// ones.
+// readPID returns the process id in a lock file. It returns 0 if there is none, or if its process is gone: then a
+// crashed holder left it, and the current holders are shared ones.
 func readPID(f *os.File) int {
 	var buf [20]byte
 	n, err := f.ReadAt(buf[:], 0)

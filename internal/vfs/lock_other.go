@@ -11,9 +11,8 @@ import (
 // LocksEndWithProcess says that locks keep other processes out, and that the lock of a process that was killed is free.
 const LocksEndWithProcess = false
 
-// held counts, by absolute path, the holders of the locks of this process: -1
-// for an exclusive one. These platforms have no lock that ends with its process,
-// so other processes are not kept out.
+// held counts, by absolute path, the holders of the locks of this process: -1 for an exclusive one. These platforms
+// have no lock that ends with its process, so other processes are not kept out.
 var held = struct {
 	sync.Mutex
 	byPath map[string]int

@@ -12,9 +12,8 @@ import (
 // LocksEndWithProcess says that locks keep other processes out, and that the lock of a process that was killed is free.
 const LocksEndWithProcess = true
 
-// tryLock takes a flock(2) lock, which belongs to the open file: two opens in
-// one process exclude each other as two processes do, and the kernel releases
-// it when the process dies.
+// tryLock takes a flock(2) lock, which belongs to the open file: two opens in one process exclude each other as two
+// processes do, and the kernel releases it when the process dies.
 func tryLock(f *os.File, mode LockMode) (ok bool, err error) {
 	how := unix.LOCK_EX
 	if mode == Shared {

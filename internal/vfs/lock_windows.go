@@ -14,8 +14,7 @@ const LocksEndWithProcess = true
 // mandatory, and the process id at the file's start is for others to read.
 const lockOffsetHigh = 1 << 30
 
-// tryLock locks one byte of the file. The lock belongs to the handle and goes
-// with it.
+// tryLock locks one byte of the file. The lock belongs to the handle and goes with it.
 func tryLock(f *os.File, mode LockMode) (ok bool, err error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {

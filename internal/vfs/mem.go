@@ -19,9 +19,8 @@ var (
 	errNotEmpty = errors.New("directory not empty")
 )
 
-// Mem is a file system in memory: for tests, and for stores that need not
-// outlive the process. Names are cleaned (filepath.Clean); relative ones start
-// at a root of their own, and every root exists. Nothing is ever lost, so syncs
+// Mem is a file system in memory: for tests, and for stores that need not outlive the process. Names are cleaned
+// (filepath.Clean); relative ones start at a root of their own, and every root exists. Nothing is ever lost, so syncs
 // only check their arguments.
 type Mem struct {
 	mu    sync.RWMutex

@@ -11,8 +11,7 @@ import (
 // DefaultMode is the mode of files that OS makes: they are for their owner alone.
 const DefaultMode fs.FileMode = 0o600
 
-// OS is the operating system's file system. Errors are those of package os,
-// which name the operation and the path.
+// OS is the operating system's file system. Errors are those of package os, which name the operation and the path.
 var OS = OSWithMode(DefaultMode)
 
 // OSWithMode is OS with the mode of files that are made, before the umask. Directories have x where
@@ -117,8 +116,7 @@ func (o osFS) SyncDir(dir string) error {
 	return syncDir(dir)
 }
 
-// SyncFile implements FileSyncer. It needs the permission to write, which some platforms
-// require to sync.
+// SyncFile implements FileSyncer. It needs the permission to write, which some platforms require to sync.
 func (o osFS) SyncFile(name string) error {
 	f, err := o.openFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"syscall"
 )
 
-// A ReadLimit bounds how many files are open for reading. To open a file beyond the
-// bound, it closes one that has not been read for long, and opens that again for its next
-// read. So a file's name must not change until it is closed. The bound is exceeded only
-// by files that are being read at the same time.
+// A ReadLimit bounds how many files are open for reading. To open a file beyond the bound, it closes one that has not
+// been read for long, and opens that again for its next read. So a file's name must not change until it is closed. The
+// bound is exceeded only by files that are being read at the same time.
 //
 // A read of an open file takes a read lock of that file. It is safe for concurrent use.
 type ReadLimit struct {
@@ -46,8 +45,7 @@ func (l *ReadLimit) Used() int {
 	return len(l.ring)
 }
 
-// add counts a file that is about to be opened, and makes room for it. The caller holds
-// the file's lock.
+// add counts a file that is about to be opened, and makes room for it. The caller holds the file's lock.
 func (l *ReadLimit) add(f *limitedFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

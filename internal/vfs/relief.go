@@ -2,9 +2,8 @@ package vfs
 
 import "io"
 
-// Relieve returns a file system that is fsys, and has files under the bound closed where a call
-// fails for want of one. They are opened again when they are next read: a process that runs
-// out of files becomes slower, and goes on.
+// Relieve returns a file system that is fsys, and has files under the bound closed where a call fails for want of one.
+// They are opened again when they are next read: a process that runs out of files becomes slower, and goes on.
 func (l *ReadLimit) Relieve(fsys FS) FS {
 	r := relieved{fsys, l}
 	if s, ok := fsys.(FileSyncer); ok {

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// TempSuffix is what ReplaceFile adds to a name while it writes. A file with such a name
-// is worthless after a crash.
+// TempSuffix is what ReplaceFile adds to a name while it writes. A file with such a name is worthless after a crash.
 const TempSuffix = ".tmp"
 
 // ReplaceFile gives a file new contents in one step; there need not have been one. When

@@ -2,13 +2,10 @@ package vfs
 
 import "io"
 
-// FS is a file system. Names are paths of the platform (package
-// path/filepath). All methods are safe for concurrent use. Errors name the path
-// and match fs.ErrNotExist, fs.ErrExist, fs.ErrPermission and fs.ErrClosed where
-// these apply.
+// FS is a file system. Names are paths of the platform (package path/filepath). All methods are safe for concurrent
+// use. Errors name the path and match fs.ErrNotExist, fs.ErrExist, fs.ErrPermission and fs.ErrClosed where these apply.
 type FS interface {
-	// Create makes an empty file for writing. A file that is there already is
-	// truncated, with all its hard links.
+	// Create makes an empty file for writing. A file that is there already is truncated, with all its hard links.
 	Create(name string) (WriteFile, error)
 
 	// Open opens a file for reading at random.
@@ -22,35 +19,29 @@ type FS interface {
 	// bears the new name is replaced; a directory that does is an error.
 	Rename(oldname, newname string) error
 
-	// Link gives a file a second name; oldname may be a symbolic link to it. It
-	// fails where the file system has no hard links, or between two file systems:
-	// the caller copies instead. The new name must be free.
+	// Link gives a file a second name; oldname may be a symbolic link to it. It fails where the file system has no hard
+	// links, or between two file systems: the caller copies instead. The new name must be free.
 	Link(oldname, newname string) error
 
 	// List returns the base names of everything in dir, sorted.
 	List(dir string) ([]string, error)
 
-	// MkdirAll makes dir and the parents it needs. A directory that is there is
-	// no error.
+	// MkdirAll makes dir and the parents it needs. A directory that is there is no error.
 	MkdirAll(dir string) error
 
-	// SyncDir makes the names in dir durable: those that were created, linked or
-	// renamed are there after a power cut, those removed are gone. It does
-	// nothing on platforms that cannot sync a directory (Windows, Plan 9).
+	// SyncDir makes the names in dir durable: those that were created, linked or renamed are there after a power cut,
+	// those removed are gone. It does nothing on platforms that cannot sync a directory (Windows, Plan 9).
 	SyncDir(dir string) error
 
-	// Stat returns a file's size in bytes. For a directory, the size means
-	// nothing.
+	// Stat returns a file's size in bytes. For a directory, the size means nothing.
 	Stat(name string) (size int64, err error)
 
-	// Lock takes the lock on a file, which it creates if need be, and holds it
-	// until the result is closed or the process ends. It never waits: if another
-	// holder, in this process or another, stands in the way, the error is a
+	// Lock takes the lock on a file, which it creates if need be, and holds it until the result is closed or the
+	// process ends. It never waits: if another holder, in this process or another, stands in the way, the error is a
 	// *LockedError. The file stays behind, unlocked.
 	//
-	// A Shared lock needs no permission to write. If the file is missing and the
-	// directory is read-only, there is no holder to exclude, and the result holds
-	// nothing.
+	// A Shared lock needs no permission to write. If the file is missing and the directory is read-only, there is no
+	// holder to exclude, and the result holds nothing.
 	Lock(name string, mode LockMode) (io.Closer, error)
 }
 
@@ -65,10 +56,9 @@ type FileSyncer interface {
 type WriteFile interface {
 	io.Writer
 
-	// Sync makes durable what the calls of Write that returned before it wrote, but not
-	// the file's name (see FS.SyncDir). After an error, it is unknown which of these
-	// bytes are durable, and a second Sync that succeeds does not tell: the file must be
-	// abandoned.
+	// Sync makes durable what the calls of Write that returned before it wrote, but not the file's name (see
+	// FS.SyncDir). After an error, it is unknown which of these bytes are durable, and a second Sync that succeeds does
+	// not tell: the file must be abandoned.
 	Sync() error
 
 	// Close closes the file without syncing it.
@@ -88,12 +78,10 @@ type ReadFile interface {
 
 // A Mapper is a ReadFile that can be read as memory.
 type Mapper interface {
-	// Map returns the first size bytes of the file, which must have them, as read-only
-	// memory, and a function that releases it. The bytes are those on disk, while the
-	// file does not change. If it was truncated, or the device fails, a read of the
-	// memory is a fault of the processor: see debug.SetPanicOnFault. The file may be
-	// closed or removed before the memory is released. Map fails if the platform does not
-	// support it.
+	// Map returns the first size bytes of the file, which must have them, as read-only memory, and a function that
+	// releases it. The bytes are those on disk, while the file does not change. If it was truncated, or the device
+	// fails, a read of the memory is a fault of the processor: see debug.SetPanicOnFault. The file may be closed or
+	// removed before the memory is released. Map fails if the platform does not support it.
 	Map(size int64) (data []byte, unmap func() error, err error)
 }
 

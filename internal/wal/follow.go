@@ -5,10 +5,9 @@ import (
 	"io"
 )
 
-// Follow lets Next go on in a log that is being written: past its last record, past a
-// partial one, and past what a crash, or a write under way, explains. It reports whether
-// there may be more to read now. After the end of a closed log, and after damage, there
-// is not.
+// Follow lets Next go on in a log that is being written: past its last record, past a partial one, and past what a
+// crash, or a write under way, explains. It reports whether there may be more to read now. After the end of a closed
+// log, and after damage, there is not.
 func (r *Reader) Follow() (more bool, err error) {
 	if r.err == nil {
 		return true, nil

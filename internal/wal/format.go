@@ -27,9 +27,8 @@ import (
 //	6   type      u8       1 full, 2 first, 3 middle, 4 last, 5 sync mark, 6 end of log
 //	7   payload
 //
-// "At place (a, b)" means that the CRC starts with the 16 bytes of a and b as two
-// u64. A fragment that belongs to another log, or to another place in this one,
-// fails its checksum as a damaged one does.
+// "At place (a, b)" means that the CRC starts with the 16 bytes of a and b as two u64. A fragment that belongs to
+// another log, or to another place in this one, fails its checksum as a damaged one does.
 //
 // A fragment does not cross the end of a block. If fewer than 15 bytes are left in a block, they are zero and the next
 // fragment starts in the next block. So every block but the first begins with a fragment, and a reader can continue
@@ -74,8 +73,7 @@ var (
 	// ErrNewerFormat says that a later release wrote the log.
 	ErrNewerFormat = base.ErrNewerFormat
 
-	// ErrNotLog says that a file does not begin as a log does. The error matches
-	// base.ErrCorruption too.
+	// ErrNotLog says that a file does not begin as a log does. The error matches base.ErrCorruption too.
 	ErrNotLog = errors.New("not a siftkv log")
 )
 
@@ -144,9 +142,8 @@ type fragment struct {
 
 func (f fragment) size() int64 { return headerSize + int64(len(f.payload)) }
 
-// parseFragment reads the fragment at the start of b, the rest of a block from a
-// file offset. It reports false for anything but a whole fragment of this log at
-// this place.
+// parseFragment reads the fragment at the start of b, the rest of a block from a file offset. It reports false for
+// anything but a whole fragment of this log at this place.
 func parseFragment(b []byte, id uint64, off int64) (fragment, bool) {
 	if len(b) < headerSize {
 		return fragment{}, false

@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Reader returns the records of a log. It is for one goroutine. The caller closes the
-// file.
+// A Reader returns the records of a log. It is for one goroutine. The caller closes the file.
 //
 // A log ends in one of these ways, which Next reports:
 //
@@ -25,8 +24,7 @@ import (
 //     power cut that kept later pages and not earlier ones explains it as well.
 //   - ErrNewerFormat, or an error of the file: the log could not be read.
 //
-// An error stays: Next returns it again. After a torn tail or damage, Skip lets Next go
-// on.
+// An error stays: Next returns it again. After a torn tail or damage, Skip lets Next go on.
 type Reader struct {
 	r    vfs.ReadFile
 	name string
@@ -97,8 +95,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// take adds the fragment at r.off to what has been read. It reports done with
-// the fragment that completes a record.
+// take adds the fragment at r.off to what has been read. It reports done with the fragment that completes a record.
 func (r *Reader) take(f fragment) (record []byte, done bool, err error) {
 	begins := f.typ != typeMiddle && f.typ != typeLast
 	switch {
@@ -235,13 +232,11 @@ func (r *Reader) load(off int64) ([]byte, error) {
 // Offset returns where in the file the last record begins that Next returned.
 func (r *Reader) Offset() int64 { return r.start }
 
-// Clean reports whether the end-of-log mark was read, as the last bytes of the
-// file.
+// Clean reports whether the end-of-log mark was read, as the last bytes of the file.
 func (r *Reader) Clean() bool { return r.clean }
 
-// SyncedTo returns an offset: the log proves that everything before it had been
-// durable. It takes into account what Next has read and, once Next has met
-// damage, all that follows.
+// SyncedTo returns an offset: the log proves that everything before it had been durable. It takes into account what
+// Next has read and, once Next has met damage, all that follows.
 func (r *Reader) SyncedTo() int64 { return r.synced }
 
 // Skipped returns the number of bytes of the file that Skip dropped, and of later ones

@@ -8,9 +8,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// CrashExplains reports whether a crash may have caused err, which Next returned: a torn
-// tail, or damage to bytes that the log does not prove to have been durable. A disk
-// writes unsynced pages in any order.
+// CrashExplains reports whether a crash may have caused err, which Next returned: a torn tail, or damage to bytes that
+// the log does not prove to have been durable. A disk writes unsynced pages in any order.
 func (r *Reader) CrashExplains(err error) bool {
 	if errors.Is(err, ErrTornTail) {
 		return true
@@ -19,14 +18,12 @@ func (r *Reader) CrashExplains(err error) bool {
 	return ok && ce.Offset >= r.SyncedTo() && !errors.Is(err, ErrNotLog)
 }
 
-// Broken reports whether err, which Next returned, says that the log is torn or
-// damaged: Skip then lets Next go on.
+// Broken reports whether err, which Next returned, says that the log is torn or damaged: Skip then lets Next go on.
 func Broken(err error) bool {
 	return errors.Is(err, ErrTornTail) || errors.Is(err, base.ErrCorruption)
 }
 
-// BrokenAt returns where the record begins that Next, after its last error, could
-// not read.
+// BrokenAt returns where the record begins that Next, after its last error, could not read.
 func (r *Reader) BrokenAt() int64 {
 	if r.inside {
 		return r.start
@@ -34,10 +31,9 @@ func (r *Reader) BrokenAt() int64 {
 	return r.off
 }
 
-// Skip drops what Next could not read, and goes to the next whole fragment: the one where
-// the damaged fragment should end, or the first of a later block. It reports whether
-// there is one, so that Next can go on. Otherwise it drops the rest of the file, and Next
-// returns io.EOF.
+// Skip drops what Next could not read, and goes to the next whole fragment: the one where the damaged fragment should
+// end, or the first of a later block. It reports whether there is one, so that Next can go on. Otherwise it drops the
+// rest of the file, and Next returns io.EOF.
 //
 // Records that were damaged, even in part, are not returned. Skip does nothing,
 // and reports false, unless Next has returned a torn tail or damage.
@@ -93,9 +89,8 @@ func (r *Reader) misplaced(off, resume int64, what string) error {
 	return base.Corruptf(r.name, off, "%s", what)
 }
 
-// lookAhead looks through the file from r.resume, the first time it is called, for the
-// last fragment and for sync marks. The findings hold for later damage too: fragments are
-// looked for at the same offsets then.
+// lookAhead looks through the file from r.resume, the first time it is called, for the last fragment and for sync
+// marks. The findings hold for later damage too: fragments are looked for at the same offsets then.
 func (r *Reader) lookAhead() error {
 	if r.scanned {
 		return nil
@@ -125,9 +120,8 @@ func (r *Reader) lookAhead() error {
 	return nil
 }
 
-// resync returns where the next fragment begins, if there is none at off: the next place
-// in the block with one, or else the next block. The length field is no guide, since it
-// may be what is damaged.
+// resync returns where the next fragment begins, if there is none at off: the next place in the block with one, or else
+// the next block. The length field is no guide, since it may be what is damaged.
 func (r *Reader) resync(off int64) (int64, error) {
 	b, err := r.load(off)
 	if err != nil {

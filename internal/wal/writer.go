@@ -12,8 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// maxRetainedBuffer bounds the buffer that a Writer keeps from one flush to the next,
-// in bytes.
+// maxRetainedBuffer bounds the buffer that a Writer keeps from one flush to the next, in bytes.
 const maxRetainedBuffer = 1 << 20
 
 // pieceSize is how many bytes of a record that Append has not finished are in the buffer at the most, and a block. A
@@ -100,8 +99,7 @@ func (w *Writer) Append(record []byte) error {
 	}
 }
 
-// startFragment goes on to the next block if this one has no room, and returns
-// how much there is.
+// startFragment goes on to the next block if this one has no room, and returns how much there is.
 func (w *Writer) startFragment() int {
 	if room := roomAt(w.size); room > 0 {
 		return room
@@ -124,8 +122,7 @@ func (w *Writer) mark(typ fragmentType, synced int64) {
 	w.marked = synced
 }
 
-// Flush hands the buffer to the operating system in one write. What it wrote
-// outlives the process, but not the machine.
+// Flush hands the buffer to the operating system in one write. What it wrote outlives the process, but not the machine.
 func (w *Writer) Flush() error {
 	if err := w.failure(); err != nil || len(w.buf) == 0 {
 		return err
@@ -154,9 +151,8 @@ func (w *Writer) Sync() error {
 	return w.SyncFile()
 }
 
-// SyncFile makes all records durable that a Flush had taken when SyncFile was called.
-// Records that are buffered, or flushed meanwhile, are not covered. If a concurrent sync
-// has covered them, it returns without one of its own.
+// SyncFile makes all records durable that a Flush had taken when SyncFile was called. Records that are buffered, or
+// flushed meanwhile, are not covered. If a concurrent sync has covered them, it returns without one of its own.
 func (w *Writer) SyncFile() error {
 	want := w.flushed.Load()
 	w.syncing.Lock()
@@ -199,9 +195,8 @@ func (w *Writer) syncBoth() error {
 // the writer. It is for an owner that abandons the log for another reason.
 func (w *Writer) Break(err error) { _ = w.fail(err) }
 
-// End writes the end-of-log mark and flushes. No record follows it, but Sync and
-// SyncFile still make durable what is there, the mark included. A second End does
-// nothing.
+// End writes the end-of-log mark and flushes. No record follows it, but Sync and SyncFile still make durable what is
+// there, the mark included. A second End does nothing.
 func (w *Writer) End() error {
 	if err := w.failure(); err != nil || w.ended {
 		return err
@@ -212,9 +207,8 @@ func (w *Writer) End() error {
 	return w.Flush()
 }
 
-// Close ends the log, if End did not, and closes the file. A broken writer only closes
-// its file, and returns the error that broke it. After Close, methods return
-// base.ErrClosed.
+// Close ends the log, if End did not, and closes the file. A broken writer only closes its file, and returns the error
+// that broke it. After Close, methods return base.ErrClosed.
 func (w *Writer) Close() error {
 	w.syncing.Lock()
 	closed := w.closed
@@ -275,8 +269,7 @@ func (w *Writer) failure() error {
 	return nil
 }
 
-// fail breaks the writer, unless it is broken already, and returns the first
-// error.
+// fail breaks the writer, unless it is broken already, and returns the first error.
 func (w *Writer) fail(err error) error {
 	w.err.CompareAndSwap(nil, &err)
 	return w.failure()
