@@ -13,6 +13,7 @@ type Input struct {
 	OldestSnapshot base.SeqNum // base.MaxSeqNum without snapshots
 	Disk           Disk
 	BusyThreads    int    // of Options.MaxConcurrentCompactions
+	Idle           *Idle  // nil: the store is not idle
 	State          *State // changed by Pick
 }
 

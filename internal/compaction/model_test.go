@@ -32,7 +32,9 @@ type pickSim struct {
 	running []*Job
 	kinds   map[Style]int // compactions that ran
 	manual  int           // compactions that were asked for
+	idles   int           // compactions of an idle store
 	damaged bool
+	idle    bool // jobs of an idle store run, and flushes pay for all of them
 }
 
 const simKeys = 12
@@ -120,6 +122,10 @@ func (s *pickSim) ingest() {
 func (s *pickSim) input() *Input {
 	in := input(s.v)
 	in.Options, in.State, in.BusyThreads = s.o, &s.s.State, s.s.BusyThreads()
+	if s.idle {
+		money := rich
+		in.Idle = &money
+	}
 	return in
 }
 
@@ -135,6 +141,9 @@ func (s *pickSim) begin() bool {
 	s.s.Begin(j)
 	s.running = append(s.running, j)
 	s.kinds[s.o.Style]++
+	if j.Reason == ReasonIdle {
+		s.idles++
+	}
 	return true
 }
 
@@ -238,6 +247,19 @@ func (s *pickSim) requireShape() {
 	}
 }
 
+// requireOneRun checks that no key has two runs in a leveled store.
+func (s *pickSim) requireOneRun() {
+	for k := byte(0); k < simKeys && s.o.Style == Leveled; k++ {
+		runs := 0
+		for _, r := range s.v.Runs {
+			if r.MayContain([]byte{k}) {
+				runs++
+			}
+		}
+		require.LessOrEqual(s.t, runs, 1, "key %d", k)
+	}
+}
+
 // A level that is one run stays one run when a part of it is compacted, whatever number
 // the run has from when the store was tiered.
 func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
@@ -263,10 +285,11 @@ func TestALeveledCompactionJoinsTheRunOfALevel(t *testing.T) {
 // comes to have the shape that was asked for.
 func TestPickingKeepsOrderAndShape(t *testing.T) {
 	t.Parallel()
-	ran, manual := map[Style]int{}, 0
+	ran, manual, idles := map[Style]int{}, 0, 0
 	for seed := range uint64(200) {
 		s := newPickSim(t, seed)
 		for range 150 {
+			s.idle = s.rng.IntN(2) == 0
 			switch s.rng.IntN(14) {
 			case 0, 1, 2, 3:
 				s.flush()
@@ -296,15 +319,21 @@ func TestPickingKeepsOrderAndShape(t *testing.T) {
 			}
 		}
 		s.quarantine(false)
+		s.idle = false
 		s.settle()
 		s.requireShape()
+		s.idle = true
+		s.settle()
+		s.requireOneRun()
 		for k, n := range s.kinds {
 			ran[k] += n
 		}
 		manual += s.manual
+		idles += s.idles
 	}
 	for k := range Style(numStyles) {
 		require.Greater(t, ran[k], 500, "%v", k)
 	}
 	require.Greater(t, manual, 200)
+	require.Greater(t, idles, 100)
 }

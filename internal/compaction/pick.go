@@ -96,7 +96,10 @@ func (in *Input) leveled() *Job {
 	if j := in.garbage(baseLevel); j != nil {
 		return j
 	}
-	return in.smallBlobs()
+	if j := in.smallBlobs(); j != nil {
+		return j
+	}
+	return in.idle(baseLevel)
 }
 
 // A scored level needs a job from a score of 1. The levels below level 0 need one above it.

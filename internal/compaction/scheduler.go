@@ -17,6 +17,7 @@ import (
 // open files, is waited out.
 type Scheduler struct {
 	State
+	Rest     Rest
 	Throttle Throttle // of writers
 	Backoff  Backoff
 	Change   func(change func()) // makes a change with the mutex held, and begins the jobs that are due then
@@ -89,7 +90,7 @@ func (s *Scheduler) WakeAfter(wait time.Duration) {
 
 // Stop ends pauses and waits for good.
 func (s *Scheduler) Stop() {
-	for _, t := range []*time.Timer{s.pause, s.expiry} {
+	for _, t := range []*time.Timer{s.pause, s.expiry, s.Rest.timer} {
 		if t != nil {
 			t.Stop()
 		}

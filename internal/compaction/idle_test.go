@@ -1,0 +1,122 @@
+package compaction
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// rich pays for everything.
+var rich = Idle{Flushed: math.MaxInt64, Free: math.MaxInt64}
+
+// An idle store merges level 0, then the levels above the last, and only where that leaves one run less.
+func TestPickOfAnIdleStore(t *testing.T) {
+	t.Parallel()
+	last := table(lastLevel, "a", "z", 100*mib)
+	levels := []manifest.AddedTable{table(5, "a", "c", 100*mib), table(5, "d", "f", 50*mib), table(5, "g", "h", 50*mib),
+		table(lastLevel, "d", "e", 40*mib), table(lastLevel, "g", "k", 40*mib), table(lastLevel, "l", "m", gib)}
+	down := func(inputs map[int][]int) *picked { return &picked{Merge, ReasonIdle, lastLevel, inputs} }
+	for _, c := range []struct {
+		name   string
+		tables []manifest.AddedTable
+		change func(in *Input)
+		want   *picked
+	}{
+		{"a busy store", append(flushes(3), last), func(in *Input) { in.Idle = nil }, nil},
+		{"runs of level 0", flushes(3), nil, down(map[int][]int{0: {0, 1, 2}})},
+		{"a run of level 0, over another", append(flushes(1), last), nil,
+			down(map[int][]int{0: {0}, lastLevel: {1}})},
+		{"a run of level 0 alone", flushes(1), nil, nil},
+		{"one run", []manifest.AddedTable{last}, nil, nil},
+		{"runs without common keys", []manifest.AddedTable{table(0, "a", "c", mib), table(lastLevel, "d", "e", mib)},
+			nil, nil},
+		{"a level that is due", append(flushes(6), last), nil,
+			&picked{Merge, reasonLevel0, lastLevel, map[int][]int{0: {0, 1, 2, 3, 4, 5}, lastLevel: {6}}}},
+		{"a piece of a level", levels, nil, down(map[int][]int{5: {1, 2}, lastLevel: {3, 4}})},
+		{"a small piece", levels, func(in *Input) { in.TargetFileSize = 20 * mib },
+			down(map[int][]int{5: {1}, lastLevel: {3}})},
+		{"a level between", []manifest.AddedTable{table(4, "a", "d", 100*mib), table(5, "c", "f", gib),
+			table(lastLevel, "a", "b", 9*gib), table(lastLevel, "e", "h", gib), table(lastLevel, "i", "k", 30*gib)},
+			nil,
+			down(map[int][]int{4: {0}, 5: {1}, lastLevel: {2, 3}})},
+		{"something runs", append(flushes(3), last), func(in *Input) { in.BusyThreads = 1 }, nil},
+		{"an ingest", append(flushes(3), last), func(in *Input) {
+			in.State.Reserve(lastLevel, version.Span{Lo: []byte("zz")})
+		}, nil},
+		{"a damaged file", append(flushes(3), last), func(in *Input) {
+			in.Version.Levels[lastLevel].Runs[0].At(0).Quarantined = true
+		}, nil},
+		{"a full disk", append(flushes(3), last), func(in *Input) { in.Disk.Full = true }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := input(versionOf(t, c.tables...))
+			money := rich
+			in.Idle = &money
+			if c.change != nil {
+				c.change(in)
+			}
+			requirePick(t, in, c.want)
+		})
+	}
+}
+
+// Flushes or reads pay for what an idle store writes. The merge of this store writes 130 MiB.
+func TestWhatPaysForIdleJobs(t *testing.T) {
+	t.Parallel()
+	v := versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 100*mib),
+		table(lastLevel, "zz", "zzz", 100*mib))...)
+	for _, c := range []struct {
+		name      string
+		idle      Idle
+		snapshots bool
+		want      bool
+	}{
+		{"nothing", Idle{Free: gib}, false, false},
+		{"flushes", Idle{Flushed: 130 * mib, Free: gib}, false, true},
+		{"too few flushes", Idle{Flushed: 130*mib - 1, Free: gib}, false, false},
+		{"reads", Idle{Lost: 130 * mib, Free: gib}, false, true},
+		{"too few reads", Idle{Lost: 130*mib - 1, Free: gib}, false, false},
+		{"reads, and flushes that paid for less", Idle{Flushed: -100 * mib, Lost: gib, Free: gib}, false, true},
+		{"reads that paid for the whole store already", Idle{Flushed: -101 * mib, Lost: gib, Free: gib}, false, false},
+		{"a snapshot", Idle{Flushed: 130 * mib, Free: gib}, true, false},
+		{"a snapshot, and more flushes", Idle{Flushed: 260 * mib, Free: gib}, true, true},
+		{"little room on the disk", Idle{Flushed: gib, Free: 260*mib - 1}, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := input(v)
+			in.Idle = &c.idle
+			if c.snapshots {
+				in.OldestSnapshot = 1
+			}
+			require.Equal(t, c.want, Pick(in) != nil)
+		})
+	}
+}
+
+// Scans pay for a merge soon, lookups whose filters say no rarely.
+func TestWhatReadsAreWorth(t *testing.T) {
+	t.Parallel()
+	const bytes = 160 * mib
+	require.Zero(t, (&Reads{}).worth())
+	for _, c := range []struct {
+		name  string
+		reads Reads
+		n     uint64 // of these reads are worth the bytes, about
+	}{
+		{"visits of scans", Reads{Visits: 1}, 6_300_000},
+		{"visits of scans that read", Reads{Visits: 1, VisitsToDisk: 1}, 730_000},
+		{"lookups that a filter answers", Reads{Denied: 1}, 100_000_000},
+		{"false positives", Reads{Lookups: 1}, 8_000_000},
+		{"false positives that read", Reads{Lookups: 1, LookupsRead: 1}, 750_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Reads{c.reads.Denied * c.n, c.reads.Lookups * c.n, c.reads.LookupsRead * c.n, c.reads.Visits * c.n,
+				c.reads.VisitsToDisk * c.n}
+			require.InEpsilon(t, bytes, r.worth(), 0.02)
+		})
+	}
+}

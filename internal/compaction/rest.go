@@ -1,0 +1,100 @@
+package compaction
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/version"
+)
+
+// A Rest finds out when a store is idle, and keeps the accounts of what idle jobs may write. The store's mutex guards
+// it. Reads change nothing of it: a timer looks at their counters.
+type Rest struct {
+	After time.Duration // how long nothing was flushed in an idle store; negative: no store is idle
+	Look  func()        // called by a timer, without the mutex: it calls Note, and begins the jobs that are due then
+
+	timer   *time.Timer
+	next    time.Time     // when the timer fires; zero: no timer runs
+	wait    time.Duration // between two looks at an idle store
+	flushed time.Time     // when the last flush began
+	between time.Duration // two flushes, about
+	written int64         // bytes that idle jobs have been paid by flushes
+	reads   int64         // what reads had lost at the last look
+	lost    int64         // what they have lost since the last flush, and no job has written
+	idle    *Idle         // for the next choice of a job
+	cancel  func()        // ends the idle job that runs, or did
+}
+
+const (
+	maxBetween = time.Minute      // longer times between two flushes count as this
+	maxWait    = 10 * time.Minute // between two looks
+)
+
+// Flushing notes that a flush begins. It ends an idle job: jobs that the flush makes due may need the same tables.
+func (r *Rest) Flushing(now time.Time) {
+	r.between = (3*r.between + min(now.Sub(r.flushed), maxBetween)) / 4
+	r.flushed, r.next, r.wait, r.lost, r.idle = now, time.Time{}, 0, 0, nil
+	r.stop()
+}
+
+func (r *Rest) stop() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// until returns the time from which the store is idle.
+func (r *Rest) until() time.Time { return r.flushed.Add(max(r.After, 4*r.between)) }
+
+// Opened notes that a store with a version was opened. Nothing was paid yet for what is in its level 0.
+func (r *Rest) Opened(v *version.Version, now time.Time) {
+	r.flushed, r.written = now, -v.Levels[0].Bytes
+}
+
+// Note takes note of the bytes that were flushed and ingested so far, of what reads did so far, and of the room on the
+// disk. If the store is idle, the next choice of a job knows it.
+func (r *Rest) Note(v *version.Version, now time.Time, flushed int64, reads Reads, free int64) {
+	lost := reads.worth()
+	r.lost, r.reads, r.next = r.lost+lost-r.reads, lost, time.Time{}
+	if r.wait == 0 {
+		r.lost = 0 // some of it was before the flush
+	}
+	if now.Before(r.until()) {
+		return
+	}
+	r.written = max(r.written, flushed-tableBytes(v)) // a store that never rests saves nothing up
+	r.wait = min(max(2*r.wait, r.After), maxWait)
+	r.idle = &Idle{Flushed: flushed - r.written, Lost: r.lost, Free: free}
+}
+
+// Take returns what the next choice of a job knows; nil: the store is not idle.
+func (r *Rest) Take() (idle *Idle) {
+	idle, r.idle = r.idle, nil
+	return idle
+}
+
+// Schedule has the store looked at when it is idle, if it may have something to merge then. It is called when nothing
+// else is due.
+func (r *Rest) Schedule(v *version.Version, now time.Time) {
+	if r.After < 0 || len(v.Runs) < 2 || !r.next.IsZero() {
+		return
+	}
+	wait := max(r.until().Sub(now), r.wait)
+	wait += rand.N(wait/4 + 1) // not all stores of a process at once
+	r.next = now.Add(wait)
+	restart(&r.timer, wait, r.Look)
+}
+
+// Begin returns the context of a job that begins. That of an idle job ends when a flush begins.
+func (r *Rest) Begin(j *Job) context.Context {
+	if j.Reason != ReasonIdle {
+		return context.Background()
+	}
+	bytes := version.SizeOf(j.Tables())
+	r.written, r.lost, r.wait = r.written+bytes, max(r.lost-bytes, 0), r.After/10
+	ctx, cancel := context.WithCancel(context.Background())
+	r.stop()
+	r.cancel = cancel
+	return ctx
+}

@@ -1,0 +1,119 @@
+package compaction
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A restSim is a Rest in a bubble, with a store of 40 MiB, 30 of them in level 0.
+type restSim struct {
+	Rest
+	in      *Input
+	flushed int64
+	reads   Reads
+	looks   int
+}
+
+// inRest runs a test of a Rest.
+func inRest(t *testing.T, after time.Duration, test func(t *testing.T, s *restSim)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &restSim{in: input(versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 10*mib))...))}
+		s.After = after
+		s.Look = func() {
+			s.looks++
+			s.Note(s.in.Version, time.Now(), s.flushed, s.reads, math.MaxInt64)
+		}
+		s.Opened(s.in.Version, time.Now())
+		s.Schedule(s.in.Version, time.Now())
+		test(t, s)
+		s.stop()
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	})
+}
+
+// pass lets time pass.
+func (s *restSim) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// flush flushes a number of bytes.
+func (s *restSim) flush(bytes int64) {
+	s.Flushing(time.Now())
+	s.flushed += bytes
+	s.Schedule(s.in.Version, time.Now())
+}
+
+// A store is idle when nothing was flushed for a while, or for four times as long as usual.
+func TestAStoreIsIdleAfterSomeTime(t *testing.T) {
+	t.Parallel()
+	inRest(t, 10*time.Second, func(t *testing.T, s *restSim) {
+		s.pass(9 * time.Second)
+		require.Zero(t, s.looks)
+		s.pass(4 * time.Second)
+		require.Equal(t, 1, s.looks)
+		require.Equal(t, Idle{Flushed: 30 * mib, Free: math.MaxInt64}, *s.Take(), "level 0 when it was opened")
+		require.Nil(t, s.Take())
+		for range 30 { // it flushes every 20 seconds
+			s.flush(mib)
+			s.pass(20 * time.Second)
+		}
+		looks := s.looks
+		require.LessOrEqual(t, looks, 2, "the first interval was shorter")
+		s.pass(50 * time.Second)
+		require.Equal(t, looks, s.looks)
+		s.pass(40 * time.Second)
+		require.Equal(t, looks+1, s.looks)
+		require.EqualValues(t, 40*mib, s.Take().Flushed, "no more than the store's size is saved up")
+	})
+	inRest(t, -1, func(t *testing.T, s *restSim) {
+		s.pass(time.Hour)
+		require.Zero(t, s.looks, "never")
+	})
+}
+
+// While nothing pays for a merge, the store is looked at less and less often.
+func TestLooksBecomeRare(t *testing.T) {
+	t.Parallel()
+	inRest(t, time.Second, func(t *testing.T, s *restSim) {
+		for range 24 * 60 {
+			s.pass(time.Minute)
+			s.Schedule(s.in.Version, time.Now())
+		}
+		require.Greater(t, s.looks, 100)
+		require.Less(t, s.looks, 160)
+	})
+}
+
+// Reads count from the first look after a flush, and what a job has written is paid for.
+func TestReadsPayOnce(t *testing.T) {
+	t.Parallel()
+	inRest(t, 10*time.Second, func(t *testing.T, s *restSim) {
+		s.reads.Visits = 1 << 30
+		s.pass(13 * time.Second)
+		require.Zero(t, s.Take().Lost)
+		s.Schedule(s.in.Version, time.Now())
+		s.reads.Visits *= 2
+		s.pass(time.Minute)
+		idle := s.Take()
+		require.InDelta(t, (1<<30)*visitCost/byteCost/idleFactor, idle.Lost, 1)
+		s.in.Idle = &Idle{Flushed: math.MaxInt64, Free: math.MaxInt64}
+		j := Pick(s.in)
+		ctx := s.Begin(j)
+		s.Schedule(s.in.Version, time.Now())
+		s.pass(time.Minute)
+		require.Equal(t, Idle{Flushed: -10 * mib, Lost: idle.Lost - 40*mib, Free: math.MaxInt64}, *s.Take())
+		require.NoError(t, ctx.Err())
+		s.flush(mib)
+		require.Error(t, ctx.Err(), "a flush ends the job")
+		s.pass(2 * time.Minute)
+		require.Equal(t, Idle{Flushed: -9 * mib, Free: math.MaxInt64}, *s.Take())
+		require.NoError(t, s.Begin(&Job{}).Err())
+	})
+}
