@@ -43,6 +43,10 @@ func (d *DB) countCompaction(c *job.Compaction, out *job.Output, took time.Durat
 		d.counters.Moves.Add(1)
 	} else {
 		d.counters.Compactions.Add(1)
+		if c.Reason == compaction.ReasonIdle {
+			d.counters.IdleCompactions.Add(1)
+			d.counters.IdleCompactionWritten.Add(uint64(info.OutputBytes))
+		}
 		d.counters.CompactionRead.Add(uint64(info.InputBytes))
 		d.counters.CompactionWritten.Add(uint64(info.OutputBytes))
 		d.counters.BlobWritten.Add(uint64(info.BlobBytes - info.RelocatedBytes))

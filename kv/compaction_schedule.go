@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
@@ -29,6 +30,7 @@ func (d *DB) scheduleCompactionsLocked() {
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && writes && !s.Paused &&
 		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.memory.share.Background().Queued() {
 		in := d.compactionInput(d.current)
+		in.Idle = s.Rest.Take()
 		j := compaction.Pick(in)
 		if j == nil {
 			if len(s.Reserved) == 0 {
@@ -37,20 +39,39 @@ func (d *DB) scheduleCompactionsLocked() {
 			if wait := in.UntilGarbage(); wait > 0 { // an idle store has nothing else to start a compaction
 				s.WakeAfter(wait)
 			}
+			s.Rest.Schedule(d.current, time.Now())
 			return
 		}
 		if !d.memory.share.Background().Acquire() {
 			return
 		}
-		go d.runCompaction(d.begin(j))
+		go d.runCompaction(s.Rest.Begin(j), d.begin(j))
 	}
+}
+
+// lookAtRest begins jobs that are due only while the store is idle, if it is.
+func lookAtRest(d *DB) {
+	c := &d.counters
+	lookups, scans := c.Above(lastLevel)
+	absent := lookups.FilterFalsePositives + max(lookups.Unfiltered, lookups.Hits) - lookups.Hits
+	visits := scans.Empty + scans.WithEntries
+	reads := compaction.Reads{Denied: lookups.FilterNegatives, Lookups: absent, Visits: visits,
+		LookupsRead:  absent * lookups.BlocksFromDisk / max(lookups.BlocksFromDisk+lookups.BlocksFromCache, 1),
+		VisitsToDisk: min(visits, scans.BlocksFromDisk)}
+	free := vfs.FreeSpace(d.opts.harness.FS, d.dir)
+	d.reschedule(func() {
+		if d.current != nil && d.memory.share.Quiet() {
+			flushed := int64(c.FlushBytes.Load() + c.IngestedBytes.Load())
+			d.compactions.Rest.Note(d.current, time.Now(), flushed, reads, free)
+		}
+	})
 }
 
 // runCompaction runs a compaction that was picked, and starts what follows from it before it stops counting as running:
 // a caller that waits until none runs finds nothing left to do. A damaged input is quarantined before others may take
 // it.
-func (d *DB) runCompaction(c *job.Compaction) {
-	if d.compact(context.Background(), c) == nil {
+func (d *DB) runCompaction(ctx context.Context, c *job.Compaction) {
+	if d.compact(ctx, c) == nil {
 		d.mu.Lock()
 		c.Unpin(d.cleaner.Unref)
 		d.mu.Unlock()

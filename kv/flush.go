@@ -72,6 +72,7 @@ func (d *DB) scheduleFlush() {
 		return
 	}
 	d.flushing = true
+	d.compactions.Rest.Flushing(time.Now())
 	go d.flushAll()
 }
 

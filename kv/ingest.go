@@ -3,6 +3,7 @@ package kv
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/compaction"
@@ -92,6 +93,7 @@ func (in *ingestJob) begin() error {
 		return ErrClosed
 	}
 	in.d.ingesting++
+	in.d.compactions.Rest.Flushing(time.Now())
 	return nil
 }
 

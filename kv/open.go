@@ -113,6 +113,7 @@ func connectParts(d *DB) {
 	}
 	d.compactionRate.Rate, d.compactionRate.Pressed = d.opts.CompactionRate, d.slowsWriters
 	d.compactions.Backoff, d.compactions.Change = d.opts.harness.Backoff, d.reschedule
+	d.compactions.Rest.After, d.compactions.Rest.Look = d.opts.IdleCompaction, func() { lookAtRest(d) }
 	if d.opts.LatencyHistograms {
 		d.counters.Latencies = counters.NewLatencies()
 	}
@@ -315,6 +316,7 @@ func (d *DB) start(v *version.Version, lastSeq base.SeqNum) error {
 	d.mem = d.nextMemTable(0, log.ID())
 	d.installVersion(v)
 	d.installState()
+	d.compactions.Rest.Opened(v, time.Now())
 	return nil
 }
 

@@ -208,6 +208,14 @@ type Options struct {
 	// rate and never wait for it; nor do compactions while level 0 delays writes.
 	CompactionRate int64
 
+	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store merges sorted runs
+	// that only make reads dearer: level 0, and then the levels above the last. It is 10 seconds by default, or four
+	// times the usual time between two flushes if that is more, up to four minutes; negative: never. The store writes
+	// as many bytes for it as it has flushed since Open, and has in level 0 then. It writes more, up to its size, once
+	// reads of such runs have cost twice what the merge does. One thread merges, within CompactionRate, and stops when
+	// a flush begins. Stores in an object store do not do it.
+	IdleCompaction time.Duration
+
 	// Merger combines the operands of Merge. The default is none, and then Merge returns ErrNoMerger. The store keeps
 	// the merger's name: while it holds operands, Open with a merger of another name fails with ErrInvalidOptions.
 	// Open without a merger does not. If the name is that of a merger of this package, that one is used. Else
@@ -290,6 +298,7 @@ func init() {
 	harness.SeparateByDefault = func(from int, atCommit bool) {
 		separateEverywhere, defaultSeparateFrom, defaultSeparateAtCommit = true, from, atCommit
 	}
+	harness.IdleByDefault = func(after time.Duration) { defaultIdleCompaction = after }
 	harness.Resumed = func(db any) { resumed(db.(*DB)) }
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }

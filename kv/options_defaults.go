@@ -135,6 +135,9 @@ func (o *Options) setFiles() {
 	o.TargetFileSize = cmp.Or(o.TargetFileSize, 32<<20)
 }
 
+// defaultIdleCompaction is the default of Options.IdleCompaction. Tests change it.
+var defaultIdleCompaction = 10 * time.Second
+
 // setCompactions sets when compactions start, what they make, and how many run.
 func (o *Options) setCompactions() {
 	o.BaseLevelSize = cmp.Or(o.BaseLevelSize, max(64<<20, o.TargetFileSize))
@@ -144,6 +147,9 @@ func (o *Options) setCompactions() {
 	o.L0SlowdownThreshold = cmp.Or(o.L0SlowdownThreshold, max(12, o.L0CompactionThreshold))
 	o.L0StopThreshold = cmp.Or(o.L0StopThreshold, max(36, 2*o.L0SlowdownThreshold))
 	o.RunsPerLevel = cmp.Or(o.RunsPerLevel, 4)
+	if o.IdleCompaction = cmp.Or(o.IdleCompaction, defaultIdleCompaction); o.Objects != nil || o.Compaction != Leveled {
+		o.IdleCompaction = -1
+	}
 	leastThreads := 1
 	if o.Compaction != Leveled {
 		leastThreads = 2

@@ -27,7 +27,7 @@ import (
 //   - Compression, Compaction and RecoveryMode by name: zstd, lazy-leveled, TolerateTornTail.
 //   - LevelCompression for each level, beginning with 0, with commas: none, default, zstd.
 //   - Merger by the name of a merger of this package: Int64Add's is siftkv.int64add.
-//   - FileMode as an octal number, PollInterval as time.ParseDuration reads it.
+//   - FileMode as an octal number, IdleCompaction and PollInterval as time.ParseDuration reads them.
 //   - Any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
 //
 // Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter, a Prefix and a
@@ -93,6 +93,8 @@ var fieldsWithText = []fieldtext.Field[Options]{
 	fieldtext.Count("RunsPerLevel", func(o *Options) *int { return &o.RunsPerLevel }),
 	fieldtext.Count("MaxConcurrentCompactions", func(o *Options) *int { return &o.MaxConcurrentCompactions }),
 	fieldtext.Size("CompactionRate", func(o *Options) *int64 { return &o.CompactionRate }),
+	fieldtext.Value("IdleCompaction", func(o *Options) *time.Duration { return &o.IdleCompaction },
+		time.Duration.String, time.ParseDuration),
 	fieldtext.Named("Merger", func(o *Options) *Merger { return &o.Merger }, Merger.Name, parseMerger),
 	fieldtext.Bool("ReadOnly", func(o *Options) *bool { return &o.ReadOnly }),
 	fieldtext.Value("RecoveryMode", func(o *Options) *RecoveryMode { return &o.RecoveryMode }, RecoveryMode.String,

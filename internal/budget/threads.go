@@ -104,6 +104,16 @@ func (s *Share) TryThread() bool {
 	return true
 }
 
+// Quiet reports whether no store of the budget compacts, or waits to. It is true without a budget.
+func (s *Share) Quiet() bool {
+	if s == nil {
+		return true
+	}
+	s.b.mu.Lock()
+	defer s.b.mu.Unlock()
+	return s.b.busy == 0 && len(s.b.queue) == 0
+}
+
 // ReleaseThread gives a thread back.
 func (s *Share) ReleaseThread() {
 	if s != nil {

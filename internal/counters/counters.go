@@ -49,6 +49,8 @@ type Store struct {
 	Flushes, FlushBytes                   counter
 	Compactions, Moves                    counter
 	CompactionRead, CompactionWritten     counter // bytes
+	IdleCompactions                       counter // of the compactions, those of an idle store
+	IdleCompactionWritten                 counter // bytes
 	OperandsMerged, MergeFailures         counter
 	ExpiredDropped                        counter
 	Stalls, StallNanos                    counter
@@ -82,6 +84,17 @@ func (c *Store) BlobReads() (reads, bytes, cacheHits uint64) {
 	return reads, bytes, cacheHits
 }
 
+// Above returns the sums of lookups and scans in the levels above one.
+func (c *Store) Above(level int) (lookups metrics.Lookups, scans metrics.Scans) {
+	for i := range c.Stripes {
+		for n := range level {
+			lookups = lookups.Add(c.Stripes[i].Levels[n].sum())
+			scans = scans.Add(c.Stripes[i].Levels[n].Scans.sum())
+		}
+	}
+	return lookups, scans
+}
+
 // AddTo sets the figures of m that c counts.
 func (c *Store) AddTo(m *metrics.Store) {
 	m.Gets = c.Gets()
@@ -99,6 +112,7 @@ func (c *Store) AddTo(m *metrics.Store) {
 	m.TxCommits, m.TxConflicts = c.TxCommits.Load(), c.TxConflicts.Load()
 	m.Flushes, m.FlushBytes = c.Flushes.Load(), c.FlushBytes.Load()
 	m.Compactions, m.Moves = c.Compactions.Load(), c.Moves.Load()
+	m.IdleCompactions, m.IdleCompactionBytes = c.IdleCompactions.Load(), c.IdleCompactionWritten.Load()
 	m.CompactionReadBytes, m.CompactionWrittenBytes = c.CompactionRead.Load(), c.CompactionWritten.Load()
 	m.OperandsMerged, m.MergeFailures = c.OperandsMerged.Load(), c.MergeFailures.Load()
 	m.ExpiredDropped = c.ExpiredDropped.Load()

@@ -136,8 +136,11 @@ func (c *Compaction) ranges(env *Env) ([]version.Span, error) {
 }
 
 // maxThreads returns how many threads may be busy when the ranges are merged. One is left to others where the
-// compaction may take long and something else keeps level 0 short.
+// compaction may take long and something else keeps level 0 short. In an idle store it has one thread.
 func (c *Compaction) maxThreads(env *Env) int {
+	if c.Reason == compaction.ReasonIdle {
+		return 1
+	}
 	if c.Asked || env.Sizes.Style != compaction.Leveled {
 		return env.threads(0) - 1
 	}

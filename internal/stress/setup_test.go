@@ -67,6 +67,7 @@ func drawSetup(rng *rand.Rand) setup {
 		LatencyHistograms:        rng.IntN(4) == 0,
 		TraceOpens:               rng.IntN(4) == 0,
 		FalsePositiveMemory:      []int64{0, -1, 128}[rng.IntN(3)],
+		IdleCompaction:           []time.Duration{0, -1, 1, time.Millisecond}[rng.IntN(4)],
 	}}
 	o := &s.opts
 	if rng.IntN(3) == 0 { // level 0 is soon full

@@ -64,6 +64,8 @@ type Store struct {
 	Moves                        uint64 // tables that went to another level and were not rewritten
 	CompactionReadBytes          uint64
 	CompactionWrittenBytes       uint64 // blob files included
+	IdleCompactions              uint64 // of the compactions, those of an idle store; see Options.IdleCompaction
+	IdleCompactionBytes          uint64 // that these wrote, of CompactionWrittenBytes
 	Stalls, Slowdowns            uint64 // writes that had to wait, and that were delayed
 	StallTime, SlowdownTime      time.Duration
 	CompactionRateTime           time.Duration // that compactions waited for CompactionRate
@@ -158,6 +160,7 @@ func (m *Store) counters() []*uint64 {
 		&m.FilterLoads, &m.ClosedTables, &m.UnusableFilters,
 		&m.Writes, &m.WriteBytes, &m.CommitGroups, &m.WALSyncs, &m.WALBytes, &m.TxCommits, &m.TxConflicts,
 		&m.Flushes, &m.FlushBytes, &m.Compactions, &m.Moves, &m.CompactionReadBytes, &m.CompactionWrittenBytes,
+		&m.IdleCompactions, &m.IdleCompactionBytes,
 		&m.Stalls, &m.Slowdowns, &m.Ingests, &m.IngestedFiles, &m.IngestedBytes,
 		&m.Failures, &m.ResumeAttempts, &m.Resumes, &m.FailedCompactions, &m.RecoveryDrops, &m.RecoveryDroppedBytes,
 		&m.OperandsMerged, &m.MergeFailures, &m.ExpiredDropped,

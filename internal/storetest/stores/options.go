@@ -2,6 +2,7 @@ package stores
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/budget"
@@ -72,6 +73,7 @@ func RandomOptions(rng *rand.Rand) *kv.Options {
 	}
 	o.FalsePositiveMemory = []int64{0, -1, budget.MinFalsePositives}[rng.IntN(3)]
 	harness.Of(o).OwnTableFrom = []int{0, 0, 1, 400}[rng.IntN(4)]
+	o.IdleCompaction = []time.Duration{0, -1, 1, time.Millisecond}[rng.IntN(4)]
 	return o
 }
 
