@@ -132,6 +132,19 @@ func TestScansPayForAMerge(t *testing.T) {
 	})
 }
 
+// A store whose MemoryBudget's threads are taken merges nothing, and does once they are free.
+func TestAnIdleStoreWaitsForOthersOfItsBudget(t *testing.T) {
+	o := Options{IdleCompaction: 10 * time.Second, MemoryBudget: NewMemoryBudget(64 << 20)}
+	inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) {
+		require.True(t, db.memory.share.TryThread())
+		atRest(db, time.Hour)
+		require.Zero(t, db.Metrics().IdleCompactions)
+		db.memory.share.ReleaseThread()
+		atRest(db, time.Hour)
+		require.Equal(t, 1, runsOf(db))
+	})
+}
+
 // A flush ends the merge of an idle store, which then changes nothing. So does Close.
 func TestAFlushEndsAnIdleMerge(t *testing.T) {
 	begun := func(t *testing.T, db *DB) {

@@ -51,17 +51,19 @@ func (d *DB) scheduleCompactionsLocked() {
 
 // lookAtRest begins jobs that are due only while the store is idle, if it is.
 func lookAtRest(d *DB) {
-	c := &d.counters
-	lookups, scans := c.Above(lastLevel)
+	lookups, scans := d.counters.Above(lastLevel)
 	absent := lookups.FilterFalsePositives + max(lookups.Unfiltered, lookups.Hits) - lookups.Hits
 	visits := scans.Empty + scans.WithEntries
 	reads := compaction.Reads{Denied: lookups.FilterNegatives, Lookups: absent, Visits: visits,
 		LookupsRead:  absent * lookups.BlocksFromDisk / max(lookups.BlocksFromDisk+lookups.BlocksFromCache, 1),
 		VisitsToDisk: min(visits, scans.BlocksFromDisk)}
-	free := vfs.FreeSpace(d.opts.harness.FS, d.dir)
+	free := int64(0) // if other stores of the budget compact, nothing is begun
+	if d.memory.share.Quiet() {
+		free = vfs.FreeSpace(d.opts.harness.FS, d.dir)
+	}
 	d.reschedule(func() {
-		if d.current != nil && d.memory.share.Quiet() {
-			flushed := int64(c.FlushBytes.Load() + c.IngestedBytes.Load())
+		if d.current != nil {
+			flushed := int64(d.counters.FlushBytes.Load() + d.counters.IngestedBytes.Load())
 			d.compactions.Rest.Note(d.current, time.Now(), flushed, reads, free)
 		}
 	})

@@ -102,12 +102,13 @@ func (o *Options) setMemory() {
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
 
-// The defaults of Options.SeparateFrom, in bytes, for reasons in
-// docs/adr/0030-values-of-4-kib-are-separated.md, and of SeparateAtCommit. Tests change them.
+// The defaults of Options.SeparateFrom, in bytes, for reasons in docs/adr/0030-values-of-4-kib-are-separated.md, of
+// SeparateAtCommit and of IdleCompaction. Tests change them.
 var (
 	defaultSeparateFrom     = 4 << 10
 	separateEverywhere      = false // what is read from maps or an object store too
 	defaultSeparateAtCommit = false
+	defaultIdleCompaction   = 10 * time.Second
 )
 
 // usualSeparateFrom returns the default of SeparateFrom: no value is separated where that makes reads dear.
@@ -134,9 +135,6 @@ func (o *Options) setFiles() {
 	}
 	o.TargetFileSize = cmp.Or(o.TargetFileSize, 32<<20)
 }
-
-// defaultIdleCompaction is the default of Options.IdleCompaction. Tests change it.
-var defaultIdleCompaction = 10 * time.Second
 
 // setCompactions sets when compactions start, what they make, and how many run.
 func (o *Options) setCompactions() {
