@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,24 +26,18 @@ type secondsFlag struct {
 	Seconds float64 `default:"0.5" placeholder:"S" help:"${seconds}"`
 }
 
-// cacheFlag is the block cache.
-type cacheFlag struct {
-	Cache bench.Size `default:"64MiB" placeholder:"SIZE" help:"Block cache of each store (default ${default})."`
-}
-
 // storeFlags are settings that all engines have.
 type storeFlags struct {
 	Memtable       bench.Size `default:"16MiB" placeholder:"SIZE" help:"Memtable of a store (default ${default})."`
 	Block          bench.Size `default:"4096" placeholder:"SIZE" help:"${block}"`
 	MaxCompactions int        `default:"2" placeholder:"N" help:"${maxcompactions}"`
-	SiftkvSpace    int        `placeholder:"PERCENT" help:"Space that SiftKV may take, of what is live (130)."`
 }
 
 // settings returns the settings of an engine with a cache and a compression.
 func (f *storeFlags) settings(cache bench.Size, compression string) engine.Settings {
 	return engine.Settings{
 		CacheBytes: int64(cache), MemtableBytes: int64(f.Memtable), BlockBytes: int(f.Block),
-		Compression: compression, Compactions: f.MaxCompactions, SpacePercent: f.SiftkvSpace,
+		Compression: compression, Compactions: f.MaxCompactions,
 	}
 }
 
@@ -119,30 +114,35 @@ func specs(texts []string) []string {
 // cellFlags are the settings of cells under the names of cell.Fields, one value each or
 // several. What is not given has the default of cell.Default.
 type cellFlags struct {
-	Engine      []string `placeholder:"NAMES" help:"${cells_engine}"`
-	Filter      []string `sep:"none" placeholder:"SPECS" help:"${cells_filter}"`
-	Range       []string `placeholder:"SPECS" help:"${cells_range}"`
-	Budget      []string `placeholder:"NAMES" help:"${cells_budget}"`
-	Index       []string `placeholder:"SIZES" help:"${cells_index}"`
+	Engine    []string `placeholder:"NAMES" help:"${cells_engine}"`
+	Filter    []string `sep:"none" placeholder:"SPECS" help:"${cells_filter}"`
+	Range     []string `placeholder:"SPECS" help:"${cells_range}"`
+	Budget    []string `placeholder:"NAMES" help:"${cells_budget}"`
+	Shape     []string `placeholder:"NAMES" help:"${cells_shape}"`
+	Fill      []string `placeholder:"N" help:"${cells_fill}"`
+	Values    []string `placeholder:"KINDS" help:"${cells_values}"`
+	Separate  []string `name:"separate-from" placeholder:"SIZES" help:"${cells_separate}"`
+	BlobSpace []string `name:"blob-space" placeholder:"RATIOS" help:"${cells_blobspace}"`
+	AtCommit  []string `name:"at-commit" placeholder:"NO|YES" help:"${cells_atcommit}"`
+	Workload  []string `placeholder:"NAMES" help:"${cells_workload}"`
+	Scan      []string `placeholder:"KINDS" help:"${cells_scan}"`
+	State     []string `placeholder:"NAMES" help:"${cells_state}"`
+	Threads   []string `placeholder:"N" help:"${cells_threads}"`
+	rowFlags
+}
+
+// rowFlags are those of them that readamp has, too.
+type rowFlags struct {
 	Compaction  []string `placeholder:"NAMES" help:"Compaction: ${compactions} (default ${style})."`
-	Shape       []string `placeholder:"NAMES" help:"${cells_shape}"`
+	Index       []string `placeholder:"SIZES" help:"${cells_index}"`
 	Cache       []string `placeholder:"SIZES" help:"Block cache (default 64MiB). Example: --cache 1MiB,8MiB,64MiB."`
 	Memtable    []string `placeholder:"SIZES" help:"Memtable (default 16MiB)."`
 	Block       []string `placeholder:"SIZES" help:"Data block before compression (default 4096)."`
 	Compression []string `placeholder:"NAMES" help:"Compression: none, snappy (default), zstd."`
 	Keys        []string `placeholder:"N|FILE" help:"${cells_keys}"`
 	KeySize     []string `name:"key-size" placeholder:"BYTES" help:"Bytes of a generated key (default 16)."`
-	Fill        []string `placeholder:"N" help:"${cells_fill}"`
 	ValueSize   []string `name:"value-size" placeholder:"BYTES" help:"Bytes of a value (default 100)."`
-	Values      []string `placeholder:"KINDS" help:"${cells_values}"`
-	Separate    []string `name:"separate-from" placeholder:"SIZES" help:"${cells_separate}"`
-	BlobSpace   []string `name:"blob-space" placeholder:"RATIOS" help:"${cells_blobspace}"`
-	AtCommit    []string `name:"at-commit" placeholder:"NO|YES" help:"${cells_atcommit}"`
 	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
-	Workload    []string `placeholder:"NAMES" help:"${cells_workload}"`
-	Scan        []string `placeholder:"KINDS" help:"${cells_scan}"`
-	State       []string `placeholder:"NAMES" help:"${cells_state}"`
-	Threads     []string `placeholder:"N" help:"${cells_threads}"`
 	Lookups     []string `placeholder:"N" help:"${cells_lookups}"`
 	Reps        []string `placeholder:"N" help:"Repetitions (default 5)."`
 	Seed        []string `placeholder:"N" help:"Seed of the lookups (default 1)."`
@@ -151,24 +151,39 @@ type cellFlags struct {
 // block returns what was given.
 func (f *cellFlags) block() sweep.Block {
 	f.Filter = specs(f.Filter)
-	b, v := sweep.Block{}, reflect.ValueOf(*f)
+	return blockOf(reflect.ValueOf(*f))
+}
+
+// blockOf returns the settings of a struct of flags.
+func blockOf(v reflect.Value) sweep.Block {
+	b := sweep.Block{}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		if given := v.Field(i).Interface().([]string); len(given) > 0 {
+		if field.Anonymous {
+			maps.Copy(b, blockOf(v.Field(i)))
+		} else if given := v.Field(i).Interface().([]string); len(given) > 0 {
 			b[cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))] = given
 		}
 	}
 	return b
 }
 
+// oneEach reports a setting with several values.
+func oneEach(b sweep.Block, measures string) error {
+	for name, given := range b {
+		if len(given) > 1 {
+			return bench.Usagef("--%s: %d values are given, and %s; kvbench sweep measures many", name, len(given),
+				measures)
+		}
+	}
+	return nil
+}
+
 // one returns the cell, if there is one value of each setting.
 func (f *cellFlags) one() (cell.Settings, error) {
 	b := f.block()
-	for name, given := range b {
-		if len(given) > 1 {
-			return cell.Settings{}, bench.Usagef("--%s: %d values are given, and run measures one cell; kvbench sweep "+
-				"measures many", name, len(given))
-		}
+	if err := oneEach(b, "run measures one cell"); err != nil {
+		return cell.Settings{}, err
 	}
 	plan, err := (&sweep.Spec{Settings: b}).Plan()
 	if err != nil {

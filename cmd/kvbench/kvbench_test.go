@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,11 @@ func kvbench(t *testing.T, p *program, args ...string) (status int, stdout, stde
 // quick are the flags of a run of a second or less.
 func quick(t *testing.T, more ...string) []string {
 	t.Helper()
-	return append([]string{"readamp", "--keys", "2000", "--lookups", "300", "--reps", "2", "--budget", "none",
-		"--dir", t.TempDir()}, more...)
+	if !slices.Contains(more, "--keys") {
+		more = append(more, "--keys", "2000")
+	}
+	return append([]string{"readamp", "--lookups", "300", "--reps", "2", "--budget", "none", "--dir", t.TempDir()},
+		more...)
 }
 
 func TestReadampOnEveryEngine(t *testing.T) {
@@ -116,7 +120,7 @@ func TestReadampOnAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "words")
 	require.NoError(t, os.WriteFile(path, []byte(words.String()), 0o600))
 	status, stdout, stderr := kvbench(t, &program{},
-		quick(t, "--keys", path, "--engine", "siftkv,pebble-bloom", "--filter", "none cuckoo:12,4")...)
+		quick(t, "--keys", path, "--engine", "siftkv,pebble/own:10", "--filter", "none cuckoo:12,4")...)
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, path)
 	require.Contains(t, stdout, "siftkv cuckoo:12")

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 )
 
 //go:embed texts.yaml
@@ -34,7 +35,8 @@ func vars() kong.Vars {
 		"version": environ.Version(), "compressions": strings.Join(bench.Compressions, ", "),
 		"objectfilters": objectFilters, "room": "", "tmp": " (default: the system's temporary directory)",
 		"workloads": strings.Join(compare.Workloads(), ","), "five": readampFilters,
-		"compactions": list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
+		"readampengines": strings.Join(readamp.Engines(), ","),
+		"compactions":    list(engine.CompactionStyles), "style": engine.CompactionStyles[0],
 	}
 }
 
@@ -43,7 +45,7 @@ func list(names []string) string { return strings.Join(names, ", ") }
 // helps returns the help texts by the name of the flag, or of the command and the flag.
 func helps() map[string]string {
 	lists := strings.NewReplacer(
-		"${workloadlist}", list(compare.Workloads()), "${readampengines}", list(engineWords()),
+		"${workloadlist}", list(compare.Workloads()), "${readampengines}", list(readamp.Engines()),
 		"${compared}", list(compared), "${largeengines}", list(compare.LargeEngines()),
 		"${peers}", list(engine.Peers()),
 		"${usualvariant}", compare.UsualVariant,

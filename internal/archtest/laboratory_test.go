@@ -21,11 +21,12 @@ var laboratory = [][]string{
 	{"tidy"},                          // a result as rows
 	{"cell"},                          // an experiment
 	{"filters", "ranges", "traceinfo", "objects"}, // of filters and stores by themselves
-	{"readamp", "compare"},                        // experiments of experiments
-	{"results", "cell/celltest"},                  // results in files, and made-up ones
-	{"sweep"},                                     // matrices of cells
-	{"report"},                                    // results for a reader
-	{"report/chart"},                              // and as pictures
+	{"compare"},                  // experiments of experiments
+	{"results", "cell/celltest"}, // results in files, and made-up ones
+	{"sweep"},                    // matrices of cells
+	{"readamp"},                  // two of them
+	{"report"},                   // results for a reader
+	{"report/chart"},             // and as pictures
 }
 
 // TestTheLaboratoryImportsDown holds every package of the laboratory to its layer: it imports

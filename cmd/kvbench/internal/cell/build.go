@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +71,6 @@ func (x *run) build(ctx context.Context) (err error) {
 	if x.budget > 0 {
 		b.about.Tree.FilterBudgetBytes = x.budget
 	}
-	b.about.Loading = x.loading()
 	x.built = b
 	if err := x.open(); err != nil {
 		return err
@@ -82,24 +80,9 @@ func (x *run) build(ctx context.Context) (err error) {
 	return errors.Join(l.load(ctx), b.close())
 }
 
-// batchKeys is the number of keys per write batch while loading, unless the lab says another.
-const batchKeys = 100
-
-// loading returns how the store of the cell is loaded. Nothing is written while a tree is compacted that is grown, so
-// that it comes out the same every time.
-func (x *run) loading() Loading {
-	l := x.lab.Loading
-	if l.Compactions == 0 || x.settings.Shape == Grown {
-		l.Compactions = 1
-	}
-	l.BatchKeys = cmp.Or(l.BatchKeys, batchKeys)
-	return l
-}
-
 // open opens the store with the cell's settings.
 func (x *run) open() error {
-	s, load := x.settings.store(), x.built.about.Loading
-	s.Compactions, s.BatchKeys, s.SpacePercent = load.Compactions, load.BatchKeys, load.SpacePercent
+	s := x.settings.store()
 	if x.settings.Shape == Grown { // so that the loader says when to flush
 		s.MemtableBytes = min(engine.MaxMemtable, max(s.MemtableBytes, x.built.about.Tree.BaseLevelBytes))
 	}

@@ -37,7 +37,7 @@ func (s *Settings) Check() error {
 	if _, err := s.theta(); err != nil {
 		return err
 	}
-	if err := s.CheckBounds(""); err != nil {
+	if err := s.checkBounds(); err != nil {
 		return err
 	}
 	if s.Fill > 0 && s.Workload != Replay {
@@ -111,11 +111,14 @@ func (s *Settings) request() keys.Request {
 	return r
 }
 
-// store returns the settings of the engine, apart from Loading.
+// batchKeys is the number of keys per write batch while loading.
+const batchKeys = 100
+
+// store returns the settings of the engine. One compaction runs at a time, so that trees come out the same every time.
 func (s *Settings) store() engine.Settings {
 	store := engine.Settings{
 		CacheBytes: s.Cache, MemtableBytes: s.Memtable, BlockBytes: int(s.Block),
-		Compression: s.Compression, Compactions: 1, SeparateFrom: int(s.Separate),
+		Compression: s.Compression, Compactions: 1, BatchKeys: batchKeys, SeparateFrom: int(s.Separate),
 		Inline: s.Separate == 0, AtCommit: s.AtCommit == Yes,
 	}
 	store.BlobSpace, _ = strconv.ParseFloat(s.BlobSpace, 64) // it was checked, or is empty

@@ -33,8 +33,6 @@ type Lab struct {
 	Argv     []string
 	Progress *progress.Reporter
 
-	Loading Loading // of stores; zero: one compaction, so that trees come out the same every time, and small batches
-
 	// Wrap, if set, stands between a cell and each store it opens.
 	Wrap func(store string, s engine.Store) engine.Store
 

@@ -46,16 +46,8 @@ type Result struct {
 	Warnings    []string            `json:"warnings"`
 }
 
-// Loading says how a store is loaded, which results of equal settings may differ in.
-type Loading struct {
-	Compactions  int `json:"compactions"` // at a time
-	BatchKeys    int `json:"batch_keys"`  // of a write batch
-	SpacePercent int `json:"siftkv_space_percent,omitempty"`
-}
-
 // A Build says how the store came to be.
 type Build struct {
-	Loading
 	Reused        bool         `json:"reused"` // built for the cell before, which has the same files
 	Tree          engine.Tree  `json:"tree"`
 	Rewritten     int          `json:"rewritten"` // writes of keys that were there

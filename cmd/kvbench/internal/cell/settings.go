@@ -307,10 +307,10 @@ func (f Field) usualValue() bool {
 	return f.Text() == Field{f.setting, f.at(&s)}.Text()
 }
 
-// CheckBounds reports the first number that is not within its bounds, after the prefix of flags: "--" or nothing.
-func (s *Settings) CheckBounds(prefix string) error {
+// checkBounds reports the first number that is not within its bounds.
+func (s *Settings) checkBounds() error {
 	for _, f := range Fields(s) {
-		if err := f.check(prefix); err != nil {
+		if err := f.check(); err != nil {
 			return err
 		}
 	}
@@ -318,10 +318,10 @@ func (s *Settings) CheckBounds(prefix string) error {
 }
 
 // check holds a number against its bounds.
-func (f Field) check(prefix string) error {
+func (f Field) check() error {
 	p, ok := f.value.(*int64)
 	if !ok || f.hi == 0 || f.zero && *p == 0 || *p >= f.lo && *p <= f.hi {
 		return nil
 	}
-	return bench.Usagef("%s%s %d: want %d to %d", prefix, f.Name, *p, f.lo, f.hi)
+	return bench.Usagef("%s %d: want %d to %d", f.Name, *p, f.lo, f.hi)
 }

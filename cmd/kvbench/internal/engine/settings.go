@@ -28,8 +28,6 @@ type Settings struct {
 	// 0 is its default, 1 MiB.
 	SiftKVIndexBytes int `json:"siftkv_index_bytes,omitempty"`
 
-	// SpacePercent is SiftKV's kv.Options.SpaceAmplification in percent; 0: its default.
-	SpacePercent int `json:"siftkv_space_percent,omitempty"`
 	// SeparateFrom is the length in bytes from which on values are separated from keys, in
 	// SiftKV, Pebble, Badger and RocksDB; 0: in none, but for SiftKV's default without Inline.
 	// Engines that are there to have it so take 0 for 4 KiB, and their twins pass it over.
@@ -106,7 +104,6 @@ const (
 	minBlock    = 256
 	minIndex    = 64
 	maxBlock    = 1 << 20
-	minSpace    = 110
 
 	minBlobSpace    = 1.1
 	maxBlobSpace    = 100
@@ -133,8 +130,6 @@ func (s *Settings) Check(prefix string) error {
 		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
 		bench.Bound{Flag: prefix + "siftkv-index", Value: int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), Low: minIndex,
 			High: 1 << 30},
-		bench.Bound{Flag: prefix + "siftkv-space", Value: int64(cmp.Or(s.SpacePercent, minSpace)), Low: minSpace,
-			High: 200},
 		bench.Bound{Flag: prefix + "pebble-index", Value: int64(s.PebbleIndexBytes), High: 1 << 30},
 	)
 }

@@ -52,10 +52,9 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		FalsePositiveMemory:      cmp.Or(t.Remember, -1),
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
-		SpaceAmplification:       float64(s.SpacePercent) / 100,
 		MaxConcurrentCompactions: s.Compactions,
 	}
-	if t.BaseLevelBytes > 0 && s.SpacePercent == 0 {
+	if t.BaseLevelBytes > 0 {
 		o.SpaceAmplification = 1.1 // levels that differ by ten times, as in the study
 	}
 	if t.Compaction != "" {

@@ -1,180 +1,144 @@
 // Package readamp measures read amplification: what a lookup of an existing key and of an absent key costs, in files,
 // filter checks, blocks, bytes and time, on several engines with several filters.
 //
-// It is cells that are measured in turns: a row for each engine with a filter, and two trees of several levels whose
-// filters take the same memory, one with uniform bits and one with a filter budget.
+// It is the cells of two sweeps, which are measured in turns: one of engines with filters, and one of two trees of
+// several levels whose filters take the same memory, one with uniform bits and one with a filter budget.
 package readamp
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
-	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 )
 
-// Names of what can be measured, as given to --engine.
+// SiftKV is the engine that has a row for each filter, and Null the row that says what the harness itself costs.
 const (
-	SiftKV         = "siftkv"          // one row per filter
-	PebblePlain    = "pebble"          // Get, no filter
-	PebbleBloom    = "pebble-bloom"    // Get, Pebble's own Bloom filter
-	PebbleSiftKV   = "pebble-siftkv"   // Get, a filter of this project in Pebble
-	PebbleIterator = "pebble-iterator" // as PebbleBloom, looked up by an iterator that uses last-level filters
-	RocksDBPlain   = "rocksdb"         // Get, no filter
-	RocksDBBloom   = "rocksdb-bloom"   // Get, RocksDB's Bloom filter
-	RocksDBRibbon  = "rocksdb-ribbon"  // Get, RocksDB's Ribbon filter that is as good
+	SiftKV = "siftkv"
+	Null   = "null"
 )
 
-// Null is the name of the row that says what the harness itself costs.
-const Null = "null"
-
-// presets are the rows of the names in Config.Engines, except SiftKV's, in the order of the report. Rows that differ in
-// access only share a store, so that they read the same files.
-var presets = []struct{ name, row, engine, filter string }{
-	{PebblePlain, "pebble none", "pebble", "none"},
-	{PebbleBloom, "pebble bloom(10)", "pebble", "own:10"},
-	{PebbleIterator, "pebble iterator bloom(10)", engine.PebbleIteratorName, "own:10"},
-	{PebbleSiftKV, "pebble siftkv blocked:10", "pebble", "blocked:10"},
-	{RocksDBPlain, "rocksdb none", engine.RocksDBName, "none"},
-	{RocksDBBloom, "rocksdb bloom:10", engine.RocksDBName, "bloom:10"},
-	{RocksDBRibbon, "rocksdb ribbon:10", engine.RocksDBName, "ribbon:10"},
-}
-
-// Engines lists the names in the order of the report: RocksDB's only if it is built in.
+// Engines lists what can be measured, in the order of the report: SiftKV, and others with their filters. Pebble's
+// iterator shares a store with its Get. RocksDB is there only if it is built in.
 func Engines() []string {
-	names := []string{SiftKV, PebblePlain, PebbleBloom, PebbleSiftKV, PebbleIterator}
+	words := []string{SiftKV, "pebble/none", "pebble/own:10", engine.PebbleIteratorName + "/own:10",
+		"pebble/blocked:10"}
 	if engine.HasRocksDB() {
-		names = append(names, RocksDBPlain, RocksDBBloom, RocksDBRibbon)
+		words = append(words, "rocksdb/none", "rocksdb/bloom:10", "rocksdb/ribbon:10")
 	}
-	return names
-}
-
-// Word returns what a name of Engines is in the words of cells: an engine and its filter.
-func Word(name string) string {
-	for _, p := range presets {
-		if p.name == name {
-			return p.engine + "/" + p.filter
-		}
-	}
-	return name
+	return words
 }
 
 // A Config says what to measure.
 type Config struct {
-	Engines []string // of Engines
-	Filters []string // specs of filterpolicy.Parse, one SiftKV row each
-	Budget  string   // filter whose bits are spread over levels; empty or "none": no trees
-
-	Cell  cell.Settings   // of all cells, which have engines, filters and indexes of their own
-	Store engine.Settings // what else there is to say of stores
+	Engines  []string    // of Engines
+	Filters  []string    // of SiftKV, one row each
+	Budget   string      // filter whose bits are spread over levels; empty or "none": no trees
+	Settings sweep.Block // of all cells, one value each: apart from these, and the shape
 }
 
-// cells returns the rows, null first, then those of SiftKV, one per filter, then the presets; and the trees.
-func (c *Config) cells() (rows, trees []cell.Row, err error) {
+// block returns the settings of an engine with some filters. Those that it does not have are left out.
+func (c *Config) block(name string, filters ...string) sweep.Block {
+	b := maps.Clone(c.Settings)
+	b["engine"], b["filter"] = []string{name}, filters
+	if name != SiftKV {
+		delete(b, "compaction")
+	}
+	if name == Null || strings.HasPrefix(name, engine.RocksDBName) {
+		delete(b, "index")
+	}
+	return b
+}
+
+// rows returns the cells that are measured first: null, those of SiftKV, one per filter, and those of other engines.
+func (c *Config) rows() ([]cell.Row, error) {
 	if err := bench.CheckNames("--engine", c.Engines, Engines()); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := cmp.Or(c.Store.Check("--"), c.Cell.CheckBounds("--")); err != nil {
-		return nil, nil, err
-	}
-	if err := c.Cell.NameKeys(keys.Name); err != nil { // once, as it reads the file
-		return nil, nil, err
-	}
-	rows = []cell.Row{c.row(Null, Null, "none")}
-	if slices.Contains(c.Engines, SiftKV) {
-		if rows, err = c.filtered(rows); err != nil {
-			return nil, nil, err
-		}
-		if trees, err = c.trees(); err != nil {
-			return nil, nil, err
+	spec := &sweep.Spec{Settings: c.block(Null, "none")}
+	for _, word := range Engines() {
+		name, filter, _ := strings.Cut(word, "/")
+		switch {
+		case !slices.Contains(c.Engines, word):
+		case word != SiftKV:
+			spec.Also = append(spec.Also, c.block(name, filter))
+		case len(c.Filters) == 0:
+			return nil, bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
+		default:
+			spec.Also = append(spec.Also, c.block(SiftKV, c.Filters...))
 		}
 	}
-	for _, p := range presets {
-		if slices.Contains(c.Engines, p.name) {
-			rows = append(rows, c.row(p.row, p.engine, p.filter))
-		}
-	}
-	for _, list := range [][]cell.Row{rows, trees} {
-		for i := range list {
-			if err := list[i].Settings.Check(); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	return rows, trees, nil
+	return planned(spec, rowName)
 }
 
-// filtered adds a row for each filter of SiftKV.
-func (c *Config) filtered(rows []cell.Row) ([]cell.Row, error) {
-	if len(c.Filters) == 0 {
-		return nil, bench.Usagef("--filter: SiftKV needs at least one, such as none or blocked:10")
+// rowName names a row.
+func rowName(s *cell.Settings) string {
+	bits, own := strings.CutPrefix(s.Filter, "own:")
+	name := strings.Replace(s.Engine, "-", " ", 1)
+	switch {
+	case s.Engine == Null:
+		return Null
+	case own:
+		return name + " bloom(" + bits + ")"
+	case s.Engine == "pebble" && s.Filter != "none":
+		return name + " siftkv " + s.Filter
 	}
-	for _, spec := range c.Filters {
-		policy, err := engine.ParseFilter(spec)
-		if err != nil {
-			return nil, bench.Usagef("--filter: %w", err)
-		}
-		r := c.row(SiftKV+" "+policy.String(), SiftKV, policy.String())
-		if slices.Contains(rows, r) {
-			return nil, bench.Usagef("--filter: %s is given twice", policy)
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
+	return name + " " + s.Filter
 }
 
 // trees returns the rows of equal bits and of the same memory spread over the levels, none if there is to be no such
 // comparison.
 func (c *Config) trees() ([]cell.Row, error) {
-	if c.Budget == "" {
+	if c.Budget == "" || c.Budget == "none" || !slices.Contains(c.Engines, SiftKV) {
 		return nil, nil
 	}
-	policy, err := filterpolicy.Parse(c.Budget)
+	b := c.block(SiftKV, c.Budget)
+	b["shape"], b["budget"] = []string{cell.Grown}, []string{cell.Uniform, cell.Spread}
+	if n, ok := keys.Count(strings.Join(b["keys"], "")); ok && n > maxTreeKeys {
+		b["keys"] = []string{strconv.Itoa(maxTreeKeys)}
+	}
+	rows, err := planned(&sweep.Spec{Settings: b}, func(s *cell.Settings) string {
+		return SiftKV + " " + map[string]string{cell.Uniform: "uniform ", cell.Spread: "budget "}[s.Budget] + s.Filter
+	})
 	if err != nil {
-		return nil, bench.Usagef("--budget: %w", err)
+		return nil, bench.Usagef("--budget %s: %w", c.Budget, err)
 	}
-	if policy.Name() == "none" {
-		return nil, nil
-	}
-	if !engine.CanSpread(policy) {
-		return nil, bench.Usagef("--budget %s: the bits of this filter cannot be chosen; "+
-			"take another, such as bloom:10 or blocked:10", policy)
-	}
-	uniform := c.row(SiftKV+" uniform "+policy.String(), SiftKV, policy.String())
-	spread := c.row(SiftKV+" budget "+policy.String(), SiftKV, policy.String())
-	uniform.Settings.Shape, spread.Settings.Shape, spread.Settings.Budget = cell.Grown, cell.Grown, cell.Spread
-	return []cell.Row{uniform, spread}, nil
+	return rows, nil
 }
 
-// row returns a row of an engine with a filter.
-func (c *Config) row(name, engineName, filter string) cell.Row {
-	s := c.Cell
-	s.Engine, s.Filter, s.Index = engineName, filter, int64(c.Store.PebbleIndexBytes)
-	switch engineName {
-	case SiftKV:
-		s.Index = int64(c.Store.SiftKVIndexBytes)
-	case "pebble", engine.PebbleIteratorName:
-		s.Compaction = cell.Default().Compaction
-	default:
-		s.Compaction, s.Index = cell.Default().Compaction, 0
+// planned returns the cells of a specification, of which no engine may lack one, as rows.
+func planned(spec *sweep.Spec, name func(s *cell.Settings) string) (rows []cell.Row, err error) {
+	plan, err := spec.Plan()
+	if err != nil {
+		return nil, err
 	}
-	return cell.Row{Name: name, Settings: s}
+	if len(plan.Skipped) > 0 {
+		return nil, bench.Usagef("%s", plan.Skipped[0])
+	}
+	for _, s := range plan.Cells {
+		rows = append(rows, cell.Row{Name: name(&s), Settings: s})
+	}
+	return rows, nil
 }
 
 // Run measures what the config says: the rows in turns, and then the two trees. Of the results, those of trees have
 // the shape cell.Grown. A wrong answer ends the run with an error that matches bench.ErrWrongAnswer.
 func Run(ctx context.Context, lab *cell.Lab, c *Config) ([]*cell.Result, error) {
-	rows, trees, err := c.cells()
+	rows, err := c.rows()
 	if err != nil {
 		return nil, err
 	}
-	lab.Loading = cell.Loading{Compactions: c.Store.Compactions, BatchKeys: c.Store.BatchKeys,
-		SpacePercent: c.Store.SpacePercent}
+	trees, err := c.trees()
+	if err != nil {
+		return nil, err
+	}
 	phase := lab.Progress.Start("read keys", 0, "")
 	source, err := rows[0].Settings.Open()
 	if err != nil {
@@ -185,7 +149,7 @@ func Run(ctx context.Context, lab *cell.Lab, c *Config) ([]*cell.Result, error) 
 	if err != nil || len(trees) == 0 {
 		return set, err
 	}
-	few, err := treeKeys(source, trees, maxTreeKeys)
+	few, err := treeKeys(source, &trees[0].Settings, maxTreeKeys)
 	if err != nil {
 		return set, err
 	}
@@ -204,19 +168,15 @@ const (
 	maxTreeLookups = 1_000_000 // in each
 )
 
-// treeKeys returns the keys of the trees, of which there are at most limit, and puts their number into the settings. A
-// file has a name there, and its first keys are taken.
-func treeKeys(source keys.Source, trees []cell.Row, limit int) (keys.Source, error) {
-	if source.Present() <= limit {
+// treeKeys returns the keys of the trees, of which there are at most limit: of a file the first ones.
+func treeKeys(source keys.Source, s *cell.Settings, limit int) (keys.Source, error) {
+	switch {
+	case source.Present() <= limit:
 		return source, nil
+	case keys.IsCount(s.Keys):
+		return s.Open()
 	}
-	if !keys.IsCount(trees[0].Settings.Keys) {
-		return first{source, limit}, nil
-	}
-	for i := range trees {
-		trees[i].Settings.Keys = strconv.Itoa(limit)
-	}
-	return trees[0].Settings.Open()
+	return first{source, limit}, nil
 }
 
 // first is the first keys of a file, with all of its absent ones.

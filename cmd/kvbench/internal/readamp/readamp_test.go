@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -35,14 +36,18 @@ func (c *trial) run(ctx context.Context) ([]*cell.Result, error) {
 	return set, errors.Join(err, lab.Close())
 }
 
+// set sets a setting of all cells.
+func (c *trial) set(name, value string) *trial {
+	c.Settings[name] = []string{value}
+	return c
+}
+
 // small is a run of a second or less.
 func small(t *testing.T) *trial {
 	t.Helper()
-	s := cell.Default()
-	s.Keys, s.Lookups, s.Reps, s.Cache, s.Memtable = "2000", 500, 2, 1<<20, 1<<20
-	return &trial{dir: t.TempDir(), Config: Config{Filters: []string{"none", "blocked:10"}, Engines: Engines(), Cell: s,
-		Store: engine.Settings{CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BlockBytes: 4096, Compression: "snappy",
-			Compactions: 1, BatchKeys: 100}}}
+	return &trial{dir: t.TempDir(), Config: Config{Filters: []string{"none", "blocked:10"}, Engines: Engines(),
+		Settings: sweep.Block{"keys": {"2000"}, "lookups": {"500"}, "reps": {"2"}, "cache": {"1MiB"},
+			"memtable": {"1MiB"}}}}
 }
 
 // identities returns what is checked of all cells.
@@ -235,18 +240,18 @@ func TestConfigErrorsAreUsage(t *testing.T) {
 		"engine":      {func(c *trial) { c.Engines = []string{"oracle"} }, "choose from siftkv, pebble"},
 		"no engine":   {func(c *trial) { c.Engines = nil }, "nothing to measure"},
 		"no filter":   {func(c *trial) { c.Filters = nil }, "at least one"},
-		"filter":      {func(c *trial) { c.Filters = []string{"sieve:10"} }, "--filter"},
-		"twice":       {func(c *trial) { c.Filters = []string{"none", "none"} }, "given twice"},
-		"compression": {func(c *trial) { c.Store.Compression = "lz4" }, "choose from none, snappy, zstd"},
-		"lookups":     {func(c *trial) { c.Cell.Lookups = 0 }, "--lookups 0: want 1 to"},
-		"reps":        {func(c *trial) { c.Cell.Reps = 0 }, "--reps 0"},
-		"cache":       {func(c *trial) { c.Store.CacheBytes = -1 }, "--cache"},
-		"memtable":    {func(c *trial) { c.Store.MemtableBytes = 1 }, "--memtable"},
-		"block":       {func(c *trial) { c.Store.BlockBytes = 1 }, "--block"},
-		"value":       {func(c *trial) { c.Cell.ValueSize = 1 }, "--value-size 1"},
-		"compaction":  {func(c *trial) { c.Cell.Compaction = "sideways" }, "choose from leveled"},
-		"keys":        {func(c *trial) { c.Cell.Keys = "1" }, "1 keys"},
-		"file":        {func(c *trial) { c.Cell.Keys = "/nothing/here" }, "no such file"},
+		"filter":      {func(c *trial) { c.Filters = []string{"sieve:10"} }, "filter"},
+		"own filter":  {func(c *trial) { c.Filters = []string{"own:10"} }, "no filters but those of this project"},
+		"compression": {func(c *trial) { c.set("compression", "lz4") }, "choose from none, snappy, zstd"},
+		"lookups":     {func(c *trial) { c.set("lookups", "0") }, "lookups 0: want 1 to"},
+		"reps":        {func(c *trial) { c.set("reps", "0") }, "reps 0"},
+		"cache":       {func(c *trial) { c.set("cache", "1") }, "cache"},
+		"memtable":    {func(c *trial) { c.set("memtable", "1") }, "memtable"},
+		"block":       {func(c *trial) { c.set("block", "1") }, "block"},
+		"value":       {func(c *trial) { c.set("value-size", "1") }, "value-size 1"},
+		"compaction":  {func(c *trial) { c.set("compaction", "sideways") }, "choose from leveled"},
+		"keys":        {func(c *trial) { c.set("keys", "1") }, "1 keys"},
+		"file":        {func(c *trial) { c.set("keys", "/nothing/here") }, "no such file"},
 		"dir":         {func(c *trial) { c.dir = "/nothing/here" }, "not a directory"},
 	} {
 		c := small(t)
@@ -264,13 +269,14 @@ func TestEnginesChooseRows(t *testing.T) {
 		rows    []string
 	}{
 		{[]string{SiftKV}, 3, []string{"null", "siftkv none", "siftkv blocked:10"}},
-		{[]string{PebbleIterator}, 2, []string{"null", "pebble iterator bloom(10)"}},
-		{[]string{PebbleIterator, PebbleBloom}, 2, []string{"null", "pebble bloom(10)", "pebble iterator bloom(10)"}},
-		{[]string{PebblePlain, PebbleSiftKV}, 3, []string{"null", "pebble none", "pebble siftkv blocked:10"}},
+		{[]string{"pebble-iterator/own:10"}, 2, []string{"null", "pebble iterator bloom(10)"}},
+		{[]string{"pebble-iterator/own:10", "pebble/own:10"}, 2,
+			[]string{"null", "pebble bloom(10)", "pebble iterator bloom(10)"}},
+		{[]string{"pebble/none", "pebble/blocked:10"}, 3, []string{"null", "pebble none", "pebble siftkv blocked:10"}},
 	} {
 		c := small(t)
 		c.Engines = tc.engines
-		list, _, err := c.cells()
+		list, err := c.rows()
 		require.NoError(t, err)
 		var rows []string
 		stores := map[string]bool{}

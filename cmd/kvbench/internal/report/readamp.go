@@ -43,7 +43,7 @@ func ReadAmp(w io.Writer, set []*cell.Result) error {
 // writeSettings says what was measured, on what.
 func writeSettings(out *Page, rows []*cell.Result) {
 	first := rows[0]
-	s, k, load := &first.Settings, &first.Keys, &first.Build.Loading
+	s, k := &first.Settings, &first.Keys
 	out.Printf("Read amplification: what a lookup costs, by engine and filter\n\n")
 	if k.Origin == "file" {
 		out.Printf("keys      %s of %.1f bytes (%d to %d) and %s absent ones between them, from %s: %s lines, %s "+
@@ -54,9 +54,8 @@ func writeSettings(out *Page, rows []*cell.Result) {
 			count(k.Present), k.MaxLen, count(k.Absent), k.Seed)
 	}
 	out.Printf("values    %d bytes, half compressible\n", s.ValueSize)
-	out.Printf("stores    cache %s · memtable %s · block %d bytes · compression %s · %s at once · batches of %d keys, "+
-		"no fsync\n", size(s.Cache), size(s.Memtable), s.Block, s.Compression, times(load.Compactions, "compaction"),
-		load.BatchKeys)
+	out.Printf("stores    cache %s · memtable %s · block %d bytes · compression %s · no fsync\n", size(s.Cache),
+		size(s.Memtable), s.Block, s.Compression)
 	for _, of := range []struct{ engine, parts string }{{"siftkv", "leaves"}, {"pebble", "blocks"}} {
 		is := func(r *cell.Result) bool { return strings.HasPrefix(r.Settings.Engine, of.engine) }
 		at := slices.IndexFunc(rows, is)

@@ -60,7 +60,6 @@ func sample() []*cell.Result {
 			Schema: cell.Schema, Name: name, Settings: s, Environment: env, TimerNs: 40, WallSeconds: 20,
 			Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
 				MaxLen: 16, MeanLen: 16},
-			Build:    cell.Build{Loading: cell.Loading{Compactions: 2, BatchKeys: 1000}},
 			Existing: cell.Phase{Phase: existing}, Absent: cell.Phase{Phase: absent},
 			Identities: measure.Identities{Rules: []string{"a = b + c"}, Checked: 400, Unknown: 10},
 			Notes:      []string{"How to read this."}, Warnings: []string{}}
