@@ -161,7 +161,7 @@ func TestReportWritesEveryFormat(t *testing.T) {
 	require.Zero(t, status, stderr)
 	for format, want := range map[string]string{
 		"table": "cells     2", "markdown": "| engine | filter |", "csv": "cell,engine,filter",
-		"json": "kvbench.cell/v1",
+		"json": "kvbench.rows/v1",
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", format)
 		require.Zero(t, status, stderr)

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -14,14 +15,12 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// Schema names the form of a Result in JSON. It changes when a field changes its
-// meaning or goes away.
-const Schema = "kvbench.cell/v1"
+// Experiment names cells among the results of all experiments.
+const Experiment = "cell"
 
 // A Result is everything that a cell found out. Its JSON form is the file that a sweep
-// writes; docs/bench.md describes it.
+// writes; docs/bench/cells.md describes it. It has what every result has, with the metrics as rows, and more.
 type Result struct {
-	Schema      string              `json:"schema"`
 	Name        string              `json:"name"`
 	Settings    Settings            `json:"settings"`
 	Environment environ.Environment `json:"environment"`
@@ -37,13 +36,36 @@ type Result struct {
 	Existing    Phase               `json:"existing"`
 	Absent      Phase               `json:"absent"`
 	Scans       *Scans              `json:"scans,omitempty"`
-	Metrics     []Metric            `json:"metrics"`
+	Metrics     []Metric            `json:"-"` // in JSON they are rows
 	Identities  measure.Identities  `json:"identities"`
 	PageCache   measure.PageCache   `json:"page_cache"`
 	TimerNs     int64               `json:"timer_ns"` // one reading of the clock, part of every percentile
 	WallSeconds float64             `json:"wall_seconds"`
 	Notes       []string            `json:"notes"`
 	Warnings    []string            `json:"warnings"`
+}
+
+// MarshalJSON writes the metrics as rows.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	type fields Result
+	return json.Marshal(struct {
+		Schema     string `json:"schema"`
+		Experiment string `json:"experiment"`
+		*fields
+		Rows []tidy.Row `json:"rows"`
+	}{tidy.Schema, Experiment, (*fields)(r), tidy.Rows(r.Metrics)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	type fields Result
+	form := struct {
+		*fields
+		Rows []tidy.Row `json:"rows"`
+	}{fields: (*fields)(r)}
+	err := json.Unmarshal(data, &form)
+	r.Metrics = tidy.Metrics(form.Rows)
+	return err
 }
 
 // A Build says how the store came to be.
@@ -108,7 +130,7 @@ func Measured(set []*Result) (all []*tidy.Measured) {
 // reports want to know.
 func (x *run) result() *Result {
 	r := &Result{
-		Schema: Schema, Name: x.name, Settings: x.settings, Keys: x.source.Describe(), Build: x.built.about,
+		Name: x.name, Settings: x.settings, Keys: x.source.Describe(), Build: x.built.about,
 		Shape: x.built.shape, PageCache: x.pageCache, Usage: engine.UnknownUsage(), Scans: x.scans,
 		Environment: x.env, TimerNs: x.timer,
 	}
@@ -295,6 +317,7 @@ func (p *Phase) countMetric(kind engine.Kind, c countMetric, s Settings) Metric 
 		for _, rep := range p.Repetitions {
 			m.Samples = append(m.Samples, float64(c.of(&rep.Counters.Total))/float64(rep.Lookups))
 		}
+		m.Value = measure.Median(m.Samples)
 	}
 	return m
 }
@@ -342,7 +365,9 @@ func storeMetrics(r *Result) []Metric {
 	}
 	if w := r.Build.Usage.Written(); w.Known() && r.Build.UserBytes > 0 {
 		m := exact("write-amp", float64(w)/float64(r.Build.UserBytes))
-		m.Exact = r.Settings.Shape == Grown // others load without rests: two memtables may go to disk as one
+		if r.Settings.Shape != Grown { // it is loaded without rests: two memtables may go to disk as one
+			m.Exact, m.Samples = false, []float64{m.Value}
+		}
 		out = append(out, m)
 	}
 	if r.Build.WrittenBytes > 0 && (r.Settings.Separate > 0 || r.Build.Tree.Overwrites > 0) {

@@ -56,7 +56,7 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	s := Default()
 	s.Engine, s.Filter, s.Shape, s.Lookups, s.Reps, s.Keys = eng, filter, shape, sampleLookups, sampleReps, "100000"
 	r := &Result{
-		Schema: Schema, Name: s.Name(), Settings: s, TimerNs: 40, WallSeconds: 3,
+		Name: s.Name(), Settings: s, TimerNs: 40, WallSeconds: 3,
 		Environment: environ.Environment{
 			Argv: []string{"kvbench", "sweep"}, Started: time.Unix(1e9, 0).UTC(), Revision: "abc123",
 			GoVersion: "go1.26.0",

@@ -57,7 +57,7 @@ func sample() []*cell.Result {
 		s := cell.Default()
 		s.Engine, s.Filter, s.Lookups, s.Reps = engineName, filter, 1000, 1
 		return &cell.Result{
-			Schema: cell.Schema, Name: name, Settings: s, Environment: env, TimerNs: 40, WallSeconds: 20,
+			Name: name, Settings: s, Environment: env, TimerNs: 40, WallSeconds: 20,
 			Keys: keys.Description{Origin: "generated", Seed: 1, Present: 1_000_000, Absent: 999_999, MinLen: 16,
 				MaxLen: 16, MeanLen: 16},
 			Existing: cell.Phase{Phase: existing}, Absent: cell.Phase{Phase: absent},

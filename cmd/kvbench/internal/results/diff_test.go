@@ -18,7 +18,7 @@ func result(filter string, blocks float64, ns ...float64) *tidy.Measured {
 	s := cell.Default()
 	s.Filter = filter
 	r := &cell.Result{
-		Schema: cell.Schema, Name: s.Name(), Settings: s,
+		Name: s.Name(), Settings: s,
 		Metrics: []cell.Metric{
 			{Kind: "absent", Unit: "ns/op", Value: ns[len(ns)/2], Better: "lower", Samples: ns},
 			{Kind: "absent", Unit: "p99-ns", Value: ns[0], Better: "lower", Samples: ns[:1]},

@@ -160,21 +160,21 @@ func parse(data []byte) (*Set, error) {
 	}
 	found := &Set{}
 	for _, part := range parts {
-		var form struct{ Schema string }
+		var form struct{ Schema, Experiment string }
 		err := json.Unmarshal(part, &form)
 		switch {
 		case err != nil:
-		case form.Schema == cell.Schema:
+		case form.Schema != tidy.Schema:
+			return nil, fmt.Errorf("its schema is %q, not %s: it is not a result, or one of another kvbench",
+				form.Schema, tidy.Schema)
+		case form.Experiment == cell.Experiment:
 			found.Cells = append(found.Cells, &cell.Result{})
 			err = json.Unmarshal(part, found.Cells[len(found.Cells)-1])
-		case form.Schema == tidy.Schema:
+		default:
 			found.Rows = append(found.Rows, &tidy.Result{})
 			in := json.NewDecoder(bytes.NewReader(part))
 			in.UseNumber() // settings keep all digits
 			err = in.Decode(found.Rows[len(found.Rows)-1])
-		default:
-			return nil, fmt.Errorf("its schema is %q, not %s or %s: it is not a result, or one of another kvbench",
-				form.Schema, cell.Schema, tidy.Schema)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("not a result of kvbench: %w", err)

@@ -22,7 +22,8 @@ func requireBounded(tb testing.TB, data []byte) {
 
 func TestHostileResults(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
-	require.NoError(t, WriteJSON(path, &cell.Result{Schema: cell.Schema}))
+	require.NoError(t, WriteJSON(path, &cell.Result{Metrics: []cell.Metric{
+		{Kind: "absent", Unit: "ns/op", Samples: []float64{1, 2}}, {Kind: "absent", Unit: "blocks/op", Exact: true}}}))
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	_, err = parse(data)
@@ -34,6 +35,8 @@ func TestHostileResults(t *testing.T) {
 		requireBounded(t, []byte(strings.Repeat(s, 5000)))
 		requireBounded(t, []byte("["+strings.Repeat(s, 5000)+"null]"))
 	}
+	requireBounded(t, []byte(`{"schema":"kvbench.rows/v1","experiment":"cell","rows":[`+
+		strings.Repeat(`{"metric":"a"},`, 5000)+`{}]}`))
 }
 
 func FuzzHostileResult(f *testing.F) {

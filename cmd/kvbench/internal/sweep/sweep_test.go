@@ -249,6 +249,7 @@ func TestLoadRefusesWhatIsNoResult(t *testing.T) {
 	require.ErrorIs(t, err, bench.ErrUsage)
 	for text, want := range map[string]string{
 		`{"schema":"kvbench.readamp/v1"}`: "kvbench.readamp/v1",
+		`{"schema":"kvbench.cell/v1"}`:    "not kvbench.rows/v1",
 		`[null]`:                          "schema",
 		`12`:                              "not a result",
 	} {
@@ -259,7 +260,7 @@ func TestLoadRefusesWhatIsNoResult(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, path)
 	}
-	r := []*cell.Result{{Schema: cell.Schema, Name: "b"}, {Schema: cell.Schema, Name: "a"}}
+	r := []*cell.Result{{Name: "b"}, {Name: "a"}}
 	data, err := json.Marshal(r)
 	require.NoError(t, err)
 	path := filepath.Join(dir, "set.json")

@@ -22,7 +22,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 )
 
-// Schema names the form of a Result in JSON.
+// Schema names the form of all results in JSON. It changes when a field changes its meaning or goes away.
 const Schema = "kvbench.rows/v1"
 
 // A Result is all that an experiment found out.
@@ -47,6 +47,8 @@ type Row struct {
 	Repetition int     `json:"repetition"`
 	Value      float64 `json:"value"`
 	Unit       string  `json:"unit"`
+	Exact      bool    `json:"exact,omitempty"`  // a count, which the same settings give again
+	Better     string  `json:"better,omitempty"` // lower or higher, if one is
 }
 
 // New returns a result without rows.
@@ -89,7 +91,8 @@ func (r *Result) Add(of Cell, metric, unit string, values ...float64) {
 
 // Append adds one more repetition.
 func (r *Result) Append(of Cell, metric, unit string, value float64) {
-	r.Rows = append(r.Rows, Row{of, metric, len(r.Values(of, metric)), value, unit})
+	r.Rows = append(r.Rows, Row{Cell: of, Metric: metric, Repetition: len(r.Values(of, metric)), Value: value,
+		Unit: unit})
 }
 
 // Values returns what was measured of a cell, by repetition; nil if nothing was.
@@ -174,12 +177,48 @@ type Setting struct{ Name, Text, Shown string }
 
 // A Metric is a number of a cell that can be held against that of another.
 type Metric struct {
-	Kind    string    `json:"kind"`              // existing, absent, or store; empty if the metric has no kind
-	Unit    string    `json:"unit"`              // such as ns/op
-	Value   float64   `json:"value"`             // of samples, the median
-	Exact   bool      `json:"exact"`             // a count, which the same settings give again
-	Better  string    `json:"better"`            // lower, higher, or empty
-	Samples []float64 `json:"samples,omitempty"` // by repetition, if not exact
+	Kind    string    // existing, absent, or store; empty if the metric has no kind
+	Unit    string    // such as ns/op
+	Value   float64   // of samples, the median
+	Exact   bool      // a count, which the same settings give again
+	Better  string    // lower, higher, or empty
+	Samples []float64 // by repetition, if not exact
+}
+
+// Rows returns metrics of one cell as rows, and Metrics is its opposite.
+func Rows(metrics []Metric) []Row {
+	rows := []Row{}
+	for _, m := range metrics {
+		values := m.Samples
+		if len(values) == 0 {
+			values = []float64{m.Value}
+		}
+		for i, x := range values {
+			rows = append(rows, Row{Cell{}, m.Name(), i, x, m.Unit, m.Exact, m.Better})
+		}
+	}
+	return rows
+}
+
+// Metrics returns rows of one cell as metrics.
+func Metrics(rows []Row) (metrics []Metric) {
+	at := map[string]int{}
+	for _, row := range rows {
+		i, ok := at[row.Metric]
+		if !ok {
+			kind, unit := SplitMetric(row.Metric)
+			i, at[row.Metric] = len(metrics), len(metrics)
+			metrics = append(metrics, Metric{Kind: kind, Unit: unit, Exact: row.Exact, Better: row.Better})
+		}
+		metrics[i].Samples = append(metrics[i].Samples, row.Value)
+	}
+	for i := range metrics {
+		m := &metrics[i]
+		if m.Value = measure.Median(m.Samples); m.Exact {
+			m.Samples = nil
+		}
+	}
+	return metrics
 }
 
 // SplitMetric returns the kind and the unit that a metric's name has; one word is a unit.
@@ -261,7 +300,7 @@ func (m *Measured) Text() string {
 
 // Measured returns the cells of the result, in the order of their first rows. The experiment is a setting of each.
 func (r *Result) Measured() (all []*Measured) {
-	cells, run := map[string]*Measured{}, r.Shared()
+	cells, rows, run := map[string]*Measured{}, map[*Measured][]Row{}, r.Shared()
 	for _, row := range r.Rows {
 		m := &Measured{Settings: []Setting{{"experiment", r.Experiment, r.Experiment}}, Environment: &r.Environment,
 			Units: map[string]string{}, Run: run}
@@ -274,9 +313,11 @@ func (r *Result) Measured() (all []*Measured) {
 		} else {
 			cells[m.Name], all = m, append(all, m)
 		}
-		kind, unit := SplitMetric(row.Metric)
-		m.Add(kind, unit, row.Value)
+		rows[m] = append(rows[m], row)
 		m.Units[row.Metric] = row.Unit
+	}
+	for _, m := range all {
+		m.Metrics = Metrics(rows[m])
 	}
 	return all
 }

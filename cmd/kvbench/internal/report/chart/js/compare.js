@@ -4,6 +4,19 @@ const labelOf = (cell) => {
   const at = cells.findIndex((c) => c.name === cell.name);
   return at >= 0 ? data.labels[at] : cell.name;
 };
+// metricsOf gathers the rows of a cell by metric: of several repetitions it has the median.
+const metricsOf = (cell) => {
+  const all = new Map();
+  for (const r of cell.rows) {
+    if (!all.has(r.metric)) all.set(r.metric, Object.assign({ values: [] }, r));
+    all.get(r.metric).values.push(r.value);
+  }
+  for (const m of all.values()) {
+    const sorted = m.values.sort((a, b) => a - b), n = sorted.length;
+    [m.value, m.kind] = [(sorted[(n - 1) >> 1] + sorted[n >> 1]) / 2, m.metric.split(" ")[0]];
+  }
+  return all;
+};
 const differences = (a, b) => {
   const key = (cell) => JSON.stringify(cell.settings);
   const right = new Map(b.map((cell) => [key(cell), cell]));
@@ -15,8 +28,9 @@ const differences = (a, b) => {
   const rows = [];
   let equal = 0, changed = 0;
   for (const [left, other] of pairs) {
-    for (const m of left.metrics) {
-      const n = other.metrics.find((x) => x.kind === m.kind && x.unit === m.unit);
+    const others = metricsOf(other);
+    for (const m of metricsOf(left).values()) {
+      const n = others.get(m.metric);
       if (!n) continue;
       if (m.value === n.value) { if (m.exact) equal++; continue; }
       if (m.exact) changed++;
@@ -42,8 +56,8 @@ const compareFiles = async (files) => {
   try {
     const sets = await Promise.all([...files].map(async (f) => [].concat(JSON.parse(await f.text()))));
     for (const [i, s] of sets.entries()) {
-      const wrong = s.find((cell) => !cell || cell.schema !== cells[0].schema || !Array.isArray(cell.metrics));
-      if (wrong !== undefined || s.length === 0) throw new Error(files[i].name + " has no results of the schema " + cells[0].schema);
+      const wrong = s.find((cell) => !cell || cell.schema !== cells[0].schema || cell.experiment !== "cell" || !Array.isArray(cell.rows));
+      if (wrong !== undefined || s.length === 0) throw new Error(files[i].name + " has no cells of the schema " + cells[0].schema);
     }
     if (sets.length === 0 || sets.length > 2) throw new Error("choose one file or two");
     const [a, b] = sets.length === 2 ? sets : [cells, sets[0]];
