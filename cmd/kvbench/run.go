@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/traceinfo"
 	"github.com/siftkv/siftkv/internal/cli"
 )
@@ -164,12 +162,7 @@ type traceInfoCommand struct {
 
 // Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
-	r, err := traceinfo.Read(ctx, string(c.File))
-	if err != nil {
-		return err
-	}
-	text := func(w io.Writer, _ *tidy.Result) error { return report.Trace(w, r) }
-	return c.showAs(p, text)(r.Rows(p.argv), nil)
+	return c.show(p)(traceinfo.Read(ctx, string(c.File), p.argv))
 }
 
 // traceReplayCommand is the command line of kvbench trace replay: run, with the keys and

@@ -3,7 +3,7 @@ package traceinfo
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,219 +16,163 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// A Trace is what is in a lookup trace.
-type Trace struct {
-	Path       string
-	Bytes      int64
-	Start      time.Time
-	Span       time.Duration // until the last lookup
-	Hashed     bool
-	OneIn      uint32
-	Lookups    int64
-	Values     int64 // that asked for a value, and not only whether it is there
-	Missed     int64 // of keys that were found at other times
-	Dropped    uint64
-	Unfinished bool
-	Sizes      Sizes // by lookup
-	Existing   Part  // keys that were found at least once
-	Absent     Part  // keys that never were
-	Scans      Scans
-}
+// A sum is what was read of a trace.
+type sum struct {
+	*keys.Walk
+	span   float64 // seconds until the last lookup or scan
+	values int     // lookups that asked for a value, and not only whether it is there
+	missed int     // of keys that were found at other times
 
-// Scans are those of a trace.
-type Scans struct {
-	Scans    int64
-	Bounded  int64   // of them, those that have a start and an end
-	Backward int64   // that descend
-	Broken   int64   // that were broken off before their end
-	Empty    int64   // that came to no entry
-	KeysOnly int64   // that asked for no values
-	Entries  float64 // that one comes to, on average
-	Most     uint64  // that one came to
-	Common   float64 // bytes that start and end have in common, on average of those that are bounded
+	minKey, maxKey, keyBytes int // of keys, by lookup
+	seen                     map[uint64]count
+	scans                    struct{ bounded, backward, broken, empty, keysOnly, entries, most, common int }
 }
-
-// Sizes are those of keys in bytes.
-type Sizes struct {
-	Min  int
-	Mean float64
-	Max  int
-}
-
-// A Part is the lookups of some of the keys.
-type Part struct {
-	Lookups int64
-	Keys    int64 // distinct
-	Once    int64 // keys that were looked up once
-	Top     []Share
-}
-
-// A Share is the part of the lookups that the most popular keys have.
-type Share struct {
-	OfKeys    float64
-	OfLookups float64
-}
-
-// Rows returns the same as rows: of all lookups, of scans, and of keys that were found and those that never were.
-func (r *Trace) Rows(argv []string) *tidy.Result {
-	settings := map[string]any{"path": r.Path, "start": r.Start, "hashed": r.Hashed, "one_in": r.OneIn,
-		"unfinished": r.Unfinished}
-	out := tidy.New("trace", "Lookup trace "+r.Path, settings, environ.Capture(argv, "."))
-	out.Environment.Warnings = append(out.Environment.Warnings, r.Warnings()...)
-	add := func(of tidy.Cell, unit string, values map[string]float64) {
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			out.Add(of, name, unit, values[name])
-		}
-	}
-	add(tidy.Cell{}, "", map[string]float64{"lookups": float64(r.Lookups), "value-lookups": float64(r.Values),
-		"missed-lookups": float64(r.Missed), "dropped": float64(r.Dropped)})
-	add(tidy.Cell{}, "bytes", map[string]float64{"size": float64(r.Bytes), "least-key": float64(r.Sizes.Min),
-		"mean-key": r.Sizes.Mean, "largest-key": float64(r.Sizes.Max)})
-	add(tidy.Cell{}, "s", map[string]float64{"span": r.Span.Seconds()})
-	s := &r.Scans
-	add(tidy.Of("of", "scans"), "", map[string]float64{"scans": float64(s.Scans), "bounded": float64(s.Bounded),
-		"backward": float64(s.Backward), "broken": float64(s.Broken), "empty": float64(s.Empty),
-		"keys-only": float64(s.KeysOnly), "entries": s.Entries, "most-entries": float64(s.Most),
-		"common-bytes": s.Common})
-	for i, p := range []*Part{&r.Existing, &r.Absent} {
-		of := tidy.Of("keys", []string{"found", "never found"}[i])
-		add(of, "", map[string]float64{"lookups": float64(p.Lookups), "keys": float64(p.Keys), "once": float64(p.Once)})
-		for _, top := range p.Top {
-			out.Add(of.With("top", top.OfKeys), "share", "of lookups", top.OfLookups)
-		}
-	}
-	return out
-}
-
-// Warnings says what the trace lacks.
-func (r *Trace) Warnings() []string {
-	var warnings []string
-	if r.Unfinished {
-		warnings = append(warnings, "the trace has no end: its process was killed, is still recording, or the file "+
-			"was cut; what came after is not in it")
-	}
-	if r.Dropped > 0 {
-		warnings = append(warnings, "lookups or scans were dropped: the trace's writer was too slow; record one "+
-			"key in so many (lookuptrace.Options.OneIn)")
-	}
-	if r.Missed > 0 {
-		warnings = append(warnings, bench.Times(int(r.Missed), "lookup")+" did not find a key that others found: it "+
-			"was written or deleted meanwhile; a replay takes it as existing")
-	}
-	return warnings
-}
-
-// topShares are the parts of the keys that are shown.
-var topShares = []float64{0.001, 0.01, 0.1, 0.5}
 
 // count is what a key was asked for.
-type count struct {
-	lookups, found uint32
-}
+type count struct{ lookups, found uint32 }
 
-// Read sums a trace up. It takes some 30 bytes of memory for each key. One without an end
-// is summed up as far as it goes; damage is an error.
-func Read(ctx context.Context, path string) (*Trace, error) {
-	r := &Trace{Path: path}
-	seen := map[uint64]count{}
-	bytes := 0.0
-	scan := func(s *lookuptrace.Scan) error {
-		r.Scans.take(s)
-		r.Span = max(r.Span, s.At)
-		return ctx.Err()
-	}
-	w, err := keys.WalkRecords(path, func(l *lookuptrace.Lookup) error {
-		if r.Lookups%4096 == 0 && ctx.Err() != nil {
+// Read sums a trace up as rows: of all lookups, of scans, and of keys that were found and those that never were. It
+// takes some 30 bytes of memory for each key. A trace without an end is summed up as far as it goes; damage is an
+// error.
+func Read(ctx context.Context, path string, argv []string) (*tidy.Result, error) {
+	s := &sum{seen: map[uint64]count{}}
+	n := 0
+	ended := func() error {
+		if n++; n%4096 == 1 {
 			return ctx.Err()
 		}
-		r.take(l)
-		bytes += float64(l.Size)
-		hash := l.Hash
-		if l.Key != nil {
-			hash = xxhash.Sum64(l.Key)
-		}
-		c := seen[hash]
-		c.lookups++
-		if l.Found {
-			c.found++
-		}
-		seen[hash] = c
 		return nil
-	}, scan)
+	}
+	var err error
+	s.Walk, err = keys.WalkRecords(path, func(l *lookuptrace.Lookup) error {
+		s.lookup(l)
+		return ended()
+	}, func(l *lookuptrace.Scan) error {
+		s.scan(l)
+		return ended()
+	})
 	if err != nil {
 		return nil, err
 	}
-	r.Bytes, r.Start, r.Hashed, r.OneIn = w.Bytes, w.Start, !w.Keys, w.OneIn
-	r.Dropped, r.Unfinished = w.Dropped, w.Unfinished
-	r.Sizes.Mean = bytes / float64(max(1, r.Lookups))
-	r.Scans.Entries /= float64(max(1, r.Scans.Scans))
-	r.Scans.Common /= float64(max(1, r.Scans.Bounded))
-	r.split(seen)
+	form := "hashes of keys"
+	if s.Keys {
+		form = "keys"
+	}
+	about := fmt.Sprintf("Lookup trace %s with %s, recorded %s, one key in %d", path, form,
+		s.Start.UTC().Format(time.DateTime+" UTC"), s.OneIn)
+	r := tidy.New("trace", about, map[string]any{"path": path, "start": s.Start, "hashed": !s.Keys,
+		"one_in": s.OneIn, "unfinished": s.Unfinished}, environ.Capture(argv, "."))
+	s.addTo(r)
+	r.Environment.Warnings = s.warnings() // no times were measured
 	return r, nil
 }
 
-// take takes in one scan; Entries and Common are sums until all are taken in.
-func (t *Scans) take(s *lookuptrace.Scan) {
-	count := func(n *int64, is bool) {
-		if is {
-			*n++
-		}
+// lookup takes one lookup in.
+func (s *sum) lookup(l *lookuptrace.Lookup) {
+	if len(s.seen) == 0 || l.Size < s.minKey {
+		s.minKey = l.Size
 	}
-	count(&t.Scans, true)
-	count(&t.Bounded, s.Start.Set && s.End.Set)
-	count(&t.Backward, s.Backward)
-	count(&t.Broken, !s.Ended)
-	count(&t.Empty, s.Entries == 0)
-	count(&t.KeysOnly, s.KeysOnly)
-	t.Entries += float64(s.Entries)
-	t.Most = max(t.Most, s.Entries)
-	t.Common += float64(s.Common)
+	s.maxKey, s.keyBytes = max(s.maxKey, l.Size), s.keyBytes+l.Size
+	s.span = max(s.span, l.At.Seconds())
+	s.values += one(l.Value)
+	hash := l.Hash
+	if l.Key != nil {
+		hash = xxhash.Sum64(l.Key)
+	}
+	c := s.seen[hash]
+	c.lookups, c.found = c.lookups+1, c.found+uint32(one(l.Found))
+	s.seen[hash] = c
 }
 
-// take takes in one lookup.
-func (r *Trace) take(l *lookuptrace.Lookup) {
-	if r.Lookups++; r.Lookups == 1 || l.Size < r.Sizes.Min {
-		r.Sizes.Min = l.Size
-	}
-	r.Sizes.Max = max(r.Sizes.Max, l.Size)
-	r.Span = max(r.Span, l.At)
-	if l.Value {
-		r.Values++
-	}
+// scan takes one scan in.
+func (s *sum) scan(l *lookuptrace.Scan) {
+	s.span = max(s.span, l.At.Seconds())
+	t := &s.scans
+	t.bounded += one(l.Start.Set && l.End.Set)
+	t.backward += one(l.Backward)
+	t.broken += one(!l.Ended)
+	t.empty += one(l.Entries == 0)
+	t.keysOnly += one(l.KeysOnly)
+	t.entries += int(l.Entries)
+	t.most = max(t.most, int(l.Entries))
+	t.common += l.Common
 }
 
-// split parts the keys in those that were found and those that were not.
-func (r *Trace) split(seen map[uint64]count) {
-	var existing, absent []uint32
-	for _, c := range seen {
+// one counts what is so.
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// addTo adds the rows of the trace.
+func (s *sum) addTo(r *tidy.Result) {
+	var found, never []uint32
+	for _, c := range s.seen {
 		if c.found == 0 {
-			absent = append(absent, c.lookups)
+			never = append(never, c.lookups)
 			continue
 		}
-		existing = append(existing, c.lookups)
-		r.Missed += int64(c.lookups - c.found)
+		found = append(found, c.lookups)
+		s.missed += int(c.lookups - c.found)
 	}
-	r.Existing, r.Absent = part(existing), part(absent)
+	type numbers []struct {
+		metric, unit string
+		value        float64
+	}
+	add := func(of tidy.Cell, list numbers) {
+		for _, n := range list {
+			r.Add(of, n.metric, n.unit, n.value)
+		}
+	}
+	mean := func(sum int, n int64) float64 { return float64(sum) / float64(max(1, n)) }
+	add(tidy.Cell{}, numbers{{"size", "bytes", float64(s.Bytes)}, {"span", "s", s.span},
+		{"lookups", "", float64(s.Lookups)}, {"value-lookups", "", float64(s.values)},
+		{"missed-lookups", "", float64(s.missed)}, {"dropped", "", float64(s.Dropped)},
+		{"least-key", "bytes", float64(s.minKey)}, {"mean-key", "bytes", mean(s.keyBytes, s.Lookups)},
+		{"largest-key", "bytes", float64(s.maxKey)}})
+	t := &s.scans
+	add(tidy.Of("of", "scans"), numbers{{"scans", "", float64(s.Scans)}, {"bounded", "", float64(t.bounded)},
+		{"backward", "", float64(t.backward)}, {"broken", "", float64(t.broken)}, {"empty", "", float64(t.empty)},
+		{"keys-only", "", float64(t.keysOnly)}, {"entries", "/scan", mean(t.entries, s.Scans)},
+		{"most-entries", "/scan", float64(t.most)}, {"common-bytes", "bytes", mean(t.common, int64(t.bounded))}})
+	addKeys(r, "found", found)
+	addKeys(r, "never found", never)
 }
 
-// part sums up keys by how often each was looked up.
-func part(counts []uint32) Part {
+// addKeys adds rows of keys by how often each was looked up: how many there are, and the part of the lookups that the
+// most popular of them have.
+func addKeys(r *tidy.Result, which string, counts []uint32) {
 	slices.Sort(counts)
 	slices.Reverse(counts)
-	p := Part{Keys: int64(len(counts)), Top: []Share{}}
+	lookups, once := 0, 0
 	for _, n := range counts {
-		p.Lookups += int64(n)
-		if n == 1 {
-			p.Once++
-		}
+		lookups += int(n)
+		once += one(n == 1)
 	}
-	sum, next := 0.0, 0
+	of := tidy.Of("keys", which)
+	r.Add(of, "lookups", "", float64(lookups))
+	r.Add(of, "keys", "", float64(len(counts)))
+	r.Add(of, "once", "", float64(once))
+	sum, tops := 0, []float64{0.001, 0.01, 0.1, 0.5}
 	for i, n := range counts {
-		sum += float64(n)
-		for next < len(topShares) && float64(i+1) >= topShares[next]*float64(len(counts)) {
-			p.Top = append(p.Top, Share{topShares[next], sum / float64(p.Lookups)})
-			next++
+		sum += int(n)
+		for len(tops) > 0 && float64(i+1) >= tops[0]*float64(len(counts)) {
+			r.Add(of.With("top", tops[0]), "share", "of lookups", float64(sum)/float64(lookups))
+			tops = tops[1:]
 		}
 	}
-	return p
+}
+
+// warnings says what the trace lacks.
+func (s *sum) warnings() []string {
+	var w bench.Remarks
+	w.If(s.Unfinished, "the trace has no end: its process was killed, is still recording, or the file was cut; what "+
+		"came after is not in it")
+	w.If(s.Dropped > 0, "lookups or scans were dropped: the trace's writer was too slow; record one key in so many "+
+		"(lookuptrace.Options.OneIn)")
+	w.If(s.missed > 0, "%s did not find a key that others found: it was written or deleted meanwhile; a replay takes "+
+		"it as existing", bench.Times(s.missed, "lookup"))
+	return w
 }

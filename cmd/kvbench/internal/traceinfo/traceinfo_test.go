@@ -41,29 +41,41 @@ func TestATraceIsSummedUp(t *testing.T) {
 		require.NoError(t, r.Close())
 		path := filepath.Join(t.TempDir(), "t")
 		require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
-		got, err := Read(t.Context(), path)
+		got, err := Read(t.Context(), path, nil)
 		require.NoError(t, err)
-		require.Equal(t, !keys, got.Hashed)
-		require.EqualValues(t, out.Len(), got.Bytes)
-		require.Equal(t, []int64{16, 11, 1}, []int64{got.Lookups, got.Values, got.Missed})
-		require.Equal(t, Scans{Scans: 3, Bounded: 2, Backward: 1, Broken: 2, Empty: 1, KeysOnly: 1, Entries: 4, Most: 8,
-			Common: 5}, got.Scans)
-		require.Equal(t, Sizes{Min: 3, Mean: float64(7*3+2*4+4+2*4+3*5+7) / 16, Max: 7}, got.Sizes)
-		require.Equal(t, Part{Lookups: 12, Keys: 4, Once: 1,
-			Top: []Share{{0.001, 7.0 / 12}, {0.01, 7.0 / 12}, {0.1, 7.0 / 12}, {0.5, 9.0 / 12}}}, got.Existing)
-		require.Equal(t, Part{Lookups: 4, Keys: 2, Once: 1,
-			Top: []Share{{0.001, 0.75}, {0.01, 0.75}, {0.1, 0.75}, {0.5, 0.75}}}, got.Absent)
-		rows := got.Rows(nil)
-		require.Equal(t, []float64{16}, rows.Values(tidy.Cell{}, "lookups"))
-		require.Equal(t, []float64{8}, rows.Values(tidy.Of("of", "scans"), "most-entries"))
-		require.Equal(t, []float64{4}, rows.Values(tidy.Of("keys", "found"), "keys"))
-		require.Equal(t, []float64{0.75}, rows.Values(tidy.Of("keys", "never found", "top", 0.5), "share"))
+		settings := got.Settings.(map[string]any)
+		require.Equal(t, !keys, settings["hashed"])
+		require.Equal(t, false, settings["unfinished"])
+		require.Equal(t, []string{"1 lookup did not find a key that others found: it was written or deleted " +
+			"meanwhile; a replay takes it as existing"}, got.Environment.Warnings)
+		for _, want := range []struct {
+			of     tidy.Cell
+			values map[string]float64
+		}{
+			{tidy.Cell{}, map[string]float64{"size": float64(out.Len()), "lookups": 16, "value-lookups": 11,
+				"missed-lookups": 1, "dropped": 0, "least-key": 3, "mean-key": float64(7*3+2*4+4+2*4+3*5+7) / 16,
+				"largest-key": 7}},
+			{tidy.Of("of", "scans"), map[string]float64{"scans": 3, "bounded": 2, "backward": 1, "broken": 2,
+				"empty": 1, "keys-only": 1, "entries": 4, "most-entries": 8, "common-bytes": 5}},
+			{tidy.Of("keys", "found"), map[string]float64{"lookups": 12, "keys": 4, "once": 1}},
+			{tidy.Of("keys", "found", "top", 0.001), map[string]float64{"share": 7.0 / 12}},
+			{tidy.Of("keys", "found", "top", 0.01), map[string]float64{"share": 7.0 / 12}},
+			{tidy.Of("keys", "found", "top", 0.1), map[string]float64{"share": 7.0 / 12}},
+			{tidy.Of("keys", "found", "top", 0.5), map[string]float64{"share": 9.0 / 12}},
+			{tidy.Of("keys", "never found"), map[string]float64{"lookups": 4, "keys": 2, "once": 1}},
+			{tidy.Of("keys", "never found", "top", 0.001), map[string]float64{"share": 0.75}},
+			{tidy.Of("keys", "never found", "top", 0.5), map[string]float64{"share": 0.75}},
+		} {
+			for metric, value := range want.values {
+				require.Equal(t, []float64{value}, got.Values(want.of, metric), "%v %s", want.of, metric)
+			}
+		}
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = Read(ended, path)
+		_, err = Read(ended, path, nil)
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	_, err := Read(t.Context(), "/nothing/here")
+	_, err := Read(t.Context(), "/nothing/here", nil)
 	require.ErrorIs(t, err, bench.ErrUsage)
 }
