@@ -153,7 +153,8 @@ func (s *coldStore) point(ctx context.Context) (err error) {
 		return err
 	}
 	before, load, calm, after := loaded[1], loaded[2], loaded[3], loaded[4]
-	add := s.adder(tidy.Of("engine", s.name(s.engine), "keys", s.keys))
+	of := tidy.Of("engine", s.name(s.engine), "keys", s.keys)
+	add := func(metric, unit string, x float64) { s.result.Add(of, metric, unit, x) }
 	add("data", "bytes", float64(s.config.bytesOf(s.keys)))
 	add("load", "s", load.Seconds) // until the last batch was accepted
 	add("calm", "s", calm.Seconds) // from then on, until there was nothing left to compact
@@ -166,11 +167,6 @@ func (s *coldStore) point(ctx context.Context) (err error) {
 	return s.ask(ctx, TreeSettled)
 }
 
-// adder returns what adds one number of a cell.
-func (s *coldStore) adder(of tidy.Cell) func(metric, unit string, x float64) {
-	return func(metric, unit string, x float64) { s.result.Add(of, metric, unit, x) }
-}
-
 // settings returns those of every process that has the store.
 func (s *coldStore) settings() engine.Settings {
 	o := s.variant.apply(s.config.Store.WithMemoryLimit(s.config.Memory), s.keys)
@@ -181,10 +177,9 @@ func (s *coldStore) settings() engine.Settings {
 // in carries out tasks in a new process, in which the store is that of a named engine.
 func (s *coldStore) in(ctx context.Context, what, name string, tasks ...task) ([]*Sample, error) {
 	phase := s.config.Progress.Start(fmt.Sprintf("%s %s", what, s.name(name)), s.keys, "keys")
-	samples, err := inProcess(ctx, s.config.Worker, startTask{
-		Engine: name, Dir: []byte(s.dir), Keys: s.keys, KeySize: s.config.KeySize, ValueSize: s.config.ValueSize,
-		Seed: s.config.Seed, Chill: true,
-	}, tasks)
+	start := s.config.start(name, s.dir, s.keys)
+	start.Start.Chill = true
+	samples, err := inProcess(ctx, s.config.Worker, start, tasks)
 	if err == nil {
 		phase.Done()
 	}
@@ -218,7 +213,8 @@ func (s *coldStore) askAs(ctx context.Context, name, tree string) error {
 		return err
 	}
 	opened, sizes, about := samples[1], samples[6], samples[7].Tree
-	add := s.adder(tidy.Of("engine", s.name(name), "tree", tree, "keys", s.keys))
+	of := tidy.Of("engine", s.name(name), "tree", tree, "keys", s.keys)
+	add := func(metric, unit string, x float64) { s.result.Add(of, metric, unit, x) }
 	known := func(metric, unit string, n engine.Count, of float64) {
 		if n.Known() {
 			add(metric, unit, float64(n)/of)

@@ -97,9 +97,8 @@ func (c *Config) contended() engine.Settings {
 func (c *Config) fillContended(ctx context.Context, s *child, dir string) error {
 	phase := c.Progress.Start("load "+s.name, c.Keys, "keys")
 	settings := c.contended()
-	_, err := s.steps(ctx, task{Do: "start", Start: &startTask{
-		Engine: s.name, Dir: []byte(dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
-	}}, opening(settings), task{Do: "load"}, task{Do: "settle"}, opening(settings), task{Do: "warm"})
+	_, err := s.steps(ctx, c.start(s.name, dir, c.Keys), opening(settings), task{Do: "load"}, task{Do: "settle"},
+		opening(settings), task{Do: "warm"})
 	if err == nil {
 		phase.Done()
 	}

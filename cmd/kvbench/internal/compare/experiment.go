@@ -138,11 +138,10 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	}()
 	t := &trial{run: x, child: c, name: name, compression: compression, open: opening(settings), keys: n,
 		entryBytes: entry}
-	_, err = c.steps(ctx, task{Do: "start", Start: &startTask{
-		Engine: name, Dir: []byte(dir), Keys: n, KeySize: x.config.KeySize, ValueSize: valueSize, Seed: x.config.Seed,
-		Random: e.large && x.config.Large.Values == RandomValues, Watch: e.large,
-	}}, t.open)
-	if err != nil {
+	start := x.config.start(name, dir, n)
+	start.Start.ValueSize, start.Start.Watch = valueSize, e.large
+	start.Start.Random = e.large && x.config.Large.Values == RandomValues
+	if _, err = c.steps(ctx, start, t.open); err != nil {
 		return err
 	}
 	if err := e.run(t, ctx); err != nil {

@@ -91,13 +91,13 @@ func (c *child) steps(ctx context.Context, tasks ...task) ([]*Sample, error) {
 }
 
 // inProcess carries out tasks on a store in a process that ends with them.
-func inProcess(ctx context.Context, worker []string, start startTask, tasks []task) ([]*Sample, error) {
-	c, err := startChild(ctx, start.Engine, worker)
+func inProcess(ctx context.Context, worker []string, start task, tasks []task) ([]*Sample, error) {
+	c, err := startChild(ctx, start.Start.Engine, worker)
 	if err != nil {
 		return nil, err
 	}
 	defer c.kill()
-	if _, err := c.do(ctx, task{Do: "start", Start: &start}); err != nil {
+	if _, err := c.do(ctx, start); err != nil {
 		return nil, err
 	}
 	samples, err := c.steps(ctx, tasks...)

@@ -220,7 +220,7 @@ type store struct {
 
 // find returns the store of an engine with a compression, if it exists.
 func (x *run) find(name, compression string) *store {
-	if !engine.Compresses(name) {
+	if !engine.LogStructured(name) {
 		compression = ""
 	}
 	for _, s := range x.stores {
@@ -238,7 +238,7 @@ func (x *run) build(ctx context.Context, compression string) ([]*store, error) {
 		s := x.find(name, compression)
 		if s == nil { // else it was loaded before
 			s = &store{engine: name, compression: compression}
-			if !engine.Compresses(name) {
+			if !engine.LogStructured(name) {
 				s.compression = ""
 			}
 			missing = append(missing, s)
@@ -278,7 +278,7 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	}
 	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
 	open := opening(x.settings(loading, compression))
-	before, err := s.child.steps(ctx, x.startTask(s), open, task{Do: "sizes"}, task{Do: "load"})
+	before, err := s.child.steps(ctx, c.start(s.engine, s.dir, c.Keys), open, task{Do: "sizes"}, task{Do: "load"})
 	if err != nil {
 		return err
 	}
@@ -313,11 +313,10 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	return nil
 }
 
-// startTask tells a worker which store it has.
-func (x *run) startTask(s *store) task {
-	c := x.config
+// start returns the task that tells a worker which store it has, with n keys.
+func (s *Settings) start(engine, dir string, n int) task {
 	return task{Do: "start", Start: &startTask{
-		Engine: s.engine, Dir: []byte(s.dir), Keys: c.Keys, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
+		Engine: engine, Dir: []byte(dir), Keys: n, KeySize: s.KeySize, ValueSize: s.ValueSize, Seed: s.Seed,
 	}}
 }
 
@@ -339,8 +338,8 @@ func (x *run) restart(ctx context.Context, compression string, stores []*store) 
 			if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
 				return err
 			}
-			samples, err := s.child.steps(ctx, x.startTask(s), opening(x.settings(fresh, compression)),
-				lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
+			samples, err := s.child.steps(ctx, x.config.start(s.engine, s.dir, x.config.Keys),
+				opening(x.settings(fresh, compression)), lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
 			if err != nil {
 				return err
 			}

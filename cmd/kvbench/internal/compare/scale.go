@@ -73,9 +73,7 @@ func (c *Config) point(ctx context.Context, r *tidy.Result, of tidy.Cell, name s
 	least := leastCache(c.Store)
 	settings.CacheBytes = max(least, int64(c.CacheShare*float64(c.bytesOf(n))))
 	in := func(tasks ...task) ([]*Sample, error) {
-		return inProcess(ctx, c.Worker, startTask{
-			Engine: name, Dir: []byte(dir), Keys: n, KeySize: c.KeySize, ValueSize: c.ValueSize, Seed: c.Seed,
-		}, tasks)
+		return inProcess(ctx, c.Worker, c.start(name, dir, n), tasks)
 	}
 	phase := c.Progress.Start("load "+name, n, "keys")
 	loaded, err := in(opening(settings), task{Do: "load"}, task{Do: "settle"})

@@ -153,9 +153,6 @@ func Notes(name string) string {
 	return ""
 }
 
-// Compresses reports whether a named engine has compression.
-func Compresses(name string) bool { return LogStructured(name) }
-
 // DeletesRanges reports whether stores of a named engine are RangeDeleters.
 func DeletesRanges(name string) bool {
 	family, _, _ := strings.Cut(name, "-")
@@ -168,7 +165,7 @@ func ScansKeys(name string) bool {
 	return family == "siftkv" || family == "pebble" || family == "badger"
 }
 
-// LogStructured reports whether a named engine is a log-structured store.
+// LogStructured reports whether a named engine is a log-structured store; those that are have compression.
 func LogStructured(name string) bool { return name != "bbolt" && name != LMDBName }
 
 // HasRocksDB reports whether RocksDB is built in.
