@@ -12,7 +12,8 @@ import (
 const sizedFor = 1 << 20
 
 // WithBits returns the policy of p's family that makes the best of bitsPerKey bits per key: as many
-// as its parameters allow, and no more. It reports false if the family has no filter so small.
+// as its parameters allow, and no more. It reports false if the family has no filter so small, and for policies that
+// are not of this package.
 func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 	if s, ok := p.(salted); ok {
 		q, ok := WithBits(s.of, bitsPerKey)
@@ -21,13 +22,19 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 		}
 		return salted{q}, true
 	}
-	name, args, _ := strings.Cut(p.String(), ":")
+	family, ok := p.(interface {
+		again(args string) (Policy, error)
+	})
+	if !ok {
+		return nil, false
+	}
+	_, args, _ := strings.Cut(p.String(), ":")
 	_, rest, more := strings.Cut(args, ",")
 	if more {
 		rest = "," + rest
 	}
 	try := func(first string) (Policy, bool) {
-		q, err := Parse(name + ":" + first + rest)
+		q, err := family.again(first + rest)
 		if err != nil {
 			return nil, false
 		}

@@ -59,6 +59,20 @@ func Parse(s string) (Policy, error) {
 	return f.parse(args)
 }
 
+// Default returns the policy of stores and files that set none, "blocked:10".
+func Default() Policy { return must(parseAs(&parseBlocked, "10")) }
+
+// None returns the policy "none": no filters.
+func None() Policy { return must(parseAs(&parseNone, "")) }
+
+// must returns what a spec of this package makes.
+func must[P any](p P, err error) P {
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 func usages() string {
 	all := make([]string, len(families))
 	for i, f := range families {
@@ -72,22 +86,44 @@ type family struct {
 	name    string
 	usage   string // the form of its spec, for errors
 	example string // a spec
-	parse   func(args string) (Policy, error)
 	decode  func(data []byte) (Filter, error)
 	probe   func(data []byte, h uint64) bool
 }
 
-// families lists every family; a new one is one line here.
+// families lists every family; a new one is one line here, and one in parse.
 var families = []family{
-	register(none.Name, "none", "none", none.Parse, none.Decode, none.Probe),
-	register(bloom.Name, "bloom:BITS", "bloom:10", bloom.Parse, bloom.Decode, bloom.Probe),
-	register(blocked.Name, "blocked:BITS", "blocked:10", blocked.Parse, blocked.Decode, blocked.Probe),
-	register(cuckoo.Name, "cuckoo:BITS,SLOTS", "cuckoo:12,4", cuckoo.Parse, cuckoo.Decode, cuckoo.Probe),
-	register(ribbon.Name, "ribbon:BITS", "ribbon:7", ribbon.Parse, ribbon.Decode, ribbon.Probe),
-	register(gcs.Name, "gcs:BITS", "gcs:7", gcs.Parse, gcs.Decode, gcs.Probe),
-	register(quotient.Name, "quotient:BITS", "quotient:7", quotient.Parse, quotient.Decode, quotient.Probe),
-	register(xor.Name, "xor:BITS", "xor:8", xor.Parse, xor.Decode, xor.Probe),
-	register(fuse.Name, "fuse:BITS,PLACES", "fuse:8", fuse.Parse, fuse.Decode, fuse.Probe),
+	{none.Name, "none", "none", decoder[Filter](none.Decode), none.Probe},
+	{bloom.Name, "bloom:BITS", "bloom:10", decoder[Filter](bloom.Decode), bloom.Probe},
+	{blocked.Name, "blocked:BITS", "blocked:10", decoder[Filter](blocked.Decode), blocked.Probe},
+	{cuckoo.Name, "cuckoo:BITS,SLOTS", "cuckoo:12,4", decoder[Filter](cuckoo.Decode), cuckoo.Probe},
+	{ribbon.Name, "ribbon:BITS", "ribbon:7", decoder[Filter](ribbon.Decode), ribbon.Probe},
+	{gcs.Name, "gcs:BITS", "gcs:7", decoder[Filter](gcs.Decode), gcs.Probe},
+	{quotient.Name, "quotient:BITS", "quotient:7", decoder[Filter](quotient.Decode), quotient.Probe},
+	{xor.Name, "xor:BITS", "xor:8", decoder[Filter](xor.Decode), xor.Probe},
+	{fuse.Name, "fuse:BITS,PLACES", "fuse:8", decoder[Filter](fuse.Decode), fuse.Probe},
+}
+
+// parse is no function of the list: a program that parses no spec links no builder except the one of its policy.
+func (f family) parse(args string) (Policy, error) {
+	switch f.name {
+	case bloom.Name:
+		return parseAs(&parseBloom, args)
+	case blocked.Name:
+		return parseAs(&parseBlocked, args)
+	case cuckoo.Name:
+		return parseAs(&parseCuckoo, args)
+	case ribbon.Name:
+		return parseAs(&parseRibbon, args)
+	case gcs.Name:
+		return parseAs(&parseGcs, args)
+	case quotient.Name:
+		return parseAs(&parseQuotient, args)
+	case xor.Name:
+		return parseAs(&parseXor, args)
+	case fuse.Name:
+		return parseAs(&parseFuse, args)
+	}
+	return parseAs(&parseNone, args)
 }
 
 func familyOf(name string) (family, bool) {
@@ -109,8 +145,26 @@ type concrete[B Builder] interface {
 	Expected(keys int) (bitsPerKey, fpr float64)
 }
 
+// A parser is the Parse of a family package. Policies are comparable, and have it by its address.
+type parser[P any] func(args string) (P, error)
+
+var (
+	parseNone     parser[none.Policy]     = none.Parse
+	parseBloom    parser[bloom.Policy]    = bloom.Parse
+	parseBlocked  parser[blocked.Policy]  = blocked.Parse
+	parseCuckoo   parser[cuckoo.Policy]   = cuckoo.Parse
+	parseRibbon   parser[ribbon.Policy]   = ribbon.Parse
+	parseGcs      parser[gcs.Policy]      = gcs.Parse
+	parseQuotient parser[quotient.Policy] = quotient.Parse
+	parseXor      parser[xor.Policy]      = xor.Parse
+	parseFuse     parser[fuse.Policy]     = fuse.Parse
+)
+
 // policy makes a Policy of a concrete one.
-type policy[P concrete[B], B Builder] struct{ of P }
+type policy[P concrete[B], B Builder] struct {
+	of    P
+	parse *parser[P]
+}
 
 func (p policy[P, B]) Name() string        { return p.of.Name() }
 func (p policy[P, B]) String() string      { return p.of.String() }
@@ -118,29 +172,25 @@ func (p policy[P, B]) NewBuilder() Builder { return p.of.NewBuilder() }
 
 func (p policy[P, B]) expected(keys int) (bitsPerKey, fpr float64) { return p.of.Expected(keys) }
 
-// register gives a family package's functions their common types.
-func register[P concrete[B], B Builder, F Filter](
-	name, usage, example string,
-	parse func(args string) (P, error),
-	decode func(data []byte) (F, error),
-	probe func(data []byte, h uint64) bool,
-) family {
-	return family{
-		name: name, usage: usage, example: example,
-		probe: probe,
-		parse: func(args string) (Policy, error) {
-			p, err := parse(args)
-			if err != nil {
-				return nil, err
-			}
-			return policy[P, B]{p}, nil
-		},
-		decode: func(data []byte) (Filter, error) {
-			f, err := decode(data)
-			if err != nil {
-				return nil, err
-			}
-			return f, nil
-		},
+// again makes another policy of the same family.
+func (p policy[P, B]) again(args string) (Policy, error) { return parseAs(p.parse, args) }
+
+// parseAs makes a policy of the family that parse parses.
+func parseAs[P concrete[B], B Builder](parse *parser[P], args string) (Policy, error) {
+	p, err := (*parse)(args)
+	if err != nil {
+		return nil, err
+	}
+	return policy[P, B]{p, parse}, nil
+}
+
+// decoder gives a family package's function the common type I of filters, which F is.
+func decoder[I, F any](decode func(data []byte) (F, error)) func(data []byte) (I, error) {
+	return func(data []byte) (filter I, err error) {
+		f, err := decode(data)
+		if err != nil {
+			return filter, err
+		}
+		return any(f).(I), nil
 	}
 }

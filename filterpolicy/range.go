@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/filterpolicy/internal/spec"
+	"github.com/siftkv/siftkv/filterpolicy/none"
 )
 
 // A RangePolicy is a family of filters that answer for ranges of keys, with its parameters. Policies
@@ -66,6 +67,9 @@ func ParseRange(s string) (RangePolicy, error) {
 	}
 	return f.parse(args)
 }
+
+// NoRanges returns the range policy "none": no range filters.
+func NoRanges() RangePolicy { return must(rangePolicyOf(none.Parse(""))) }
 
 // DecodeRange checks every byte of an encoded range filter and returns a view of it. It copies
 // nothing: the caller must not change data while the filter is in use. Any bytes

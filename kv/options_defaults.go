@@ -42,11 +42,7 @@ func (o *Options) withDefaults() (Options, error) {
 	r.setFiles()
 	r.setCompactions()
 	if r.Filter == nil {
-		p, err := filterpolicy.Parse("blocked:10")
-		if err != nil {
-			return r, err
-		}
-		r.Filter = p
+		r.Filter = filterpolicy.Default()
 	}
 	if r.RangeFilter == nil {
 		r.RangeFilter = filterbudget.NoRanges

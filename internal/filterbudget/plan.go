@@ -165,20 +165,8 @@ func (p *Plan) runsToCome(t Tables) int {
 	return max(p.RunsPerLevel-t.Version.NumRuns(t.To.Level)-1, 0)
 }
 
-// None is the policy "none".
-var None = func() filterpolicy.Policy {
-	p, err := filterpolicy.Parse("none")
-	if err != nil {
-		panic(err) // the family is built in
-	}
-	return p
-}()
-
-// NoRanges is the range policy "none".
-var NoRanges = func() filterpolicy.RangePolicy {
-	p, err := filterpolicy.ParseRange("none")
-	if err != nil {
-		panic(err) // the family is built in
-	}
-	return p
-}()
+// None and NoRanges are the policies "none".
+var (
+	None     = filterpolicy.None()
+	NoRanges = filterpolicy.NoRanges()
+)

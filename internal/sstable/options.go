@@ -39,11 +39,7 @@ func (o *WriterOptions) withDefaults() (WriterOptions, error) {
 	w.IndexPartition = cmp.Or(w.IndexPartition, defaultIndexPartition)
 	w.Compression = cmp.Or(w.Compression, Snappy)
 	if w.Filter == nil {
-		p, err := filterpolicy.Parse("blocked:10")
-		if err != nil {
-			return w, err
-		}
-		w.Filter = p
+		w.Filter = filterpolicy.Default()
 	}
 	switch {
 	case w.BlockSize < 64 || w.BlockSize > maxBlockSizeOption:
