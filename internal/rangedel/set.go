@@ -9,8 +9,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A Set holds tombstones as fragments. It is immutable and safe for concurrent
-// use; a nil Set is empty.
+// A Set holds tombstones as fragments. It is immutable and safe for concurrent use; a nil Set is empty.
 //
 // It has no pointers but two, however many tombstones there are: a store may have
 // hundreds of thousands, and the garbage collector would follow every one of them.
@@ -19,8 +18,7 @@ type Set struct {
 	parts []part // in order of the fragments; those of one fragment side by side, newest first
 }
 
-// A part is a tombstone of a fragment: offsets and lengths in Set.keys, and its
-// sequence number.
+// A part is a tombstone of a fragment: offsets and lengths in Set.keys, and its sequence number.
 type part struct {
 	start, end       uint64
 	startLen, endLen uint32 // endLen noEnd: no bound
@@ -72,9 +70,8 @@ func (s *Set) end(i int) []byte {
 	return s.keys[p.end : p.end+uint64(p.endLen) : p.end+uint64(p.endLen)]
 }
 
-// newestAt returns the largest sequence number at or below at of the fragment that begins
-// with tombstone i, or 0. Most readers want the first; one of an old state takes O(log n)
-// down a range that is deleted again and again.
+// newestAt returns the largest sequence number at or below at of the fragment that begins with tombstone i, or 0. Most
+// readers want the first; one of an old state takes O(log n) down a range that is deleted again and again.
 func (s *Set) newestAt(i int, at base.SeqNum) base.SeqNum {
 	if s.parts[i].seq <= at {
 		return s.parts[i].seq
@@ -105,10 +102,9 @@ func (s *Set) Cover(key []byte, at base.SeqNum) base.SeqNum {
 	return s.newestAt(i, at)
 }
 
-// Span is Cover that also returns a span around key, of which all keys have the same
-// cover: a fragment, or a gap between fragments. A nil start or end has no bound. Keys mostly
-// come in order: near is the place of the last answer, 0 before the first, from which the next
-// is mostly a step away.
+// Span is Cover that also returns a span around key, of which all keys have the same cover: a fragment, or a gap
+// between fragments. A nil start or end has no bound. Keys mostly come in order: near is the place of the last answer,
+// 0 before the first, from which the next is mostly a step away.
 func (s *Set) Span(key []byte, at base.SeqNum, near *int) (start, end []byte, seq base.SeqNum) {
 	if s.Empty() {
 		return nil, nil, 0
@@ -127,9 +123,8 @@ func (s *Set) Span(key []byte, at base.SeqNum, near *int) (start, end []byte, se
 	return start, end, 0
 }
 
-// NewestIn returns the newest sequence number of a tombstone over any key of
-// [lo, hi), where a nil hi has no bound; 0 if there is none. It takes O(log n) and a
-// step for each fragment.
+// NewestIn returns the newest sequence number of a tombstone over any key of [lo, hi), where a nil hi has no bound; 0
+// if there is none. It takes O(log n) and a step for each fragment.
 func (s *Set) NewestIn(lo, hi []byte) (seq base.SeqNum) {
 	if s.Empty() || (Tombstone{Start: lo, End: hi}).Empty() {
 		return 0
@@ -166,9 +161,8 @@ func (s *Set) searchNear(key []byte, near int) int {
 	return s.search(key)
 }
 
-// Clip appends to dst the tombstones of the set cut to [lo, hi); nil bounds are
-// open. There is one per fragment and sequence number, in order. They alias the set and
-// the bounds. It takes O(log n) and a step for each that it appends.
+// Clip appends to dst the tombstones of the set cut to [lo, hi); nil bounds are open. There is one per fragment and
+// sequence number, in order. They alias the set and the bounds. It takes O(log n) and a step for each that it appends.
 func (s *Set) Clip(dst []Tombstone, lo, hi []byte) []Tombstone {
 	if s.Empty() {
 		return dst
@@ -191,8 +185,7 @@ func (s *Set) Clip(dst []Tombstone, lo, hi []byte) []Tombstone {
 	return dst
 }
 
-// Filter returns the set of those tombstones of s that keep reports true for. It shares
-// the keys of s.
+// Filter returns the set of those tombstones of s that keep reports true for. It shares the keys of s.
 func (s *Set) Filter(keep func(Tombstone) bool) *Set {
 	if s.Empty() {
 		return nil
@@ -209,9 +202,8 @@ func (s *Set) Filter(keep func(Tombstone) bool) *Set {
 	return kept
 }
 
-// A Builder makes a Set of tombstones that are fragments already, as Clip returns
-// them: sorted, those of one span side by side and newest first, and spans that do not
-// overlap. It refuses anything else. The zero Builder is ready for Add.
+// A Builder makes a Set of tombstones that are fragments already, as Clip returns them: sorted, those of one span side
+// by side and newest first, and spans that do not overlap. It refuses anything else. The zero Builder is ready for Add.
 type Builder struct {
 	set  Set
 	last uint64 // where the key begins that was copied last
@@ -219,8 +211,7 @@ type Builder struct {
 
 var errFragments = errors.New("range tombstones overlap or are out of order")
 
-// NewBuilder returns a Builder for n calls of AddAt, more or fewer: all keys are in keys,
-// which the set keeps.
+// NewBuilder returns a Builder for n calls of AddAt, more or fewer: all keys are in keys, which the set keeps.
 func NewBuilder(keys []byte, n int) *Builder {
 	return &Builder{set: Set{keys: keys, parts: make([]part, 0, n)}}
 }
@@ -234,8 +225,7 @@ func (b *Builder) Add(t Tombstone) error {
 	return nil
 }
 
-// AddAt adds a tombstone from keys[start:startEnd] to keys[end:endEnd]; with end NoEnd it
-// has no upper bound.
+// AddAt adds a tombstone from keys[start:startEnd] to keys[end:endEnd]; with end NoEnd it has no upper bound.
 func (b *Builder) AddAt(start, startEnd, end, endEnd int, seq base.SeqNum) error {
 	p := part{start: uint64(start), startLen: uint32(startEnd - start), endLen: noEnd, seq: seq}
 	t := Tombstone{Start: b.set.keys[start:startEnd], Seq: seq}
