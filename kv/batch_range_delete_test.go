@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -64,6 +65,7 @@ func allocated(f func()) uint64 {
 // with many range tombstones in several levels: the work of that must not grow with
 // their number. A set of all of them would be allocated.
 func TestDeleteRangeManyThenReadAfterFlush(t *testing.T) {
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	const n = 20_000
 	db, snapshot := openManyTombstones(t, n)
 	tables := 0

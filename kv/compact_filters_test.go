@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
@@ -106,6 +107,7 @@ func policyOf(t *testing.T, spec string) filterpolicy.Policy {
 // Files get the filters that new files have where they are: the order of runs, which is that of versions, stays.
 func TestFiltersAreRewrittenInPlace(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of files; TestFiltersAreRewrittenBesideWriters runs the same goroutines")
 	for name, o := range map[string]*Options{
 		"leveled": {}, "tiered": {Compaction: Tiered}, "lazy-leveled": {Compaction: LazyLeveled},
 		"level 0": {L0CompactionThreshold: 100},

@@ -116,6 +116,7 @@ func (s *largeStore) requireLimit() {
 // A store that rests after each memtable is within its limit and a batch at any moment, whatever is written.
 func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes; TestBlobFilesKeepToTheirLimitUnderConstantWrites runs the same goroutines")
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		for name, pattern := range map[string]func(s *largeStore, n int){
 			"uniform":  func(s *largeStore, _ int) { s.put(s.rng.IntN(s.keys), largeValue, 0) },

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 )
 
@@ -85,6 +86,7 @@ func (s *mixedStore) rest() {
 // Large values that have expired, or were deleted or shortened, come back beside many small ones, without a Compact.
 func TestLargeValuesComeBackBesideSmallOnes(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected runs the same goroutines")
 	const gone = mixedLarge * 4 / 5
 	for name, drop := range map[string]func(s *mixedStore){
 		"expired": func(s *mixedStore) { s.clock.Advance(time.Hour) },
@@ -132,6 +134,7 @@ func TestLargeValuesComeBackBesideSmallOnes(t *testing.T) {
 // overwritten, deleted and expire.
 func TestNothingIsMergedForLargeValuesThatLive(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		s := openMixed(t, kind, 24*time.Hour)
 		s.merged.Store(0)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 )
 
@@ -17,6 +18,7 @@ import (
 // same.
 func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of tables")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		var most, steps atomic.Int64
 		var taken atomic.Int64

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 )
 
@@ -35,6 +36,7 @@ func (d *DB) due() bool {
 // about as much, and nothing is left of it when they are through.
 func TestDebtIsWhatCompactionsDo(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		var taken atomic.Int64

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // contracts name, for every sentence of what Close, Compact and Ingest promise, the tests
@@ -94,6 +96,7 @@ var contracts = map[string]map[string][]string{
 
 func TestEverySentenceOfAContractHasATest(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "it reads source files")
 	tests := testNames(t)
 	docs := methodDocs(t)
 	for method, sentences := range contracts {
@@ -112,6 +115,7 @@ var testName = regexp.MustCompile("`(Test\\w+)(…?)`")
 // Every promise of docs/durability.md names tests, and these are there.
 func TestEveryPromiseNamesItsTests(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "it reads source files")
 	data, err := os.ReadFile(filepath.Join("..", "docs", "durability.md"))
 	require.NoError(t, err)
 	tests := testNames(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/metrics"
 )
@@ -96,6 +97,7 @@ func shareGone(c metrics.Lookups) float64 {
 
 func TestRepeatedFalsePositivesAreGone(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one goroutine")
 	const keys = 20_000
 	db := youngStoreIn(t, keys, 16, Options{FalsePositiveMemory: budget.DefaultFalsePositives / 16,
 		harness: harness.Harness{FS: vfs.NewMem()}})

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/internal/hostile"
 	"github.com/siftkv/siftkv/internal/rangedel"
 	"github.com/siftkv/siftkv/internal/replay"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // replayBound is for the replay of records with memtables of 64 KiB: an entry of three bytes
@@ -58,6 +59,7 @@ func trims(tb testing.TB, n, perBatch int) (records [][]byte) {
 }
 
 func TestLogBombsOfRangeDeletes(t *testing.T) {
+	scale.OneGoroutine(t, "a replay in one goroutine")
 	for _, perBatch := range []int{1, 10, 10_000} {
 		records := trims(t, 20_000, perBatch)
 		requireReplayBounded(t, records...)
