@@ -51,11 +51,11 @@ release-check: ## make modules of the last commit, as VERSION, and install progr
 tidy: ## go mod tidy
 	.ci/tidy $(MODULES)
 
-lint: $(GOLANGCI) ## golangci-lint
-	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run ./...; done
+lint: $(GOLANGCI) ## golangci-lint; LINT=--fast-only does without types
+	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run $(LINT) ./...; done
 
 $(GOLANGCI):
-	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	GOBIN=$(CURDIR)/bin GOGC=400 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(CURDIR)/bin/golangci-lint $@
 
 # What the tests link is for no debugger, and takes half the time without its tables; make vet is for vet.
@@ -146,7 +146,8 @@ soak: ## kill -9 a process that writes, again and again for MINUTES; memory and 
 stress: ## everything at once beside faults, power cuts and lies, for MINUTES, from SEED on (docs/stress.md)
 	.ci/in . $(GO) test ./internal/stress -run '^TestStress$$' -count 1 -timeout 0 -v -args --minutes $(MINUTES) --seed $(SEED)
 
-long: ## what is worth it each night: all tests at full size, the race detector and fuzz targets of all modules, and the five targets above: hours
+long: ## what is worth it each night: all tests at full size, the linter, the race detector and fuzz targets of all modules, and the five targets above: hours
+	$(MAKE) verify lint
 	@set -e; for module in $(MODULES); do echo "-- $$module"; LONG=1 .ci/in $$module $(GO) test -count 1 -timeout $(TIMEOUT) ./...; done
 	$(MAKE) race
 	$(MAKE) cross
