@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -53,61 +54,54 @@ func (o *Options) String() string {
 	return optionFields.Format(o, nil)
 }
 
-var optionFields = fieldtext.Fields[Options]{Of: "Options", Without: fieldsWithoutText, List: fieldsWithText}
+var optionFields = fieldtext.Fields{Of: "Options", List: fieldsWithText, Without: fieldsWithoutText,
+	With: map[string]string{"PrefixOnly": "Prefix"}} // Open refuses the one without the other
 
 // fieldsWithText are the fields of Options that have a text, in the order of Options. All others are in
 // fieldsWithoutText.
-var fieldsWithText = []fieldtext.Field[Options]{
-	fieldtext.Size("MemoryLimit", func(o *Options) *int64 { return &o.MemoryLimit }),
-	fieldtext.Size("CacheSize", func(o *Options) *int64 { return &o.CacheSize }),
-	fieldtext.Size("MemtableSize", func(o *Options) *int64 { return &o.MemtableSize }),
-	fieldtext.Count("MaxMemtables", func(o *Options) *int { return &o.MaxMemtables }),
-	fieldtext.Size("BlockSize", func(o *Options) *int { return &o.BlockSize }),
-	fieldtext.Size("IndexPartition", func(o *Options) *int { return &o.IndexPartition }),
-	fieldtext.Value("Compression", func(o *Options) *sstable.Compression { return &o.Compression },
-		sstable.Compression.String, sstable.ParseCompression),
-	fieldtext.Value("LevelCompression", func(o *Options) *[NumLevels]sstable.Compression { return &o.LevelCompression },
-		levelCompressionText, parseLevelCompression),
-	fieldtext.Size("SeparateFrom", func(o *Options) *int { return &o.SeparateFrom }),
-	fieldtext.Ratio("BlobSpace", func(o *Options) *float64 { return &o.BlobSpace }),
-	fieldtext.Bool("SeparateAtCommit", func(o *Options) *bool { return &o.SeparateAtCommit }),
-	fieldtext.Count("MaxOpenFiles", func(o *Options) *int { return &o.MaxOpenFiles }),
-	fieldtext.Bool("MemoryMap", func(o *Options) *bool { return &o.MemoryMap }),
-	fieldtext.Named("Filter", func(o *Options) *filterpolicy.Policy { return &o.Filter },
-		filterpolicy.Policy.String, filterpolicy.Parse),
-	fieldtext.Size("FilterBudget", func(o *Options) *int64 { return &o.FilterBudget }),
-	fieldtext.Size("FalsePositiveMemory", func(o *Options) *int64 { return &o.FalsePositiveMemory }),
-	prefixField,
-	prefixOnlyField(),
-	fieldtext.Named("RangeFilter", func(o *Options) *filterpolicy.RangePolicy { return &o.RangeFilter },
-		filterpolicy.RangePolicy.String, filterpolicy.ParseRange),
-	fieldtext.Bool("RangeFilterLastLevel", func(o *Options) *bool { return &o.RangeFilterLastLevel }),
-	fieldtext.Size("TargetFileSize", func(o *Options) *int64 { return &o.TargetFileSize }),
-	fieldtext.Size("BaseLevelSize", func(o *Options) *int64 { return &o.BaseLevelSize }),
-	fieldtext.Ratio("SpaceAmplification", func(o *Options) *float64 { return &o.SpaceAmplification }),
-	fieldtext.Count("L0CompactionThreshold", func(o *Options) *int { return &o.L0CompactionThreshold }),
-	fieldtext.Count("L0SlowdownThreshold", func(o *Options) *int { return &o.L0SlowdownThreshold }),
-	fieldtext.Count("L0StopThreshold", func(o *Options) *int { return &o.L0StopThreshold }),
-	fieldtext.Value("Compaction", func(o *Options) *CompactionStyle { return &o.Compaction }, CompactionStyle.String,
-		parseCompaction),
-	fieldtext.Count("RunsPerLevel", func(o *Options) *int { return &o.RunsPerLevel }),
-	fieldtext.Count("MaxConcurrentCompactions", func(o *Options) *int { return &o.MaxConcurrentCompactions }),
-	fieldtext.Size("CompactionRate", func(o *Options) *int64 { return &o.CompactionRate }),
-	fieldtext.Value("IdleCompaction", func(o *Options) *time.Duration { return &o.IdleCompaction },
-		time.Duration.String, time.ParseDuration),
-	fieldtext.Named("Merger", func(o *Options) *Merger { return &o.Merger }, Merger.Name, parseMerger),
-	fieldtext.Bool("ReadOnly", func(o *Options) *bool { return &o.ReadOnly }),
-	fieldtext.Value("RecoveryMode", func(o *Options) *RecoveryMode { return &o.RecoveryMode }, RecoveryMode.String,
-		parseRecoveryMode),
-	fieldtext.Bool("TolerateMissingValues", func(o *Options) *bool { return &o.TolerateMissingValues }),
-	fieldtext.Bool("InMemory", func(o *Options) *bool { return &o.InMemory }),
-	fieldtext.Value("FileMode", func(o *Options) *fs.FileMode { return &o.FileMode },
-		func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) }, parseFileMode),
-	fieldtext.Value("PollInterval", func(o *Options) *time.Duration { return &o.PollInterval }, time.Duration.String,
-		time.ParseDuration),
-	fieldtext.Bool("LatencyHistograms", func(o *Options) *bool { return &o.LatencyHistograms }),
-	fieldtext.Size("LookupSample", func(o *Options) *int64 { return &o.LookupSample }),
-	fieldtext.Bool("TraceOpens", func(o *Options) *bool { return &o.TraceOpens }),
+var fieldsWithText = []fieldtext.Field{
+	fieldtext.Size("MemoryLimit"),
+	fieldtext.Size("CacheSize"),
+	fieldtext.Size("MemtableSize"),
+	fieldtext.Count("MaxMemtables"),
+	fieldtext.Size("BlockSize"),
+	fieldtext.Size("IndexPartition"),
+	fieldtext.Value("Compression", sstable.Compression.String, sstable.ParseCompression),
+	fieldtext.Value("LevelCompression", levelCompressionText, parseLevelCompression),
+	fieldtext.Size("SeparateFrom"),
+	fieldtext.Ratio("BlobSpace"),
+	fieldtext.Bool("SeparateAtCommit"),
+	fieldtext.Count("MaxOpenFiles"),
+	fieldtext.Bool("MemoryMap"),
+	{Name: "Filter", Form: filterForm{}},
+	fieldtext.Size("FilterBudget"),
+	fieldtext.Size("FalsePositiveMemory"),
+	fieldtext.Named("Prefix", filterpolicy.Prefix.Name, filterpolicy.ParsePrefix),
+	fieldtext.Bool("PrefixOnly"),
+	{Name: "RangeFilter", Form: rangeFilterForm{}},
+	fieldtext.Bool("RangeFilterLastLevel"),
+	fieldtext.Size("TargetFileSize"),
+	fieldtext.Size("BaseLevelSize"),
+	fieldtext.Ratio("SpaceAmplification"),
+	fieldtext.Count("L0CompactionThreshold"),
+	fieldtext.Count("L0SlowdownThreshold"),
+	fieldtext.Count("L0StopThreshold"),
+	fieldtext.Value("Compaction", CompactionStyle.String, parseCompaction),
+	fieldtext.Count("RunsPerLevel"),
+	fieldtext.Count("MaxConcurrentCompactions"),
+	fieldtext.Size("CompactionRate"),
+	fieldtext.Value("IdleCompaction", time.Duration.String, time.ParseDuration),
+	fieldtext.Named("Merger", Merger.Name, parseMerger),
+	fieldtext.Bool("ReadOnly"),
+	fieldtext.Value("RecoveryMode", RecoveryMode.String, parseRecoveryMode),
+	fieldtext.Bool("TolerateMissingValues"),
+	fieldtext.Bool("InMemory"),
+	fieldtext.Value("FileMode", func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) },
+		parseFileMode),
+	fieldtext.Value("PollInterval", time.Duration.String, time.ParseDuration),
+	fieldtext.Bool("LatencyHistograms"),
+	fieldtext.Size("LookupSample"),
+	fieldtext.Bool("TraceOpens"),
 }
 
 // fieldsWithoutText are the fields of Options that only a program can set, and why.
@@ -176,22 +170,34 @@ func parseLevelCompression(text string) (levels [NumLevels]sstable.Compression, 
 	return levels, nil
 }
 
-// prefixField is a variable, as PrefixOnly asks it.
-var prefixField = fieldtext.Named("Prefix", func(o *Options) *filterpolicy.Prefix { return &o.Prefix },
-	filterpolicy.Prefix.Name, filterpolicy.ParsePrefix)
+// filterForm has the spec of a policy of filterpolicy. Its Parse links every family's builder, Text does not.
+type filterForm struct{}
 
-// prefixOnlyField is without a text where Prefix is: Open refuses the one without the other.
-func prefixOnlyField() fieldtext.Field[Options] {
-	f := fieldtext.Bool("PrefixOnly", func(o *Options) *bool { return &o.PrefixOnly })
-	plain := f.Text
-	f.Text = func(o *Options) (string, string) {
-		text, _ := plain(o)
-		if _, own := prefixField.Text(o); own != "" && text != "" {
-			return "", text
-		}
-		return text, ""
+func (filterForm) Text(v reflect.Value) (text, own string) {
+	p := v.Interface().(filterpolicy.Policy)
+	if !filterpolicy.Expected(p, 0).OK {
+		return "", p.String()
 	}
-	return f
+	return p.String(), ""
+}
+
+func (filterForm) Parse(v reflect.Value, text string) error {
+	return fieldtext.Set(v, text, filterpolicy.Parse)
+}
+
+// rangeFilterForm is the filterForm of range filters.
+type rangeFilterForm struct{}
+
+func (rangeFilterForm) Text(v reflect.Value) (text, own string) {
+	p := v.Interface().(filterpolicy.RangePolicy)
+	if !filterpolicy.ExpectedRange(p, 0).OK {
+		return "", p.String()
+	}
+	return p.String(), ""
+}
+
+func (rangeFilterForm) Parse(v reflect.Value, text string) error {
+	return fieldtext.Set(v, text, filterpolicy.ParseRange)
 }
 
 func parseMerger(text string) (Merger, error) {

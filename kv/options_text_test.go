@@ -104,8 +104,9 @@ func TestOptionsAreReadBack(t *testing.T) {
 		set := 0
 		for _, f := range optionFields.List {
 			if rapid.Bool().Draw(t, "set "+f.Name) {
-				drawValue(t, f.Name, reflect.ValueOf(&o).Elem().FieldByName(f.Name))
-				if text, _ := f.Text(&o); text != "" {
+				v := reflect.ValueOf(&o).Elem().FieldByName(f.Name)
+				drawValue(t, f.Name, v)
+				if text, _ := f.Form.Text(v); text != "" {
 					set++
 				}
 			}

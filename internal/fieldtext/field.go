@@ -17,58 +17,66 @@ import (
 	"github.com/siftkv/siftkv/internal/bytesize"
 )
 
-// A Field is a field of the struct O that has a text.
-type Field[O any] struct {
+// A Field is a field of a struct that has a text.
+type Field struct {
 	Name string
-
-	// Text returns the field's text, and nothing for the zero value. It returns a name in place
-	// of the text for what only the application can make.
-	Text func(o *O) (text, own string)
-
-	// Parse sets the field. Its error says what is wrong with the text.
-	Parse func(o *O, text string) error
+	Form Form
 }
 
-// Value makes a field whose zero value has no text.
-func Value[O any, T comparable](name string, at func(*O) *T, text func(T) string,
-	parse func(string) (T, error)) Field[O] {
-	return Field[O]{Name: name,
-		Text: func(o *O) (string, string) {
-			if v := *at(o); v != *new(T) {
-				return text(v), ""
-			}
-			return "", ""
-		},
-		Parse: func(o *O, text string) (err error) {
-			*at(o), err = parse(text)
-			return err
-		}}
+// A Form is how the values of a field are written. The linker leaves Parse out of programs that only format options,
+// with all that it uses.
+type Form interface {
+	// Text returns the text of a value that is not the zero value. It returns a name in place of the text for what
+	// only the application can make.
+	Text(v reflect.Value) (text, own string)
+
+	// Parse sets the value. Its error says what is wrong with the text.
+	Parse(v reflect.Value, text string) error
 }
+
+// Set sets v, which is of the type T, to what parse makes of a text.
+func Set[T any](v reflect.Value, text string, parse func(string) (T, error)) (err error) {
+	*v.Addr().Interface().(*T), err = parse(text)
+	return err
+}
+
+// Value makes a field of values with functions of their own.
+func Value[T any](name string, format func(T) string, parse func(string) (T, error)) Field {
+	return Field{name, value[T]{format, parse}}
+}
+
+type value[T any] struct {
+	format func(T) string
+	parse  func(text string) (T, error)
+}
+
+func (f value[T]) Text(v reflect.Value) (text, own string)  { return f.format(v.Interface().(T)), "" }
+func (f value[T]) Parse(v reflect.Value, text string) error { return Set(v, text, f.parse) }
 
 // Named makes a field of an interface type T, whose values are parsed from their names. A value that is parsed from
 // the name of another type's is the application's own.
-func Named[O, T any](name string, at func(*O) *T, nameOf func(T) string, parse func(string) (T, error)) Field[O] {
-	return Field[O]{Name: name,
-		Text: func(o *O) (text, own string) {
-			v := *at(o)
-			if reflect.ValueOf(at(o)).Elem().IsNil() {
-				return "", ""
-			}
-			text = nameOf(v)
-			if p, err := parse(text); err == nil && reflect.TypeOf(p) == reflect.TypeOf(v) {
-				return text, ""
-			}
-			return "", text
-		},
-		Parse: func(o *O, text string) (err error) {
-			*at(o), err = parse(text)
-			return err
-		}}
+func Named[T any](name string, nameOf func(T) string, parse func(string) (T, error)) Field {
+	return Field{name, named[T]{nameOf, parse}}
 }
 
+type named[T any] struct {
+	nameOf func(T) string
+	parse  func(name string) (T, error)
+}
+
+func (f named[T]) Text(v reflect.Value) (text, own string) {
+	text = f.nameOf(v.Interface().(T))
+	if p, err := f.parse(text); err == nil && reflect.TypeOf(p) == v.Elem().Type() {
+		return text, ""
+	}
+	return "", text
+}
+
+func (f named[T]) Parse(v reflect.Value, text string) error { return Set(v, text, f.parse) }
+
 // Bool makes a field that is true or false.
-func Bool[O any](name string, at func(*O) *bool) Field[O] {
-	return Value(name, at, strconv.FormatBool, func(text string) (bool, error) {
+func Bool(name string) Field {
+	return Value(name, strconv.FormatBool, func(text string) (bool, error) {
 		if text != "true" && text != "false" {
 			return false, fmt.Errorf("%.100q is neither true nor false", text)
 		}
@@ -76,39 +84,46 @@ func Bool[O any](name string, at func(*O) *bool) Field[O] {
 	})
 }
 
-// Count makes a field of a whole number.
-func Count[O any](name string, at func(*O) *int) Field[O] {
-	return Value(name, at, strconv.Itoa, func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			err = fmt.Errorf("%.100q is not a whole number", text)
-		}
-		return n, err
-	})
-}
-
-// Size makes a field of bytes. It may be negative, where that means something.
-func Size[O any, N int | int64](name string, at func(*O) *N) Field[O] {
-	return Value(name, at, func(n N) string { return bytesize.Format(int64(n)) }, func(text string) (N, error) {
-		size, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			size, err = bytesize.Parse(text)
-		}
-		if err == nil && int64(N(size)) != size {
-			err = fmt.Errorf("%.100q is too large", text)
-		}
-		return N(size), err
-	})
-}
-
 // Ratio makes a field of a finite number.
-func Ratio[O any](name string, at func(*O) *float64) Field[O] {
+func Ratio(name string) Field {
 	format := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	return Value(name, at, format, func(text string) (float64, error) {
+	return Value(name, format, func(text string) (float64, error) {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 			return 0, fmt.Errorf("%.100q is not a number", text)
 		}
 		return f, nil
 	})
+}
+
+// Count makes a field of a whole number.
+func Count(name string) Field { return Field{name, number{}} }
+
+// Size makes a field of bytes. It may be negative, where that means something.
+func Size(name string) Field { return Field{name, number{bytes: true}} }
+
+type number struct{ bytes bool }
+
+func (f number) Text(v reflect.Value) (text, own string) {
+	if f.bytes {
+		return bytesize.Format(v.Int()), ""
+	}
+	return strconv.FormatInt(v.Int(), 10), ""
+}
+
+func (f number) Parse(v reflect.Value, text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil && f.bytes:
+		if n, err = bytesize.Parse(text); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("%.100q is not a whole number", text)
+	}
+	if v.OverflowInt(n) {
+		return fmt.Errorf("%.100q is too large", text)
+	}
+	v.SetInt(n)
+	return nil
 }
