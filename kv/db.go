@@ -128,12 +128,7 @@ type guarded struct {
 }
 
 // openHandles are what callers have opened and not closed yet. Each list has its own lock.
-type openHandles struct {
-	iterators    handles.List[*Iterator]
-	snapshots    handles.List[*Snapshot]
-	transactions handles.List[*Tx]
-	readers      handles.List[*ValueReader]
-}
+type openHandles struct{ iterators, snapshots, transactions, readers handles.List }
 
 // errClosing ends background work when the store closes.
 var errClosing = errors.New("siftkv: closing")

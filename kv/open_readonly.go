@@ -118,7 +118,7 @@ func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 		if err != nil || d.follower == nil {
 			return f, d.follower.stale(err)
 		}
-		return followedObject{f, d.follower}, nil
+		return followedObject{f, d.follower.stale}, nil
 	}
 	if d.follower != nil && d.follower.reg == nil {
 		f, err := d.fs.Open(name)
@@ -130,18 +130,18 @@ func (d *DB) openFile(name string) (vfs.ReadFile, error) {
 // A followedObject is a file of a view in an object store: it may be gone when it is read.
 type followedObject struct {
 	vfs.ReadFile
-	f *follower
+	stale func(error) error
 }
 
 func (r followedObject) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.ReadFile.ReadAt(p, off)
-	return n, r.f.stale(err)
+	return n, r.stale(err)
 }
 
 // ReadAgain implements vfs.Rereader.
 func (r followedObject) ReadAgain(p []byte, off int64) (int, error) {
 	n, err := r.ReadFile.(vfs.Rereader).ReadAgain(p, off)
-	return n, r.f.stale(err)
+	return n, r.stale(err)
 }
 
 // PartSize implements vfs.PartReader.

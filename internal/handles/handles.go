@@ -12,18 +12,18 @@ import (
 
 // A List counts the open handles of one kind, and knows where each was opened if it was
 // added with trace set.
-type List[T comparable] struct {
+type List struct {
 	count atomic.Int64
 
 	mu     sync.Mutex
-	stacks map[T][]uintptr
+	stacks map[any][]uintptr
 }
 
 // maxStack bounds the frames kept of a stack.
 const maxStack = 16
 
 // Add adds a handle. Its stack begins above frames above the caller.
-func (l *List[T]) Add(x T, trace bool, above int) {
+func (l *List) Add(x any, trace bool, above int) {
 	l.count.Add(1)
 	if !trace {
 		return
@@ -32,14 +32,14 @@ func (l *List[T]) Add(x T, trace bool, above int) {
 	n := runtime.Callers(2+above, pcs[:])
 	l.mu.Lock()
 	if l.stacks == nil {
-		l.stacks = map[T][]uintptr{}
+		l.stacks = map[any][]uintptr{}
 	}
 	l.stacks[x] = append([]uintptr(nil), pcs[:n]...)
 	l.mu.Unlock()
 }
 
 // Remove removes a handle; trace must be as it was for Add.
-func (l *List[T]) Remove(x T, trace bool) {
+func (l *List) Remove(x any, trace bool) {
 	l.count.Add(-1)
 	if trace {
 		l.mu.Lock()
@@ -49,11 +49,11 @@ func (l *List[T]) Remove(x T, trace bool) {
 }
 
 // Count returns how many handles are open.
-func (l *List[T]) Count() int { return int(l.count.Load()) }
+func (l *List) Count() int { return int(l.count.Load()) }
 
 // Leaked returns an error that matches sentinel if any handle is open; what is the word
 // for one of them.
-func (l *List[T]) Leaked(sentinel error, what string) error {
+func (l *List) Leaked(sentinel error, what string) error {
 	n := l.count.Load()
 	if n == 0 {
 		return nil

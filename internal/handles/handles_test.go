@@ -9,7 +9,7 @@ import (
 
 func TestLeaked(t *testing.T) {
 	open := errors.New("open")
-	var l List[int]
+	var l List
 	require.NoError(t, l.Leaked(open, "handle"))
 	l.Add(1, false, 0)
 	l.Add(2, false, 0)
