@@ -260,7 +260,7 @@ func printing(t *testing.T) map[string][]string {
 		"sweep": {"sweep", "--keys", "1000", "--lookups", "50", "--reps", "1", "--quiet", "--dir", t.TempDir(),
 			"--out", filepath.Join(t.TempDir(), "out")},
 	}
-	for _, format := range []string{"table", "markdown", "csv", "json"} {
+	for _, format := range []string{"table", "csv", "json"} {
 		commands[format] = []string{"report", set, "--format", format}
 	}
 	for _, m := range measurers(t) {

@@ -32,8 +32,8 @@ var formats = map[string]struct {
 	cells func(io.Writer, []*cell.Result) error
 	rows  func(io.Writer, *tidy.Result) error
 }{
-	"table": {report.Cells, report.Tidy}, "markdown": {report.CellsMarkdown, report.TidyMarkdown},
-	"csv": {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
+	"table": {report.Cells, report.Tidy},
+	"csv":   {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
 }
 
 // Run prints the results, and writes the page if asked to.
@@ -71,9 +71,8 @@ func (c *reportCommand) print(w io.Writer, set *results.Set) error {
 		return writeJSON(w, set.All())
 	case c.Format == "csv" && len(set.Rows)+min(1, len(set.Cells)) > 1:
 		return bench.Usagef("--format csv: %s has several results, whose columns differ: name a file of one", c.Results)
-	case len(set.Rows) > 0 && f.rows == nil:
-		return bench.Usagef("--format %s: this form is for cells, and %s is rows of %s", c.Format, c.Results,
-			set.Rows[0].Experiment)
+	case f.rows == nil:
+		return bench.Usagef("--format %s: this form is for one table; say of which metrics by --metric", c.Format)
 	case len(set.Cells) > 0:
 		if err := f.cells(w, set.Cells); err != nil {
 			return err

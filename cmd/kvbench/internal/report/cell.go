@@ -15,7 +15,7 @@ import (
 func Cell(w io.Writer, r *cell.Result) error {
 	return write(w, func(out *Page) {
 		set := []*cell.Result{r}
-		writeCommon(out, set, "")
+		writeCommon(out, set)
 		out.Printf("name      %s\n", r.Name)
 		for _, g := range append(funnelGrids(r), Grids(set)...) {
 			out.Grid(g)

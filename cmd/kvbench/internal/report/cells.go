@@ -17,7 +17,7 @@ import (
 // Cells writes a set of results as text for a terminal.
 func Cells(w io.Writer, set []*cell.Result) error {
 	return write(w, func(out *Page) {
-		writeCommon(out, set, "")
+		writeCommon(out, set)
 		for _, g := range Grids(set) {
 			out.Grid(g)
 		}
@@ -27,33 +27,14 @@ func Cells(w io.Writer, set []*cell.Result) error {
 	})
 }
 
-// CellsMarkdown writes a set of results as Markdown.
-func CellsMarkdown(w io.Writer, set []*cell.Result) error {
-	return write(w, func(out *Page) {
-		out.Printf("# kvbench: %s\n\n", times(len(set), "cell"))
-		writeCommon(out, set, "- ")
-		for _, g := range Grids(set) {
-			out.WriteString("\n" + g.Markdown())
-		}
-		markdownList(out, "Notes", Notes(set))
-		markdownList(out, "Warnings", Warnings(set))
-	})
-}
-
-func markdownList(out *Page, title string, items []string) {
-	if len(items) > 0 {
-		out.Printf("\n## %s\n\n- %s\n", title, strings.Join(items, "\n- "))
-	}
-}
-
 // writeCommon says what all cells have in common, and on what they ran.
-func writeCommon(out *Page, set []*cell.Result, bullet string) {
-	out.Printf("%scells     %s\n", bullet, count(len(set)))
+func writeCommon(out *Page, set []*cell.Result) {
+	out.Printf("cells     %s\n", count(len(set)))
 	if l := NewLabels(cell.Measured(set)); len(l.Common) > 0 {
-		out.Printf("%sall       %s\n", bullet, strings.Join(l.Common, " · "))
+		out.Printf("all       %s\n", strings.Join(l.Common, " · "))
 	}
 	for _, text := range Machines(set) {
-		out.Machine(bullet, text)
+		out.Machine(text)
 	}
 }
 

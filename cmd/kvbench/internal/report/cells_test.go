@@ -24,7 +24,7 @@ import (
 func TestCellsGolden(t *testing.T) {
 	set := celltest.Samples()
 	for name, write := range map[string]func(io.Writer, []*cell.Result) error{
-		"cells.txt": Cells, "cells.md": CellsMarkdown, "cells.csv": CellsCSV,
+		"cells.txt": Cells, "cells.csv": CellsCSV,
 	} {
 		var out bytes.Buffer
 		require.NoError(t, write(&out, set))
@@ -137,12 +137,12 @@ func TestTheMachineFitsOnAScreen(t *testing.T) {
 	e := environ.Environment{CPU: strings.Repeat("A CPU ", 12), Kernel: "6.1.0", Filesystem: "ext4", OS: "linux",
 		GoVersion: "go1.26.0", Revision: strings.Repeat("0123456789", 4) + "-dirty"}
 	var out Page
-	out.Machine("- ", e.String())
+	out.Machine(e.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 2)
 	for _, line := range lines {
 		require.LessOrEqual(t, len([]rune(line)), pageWidth)
 	}
-	require.Equal(t, strings.Join(strings.Fields("- machine "+e.String()), " "),
+	require.Equal(t, strings.Join(strings.Fields("machine "+e.String()), " "),
 		strings.Join(strings.Fields(strings.Join(lines, " · ")), " "))
 }

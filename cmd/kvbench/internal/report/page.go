@@ -70,8 +70,8 @@ func (out *Page) List(title string, items ...string) {
 const pageWidth = 160
 
 // Machine writes the parts of a machine's description in as many lines as they need.
-func (out *Page) Machine(bullet, text string) {
-	line := bullet + "machine  "
+func (out *Page) Machine(text string) {
+	line := "machine  "
 	for i, part := range strings.Split(text, " · ") {
 		switch {
 		case i == 0:
@@ -80,7 +80,7 @@ func (out *Page) Machine(bullet, text string) {
 			line += " · " + part
 		default:
 			out.Printf("%s\n", line)
-			line = strings.Repeat(" ", len(bullet)+len("machine   ")) + part
+			line = strings.Repeat(" ", len("machine   ")) + part
 		}
 	}
 	out.Printf("%s\n", line)

@@ -71,7 +71,7 @@ func writeSettings(out *Page, rows []*cell.Result) {
 	}
 	out.Printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
 		count(s.Lookups), times(int(s.Reps), "repetition"), count(cell.SingleLookups(int(s.Lookups))), count(s.Lookups))
-	out.Machine("", first.Environment.String())
+	out.Machine(first.Environment.String())
 }
 
 // storeTable shows the shape of every store, a line per level.

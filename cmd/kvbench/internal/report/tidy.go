@@ -59,25 +59,12 @@ func allNumbers(r *tidy.Result) []*Grid {
 func Tidy(w io.Writer, r *tidy.Result) error {
 	return write(w, func(out *Page) {
 		out.Printf("%s\n\n", r.About)
-		out.Machine("", r.Environment.String())
+		out.Machine(r.Environment.String())
 		for _, g := range TidyGrids(r) {
 			out.Grid(g)
 		}
 		out.List("Notes", TidyNotes(r)...)
 		out.End(r.Environment.Warnings, r.WallSeconds)
-	})
-}
-
-// TidyMarkdown writes a result as Markdown.
-func TidyMarkdown(w io.Writer, r *tidy.Result) error {
-	return write(w, func(out *Page) {
-		out.Printf("# kvbench: %s\n\n- %s\n", r.Experiment, r.About)
-		out.Machine("- ", r.Environment.String())
-		for _, g := range TidyGrids(r) {
-			out.WriteString("\n" + g.Markdown())
-		}
-		markdownList(out, "Notes", TidyNotes(r))
-		markdownList(out, "Warnings", r.Environment.Warnings)
 	})
 }
 
