@@ -6,9 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A Builder collects the separators of consecutive blocks. Call order:
-// Reset Add* Append. The zero Builder is an index that begins with block 0 at
-// offset 0. It is not safe for concurrent use.
+// A Builder collects the separators of consecutive blocks. Call order: Reset Add* Append. The zero Builder is an index
+// that begins with block 0 at offset 0. It is not safe for concurrent use.
 type Builder struct {
 	first  int
 	start  uint64
@@ -17,8 +16,7 @@ type Builder struct {
 	ends   []uint64
 }
 
-// Reset empties the builder for an index that begins with block number first
-// at offset start.
+// Reset empties the builder for an index that begins with block number first at offset start.
 func (b *Builder) Reset(first int, start uint64) {
 	b.first, b.start = first, start
 	b.seps, b.sepEnd, b.ends = b.seps[:0], b.sepEnd[:0], b.ends[:0]
@@ -71,8 +69,7 @@ func (b *Builder) separator(i int) []byte {
 	return b.seps[from:b.sepEnd[i]]
 }
 
-// common returns what all separators begin with: in a sorted run, what the
-// first and the last begin with.
+// common returns what all separators begin with: in a sorted run, what the first and the last begin with.
 func (b *Builder) common() []byte {
 	if len(b.ends) == 0 {
 		return nil
@@ -81,10 +78,9 @@ func (b *Builder) common() []byte {
 	return first[:base.CommonPrefix(first, b.separator(len(b.ends)-1))]
 }
 
-// AppendSeparator appends to dst a short key s with last <= s < next, where last is the
-// last key of a block and next the first of the following one. If the two are equal
-// (versions of one key, cut by the block's end), or there is no shorter key between, s is
-// last. A nil next means that nothing follows.
+// AppendSeparator appends to dst a short key s with last <= s < next, where last is the last key of a block and next
+// the first of the following one. If the two are equal (versions of one key, cut by the block's end), or there is no
+// shorter key between, s is last. A nil next means that nothing follows.
 func AppendSeparator(dst, last, next []byte) []byte {
 	if next == nil {
 		return appendSuccessor(dst, last)

@@ -30,12 +30,10 @@ const (
 	entrySize  = 8 + 8 + 4
 )
 
-// ErrCorrupt is returned for bytes that are not an index. It matches the store's
-// corruption error.
+// ErrCorrupt is returned for bytes that are not an index. It matches the store's corruption error.
 var ErrCorrupt = fmt.Errorf("%w: malformed block index", base.ErrCorruption)
 
-// An Index is a view of an encoded index. It is immutable and safe for
-// concurrent use. The zero Index has no entries.
+// An Index is a view of an encoded index. It is immutable and safe for concurrent use. The zero Index has no entries.
 type Index struct {
 	n, first int
 	start    uint64
@@ -57,9 +55,8 @@ func Decode(data []byte) (Index, error) {
 	return x, x.check()
 }
 
-// View returns the view of data that Decode has accepted before, in constant
-// time. For other bytes the answers are arbitrary, but still within bounds or a
-// run-time panic; use Decode for anything that is not checked already.
+// View returns the view of data that Decode has accepted before, in constant time. For other bytes the answers are
+// arbitrary, but still within bounds or a run-time panic; use Decode for anything that is not checked already.
 func View(data []byte) Index {
 	x, err := layout(data)
 	if err != nil {

@@ -7,18 +7,16 @@ import "math/bits"
 //
 //	(p - base) >> shift == b
 //
-// and starts[b] is the first entry of that range or a later one; the last element is the number of
-// entries. With half as many ranges as entries, or a few more, a search among evenly spread
-// prefixes ends after one load more and two or three steps. Where prefixes crowd, it saves less. It
-// is the first level of a radix tree.
+// and starts[b] is the first entry of that range or a later one; the last element is the number of entries. With half
+// as many ranges as entries, or a few more, a search among evenly spread prefixes ends after one load more and two or
+// three steps. Where prefixes crowd, it saves less. It is the first level of a radix tree.
 type guide struct {
 	base   uint64
 	shift  int
 	starts []uint32
 }
 
-// A guide is worth its load for at least minGuided entries: fewer are in the processor's
-// nearest cache.
+// A guide is worth its load for at least minGuided entries: fewer are in the processor's nearest cache.
 const minGuided = 64
 
 // Guided returns the index with a guide, which makes Find faster and takes 1 to 4

@@ -12,8 +12,7 @@ func (x *Index) Len() int { return x.n }
 // First returns the number of the first block.
 func (x *Index) First() int { return x.first }
 
-// Size returns the bytes of memory that the index takes: those of its encoding, and of
-// its guide if it has one.
+// Size returns the bytes of memory that the index takes: those of its encoding, and of its guide if it has one.
 func (x *Index) Size() int {
 	return headerSize + len(x.common) + entrySize*x.n + len(x.rests) + 4*len(x.guide.starts)
 }
@@ -40,10 +39,9 @@ func (x *Index) AppendSeparator(dst []byte, i int) []byte {
 	return append(append(dst, x.common...), x.rest(i)...)
 }
 
-// Find returns the first entry with a separator of at least key, or Len if there is none.
-// It allocates nothing and takes O(log n): about two cache misses in a large index, since
-// the search runs over the array of prefixes alone. With a guide and prefixes that are
-// spread evenly it takes O(1).
+// Find returns the first entry with a separator of at least key, or Len if there is none. It allocates nothing and
+// takes O(log n): about two cache misses in a large index, since the search runs over the array of prefixes alone. With
+// a guide and prefixes that are spread evenly it takes O(1).
 func (x *Index) Find(key []byte) int {
 	c := min(len(key), len(x.common))
 	switch bytes.Compare(key[:c], x.common[:c]) {
@@ -79,9 +77,8 @@ func (x *Index) Part(i int, key []byte) int {
 	return min(int(uint32((p-low)>>shift)<<8/uint32(width>>shift)), 255)
 }
 
-// findPrefix returns the first entry with a prefix of at least p. The step is written so
-// that the compiler makes it a conditional move: the branch of a binary search is a coin
-// toss that no predictor learns.
+// findPrefix returns the first entry with a prefix of at least p. The step is written so that the compiler makes it a
+// conditional move: the branch of a binary search is a coin toss that no predictor learns.
 func (x *Index) findPrefix(p uint64) int {
 	prefixes := x.prefixes
 	lo, n := 0, x.n

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// sizedFor is the number of keys for which theory gives a family's bits per key: large
-// enough that fixed costs vanish.
+// sizedFor is the number of keys for which theory gives a family's bits per key: large enough that fixed costs vanish.
 const sizedFor = 1 << 20
 
 // WithBits returns the policy of p's family that makes the best of bitsPerKey bits per key: as many
@@ -70,8 +69,7 @@ func Spread(p Policy, budgetBytes int64, keys []uint64) []float64 {
 	if total == 0 || budgetBytes <= 0 || !ok {
 		return bits
 	}
-	// bitsAt returns the bits per key of a run of n keys when a run of one key has
-	// the rate e^logRate.
+	// bitsAt returns the bits per key of a run of n keys when a run of one key has the rate e^logRate.
 	bitsAt := func(n uint64, logRate float64) float64 {
 		return max(0, (scale-logRate-math.Log(max(float64(n), 1)))/r)
 	}
@@ -118,15 +116,14 @@ type Expectation struct {
 
 // Expected returns what theory says about p's filter of the given number of distinct keys.
 //
-// The size counts everything that is written, footer and rounding included. It is exact for bloom
-// and blocked. It is exact for cuckoo, xor and fuse too, unless attempts at building fail: then
-// they take a few per cent more. For families with a size that depends on the hashes (ribbon, gcs,
-// quotient) it is that of a mean filter, within some bytes and a per cent or two, as the families'
-// own Expected states. The rates are those of the literature, as each family's package states: for
-// bloom the textbook's, for blocked the mean over the random load of the lines, for cuckoo that of
-// the table's load. They are means over all filters; one filter of few keys may be a little better
-// or worse. The filter of no keys is never wrong, and its bits per key are given as 0. No filter at
-// all, which is what "none" makes, has no bits and a rate of 1.
+// The size counts everything that is written, footer and rounding included. It is exact for bloom and blocked. It is
+// exact for cuckoo, xor and fuse too, unless attempts at building fail: then they take a few per cent more. For
+// families with a size that depends on the hashes (ribbon, gcs, quotient) it is that of a mean filter, within some
+// bytes and a per cent or two, as the families' own Expected states. The rates are those of the literature, as each
+// family's package states: for bloom the textbook's, for blocked the mean over the random load of the lines, for cuckoo
+// that of the table's load. They are means over all filters; one filter of few keys may be a little better or worse.
+// The filter of no keys is never wrong, and its bits per key are given as 0. No filter at all, which is what "none"
+// makes, has no bits and a rate of 1.
 func Expected(p Policy, keys int) Expectation {
 	known, ok := p.(interface {
 		expected(keys int) (bitsPerKey, fpr float64)

@@ -44,9 +44,8 @@
 //
 // # Promises
 //
-// There are no false negatives: a filter that has been decoded says true for each
-// hash that was added. Its false-positive rate holds for any distinct hashes, even
-// for counters, and does not grow with the number of keys.
+// There are no false negatives: a filter that has been decoded says true for each hash that was added. Its
+// false-positive rate holds for any distinct hashes, even for counters, and does not grow with the number of keys.
 //
 // Encoded filters describe themselves and carry a checksum. Decode takes any bytes and never reads
 // beyond them; what it refuses matches ErrCorrupt or ErrUnknownFamily, and a file without a usable

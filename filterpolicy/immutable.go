@@ -11,10 +11,9 @@ import (
 // with "none", and with a family if its construction failed.
 var ErrDeclined = errors.New("filterpolicy: the policy made no filter")
 
-// A Set is the filter of keys that are all known when it is built, for an application that asks and
-// does not add: any policy's filter, with the number of its keys. The families xor, fuse, ribbon
-// and gcs take the fewest bits and know no other way; for sets that change there are packages
-// bloom, blocked, counting, scalable, cuckoo and quotient.
+// A Set is the filter of keys that are all known when it is built, for an application that asks and does not add: any
+// policy's filter, with the number of its keys. The families xor, fuse, ribbon and gcs take the fewest bits and know no
+// other way; for sets that change there are packages bloom, blocked, counting, scalable, cuckoo and quotient.
 //
 // Any number of goroutines may ask a Set. Reset, UnmarshalBinary and ReadFrom
 // replace it, and need it for themselves. The zero Set has no keys.

@@ -72,9 +72,8 @@ func (s *Set) AppendBinary(dst []byte) ([]byte, error) { return setFormat.Append
 // WriteTo writes the set's bytes to w, without a copy of them.
 func (s *Set) WriteTo(w io.Writer) (n int64, err error) { return setFormat.Write(w, s.parts()) }
 
-// UnmarshalBinary makes s the set of data, which it checks and does not keep. An
-// error matches ErrCorrupt, or ErrUnknownFamily for a family that this program
-// does not have, and leaves s as it was.
+// UnmarshalBinary makes s the set of data, which it checks and does not keep. An error matches ErrCorrupt, or
+// ErrUnknownFamily for a family that this program does not have, and leaves s as it was.
 func (s *Set) UnmarshalBinary(data []byte) error { return setFormat.Unmarshal(data, s.load) }
 
 // ReadFrom makes s the set that it reads from r, up to the set's last byte. An error that is not

@@ -37,13 +37,11 @@ var ErrBadSpec = spec.ErrBadSpec
 //	                    nobody can compute keys that pass; not for files that must come out
 //	                    the same everywhere, nor for Probe
 //
-// In place of BITS, "rate=0.01" means the least bits with a false-positive rate, by Expected for
-// files of any size, of at most this one: "blocked:rate=0.01", "cuckoo:rate=0.001,2". A rate is a
-// decimal fraction of at most 0.5; the lowest is that of the most bits. The policy's String gives
-// the bits.
+// In place of BITS, "rate=0.01" means the least bits with a false-positive rate, by Expected for files of any size, of
+// at most this one: "blocked:rate=0.01", "cuckoo:rate=0.001,2". A rate is a decimal fraction of at most 0.5; the lowest
+// is that of the most bits. The policy's String gives the bits.
 //
-// An error matches ErrBadSpec, says what is wrong and what the bounds are, and
-// shows a spec that is right.
+// An error matches ErrBadSpec, says what is wrong and what the bounds are, and shows a spec that is right.
 func Parse(s string) (Policy, error) {
 	name, args, given := strings.Cut(s, ":")
 	if name == SaltedName {
@@ -135,8 +133,7 @@ func familyOf(name string) (family, bool) {
 	return family{}, false
 }
 
-// concrete is the Policy of a family package: a Policy except for NewBuilder, which
-// returns the family's own type.
+// concrete is the Policy of a family package: a Policy except for NewBuilder, which returns the family's own type.
 type concrete[B Builder] interface {
 	comparable
 	Name() string

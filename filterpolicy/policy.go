@@ -10,8 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/callback"
 )
 
-// Hash returns the hash under which filters know a key: xxhash64 with seed zero. It
-// is part of the file format.
+// Hash returns the hash under which filters know a key: xxhash64 with seed zero. It is part of the file format.
 func Hash(key []byte) uint64 { return xxhash.Sum64(key) }
 
 // A Policy is a family of filters with its parameters. Policies are equal (==) when
@@ -46,20 +45,17 @@ type Builder interface {
 	// AddHash adds the hash of a key. A hash equal to the one before it is free.
 	AddHash(h uint64)
 
-	// Finish appends the encoded filter of the hashes added since the last Finish
-	// to dst and returns the result; the builder is then empty and ready for the
-	// next file. The filter of no hashes says false to everything.
+	// Finish appends the encoded filter of the hashes added since the last Finish to dst and returns the result; the
+	// builder is then empty and ready for the next file. The filter of no hashes says false to everything.
 	//
-	// ok is false if there will be no filter for this file; data is then dst. That is so
-	// always with the policy "none", and with a family if its construction failed after a
-	// bounded number of attempts.
+	// ok is false if there will be no filter for this file; data is then dst. That is so always with the policy "none",
+	// and with a family if its construction failed after a bounded number of attempts.
 	Finish(dst []byte) (data []byte, ok bool)
 }
 
 // A Filter is a read-only view of an encoded filter. Any number of goroutines may use it.
 type Filter interface {
-	// MayContainHash reports whether a key with this hash may have been added.
-	// False is certain. It does not allocate.
+	// MayContainHash reports whether a key with this hash may have been added. False is certain. It does not allocate.
 	MayContainHash(h uint64) bool
 }
 

@@ -11,9 +11,8 @@ import (
 // A Prefix extracts the part of a key that scans stay within, so that a file's filter can
 // hold these parts too and a scan within one prefix can skip files.
 //
-// The key must begin with the prefix, and every key that begins with it must have the
-// same prefix. Then the keys of a prefix are exactly those between the prefix and its
-// successor. Implementations are safe for concurrent use.
+// The key must begin with the prefix, and every key that begins with it must have the same prefix. Then the keys of a
+// prefix are exactly those between the prefix and its successor. Implementations are safe for concurrent use.
 type Prefix interface {
 	// Name identifies the extractor in files. Another function needs another name.
 	Name() string
@@ -94,8 +93,7 @@ func (d delimitedPrefix) Prefix(key []byte) ([]byte, bool) {
 	return key[:end], true
 }
 
-// WithinPrefix returns the prefix that all keys of [lo, hi) have, if p gives them
-// one; a nil bound is none.
+// WithinPrefix returns the prefix that all keys of [lo, hi) have, if p gives them one; a nil bound is none.
 func WithinPrefix(p Prefix, lo, hi []byte) (prefix []byte, ok bool) {
 	if lo == nil || hi == nil {
 		return nil, false

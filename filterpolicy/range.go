@@ -28,9 +28,8 @@ type RangeBuilder interface {
 	// A key equal to the one before it is free. The caller may change key afterwards.
 	AddKey(key []byte)
 
-	// Finish appends the encoded filter of the keys added since the last Finish to dst and
-	// returns the result; the builder is then empty and ready for the next file. The filter of
-	// no keys says false to every range.
+	// Finish appends the encoded filter of the keys added since the last Finish to dst and returns the result; the
+	// builder is then empty and ready for the next file. The filter of no keys says false to every range.
 	//
 	// ok is false if there will be no filter for this file; data is then dst. That is so always with the policy "none",
 	// for keys that were not in order, and if the filter would be disproportionately large.
@@ -39,10 +38,9 @@ type RangeBuilder interface {
 
 // A RangeFilter is a read-only view of an encoded range filter. Any number of goroutines may use it.
 type RangeFilter interface {
-	// MayContainRange reports whether a key k with lo <= k < hi may have been added; false is
-	// certain, for any byte strings. A nil lo is before the first key, a nil hi after the last;
-	// an empty slice is the empty key. With lo >= hi there is no such key, and the answer is
-	// false. It allocates nothing.
+	// MayContainRange reports whether a key k with lo <= k < hi may have been added; false is certain, for any byte
+	// strings. A nil lo is before the first key, a nil hi after the last; an empty slice is the empty key. With lo >=
+	// hi there is no such key, and the answer is false. It allocates nothing.
 	MayContainRange(lo, hi []byte) bool
 }
 
@@ -54,8 +52,7 @@ type RangeFilter interface {
 // In place of BITS, "rate=0.01" means the least bits that pass, by ExpectedRange, at most that share of narrow empty
 // ranges. The policy's String gives the bits.
 //
-// An error matches ErrBadSpec, says what is wrong and what the bounds are, and
-// shows a spec that is right.
+// An error matches ErrBadSpec, says what is wrong and what the bounds are, and shows a spec that is right.
 func ParseRange(s string) (RangePolicy, error) {
 	name, args, given := strings.Cut(s, ":")
 	f, ok := rangeFamilyOf(name)

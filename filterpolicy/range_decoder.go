@@ -1,9 +1,8 @@
 package filterpolicy
 
-// A RangeDecoder is a RangePolicy of a family that this package does not have, such as one of an
-// application's own. What is opened with it, by kv.Options.RangeFilter or
-// sstable.ReaderOptions.RangeFilter, reads range filters of its name with it; without it, files that
-// have them are read as if they had none.
+// A RangeDecoder is a RangePolicy of a family that this package does not have, such as one of an application's own.
+// What is opened with it, by kv.Options.RangeFilter or sstable.ReaderOptions.RangeFilter, reads range filters of its
+// name with it; without it, files that have them are read as if they had none.
 type RangeDecoder interface {
 	RangePolicy
 

@@ -16,9 +16,8 @@ import (
 //	length   uvarint  of the record
 //	size     uvarint  of the value, as it was given
 //
-// after the expiry (8 bytes) in an entry of base.KindSetTTLSeparated. Numbers of files are given out
-// once in a store, so that a handle means the same in every table of it: a compaction copies
-// handles as they are.
+// after the expiry (8 bytes) in an entry of base.KindSetTTLSeparated. Numbers of files are given out once in a store,
+// so that a handle means the same in every table of it: a compaction copies handles as they are.
 type Handle struct {
 	File    uint64
 	Ordinal uint64

@@ -143,10 +143,9 @@ const (
 	maxCopied = 64 << 10
 )
 
-// AppendValue appends to dst the value of key that a handle leads to, with one read, or, of a long value, with some.
-// It returns dst as it was with an error that matches base.ErrCorruption if there is another record, or a
-// damaged one. It allocates nothing if dst has room, up to 1 MiB. What dst's memory has behind the value stays as
-// it is.
+// AppendValue appends to dst the value of key that a handle leads to, with one read, or, of a long value, with some. It
+// returns dst as it was with an error that matches base.ErrCorruption if there is another record, or a damaged one. It
+// allocates nothing if dst has room, up to 1 MiB. What dst's memory has behind the value stays as it is.
 //
 // So the record is read into other memory and the value copied: of 16 KB that takes as long as to clear the memory
 // of a value that is read in its place. Longer ones for a caller without memory are read in their place, which
@@ -214,8 +213,7 @@ func keepScratch(scratch *[]byte) {
 	}
 }
 
-// read reads a record into b, which has its length, and checks all of it. The value as it is stored
-// is in b.
+// read reads a record into b, which has its length, and checks all of it. The value as it is stored is in b.
 func (r *Reader) read(b, key []byte, h Handle) (p prefix, stored []byte, err error) {
 	err = r.readChecked(b, h.Offset, func() (err error) {
 		p, stored, err = r.checked(b, key, h)

@@ -22,9 +22,8 @@ import (
 //	value     as stored, in pieces of 256 KiB, of which the last may be shorter, each followed by
 //	          its checksum u32: CRC-32C at place (file id, offset of the piece)
 //
-// The sequence number is that of the write. It stays when a compaction copies the record, even if
-// the entry's own has become zero. So a repair, which may find only records, knows the newest of a
-// key: the one with the largest number.
+// The sequence number is that of the write. It stays when a compaction copies the record, even if the entry's own has
+// become zero. So a repair, which may find only records, knows the newest of a key: the one with the largest number.
 //
 // The value is compressed as a whole, and decodes to 1 MiB, or to 64 times what is stored, at the
 // most. Each piece has a checksum of its own, so that a reader of a long value returns only checked

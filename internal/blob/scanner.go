@@ -29,8 +29,7 @@ type Scanner struct {
 	tried int64 // bytes that Skip may still hold against a checksum
 }
 
-// scanSize is how much a scanner reads at a time, in bytes, where reads are no requests, unless ReadAhead
-// says less.
+// scanSize is how much a scanner reads at a time, in bytes, where reads are no requests, unless ReadAhead says less.
 const scanSize = 256 << 10
 
 // ReadAhead sets how much the scanner reads at a time, which it holds in memory: at least a kibibyte.
@@ -118,8 +117,7 @@ func (s *Scanner) head(at int64) (p prefix, err error) {
 	return p, nil
 }
 
-// bytes returns n bytes at an offset, or fewer if the records end before, valid until the next
-// call. It prefetches.
+// bytes returns n bytes at an offset, or fewer if the records end before, valid until the next call. It prefetches.
 func (s *Scanner) bytes(at int64, n int) ([]byte, error) {
 	n = int(min(int64(n), s.end-at))
 	if at < s.start || at+int64(n) > s.start+int64(len(s.buf)) {

@@ -6,9 +6,8 @@ import (
 	"github.com/siftkv/siftkv/internal/compression"
 )
 
-// A Stream is one value that is read piece by piece: nothing is given out that was not checked, and
-// no more than a piece is in memory, unless the value is compressed. It is not safe for concurrent
-// use.
+// A Stream is one value that is read piece by piece: nothing is given out that was not checked, and no more than a
+// piece is in memory, unless the value is compressed. It is not safe for concurrent use.
 type Stream struct {
 	r      *Reader
 	h      Handle

@@ -61,8 +61,7 @@ type verifier struct {
 	byKey  bool // the file says that keys do not descend
 }
 
-// fault notes damage. It returns another error as it is, and one that ends the pass when there are
-// enough faults.
+// fault notes damage. It returns another error as it is, and one that ends the pass when there are enough faults.
 func (v *verifier) fault(err error) error {
 	if !errors.Is(err, base.ErrCorruption) {
 		return err

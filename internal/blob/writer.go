@@ -32,10 +32,9 @@ type WriterOptions struct {
 	ByCommit    bool             // records come in the order of commits: keys in any
 }
 
-// A Writer writes one file: (Add | AddFrom | Copy)*, then Finish. Keys must not descend, and versions
-// of a key come the newest first, as in a table, unless ByCommit is set. After an error every call returns it, and the
-// file is worthless. A Writer has one buffer of 256 KiB, and holds no value. It is not safe for
-// concurrent use.
+// A Writer writes one file: (Add | AddFrom | Copy)*, then Finish. Keys must not descend, and versions of a key come the
+// newest first, as in a table, unless ByCommit is set. After an error every call returns it, and the file is worthless.
+// A Writer has one buffer of 256 KiB, and holds no value. It is not safe for concurrent use.
 type Writer struct {
 	out        *bufio.Writer
 	info       Info

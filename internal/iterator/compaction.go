@@ -10,15 +10,13 @@ import (
 	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
-// A Compaction passes once over merged input and leaves out what no reader can see any
-// more.
+// A Compaction passes once over merged input and leaves out what no reader can see any more.
 //
-// Open snapshots cut history into stripes: stripe 0 is what every snapshot sees, the last
-// one what only the present sees. Only the newest of a key's versions in one stripe can
-// ever be read. A tombstone hides older versions of its own stripe; in stripe 0, and with
-// nothing below, it hides nothing and goes itself. A value in stripe 0 with nothing below
-// needs no sequence number any more: zero is shorter, and more entries look alike. A
-// value that has expired is a tombstone. For merge operands see compaction_operands.go.
+// Open snapshots cut history into stripes: stripe 0 is what every snapshot sees, the last one what only the present
+// sees. Only the newest of a key's versions in one stripe can ever be read. A tombstone hides older versions of its own
+// stripe; in stripe 0, and with nothing below, it hides nothing and goes itself. A value in stripe 0 with nothing below
+// needs no sequence number any more: zero is shorter, and more entries look alike. A value that has expired is a
+// tombstone. For merge operands see compaction_operands.go.
 type Compaction struct {
 	CompactionOptions
 	in         *Merging
@@ -88,8 +86,7 @@ func (s *CompactionStats) CountIn(c *counters.Store, log *slog.Logger) {
 	}
 }
 
-// NewCompaction returns a pass over the entries of iters, with the range tombstones that
-// come with them.
+// NewCompaction returns a pass over the entries of iters, with the range tombstones that come with them.
 func NewCompaction(iters []Iter, tombstones []rangedel.Tombstone, o CompactionOptions) *Compaction {
 	if o.Bottom == nil {
 		o.Bottom = func([]byte) bool { return false }
@@ -164,8 +161,7 @@ func (c *Compaction) shouldStop() bool {
 	return c.stopped != nil
 }
 
-// Err returns what ended the iteration early: a failure of the input, or
-// what Stop returned.
+// Err returns what ended the iteration early: a failure of the input, or what Stop returned.
 func (c *Compaction) Err() error {
 	if c.stopped != nil {
 		return c.stopped
@@ -173,8 +169,7 @@ func (c *Compaction) Err() error {
 	return c.in.Error()
 }
 
-// keep reports whether the input entry stays, and sets the key and the value that it
-// gets.
+// keep reports whether the input entry stays, and sets the key and the value that it gets.
 func (c *Compaction) keep(k base.InternalKey) bool {
 	stripe := c.stripe(k.SeqNum())
 	if c.started && bytes.Equal(c.user, k.User) {
@@ -211,9 +206,8 @@ func (c *Compaction) keepVisible(stripe int) bool {
 	return true
 }
 
-// newestOfStripes returns of each stripe the newest tombstone over each key: no reader
-// sees the older ones. Its cost grows with the stripes that have tombstones, and not with
-// how many overlap.
+// newestOfStripes returns of each stripe the newest tombstone over each key: no reader sees the older ones. Its cost
+// grows with the stripes that have tombstones, and not with how many overlap.
 func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
 	if len(c.Snapshots) == 0 { // there is one stripe
 		if set, err := rangedel.FromFragments(rangedel.Newest(ts)); err == nil {
@@ -232,8 +226,7 @@ func (c *Compaction) newestOfStripes(ts []rangedel.Tombstone) *rangedel.Set {
 	return rangedel.NewSet(newest)
 }
 
-// keepTombstones returns the tombstones that are still needed. Those of stripe 0 are not
-// if nothing is below.
+// keepTombstones returns the tombstones that are still needed. Those of stripe 0 are not if nothing is below.
 func (c *Compaction) keepTombstones() *rangedel.Set {
 	return c.tombstones.Filter(func(t rangedel.Tombstone) bool {
 		return c.stripe(t.Seq) > 0 || !c.BottomSpan(t.Start, t.End)

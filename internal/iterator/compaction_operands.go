@@ -8,9 +8,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// Operands of one key in one stripe, with nothing between them, are a chain. A chain
-// becomes one entry with the sequence number of its newest operand, which is all that
-// a reader of the stripe sees of them:
+// Operands of one key in one stripe, with nothing between them, are a chain. A chain becomes one entry with the
+// sequence number of its newest operand, which is all that a reader of the stripe sees of them:
 //
 //   - a value, if it ends at a value of its stripe, at a tombstone, or at the oldest
 //     version there is, with nothing below.
@@ -77,9 +76,8 @@ func (c *Compaction) keepSpecial(stripe int) bool {
 	return c.keepVisible(stripe)
 }
 
-// gather reads the chain of operands that begins at the current entry, and moves to the
-// first entry that it becomes. The input is then past the chain, or on an entry that
-// the chain hides.
+// gather reads the chain of operands that begins at the current entry, and moves to the first entry that it becomes.
+// The input is then past the chain, or on an entry that the chain hides.
 func (c *Compaction) gather() bool {
 	r := &c.operands
 	r.reset()
@@ -196,8 +194,7 @@ func (c *Compaction) combine(whole bool) bool {
 	return c.nextOperand()
 }
 
-// nextOperand moves to the next entry of the chain, or to what stays of the input
-// after it.
+// nextOperand moves to the next entry of the chain, or to what stays of the input after it.
 func (c *Compaction) nextOperand() bool {
 	r := &c.operands
 	if r.given < len(r.keys) {

@@ -121,9 +121,8 @@ func (c *Cache) Close(t *Entry) error {
 	return err
 }
 
-// hasRoom reports whether a table may pin filters of size bytes when it is opened. Filters may take
-// half of the limit: a filter saves more reads than the blocks that its bytes could cache, but a
-// store needs some cache.
+// hasRoom reports whether a table may pin filters of size bytes when it is opened. Filters may take half of the limit:
+// a filter saves more reads than the blocks that its bytes could cache, but a store needs some cache.
 func (c *Cache) hasRoom(size int64) bool {
 	return c.Memory == nil || c.Memory.filters.Load()+size <= c.Memory.limit.Load()/2
 }

@@ -7,12 +7,11 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Filters compete for memory if they do not all fit. A filter saves a read for each lookup of a key
-// that its table does not have. That can be counted for every table, with the filter in memory or
-// not, and the memory goes to the filters that save most per byte. If the filter is on disk, a
-// lookup in the table has none: the cost grows with the part of the filters that do not fit.
-// Filters are not read through the block cache, in pages: then a lookup of an existing key would
-// pay too (docs/adr/0018-filters-compete-for-memory.md).
+// Filters compete for memory if they do not all fit. A filter saves a read for each lookup of a key that its table does
+// not have. That can be counted for every table, with the filter in memory or not, and the memory goes to the filters
+// that save most per byte. If the filter is on disk, a lookup in the table has none: the cost grows with the part of
+// the filters that do not fit. Filters are not read through the block cache, in pages: then a lookup of an existing key
+// would pay too (docs/adr/0018-filters-compete-for-memory.md).
 
 // A filter is read only if it saves worthwhile times as much as those that it replaces. Reading one
 // takes as long as some tens of blocks, and sampled counts vary.
@@ -36,15 +35,13 @@ func (c *Cache) Sampled(t *Entry, absent, unfiltered bool) {
 	}
 }
 
-// IndexesShort reports whether indexes take so much of the limit that new files should have
-// small ones.
+// IndexesShort reports whether indexes take so much of the limit that new files should have small ones.
 func (c *Cache) IndexesShort() bool {
 	m := c.Memory
 	return m != nil && m.indexes.Load() > m.limit.Load()/(2*indexPart)
 }
 
-// A table's filter for lookups and its range filter come and go together: what both of them save is
-// counted together.
+// A table's filter for lookups and its range filter come and go together: what both of them save is counted together.
 
 // saves returns what a table's filters, of bytes bytes, save per byte.
 func (t *Entry) saves(bytes int64) float64 {
@@ -61,9 +58,8 @@ func (t *Entry) savesNow() float64 {
 	return t.saves(filters)
 }
 
-// A filter that gave way keeps its memory until the collector finds that no lookup uses it. No
-// more than this part of the limit is in that state: filters change places as fast as the
-// collector follows.
+// A filter that gave way keeps its memory until the collector finds that no lookup uses it. No more than this part of
+// the limit is in that state: filters change places as fast as the collector follows.
 const retiredPart = 8
 
 // retire counts the filter of a reader that is about to be replaced.

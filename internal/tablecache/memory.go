@@ -7,11 +7,10 @@ import (
 	"github.com/siftkv/siftkv/internal/cache"
 )
 
-// A Memory is what the readers of one store, or of several, have together: the block cache, and
-// what filters and indexes pin. The block cache gives way to filters and indexes, up to half of the
-// limit for filters and a quarter for indexes. If there are more filters, those that save most are
-// in memory (filters.go); if there are more indexes, those of the tables in use (indexes.go), of
-// any store. It is safe for concurrent use.
+// A Memory is what the readers of one store, or of several, have together: the block cache, and what filters and
+// indexes pin. The block cache gives way to filters and indexes, up to half of the limit for filters and a quarter for
+// indexes. If there are more filters, those that save most are in memory (filters.go); if there are more indexes, those
+// of the tables in use (indexes.go), of any store. It is safe for concurrent use.
 type Memory struct {
 	Cache     *cache.Cache
 	CacheSize int64
