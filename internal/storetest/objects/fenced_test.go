@@ -48,7 +48,7 @@ func (w *objectsWriter) requireFenced(s objstore.Store) {
 // and collected, finds out, and neither publishes nor deletes anything.
 func TestAPartitionThatHealsAfterATakeOver(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(8) {
+	for seed := range uint64(scale.Count(8, 16)) {
 		s := objstore.NewMem()
 		faults := objstoretest.NewFaults(s, seed)
 		old := takeOver(t, faults, seed, 0, 0)
@@ -180,7 +180,7 @@ func TestACompactionThatMissesAFileFindsTheSuccessor(t *testing.T) {
 // Requests that the network delivers when their writer is long gone do no harm.
 func TestRequestsThatArriveTooLate(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(6) {
+	for seed := range uint64(scale.Count(6, 12)) {
 		s := newObjectsStore(t)
 		faults := objstoretest.NewFaults(s, seed)
 		faults.Inject(func(c objstoretest.Call) (f objstoretest.Fault) {
