@@ -11,10 +11,10 @@ import (
 // A job merges runs only where that leaves one run less, so idle jobs come to an end. Level 0 goes to the base level
 // as a whole. The levels below it go to the last one piece by piece: a piece takes little space and is soon given up.
 //
-// What such jobs write is paid for by flushes or by reads. A store may write as many bytes as it has flushed. More than
-// that is written once reads have lost a multiple of what the merge costs. That is the answer to renting or buying:
-// without knowing how long reads go on, the costs of both are bounded by a multiple of the better of the two. Then
-// flushes first make up for what was written.
+// What such jobs write, level 0 aside, is paid for by flushes or by reads. A store may write as many bytes as it has
+// flushed. More than that is written once reads have lost a multiple of what the merge costs. That is the answer to
+// renting or buying: however long reads go on, the costs are bounded by a multiple of the least. Flushes then make up
+// for what was written.
 
 // ReasonIdle is why an idle store merges runs.
 const ReasonIdle = "the store is idle, and runs that could be one make reads dearer"
@@ -53,33 +53,31 @@ type Idle struct {
 	Free    int64 // room on the disk; math.MaxInt64: not known
 }
 
-// pays reports whether a merge that writes a number of bytes is paid for, in a store of the given size. With snapshots
-// it keeps old versions: what it saves is less then.
-func (i *Idle) pays(bytes, store int64, snapshots bool) bool {
-	price := bytes
-	if snapshots {
-		price *= 2
+// price returns how many bytes of an idle job must be paid for. Those of level 0 go down in any case.
+func (j *Job) price() int64 { return version.SizeOf(j.Tables()) - version.SizeOf(j.Inputs[0]) }
+
+// pays reports whether a job is paid for. With snapshots it keeps old versions, and what it saves is less.
+func (in *Input) pays(j *Job) bool {
+	price, worth, idle := j.price(), j.price(), in.Idle
+	if in.OldestSnapshot < base.MaxSeqNum {
+		worth *= 2
 	}
-	return bytes <= i.Free/2 && (price <= i.Flushed || price <= i.Lost && bytes-i.Flushed <= store)
+	return version.SizeOf(j.Tables()) <= idle.Free/2 &&
+		(worth <= idle.Flushed || worth <= idle.Lost && price-idle.Flushed <= tableBytes(in.Version))
 }
 
 // idle picks a job of an idle store, in which nothing is due and nothing runs.
-func (in *Input) idle(baseLevel int) *Job {
+func (in *Input) idle(baseLevel int) (j *Job) {
 	if in.Idle == nil || in.BusyThreads > 0 || len(in.State.Reserved)+len(in.State.Wanted) > 0 || in.Disk.Full {
 		return nil
 	}
-	v := in.Version
-	var j *Job
-	if level0 := v.Level0(); len(level0) > 0 {
-		j = merge(v, ReasonIdle, level0, 0, baseLevel)
+	if level0 := in.Version.Level0(); len(level0) > 0 {
+		j = merge(in.Version, ReasonIdle, level0, 0, baseLevel)
 	}
-	if j == nil || v.RunsOf(j.Tables()) < 2 {
-		if j = in.idlePiece(); j == nil {
-			return nil
-		}
+	if j == nil || in.Version.RunsOf(j.Tables()) < 2 {
+		j = in.idlePiece()
 	}
-	snapshots := in.OldestSnapshot < base.MaxSeqNum
-	if !in.Idle.pays(version.SizeOf(j.Tables()), tableBytes(v), snapshots) || in.conflicts(j) {
+	if j == nil || !in.pays(j) || in.conflicts(j) {
 		return nil
 	}
 	return j

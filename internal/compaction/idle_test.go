@@ -64,7 +64,8 @@ func TestPickOfAnIdleStore(t *testing.T) {
 	}
 }
 
-// Flushes or reads pay for what an idle store writes. The merge of this store writes 130 MiB.
+// Flushes or reads pay for what an idle store writes. The merge of this store writes 130 MiB, 30 of them
+// from level 0.
 func TestWhatPaysForIdleJobs(t *testing.T) {
 	t.Parallel()
 	v := versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 100*mib),
@@ -76,14 +77,14 @@ func TestWhatPaysForIdleJobs(t *testing.T) {
 		want      bool
 	}{
 		{"nothing", Idle{Free: gib}, false, false},
-		{"flushes", Idle{Flushed: 130 * mib, Free: gib}, false, true},
-		{"too few flushes", Idle{Flushed: 130*mib - 1, Free: gib}, false, false},
-		{"reads", Idle{Lost: 130 * mib, Free: gib}, false, true},
-		{"too few reads", Idle{Lost: 130*mib - 1, Free: gib}, false, false},
+		{"flushes", Idle{Flushed: 100 * mib, Free: gib}, false, true},
+		{"too few flushes", Idle{Flushed: 100*mib - 1, Free: gib}, false, false},
+		{"reads", Idle{Lost: 100 * mib, Free: gib}, false, true},
+		{"too few reads", Idle{Lost: 100*mib - 1, Free: gib}, false, false},
 		{"reads, and flushes that paid for less", Idle{Flushed: -100 * mib, Lost: gib, Free: gib}, false, true},
-		{"reads that paid for the whole store already", Idle{Flushed: -101 * mib, Lost: gib, Free: gib}, false, false},
-		{"a snapshot", Idle{Flushed: 130 * mib, Free: gib}, true, false},
-		{"a snapshot, and more flushes", Idle{Flushed: 260 * mib, Free: gib}, true, true},
+		{"reads that paid for the whole store already", Idle{Flushed: -131 * mib, Lost: gib, Free: gib}, false, false},
+		{"a snapshot", Idle{Flushed: 100 * mib, Free: gib}, true, false},
+		{"a snapshot, and more flushes", Idle{Flushed: 200 * mib, Free: gib}, true, true},
 		{"little room on the disk", Idle{Flushed: gib, Free: 260*mib - 1}, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -49,13 +49,13 @@ const firstTable = 1000
 
 // versionOf returns a version of tables: newer ones come first, and have larger sequence numbers. Blob files have 1000
 // bytes for each record.
-func versionOf(t *testing.T, tables ...manifest.AddedTable) *version.Version {
+func versionOf(t testing.TB, tables ...manifest.AddedTable) *version.Version {
 	t.Helper()
 	return versionWith(t, nil, tables...)
 }
 
 // versionWith is versionOf with blob files.
-func versionWith(t *testing.T, blobs []manifest.BlobFile, tables ...manifest.AddedTable) *version.Version {
+func versionWith(t testing.TB, blobs []manifest.BlobFile, tables ...manifest.AddedTable) *version.Version {
 	t.Helper()
 	e := &manifest.Edit{AddedBlobs: blobs}
 	for i, a := range tables {

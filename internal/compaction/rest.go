@@ -27,8 +27,9 @@ type Rest struct {
 }
 
 const (
-	maxBetween = time.Minute      // longer times between two flushes count as this
-	maxWait    = 10 * time.Minute // between two looks
+	maxBetween   = time.Minute      // longer times between two flushes count as this
+	maxWait      = 10 * time.Minute // between two looks
+	pausePerByte = 4                // nanoseconds after an idle job, about half of what it took
 )
 
 // Flushing notes that a flush begins. It ends an idle job: jobs that the flush makes due may need the same tables.
@@ -91,8 +92,8 @@ func (r *Rest) Begin(j *Job) context.Context {
 	if j.Reason != ReasonIdle {
 		return context.Background()
 	}
-	bytes := version.SizeOf(j.Tables())
-	r.written, r.lost, r.wait = r.written+bytes, max(r.lost-bytes, 0), r.After/10
+	r.written, r.lost = r.written+j.price(), max(r.lost-j.price(), 0)
+	r.wait = pausePerByte * time.Duration(version.SizeOf(j.Tables()))
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop()
 	r.cancel = cancel
