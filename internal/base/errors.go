@@ -12,8 +12,8 @@ var (
 	ErrNotFound   = errors.New("siftkv: not found")
 	ErrClosed     = errors.New("siftkv: closed")
 	ErrCorruption = errors.New("siftkv: corruption")
-	// ErrNewerFormat is matched when a newer version of the program wrote what was read, be it the
-	// store, a log or a sorted file.
+	// ErrNewerFormat is matched when a newer version of the program wrote what was read, be it the store, a log or a
+	// sorted file.
 	ErrNewerFormat = errors.New("siftkv: newer format")
 
 	// ErrTooLarge is returned for what exceeds a limit of keys, values, batches or transactions.
@@ -37,8 +37,8 @@ func (notExist) Error() string { return "siftkv: there is no store" }
 
 func (notExist) Is(target error) bool { return target == fs.ErrNotExist }
 
-// A CorruptionError says which bytes of which file cannot be trusted. It
-// matches ErrCorruption, and its cause if it has one.
+// A CorruptionError says which bytes of which file cannot be trusted. It matches ErrCorruption, and its cause if it has
+// one.
 type CorruptionError struct {
 	File   string // path, or a name for bytes that are in no file
 	Offset int64  // of the damaged structure, in bytes; -1 if not known
@@ -90,12 +90,12 @@ func Corruptf(file string, offset int64, format string, args ...any) error {
 // ErrNotDurable says that a write is visible and stays so, although its sync has failed.
 var ErrNotDurable = errors.New("siftkv: the write is visible, and not durable before the store takes writes again")
 
-// ErrContextEnded tells a caller inside the store that work was broken off because its
-// context ended. An application sees a ContextError.
+// ErrContextEnded tells a caller inside the store that work was broken off because its context ended. An application
+// sees a ContextError.
 var ErrContextEnded = errors.New("siftkv: the context has ended")
 
-// ContextError returns the error of what ended with its context, with its cause if that
-// says more. Its text begins with what, the interrupted work.
+// ContextError returns the error of what ended with its context, with its cause if that says more. Its text begins with
+// what, the interrupted work.
 func ContextError(ctx context.Context, what string) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {

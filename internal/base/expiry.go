@@ -23,8 +23,8 @@ var ErrInvalidTTL = errors.New("siftkv: invalid time to live")
 // lastExpiry is the last moment that a value can end at.
 var lastExpiry = time.UnixMicro(math.MaxInt64)
 
-// ExpiryAt returns a moment in microseconds since 1970; 0 if it is not after that: no clock
-// of a store shows an earlier one.
+// ExpiryAt returns a moment in microseconds since 1970; 0 if it is not after that: no clock of a store shows an earlier
+// one.
 func ExpiryAt(t time.Time) (uint64, error) {
 	if t.After(lastExpiry) {
 		return 0, fmt.Errorf("%w: %v is too late", ErrInvalidTTL, t)
@@ -40,8 +40,8 @@ func AppendExpiry(dst []byte, expiry uint64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, expiry)
 }
 
-// CutExpiry splits the value of a KindSetTTL entry. It reports false for one that
-// is too short to have an expiry. The value aliases b.
+// CutExpiry splits the value of a KindSetTTL entry. It reports false for one that is too short to have an expiry. The
+// value aliases b.
 func CutExpiry(b []byte) (expiry uint64, value []byte, ok bool) {
 	if len(b) < ExpirySize {
 		return 0, nil, false
@@ -51,8 +51,7 @@ func CutExpiry(b []byte) (expiry uint64, value []byte, ok bool) {
 
 var errNoExpiry = errors.New("the value of an entry of kind set-ttl has no expiry")
 
-// Unexpired splits the value of a KindSetTTL entry, and reports whether it can still be
-// seen at now.
+// Unexpired splits the value of a KindSetTTL entry, and reports whether it can still be seen at now.
 func Unexpired(b []byte, now uint64) (value []byte, live bool, err error) {
 	expiry, value, ok := CutExpiry(b)
 	if !ok {

@@ -8,17 +8,15 @@ import (
 	"math/bits"
 )
 
-// A SeqNum orders the writes of one store. Every key of a batch has a number of its own;
-// a larger number is a later write. Zero belongs to keys that every reader may see: in
-// standalone files, and after compaction.
+// A SeqNum orders the writes of one store. Every key of a batch has a number of its own; a larger number is a later
+// write. Zero belongs to keys that every reader may see: in standalone files, and after compaction.
 type SeqNum uint64
 
-// MaxSeqNum is the largest sequence number: 56 bits, so that it shares one word
-// with a Kind. A reader at MaxSeqNum sees everything.
+// MaxSeqNum is the largest sequence number: 56 bits, so that it shares one word with a Kind. A reader at MaxSeqNum sees
+// everything.
 const MaxSeqNum SeqNum = 1<<56 - 1
 
-// A Kind says what an internal key does to its user key. The values are on disk
-// (docs/format.md) and never change.
+// A Kind says what an internal key does to its user key. The values are on disk (docs/format.md) and never change.
 type Kind uint8
 
 // The kinds.
@@ -31,8 +29,8 @@ const (
 	KindSetSeparated    Kind = 5 // a blob value, in a file of large values: its handle
 	KindSetTTLSeparated Kind = 6 // such a value that expires: its expiry is before the handle
 
-	// KindMax is at least every kind, so that a search for (key, seq, KindMax)
-	// finds the newest entry of the key at or below seq.
+	// KindMax is at least every kind, so that a search for (key, seq, KindMax) finds the newest entry of the key at or
+	// below seq.
 	KindMax Kind = 0xff
 )
 
@@ -99,8 +97,8 @@ func MakeKey(user []byte, seq SeqNum, kind Kind) InternalKey {
 	return InternalKey{User: user, Trailer: MakeTrailer(seq, kind)}
 }
 
-// SearchKey returns the smallest internal key of user that a reader at seq may
-// see: everything before it is a smaller user key or a version too new.
+// SearchKey returns the smallest internal key of user that a reader at seq may see: everything before it is a smaller
+// user key or a version too new.
 func SearchKey(user []byte, seq SeqNum) InternalKey { return MakeKey(user, seq, KindMax) }
 
 // SeqNum returns the key's sequence number.
@@ -119,8 +117,8 @@ func (k InternalKey) String() string {
 	return fmt.Sprintf("%q#%d,%s", k.User, k.SeqNum(), k.Kind())
 }
 
-// Compare orders internal keys by user key ascending, then by trailer
-// descending, so that the newest version of a key comes first.
+// Compare orders internal keys by user key ascending, then by trailer descending, so that the newest version of a key
+// comes first.
 func Compare(a, b InternalKey) int {
 	if c := bytes.Compare(a.User, b.User); c != 0 {
 		return c

@@ -2,15 +2,14 @@ package base
 
 import "encoding/binary"
 
-// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds
-// since 1970 UTC, at which about i+1 eighths of them have. The last eighth is the latest expiry,
-// which is in another field. All are zero in a file without such values, and in one by a writer
-// that knew the latest expiry alone.
+// Octiles say when the values of a file expire: the i-th (from 0) is a moment, in microseconds since 1970 UTC, at which
+// about i+1 eighths of them have. The last eighth is the latest expiry, which is in another field. All are zero in a
+// file without such values, and in one by a writer that knew the latest expiry alone.
 type Octiles [7]uint64
 
-// Expired returns about how many of count values, of which the last expires at last, have
-// expired at now. It takes an eighth for expired when all of it has: what it returns is
-// never too large by more than the error of the sample that the octiles are from.
+// Expired returns about how many of count values, of which the last expires at last, have expired at now. It takes an
+// eighth for expired when all of it has: what it returns is never too large by more than the error of the sample that
+// the octiles are from.
 func (o *Octiles) Expired(count, last, now uint64) uint64 {
 	if last <= now {
 		return count

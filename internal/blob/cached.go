@@ -42,8 +42,8 @@ type cachePage struct {
 	slots [pageSlots]cache.Slot
 }
 
-// A valueCache has a file's slots, by the ordinals of its records. Pages are made when a record of theirs is
-// read: nine bytes for a record in them, and an eighth of one for each other.
+// A valueCache has a file's slots, by the ordinals of its records. Pages are made when a record of theirs is read: nine
+// bytes for a record in them, and an eighth of one for each other.
 type valueCache struct {
 	Cache
 	records uint64
@@ -144,8 +144,8 @@ func (c *valueCache) close() {
 	c.own = nil
 }
 
-// AppendIfCached appends to dst the value of key that a handle leads to, if it is in the cache, and reports whether
-// it is.
+// AppendIfCached appends to dst the value of key that a handle leads to, if it is in the cache, and reports whether it
+// is.
 func (r *Reader) AppendIfCached(dst, key []byte, h Handle) ([]byte, bool) {
 	if _, slot := r.cache.slot(h); slot != nil {
 		return r.cache.appendCached(dst, key, h, slot)

@@ -39,8 +39,8 @@ func (h Handle) Append(dst []byte) []byte {
 
 var errHandle = errors.New("malformed handle of a value")
 
-// DecodeHandle decodes all of b. Its result is after a header, has the length of some record, and
-// does not overflow. The reader must check whether it is in its file.
+// DecodeHandle decodes all of b. Its result is after a header, has the length of some record, and does not overflow.
+// The reader must check whether it is in its file.
 func DecodeHandle(b []byte) (h Handle, err error) {
 	var numbers [5]uint64
 	for i := range numbers {
@@ -62,8 +62,8 @@ func DecodeHandle(b []byte) (h Handle, err error) {
 // maxFile is more bytes than a file can have.
 const maxFile = 1 << 60
 
-// HandleOf returns the handle of an entry of kind base.KindSetSeparated or base.KindSetTTLSeparated with
-// this value, and its expiry if it has one.
+// HandleOf returns the handle of an entry of kind base.KindSetSeparated or base.KindSetTTLSeparated with this value,
+// and its expiry if it has one.
 func HandleOf(kind base.Kind, value []byte) (h Handle, expiry uint64, err error) {
 	if kind == base.KindSetTTLSeparated {
 		var ok bool

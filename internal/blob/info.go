@@ -18,8 +18,8 @@ func ReadInfo(f io.ReaderAt, size int64, name string) (Info, error) {
 	return r.info()
 }
 
-// ReadID returns the id that a file of size bytes says it has in its header, or in its footer if the header is
-// damaged or cannot be read; 0 if neither tells.
+// ReadID returns the id that a file of size bytes says it has in its header, or in its footer if the header is damaged
+// or cannot be read; 0 if neither tells.
 func ReadID(f io.ReaderAt, size int64) uint64 {
 	var head [headerSize]byte
 	if n, _ := f.ReadAt(head[:], 0); n == headerSize {
@@ -78,8 +78,8 @@ func (r *Reader) info() (i Info, err error) {
 }
 
 // OpenUnfinished returns a reader of a file of size bytes that may be without a footer, as one is that is being
-// written: whether a record is whole shows when it is read. It reads the header, and reports whether the records
-// are in the order of commits.
+// written: whether a record is whole shows when it is read. It reads the header, and reports whether the records are in
+// the order of commits.
 func OpenUnfinished(f io.ReaderAt, size int64, o ReaderOptions) (r *Reader, byCommits bool, err error) {
 	r = &Reader{file: f, name: o.Name, hint: o.Hint, size: size + footerSize}
 	r.again, _ = f.(vfs.Rereader)

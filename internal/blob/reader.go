@@ -26,8 +26,8 @@ type ReaderOptions struct {
 	Cache   Cache  // for AppendCached
 }
 
-// A Reader reads values by their handles. Opening one reads nothing of the file, and it has
-// nothing in memory but places for values in the cache. It is safe for concurrent use; Close must come last.
+// A Reader reads values by their handles. Opening one reads nothing of the file, and it has nothing in memory but
+// places for values in the cache. It is safe for concurrent use; Close must come last.
 type Reader struct {
 	file  io.ReaderAt
 	now   vfs.NowReader // file, if it is one
@@ -42,8 +42,8 @@ type Reader struct {
 	unfinished bool // size has a footer that is not there
 }
 
-// NewReader returns a reader of a file of size bytes. If f is an io.Closer, Close closes it; after
-// an error it is left open.
+// NewReader returns a reader of a file of size bytes. If f is an io.Closer, Close closes it; after an error it is left
+// open.
 func NewReader(f io.ReaderAt, size int64, o ReaderOptions) (*Reader, error) {
 	r := &Reader{file: f, name: o.Name, hint: o.Hint, id: o.ID, size: size}
 	if r.unfinished = o.Unfinished; o.Unfinished {
@@ -100,8 +100,8 @@ func (r *Reader) readIn(f io.ReaderAt, b []byte, offset int64) error {
 	return fmt.Errorf("siftkv: read %s at offset %d: %w", r.name, offset, err)
 }
 
-// readChecked reads len(b) bytes at offset, which have to pass check. Remote bytes are read once
-// again, past all caches, before it returns that they are damaged.
+// readChecked reads len(b) bytes at offset, which have to pass check. Remote bytes are read once again, past all
+// caches, before it returns that they are damaged.
 func (r *Reader) readChecked(b []byte, offset int64, check func() error) error {
 	err := r.readFull(b, offset)
 	if err == nil {
@@ -147,9 +147,9 @@ const (
 // returns dst as it was with an error that matches base.ErrCorruption if there is another record, or a damaged one. It
 // allocates nothing if dst has room, up to 1 MiB. What dst's memory has behind the value stays as it is.
 //
-// So the record is read into other memory and the value copied: of 16 KB that takes as long as to clear the memory
-// of a value that is read in its place. Longer ones for a caller without memory are read in their place, which
-// is then longer than the value.
+// So the record is read into other memory and the value copied: of 16 KB that takes as long as to clear the memory of a
+// value that is read in its place. Longer ones for a caller without memory are read in their place, which is then
+// longer than the value.
 func (r *Reader) AppendValue(dst, key []byte, h Handle) ([]byte, error) {
 	if err := r.admits(h); err != nil {
 		return dst, err

@@ -25,9 +25,9 @@ import (
 // The sequence number is that of the write. It stays when a compaction copies the record, even if the entry's own has
 // become zero. So a repair, which may find only records, knows the newest of a key: the one with the largest number.
 //
-// The value is compressed as a whole, and decodes to 1 MiB, or to 64 times what is stored, at the
-// most. Each piece has a checksum of its own, so that a reader of a long value returns only checked
-// bytes, and needs no memory for all of it.
+// The value is compressed as a whole, and decodes to 1 MiB, or to 64 times what is stored, at the most. Each piece has
+// a checksum of its own, so that a reader of a long value returns only checked bytes, and needs no memory for all of
+// it.
 
 const (
 	// MaxValue is the largest value in bytes.
@@ -98,8 +98,8 @@ var (
 	errPieceSum = errors.New("checksum of its value does not match: the record is damaged or not in its place")
 )
 
-// decodePrefix decodes the beginning of a record, of which b has at least the first maxPrefix
-// bytes or all up to its end. It believes nothing: what it says has yet to be checked.
+// decodePrefix decodes the beginning of a record, of which b has at least the first maxPrefix bytes or all up to its
+// end. It believes nothing: what it says has yet to be checked.
 func decodePrefix(b []byte) (p prefix, err error) {
 	if len(b) <= sumSize {
 		return p, errRecord
@@ -158,8 +158,8 @@ func checkPiece(b []byte, id uint64, offset int64) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// joinPieces checks the pieces of a value, which begin at an offset of the file id, and moves them
-// together: it returns the value as stored, in the memory of b.
+// joinPieces checks the pieces of a value, which begin at an offset of the file id, and moves them together: it returns
+// the value as stored, in the memory of b.
 func joinPieces(b []byte, id uint64, offset int64) ([]byte, error) {
 	out := 0
 	for at := 0; at < len(b); at += pieceSize + sumSize {

@@ -35,8 +35,8 @@ const scanSize = 256 << 10
 // ReadAhead sets how much the scanner reads at a time, which it holds in memory: at least a kibibyte.
 func (s *Scanner) ReadAhead(bytes int) { s.ahead = int64(max(bytes, 1<<10)) }
 
-// NewScanner returns a scanner that is on no record. In a file without a footer, because its end
-// was lost, all after the header counts as records.
+// NewScanner returns a scanner that is on no record. In a file without a footer, because its end was lost, all after
+// the header counts as records.
 func NewScanner(r *Reader) (*Scanner, error) {
 	s := &Scanner{r: r, end: r.size, next: headerSize, ahead: scanSize, tried: mostTried * r.size}
 	if f, ok := r.file.(vfs.PartReader); ok {
@@ -66,8 +66,8 @@ func NewScanner(r *Reader) (*Scanner, error) {
 // Record returns what the record says of its value. The key is valid until the next move.
 func (s *Scanner) Record() Record { return s.record.Record }
 
-// Handle returns the handle of the record in a file of this number. The ordinal is right as long as
-// Skip was not needed.
+// Handle returns the handle of the record in a file of this number. The ordinal is right as long as Skip was not
+// needed.
 func (s *Scanner) Handle(file uint64) Handle {
 	return Handle{File: file, Ordinal: s.ordinal - 1, Offset: s.at, Length: s.record.length, Size: s.record.Size}
 }
@@ -75,8 +75,8 @@ func (s *Scanner) Handle(file uint64) Handle {
 // Err returns what ended the scan before the end of the file.
 func (s *Scanner) Err() error { return s.err }
 
-// Next moves to the next record. It reports false at the end, and where there is none, or one with
-// a damaged key: see Err and Skip.
+// Next moves to the next record. It reports false at the end, and where there is none, or one with a damaged key: see
+// Err and Skip.
 func (s *Scanner) Next() bool {
 	if s.err != nil || s.next >= s.end {
 		return false
@@ -203,14 +203,14 @@ func (s *Scanner) Value(dst []byte) ([]byte, error) {
 	return append(dst, value...), nil
 }
 
-// mostTried bounds what Skip does, in sizes of the file: bytes that look like records with long keys
-// everywhere would otherwise take time in proportion to the square of their number.
+// mostTried bounds what Skip does, in sizes of the file: bytes that look like records with long keys everywhere would
+// otherwise take time in proportion to the square of their number.
 const mostTried = 64
 
 var errTried = errors.New("too much in the file looks like a record and is none: the rest is not looked at")
 
-// Skip moves, after damage, to the next record with a right key and value: one of the two might be
-// right by chance at one of many offsets. It reports false if there is none, or reading fails.
+// Skip moves, after damage, to the next record with a right key and value: one of the two might be right by chance at
+// one of many offsets. It reports false if there is none, or reading fails.
 func (s *Scanner) Skip() bool {
 	if !errors.Is(s.err, base.ErrCorruption) {
 		return false

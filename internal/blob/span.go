@@ -10,8 +10,8 @@ import (
 // Neighbouring values are read together: a caller with several handles of a file reads a span of it that has their
 // records, and takes the values out of that.
 
-// ReadNow reads len(b) bytes at offset if they are in memory, and says whether it did. They have yet to be
-// checked, by ValueIn.
+// ReadNow reads len(b) bytes at offset if they are in memory, and says whether it did. They have yet to be checked, by
+// ValueIn.
 func (r *Reader) ReadNow(b []byte, offset int64) vfs.NowRead {
 	if r.now == nil {
 		return vfs.NowUnable
@@ -25,9 +25,9 @@ func (r *Reader) ReadSpan(b []byte, offset int64) error { return r.readIn(r.file
 // Admits reports whether a handle may be one of the file: bytes outside must not be read.
 func (r *Reader) Admits(h Handle) bool { return r.admits(h) == nil }
 
-// ValueIn returns the value of key that a handle leads to, out of a span of the file that was read at
-// offset and has the whole record. The value is in the span's memory, of which the record's bytes are
-// changed, or appended to dst if it is compressed: then rest is dst with the value, and else dst.
+// ValueIn returns the value of key that a handle leads to, out of a span of the file that was read at offset and has
+// the whole record. The value is in the span's memory, of which the record's bytes are changed, or appended to dst if
+// it is compressed: then rest is dst with the value, and else dst.
 func (r *Reader) ValueIn(span []byte, offset int64, dst, key []byte, h Handle) (value, rest []byte, err error) {
 	if err := r.admits(h); err != nil {
 		return nil, dst, err

@@ -20,8 +20,8 @@ type Stream struct {
 	err    error  // of the last piece that could not be read
 }
 
-// Err returns why a piece could not be read, or is damaged: it tells the failures of Writer.Copy that are the
-// stream's from those of the file that it writes.
+// Err returns why a piece could not be read, or is damaged: it tells the failures of Writer.Copy that are the stream's
+// from those of the file that it writes.
 func (s *Stream) Err() error { return s.err }
 
 // OpenStream returns the value of key that a handle leads to. Its key is checked.

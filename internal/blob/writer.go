@@ -74,8 +74,8 @@ func (w *Writer) Size() int64 { return w.info.Size + footerSize }
 // Records returns the number of records that were written.
 func (w *Writer) Records() uint64 { return w.info.Records }
 
-// Add adds a value with its key, its sequence number, and its expiry if that is not 0. It keeps
-// nothing of what it is given.
+// Add adds a value with its key, its sequence number, and its expiry if that is not 0. It keeps nothing of what it is
+// given.
 func (w *Writer) Add(key []byte, seq base.SeqNum, expiry uint64, value []byte) (h Handle, err error) {
 	r := Record{Key: key, Seq: seq, Expiry: expiry, Size: int64(len(value))}
 	if !w.admits(&r) {
@@ -94,8 +94,8 @@ func (w *Writer) Add(key []byte, seq base.SeqNum, expiry uint64, value []byte) (
 	})
 }
 
-// AddFrom is Add for a value of size bytes that is read piece by piece. It is not compressed.
-// If src ends before, or fails, that is an error; what follows in it is not read.
+// AddFrom is Add for a value of size bytes that is read piece by piece. It is not compressed. If src ends before, or
+// fails, that is an error; what follows in it is not read.
 func (w *Writer) AddFrom(key []byte, seq base.SeqNum, expiry uint64, size int64, src io.Reader) (h Handle, err error) {
 	r := Record{Key: key, Seq: seq, Expiry: expiry, Compression: compression.None, Size: size, Stored: size}
 	if !w.admits(&r) {
@@ -120,8 +120,8 @@ func (w *Writer) room(n int) []byte {
 	return w.piece[:n]
 }
 
-// Copy adds the record that a stream of another file, of which nothing was read yet, is of: as it
-// is stored, each piece checked, and with its sequence number.
+// Copy adds the record that a stream of another file, of which nothing was read yet, is of: as it is stored, each piece
+// checked, and with its sequence number.
 func (w *Writer) Copy(s *Stream) (h Handle, err error) {
 	if !w.admits(&s.record) {
 		return h, w.err

@@ -1,10 +1,9 @@
 // Package cache keeps blocks of tables in memory, up to a number of bytes.
 //
-// There is no hash table. Every table owns one Slot per block, and a block is
-// found by its number. A Slot is one word: where the block is, how long it is, and
-// how many readers have it pinned. A hit is one load and one compare-and-swap on
-// that word and takes no lock; the word leads to the bytes, with no structure in
-// between that would be another cache miss.
+// There is no hash table. Every table owns one Slot per block, and a block is found by its number. A Slot is one word:
+// where the block is, how long it is, and how many readers have it pinned. A hit is one load and one compare-and-swap
+// on that word and takes no lock; the word leads to the bytes, with no structure in between that would be another cache
+// miss.
 //
 // The bytes are in one region outside the Go heap, in huge pages if the system has them. So the collector never sees
 // the cache, which would otherwise count twice (GOGC). A random read of a large cache waits less for address
@@ -22,8 +21,8 @@ import (
 	"github.com/siftkv/siftkv/internal/offheap"
 )
 
-// minShardBytes keeps a ring large enough for CLOCK to have a choice; maxShards
-// bounds the number of locks. Only misses take a lock, so few are enough.
+// minShardBytes keeps a ring large enough for CLOCK to have a choice; maxShards bounds the number of locks. Only misses
+// take a lock, so few are enough.
 const (
 	minShardBytes = 16 << 20
 	maxShards     = 16
@@ -32,8 +31,7 @@ const (
 // maxCapacity is what the offsets of a Slot reach.
 const maxCapacity = 1 << (offsetBits + unitShift)
 
-// A Cache bounds the bytes of all blocks added to it. It is safe for concurrent
-// use. A nil Cache keeps nothing.
+// A Cache bounds the bytes of all blocks added to it. It is safe for concurrent use. A nil Cache keeps nothing.
 type Cache struct {
 	mem     []byte          // set once, before the first block is published
 	region  *offheap.Region // that has mem
@@ -45,8 +43,8 @@ type Cache struct {
 	capacity atomic.Int64
 }
 
-// New returns a cache of capacity bytes with one reference. Zero or less keeps
-// nothing. Memory is taken as it is needed.
+// New returns a cache of capacity bytes with one reference. Zero or less keeps nothing. Memory is taken as it is
+// needed.
 func New(capacity int64) *Cache {
 	capacity = min(max(capacity, 0), maxCapacity)
 	n := int(min(max(capacity/minShardBytes, 1), maxShards))
@@ -62,8 +60,8 @@ func New(capacity int64) *Cache {
 	return c
 }
 
-// Retain takes a reference and returns the cache, or nil if the last one is gone. The
-// memory is released with the last one.
+// Retain takes a reference and returns the cache, or nil if the last one is gone. The memory is released with the last
+// one.
 func (c *Cache) Retain() *Cache {
 	if c == nil {
 		return nil
@@ -76,8 +74,7 @@ func (c *Cache) Retain() *Cache {
 	return nil
 }
 
-// Release releases a reference. With the last one all blocks go: bytes of the cache must
-// not be used any more.
+// Release releases a reference. With the last one all blocks go: bytes of the cache must not be used any more.
 func (c *Cache) Release() {
 	if c == nil || c.refs.Add(-1) != 0 {
 		return
@@ -119,9 +116,9 @@ func (c *Cache) Capacity() int64 {
 	return c.capacity.Load()
 }
 
-// MaxBlock returns the size of the largest block that the cache takes, in bytes, with its
-// current capacity. That is a quarter of a ring, so that eviction has a choice, or the
-// largest length in a Slot. It is 0 if the cache keeps nothing.
+// MaxBlock returns the size of the largest block that the cache takes, in bytes, with its current capacity. That is a
+// quarter of a ring, so that eviction has a choice, or the largest length in a Slot. It is 0 if the cache keeps
+// nothing.
 func (c *Cache) MaxBlock() int {
 	if c == nil {
 		return 0
@@ -130,8 +127,8 @@ func (c *Cache) MaxBlock() int {
 	return int(min(each/maxRingPart<<unitShift, maxLength))
 }
 
-// Pin returns the block in the slot, and keeps its bytes valid until Unpin. It
-// reports false if there is none, or none that could be had without waiting.
+// Pin returns the block in the slot, and keeps its bytes valid until Unpin. It reports false if there is none, or none
+// that could be had without waiting.
 func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 	for w := s.word.Load(); w.pinnable(); w = s.word.Load() {
 		if s.word.CompareAndSwap(w, w.pinned()) {
@@ -142,18 +139,17 @@ func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 	return nil, false
 }
 
-// Reserve makes room for a block of n bytes and returns the bytes to fill. The
-// caller then calls Publish or Abandon on the slot. Nil means that the block cannot
-// be kept: it is too large, another reader has filled the slot or is filling it, or the
-// system refuses the cache its memory. Key names the block (any number that is always the
-// same for the slot); it spreads blocks over the rings. The block is counted for the owner, as
-// long as it is there; Abandon and Drop get the same one.
+// Reserve makes room for a block of n bytes and returns the bytes to fill. The caller then calls Publish or Abandon on
+// the slot. Nil means that the block cannot be kept: it is too large, another reader has filled the slot or is filling
+// it, or the system refuses the cache its memory. Key names the block (any number that is always the same for the
+// slot); it spreads blocks over the rings. The block is counted for the owner, as long as it is there; Abandon and Drop
+// get the same one.
 func (c *Cache) Reserve(key uint64, slot *Slot, n int, owner *Owner) []byte {
 	return c.ReserveMore(key, slot, n, 0, owner)
 }
 
-// ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to
-// until Publish, and which are not kept: what a file has after the block.
+// ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to until Publish, and which
+// are not kept: what a file has after the block.
 func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) []byte {
 	if c == nil || n <= 0 || n > maxLength || int64(n+more) > c.size {
 		return nil

@@ -2,8 +2,8 @@ package cache
 
 import "sync/atomic"
 
-// An Owner counts the blocks that one of several users of a cache has in it. A nil Owner counts
-// nothing: the cache has one user, and Used says as much.
+// An Owner counts the blocks that one of several users of a cache has in it. A nil Owner counts nothing: the cache has
+// one user, and Used says as much.
 type Owner struct{ units, blocks atomic.Int64 }
 
 func (o *Owner) add(units, blocks int64) {
@@ -18,9 +18,8 @@ func (o *Owner) Used() (bytes int64, blocks int) {
 	return o.units.Load() << unitShift, int(o.blocks.Load())
 }
 
-// Sweep forgets what blocks that were dropped have left behind. It takes time in proportion to all
-// blocks. Call it when a user of the cache goes: otherwise the ring keeps the user's slots
-// reachable until the hand has passed all blocks.
+// Sweep forgets what blocks that were dropped have left behind. It takes time in proportion to all blocks. Call it when
+// a user of the cache goes: otherwise the ring keeps the user's slots reachable until the hand has passed all blocks.
 func (c *Cache) Sweep() {
 	for i := range c.shards {
 		s := &c.shards[i]

@@ -2,8 +2,8 @@ package cache
 
 import "github.com/siftkv/siftkv/internal/offheap"
 
-// A ring is the memory of a shard, used as a circular log: new blocks go where the
-// oldest ones are taken out, so that blocks of any size fit without holes.
+// A ring is the memory of a shard, used as a circular log: new blocks go where the oldest ones are taken out, so that
+// blocks of any size fit without holes.
 //
 //	base            head      oldest               limit
 //	| newest blocks | free ... | oldest blocks      |
@@ -21,8 +21,8 @@ type ring struct {
 	written bool // there was a block
 }
 
-// An entry is a block's place. It is the slot's block only if the slot's word agrees; a
-// block that was dropped leaves its entry behind until the hand passes.
+// An entry is a block's place. It is the slot's block only if the slot's word agrees; a block that was dropped leaves
+// its entry behind until the hand passes.
 type entry struct {
 	slot  *Slot
 	owner *Owner
@@ -30,8 +30,8 @@ type entry struct {
 	units uint32
 }
 
-// maxMoved bounds what one allocation moves, in units, and so how long the lock is
-// held. Marked blocks beyond are evicted.
+// maxMoved bounds what one allocation moves, in units, and so how long the lock is held. Marked blocks beyond are
+// evicted.
 const maxMoved = 1 << 20 >> unitShift
 
 // maxRingPart: a block takes a fourth of the ring at the most.
@@ -72,8 +72,7 @@ func (r *ring) free() uint32 {
 	return max(end, r.head) - r.head
 }
 
-// evictOldest takes the oldest entry off the ring, or makes it the newest. It returns how
-// many units it moved.
+// evictOldest takes the oldest entry off the ring, or makes it the newest. It returns how many units it moved.
 func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 	e := r.queue.pop()
 	for {
@@ -125,8 +124,7 @@ func (r *ring) forget(w word, owner *Owner) {
 	owner.add(-units, -1)
 }
 
-// sweep takes out the entries of blocks that were dropped. Free space stays where it is until the
-// hand passes.
+// sweep takes out the entries of blocks that were dropped. Free space stays where it is until the hand passes.
 func (r *ring) sweep() {
 	head := r.head
 	for range r.queue.len() {
@@ -138,8 +136,7 @@ func (r *ring) sweep() {
 	r.head = head
 }
 
-// resize changes the limit. It reports whether nothing is past it any more that
-// was there before.
+// resize changes the limit. It reports whether nothing is past it any more that was there before.
 func (r *ring) resize(limit uint32) (shrunk bool) {
 	shrunk = limit < r.limit
 	r.limit = limit

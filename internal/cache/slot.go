@@ -37,8 +37,8 @@ func (w word) busy() word     { return w | pinMask }
 func (w word) unpinned() word { return w &^ pinMask }
 func (w word) pinned() word   { return w | mark + 1 }
 
-// pinnable reports whether there is a block with room for another pin. With a
-// thousand pins there is none, and a reader reads the file instead.
+// pinnable reports whether there is a block with room for another pin. With a thousand pins there is none, and a reader
+// reads the file instead.
 func (w word) pinnable() bool { return w != 0 && w&pinMask < pinMask-1 }
 
 // unitsOf returns how many units n bytes take.
@@ -55,8 +55,7 @@ func (a *atomicWord) CompareAndSwap(old, new word) bool {
 // Unpin releases what Pin or Publish pinned: the bytes may no longer be used.
 func (s *Slot) Unpin() { s.word.n.Add(^uint64(0)) }
 
-// Publish makes the block that Reserve made room for visible. Its bytes are complete,
-// and pinned once.
+// Publish makes the block that Reserve made room for visible. Its bytes are complete, and pinned once.
 func (s *Slot) Publish() { s.word.Store(s.word.Load().unpinned() + 1) }
 
 // Abandon drops the slot that Reserve made room for.

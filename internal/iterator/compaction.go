@@ -41,19 +41,19 @@ type Compaction struct {
 // CompactionOptions say what a Compaction may drop.
 type CompactionOptions struct {
 	Snapshots []base.SeqNum // ascending
-	// Keys are those of the pass; the tombstones must be cut to them. The zero value, like a nil
-	// Lo, begins with the first key.
+	// Keys are those of the pass; the tombstones must be cut to them. The zero value, like a nil Lo, begins with the
+	// first key.
 	Keys rangedel.Span
-	// Bottom and BottomSpan report whether nothing older than the input can hold a key, or
-	// keys of [lo, hi). Nil: there may always be something.
+	// Bottom and BottomSpan report whether nothing older than the input can hold a key, or keys of [lo, hi). Nil: there
+	// may always be something.
 	Bottom     func(key []byte) bool
 	BottomSpan func(lo, hi []byte) bool
 	// Stop, if it is not nil, is called now and then: its error ends the pass.
 	Stop func() error
 	// MergeOperands combines values of one key, the oldest first. Nil: there is no merger.
 	MergeOperands func(key []byte, values [][]byte) ([]byte, error)
-	// ReadSeparated appends to dst the value that an entry has a handle of (blob.HandleOf): operands are
-	// combined with it. If it fails, they stay as they are; ErrStaysSeparated is no failure.
+	// ReadSeparated appends to dst the value that an entry has a handle of (blob.HandleOf): operands are combined with
+	// it. If it fails, they stay as they are; ErrStaysSeparated is no failure.
 	ReadSeparated func(dst []byte, k base.InternalKey, value []byte) ([]byte, error)
 	Now           uint64 // of the clock, in microseconds since 1970
 }
@@ -144,8 +144,8 @@ func (c *Compaction) findKept() bool {
 	return false
 }
 
-// stopInterval is how many bytes of input pass between two looks whether to stop, where an
-// entry counts for what its sequence number, its lengths and its comparisons cost as well.
+// stopInterval is how many bytes of input pass between two looks whether to stop, where an entry counts for what its
+// sequence number, its lengths and its comparisons cost as well.
 const (
 	stopInterval = 256 << 10
 	entryWeight  = 256
@@ -191,8 +191,8 @@ func (c *Compaction) keep(k base.InternalKey) bool {
 	return c.keepVisible(stripe)
 }
 
-// keepVisible reports whether an entry that nothing hides stays: a tombstone with nothing
-// below does not. An entry that every reader sees gets sequence number zero.
+// keepVisible reports whether an entry that nothing hides stays: a tombstone with nothing below does not. An entry that
+// every reader sees gets sequence number zero.
 func (c *Compaction) keepVisible(stripe int) bool {
 	if stripe > 0 || !c.Bottom(c.user) {
 		return true

@@ -16,15 +16,15 @@ import (
 //   - an operand otherwise. A reader or a later compaction combines it with older
 //     versions.
 //
-// A value that is going to expire stays an entry of its own under the chain, since the
-// chain outlives it. If the merger fails, the chain stays as it is.
+// A value that is going to expire stays an entry of its own under the chain, since the chain outlives it. If the merger
+// fails, the chain stays as it is.
 
-// maxChainBytes bounds the operands that are held in memory. Longer chains are combined
-// piece by piece: it does not matter in which order.
+// maxChainBytes bounds the operands that are held in memory. Longer chains are combined piece by piece: it does not
+// matter in which order.
 const maxChainBytes = 8 << 20
 
-// An operandChain is the chain that was read last: its entries while it is gathered, newest
-// first, and then those that are still to be given out.
+// An operandChain is the chain that was read last: its entries while it is gathered, newest first, and then those that
+// are still to be given out.
 type operandChain struct {
 	keys   []base.Trailer
 	values [][]byte
@@ -111,8 +111,8 @@ func (c *Compaction) gather() bool {
 	return c.combine(c.Bottom(c.user))
 }
 
-// addBase ends the chain with the version under it, which is of the same stripe and no
-// operand. It reports whether the chain needs nothing older then.
+// addBase ends the chain with the version under it, which is of the same stripe and no operand. It reports whether the
+// chain needs nothing older then.
 func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 	value := c.in.Value()
 	switch k.Kind() {
@@ -140,8 +140,8 @@ func (c *Compaction) addBase(k base.InternalKey) (whole bool) {
 // ErrStaysSeparated is what CompactionOptions.ReadSeparated returns for a value that must not be combined.
 var ErrStaysSeparated = errors.New("siftkv: the value stays in its blob file")
 
-// addSeparated ends the chain with a value that is read for it. It reports false if that fails, or there is
-// nothing to combine it with: then it stays an entry of its own, with its handle.
+// addSeparated ends the chain with a value that is read for it. It reports false if that fails, or there is nothing to
+// combine it with: then it stays an entry of its own, with its handle.
 func (c *Compaction) addSeparated(k base.InternalKey, value []byte) bool {
 	if c.MergeOperands == nil || c.ReadSeparated == nil {
 		return false
@@ -161,8 +161,8 @@ func (c *Compaction) addSeparated(k base.InternalKey, value []byte) bool {
 	return true
 }
 
-// combine makes one entry of the chain if it can, and moves to the chain's first entry.
-// Whole says that nothing older has a part in it.
+// combine makes one entry of the chain if it can, and moves to the chain's first entry. Whole says that nothing older
+// has a part in it.
 func (c *Compaction) combine(whole bool) bool {
 	r := &c.operands
 	values := slices.Clone(r.values)

@@ -44,8 +44,8 @@ func (i *mergingItem) load() {
 	i.prefix = KeyPrefix(i.key.User)
 }
 
-// KeyPrefix returns the first eight bytes of a key, with zeros after a shorter one,
-// as a number that is ordered as they are.
+// KeyPrefix returns the first eight bytes of a key, with zeros after a shorter one, as a number that is ordered as they
+// are.
 func KeyPrefix(user []byte) uint64 {
 	if len(user) < 8 {
 		return shortPrefix(user)
@@ -123,8 +123,8 @@ func (m *Merging) down(i int) {
 	}
 }
 
-// Moved puts the heap right after the root's sequence has moved: ok says that it is on an
-// entry. Only the user of Table moves a sequence on its own.
+// Moved puts the heap right after the root's sequence has moved: ok says that it is on an entry. Only the user of Table
+// moves a sequence on its own.
 func (m *Merging) Moved(ok bool) bool {
 	if ok {
 		m.heap[0].load()
@@ -187,10 +187,10 @@ func (m *Merging) Next() bool {
 	return true
 }
 
-// Table returns the table that the entry comes from, nil if it is in none, and the first
-// user key of all other sequences, nil if there is none, until one of them moves. The iterator goes
-// forward. Its user may take steps in the table, which Merging does not notice: after a
-// Step that found an entry comes Moved(true), after one that found none Next, or else a seek.
+// Table returns the table that the entry comes from, nil if it is in none, and the first user key of all other
+// sequences, nil if there is none, until one of them moves. The iterator goes forward. Its user may take steps in the
+// table, which Merging does not notice: after a Step that found an entry comes Moved(true), after one that found none
+// Next, or else a seek.
 func (m *Merging) Table() (t *sstable.Iter, next []byte) {
 	h := m.heap
 	if it, ok := h[0].iter.(*Run); ok {

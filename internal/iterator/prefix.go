@@ -12,8 +12,8 @@ type Prefix struct {
 	stats *counters.Prefix
 }
 
-// PrefixWithin returns the prefix of the keys of [lo, hi), or nil if they have none in
-// common that the extractor knows, or there is no extractor.
+// PrefixWithin returns the prefix of the keys of [lo, hi), or nil if they have none in common that the extractor knows,
+// or there is no extractor.
 func PrefixWithin(p filterpolicy.Prefix, lo, hi []byte, s *counters.Prefix) *Prefix {
 	if p == nil {
 		return nil

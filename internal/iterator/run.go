@@ -10,8 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// A Run walks the tables of one sorted run, one after the other. It skips tables if their
-// filters say that they have none of the wanted keys.
+// A Run walks the tables of one sorted run, one after the other. It skips tables if their filters say that they have
+// none of the wanted keys.
 type Run struct {
 	run    *version.Run
 	cache  *tablecache.Cache
@@ -34,8 +34,8 @@ func NewRun(r *version.Run, c *tablecache.Cache, o sstable.IterOptions) *Run {
 	return &Run{run: r, cache: c, opts: o, at: -1}
 }
 
-// reset puts l before the first table of a run, of which its user wants no keys but those within
-// the bounds. The buffers of its table's iterator are kept.
+// reset puts l before the first table of a run, of which its user wants no keys but those within the bounds. The
+// buffers of its table's iterator are kept.
 func (l *Run) reset(r *version.Run, c *tablecache.Cache, p *Prefix, o sstable.IterOptions) {
 	l.run, l.cache, l.prefix, l.opts, l.at = r, c, p, o, -1
 	if l.lo, l.hi = nil, nil; o.Bounds != nil {
@@ -94,8 +94,8 @@ func (l *Run) admits(lo, hi []byte) (may bool) {
 	return may
 }
 
-// forward moves to the first entry of a following table, unless the bound comes first. Without the
-// bound, it would open all tables of the run to skip them if filters deny what is wanted.
+// forward moves to the first entry of a following table, unless the bound comes first. Without the bound, it would open
+// all tables of the run to skip them if filters deny what is wanted.
 func (l *Run) forward(ok bool) bool {
 	for !ok && l.healthy() && l.at+1 < l.run.Len() && !l.behind(l.at+1) {
 		ok = l.use(l.at+1, nil, l.hi) && l.found(l.it.First(), false)

@@ -11,8 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// found counts that the table was read: ok says that there is an entry, the first that was met going
-// forward or back. It reports whether that is within the bounds.
+// found counts that the table was read: ok says that there is an entry, the first that was met going forward or back.
+// It reports whether that is within the bounds.
 func (l *Run) found(ok, back bool) bool {
 	switch {
 	case !ok:
@@ -45,8 +45,8 @@ func (l *Run) found(ok, back bool) bool {
 // One visit of a table in sampledOneIn is reported to the table cache.
 const sampledOneIn = 16
 
-// tell tells the table cache whether the table had none of the wanted keys. The cache chooses by that which filters
-// are in memory. Only a sample is reported, if there is a choice, and the table has a filter that could have said so.
+// tell tells the table cache whether the table had none of the wanted keys. The cache chooses by that which filters are
+// in memory. Only a sample is reported, if there is a choice, and the table has a filter that could have said so.
 func (l *Run) tell(nothing bool) {
 	if l.cache.Memory == nil || rand.Uint32()%sampledOneIn != 0 {
 		return
@@ -70,8 +70,8 @@ func (l *Run) countBlocks() {
 	}
 }
 
-// Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what
-// it reads. Nil is no bound, and no prefix.
+// Look tells what an iterator does in a table that begins at the lower bound: what it counts, and what it reads. Nil is
+// no bound, and no prefix.
 func Look(t *version.Table, c *tablecache.Cache, lo, hi []byte, p *Prefix) (n counters.Scan, read sstable.Probe,
 	err error) {
 	r, err := version.NewRun(0, t.Num, []*version.Table{t})
@@ -87,8 +87,8 @@ func Look(t *version.Table, c *tablecache.Cache, lo, hi []byte, p *Prefix) (n co
 	return l.scans, l.it.Probe, l.Error()
 }
 
-// Scans calls add with what was counted in the runs of a level since AddVersion, or the last Scans, for
-// one level after the other.
+// Scans calls add with what was counted in the runs of a level since AddVersion, or the last Scans, for one level after
+// the other.
 func (s *Sources) Scans(add func(level int, c *counters.Scan)) {
 	runs := s.runs[:s.usedRuns]
 	for len(runs) > 0 {

@@ -36,9 +36,9 @@ func (s *Sources) AddMemtable(m *memtable.Memtable) {
 	s.Iters = append(s.Iters, it)
 }
 
-// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They are
-// opened when an iterator reaches them. A run of level 0 that has no such keys is left out: there
-// may be many of them, and the others mostly have keys of any range.
+// AddVersion adds the tables of a version that may have keys of [lo, hi) with a prefix. They are opened when an
+// iterator reaches them. A run of level 0 that has no such keys is left out: there may be many of them, and the others
+// mostly have keys of any range.
 func (s *Sources) AddVersion(v *version.Version, c *tablecache.Cache, lo, hi []byte, p *Prefix) {
 	if c.Far {
 		s.pass, s.far.Budget = &s.far, &c.Parts
@@ -65,9 +65,9 @@ func (s *Sources) AddVersion(v *version.Version, c *tablecache.Cache, lo, hi []b
 	}
 }
 
-// maxRetainedRuns bounds the iterators of runs that are kept, and maxRetainedBytes their
-// buffers, in bytes: what some twenty of them have after short scans. Else a thousand
-// iterators over a hundred runs would leave gigabytes behind until the collector emptied the pool.
+// maxRetainedRuns bounds the iterators of runs that are kept, and maxRetainedBytes their buffers, in bytes: what some
+// twenty of them have after short scans. Else a thousand iterators over a hundred runs would leave gigabytes behind
+// until the collector emptied the pool.
 const (
 	maxRetainedRuns  = 32
 	maxRetainedBytes = 1 << 20

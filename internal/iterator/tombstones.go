@@ -9,10 +9,10 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// Tombstones are the range tombstones of all places that one iterator merges: memtables and sorted
-// runs. They are not merged. Each place answers for a key with the span in which the answer holds,
-// and is asked again for a key outside it. So an iterator in a gap, or under a tombstone, pays a
-// comparison or two for each key, however many tombstones there are elsewhere.
+// Tombstones are the range tombstones of all places that one iterator merges: memtables and sorted runs. They are not
+// merged. Each place answers for a key with the span in which the answer holds, and is asked again for a key outside
+// it. So an iterator in a gap, or under a tombstone, pays a comparison or two for each key, however many tombstones
+// there are elsewhere.
 //
 // The zero value is empty. Release makes it so again, and keeps its memory.
 type Tombstones struct {
@@ -27,8 +27,8 @@ type Tombstones struct {
 	seq        base.SeqNum
 }
 
-// A tombstonePlace is a memtable or a run, and the answer of it that was asked for last:
-// between lo and hi, the newest visible tombstone is of sequence number seq.
+// A tombstonePlace is a memtable or a run, and the answer of it that was asked for last: between lo and hi, the newest
+// visible tombstone is of sequence number seq.
 type tombstonePlace struct {
 	memory *rangedel.History
 	run    *version.Run // of the tables with tombstones
@@ -42,8 +42,8 @@ type tombstonePlace struct {
 	seq    base.SeqNum
 }
 
-// Init makes t the tombstones that a reader at sequence number at sees in version v,
-// between the bounds lo and hi. It opens no table. T is empty before.
+// Init makes t the tombstones that a reader at sequence number at sees in version v, between the bounds lo and hi. It
+// opens no table. T is empty before.
 func (t *Tombstones) Init(v *version.Version, c *tablecache.Cache, lo, hi []byte, at base.SeqNum) {
 	t.at, t.cache, t.known = at, c, false
 	if !v.HasTombstones() {
@@ -72,8 +72,8 @@ func (t *Tombstones) Release() {
 	*t = Tombstones{places: t.places[:0]}
 }
 
-// Cover returns the newest visible tombstone over a key, and a span around the key that it covers; seq is 0 if there
-// is none. It opens the tables with bounds that include the key.
+// Cover returns the newest visible tombstone over a key, and a span around the key that it covers; seq is 0 if there is
+// none. It opens the tables with bounds that include the key.
 func (t *Tombstones) Cover(key []byte) (start, end []byte, seq base.SeqNum, err error) {
 	if t.known && holds(t.lo, t.hi, key) {
 		return t.start, t.end, t.seq, nil
