@@ -210,10 +210,10 @@ type Options struct {
 
 	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store merges sorted runs
 	// that only make reads dearer: level 0, and then the levels above the last. It is 10 seconds by default, or four
-	// times the usual time between two flushes if that is more, up to four minutes; negative: never. The store
-	// rewrites as many bytes for it, level 0 aside, as it has flushed since Open. It rewrites more, up to its size,
-	// once reads of such runs have cost twice what the merge does. One thread merges, within CompactionRate, and stops
-	// when a flush begins. Stores in an object store do not do it.
+	// times the usual time between two flushes if that is more, up to four minutes; negative: never. The store rewrites
+	// 9/8 of the bytes for it, level 0 aside, that it has flushed since Open. It rewrites more, up to its size, once
+	// reads of such runs have cost twice what the merge does. One thread merges, within CompactionRate, and stops when
+	// a flush begins. Stores in an object store do not do it.
 	IdleCompaction time.Duration
 
 	// Merger combines the operands of Merge. The default is none, and then Merge returns ErrNoMerger. The store keeps

@@ -84,7 +84,8 @@ func (in *Input) idle(baseLevel int) (j *Job) {
 }
 
 // pieceFiles bounds the size of a piece, in files of the usual size, where the tables of its upper level are smaller.
-const pieceFiles = 8
+// Neighbouring pieces both rewrite the file of the last level that reaches into both.
+const pieceFiles = 16
 
 // idlePiece takes the first tables of the highest level that share keys with a deeper one into the last level, with
 // what they overlap on the way.

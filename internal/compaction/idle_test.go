@@ -37,7 +37,7 @@ func TestPickOfAnIdleStore(t *testing.T) {
 		{"a level that is due", append(flushes(6), last), nil,
 			&picked{Merge, reasonLevel0, lastLevel, map[int][]int{0: {0, 1, 2, 3, 4, 5}, lastLevel: {6}}}},
 		{"a piece of a level", levels, nil, down(map[int][]int{5: {1, 2}, lastLevel: {3, 4}})},
-		{"a small piece", levels, func(in *Input) { in.TargetFileSize = 20 * mib },
+		{"a small piece", levels, func(in *Input) { in.TargetFileSize = 10 * mib },
 			down(map[int][]int{5: {1}, lastLevel: {3}})},
 		{"a level between", []manifest.AddedTable{table(4, "a", "d", 100*mib), table(5, "c", "f", gib),
 			table(lastLevel, "a", "b", 9*gib), table(lastLevel, "e", "h", gib), table(lastLevel, "i", "k", 30*gib)},

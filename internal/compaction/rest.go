@@ -64,7 +64,8 @@ func (r *Rest) Note(v *version.Version, now time.Time, flushed int64, reads Read
 	if now.Before(r.until()) {
 		return
 	}
-	r.written = max(r.written, flushed-tableBytes(v)) // a store that never rests saves nothing up
+	flushed += flushed / 8                                // neighbouring pieces both rewrite the file between them
+	r.written = max(r.written, flushed-tableBytes(v)*9/8) // a store that never rests saves nothing up
 	r.wait = min(max(2*r.wait, r.After), maxWait)
 	r.idle = &Idle{Flushed: flushed - r.written, Lost: r.lost, Free: free}
 }
