@@ -142,39 +142,42 @@ func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 // It returns ErrFull if the arena has no room for the entry. It returns ErrDuplicate if the table has an entry of the
 // same user key, sequence number and kind. Then that entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
-	err := m.insert(k, hash, value)
-	switch {
-	case err != nil:
-	case k.Kind() == base.KindDelete:
-		m.count.Add(1 + 1<<32)
-	default:
-		m.count.Add(1)
-	}
-	return err
+	return m.insert(k, hash, value, nil)
 }
 
-// insert is Add for what does not count as a point.
-func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte) error {
+// insert is Add, and for a fold, which does not count as a point. If last is not nil, it has the splice of a smaller
+// key, and gets that of k: the search begins there.
+func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte, last *splice) error {
 	height := m.drawHeight(k.Trailer, hash)
 	n, err := m.newNode(k, value, height)
 	if err != nil {
 		return err
 	}
 	m.raise(height)
-	var s splice
-	prefix := keyPrefix(k.User)
-	if !m.findEnd(prefix, k, height, &s) && (height > 1 || !m.findNewer(k, hash, &s)) {
-		m.find(prefix, k, height, &s)
+	var alone splice
+	s, prefix := last, keyPrefix(k.User)
+	if last != nil {
+		m.findOn(prefix, k, s)
+	} else if s = &alone; !m.findEnd(prefix, k, height, s) && (height > 1 || !m.findNewer(k, hash, s)) {
+		m.find(prefix, k, height, s)
 	}
 	for level := range height {
-		for !m.link(n, level, &s) {
-			m.findFrom(prefix, k, level, &s)
+		for !m.link(n, level, s) {
+			m.findFrom(prefix, k, level, s)
 		}
 		if s.duplicate {
 			return ErrDuplicate
 		}
+		s.before[level] = n
 	}
 	m.enter(n, hash)
+	switch k.Kind() {
+	case KindFold:
+	case base.KindDelete:
+		m.count.Add(1 + 1<<32)
+	default:
+		m.count.Add(1)
+	}
 	return nil
 }
 

@@ -118,12 +118,8 @@ func (m *Memtable) Fill(record []byte, o *Order) error {
 	m.record = record
 	var first, last [maxHeight]node
 	before := head
-	for i, p := range o.points {
-		if i%stage == 0 {
-			touch(record, o.points[i:min(i+stage, len(o.points))])
-		}
-		r := batchrepr.ReaderAt(record, int(p.at), seq+base.SeqNum(p.number))
-		e, _, err := r.Next()
+	for i := range o.points {
+		e, end, err := o.entry(record, seq, i)
 		if err != nil {
 			return err
 		}
@@ -133,7 +129,7 @@ func (m *Memtable) Fill(record []byte, o *Order) error {
 			return ErrFull
 		}
 		n := node(start) + node(sizeBefore(height))
-		m.fillNode(n, e.Key, uint64(len(record)-r.Rest()-len(e.Value)), len(e.Value)) // the value ends the entry
+		m.fillNode(n, e.Key, uint64(end-len(e.Value)), len(e.Value)) // the value ends the entry
 		m.write(n, prevField, before)
 		for level := range height {
 			if last[level] == nilNode {
@@ -151,6 +147,35 @@ func (m *Memtable) Fill(record []byte, o *Order) error {
 		return m.apply(r, false)
 	}
 	return nil
+}
+
+// applyInOrder is Apply of a record whose order is known.
+func (m *Memtable) applyInOrder(record []byte, o *Order) error {
+	r, err := batchrepr.NewReader(record)
+	last := splice{}
+	for level := range last.before {
+		last.before[level] = head
+	}
+	for i := 0; i < len(o.points) && err == nil; i++ {
+		var e batchrepr.Entry
+		if e, _, err = o.entry(record, r.Seq(), i); err == nil {
+			err = m.insert(e.Key, filterpolicy.Hash(e.Key.User), e.Value, &last)
+		}
+	}
+	if err == nil && o.tombstones {
+		err = m.apply(r, false)
+	}
+	return err
+}
+
+// entry returns entry i of the order, and where it ends in the record. The first entry has the number seq.
+func (o *Order) entry(record []byte, seq base.SeqNum, i int) (e batchrepr.Entry, end int, err error) {
+	if i%stage == 0 {
+		touch(record, o.points[i:min(i+stage, len(o.points))])
+	}
+	r := batchrepr.ReaderAt(record, int(o.points[i].at), seq+base.SeqNum(o.points[i].number))
+	e, _, err = r.Next()
+	return e, len(record) - r.Rest(), err
 }
 
 // stage is for how many entries, which are anywhere in a record, the cache misses are waited for side by side.

@@ -2,11 +2,14 @@ package memtable
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -89,6 +92,89 @@ func TestAMemtableOverARecord(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Records whose entries are added in the order of keys, to a table that has others, leave what they leave in their own.
+func TestApplyInOrder(t *testing.T) {
+	t.Parallel()
+	property.Check(t, func(t *rapid.T) {
+		got, want := New(1<<16), New(1<<16)
+		seq := base.SeqNum(100)
+		for range rapid.IntRange(1, 3).Draw(t, "records") {
+			record := drawRecord(t, seq)
+			o, err := Sort(record)
+			require.NoError(t, err)
+			require.NoError(t, got.applyInOrder(record, o))
+			r, err := batchrepr.NewReader(record)
+			require.NoError(t, err)
+			seq += base.SeqNum(r.Len())
+			require.NoError(t, want.ApplyEntries(r))
+			if user := drawKey(t, record); user != nil { // between the records, in its own order
+				k := base.MakeKey(append(slices.Clip(user), 0), seq, base.KindSet)
+				require.NoError(t, errors.Join(add(got, k, user), add(want, k, user)))
+				seq++
+			}
+		}
+		require.Equal(t, contents(t, want), contents(t, got))
+		require.Equal(t, want.Len(), got.Len())
+		require.Equal(t, want.Deletes(), got.Deletes())
+		require.Equal(t, want.Tombstones().AppendAll(nil), got.Tombstones().AppendAll(nil))
+		for _, e := range contents(t, want) {
+			for _, at := range []base.SeqNum{e.key.SeqNum(), base.MaxSeqNum} {
+				value, trailer, ok := want.Get(e.key.User, filterpolicy.Hash(e.key.User), at)
+				gotValue, gotTrailer, gotOK := got.Get(e.key.User, filterpolicy.Hash(e.key.User), at)
+				require.Equal(t, []any{value, trailer, ok}, []any{gotValue, gotTrailer, gotOK})
+			}
+		}
+	})
+}
+
+// drawKey returns the key of one of a record's points, or nil.
+func drawKey(t *rapid.T, record []byte) (user []byte) {
+	o, err := Sort(record)
+	require.NoError(t, err)
+	if n := len(o.points); n > 0 {
+		user = batchrepr.KeyAt(record, int(o.points[rapid.IntRange(0, n-1).Draw(t, "point")].at))
+	}
+	return user
+}
+
+// Several goroutines apply large records, of the same keys in part, while others read.
+func TestLargeRecordsAreAppliedAtOnce(t *testing.T) {
+	t.Parallel()
+	const writers, each = 4, 2 * inOrderFrom
+	m, want := New(16<<20), New(16<<20)
+	var applying, reading sync.WaitGroup
+	var stop atomic.Bool
+	for w := range uint64(writers) {
+		b := &batchrepr.Writer{}
+		for i := range uint64(each) {
+			b.Add(base.KindSet, binary.BigEndian.AppendUint64(nil, (i+w%2*each/2)*0x9e3779b97f4a7c15), []byte{byte(w)})
+		}
+		record := b.Seal(base.SeqNum(1 + w*each))
+		r, err := batchrepr.NewReader(record)
+		require.NoError(t, err)
+		require.NoError(t, want.ApplyEntries(r))
+		applying.Go(func() { assert.NoError(t, m.Apply(record)) })
+		reading.Go(func() {
+			for it := m.NewIter(); !stop.Load(); {
+				last := base.InternalKey{}
+				for ok := it.First(); ok; ok = it.Next() {
+					assert.True(t, last.User == nil || base.Compare(last, it.Key()) < 0)
+					last = it.Key()
+				}
+			}
+		})
+	}
+	applying.Wait()
+	stop.Store(true)
+	reading.Wait()
+	require.Equal(t, contents(t, want), contents(t, m))
+	require.Equal(t, writers*each, m.Len())
+	for _, e := range contents(t, want) {
+		value, trailer, ok := m.Get(e.key.User, filterpolicy.Hash(e.key.User), e.key.SeqNum())
+		require.Equal(t, []any{e.value, e.key.Trailer, true}, []any{string(value), trailer, ok})
+	}
 }
 
 // bigRecord is n entries of keys that come in no order.

@@ -97,6 +97,24 @@ func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice
 	}
 }
 
+// findOn is find for a key after that of s, on all levels. It goes up from there no further than it has to.
+func (m *Memtable) findOn(prefix uint64, k base.InternalKey, s *splice) {
+	level, moved, n, after := 0, false, head, nilNode
+	for top := int(m.height.Load()) - 1; level < top; level++ {
+		if n = s.after[level]; n != nilNode && base.Compare(m.key(n), k) >= 0 {
+			break
+		}
+	}
+	for ; level >= 0; level-- {
+		if !moved {
+			n = s.before[level]
+		}
+		s.before[level], s.after[level] = m.walk(n, after, prefix, k, level)
+		moved = moved || s.before[level] != n
+		n, after = s.before[level], s.after[level]
+	}
+}
+
 // findNewer is find, on level 0 alone, for a version newer than all of its key: its place is known from the one that
 // was the newest until now. It reports false if there is no such, or if others are at work in the same place.
 func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
