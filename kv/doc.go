@@ -51,7 +51,7 @@
 //
 // # Memory
 //
-// [Options.MemoryLimit] bounds memtables, cache, filters and indexes together.
+// [Options.MemoryLimit] bounds memtables, cache, filters and indexes together; [Small] sets it for small stores.
 //
 // # Concurrency
 //

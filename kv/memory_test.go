@@ -10,6 +10,15 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
+func TestSmallOptions(t *testing.T) {
+	t.Parallel()
+	o, err := Small().withDefaults()
+	require.NoError(t, err)
+	require.EqualValues(t, 2<<20, o.MemtableSize)
+	require.InDelta(t, 8<<20, o.CacheSize, 128<<10)
+	require.NotSame(t, Small(), Small(), "the caller may change them")
+}
+
 func TestMemoryLimitHoldsForAllParts(t *testing.T) {
 	t.Parallel()
 	const limit = 8 << 20

@@ -57,9 +57,12 @@ var (
 	_ raft.CommitTrackingLogStore = (*Store)(nil)
 )
 
-// Open opens the store in a directory, or makes one. The options are those of [kv.Open] and may be nil. Close it
+// Open opens the store in a directory, or makes one. The options are those of [kv.Open]; nil is [kv.Small]. Close it
 // when raft has shut down.
 func Open(dir string, o *kv.Options) (*Store, error) {
+	if o == nil {
+		o = kv.Small()
+	}
 	db, err := kv.Open(dir, o)
 	if err != nil {
 		return nil, err

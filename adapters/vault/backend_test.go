@@ -206,6 +206,24 @@ func TestWrongConfigurations(t *testing.T) {
 const writer = "SIFTKV_VAULT_WRITER"
 
 // A process that is killed has lost none of the writes that it was told of.
+// Without a word about memory a backend takes that of a small store.
+func TestBackendsAreSmallByDefault(t *testing.T) {
+	for _, c := range []struct{ name, value, want string }{
+		{"Compression", "zstd", "MemoryLimit = 16MiB\n"},
+		{"MemoryLimit", "64MiB", "MemoryLimit = 64MiB\n"},
+		{"CacheSize", "8MiB", "CacheSize = 8MiB\n"},
+	} {
+		dir := t.TempDir()
+		b, err := siftvault.New(map[string]string{"path": dir, c.name: c.value}, nil)
+		require.NoError(t, err)
+		require.NoError(t, b.(*siftvault.Backend).Close())
+		text, err := os.ReadFile(filepath.Join(dir, "SIFTKV-OPTIONS"))
+		require.NoError(t, err)
+		require.Contains(t, string(text), c.want)
+		require.Equal(t, c.name != "CacheSize", strings.Contains(string(text), "MemoryLimit"))
+	}
+}
+
 func TestAcknowledgedWritesOutliveTheirProcess(t *testing.T) {
 	if dir := os.Getenv(writer); dir != "" {
 		writeUntilKilled(t, dir)

@@ -8,7 +8,8 @@
 //
 // # Arguments
 //
-// Create and Open take the directory of the store, and then any of these, each once: *kv.Options; a time.Duration, how
+// Create and Open take the directory of the store, and then any of these, each once: *kv.Options, which are [kv.Small]
+// without it; a time.Duration, how
 // long to wait for another process that has the store open (0: as long as it takes; without it, not at all: the error
 // matches walletdb.ErrDbAlreadyOpen); and a bool, which says nothing here, so that the arguments of the driver
 // "bdb" are good for this one too.

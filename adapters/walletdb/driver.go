@@ -26,12 +26,13 @@ func init() {
 	}
 }
 
-// Create makes a database in a directory that is empty or not there; o may be nil. walletdb.Create calls it, by Name.
+// Create makes a database in a directory that is empty or not there; nil options are [kv.Small]. walletdb.Create calls
+// it, by Name.
 func Create(dir string, o *kv.Options) (walletdb.DB, error) {
 	return openArgs("Create", true, []any{dir, o})
 }
 
-// Open opens the database that is in a directory; o may be nil. walletdb.Open calls it, by Name.
+// Open opens the database that is in a directory; nil options are [kv.Small]. walletdb.Open calls it, by Name.
 func Open(dir string, o *kv.Options) (walletdb.DB, error) {
 	return openArgs("Open", false, []any{dir, o})
 }
@@ -78,13 +79,16 @@ func parseArguments(args []any) (a arguments, err error) {
 	if a.dir == "" {
 		return a, errors.New(want)
 	}
+	if a.options == nil {
+		a.options = kv.Small()
+	}
 	return a, nil
 }
 
 // open opens the store and looks what is in it, or makes a database of one that is empty. A crash may leave an empty
 // store: there is no database in it, and Create makes one.
 func open(a arguments, create bool) (walletdb.DB, error) {
-	if !create && (a.options == nil || a.options.Objects == nil || isZero(a.options.Objects.Driver())) {
+	if !create && (a.options.Objects == nil || isZero(a.options.Objects.Driver())) {
 		switch entries, err := os.ReadDir(a.dir); {
 		case errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0:
 			return nil, walletdb.ErrDbDoesNotExist

@@ -86,6 +86,17 @@ func TestCreateAndOpen(t *testing.T) {
 	require.NoError(t, d.Close())
 }
 
+// A wallet without options takes the memory of a small store.
+func TestWalletsAreSmallByDefault(t *testing.T) {
+	dir := t.TempDir()
+	d, err := walletdb.Create(Name, dir, true, time.Minute)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	text, err := os.ReadFile(filepath.Join(dir, "SIFTKV-OPTIONS"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "MemoryLimit = 16MiB\n")
+}
+
 func TestWaitForTheLock(t *testing.T) {
 	dir := t.TempDir()
 	d, err := Create(dir, nil)
