@@ -29,7 +29,7 @@ workspaced = f() { module=$$1; shift; if [ $$module = . ] || grep -qx "[[:space:
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help check fmt vet verify tidy release-check lint test race fuzz long bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
+.PHONY: help check fmt vet verify tidy release-check lint test race fuzz long hosts bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
 	echarts hooks
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -153,6 +153,9 @@ long: ## what is worth it each night: all tests at full size, the linter, the ra
 	$(MAKE) cross
 	$(MAKE) fuzz FUZZTIME=60s
 	$(MAKE) crash faults bitflip soak stress
+
+hosts: ## test the adapters with the last two releases of their hosts: minutes each
+	.ci/hosts
 
 readamp: ## the main job
 	$(GO) run ./cmd/kvbench readamp
