@@ -15,7 +15,7 @@ func TestSmallOptions(t *testing.T) {
 	o, err := Small().withDefaults()
 	require.NoError(t, err)
 	require.EqualValues(t, 2<<20, o.MemtableSize)
-	require.InDelta(t, 8<<20, o.CacheSize, 128<<10)
+	require.InDelta(t, 22<<20, o.CacheSize, 256<<10)
 	require.NotSame(t, Small(), Small(), "the caller may change them")
 }
 

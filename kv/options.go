@@ -293,9 +293,9 @@ type Options struct {
 	harness harness.Harness // for tests; in the options of an open store, FS, Backoff and sizes are what it uses
 }
 
-// Small returns options for a store that has some hundred megabytes at most, such as a log of raft or a wallet. A
-// MemoryLimit of 16 MiB makes memtables of 2 MiB and a cache of 8 MiB. The caller may change the result.
-func Small() *Options { return &Options{MemoryLimit: 16 << 20} }
+// Small returns options for a store that has some hundred megabytes at most, such as a log of raft or a wallet. Of a
+// MemoryLimit of 32 MiB its memtables take 2 MiB each, and its cache up to 22. The caller may change the result.
+func Small() *Options { return &Options{MemoryLimit: 32 << 20, MemtableSize: 2 << 20} }
 
 func init() {
 	harness.Of = func(options any) *harness.Harness { return &options.(*Options).harness }

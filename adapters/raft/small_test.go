@@ -12,7 +12,7 @@ import (
 
 // A log without options takes the memory of a small store, and one with options what they say.
 func TestLogsAreSmallByDefault(t *testing.T) {
-	for want, o := range map[string]*kv.Options{"MemoryLimit = 16MiB\n": nil, "": {}} {
+	for want, o := range map[string]*kv.Options{"MemoryLimit = 32MiB\n": nil, "": {}} {
 		dir := t.TempDir()
 		s, err := Open(dir, o)
 		require.NoError(t, err)

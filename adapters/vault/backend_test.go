@@ -209,7 +209,7 @@ const writer = "SIFTKV_VAULT_WRITER"
 // Without a word about memory a backend takes that of a small store.
 func TestBackendsAreSmallByDefault(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
-		{"Compression", "zstd", "MemoryLimit = 16MiB\n"},
+		{"Compression", "zstd", "MemoryLimit = 32MiB\n"},
 		{"MemoryLimit", "64MiB", "MemoryLimit = 64MiB\n"},
 		{"CacheSize", "8MiB", "CacheSize = 8MiB\n"},
 	} {

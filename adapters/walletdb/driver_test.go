@@ -94,7 +94,7 @@ func TestWalletsAreSmallByDefault(t *testing.T) {
 	require.NoError(t, d.Close())
 	text, err := os.ReadFile(filepath.Join(dir, "SIFTKV-OPTIONS"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "MemoryLimit = 16MiB\n")
+	require.Contains(t, string(text), "MemoryLimit = 32MiB\n")
 }
 
 func TestWaitForTheLock(t *testing.T) {
