@@ -5,29 +5,30 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/index/upsidedown/store/boltdb"
 	"github.com/blevesearch/bleve/v2/index/upsidedown/store/goleveldb"
 	"github.com/blevesearch/bleve/v2/registry"
 	store "github.com/blevesearch/upsidedown_store_api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
-// BenchmarkIndex indexes and searches a corpus on each store: the Go source tree, and the word list if it is
-// installed. Per store it reports
+// BenchmarkIndex indexes and searches a corpus with each store, and with scorch, in turns: the Go source tree, and the
+// word list if it is installed. It prints for each
 //
-//	store-s    time in the store while documents are indexed in batches of 100, syncs included: that of
-//	           ExecuteBatch and of all reads
-//	all-s      time of it all, the analysis of texts included
-//	store-ms   time in the store of the searches that the tests make, once each
-//	search-ms  time of them all
-//	MB         size of its directory, opened once more and closed
+//	index      processor time of indexing in batches of 100, and of closing the index, which ends all other work
+//	batches    that of ExecuteBatch, in nanoseconds as all of these; scorch has no store
+//	clock      ExecuteBatch by the clock, with its syncs
+//	search     processor time of opening the index, and of the searches that the tests make, once each
+//	size       of its directory in bytes
 //
-// CORPUS=net indexes a part of the tree; `-benchtime 1x` once.
+// CORPUS=net indexes a part of the tree; `-benchtime 5x` makes five rounds.
 func BenchmarkIndex(b *testing.B) {
 	corpora := map[string]func(t testing.TB) []document{"go": func(t testing.TB) []document {
 		if part := os.Getenv("CORPUS"); part != "" {
@@ -40,41 +41,52 @@ func BenchmarkIndex(b *testing.B) {
 	}
 	for name, corpus := range corpora {
 		docs := corpus(b)
-		for _, storeName := range []string{Name, boltdb.Name, pebbleName, goleveldb.Name} {
-			b.Run(name+"/"+storeName, func(b *testing.B) {
-				for range b.N {
-					benchmarkIndex(b, storeName, docs, map[string]any{})
-				}
-			})
-		}
-		b.Run(name+"/"+Name+"-zstd", func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
+			var t turns.Table
+			others := []string{pebbleName, goleveldb.Name, boltdb.Name, scorch.Name, zstd}
 			for range b.N {
-				benchmarkIndex(b, Name, docs, map[string]any{"compression": "zstd"})
+				for _, store := range append([]string{Name}, others...) {
+					benchmarkIndex(b, &t, store, docs)
+				}
 			}
+			t.Print(b, Name, others...)
 		})
 	}
 }
 
-func benchmarkIndex(b *testing.B, storeName string, docs []document, config map[string]any) {
-	path := filepath.Join(b.TempDir(), "index")
-	index := newIndex(b, path, timed(storeName), config)
-	start := time.Now()
-	inStore.Store(0)
-	fill(b, index, docs, 100)
-	b.ReportMetric(time.Since(start).Seconds(), "all-s")
-	b.ReportMetric(time.Duration(inStore.Load()).Seconds(), "store-s")
+// zstd is a store of this package that compresses more.
+const zstd = "siftkv-zstd"
 
-	require.NoError(b, index.Close())
-	index, err := bleve.Open(path)
-	require.NoError(b, err)
-	start = time.Now()
-	inStore.Store(0)
-	for _, request := range requests() {
-		_, err := index.Search(request)
-		require.NoError(b, err)
+func benchmarkIndex(b *testing.B, t *turns.Table, name string, docs []document) {
+	path, config, store := filepath.Join(b.TempDir(), "index"), map[string]any{}, name
+	if name == zstd {
+		store, config["compression"] = Name, "zstd"
 	}
-	b.ReportMetric(float64(time.Since(start).Milliseconds()), "search-ms")
-	b.ReportMetric(float64(time.Duration(inStore.Load()).Milliseconds()), "store-ms")
+	var index bleve.Index
+	var err error
+	if name == scorch.Name {
+		index, err = bleve.NewUsing(path, goMapping(), scorch.Name, scorch.Name, nil)
+		require.NoError(b, err)
+	} else {
+		index = newIndex(b, path, timed(store), config)
+	}
+	inStore, onClock = 0, 0
+	t.Measure(name, "index", 1, func() {
+		fill(b, index, docs, 100)
+		require.NoError(b, index.Close())
+	})
+	if name != scorch.Name {
+		t.Add(name, "batches", inStore)
+		t.Add(name, "clock", onClock)
+	}
+	t.Measure(name, "search", 1, func() {
+		index, err = bleve.Open(path)
+		require.NoError(b, err)
+		for _, request := range requests() {
+			_, err := index.Search(request)
+			require.NoError(b, err)
+		}
+	})
 	require.NoError(b, index.Close())
 	size := int64(0)
 	require.NoError(b, fs.WalkDir(os.DirFS(path), ".", func(_ string, e fs.DirEntry, err error) error {
@@ -85,12 +97,12 @@ func benchmarkIndex(b *testing.B, storeName string, docs []document, config map[
 		size += info.Size()
 		return err
 	}))
-	b.ReportMetric(float64(size)/1e6, "MB")
-	b.ReportMetric(0, "ns/op")
+	t.Add(name, "size", float64(size))
 }
 
-// inStore is the time spent in stores whose name is timed, in nanoseconds.
-var inStore atomic.Int64
+// inStore is the processor time of ExecuteBatch in stores whose name is timed, and onClock its time by the clock, in
+// nanoseconds. Nothing else runs then but the store's work in the background.
+var inStore, onClock float64
 
 // timed registers a store once more, with a clock.
 func timed(name string) string {
@@ -109,8 +121,6 @@ func timed(name string) string {
 	return timedName
 }
 
-func since(start time.Time) { inStore.Add(int64(time.Since(start))) }
-
 type timedStore struct{ store.KVStore }
 
 func (s timedStore) Stats() json.Marshaler    { return nil }
@@ -121,48 +131,12 @@ func (s timedStore) Writer() (store.KVWriter, error) {
 	return timedWriter{w}, err
 }
 
-func (s timedStore) Reader() (store.KVReader, error) {
-	r, err := s.KVStore.Reader()
-	return timedReader{r}, err
-}
-
 type timedWriter struct{ store.KVWriter }
 
 func (w timedWriter) ExecuteBatch(b store.KVBatch) error {
-	defer since(time.Now())
-	return w.KVWriter.ExecuteBatch(b)
-}
-
-type timedReader struct{ store.KVReader }
-
-func (r timedReader) Get(key []byte) ([]byte, error) {
-	defer since(time.Now())
-	return r.KVReader.Get(key)
-}
-
-func (r timedReader) MultiGet(keys [][]byte) ([][]byte, error) {
-	defer since(time.Now())
-	return r.KVReader.MultiGet(keys)
-}
-
-func (r timedReader) PrefixIterator(prefix []byte) store.KVIterator {
-	defer since(time.Now())
-	return timedIterator{r.KVReader.PrefixIterator(prefix)}
-}
-
-func (r timedReader) RangeIterator(start, end []byte) store.KVIterator {
-	defer since(time.Now())
-	return timedIterator{r.KVReader.RangeIterator(start, end)}
-}
-
-type timedIterator struct{ store.KVIterator }
-
-func (i timedIterator) Seek(key []byte) {
-	defer since(time.Now())
-	i.KVIterator.Seek(key)
-}
-
-func (i timedIterator) Next() {
-	defer since(time.Now())
-	i.KVIterator.Next()
+	spent, start := turns.ProcessorTime(), time.Now()
+	err := w.KVWriter.ExecuteBatch(b)
+	inStore += float64(turns.ProcessorTime() - spent)
+	onClock += float64(time.Since(start))
+	return err
 }

@@ -13,28 +13,31 @@ import (
 
 	"github.com/btcsuite/btcwallet/walletdb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 const benchRows = 200_000
 
 // BenchmarkWallet puts 200,000 rows of 40 bytes under random keys of 32, as hashes are, in two buckets in a bucket, and
-// reads them, on this driver and on bdb. It reports, per row, and syncs included:
+// reads them, on this driver and on bdb, in turns. It prints the processor time of a row, in nanoseconds:
 //
-//	load-µs    1,000 rows a transaction
-//	put-µs     a row a transaction, 500 of them
-//	batch-µs   a row a call of Batch, by 16 goroutines
-//	get-ns     rows in random order, in one transaction
-//	scan-ns    all rows by a cursor
-//	MB         size of the files, closed
+//	load    1,000 rows a transaction
+//	put     a row a transaction, 500 of them
+//	batch   a row a call of Batch, by 16 goroutines
+//	get     rows in random order, in one transaction
+//	scan    all rows by a cursor
+//	clock   put by the clock, with its syncs
+//	size    of the files in bytes, closed
+//
+// `-benchtime 5x` makes five rounds.
 func BenchmarkWallet(b *testing.B) {
-	for name, args := range map[string][]any{Name: nil, "bdb": {true, time.Minute}} {
-		b.Run(name, func(b *testing.B) {
-			for range b.N {
-				benchmarkWallet(b, name, args)
-			}
-			b.ReportMetric(0, "ns/op")
-		})
+	var t turns.Table
+	for range b.N {
+		benchmarkWallet(b, &t, Name, nil)
+		benchmarkWallet(b, &t, "bdb", []any{true, time.Minute})
 	}
+	t.Print(b, Name, "bdb")
 }
 
 func benchKey(i uint64) []byte {
@@ -49,7 +52,7 @@ func benchKey(i uint64) []byte {
 // benchValue returns what compresses by a fifth.
 func benchValue(i uint64) []byte { return append(benchKey(i+1<<40), make([]byte, 8)...) }
 
-func benchmarkWallet(b *testing.B, name string, args []any) {
+func benchmarkWallet(b *testing.B, t *turns.Table, name string, args []any) {
 	path := filepath.Join(b.TempDir(), "wallet")
 	d, err := walletdb.Create(name, append([]any{path}, args...)...)
 	require.NoError(b, err)
@@ -58,12 +61,8 @@ func benchmarkWallet(b *testing.B, name string, args []any) {
 		require.NoError(b, err)
 		return r
 	}
-	measure := func(unit string, n int, per time.Duration, f func()) {
-		start := time.Now()
-		f()
-		b.ReportMetric(float64(time.Since(start))/float64(per)/float64(n), unit)
-	}
-	measure("load-µs", benchRows, time.Microsecond, func() {
+	measure := func(figure string, n int, f func()) { t.Measure(name, figure, n, f) }
+	measure("load", benchRows, func() {
 		for i := uint64(0); i < benchRows; i += 1000 {
 			update(b, d, func(tx walletdb.ReadWriteTx) {
 				for j := i; j < i+1000; j++ {
@@ -72,13 +71,15 @@ func benchmarkWallet(b *testing.B, name string, args []any) {
 			})
 		}
 	})
-	measure("put-µs", 500, time.Microsecond, func() {
+	start := time.Now()
+	measure("put", 500, func() {
 		for i := range uint64(500) {
 			update(b, d, func(tx walletdb.ReadWriteTx) {
 				require.NoError(b, rows(tx, i).Put(benchKey(i), benchValue(i)))
 			})
 		}
 	})
+	t.Add(name, "clock", float64(time.Since(start))/500)
 	benchmarkBatch(b, d, measure, func(tx walletdb.ReadWriteTx, i uint64) error {
 		return rows(tx, i).Put(benchKey(i), benchValue(i))
 	})
@@ -88,14 +89,14 @@ func benchmarkWallet(b *testing.B, name string, args []any) {
 	view(b, d, func(tx walletdb.ReadTx) {
 		buckets := [2]walletdb.ReadBucket{tx.ReadBucket([]byte("wtxmgr")).NestedReadBucket([]byte("rows0")),
 			tx.ReadBucket([]byte("wtxmgr")).NestedReadBucket([]byte("rows1"))}
-		measure("get-ns", benchRows, time.Nanosecond, func() {
+		measure("get", benchRows, func() {
 			for range benchRows {
 				i := rand.Uint64N(benchRows)
 				require.Len(b, buckets[i%2].Get(benchKey(i)), 40)
 			}
 		})
 		n := 0
-		measure("scan-ns", benchRows, time.Nanosecond, func() {
+		measure("scan", benchRows, func() {
 			for _, bucket := range buckets {
 				c := bucket.ReadCursor()
 				for k, _ := c.First(); k != nil; k, _ = c.Next() {
@@ -106,13 +107,13 @@ func benchmarkWallet(b *testing.B, name string, args []any) {
 		require.Equal(b, benchRows, n)
 	})
 	require.NoError(b, d.Close())
-	b.ReportMetric(float64(sizeOf(b, path))/1e6, "MB")
+	t.Add(name, "size", float64(sizeOf(b, path)))
 }
 
-func benchmarkBatch(b *testing.B, d walletdb.DB, measure func(string, int, time.Duration, func()),
+func benchmarkBatch(b *testing.B, d walletdb.DB, measure func(string, int, func()),
 	put func(tx walletdb.ReadWriteTx, i uint64) error) {
 	const goroutines, each = 16, 100
-	measure("batch-µs", goroutines*each, time.Microsecond, func() {
+	measure("batch", goroutines*each, func() {
 		done := make(chan error)
 		for g := range uint64(goroutines) {
 			go func() {

@@ -34,6 +34,7 @@ var layers = []struct {
 	{"internal/racebuild", 0},
 	{"internal/property", 2},
 	{"internal/scale", 1},
+	{"internal/turns", 0},
 	{"internal/requests", 0},
 	{"objstore", 1},
 	{"internal/cli/progress", 0},

@@ -1,0 +1,17 @@
+//go:build unix
+
+package turns
+
+import (
+	"syscall"
+	"time"
+)
+
+// ProcessorTime returns the time that the process has used on processors.
+func ProcessorTime() time.Duration {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return clock()
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
