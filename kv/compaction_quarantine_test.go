@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -159,12 +160,16 @@ func TestDamagedRangeTombstonesConcernTheirFileAlone(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
+// longQuarantine tries at once what has failed, and leaves a file alone, after several attempts, for longer than a test
+// takes.
+var longQuarantine = compaction.Backoff{First: time.Millisecond, Max: time.Hour}
+
 // Reads that fail are tried again; if they keep failing, the file is left alone.
 func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 	for _, forGood := range []bool{false, true} {
 		f := &vfstest.FaultFS{FS: sift.NewMem()}
 		o := quarantineOptions()
-		o.harness.FS, o.harness.Backoff, o.L0CompactionThreshold = f, quickBackoff, 10
+		o.harness.FS, o.harness.Backoff, o.L0CompactionThreshold = f, longQuarantine, 10
 		db, err := Open("db", o)
 		require.NoError(t, err)
 		want := storetest.Model{}
@@ -214,7 +219,7 @@ func TestACompactionThatCannotReadTriesAgain(t *testing.T) {
 func TestACompactionRunsUntilItsDamageIsDealtWith(t *testing.T) {
 	f := &vfstest.FaultFS{FS: sift.NewMem()}
 	o := quarantineOptions()
-	o.harness.FS, o.harness.Backoff = f, quickBackoff
+	o.harness.FS, o.harness.Backoff = f, longQuarantine
 	told := make(chan *metrics.Store, 1)
 	var db *DB
 	o.Events.Quarantined = func(error) { told <- db.Metrics() }
