@@ -293,8 +293,7 @@ type Options struct {
 	harness harness.Harness // for tests; in the options of an open store, FS, Backoff and sizes are what it uses
 }
 
-// Small returns options for a store that has some hundred megabytes at most, such as a log of raft or a wallet. Of a
-// MemoryLimit of 32 MiB its memtables take 2 MiB each, and its cache up to 22. The caller may change the result.
+// Small returns options for some hundred megabytes at most: memtables of 2 MiB, and a cache of up to 22 MiB.
 func Small() *Options { return &Options{MemoryLimit: 32 << 20, MemtableSize: 2 << 20} }
 
 func init() {

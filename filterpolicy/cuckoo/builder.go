@@ -50,12 +50,10 @@ func (b *Builder) Finish(dst []byte) (data []byte, ok bool) {
 	return d.Seal(dst, start, frame.Cuckoo), true
 }
 
-// build makes the table. Each attempt has a seed of its own; every second one has
-// some more buckets than those before.
+// build makes the table. Each attempt has a seed of its own; every second one has some more buckets than those before.
 //
-// If a table is much emptier than it should be, its hashes had many duplicates, or its seed could
-// not distinguish some. It is made once more at the size that its fingerprints tell; if that is too
-// small, they were no duplicates.
+// If a table is much emptier than it should be, its hashes had many duplicates, or its seed could not distinguish some.
+// It is made once more at the size that its fingerprints tell; if that is too small, they were no duplicates.
 func (b *Builder) build() (t *table, ok bool) {
 	all := uint64(b.hashes.Len())
 	keys := all

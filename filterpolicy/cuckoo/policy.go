@@ -19,9 +19,8 @@ const (
 	defaultSlots = 4
 )
 
-// A Policy is the family with its fingerprint bits, its slots per bucket, and
-// whether buckets are semi-sorted. Policies are equal when their specs mean the same.
-// The zero value is not a policy; use Parse.
+// A Policy is the family with its fingerprint bits, its slots per bucket, and whether buckets are semi-sorted. Policies
+// are equal when their specs mean the same. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits, slots uint8
 	semisorted  bool
@@ -68,16 +67,14 @@ func parseSemisorted(first, second string) (Policy, error) {
 	return Policy{bits: bits, slots: semisortSlots, semisorted: true}, nil
 }
 
-// parseBits reads fingerprint bits, or the rate that they are to keep in full buckets
-// of that many slots.
+// parseBits reads fingerprint bits, or the rate that they are to keep in full buckets of that many slots.
 func parseBits(what, text string, least, slots int) (uint8, error) {
 	bits, err := spec.ParseIntOrRate(what, text, least, maxBits, func(bits int) float64 { return limit(bits, slots) })
 	return uint8(bits), err
 }
 
-// safeLoad returns the percentage of slots that may be filled so that the first
-// attempt at building nearly always succeeds, or 0 for a number of slots that no
-// bucket has. Tables first fail some points above it.
+// safeLoad returns the percentage of slots that may be filled so that the first attempt at building nearly always
+// succeeds, or 0 for a number of slots that no bucket has. Tables first fail some points above it.
 func safeLoad(slots int) uint64 {
 	switch slots {
 	case 2:
@@ -154,9 +151,8 @@ func (p Policy) bucketsFor(n uint64) (buckets uint64, ok bool) {
 // chance is the probability that a probe finds one given stored fingerprint: it
 // reads two buckets and looks for one of 2^F-1 values.
 //
-// A bucket holds no value twice, nor does its partner for that value, so with s
-// fingerprints stored a probe says maybe with probability c*s exactly. A new key is
-// stored unless the probe for it says maybe; so n distinct keys leave
+// A bucket holds no value twice, nor does its partner for that value, so with s fingerprints stored a probe says maybe
+// with probability c*s exactly. A new key is stored unless the probe for it says maybe; so n distinct keys leave
 //
 //	s = (1 - exp(-c n)) / c
 //

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// A semi-sorted filter is the table of four slots per bucket without the order of each bucket's
-// fingerprints: that order says nothing, and without it a bucket takes four bits less. A bucket is
-// 4*F-4 bits:
+// A semi-sorted filter is the table of four slots per bucket without the order of each bucket's fingerprints: that
+// order says nothing, and without it a bucket takes four bits less. A bucket is 4*F-4 bits:
 //
 //	code    12 bits   the lowest four bits of all fingerprints; see nibbles
 //	rest 0  F-4 bits  the other bits of the first fingerprint
@@ -70,8 +69,7 @@ func (s *sorting) size(buckets uint64) uint64 { return (buckets*s.bits+7)/8 + pa
 // at returns the bit of a bucket at which a rest begins.
 func (s *sorting) at(slot uint64) uint64 { return codeBits + slot*s.rest }
 
-// appendCells appends the buckets of a plain table to dst. The table's fingerprints must
-// have the sorting's F.
+// appendCells appends the buckets of a plain table to dst. The table's fingerprints must have the sorting's F.
 func (s *sorting) appendCells(dst []byte, t *table) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, s.size(t.buckets))...)
@@ -103,9 +101,8 @@ func from(cells []byte, bit uint64) uint64 {
 	return binary.LittleEndian.Uint64(cells[bit/8:]) >> (bit % 8)
 }
 
-// has reports whether a bucket of cells holds the fingerprint, or may: a code that
-// stands for no four values is damage, and could have been any. Most buckets without
-// the fingerprint show it by their rests, whatever their code stands for.
+// has reports whether a bucket of cells holds the fingerprint, or may: a code that stands for no four values is damage,
+// and could have been any. Most buckets without the fingerprint show it by their rests, whatever their code stands for.
 func (s *sorting) has(cells []byte, bucket, fingerprint uint64) bool {
 	bit := bucket * s.bits
 	code := from(cells, bit) & (1<<codeBits - 1)
@@ -129,8 +126,7 @@ func (s *sorting) has(cells []byte, bucket, fingerprint uint64) bool {
 //
 //	code = C(a,1) + C(b+1,2) + C(c+2,3) + C(d+3,4)
 //
-// in binomial coefficients: the combinatorial number system. The codes from 3876 to
-// 4095 stand for nothing.
+// in binomial coefficients: the combinatorial number system. The codes from 3876 to 4095 stand for nothing.
 
 const (
 	nibbleBits = 4

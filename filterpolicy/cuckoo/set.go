@@ -11,9 +11,8 @@ var (
 	// is the answer for every key in it.
 	ErrFull = errors.New("cuckoo: the set is full; remove keys, make it larger, or let it grow (Options.Grow)")
 
-	// ErrTooManyCopies is returned for a key that the set holds 2·B times already, as
-	// often as its two buckets have slots. The set is as it was and takes other keys.
-	// A set that may grow counts further copies aside, up to 2^32-1.
+	// ErrTooManyCopies is returned for a key that the set holds 2·B times already, as often as its two buckets have
+	// slots. The set is as it was and takes other keys. A set that may grow counts further copies aside, up to 2^32-1.
 	ErrTooManyCopies = errors.New("cuckoo: the set holds this key as often as its two buckets have slots; " +
 		"use AddNew, more Options.Slots, or Options.Grow")
 )
@@ -46,8 +45,7 @@ type Set struct {
 	path    []step  // scratch space of Add
 }
 
-// Add adds a key, or adds it once more. An error is ErrFull or ErrTooManyCopies, and
-// leaves the set as it was.
+// Add adds a key, or adds it once more. An error is ErrFull or ErrTooManyCopies, and leaves the set as it was.
 func (s *Set) Add(key []byte) error { return s.AddHash(xxhash.Sum64(key)) }
 
 // AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do, counters too. It
@@ -83,8 +81,7 @@ func (s *Set) AddNewHash(h uint64) (added bool, err error) {
 // Contains reports whether a key may be in the set; false is certain.
 func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key)) }
 
-// ContainsHash is Contains for a key's hash. It reads two buckets of each table,
-// newest first, and allocates nothing.
+// ContainsHash is Contains for a key's hash. It reads two buckets of each table, newest first, and allocates nothing.
 func (s *Set) ContainsHash(h uint64) bool {
 	for i := len(s.layers) - 1; i >= 0; i-- {
 		if s.layers[i].contains(h) {
@@ -131,9 +128,8 @@ func (s *Set) Len() int {
 	return int(n)
 }
 
-// Cap returns the number of keys that the set holds without another table: what
-// it was made for, or a little more. Some more fit as a rule before ErrFull. Once the
-// set has grown, only the newest table counts as room.
+// Cap returns the number of keys that the set holds without another table: what it was made for, or a little more. Some
+// more fit as a rule before ErrFull. Once the set has grown, only the newest table counts as room.
 func (s *Set) Cap() int {
 	n := uint64(0)
 	for i := range s.layers {
@@ -156,10 +152,9 @@ func (s *Set) LoadFactor() float64 {
 	return float64(used) / float64(max(1, slots))
 }
 
-// FalsePositiveRate returns the probability that Contains is true for a key that was
-// never added, given what the set holds now. It follows from the number of different
-// fingerprints, which is known, and takes the tables of a chain as independent. It
-// reads a few numbers and changes nothing.
+// FalsePositiveRate returns the probability that Contains is true for a key that was never added, given what the set
+// holds now. It follows from the number of different fingerprints, which is known, and takes the tables of a chain as
+// independent. It reads a few numbers and changes nothing.
 func (s *Set) FalsePositiveRate() float64 {
 	none := 1.0
 	for i := range s.layers {

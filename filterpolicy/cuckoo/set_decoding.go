@@ -109,9 +109,8 @@ func (l *layer) decodeVictim(bucket, fingerprint uint64) error {
 	return nil
 }
 
-// check compares the cells with what the head says of them. The number of
-// classes is only checked to be possible: it serves the estimate of the rate, and to
-// count them would take as long as to add them.
+// check compares the cells with what the head says of them. The number of classes is only checked to be possible: it
+// serves the estimate of the rate, and to count them would take as long as to add them.
 func (l *layer) check() error {
 	used := l.buckets * l.slots
 	for bucket := range l.buckets {
@@ -133,8 +132,7 @@ func (l *layer) check() error {
 	return nil
 }
 
-// decodeExtra reads copies kept aside. A class of them must be in the table, or
-// Contains would not find it.
+// decodeExtra reads copies kept aside. A class of them must be in the table, or Contains would not find it.
 func (l *layer) decodeExtra(records []byte) error {
 	last := class{}
 	for ; len(records) != 0; records = records[extraLen:] {

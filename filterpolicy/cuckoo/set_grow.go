@@ -2,9 +2,8 @@ package cuckoo
 
 import "slices"
 
-// A set that grows is a chain of tables. A fingerprint cannot be moved to another
-// table, as its key would be needed to compute the new one; so keys stay where
-// they were put, and Remove must find out where.
+// A set that grows is a chain of tables. A fingerprint cannot be moved to another table, as its key would be needed to
+// compute the new one; so keys stay where they were put, and Remove must find out where.
 //
 // It may not take just any table that holds the key's class. If the key is in one table and another
 // key happens to have its class in a second, removing from the second would make that other key a
@@ -14,15 +13,13 @@ import "slices"
 //  2. A key is added to, counted in and removed from its home: the oldest table that holds
 //     its class, or the newest if none does.
 //
-// When a key was added, no table older than its home held its class. By the first rule none of them
-// can hold it since. So the home stays the same for as long as the key is in the set, and has all
-// its copies. Remove takes away a copy of this key there, or of one that the home cannot tell from
-// it.
+// When a key was added, no table older than its home held its class. By the first rule none of them can hold it since.
+// So the home stays the same for as long as the key is in the set, and has all its copies. Remove takes away a copy of
+// this key there, or of one that the home cannot tell from it.
 //
-// The price is that only further copies of their classes use slots that become free in older
-// tables. These may be many: each new key has its home in an old table with the probability of a
-// false positive there. So copies without a slot are counted in a map, without a limit of 2·B. A
-// table that has become empty is dropped.
+// The price is that only further copies of their classes use slots that become free in older tables. These may be many:
+// each new key has its home in an old table with the probability of a false positive there. So copies without a slot
+// are counted in a map, without a limit of 2·B. A table that has become empty is dropped.
 
 // home returns the oldest table that holds the class of a hash, nil if none does.
 func (s *Set) home(h uint64) *layer {

@@ -5,10 +5,9 @@ import (
 	"math/bits"
 )
 
-// A layer is one table of a set: a multiset of classes. A class is a fingerprint and
-// its pair of buckets, which is all that a table knows of a key. Keys of one class share a
-// bucket only if they share both, so that the copies of a class can be counted, and
-// one be removed, without doing harm to any key of another class.
+// A layer is one table of a set: a multiset of classes. A class is a fingerprint and its pair of buckets, which is all
+// that a table knows of a key. Keys of one class share a bucket only if they share both, so that the copies of a class
+// can be counted, and one be removed, without doing harm to any key of another class.
 type layer struct {
 	table
 	used   uint64 // slots in use
@@ -83,9 +82,8 @@ func (l *layer) copies(p place) uint64 {
 	return n
 }
 
-// add adds a class or another copy of it: to a free slot of its buckets, or to one that a
-// search frees, or as the victim. If all fails, nothing has changed except the slots of
-// some classes.
+// add adds a class or another copy of it: to a free slot of its buckets, or to one that a search frees, or as the
+// victim. If all fails, nothing has changed except the slots of some classes.
 func (l *layer) add(p place, path *[]step) error {
 	fresh := !l.holds(p)
 	if !fresh && l.copies(p) >= 2*l.slots {
@@ -159,8 +157,7 @@ func (l *layer) clear() {
 	*l = layer{table: l.table}
 }
 
-// rate returns the probability that the class of a random hash is there: each
-// class is met from two buckets.
+// rate returns the probability that the class of a random hash is there: each class is met from two buckets.
 func (l *layer) rate() float64 {
 	p := Policy{bits: uint8(l.bits), slots: uint8(l.slots)}
 	return min(1, p.chance(l.buckets)*float64(l.groups))

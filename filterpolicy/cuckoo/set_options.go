@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// Options are what New may be told besides capacity and rate. The zero value of each
-// field means its default.
+// Options are what New may be told besides capacity and rate. The zero value of each field means its default.
 type Options struct {
 	// Slots is B, the slots of a bucket: 2, 4 or 8. The default, 4, suits most sets.
 	// With 8 a key may be there more often, at some more bits per key for the same rate.
@@ -17,11 +16,10 @@ type Options struct {
 	// chooses them; if Bits is set, that rate must be 0.
 	Bits int
 
-	// Grow lets a full set take on another table, each this many times as large as the one before:
-	// 1 to 8. The default, 0, keeps the set at its size. Each table's fingerprints have a length of
-	// their own, usually a bit more than the longest, so that the chain as a whole keeps the rate.
-	// Each table costs every lookup two more buckets. The set is full when fingerprints of 32 bits
-	// are in use: with a rate of 1 % and four slots after 22 tables.
+	// Grow lets a full set take on another table, each this many times as large as the one before: 1 to 8. The default,
+	// 0, keeps the set at its size. Each table's fingerprints have a length of their own, usually a bit more than the
+	// longest, so that the chain as a whole keeps the rate. Each table costs every lookup two more buckets. The set is
+	// full when fingerprints of 32 bits are in use: with a rate of 1 % and four slots after 22 tables.
 	Grow int
 
 	// Guard keeps the 64-bit hash of each key in a map, so that Remove and AddNew are
@@ -109,10 +107,9 @@ func (o layout) layer(bits uint8, buckets uint64) layer {
 	return layer{table: *newTable(Policy{bits: bits, slots: o.slots}, buckets, uint32(bits-o.bits))}
 }
 
-// bitsFor returns the fewest bits that keep the rate when every slot of the first
-// table and its victim are taken by different keys; more than maxBits if none do.
-// Larger tables stay below that. Each table of a chain has at least a bit more than
-// another one, so all of them together have less than twice the rate of the first.
+// bitsFor returns the fewest bits that keep the rate when every slot of the first table and its victim are taken by
+// different keys; more than maxBits if none do. Larger tables stay below that. Each table of a chain has at least a bit
+// more than another one, so all of them together have less than twice the rate of the first.
 func (o *Options) bitsFor(rate float64, buckets uint64) int {
 	if o.Grow != 0 {
 		rate /= 2

@@ -7,11 +7,10 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/peel"
 )
 
-// The cells of a fuse filter are fingerprints of F bits each, packed without gaps from the lowest
-// bit of the first byte. Seven zero bytes follow, so that any cell can be read as a part of eight
-// bytes. They form segments of a power of two of cells. The footer's units are the cells; its
-// parameters are F, the number of places per key W, and the logarithm of the segments' length L.
-// The exclusive-or of the W cells of a key is its fingerprint:
+// The cells of a fuse filter are fingerprints of F bits each, packed without gaps from the lowest bit of the first
+// byte. Seven zero bytes follow, so that any cell can be read as a part of eight bytes. They form segments of a power
+// of two of cells. The footer's units are the cells; its parameters are F, the number of places per key W, and the
+// logarithm of the segments' length L. The exclusive-or of the W cells of a key is its fingerprint:
 //
 //	z = mix(h ^ seed * golden);  w = z * golden
 //	a = (z * (units - (W-1) * L)) >> 64, the product taken at 128 bits
@@ -29,9 +28,8 @@ const (
 	maxLog = 18
 )
 
-// A layout is the places of keys. Each is in one of W neighbouring segments, so keys of
-// different ends of the filter never meet. That lets peeling begin at both ends of an
-// array too full for peeling anywhere else.
+// A layout is the places of keys. Each is in one of W neighbouring segments, so keys of different ends of the filter
+// never meet. That lets peeling begin at both ends of an array too full for peeling anywhere else.
 type layout struct {
 	arity  uint32
 	log    uint32 // of length
@@ -104,8 +102,7 @@ var smallLogs = [2][9]uint64{
 	{0, 1, 1, 2, 3, 3, 4, 5, 5},
 }
 
-// extras holds 2.6 * n^0.7 for the powers of two. Multiplications alone give the
-// same numbers on every machine.
+// extras holds 2.6 * n^0.7 for the powers of two. Multiplications alone give the same numbers on every machine.
 var extras = func() (all [34]uint64) {
 	const step = 1.6245047927124712 // 2^0.7
 	x := 2.6

@@ -14,16 +14,14 @@ import (
 // Name is the family's name on disk.
 const Name = "fuse"
 
-// A Policy is the family, or that of package xor, with its fingerprint bits and the number of
-// places of a key. Policies are equal when their specs mean the same. The zero value is not a
-// policy; use Parse.
+// A Policy is the family, or that of package xor, with its fingerprint bits and the number of places of a key. Policies
+// are equal when their specs mean the same. The zero value is not a policy; use Parse.
 type Policy struct {
 	bits, arity uint8 // arity may be thirds
 }
 
-// Parse reads "F" or "F,W": fingerprint bits from 4 to 32, and 3 or 4 places per key,
-// which are 3 unless given. In place of F, "rate=0.004" means the fewest bits with a
-// false-positive rate that is not above it.
+// Parse reads "F" or "F,W": fingerprint bits from 4 to 32, and 3 or 4 places per key, which are 3 unless given. In
+// place of F, "rate=0.004" means the fewest bits with a false-positive rate that is not above it.
 func Parse(args string) (Policy, error) {
 	p, err := parse(args)
 	return p, spec.Wrap(err, Name, args, "fuse:8")
@@ -52,8 +50,7 @@ func (p Policy) Name() string {
 	return Name
 }
 
-// String returns the spec; the usual number of places is left out, and a rate is
-// given as the bits that it stands for.
+// String returns the spec; the usual number of places is left out, and a rate is given as the bits that it stands for.
 func (p Policy) String() string {
 	s := p.Name() + ":" + strconv.Itoa(int(p.bits))
 	if p.arity == 4 {
@@ -80,9 +77,8 @@ func (p Policy) plan() peel.Plan {
 // too large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) { return p.plan().Expected(keys) }
 
-// A Builder collects hashes and turns them into a filter. It is for one goroutine
-// at a time, and holds eight bytes per key until Finish. During Finish it needs 23
-// more at a million keys (24 for an xor filter), besides the filter itself.
+// A Builder collects hashes and turns them into a filter. It is for one goroutine at a time, and holds eight bytes per
+// key until Finish. During Finish it needs 23 more at a million keys (24 for an xor filter), besides the filter itself.
 type Builder struct {
 	hashes hash64.List
 	plan   peel.Plan

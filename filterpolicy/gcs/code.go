@@ -5,10 +5,9 @@ import (
 	"math/bits"
 )
 
-// A code is the Golomb code with a divisor: a number is written as one zero bit
-// for each time that it contains the divisor, a one, and what is left in truncated binary. With k the
-// bits that hold every remainder, the 2^k - divisor smallest remainders take
-// k-1 bits, lowest first; others take k, of which the last is the highest half.
+// A code is the Golomb code with a divisor: a number is written as one zero bit for each time that it contains the
+// divisor, a one, and what is left in truncated binary. With k the bits that hold every remainder, the 2^k - divisor
+// smallest remainders take k-1 bits, lowest first; others take k, of which the last is the highest half.
 type code struct {
 	divisor uint64
 	short   uint64 // remainders below take k-1 bits
@@ -81,8 +80,7 @@ type reader struct {
 	pos, end uint64
 }
 
-// next decodes a number. For bits that are no code the result has no meaning; pos
-// moves on in any case.
+// next decodes a number. For bits that are no code the result has no meaning; pos moves on in any case.
 func (r *reader) next(c code) uint64 {
 	const step = 24 // zeros, a one and a remainder of 32 bits are then in one word
 	x, zeros := word(r.bytes, r.pos), uint64(0)

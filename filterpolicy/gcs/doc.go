@@ -13,15 +13,13 @@
 // B bits stand for a rate of 2^-B; B may have decimals, and "rate=0.01" stands for
 // the least B with that rate or a lower one.
 //
-// Source: F. Putze, P. Sanders and J. Singler, "Cache-, Hash- and Space-Efficient
-// Bloom Filters", WEA 2007; S. W. Golomb, "Run-length encodings", 1966; truncated
-// binary remainders after R. G. Gallager and D. C. Van Voorhis, 1975. The index is
-// this package's own: the range is divided into buckets of 128 keys on average, and
-// where the code of a bucket begins is stored as the deviation from a straight line.
+// Source: F. Putze, P. Sanders and J. Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", WEA 2007; S. W.
+// Golomb, "Run-length encodings", 1966; truncated binary remainders after R. G. Gallager and D. C. Van Voorhis, 1975.
+// The index is this package's own: the range is divided into buckets of 128 keys on average, and where the code of a
+// bucket begins is stored as the deviation from a straight line.
 //
-// Costs. Space: B + 1.48 bits per key for the codes and 0.1 for the index. Probe: half a
-// bucket is decoded, 64 differences. Build: a sort and a pass; 17 bytes per
-// key of memory until Finish, besides the filter itself.
+// Costs. Space: B + 1.48 bits per key for the codes and 0.1 for the index. Probe: half a bucket is decoded, 64
+// differences. Build: a sort and a pass; 17 bytes per key of memory until Finish, besides the filter itself.
 //
 // Duplicates cost nothing, in any order. Limits: keys cannot be removed.
 package gcs

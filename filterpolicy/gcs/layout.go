@@ -30,11 +30,10 @@ import (
 //	value = (remainder * width) >> 64, the product taken at 128 bits
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// The codes of a bucket are its distinct values in ascending order, each less the one before and
-// less 1; the first as it is. A number x is written as x/divisor zeros, a one, and r = x%divisor in
-// truncated binary. Let k be the bits of divisor-1, but at least 1, and short = 2^k - divisor. If r
-// < short, k-1 bits hold r. Else they hold r or r - (divisor - 2^(k-1)), whichever is below
-// 2^(k-1), and a further bit is 1 in the second case.
+// The codes of a bucket are its distinct values in ascending order, each less the one before and less 1; the first as
+// it is. A number x is written as x/divisor zeros, a one, and r = x%divisor in truncated binary. Let k be the bits of
+// divisor-1, but at least 1, and short = 2^k - divisor. If r < short, k-1 bits hold r. Else they hold r or r - (divisor
+// - 2^(k-1)), whichever is below 2^(k-1), and a further bit is 1 in the second case.
 const (
 	wordLen    = 8
 	trailerLen = 4 * wordLen // the padding and the numbers
@@ -50,8 +49,7 @@ func locate(z, buckets, width uint64) (bucket, value uint64) {
 	return bucket, hash64.Reduce(remainder, width)
 }
 
-// fixed is the fractional bits of the values per key, few enough for them to be the
-// same on every machine.
+// fixed is the fractional bits of the values per key, few enough for them to be the same on every machine.
 const fixed = 20
 
 // valuesPerKey returns the size of the range per key, 2^b in fixed point.

@@ -26,10 +26,9 @@ func reserve(size int64) (mem, mapping []byte) {
 	return mapping, mapping
 }
 
-// reserveHuge is reserve with room for large pages. The system gives memory as it is written
-// to, and is asked not to hold size against what it has: a capacity may be larger than the
-// machine. Nil if the system gives no address space. The Go heap would not have it either,
-// and ends the process when it is refused.
+// reserveHuge is reserve with room for large pages. The system gives memory as it is written to, and is asked not to
+// hold size against what it has: a capacity may be larger than the machine. Nil if the system gives no address space.
+// The Go heap would not have it either, and ends the process when it is refused.
 func reserveHuge(size int64) (mem, mapping []byte) {
 	if size > math.MaxInt-hugePage {
 		return nil, nil
@@ -53,8 +52,7 @@ func unreserve(mapping []byte) {
 	_ = unix.Munmap(mapping)
 }
 
-// discard returns the memory of the whole pages in mem to the system. Their content is
-// lost.
+// discard returns the memory of the whole pages in mem to the system. Their content is lost.
 func discard(mem []byte) {
 	page := uintptr(unix.Getpagesize())
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % page

@@ -20,8 +20,7 @@ var used atomic.Int64
 // without the race detector. It is for tests of leaks.
 func Used() int64 { return used.Load() }
 
-// A Region is memory of a fixed size. It is not safe for concurrent use; the owner decides about
-// the use of its bytes.
+// A Region is memory of a fixed size. It is not safe for concurrent use; the owner decides about the use of its bytes.
 type Region struct {
 	mem     []byte
 	mapping []byte // what to return to the system; nil: mem is in the heap
@@ -45,9 +44,8 @@ func New(n int) *Region {
 	return r
 }
 
-// NewShared is New for a region that owner alone refers to. It is freed when owner is no longer
-// reachable, unless it was freed before. Code that uses the bytes must keep the owner alive
-// (runtime.KeepAlive).
+// NewShared is New for a region that owner alone refers to. It is freed when owner is no longer reachable, unless it
+// was freed before. Code that uses the bytes must keep the owner alive (runtime.KeepAlive).
 func NewShared[T any](owner *T, n int) *Region {
 	r := New(n)
 	if r.mapping != nil || Poisons {
@@ -89,8 +87,7 @@ func (r *Region) Free() {
 	r.mem, r.mapping = nil, nil
 }
 
-// Discard gives the memory of the pages between two offsets back to the system. What they held
-// is lost.
+// Discard gives the memory of the pages between two offsets back to the system. What they held is lost.
 func (r *Region) Discard(from, to int64) {
 	if r.mapping != nil {
 		discard(r.mem[from:to])

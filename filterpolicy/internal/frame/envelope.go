@@ -21,9 +21,8 @@ import (
 //	payload    length   the family's own layout
 //	checksum   u32      CRC-32C (Castagnoli) of all bytes before it
 //
-// Integers are little-endian. Unlike a footer, the description comes first, so that a stream can
-// be read without knowing where it ends. Envelopes may follow each other in one stream: reading
-// takes exactly one.
+// Integers are little-endian. Unlike a footer, the description comes first, so that a stream can be read without
+// knowing where it ends. Envelopes may follow each other in one stream: reading takes exactly one.
 const (
 	setMagic    = "SIFT"
 	headerLen   = 16
@@ -33,9 +32,8 @@ const (
 	Overhead = headerLen + checksumLen
 )
 
-// An Envelope is how the sets of one family are stored. Its methods do what a set's own methods
-// of encoding do, except for the two things in which families differ: the payload, in parts, and
-// the function that makes a set of a payload.
+// An Envelope is how the sets of one family are stored. Its methods do what a set's own methods of encoding do, except
+// for the two things in which families differ: the payload, in parts, and the function that makes a set of a payload.
 type Envelope struct {
 	Family  Family
 	Version byte   // of the payload; sets of another one are refused
@@ -114,10 +112,9 @@ func (e Envelope) Unmarshal(data []byte, load func(payload []byte) error) error 
 	return load(bytes.Clone(payload))
 }
 
-// Read reads one stored set from r, up to its end and not beyond, and gives its payload to load,
-// which may keep it. n is the number of bytes taken from r, with an error too. Memory grows with
-// what is read, not with what a header promises. An error that is not one of r or load matches
-// ErrCorrupt.
+// Read reads one stored set from r, up to its end and not beyond, and gives its payload to load, which may keep it. n
+// is the number of bytes taken from r, with an error too. Memory grows with what is read, not with what a header
+// promises. An error that is not one of r or load matches ErrCorrupt.
 func (e Envelope) Read(r io.Reader, load func(payload []byte) error) (n int64, err error) {
 	most := e.MaxPayload
 	if most == 0 {
@@ -166,10 +163,9 @@ func openEnvelope(data []byte, family Family) (payload []byte, version byte, err
 // false header costs at most this, or twice what follows it.
 const firstRead = 64 << 10
 
-// readFrom reads one envelope from r, up to its end and not beyond, and returns its payload, which
-// is the caller's. n is the number of bytes taken from r, with an error too. A payload of more than
-// maxPayload bytes is refused before it is read. An error of r is returned as it is, wrapped; any
-// other error matches ErrCorrupt.
+// readFrom reads one envelope from r, up to its end and not beyond, and returns its payload, which is the caller's. n
+// is the number of bytes taken from r, with an error too. A payload of more than maxPayload bytes is refused before it
+// is read. An error of r is returned as it is, wrapped; any other error matches ErrCorrupt.
 func readFrom(r io.Reader, family Family, maxPayload uint64) (payload []byte, version byte, n int64, err error) {
 	var h header
 	if n, err = readFull(r, n, h[:]); err != nil {

@@ -26,10 +26,9 @@ func Mix(h uint64) uint64 {
 	return h ^ h>>32
 }
 
-// Round is a permutation too, at half the cost of Mix. Its high bits are well spread for
-// counters of any kind, but its low half may follow from its high half: an input of two
-// equal halves gives an output of two equal halves. It is for callers that take the high
-// bits, and all else through a further product.
+// Round is a permutation too, at half the cost of Mix. Its high bits are well spread for counters of any kind, but its
+// low half may follow from its high half: an input of two equal halves gives an output of two equal halves. It is for
+// callers that take the high bits, and all else through a further product.
 func Round(h uint64) uint64 {
 	h ^= h >> 32
 	h *= multiplier
@@ -46,8 +45,7 @@ func Reduce(h, n uint64) uint64 {
 // Seeded is Mix, with another permutation for each seed.
 func Seeded(h uint64, seed uint32) uint64 { return Mix(h ^ uint64(seed)*Golden) }
 
-// Point returns the i-th point of a key on the 64-bit circle; Reduce scales it to a table. z is Mix
-// of the key's hash.
+// Point returns the i-th point of a key on the 64-bit circle; Reduce scales it to a table. z is Mix of the key's hash.
 //
 // The points are as good as independent. A walk in even steps, double hashing, costs a
 // multiplication less for each. But two keys that share a point and the step share all points.

@@ -1,13 +1,11 @@
 package peel
 
 const (
-	// batch keys are located at once: one call for all of them, and loads that do
-	// not wait for each other.
+	// batch keys are located at once: one call for all of them, and loads that do not wait for each other.
 	batch = 256
 
-	// stretch cells are searched for keys that are alone before those are peeled
-	// with all that follows from it. The places of a fuse filter's key are near
-	// each other, so that all this happens in the CPU's second cache.
+	// stretch cells are searched for keys that are alone before those are peeled with all that follows from it. The
+	// places of a fuse filter's key are near each other, so that all this happens in the CPU's second cache.
 	stretch = 4096
 )
 

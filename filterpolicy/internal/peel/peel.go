@@ -1,16 +1,14 @@
 // Package peel builds the arrays of xor and fuse filters, in which the exclusive-or
 // of a key's cells is the key's fingerprint.
 //
-// A key that is alone at one of its places can always be given its fingerprint, by that cell, with
-// any others. So it is taken away, which leaves other keys alone at theirs, and so on until no key
-// is left; then the cells are set, those of the last key first. If keys are left of which none is
-// alone anywhere, the attempt has failed, and another seed may do better. It nearly always succeeds
-// up to a certain load (M. Molloy, "Cores in random hypergraphs and Boolean formulas", 2005), and
-// nearly never above.
+// A key that is alone at one of its places can always be given its fingerprint, by that cell, with any others. So it is
+// taken away, which leaves other keys alone at theirs, and so on until no key is left; then the cells are set, those of
+// the last key first. If keys are left of which none is alone anywhere, the attempt has failed, and another seed may do
+// better. It nearly always succeeds up to a certain load (M. Molloy, "Cores in random hypergraphs and Boolean
+// formulas", 2005), and nearly never above.
 //
-// A fingerprint is the low F bits of the mixed hash. The array is packed: F bits per cell without
-// gaps, from the lowest bit of the first byte. Seven zero bytes follow, so that any cell can be
-// read as a part of eight bytes.
+// A fingerprint is the low F bits of the mixed hash. The array is packed: F bits per cell without gaps, from the lowest
+// bit of the first byte. Seven zero bytes follow, so that any cell can be read as a part of eight bytes.
 package peel
 
 import (
@@ -35,14 +33,12 @@ type Layout interface {
 	// the bits of a fingerprint, the first in the lowest byte.
 	Params() uint32
 
-	// Locate finds the places of mixed hashes: always the same for a hash, below
-	// the number of cells, and no two alike.
+	// Locate finds the places of mixed hashes: always the same for a hash, below the number of cells, and no two alike.
 	Locate(zs []uint64, places []Places)
 }
 
-// build appends an array to dst in which each hash has its fingerprint. There must
-// be at least one hash; equal ones count once, in whatever order they come. d says how many
-// distinct ones there are and how many attempts failed.
+// build appends an array to dst in which each hash has its fingerprint. There must be at least one hash; equal ones
+// count once, in whatever order they come. d says how many distinct ones there are and how many attempts failed.
 //
 // The layout is for the number of distinct keys; growth is 0 at first and then tells how many sizes have been too
 // small. build fails after a bounded number of attempts, or if the array would be too large to address; then it returns
@@ -94,8 +90,7 @@ func resized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// A Plan is what tells one family's filters from another's: how their arrays are
-// laid out, and how the footer says so.
+// A Plan is what tells one family's filters from another's: how their arrays are laid out, and how the footer says so.
 type Plan struct {
 	Family frame.Family
 	Bits   uint8 // of a fingerprint
@@ -105,8 +100,7 @@ type Plan struct {
 	Layout func(keys uint64, growth int) Layout
 }
 
-// Finish appends the filter of hashes to dst. ok is false if build fails; then it returns
-// dst as it was.
+// Finish appends the filter of hashes to dst. ok is false if build fails; then it returns dst as it was.
 func (p Plan) Finish(dst []byte, hashes *hash64.List) (data []byte, ok bool) {
 	l := p.Layout(0, 0)
 	if hashes.Len() == 0 {

@@ -17,8 +17,7 @@ const (
 	MaxProbes = 44
 )
 
-// Check returns an error for the user if n or rate is out of bounds.
-// Rates of less than least may not be asked for.
+// Check returns an error for the user if n or rate is out of bounds. Rates of less than least may not be asked for.
 func Check(n int, rate, least float64) error {
 	if n < 1 || uint64(n) > MaxKeys {
 		return fmt.Errorf("filterpolicy: capacity must be from 1 to %d keys, not %d", uint64(MaxKeys), n)
@@ -42,9 +41,8 @@ func Fits(size uint64) error {
 // wordBits is what the bits of a filter are rounded up to.
 const wordBits = 64
 
-// Bits returns the least number of bits, a multiple of 64, and the number of
-// probes that keep a Bloom filter's rate at or below the given one when it holds
-// n keys. n and rate are within the bounds of Check.
+// Bits returns the least number of bits, a multiple of 64, and the number of probes that keep a Bloom filter's rate at
+// or below the given one when it holds n keys. n and rate are within the bounds of Check.
 func Bits(n int, rate float64) (m uint64, probes int) {
 	m, probes = math.MaxUint64, 0
 	for k := range candidates(rate) {
@@ -68,11 +66,10 @@ func bitsFor(n, rate float64, k int) uint64 {
 	return m
 }
 
-// rateOf returns the false-positive rate of a Bloom filter with n keys, m bits and k probes: the mean
-// of (X/m)^k, where X is the number of bits that n*k throws set. X is close to normal, so its mean
-// and variance (the classical occupancy problem) give the mean of its power; P. Bose et al., "On
-// the False-Positive Rate of Bloom Filters", 2008, show that the textbook's formula is too good for
-// small filters.
+// rateOf returns the false-positive rate of a Bloom filter with n keys, m bits and k probes: the mean of (X/m)^k, where
+// X is the number of bits that n*k throws set. X is close to normal, so its mean and variance (the classical occupancy
+// problem) give the mean of its power; P. Bose et al., "On the False-Positive Rate of Bloom Filters", 2008, show that
+// the textbook's formula is too good for small filters.
 func rateOf(n, m float64, k int) float64 {
 	if n == 0 {
 		return 0
@@ -90,10 +87,9 @@ func rateOf(n, m float64, k int) float64 {
 	return math.Pow(fill, float64(k)) * (1 + pairs*variance/(fill*fill))
 }
 
-// Slice returns the number of cells of each of k slices, and k, for a partitioned Bloom filter of n
-// keys with at most the given rate. In such a filter, probe i of a key falls into slice i. The
-// slices are filled independently, so the mean rate is (1 - (1 - 1/cells)^n)^k exactly, in small
-// filters too.
+// Slice returns the number of cells of each of k slices, and k, for a partitioned Bloom filter of n keys with at most
+// the given rate. In such a filter, probe i of a key falls into slice i. The slices are filled independently, so the
+// mean rate is (1 - (1 - 1/cells)^n)^k exactly, in small filters too.
 func Slice(n int, rate float64) (cells uint64, probes int) {
 	best := math.Inf(1)
 	for k := range candidates(rate) {

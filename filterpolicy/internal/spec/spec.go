@@ -27,15 +27,13 @@ func Wrap(err error, family, args, example string) error {
 	return Errorf(family+":"+args, example, "%w", err)
 }
 
-// Bits is a number of bits per key in thousandths. A fixed point keeps policies
-// comparable and their text exact.
+// Bits is a number of bits per key in thousandths. A fixed point keeps policies comparable and their text exact.
 type Bits uint32
 
 // One is one bit per key.
 const One Bits = 1000
 
-// parseBits reads a decimal number with at most three decimals, such as "10" or
-// "9.6", and checks its bounds.
+// parseBits reads a decimal number with at most three decimals, such as "10" or "9.6", and checks its bounds.
 func parseBits(text string, lo, hi Bits) (Bits, error) {
 	whole, frac, dotted := strings.Cut(text, ".")
 	if digits(whole, 6) && (!dotted || digits(frac, 3)) {
@@ -91,10 +89,9 @@ func (b Bits) Units(n int, unitBits uint64) (units uint64, ok bool) {
 // is wrong more often is hardly worth its probe.
 const maxRate = 0.5
 
-// ParseBitsOrRate is parseBits that takes a false-positive rate as well: after "rate=", a
-// decimal fraction from the rate of hi bits to 0.5. A rate means the least bits with a
-// rate that is not above it. The function rate tells the rate that theory predicts for
-// large filters; it must not grow with the bits.
+// ParseBitsOrRate is parseBits that takes a false-positive rate as well: after "rate=", a decimal fraction from the
+// rate of hi bits to 0.5. A rate means the least bits with a rate that is not above it. The function rate tells the
+// rate that theory predicts for large filters; it must not grow with the bits.
 func ParseBitsOrRate(text string, lo, hi Bits, rate func(Bits) float64) (Bits, error) {
 	if text, ok := strings.CutPrefix(text, "rate="); ok {
 		n, err := leastFor(text, int(lo), int(hi), func(n int) float64 { return rate(Bits(n)) })
