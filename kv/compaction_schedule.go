@@ -95,8 +95,7 @@ func (d *DB) reschedule(change func()) {
 	d.progress.Broadcast()
 }
 
-// begin begins a job of the current version. From now on writers may be slowed down until it ends. The caller holds
-// d.mu.
+// begin begins a job of the current version. From now on writers may be slowed until it ends. The caller holds d.mu.
 func (d *DB) begin(j *compaction.Job) *job.Compaction {
 	d.compactions.Begin(j)
 	d.noteRoom()

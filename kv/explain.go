@@ -69,8 +69,7 @@ func (l *lookup) explainTable(level int, t *version.Table, p sstable.Probe, hit,
 	l.explain.Steps = append(l.explain.Steps, explain.Step{Source: t.Name(), Level: level, Verdict: v, Probe: p})
 }
 
-// explainBlob notes where a blob value is stored. It reports whether that is enough: only operands need the value
-// itself.
+// explainBlob notes where a blob value is stored. It reports whether that is enough: only operands need the value.
 func (l *lookup) explainBlob(h blob.Handle) bool {
 	l.explain.Blob = &explain.BlobValue{File: manifest.FileName(manifest.FileBlob, h.File), Offset: h.Offset,
 		Stored: h.Length, Size: int(h.Size)}

@@ -79,8 +79,7 @@ func addVersion(m *metrics.Store, v *version.Version) {
 	}
 }
 
-// addPresent sets the figures that d.mu guards, and returns the current version, which never changes; nil if the store
-// is closed.
+// addPresent sets the figures that d.mu guards, and returns the current version, which never changes; nil: d is closed.
 func (d *DB) addPresent(m *metrics.Store) *version.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()
