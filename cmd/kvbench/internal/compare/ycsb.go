@@ -28,7 +28,7 @@ type mix struct {
 	latest       bool    // popular is what was inserted last; else some records anywhere
 }
 
-// maxScan is the most records that a scan has: it has 1 to so many, each number as likely as any other.
+// maxScan bounds the records of a scan, which are 1 to maxScan, uniformly.
 const maxScan = 100
 
 // mixes are the core workloads of YCSB (B. Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010,

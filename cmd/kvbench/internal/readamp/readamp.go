@@ -41,7 +41,7 @@ type Config struct {
 	Engines  []string    // of Engines
 	Filters  []string    // of SiftKV, one row each
 	Budget   string      // filter whose bits are spread over levels; empty or "none": no trees
-	Settings sweep.Block // of all cells, one value each: apart from these, and the shape
+	Settings sweep.Block // of all cells, one value each, except engine, filter, budget and shape
 }
 
 // block returns the settings of an engine with some filters. Those that it does not have are left out.
@@ -101,19 +101,22 @@ func (c *Config) trees() ([]cell.Row, error) {
 	}
 	b := c.block(SiftKV, c.Budget)
 	b["shape"], b["budget"] = []string{cell.Grown}, []string{cell.Uniform, cell.Spread}
-	if n, ok := keys.Count(strings.Join(b["keys"], "")); ok && n > maxTreeKeys {
-		b["keys"] = []string{strconv.Itoa(maxTreeKeys)}
-	}
 	rows, err := planned(&sweep.Spec{Settings: b}, func(s *cell.Settings) string {
 		return SiftKV + " " + map[string]string{cell.Uniform: "uniform ", cell.Spread: "budget "}[s.Budget] + s.Filter
 	})
 	if err != nil {
 		return nil, bench.Usagef("--budget %s: %w", c.Budget, err)
 	}
+	for i := range rows {
+		s := &rows[i].Settings
+		if n, ok := keys.Count(s.Keys); ok && n > maxTreeKeys {
+			s.Keys = strconv.Itoa(maxTreeKeys)
+		}
+	}
 	return rows, nil
 }
 
-// planned returns the cells of a specification, of which no engine may lack one, as rows.
+// planned returns the cells of a specification as rows. An unsupported combination is an error.
 func planned(spec *sweep.Spec, name func(s *cell.Settings) string) (rows []cell.Row, err error) {
 	plan, err := spec.Plan()
 	if err != nil {
