@@ -17,7 +17,6 @@ import (
 // inIdleStore runs a test in a bubble, with a store of several levels in which nothing is due. Flush puts n random
 // entries into a run of level 0.
 func inIdleStore(t *testing.T, o Options, test func(t *testing.T, db *DB, flush func(n int))) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o.TargetFileSize, o.BaseLevelSize, o.harness.FS = 16<<10, 16<<10, vfs.NewMem()
 		db, m, rng := openDir(t, "db", &o), storetest.Model{}, rand.New(rand.NewPCG(1, 2))
@@ -54,6 +53,7 @@ func atRest(db *DB, d time.Duration) {
 
 // An idle store has one run before long, and then nothing more happens.
 func TestAnIdleStoreMergesItsRuns(t *testing.T) {
+	t.Parallel()
 	var reasons []string
 	o := Options{IdleCompaction: 10 * time.Second}
 	o.Events.Compacted = func(c CompactionInfo) { reasons = append(reasons, c.Reason) }
@@ -79,14 +79,18 @@ func TestAnIdleStoreMergesItsRuns(t *testing.T) {
 }
 
 func TestAStoreThatMustNotMergeWhenIdle(t *testing.T) {
-	inIdleStore(t, Options{IdleCompaction: -1}, func(t *testing.T, db *DB, _ func(n int)) {
-		atRest(db, time.Hour)
-		require.Zero(t, db.Metrics().IdleCompactions)
-	})
+	t.Parallel()
+	for _, never := range []Options{{}, {IdleCompaction: -1}} {
+		inIdleStore(t, never, func(t *testing.T, db *DB, _ func(n int)) {
+			atRest(db, time.Hour)
+			require.Zero(t, db.Metrics().IdleCompactions)
+		})
+	}
 }
 
 // A store that flushes all the time is never idle, whatever reads cost.
 func TestAConstantWriterPaysNothing(t *testing.T) {
+	t.Parallel()
 	inIdleStore(t, Options{IdleCompaction: 10 * time.Second}, func(t *testing.T, db *DB, flush func(n int)) {
 		for range 100 {
 			flush(20)
@@ -99,6 +103,7 @@ func TestAConstantWriterPaysNothing(t *testing.T) {
 
 // What is flushed a little at a time does not have the store written again and again.
 func TestSmallFlushesPayForLittle(t *testing.T) {
+	t.Parallel()
 	inIdleStore(t, Options{IdleCompaction: time.Second}, func(t *testing.T, db *DB, flush func(n int)) {
 		atRest(db, 5*time.Minute)
 		require.Equal(t, 1, runsOf(db))
@@ -114,6 +119,7 @@ func TestSmallFlushesPayForLittle(t *testing.T) {
 
 // Scans pay for a merge that flushes do not pay for.
 func TestScansPayForAMerge(t *testing.T) {
+	t.Parallel()
 	inIdleStore(t, Options{IdleCompaction: 10 * time.Second}, func(t *testing.T, db *DB, flush func(n int)) {
 		for runsOf(db) != 2 {
 			atRest(db, time.Hour)
@@ -134,6 +140,7 @@ func TestScansPayForAMerge(t *testing.T) {
 
 // A store whose MemoryBudget's threads are taken merges nothing, and does once they are free.
 func TestAnIdleStoreWaitsForOthersOfItsBudget(t *testing.T) {
+	t.Parallel()
 	o := Options{IdleCompaction: 10 * time.Second, MemoryBudget: NewMemoryBudget(64 << 20)}
 	inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) {
 		require.True(t, db.memory.share.TryThread())
@@ -147,6 +154,7 @@ func TestAnIdleStoreWaitsForOthersOfItsBudget(t *testing.T) {
 
 // A flush ends the merge of an idle store, which then changes nothing. So does Close.
 func TestAFlushEndsAnIdleMerge(t *testing.T) {
+	t.Parallel()
 	begun := func(t *testing.T, db *DB) {
 		for range 60_000 {
 			if db.Metrics().RunningCompactions > 0 {
@@ -158,6 +166,7 @@ func TestAFlushEndsAnIdleMerge(t *testing.T) {
 	}
 	o := Options{IdleCompaction: 10 * time.Second, CompactionRate: minCompactionRate, L0CompactionThreshold: 100}
 	t.Run("flush", func(t *testing.T) {
+		t.Parallel()
 		inIdleStore(t, o, func(t *testing.T, db *DB, flush func(n int)) {
 			before := db.Metrics()
 			begun(t, db)
@@ -169,6 +178,7 @@ func TestAFlushEndsAnIdleMerge(t *testing.T) {
 		})
 	})
 	t.Run("close", func(t *testing.T) {
+		t.Parallel()
 		inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) { begun(t, db) })
 	})
 }

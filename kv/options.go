@@ -209,11 +209,10 @@ type Options struct {
 	CompactionRate int64
 
 	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store merges sorted runs
-	// that only make reads dearer: level 0, and then the levels above the last. It is 10 seconds by default, or four
-	// times the usual time between two flushes if that is more, up to four minutes; negative: never. The store rewrites
-	// 9/8 of the bytes for it, level 0 aside, that it has flushed since Open. It rewrites more, up to its size, once
-	// reads of such runs have cost twice what the merge does. One thread merges, within CompactionRate, and stops when
-	// a flush begins. Stores in an object store do not do it.
+	// that only make reads dearer: level 0, then the levels above the last. By default, or if negative: never. A store
+	// waits for four times the usual time between two flushes, but at most four minutes, if that is more. It rewrites
+	// 9/8 of the bytes, level 0 aside, that it has flushed since Open, and more, up to its size, once reads of such
+	// runs have cost twice what a merge does. A flush stops it. Stores in an object store do not do it.
 	IdleCompaction time.Duration
 
 	// Merger combines the operands of Merge. The default is none, and then Merge returns ErrNoMerger. The store keeps
@@ -301,7 +300,6 @@ func init() {
 	harness.SeparateByDefault = func(from int, atCommit bool) {
 		separateEverywhere, defaultSeparateFrom, defaultSeparateAtCommit = true, from, atCommit
 	}
-	harness.IdleByDefault = func(after time.Duration) { defaultIdleCompaction = after }
 	harness.Resumed = func(db any) { resumed(db.(*DB)) }
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }

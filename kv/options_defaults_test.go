@@ -63,3 +63,20 @@ func TestSeparateFromHasADefault(t *testing.T) {
 		require.NoError(t, db.Close())
 	}
 }
+
+// No store merges runs while it is idle unless its options say so, and then only a Leveled one does, on a disk.
+func TestIdleCompactionByDefault(t *testing.T) {
+	t.Parallel()
+	object := &objects.Config{Store: objstore.NewMem()}
+	for _, c := range []struct{ o, want Options }{
+		{Options{}, Options{}},
+		{Options{IdleCompaction: time.Second}, Options{IdleCompaction: time.Second}},
+		{Options{IdleCompaction: time.Second, Compaction: Tiered}, Options{}},
+		{Options{IdleCompaction: time.Second, Compaction: LazyLeveled}, Options{}},
+		{Options{IdleCompaction: time.Second, Objects: object}, Options{}},
+	} {
+		o, err := c.o.withDefaults()
+		require.NoError(t, err)
+		require.Equal(t, c.want.IdleCompaction, o.IdleCompaction)
+	}
+}

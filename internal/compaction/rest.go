@@ -11,7 +11,7 @@ import (
 // A Rest finds out when a store is idle, and keeps the accounts of what idle jobs may write. The store's mutex guards
 // it. Reads change nothing of it: a timer looks at their counters.
 type Rest struct {
-	After time.Duration // how long nothing was flushed in an idle store; negative: no store is idle
+	After time.Duration // how long nothing was flushed in an idle store; zero or less: no store is idle
 	Look  func()        // called by a timer, without the mutex: it calls Note, and begins the jobs that are due then
 
 	timer   *time.Timer
@@ -79,7 +79,7 @@ func (r *Rest) Take() (idle *Idle) {
 // Schedule has the store looked at when it is idle, if it may have something to merge then. It is called when nothing
 // else is due.
 func (r *Rest) Schedule(v *version.Version, now time.Time) {
-	if r.After < 0 || len(v.Runs) < 2 || !r.next.IsZero() {
+	if r.After <= 0 || len(v.Runs) < 2 || !r.next.IsZero() {
 		return
 	}
 	wait := max(r.until().Sub(now), r.wait)

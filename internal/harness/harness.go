@@ -3,8 +3,6 @@
 package harness
 
 import (
-	"time"
-
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/tablecache"
@@ -34,9 +32,6 @@ var Of func(options any) *Harness
 
 // SeparateByDefault makes stores separate values of a length on, in bytes, unless their options say otherwise.
 var SeparateByDefault func(from int, atCommit bool)
-
-// IdleByDefault sets the default of kv.Options.IdleCompaction.
-var IdleByDefault func(after time.Duration)
 
 // Resumed returns when a store, a *kv.DB, is not being resumed.
 var Resumed func(db any)

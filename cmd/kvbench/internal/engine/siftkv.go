@@ -68,9 +68,6 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		o.L0CompactionThreshold = t.YoungFiles + 1
 		o.L0SlowdownThreshold, o.L0StopThreshold = t.YoungFiles+2, 2*t.YoungFiles+4
 	}
-	if t.YoungFiles > 0 || t.BaseLevelBytes > 0 {
-		o.IdleCompaction = -1 // the tree that was asked for stays
-	}
 	siftkvSeparation(o, &s)
 	if s.SiftKVRange != "" {
 		if err := setRange(o, s.SiftKVRange); err != nil {
