@@ -164,6 +164,7 @@ func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte, last *s
 	for level := range height {
 		for !m.link(n, level, s) {
 			m.findFrom(prefix, k, level, s)
+			clear(s.after[:level]) // the node found may be before these, which findOn relies on to be in order
 		}
 		if s.duplicate {
 			return ErrDuplicate

@@ -171,9 +171,21 @@ func TestLargeRecordsAreAppliedAtOnce(t *testing.T) {
 	reading.Wait()
 	require.Equal(t, contents(t, want), contents(t, m))
 	require.Equal(t, writers*each, m.Len())
+	requireLevelsInOrder(t, m)
 	for _, e := range contents(t, want) {
 		value, trailer, ok := m.Get(e.key.User, filterpolicy.Hash(e.key.User), e.key.SeqNum())
 		require.Equal(t, []any{e.value, e.key.Trailer, true}, []any{string(value), trailer, ok})
+	}
+}
+
+// requireLevelsInOrder requires that each level of the list is in order, on which searches rely for their speed.
+func requireLevelsInOrder(t *testing.T, m *Memtable) {
+	for level := range int(m.height.Load()) {
+		for n := loadLink(m.arena, head, linkAt(level)); n != nilNode; {
+			next := loadLink(m.arena, n, linkAt(level))
+			require.True(t, next == nilNode || base.Compare(m.key(n), m.key(next)) < 0, "level %d", level)
+			n = next
+		}
 	}
 }
 

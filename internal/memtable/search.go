@@ -97,7 +97,8 @@ func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice
 	}
 }
 
-// findOn is find for a key after that of s, on all levels. It goes up from there no further than it has to.
+// findOn is find for a key after that of s. It goes up to the first level whose next node is not before the key, and
+// leaves the levels above as they are: their next nodes are no nearer.
 func (m *Memtable) findOn(prefix uint64, k base.InternalKey, s *splice) {
 	level, moved, n, after := 0, false, head, nilNode
 	for top := int(m.height.Load()) - 1; level < top; level++ {
