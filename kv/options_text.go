@@ -55,7 +55,7 @@ func (o *Options) String() string {
 }
 
 var optionFields = fieldtext.Fields{Of: "Options", List: fieldsWithText, Without: fieldsWithoutText,
-	With: map[string]string{"PrefixOnly": "Prefix"}} // Open refuses the one without the other
+	With: map[string]string{"PrefixOnly": "Prefix"}} // Open refuses PrefixOnly without Prefix
 
 // fieldsWithText are the fields of Options that have a text, in the order of Options. All others are in
 // fieldsWithoutText.

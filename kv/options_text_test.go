@@ -51,7 +51,7 @@ func TestEveryFieldOfOptionsHasAText(t *testing.T) {
 	require.Len(t, names, len(slices.Compact(slices.Sorted(slices.Values(names)))))
 }
 
-// drawValue draws a value of a field that is not its zero value.
+// drawValue draws a value of a field. It is the zero value only if all levels have the default compression.
 func drawValue(t *rapid.T, name string, v reflect.Value) {
 	parsed := func(specs ...string) string { return rapid.SampledFrom(specs).Draw(t, name) }
 	must := func(p any, err error) reflect.Value {
@@ -106,7 +106,7 @@ func TestOptionsAreReadBack(t *testing.T) {
 			if rapid.Bool().Draw(t, "set "+f.Name) {
 				v := reflect.ValueOf(&o).Elem().FieldByName(f.Name)
 				drawValue(t, f.Name, v)
-				if text, _ := f.Form.Text(v); text != "" {
+				if !v.IsZero() {
 					set++
 				}
 			}

@@ -17,7 +17,7 @@ type Fields struct {
 	Of      string // the name of the struct, for errors
 	List    []Field
 	Without map[string]string // exported fields that have no text, and why
-	With    map[string]string // fields that are the application's own where the field that they belong to is
+	With    map[string]string // fields that are the application's own if another is, which is before them in List
 }
 
 // Parse sets the fields of the struct that o points to, if a text has lines for them. Its errors name the line, the
