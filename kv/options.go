@@ -118,10 +118,10 @@ type Options struct {
 	// a flush or compaction fails and is tried again, and a lookup passes that on to its caller.
 	Filter filterpolicy.Policy
 
-	// FilterBudget is the size in bytes that the filters of all files should have together. The store divides it
-	// among the levels so that a lookup of an absent key reads least (filterpolicy.Spread). Young files get more bits
-	// per key than Filter says, the last level fewer. Filter then only gives the family. Shares follow the levels'
-	// sizes as files are written; level 0 comes on top. By default there is none: every file gets what Filter says.
+	// FilterBudget is the size in bytes that the filters of all files should have together. The store divides it among
+	// the levels so that a lookup of an absent key reads least (filterpolicy.Spread). Young files get more bits per key
+	// than Filter says, the last level fewer. Filter gives the family only; a policy of the application's own keeps its
+	// size. Shares follow the levels' sizes as files are written; level 0 comes on top. By default there is none.
 	FilterBudget int64
 
 	// FalsePositiveMemory is the size in bytes of the memory of false positives: keys that a filter let pass and that

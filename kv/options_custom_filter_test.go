@@ -53,6 +53,33 @@ func TestFiltersOfAnApplication(t *testing.T) {
 	}
 }
 
+// Filters of an application keep their size under a budget, as their range filters do, and are not rewritten for it.
+func TestFiltersOfAnApplicationUnderABudget(t *testing.T) {
+	for _, filter := range []filterpolicy.Policy{newOwnFilter(t), renamedFilter{newOwnFilter(t).Policy}} {
+		dir := t.TempDir()
+		for _, budget := range []int64{0, 64} {
+			db := openDir(t, dir, &Options{Filter: filter, FilterBudget: budget, RangeFilter: exactranges.Policy{}})
+			stale, err := db.StaleFilters()
+			require.NoError(t, err)
+			require.Equal(t, FilterCompaction{}, stale)
+			require.NoError(t, db.Set([]byte("a"), []byte("1"), nil))
+			require.NoError(t, db.Set([]byte("c"), []byte("3"), nil))
+			require.NoError(t, db.Flush(t.Context()))
+			requireContents(t, storetest.Model{"a": "1", "c": "3"}, db)
+			_, err = db.Get([]byte("b"))
+			require.ErrorIs(t, err, ErrNotFound)
+			young := db.Metrics().Levels[0]
+			require.NotZero(t, young.Lookup.FilterNegatives, filter)
+			require.Zero(t, young.Lookup.Unfiltered, filter)
+			require.NotZero(t, young.RangeFilterBytes)
+			stale, err = db.StaleFilters()
+			require.NoError(t, err)
+			require.Equal(t, FilterCompaction{}, stale)
+			require.NoError(t, db.Close())
+		}
+	}
+}
+
 // A policy whose filters could not be decoded again is refused.
 func TestFiltersWithoutADecoderAreRefused(t *testing.T) {
 	type writesOnly struct{ filterpolicy.Policy } // has no Decode

@@ -100,6 +100,9 @@ const mostOver = 4
 
 // share returns the policy that the first of several runs, of which the keys are given, gets of a budget.
 func (p *Plan) share(budget int64, keys []uint64) filterpolicy.Policy {
+	if !filterpolicy.Expected(p.Point, 0).OK {
+		return p.Point // the application's own: its size cannot be chosen
+	}
 	bits := filterpolicy.Spread(p.Point, budget, keys)[0]
 	if policy, ok := filterpolicy.WithBits(p.Point, bits); ok {
 		return policy

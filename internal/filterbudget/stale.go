@@ -32,7 +32,7 @@ func rangesDiffer(have *sstable.Properties, want filterpolicy.RangePolicy) bool 
 	return have.RangeFilterPolicy != spec
 }
 
-// PointDiffers is Differs for the filter of keys. Shares of a budget are compared by their size.
+// PointDiffers is Differs for the filter of keys. Shares of a budget are compared by their size if it is known.
 func (p *Plan) PointDiffers(have *sstable.Properties, want filterpolicy.Policy) bool {
 	if want.Name() == None.Name() {
 		return have.FilterFamily != ""
@@ -44,10 +44,9 @@ func (p *Plan) PointDiffers(have *sstable.Properties, want filterpolicy.Policy) 
 	if share && have.FilterFamily == "" && specFamily(have.FilterPolicy) == specFamily(want.String()) {
 		return false // its builder declined
 	}
-	if share && sameFamily(have, want) {
-		e := filterpolicy.Expected(want, int(have.FilterKeys))
+	if e := filterpolicy.Expected(want, int(have.FilterKeys)); share && e.OK && sameFamily(have, want) {
 		size := e.BitsPerKey * float64(have.FilterKeys) / 8
-		return !e.OK || math.Abs(float64(have.FilterBytes)-size) > size/8+64
+		return math.Abs(float64(have.FilterBytes)-size) > size/8+64
 	}
 	return have.FilterPolicy != want.String()
 }
