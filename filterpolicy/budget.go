@@ -22,7 +22,7 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 		return salted{q}, true
 	}
 	family, ok := p.(interface {
-		again(args string) (Policy, error)
+		withArgs(args string) (Policy, error)
 	})
 	if !ok {
 		return nil, false
@@ -33,7 +33,7 @@ func WithBits(p Policy, bitsPerKey float64) (Policy, bool) {
 		rest = "," + rest
 	}
 	try := func(first string) (Policy, bool) {
-		q, err := family.again(first + rest)
+		q, err := family.withArgs(first + rest)
 		if err != nil {
 			return nil, false
 		}

@@ -18,9 +18,9 @@
 // Each family is a package of its own with the same verbs (Parse, Policy, Builder, Decode, Filter,
 // Probe) and concrete types, for callers that want one family without an interface between.
 //
-//	none        no filter; what filters are measured against
+//	none        no filter (None); what filters are measured against
 //	bloom:B     classic Bloom filter, B bits per key: the textbook rate, k cache misses
-//	blocked:B   Bloom filter in cache lines: one cache miss; the default
+//	blocked:B   Bloom filter in cache lines: one cache miss; the default (Default)
 //	cuckoo:F,S  F-bit fingerprints, S slots per bucket (2, 4 or 8; 4 if not given):
 //	            low rates; two cache misses, and sets that change
 //	xor:F       F-bit fingerprints in three thirds: fuse's elder
@@ -33,7 +33,7 @@
 // A filter of hashes cannot say what is between two keys. Range filters can: they are given the
 // keys themselves, in order (see RangePolicy, ParseRange, DecodeRange). Their families:
 //
-//	none        no filter
+//	none        no filter (NoRanges)
 //	cut:M       keys cut to where they differ and M bits more (package cutkeys)
 //
 // A set of keys that an application holds is a Set (see Build), or, if it changes,

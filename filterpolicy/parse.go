@@ -72,11 +72,16 @@ func must[P any](p P, err error) P {
 }
 
 func usages() string {
+	return strings.Join(each(families, func(f family) string { return f.usage }), ", ")
+}
+
+// each returns what of says of each family.
+func each[F any](families []F, of func(F) string) []string {
 	all := make([]string, len(families))
 	for i, f := range families {
-		all[i] = f.usage
+		all[i] = of(f)
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // A family is what this package knows of a family package.
@@ -88,7 +93,7 @@ type family struct {
 	probe   func(data []byte, h uint64) bool
 }
 
-// families lists every family; a new one is one line here, and one in parse.
+// families lists every family. A new one is a line here, a case of parse and a variable for its parser.
 var families = []family{
 	{none.Name, "none", "none", decoder[Filter](none.Decode), none.Probe},
 	{bloom.Name, "bloom:BITS", "bloom:10", decoder[Filter](bloom.Decode), bloom.Probe},
@@ -104,6 +109,8 @@ var families = []family{
 // parse is no function of the list: a program that parses no spec links no builder except the one of its policy.
 func (f family) parse(args string) (Policy, error) {
 	switch f.name {
+	case none.Name:
+		return parseAs(&parseNone, args)
 	case bloom.Name:
 		return parseAs(&parseBloom, args)
 	case blocked.Name:
@@ -121,7 +128,7 @@ func (f family) parse(args string) (Policy, error) {
 	case fuse.Name:
 		return parseAs(&parseFuse, args)
 	}
-	return parseAs(&parseNone, args)
+	panic("filterpolicy: parse has no case for " + f.name)
 }
 
 func familyOf(name string) (family, bool) {
@@ -169,8 +176,8 @@ func (p policy[P, B]) NewBuilder() Builder { return p.of.NewBuilder() }
 
 func (p policy[P, B]) expected(keys int) (bitsPerKey, fpr float64) { return p.of.Expected(keys) }
 
-// again makes another policy of the same family.
-func (p policy[P, B]) again(args string) (Policy, error) { return parseAs(p.parse, args) }
+// withArgs makes a policy of the same family with other parameters.
+func (p policy[P, B]) withArgs(args string) (Policy, error) { return parseAs(p.parse, args) }
 
 // parseAs makes a policy of the family that parse parses.
 func parseAs[P concrete[B], B Builder](parse *parser[P], args string) (Policy, error) {

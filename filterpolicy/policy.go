@@ -129,9 +129,5 @@ func Probe(name string) (probe func(data []byte, h uint64) bool, ok bool) {
 
 // Families returns the names on disk of all families, "none" first.
 func Families() []string {
-	names := make([]string, len(families))
-	for i, f := range families {
-		names[i] = f.name
-	}
-	return names
+	return each(families, func(f family) string { return f.name })
 }

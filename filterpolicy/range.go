@@ -85,11 +85,7 @@ func DecodeRange(name string, data []byte) (RangeFilter, error) {
 
 // RangeFamilies returns the names of all families of range filters.
 func RangeFamilies() []string {
-	names := make([]string, len(rangeFamilies))
-	for i, f := range rangeFamilies {
-		names[i] = f.name
-	}
-	return names
+	return each(rangeFamilies, func(f rangeFamily) string { return f.name })
 }
 
 // ExpectedRange returns what theory says about p's filter of the given number of distinct random

@@ -15,7 +15,7 @@ type rangeFamily struct {
 	decode  func(data []byte) (RangeFilter, error)
 }
 
-// rangeFamilies lists every family of range filters; a new one is one line here, and one in parse.
+// rangeFamilies lists every family of range filters. A new one is a line here and a case of parse.
 var rangeFamilies = []rangeFamily{
 	{none.Name, "none", "none", decoder[RangeFilter](none.Decode)},
 	{cutkeys.Name, "cut:BITS", "cut:6", decoder[RangeFilter](cutkeys.Decode)},
@@ -23,10 +23,13 @@ var rangeFamilies = []rangeFamily{
 
 // parse is no function of the list, as that of a family.
 func (f rangeFamily) parse(args string) (RangePolicy, error) {
-	if f.name == cutkeys.Name {
+	switch f.name {
+	case none.Name:
+		return rangePolicyOf(none.Parse(args))
+	case cutkeys.Name:
 		return rangePolicyOf(cutkeys.Parse(args))
 	}
-	return rangePolicyOf(none.Parse(args))
+	panic("filterpolicy: parse has no case for " + f.name)
 }
 
 func rangeFamilyOf(name string) (rangeFamily, bool) {
@@ -39,11 +42,7 @@ func rangeFamilyOf(name string) (rangeFamily, bool) {
 }
 
 func rangeUsages() string {
-	all := make([]string, len(rangeFamilies))
-	for i, f := range rangeFamilies {
-		all[i] = f.usage
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(each(rangeFamilies, func(f rangeFamily) string { return f.usage }), ", ")
 }
 
 // concreteRange is the RangePolicy of a family package: a RangePolicy except for its
