@@ -63,22 +63,24 @@ type Set struct {
 // Measured returns the cells of all results in the form that they share. Several runs of an experiment with the same
 // settings on one machine are one with more repetitions.
 func (s *Set) Measured() []*tidy.Measured {
-	all := cell.Measured(s.Cells)
+	var all []*tidy.Measured
+	rows := map[*tidy.Measured][]tidy.Row{}
 	for _, r := range s.Rows {
 		for _, m := range r.Measured() {
 			at := slices.IndexFunc(all, func(o *tidy.Measured) bool {
 				return o.Name == m.Name && maps.Equal(o.Run, m.Run) && sameMachine(o.Environment, m.Environment)
 			})
 			if at < 0 {
-				all = append(all, m)
-				continue
+				at, all = len(all), append(all, m)
 			}
-			for _, metric := range m.Metrics {
-				all[at].Add(metric.Kind, metric.Unit, metric.Samples...)
-			}
+			rows[all[at]] = append(rows[all[at]], tidy.Rows(m.Metrics)...)
+			maps.Copy(all[at].Units, m.Units)
 		}
 	}
-	return all
+	for m, list := range rows {
+		m.Metrics = tidy.Metrics(list)
+	}
+	return append(cell.Measured(s.Cells), all...)
 }
 
 // sameMachine reports whether times of two results can be compared.

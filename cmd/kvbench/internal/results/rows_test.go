@@ -98,3 +98,29 @@ func TestRunsWithOtherSettingsAreToldApart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"the results were measured with other settings: keys 5 and 6"}, table.Warnings)
 }
+
+// TestCountsOfSeveralRunsStayExactWhileTheyAreEqual loads runs whose rows are counts that the same settings give again.
+func TestCountsOfSeveralRunsStayExactWhileTheyAreEqual(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, files := range []float64{7, 7, 8} {
+		r := tidy.New("compare", "about", nil, environ.Environment{})
+		r.Rows = append(r.Rows, tidy.Row{Metric: "blocks/op", Value: 3, Unit: "/op", Exact: true, Better: "lower"},
+			tidy.Row{Metric: "files", Value: files, Exact: true})
+		if i == 2 {
+			r.Rows = append(r.Rows, tidy.Row{Metric: "runs", Value: 4, Unit: "runs", Exact: true})
+		}
+		require.NoError(t, WriteJSON(filepath.Join(dir, fmt.Sprint(i, ".json")), r))
+	}
+	set, err := Load(dir)
+	require.NoError(t, err)
+	all := set.Measured()
+	require.Len(t, all, 1)
+	require.Equal(t, &tidy.Metric{Unit: "blocks/op", Value: 3, Exact: true, Better: "lower"},
+		all[0].Metric("", "blocks/op"))
+	require.Equal(t, &tidy.Metric{Unit: "runs", Value: 4, Exact: true}, all[0].Metric("", "runs"))
+	require.Equal(t, "runs", all[0].Units["runs"])
+	changed := all[0].Metric("", "files")
+	require.False(t, changed.Exact, "runs gave 7 and 8")
+	require.Equal(t, []float64{7, 7, 8}, changed.Samples)
+}

@@ -200,7 +200,7 @@ func Rows(metrics []Metric) []Row {
 	return rows
 }
 
-// Metrics returns rows of one cell as metrics.
+// Metrics returns rows of one cell as metrics. One is exact if all of its rows are, and have the same value.
 func Metrics(rows []Row) (metrics []Metric) {
 	at := map[string]int{}
 	for _, row := range rows {
@@ -210,7 +210,9 @@ func Metrics(rows []Row) (metrics []Metric) {
 			i, at[row.Metric] = len(metrics), len(metrics)
 			metrics = append(metrics, Metric{Kind: kind, Unit: unit, Exact: row.Exact, Better: row.Better})
 		}
-		metrics[i].Samples = append(metrics[i].Samples, row.Value)
+		m := &metrics[i]
+		m.Samples = append(m.Samples, row.Value)
+		m.Exact = m.Exact && row.Exact && row.Value == m.Samples[0]
 	}
 	for i := range metrics {
 		m := &metrics[i]
@@ -276,17 +278,6 @@ func (m *Measured) Differs(o *Measured) string {
 		}
 	}
 	return strings.Join(out, ", ")
-}
-
-// Add adds samples of a metric.
-func (m *Measured) Add(kind, unit string, samples ...float64) {
-	metric := m.Metric(kind, unit)
-	if metric == nil {
-		m.Metrics = append(m.Metrics, Metric{Kind: kind, Unit: unit})
-		metric = &m.Metrics[len(m.Metrics)-1]
-	}
-	metric.Samples = append(metric.Samples, samples...)
-	metric.Value = measure.Median(metric.Samples)
 }
 
 // Text returns every setting as name=value: cells of the same text are the same experiment.
