@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -102,7 +101,6 @@ const (
 	minCache    = 64 << 10 // engines take 0 for their default, and defaults differ
 	minMemtable = 64 << 10
 	minBlock    = 256
-	minIndex    = 64
 	maxBlock    = 1 << 20
 
 	minBlobSpace    = 1.1
@@ -128,9 +126,6 @@ func (s *Settings) Check(prefix string) error {
 		bench.Bound{Flag: prefix + "memtable", Value: s.MemtableBytes, Low: minMemtable, High: MaxMemtable},
 		bench.Bound{Flag: prefix + "block", Value: int64(s.BlockBytes), Low: minBlock, High: maxBlock},
 		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
-		bench.Bound{Flag: prefix + "siftkv-index", Value: int64(cmp.Or(s.SiftKVIndexBytes, minIndex)), Low: minIndex,
-			High: 1 << 30},
-		bench.Bound{Flag: prefix + "pebble-index", Value: int64(s.PebbleIndexBytes), High: 1 << 30},
 	)
 }
 
