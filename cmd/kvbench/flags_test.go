@@ -32,7 +32,7 @@ var ideas = map[string]string{
 	"compression": "compression", "keys": "keys", "key-size": "bytes of a key", "value-size": "bytes of a value",
 	"fill": "keys beside a trace's", "data-seed": "seed of the data alone", "seed": "seed", "workload": "workload",
 	"state": "cold or warm", "threads": "threads",
-	"lookups": "lookups", "ops": "operations", "probes": "questions to a filter", "reps": "repetitions",
+	"lookups": "lookups", "probes": "questions to a filter", "reps": "repetitions",
 	"loads": "repetitions of the load", "seconds": "time of a workload", "libraries": "other projects' filters",
 	"dir": "directory of stores", "out": "directory of results", "json": "result as JSON",
 	"html": "page", "title": "title", "format": "form of the text", "spec": "file of a sweep", "force": "run again",
@@ -44,7 +44,6 @@ var ideas = map[string]string{
 	"delay": "delay of a request", "get-price": "price of a read", "put-price": "price of a write",
 	"range": "range filters", "scan": "scans between bounds", "ranges": "filters for ranges by themselves",
 	"sets": "sets of keys", "csv": "result as CSV",
-	"remember":   "memory of false positives",
 	"large-size": "bytes of a large value", "large-values": "compressibility of large values",
 	"values":     "compressibility of values",
 	"at-commit":  "when a value is separated",
@@ -61,9 +60,11 @@ func TestOneIdeaHasOneName(t *testing.T) {
 		names[idea] = name
 	}
 	_, app := parse(t)
+	seen := map[string]string{}
 	var check func(n *kong.Node)
 	check = func(n *kong.Node) {
 		for _, f := range n.Flags {
+			seen[f.Name] = ideas[f.Name]
 			require.NotEmpty(t, ideas[f.Name], "%s --%s is about something: say what", n.Name, f.Name)
 			require.NotEmpty(t, f.Help, f.Name)
 			require.NotContains(t, f.Help, "${", f.Name)
@@ -74,6 +75,7 @@ func TestOneIdeaHasOneName(t *testing.T) {
 		}
 	}
 	check(app.Model.Node)
+	require.Equal(t, ideas, seen, "an idea has no flag")
 }
 
 func TestEveryCommandCanBeQuiet(t *testing.T) {
