@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -205,13 +206,18 @@ func TestWrongConfigurations(t *testing.T) {
 
 const writer = "SIFTKV_VAULT_WRITER"
 
-// A process that is killed has lost none of the writes that it was told of.
-// Without a word about memory a backend takes that of a small store.
+// A backend without an option about memory has that of a small store. Any of these options leaves the others as a
+// store has them without options.
 func TestBackendsAreSmallByDefault(t *testing.T) {
-	for _, c := range []struct{ name, value, want string }{
-		{"Compression", "zstd", "MemoryLimit = 32MiB\n"},
-		{"MemoryLimit", "64MiB", "MemoryLimit = 64MiB\n"},
-		{"CacheSize", "8MiB", "CacheSize = 8MiB\n"},
+	for _, c := range []struct {
+		name, value string
+		want        []string // the options about memory that are set
+	}{
+		{"Compression", "zstd", []string{"MemoryLimit = 32MiB", "MemtableSize = 2MiB"}},
+		{"MemoryLimit", "64MiB", []string{"MemoryLimit = 64MiB"}},
+		{"CacheSize", "8MiB", []string{"CacheSize = 8MiB"}},
+		{"MemtableSize", "8MiB", []string{"MemtableSize = 8MiB"}},
+		{"MaxMemtables", "16", []string{"MaxMemtables = 16"}},
 	} {
 		dir := t.TempDir()
 		b, err := siftvault.New(map[string]string{"path": dir, c.name: c.value}, nil)
@@ -219,11 +225,12 @@ func TestBackendsAreSmallByDefault(t *testing.T) {
 		require.NoError(t, b.(*siftvault.Backend).Close())
 		text, err := os.ReadFile(filepath.Join(dir, "SIFTKV-OPTIONS"))
 		require.NoError(t, err)
-		require.Contains(t, string(text), c.want)
-		require.Equal(t, c.name != "CacheSize", strings.Contains(string(text), "MemoryLimit"))
+		memory := regexp.MustCompile(`(?m)^(MemoryLimit|CacheSize|MemtableSize|MaxMemtables) = .*$`)
+		require.Equal(t, c.want, memory.FindAllString(string(text), -1))
 	}
 }
 
+// A process that is killed has lost none of the writes that it was told of.
 func TestAcknowledgedWritesOutliveTheirProcess(t *testing.T) {
 	if dir := os.Getenv(writer); dir != "" {
 		writeUntilKilled(t, dir)

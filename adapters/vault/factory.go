@@ -14,9 +14,9 @@ import (
 )
 
 // New is a physical.Factory. The configuration has "path", the directory of the store, which is made if it is not
-// there; every other name in it is one of kv.ParseOptions, such as MemoryLimit = "256MiB". Without a MemoryLimit, a
-// CacheSize and a MemtableSize these are those of kv.Small. The logger, which may be nil, receives what the store
-// says about background work. The backend is a *Backend: close it.
+// there; every other name in it is one of kv.ParseOptions, such as MemoryLimit = "256MiB". Without a MemoryLimit,
+// CacheSize, MemtableSize and MaxMemtables the memory is that of kv.Small. The logger, which may be nil, receives what
+// the store says about background work. The backend is a *Backend: close it.
 func New(conf map[string]string, logger hclog.Logger) (physical.Backend, error) {
 	path := conf["path"]
 	if path == "" {
@@ -35,7 +35,7 @@ func New(conf map[string]string, logger hclog.Logger) (physical.Backend, error) 
 	if o.InMemory || o.ReadOnly {
 		return nil, errors.New("vault: a backend is on disk and written to: InMemory and ReadOnly are not for it")
 	}
-	if o.MemoryLimit == 0 && o.CacheSize == 0 && o.MemtableSize == 0 {
+	if o.MemoryLimit == 0 && o.CacheSize == 0 && o.MemtableSize == 0 && o.MaxMemtables == 0 {
 		small := kv.Small()
 		o.MemoryLimit, o.MemtableSize = small.MemoryLimit, small.MemtableSize
 	}
