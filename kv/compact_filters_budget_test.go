@@ -13,7 +13,7 @@ import (
 // Once files have the filters of the options there is nothing left to do, whatever shares a budget gave them before.
 func TestSharesOfABudgetAreRewrittenOnce(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of files")
+	scale.OneGoroutine(t, "a count of files; TestFiltersAreRewrittenBesideWriters has its goroutines")
 	for n, spec := range []string{"blocked:16", "bloom:16", "ribbon:16", "cuckoo:16"} {
 		for i, budget := range []int64{4000, 8000, 16_000} {
 			if !scale.Long() && i != n%3 {

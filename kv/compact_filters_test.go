@@ -107,7 +107,7 @@ func policyOf(t *testing.T, spec string) filterpolicy.Policy {
 // Files get the filters that new files have where they are: the order of runs, which is that of versions, stays.
 func TestFiltersAreRewrittenInPlace(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of files; TestFiltersAreRewrittenBesideWriters runs the same goroutines")
+	scale.OneGoroutine(t, "a count of files; TestFiltersAreRewrittenBesideWriters has its goroutines")
 	for name, o := range map[string]*Options{
 		"leveled": {}, "tiered": {Compaction: Tiered}, "lazy-leveled": {Compaction: LazyLeveled},
 		"level 0": {L0CompactionThreshold: 100},

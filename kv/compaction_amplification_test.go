@@ -105,7 +105,7 @@ func (s overwritten) shape() (bytes int64, runs int) {
 // that old versions take and the runs that lookups ask. The log and the flush are two of it.
 func TestWriteAmplificationOfOverwrites(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes")
+	scale.OneGoroutine(t, "a count of bytes; TestDebtFallsFromCompactionToCompaction has its goroutines")
 	for _, c := range []struct {
 		memtables int
 		most      amplification

@@ -86,7 +86,7 @@ func (s *mixedStore) rest() {
 // Large values that have expired, or were deleted or shortened, come back beside many small ones, without a Compact.
 func TestLargeValuesComeBackBesideSmallOnes(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected runs the same goroutines")
+	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected has its goroutines")
 	const gone = mixedLarge * 4 / 5
 	for name, drop := range map[string]func(s *mixedStore){
 		"expired": func(s *mixedStore) { s.clock.Advance(time.Hour) },
@@ -134,7 +134,7 @@ func TestLargeValuesComeBackBesideSmallOnes(t *testing.T) {
 // overwritten, deleted and expire.
 func TestNothingIsMergedForLargeValuesThatLive(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes")
+	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected has its goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		s := openMixed(t, kind, 24*time.Hour)
 		s.merged.Store(0)

@@ -15,7 +15,7 @@ import (
 // Short values hide long ones as long ones do: what they overwrite comes back though they need no blob files.
 func TestShortValuesOverLongOnes(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes")
+	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected has its goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, nil)
 		rng := rand.New(rand.NewPCG(31, uint64(kind)))
@@ -92,7 +92,7 @@ func TestValuesThatExpireWhileAStoreRests(t *testing.T) {
 // them, and none of these is copied for it.
 func TestShortValuesThatExpireBesideLongOnes(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes")
+	scale.OneGoroutine(t, "a count of bytes; TestFaultsWhileBlobFilesAreCollected has its goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		clock := &storetest.Clock{}
 		db := collected(t, kind, func(o *Options) { o.Clock = clock.Time })

@@ -18,7 +18,7 @@ import (
 // same.
 func TestCollectionTakesAFewTablesAtATime(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of tables")
+	scale.OneGoroutine(t, "a count of tables; TestFaultsWhileBlobFilesAreCollected has its goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		var most, steps atomic.Int64
 		var taken atomic.Int64

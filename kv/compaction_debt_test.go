@@ -36,7 +36,7 @@ func (d *DB) due() bool {
 // about as much, and nothing is left of it when they are through.
 func TestDebtIsWhatCompactionsDo(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes")
+	scale.OneGoroutine(t, "a count of bytes; TestDebtFallsFromCompactionToCompaction has its goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		var taken atomic.Int64

@@ -91,7 +91,7 @@ func TestDeletesCloseTogetherGoDownAtOnce(t *testing.T) {
 // Deletes that are few beside what would be merged for them wait: the bound of what is written.
 func TestDeletesCloseTogetherWaitForMoreIfTheyAreFew(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of tables")
+	scale.OneGoroutine(t, "a count of tables; TestDeletesCloseTogetherGoDownAtOnce has its goroutines")
 	const n = 6000
 	for kind := range numCompactions {
 		for _, most := range []int{9, 11} {
