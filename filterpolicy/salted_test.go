@@ -21,10 +21,10 @@ func mustParse(t testing.TB, spec string) filterpolicy.Policy {
 }
 
 // numbers returns the hashes of n keys, from the first on.
-func numbers(first, n int) []uint64 {
+func numbers(first uint64, n int) []uint64 {
 	hashes := make([]uint64, n)
 	for i := range hashes {
-		hashes[i] = filterpolicy.Hash(binary.BigEndian.AppendUint64(nil, uint64(first+i)))
+		hashes[i] = filterpolicy.Hash(binary.BigEndian.AppendUint64(nil, first+uint64(i)))
 	}
 	return hashes
 }
