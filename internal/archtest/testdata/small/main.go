@@ -1,5 +1,5 @@
-// Small opens a store in the directory that it is given. It prints a line of its memory once the store is open, where
-// the system tells, then writes a key and reads it.
+// Small opens a store in the directory that it is given. It prints a line of its memory without mapped files once
+// the store is open, where the system tells, then writes a key and reads it.
 package main
 
 import (
@@ -24,7 +24,7 @@ func run(dir string) error {
 	}
 	status, _ := os.ReadFile("/proc/self/status") // there is none on other systems
 	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "VmRSS:") {
+		if strings.HasPrefix(line, "RssAnon:") {
 			fmt.Print(line)
 		}
 	}
