@@ -110,7 +110,7 @@ golden: ## rewrite the golden files (look at the diff)
 		test -z "$$packages" || .ci/in $$module $(GO) test $$packages -run Golden -update); \
 	done
 
-cross: ## build for PLATFORMS, which embedders use, and vet tests of what touches files
+cross: ## build for PLATFORMS, which embedders use, and vet tests of what touches files or counts keys
 	@for target in $(PLATFORMS); do \
 		echo $$target; GOOS=$${target%/*} GOARCH=$${target#*/} .ci/in . $(GO) build ./kv ./sstable ./filterpolicy ./blockindex ./objstore/... || exit 1; \
 	done
@@ -118,6 +118,7 @@ cross: ## build for PLATFORMS, which embedders use, and vet tests of what touche
 		target=$${pair#*:}; \
 		echo $$pair; GOOS=$${target%/*} GOARCH=$${target#*/} .ci/in $${pair%:*} $(GO) build ./... || exit 1; \
 	done
+	GOARCH=386 .ci/in . $(GO) vet ./blockindex ./filterpolicy/...
 	GOOS=windows .ci/in . $(GO) vet ./sstable ./blockindex ./objstore ./internal/vfs ./internal/wal ./internal/manifest
 
 crossvet: ## vet the store and the laboratory, with their tests, for Windows and macOS: minutes

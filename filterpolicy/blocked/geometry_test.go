@@ -168,8 +168,9 @@ func TestLinesAreNotACopy(t *testing.T) {
 
 func TestFromLinesRefuses(t *testing.T) {
 	for _, c := range []struct {
-		length, probes, keys, capacity int
-		want                           string
+		length, probes, keys int
+		capacity             int64
+		want                 string
 	}{
 		{0, 6, 0, 1, "0 bytes are not the lines of a blocked set"},
 		{63, 6, 0, 1, "63 bytes are not the lines"},
@@ -182,8 +183,11 @@ func TestFromLinesRefuses(t *testing.T) {
 		{64, 6, 0, -5, "made for -5, "},
 		{64, 6, 0, 1<<40 + 1, "made for 1099511627777, "},
 	} {
+		if int64(int(c.capacity)) != c.capacity {
+			continue // an int of 32 bits cannot be so large
+		}
 		t.Run(fmt.Sprint(c.length, c.probes, c.keys, c.capacity), func(t *testing.T) {
-			set, err := blocked.FromLines(make([]byte, c.length), c.probes, c.keys, c.capacity)
+			set, err := blocked.FromLines(make([]byte, c.length), c.probes, c.keys, int(c.capacity))
 			require.ErrorIs(t, err, frame.ErrCorrupt)
 			require.ErrorContains(t, err, c.want)
 			require.Nil(t, set)

@@ -14,11 +14,14 @@ var bloomFamily = Of(bloom.New)
 func TestBloomSet(t *testing.T) { SetSuite(t, bloomFamily) }
 
 func TestBloomSetRefusesBadSizes(t *testing.T) {
-	for _, n := range []int{-1, 0, 1<<40 + 1} {
-		s, err := bloom.New(n, 0.01)
+	for _, n := range []int64{-1, 0, 1<<40 + 1} {
+		if int64(int(n)) != n {
+			continue // an int of 32 bits cannot be so large
+		}
+		s, err := bloom.New(int(n), 0.01)
 		require.Nil(t, s)
 		require.ErrorContains(t, err, "capacity must be from 1 to 1099511627776 keys")
-		_, err = bloom.NewConcurrent(n, 0.01)
+		_, err = bloom.NewConcurrent(int(n), 0.01)
 		require.Error(t, err)
 	}
 	for _, rate := range []float64{0, 1, -1, 10, 1e-13, math.NaN()} {

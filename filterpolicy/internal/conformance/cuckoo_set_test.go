@@ -309,7 +309,7 @@ func TestCuckooReset(t *testing.T) {
 
 func TestCuckooNewSaysWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
-		n    int
+		n    int64
 		rate float64
 		o    cuckoo.Options
 		want string
@@ -330,7 +330,10 @@ func TestCuckooNewSaysWhatIsWrong(t *testing.T) {
 		{10, 0, cuckoo.Options{Bits: 32, Grow: 1},
 			"cuckoo: fingerprints of 32 bits leave none to grow by; use fewer, a higher rate, or no Options.Grow"},
 	} {
-		_, err := cuckoo.New(c.n, c.rate, &c.o)
+		if int64(int(c.n)) != c.n {
+			continue // an int of 32 bits cannot be so large
+		}
+		_, err := cuckoo.New(int(c.n), c.rate, &c.o)
 		require.EqualError(t, err, c.want)
 	}
 	for _, slots := range []int{2, 4, 8} {

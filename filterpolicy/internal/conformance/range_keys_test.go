@@ -58,7 +58,7 @@ var keyKinds = []keyKind{
 	{"alike at zero", behindRuns(0, 200, letters(4, "\x00\x7f"))},
 	{"alike at the highest", behindRuns(0xff, 33, letters(4, "\xfe\xff"))},
 	{"series", func(r *rand.Rand) []byte {
-		return fmt.Appendf(nil, "user%06d|%013d", r.IntN(40), 1_700_000_000_000+60_000*r.IntN(100))
+		return fmt.Appendf(nil, "user%06d|%013d", r.IntN(40), 1_700_000_000_000+60_000*int64(r.IntN(100)))
 	}},
 	{"of 64 KiB", behindRuns('k', 64<<10-4, letters(4, "kl"))},
 }
