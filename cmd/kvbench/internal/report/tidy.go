@@ -22,7 +22,14 @@ type experiment struct {
 
 // experiments are those with results that are rows, by name.
 var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing,
+	"trace": {notes: []string{
+		"value-lookups asked for a value, the others whether the key is there. missed-lookups did not find a key " +
+			"that others found. broken: scans that ended before their bound. common-bytes: start and bound begin " +
+			"with them.",
+		"never found: keys that no lookup found. once: keys with one lookup. share: part of the lookups of the most " +
+			"popular keys, which are one in a thousand for top 0.001.",
+	}}}
 
 // TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {

@@ -54,17 +54,25 @@ func Read(ctx context.Context, path string, argv []string) (*tidy.Result, error)
 	if err != nil {
 		return nil, err
 	}
+	return s.result(path, argv), nil
+}
+
+// result returns the rows of the trace.
+func (s *sum) result(path string, argv []string) *tidy.Result {
 	form := "hashes of keys"
 	if s.Keys {
 		form = "keys"
 	}
-	about := fmt.Sprintf("Lookup trace %s with %s, recorded %s, one key in %d", path, form,
-		s.Start.UTC().Format(time.DateTime+" UTC"), s.OneIn)
+	about := fmt.Sprintf("Lookup trace %s with %s, recorded %s", path, form,
+		s.Start.UTC().Format(time.DateTime+" UTC"))
+	if s.OneIn > 1 {
+		about += fmt.Sprintf(", one key in %d", s.OneIn)
+	}
 	r := tidy.New("trace", about, map[string]any{"path": path, "start": s.Start, "hashed": !s.Keys,
 		"one_in": s.OneIn, "unfinished": s.Unfinished}, environ.Capture(argv, "."))
 	s.addTo(r)
 	r.Environment.Warnings = s.warnings() // no times were measured
-	return r, nil
+	return r
 }
 
 // lookup takes one lookup in.
@@ -170,7 +178,7 @@ func (s *sum) warnings() []string {
 	var w bench.Remarks
 	w.If(s.Unfinished, "the trace has no end: its process was killed, is still recording, or the file was cut; what "+
 		"came after is not in it")
-	w.If(s.Dropped > 0, "lookups or scans were dropped: the trace's writer was too slow; record one key in so many "+
+	w.If(s.Dropped > 0, "lookups or scans were dropped: the trace's writer was too slow; record fewer keys "+
 		"(lookuptrace.Options.OneIn)")
 	w.If(s.missed > 0, "%s did not find a key that others found: it was written or deleted meanwhile; a replay takes "+
 		"it as existing", bench.Times(s.missed, "lookup"))

@@ -6,12 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
@@ -46,6 +51,7 @@ func TestATraceIsSummedUp(t *testing.T) {
 		settings := got.Settings.(map[string]any)
 		require.Equal(t, !keys, settings["hashed"])
 		require.Equal(t, false, settings["unfinished"])
+		require.NotContains(t, got.About, "one key in", "every key was recorded")
 		require.Equal(t, []string{"1 lookup did not find a key that others found: it was written or deleted " +
 			"meanwhile; a replay takes it as existing"}, got.Environment.Warnings)
 		for _, want := range []struct {
@@ -78,4 +84,36 @@ func TestATraceIsSummedUp(t *testing.T) {
 	}
 	_, err := Read(t.Context(), "/nothing/here", nil)
 	require.ErrorIs(t, err, bench.ErrUsage)
+}
+
+// TestGoldenTrace sums up a trace that lacks what its recorder dropped, and its end.
+func TestGoldenTrace(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := &sum{seen: map[uint64]count{}, Walk: &keys.Walk{Header: lookuptrace.Header{Start: start, OneIn: 100},
+		Bytes: 6_627_267, Lookups: 2_000, Scans: 3, Dropped: 34, Unfinished: true}}
+	for i := range 2_000 { // half of them of one key, and one of each other key that is found
+		l := &lookuptrace.Lookup{At: time.Duration(i) * 45 * time.Millisecond, Hash: 1, Size: 17 + i%2, Found: i > 24,
+			Value: i%50 != 0}
+		if i%2 == 1 {
+			l.Hash = uint64(i)
+			if l.Found = i%8 != 1; !l.Found {
+				l.Hash %= 10
+			}
+		}
+		s.lookup(l)
+	}
+	for i := range 3 {
+		s.scan(&lookuptrace.Scan{At: 90 * time.Second, Start: lookuptrace.Bound{Set: true},
+			End: lookuptrace.Bound{Set: i > 0}, Common: 5 * i, Entries: uint64(i * i), Backward: i == 1, Ended: i == 2,
+			KeysOnly: i == 0})
+	}
+	r := s.result("app.trace", nil)
+	warnings := r.Environment.Warnings
+	require.Len(t, warnings, 3)
+	r.Environment = environ.Environment{CPU: "A CPU", Cores: 2, Warnings: warnings}
+	var out bytes.Buffer
+	require.NoError(t, report.Tidy(&out, r))
+	require.NotContains(t, out.String(), "s in all", "no time was measured")
+	golden.File(t, "testdata/trace.txt", out.Bytes())
 }
