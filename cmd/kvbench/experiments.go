@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/ranges"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/sweep"
 	"github.com/siftkv/siftkv/internal/cli"
 	"github.com/siftkv/siftkv/objstore"
 )
@@ -183,15 +184,24 @@ type readampCommand struct {
 	Engine   []string `default:"${readampengines}" placeholder:"NAMES" help:"${readamp_engine}"`
 	Filter   []string `default:"${five}" sep:"none" placeholder:"SPECS" help:"${readamp_filter}"`
 	Budget   string   `default:"bloom:10" placeholder:"SPEC" help:"${readamp_budget}"`
-	rowFlags `group:"Settings of all rows"`
+	rowFlags `group:"Settings of all rows" set:"data=that of --seed"`
 	dirFlag  `set:"room=, about 700 MB for the defaults"`
 	jsonFlag
+}
+
+// settings returns what was given of all rows. A seed alone is that of the data too.
+func (c *readampCommand) settings() sweep.Block {
+	b := blockOf(reflect.ValueOf(c.rowFlags))
+	if seed, given := b["seed"]; given && b["data-seed"] == nil {
+		b["data-seed"] = seed
+	}
+	return b
 }
 
 // Run measures, prints the tables, and writes the JSON file if asked to. Broken
 // identities are an error, but only after the result is out.
 func (c *readampCommand) Run(ctx context.Context, p *program) error {
-	b := blockOf(reflect.ValueOf(c.rowFlags))
+	b := c.settings()
 	if err := oneEach(b, "readamp measures all rows with one"); err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ type rowFlags struct {
 	Keys        []string `placeholder:"N|FILE" help:"${cells_keys}"`
 	KeySize     []string `name:"key-size" placeholder:"BYTES" help:"Bytes of a generated key (default 16)."`
 	ValueSize   []string `name:"value-size" placeholder:"BYTES" help:"Bytes of a value (default 100)."`
-	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and the tree (default 1)."`
+	DataSeed    []string `name:"data-seed" placeholder:"N" help:"Seed of keys, values and tree (default ${data=1})."`
 	Lookups     []string `placeholder:"N" help:"${cells_lookups}"`
 	Reps        []string `placeholder:"N" help:"Repetitions (default 5)."`
 	Seed        []string `placeholder:"N" help:"Seed of the lookups (default 1)."`

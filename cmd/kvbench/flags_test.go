@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -109,4 +110,20 @@ func TestCellFlagsAreSettings(t *testing.T) {
 		require.NotEmpty(t, ideas[name])
 	}
 	require.Len(t, f.block(), n)
+}
+
+func TestOneSeedOfReadampIsThatOfItsDataToo(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[[2]string][]string{
+		{"7", "7"}: {"--seed", "7"}, {"7", "8"}: {"--seed", "7", "--data-seed", "8"}, {"", "8"}: {"--data-seed", "8"},
+		{"", ""}: {},
+	} {
+		c, _ := parse(t, append([]string{"readamp"}, args...)...)
+		b := c.Readamp.settings()
+		require.Equal(t, want, [2]string{strings.Join(b["seed"], ""), strings.Join(b["data-seed"], "")}, "%q", args)
+	}
+	for command, text := range map[string]string{"readamp": "(default that of --seed)", "run": "(default 1)"} {
+		_, stdout, _ := kvbench(t, &program{}, command, "--help")
+		require.Contains(t, strings.Join(strings.Fields(stdout), " "), "Seed of keys, values and tree "+text)
+	}
 }

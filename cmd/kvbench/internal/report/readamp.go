@@ -69,8 +69,13 @@ func writeSettings(out *Page, rows []*cell.Result) {
 			out.Printf("%s    index %s of %s\n", of.engine, of.parts, size(index))
 		}
 	}
-	out.Printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s\n",
-		count(s.Lookups), times(int(s.Reps), "repetition"), count(cell.SingleLookups(int(s.Lookups))), count(s.Lookups))
+	seed := ""
+	if s.Seed != s.DataSeed {
+		seed = fmt.Sprintf("; seed %d", s.Seed)
+	}
+	out.Printf("lookups   %s of each kind per row and repetition, %s; %s more timed one by one; warm-up %s%s\n",
+		count(s.Lookups), times(int(s.Reps), "repetition"), count(cell.SingleLookups(int(s.Lookups))), count(s.Lookups),
+		seed)
 	out.Machine(first.Environment.String())
 }
 

@@ -101,6 +101,16 @@ func TestTextIsGolden(t *testing.T) {
 	golden.File(t, "testdata/readamp_file.txt", out.Bytes())
 }
 
+func TestTheSeedOfLookupsIsShownIfTheDataHasAnother(t *testing.T) {
+	t.Parallel()
+	set := sample()
+	set[0].Settings.Seed = 9
+	var out bytes.Buffer
+	require.NoError(t, ReadAmp(&out, set))
+	require.Contains(t, out.String(), "generated; seed 1\n")
+	require.Contains(t, out.String(), "warm-up 1,000; seed 9\n")
+}
+
 func TestTablesFitTheTerminal(t *testing.T) {
 	set := sample()
 	set[1].Name = "pebble iterator bloom(10)"
