@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // BenchmarkGetGoroutines looks keys up in many goroutines, on 1 to 16 threads of Go
@@ -44,7 +46,7 @@ func getInGoroutines(b *testing.B, db *DB, n, first int) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var readers sync.WaitGroup
-	cpu, began := processorTime(b), time.Now()
+	cpu, began := float64(turns.ProcessorTime()), time.Now()
 	for range n {
 		readers.Go(func() {
 			var key, value []byte
@@ -64,6 +66,6 @@ func getInGoroutines(b *testing.B, db *DB, n, first int) {
 	readers.Wait()
 	lookups := float64((b.N + turn - 1) / turn * turn)
 	b.ReportMetric(lookups/time.Since(began).Seconds(), "gets/s")
-	b.ReportMetric((processorTime(b)-cpu)/lookups, "cpu-ns/get")
+	b.ReportMetric((float64(turns.ProcessorTime())-cpu)/lookups, "cpu-ns/get")
 	require.False(b, b.Failed())
 }

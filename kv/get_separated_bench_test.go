@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/turns"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -64,7 +65,7 @@ func inTurn(b *testing.B, keys int, get func(key []byte) int) {
 		call()
 	}
 	b.ReportAllocs()
-	began, n := processorTime(b), 0
+	began, n := float64(turns.ProcessorTime()), 0
 	for b.Loop() {
 		i = (i + 7919) % keys
 		n++
@@ -72,7 +73,7 @@ func inTurn(b *testing.B, keys int, get func(key []byte) int) {
 			b.Fatal("no value")
 		}
 	}
-	b.ReportMetric((processorTime(b)-began)/float64(n), "cpu-ns/op")
+	b.ReportMetric((float64(turns.ProcessorTime())-began)/float64(n), "cpu-ns/op")
 }
 
 // BenchmarkLargeGet looks up values in tables and in blob files. `kvbench compare --workload large-get` has other

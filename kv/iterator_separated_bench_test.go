@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // BenchmarkLargeScan scans stores of large values, in tables and in blob files, in turns, so that what else the machine
@@ -37,10 +39,10 @@ func BenchmarkLargeScan(b *testing.B) {
 						if c.chill {
 							dropAllPages(b, db.dir)
 						}
-						cpu, began := processorTime(b), time.Now()
+						cpu, began := float64(turns.ProcessorTime()), time.Now()
 						require.Equal(b, s.keys, scanLarge(b, db, &c.o, c.backward))
 						times[i].clock = append(times[i].clock, float64(time.Since(began)))
-						times[i].cpu += processorTime(b) - cpu
+						times[i].cpu += float64(turns.ProcessorTime()) - cpu
 					}
 				}
 				inline, separated := times[0].median(), times[1].median()
@@ -76,12 +78,12 @@ func BenchmarkLargeMultiGet(b *testing.B) {
 						keys[k] = inOrder[at]
 					}
 					for i, db := range dbs {
-						cpu, began := processorTime(b), time.Now()
+						cpu, began := float64(turns.ProcessorTime()), time.Now()
 						if _, err := db.MultiGet(keys); err != nil {
 							b.Fatal(err)
 						}
 						times[i].clock = append(times[i].clock, float64(time.Since(began)))
-						times[i].cpu += processorTime(b) - cpu
+						times[i].cpu += float64(turns.ProcessorTime()) - cpu
 					}
 				}
 				b.ReportMetric(times[0].median()/times[1].median(), "x")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // BenchmarkMultiGet looks up n keys at a time, together and apart, in turns, so that what
@@ -95,7 +97,7 @@ func (m *multiGetBench) turn(b *testing.B, sum *benchTime, call func()) {
 	if m.chill != nil {
 		m.chill()
 	}
-	cpu, began := processorTime(b), time.Now()
+	cpu, began := float64(turns.ProcessorTime()), time.Now()
 	for range m.turns {
 		for i := range m.keys {
 			m.step = (m.step + 77_773) % readBenchKeys
@@ -104,7 +106,7 @@ func (m *multiGetBench) turn(b *testing.B, sum *benchTime, call func()) {
 		call()
 	}
 	sum.clock = append(sum.clock, float64(time.Since(began)))
-	sum.cpu += processorTime(b) - cpu
+	sum.cpu += float64(turns.ProcessorTime()) - cpu
 }
 
 // tablesIn returns the names of the tables in dir.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // thresholdSizes are the lengths of values, in bytes, around the default of Options.SeparateFrom.
@@ -34,7 +36,7 @@ func openThreshold(b *testing.B, size, separateFrom int) *thresholdStore {
 	s := &thresholdStore{DB: db, b: b, keys: 64 << 20 / size, size: size, cpu: map[string]float64{}}
 	rng, source := rand.New(rand.NewPCG(1, 2)), rand.NewChaCha8([32]byte{1})
 	order, value, pending := rng.Perm(s.keys), make([]byte, size), 0
-	began := processorTime(b)
+	began := float64(turns.ProcessorTime())
 	for i := range 4 * s.keys {
 		k := rng.IntN(s.keys)
 		if i < s.keys {
@@ -48,7 +50,7 @@ func openThreshold(b *testing.B, size, separateFrom int) *thresholdStore {
 		}
 	}
 	s.rest()
-	s.least("write", processorTime(b)-began, 4*s.keys)
+	s.least("write", float64(turns.ProcessorTime())-began, 4*s.keys)
 	b.Cleanup(func() { require.NoError(b, db.Close()) })
 	return s
 }
@@ -68,9 +70,9 @@ func (s *thresholdStore) least(what string, nanoseconds float64, n int) {
 // timed notes what n calls of do take for one of them.
 func (s *thresholdStore) timed(what string, n int, do func()) {
 	runtime.GC()
-	began := processorTime(s.b)
+	began := float64(turns.ProcessorTime())
 	do()
-	s.least(what, processorTime(s.b)-began, n)
+	s.least(what, float64(turns.ProcessorTime())-began, n)
 }
 
 // read does each kind of reading once.

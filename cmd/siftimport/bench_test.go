@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // BenchmarkImport compares an import with a copy of the same store's files, byte for byte: each begins with the source
@@ -42,9 +44,9 @@ func BenchmarkImport(b *testing.B) {
 					*times = append(*times, seconds(b, source, func(to string) {
 						p := program{stdout: io.Discard, stderr: io.Discard}
 						args := []string{"siftimport", kind + ":" + source, to, flag}
-						before := processorTime(b)
+						before := turns.ProcessorTime()
 						require.Zero(b, p.run(b.Context(), args))
-						processor += processorTime(b) - before
+						processor += (turns.ProcessorTime() - before).Seconds()
 					}))
 				}
 			}
@@ -63,13 +65,6 @@ func BenchmarkImport(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
-}
-
-// processorTime returns how long processors have worked for this process, in seconds.
-func processorTime(tb testing.TB) float64 {
-	var used unix.Rusage
-	require.NoError(tb, unix.Getrusage(unix.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
 }
 
 func number(tb testing.TB, name string, otherwise int) int {

@@ -4,6 +4,7 @@ package turns
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -29,8 +30,9 @@ func (t *Table) Add(store, name string, figure float64) {
 }
 
 // Measure adds the processor time of f for each of n steps, in nanoseconds. That of the process counts, with its work
-// in the background.
+// in the background. Garbage is collected before: what others left is not for f to pay for.
 func (t *Table) Measure(store, name string, n int, f func()) {
+	runtime.GC()
 	start := ProcessorTime()
 	f()
 	t.Add(store, name, float64(ProcessorTime()-start)/float64(n))
@@ -39,30 +41,43 @@ func (t *Table) Measure(store, name string, n int, f func()) {
 // Print prints the medians of ours and of each other store, and the median of the ratios of a round with their range. A
 // store may lack a figure.
 func (t *Table) Print(b *testing.B, ours string, others ...string) {
+	fmt.Println(t.text(ours, others)) // the log of a benchmark has ten lines at most
+	b.ReportMetric(0, "ns/op")
+}
+
+func (t *Table) text(ours string, others []string) string {
 	var text strings.Builder
 	for _, row := range t.rows {
 		mine := t.figures[row][ours]
-		fmt.Fprintf(&text, "\n%-24s %s %.5g", row, ours, median(mine))
+		var parts []string
+		if len(mine) > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.5g", ours, median(mine)))
+		}
 		for _, other := range others {
 			theirs := t.figures[row][other]
 			if len(theirs) == 0 {
 				continue
 			}
-			ratios := make([]float64, len(theirs))
-			for i := range ratios {
-				ratios[i] = mine[i] / theirs[i]
+			part := fmt.Sprintf("%s %.5g", other, median(theirs))
+			if len(mine) > 0 {
+				ratios := make([]float64, len(theirs))
+				for i := range ratios {
+					ratios[i] = mine[i] / theirs[i]
+				}
+				part += fmt.Sprintf(", ratio %.2f (%.2f to %.2f)", median(ratios), slices.Min(ratios),
+					slices.Max(ratios))
 			}
-			fmt.Fprintf(&text, "; %s %.5g, ratio %.2f (%.2f to %.2f)", other, median(theirs), median(ratios),
-				slices.Min(ratios), slices.Max(ratios))
+			parts = append(parts, part)
 		}
+		fmt.Fprintf(&text, "\n%-24s %s", row, strings.Join(parts, "; "))
 	}
-	fmt.Println(text.String()) // the log of a benchmark has ten lines at most
-	b.ReportMetric(0, "ns/op")
+	return text.String()
 }
 
+// median returns the one in the middle, or the mean of two.
 func median(of []float64) float64 {
 	sorted := slices.Sorted(slices.Values(of))
-	return sorted[len(sorted)/2]
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // clock is the time of a clock since a moment, for platforms that do not tell the processor's.

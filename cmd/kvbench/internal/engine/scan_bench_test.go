@@ -1,22 +1,18 @@
-//go:build unix
-
 package engine
 
 import (
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
+	"github.com/siftkv/siftkv/internal/turns"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -108,13 +104,13 @@ func compareScans(b *testing.B, stores [2]Live, source *keys.Generated, limit, s
 		var sum uint64
 		visit := func(_, value []byte) { sum += binary.LittleEndian.Uint64(value) }
 		runtime.GC()
-		before := processorTime()
+		before := turns.ProcessorTime()
 		for _, start := range starts {
 			if err := stores[n].Scan(start, limit, visit); err != nil {
 				b.Fatal(err)
 			}
 		}
-		return float64(processorTime()-before) / float64(scans)
+		return float64(turns.ProcessorTime()-before) / float64(scans)
 	}
 	for warm := true; b.Loop(); warm = false {
 		for i := range starts {
@@ -139,13 +135,4 @@ func compareScans(b *testing.B, stores [2]Live, source *keys.Generated, limit, s
 		b.ReportMetric(values[len(values)/2], []string{"siftkv-ns", "bbolt-ns", "siftkv/bbolt"}[i])
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-// processorTime returns what the process has used so far, in user and kernel mode.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(os.NewSyscallError("getrusage", err))
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

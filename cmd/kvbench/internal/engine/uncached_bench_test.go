@@ -1,5 +1,3 @@
-//go:build unix
-
 package engine
 
 import (
@@ -10,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 var uncachedKeys = flag.Int("uncached-keys", 300_000, "keys of BenchmarkUncachedGet; docs/performance.md has 3,000,000")
@@ -46,7 +46,7 @@ func BenchmarkUncachedGet(b *testing.B) {
 	const turn = 2000 // lookups
 	key, value, step := make([]byte, 0, 16), make([]byte, 0, 100), 0
 	lookUp := func(r Reader, lookups int) float64 {
-		before := processorTime()
+		before := turns.ProcessorTime()
 		for range lookups {
 			step = (step + 1_777_773) % n
 			key = scattered(key[:0], step)
@@ -56,7 +56,7 @@ func BenchmarkUncachedGet(b *testing.B) {
 				b.Fatal(ok, err)
 			}
 		}
-		return float64(processorTime() - before)
+		return float64(turns.ProcessorTime() - before)
 	}
 	for _, r := range readers {
 		lookUp(r, n/2) // what is cached is what will be
