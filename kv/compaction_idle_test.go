@@ -3,22 +3,28 @@ package kv
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // inIdleStore runs a test in a bubble, with a store of several levels in which nothing is due. Flush puts n random
 // entries into a run of level 0.
 func inIdleStore(t *testing.T, o Options, test func(t *testing.T, db *DB, flush func(n int))) {
 	synctest.Test(t, func(t *testing.T) {
-		o.TargetFileSize, o.BaseLevelSize, o.harness.FS = 16<<10, 16<<10, vfs.NewMem()
+		o.TargetFileSize, o.BaseLevelSize = 16<<10, 16<<10
+		if o.harness.FS == nil {
+			o.harness.FS = vfs.NewMem()
+		}
 		db, m, rng := openDir(t, "db", &o), storetest.Model{}, rand.New(rand.NewPCG(1, 2))
 		flush := func(n int) {
 			for range n {
@@ -152,24 +158,65 @@ func TestAnIdleStoreWaitsForOthersOfItsBudget(t *testing.T) {
 	})
 }
 
+// A store is not idle while a flush runs, nor at once when it has ended.
+func TestNoIdleMergeWhileAFlushRuns(t *testing.T) {
+	t.Parallel()
+	var held atomic.Pointer[chan struct{}]
+	o := Options{IdleCompaction: 10 * time.Second, L0CompactionThreshold: 100}
+	o.harness.FS = &vfstest.GateFS{FS: vfs.NewMem(), Table: func() {
+		if c := held.Load(); c != nil {
+			<-*c
+		}
+	}}
+	inIdleStore(t, o, func(t *testing.T, db *DB, flush func(n int)) {
+		before, gate := db.Metrics(), make(chan struct{})
+		held.Store(&gate)
+		go flush(20)
+		time.Sleep(time.Hour)
+		held.Store(nil)
+		require.Zero(t, db.Metrics().Sub(before).RunningCompactions)
+		close(gate)
+		synctest.Wait()
+		atRest(db, 8*time.Second)
+		require.Zero(t, db.Metrics().Sub(before).Compactions)
+		atRest(db, time.Hour)
+		require.Equal(t, 1, runsOf(db))
+	})
+}
+
+// Compact stops a merge of an idle store that is in its way.
+func TestCompactStopsAnIdleMerge(t *testing.T) {
+	t.Parallel()
+	o := Options{IdleCompaction: 10 * time.Second, CompactionRate: minCompactionRate, L0CompactionThreshold: 100}
+	inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) {
+		idleMergeBegins(t, db)
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
+		require.Zero(t, db.Metrics().IdleCompactions)
+		require.Equal(t, 1, runsOf(db))
+	})
+}
+
+// idleMergeBegins returns when a merge runs.
+func idleMergeBegins(t *testing.T, db *DB) {
+	t.Helper()
+	for range 60_000 {
+		if db.Metrics().RunningCompactions > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	require.Fail(t, "the store is idle")
+}
+
 // A flush ends the merge of an idle store, which then changes nothing. So does Close.
 func TestAFlushEndsAnIdleMerge(t *testing.T) {
 	t.Parallel()
-	begun := func(t *testing.T, db *DB) {
-		for range 60_000 {
-			if db.Metrics().RunningCompactions > 0 {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-		require.Fail(t, "the store is idle")
-	}
 	o := Options{IdleCompaction: 10 * time.Second, CompactionRate: minCompactionRate, L0CompactionThreshold: 100}
 	t.Run("flush", func(t *testing.T) {
 		t.Parallel()
 		inIdleStore(t, o, func(t *testing.T, db *DB, flush func(n int)) {
 			before := db.Metrics()
-			begun(t, db)
+			idleMergeBegins(t, db)
 			flush(20)
 			did := db.Metrics().Sub(before)
 			require.Zero(t, did.IdleCompactions)
@@ -179,6 +226,9 @@ func TestAFlushEndsAnIdleMerge(t *testing.T) {
 	})
 	t.Run("close", func(t *testing.T) {
 		t.Parallel()
-		inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) { begun(t, db) })
+		o := o
+		o.Events.Compacted = func(c CompactionInfo) { assert.NotEqual(t, compaction.ReasonIdle, c.Reason) }
+		o.Events.Failed = func(err error) { assert.NoError(t, err) }
+		inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) { idleMergeBegins(t, db) })
 	})
 }

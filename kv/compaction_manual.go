@@ -107,6 +107,7 @@ func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *c
 			continue
 		}
 		s, wanted := &d.compactions, version.SpanOf(j.Tables())
+		s.Rest.Stop()
 		s.Wanted = append(s.Wanted, &wanted)
 		d.progress.Wait()
 		s.Wanted = slices.DeleteFunc(s.Wanted, func(w *version.Span) bool { return w == &wanted })

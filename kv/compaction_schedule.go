@@ -27,10 +27,11 @@ func (d *DB) scheduleCompactionsLocked() {
 	s := &d.compactions
 	// On a full disk compactions begin between attempts to resume, which need the same room.
 	writes := d.failure == nil || d.fullDisk() && !d.flushing
+	idle := s.Rest.Take() // for this call only: the store may be busy at the next
 	for !d.closing && !d.opts.ReadOnly && d.current != nil && writes && !s.Paused &&
 		s.BusyThreads() < d.opts.MaxConcurrentCompactions && !d.memory.share.Background().Queued() {
 		in := d.compactionInput(d.current)
-		in.Idle = s.Rest.Take()
+		in.Idle, idle = idle, nil
 		j := compaction.Pick(in)
 		if j == nil {
 			if len(s.Reserved) == 0 {
@@ -39,7 +40,7 @@ func (d *DB) scheduleCompactionsLocked() {
 			if wait := in.UntilGarbage(); wait > 0 { // an idle store has nothing else to start a compaction
 				s.WakeAfter(wait)
 			}
-			s.Rest.Schedule(d.current, time.Now())
+			s.Rest.Schedule(d.current, time.Now(), s.BusyThreads())
 			return
 		}
 		if !d.memory.share.Background().Acquire() {
@@ -51,27 +52,26 @@ func (d *DB) scheduleCompactionsLocked() {
 
 // lookAtRest begins jobs that are due only while the store is idle, if it is.
 func lookAtRest(d *DB) {
-	lookups, scans := d.counters.Above(lastLevel)
-	absent := lookups.FilterFalsePositives + max(lookups.Unfiltered, lookups.Hits) - lookups.Hits
-	visits := scans.Empty + scans.WithEntries
-	reads := compaction.Reads{Denied: lookups.FilterNegatives, Lookups: absent, Visits: visits,
-		LookupsRead:  absent * lookups.BlocksFromDisk / max(lookups.BlocksFromDisk+lookups.BlocksFromCache, 1),
-		VisitsToDisk: min(visits, scans.BlocksFromDisk)}
+	l, s := d.counters.Above(lastLevel)
+	reads := compaction.Reads{Denied: l.FilterNegatives, Index: l.IndexLookups, True: l.FilterTruePositives,
+		Hits: l.Hits, Blocks: l.BlocksFromDisk + l.BlocksFromCache, FromDisk: l.BlocksFromDisk,
+		Visits: s.Empty + s.WithEntries, Scanned: s.BlocksFromDisk}
 	free := int64(0) // if other stores of the budget compact, nothing is begun
 	if d.memory.share.Quiet() {
 		free = vfs.FreeSpace(d.opts.harness.FS, d.dir)
 	}
+	flushed := int64(d.counters.FlushBytes.Load() + d.counters.IngestedBytes.Load())
 	d.reschedule(func() {
-		if d.current != nil {
-			flushed := int64(d.counters.FlushBytes.Load() + d.counters.IngestedBytes.Load())
-			d.compactions.Rest.Note(d.current, time.Now(), flushed, reads, free)
+		if rest := &d.compactions.Rest; d.flushing || d.ingesting > 0 || d.failure != nil {
+			rest.Busy(time.Now())
+		} else if d.current != nil {
+			rest.Note(d.current, time.Now(), flushed, reads, free)
 		}
 	})
 }
 
 // runCompaction runs a compaction that was picked, and starts what follows from it before it stops counting as running:
-// a caller that waits until none runs finds nothing left to do. A damaged input is quarantined before others may take
-// it.
+// a caller that waits until none runs finds nothing left to do. A damaged input is quarantined before others take it.
 func (d *DB) runCompaction(ctx context.Context, c *job.Compaction) {
 	if d.compact(ctx, c) == nil {
 		d.mu.Lock()
@@ -95,7 +95,7 @@ func (d *DB) reschedule(change func()) {
 	d.progress.Broadcast()
 }
 
-// begin begins a job of the current version. From now on writers may be slowed until it ends. The caller holds d.mu.
+// begin begins a job of the current version. Until it ends writers may be slowed down. The caller holds d.mu.
 func (d *DB) begin(j *compaction.Job) *job.Compaction {
 	d.compactions.Begin(j)
 	d.noteRoom()

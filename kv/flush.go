@@ -80,6 +80,7 @@ func (d *DB) scheduleFlush() {
 func (d *DB) flushAll() {
 	for {
 		d.mu.Lock()
+		d.compactions.Rest.Busy(time.Now())
 		if len(d.imms) == 0 || d.closing || d.failure != nil {
 			d.flushing = false
 			d.mu.Unlock()

@@ -101,6 +101,7 @@ func (in *ingestJob) begin() error {
 func (in *ingestJob) end() {
 	in.d.reschedule(func() {
 		in.d.ingesting--
+		in.d.compactions.Rest.Busy(time.Now())
 		for _, r := range in.reserved {
 			in.d.compactions.Release(r)
 		}

@@ -203,9 +203,8 @@ type Options struct {
 	// or more. It then writes several files, which are one sorted run.
 	MaxConcurrentCompactions int
 
-	// CompactionRate bounds what compactions write, including those of Compact, in bytes
-	// per second: no bound by default, else at least 64 KiB. Flushes count towards the
-	// rate and never wait for it; nor do compactions while level 0 delays writes.
+	// CompactionRate bounds what compactions write, those of Compact too, in bytes per second: no bound by default,
+	// else at least 64 KiB. Flushes count and never wait for it, nor do compactions while level 0 delays writes.
 	CompactionRate int64
 
 	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store merges sorted runs

@@ -243,6 +243,7 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 		h.next = next
 	}
 	d.mu.Lock()
+	d.compactions.Rest.Busy(time.Now())
 	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable, limit: d.seq()}
 	if newLog {
 		job.mems, job.next = append(job.mems, d.mem), h.next

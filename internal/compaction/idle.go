@@ -30,20 +30,26 @@ const (
 	idleFactor = 2 // how many times a merge's cost reads must have lost
 )
 
-// Reads count what reads did in runs above the last, where they found nothing or would have needed no block.
+// Reads count what reads did in runs above the last since Open.
 type Reads struct {
-	Denied       uint64 // lookups that a filter answered
-	Lookups      uint64 // others that found nothing
-	LookupsRead  uint64 // of these, those that read a block from the disk
-	Visits       uint64 // of scans, to files that they read
-	VisitsToDisk uint64 // of these, those that read a block from the disk
+	Denied   uint64 // lookups that a filter answered
+	Index    uint64 // lookups that asked an index
+	True     uint64 // of these, those for which a filter was right
+	Hits     uint64 // lookups that found their key
+	Blocks   uint64 // of lookups
+	FromDisk uint64 // of these blocks, those from the disk
+	Visits   uint64 // of scans, to files that they read
+	Scanned  uint64 // blocks that scans read from the disk
 }
 
-// worth returns how many bytes a merge may write for what such reads cost.
-func (r *Reads) worth() int64 {
-	cost := filterCost*(r.Denied+r.Lookups) + cachedCost*r.Lookups + visitCost*r.Visits +
-		(readCost-cachedCost)*(r.LookupsRead+r.VisitsToDisk)
-	return int64(cost / byteCost / idleFactor)
+// worth returns how many bytes a merge may write for what reads cost after others.
+func (r *Reads) worth(last *Reads) int64 {
+	index, visits := r.Index-last.Index, r.Visits-last.Visits
+	absent := float64(index - min(index, max(r.True-last.True, r.Hits-last.Hits)))
+	read := absent*float64(r.FromDisk-last.FromDisk)/float64(max(r.Blocks-last.Blocks, 1)) +
+		float64(min(visits, r.Scanned-last.Scanned))
+	return int64((filterCost*float64(r.Denied-last.Denied) + (filterCost+cachedCost)*absent +
+		visitCost*float64(visits) + (readCost-cachedCost)*read) / byteCost / idleFactor)
 }
 
 // An Idle says what idle jobs may write now, in bytes.

@@ -102,22 +102,32 @@ func TestWhatPaysForIdleJobs(t *testing.T) {
 func TestWhatReadsAreWorth(t *testing.T) {
 	t.Parallel()
 	const bytes = 160 * mib
-	require.Zero(t, (&Reads{}).worth())
+	last := Reads{Denied: 1, Index: 2, True: 3, Hits: 4, Blocks: 5, FromDisk: 6, Visits: 7, Scanned: 8}
+	require.Zero(t, last.worth(&last))
+	const visits, denied, absent, read = 6_300_000, 100_000_000, 8_000_000, 750_000
 	for _, c := range []struct {
 		name  string
-		reads Reads
-		n     uint64 // of these reads are worth the bytes, about
+		r     Reads
+		bytes int64
 	}{
-		{"visits of scans", Reads{Visits: 1}, 6_300_000},
-		{"visits of scans that read", Reads{Visits: 1, VisitsToDisk: 1}, 730_000},
-		{"lookups that a filter answers", Reads{Denied: 1}, 100_000_000},
-		{"false positives", Reads{Lookups: 1}, 8_000_000},
-		{"false positives that read", Reads{Lookups: 1, LookupsRead: 1}, 750_000},
+		{"visits of scans", Reads{Visits: visits}, bytes},
+		{"visits of scans that read", Reads{Visits: 730_000, Scanned: 730_000}, bytes},
+		{"long scans", Reads{Visits: 730_000, Scanned: denied}, bytes},
+		{"lookups that a filter answers", Reads{Denied: denied}, bytes},
+		{"false positives", Reads{Index: absent, Blocks: absent}, bytes},
+		{"false positives that read", Reads{Index: read, Blocks: read, FromDisk: read}, bytes},
+		{"hits", Reads{Index: absent, True: absent, Hits: absent}, 0},
+		{"hits without filters", Reads{Index: absent, Hits: absent}, 0},
+		{"hits while they were counted", Reads{Index: absent, Hits: absent + 1}, 0},
+		{"hits of filters, and lookups without", Reads{Index: 2 * absent, True: absent, Hits: absent}, bytes},
+		{"many lookups", Reads{Index: 1 << 40, Blocks: 1 << 40, FromDisk: 1 << 40},
+			(filterCost + readCost) << 40 / byteCost / idleFactor},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Reads{c.reads.Denied * c.n, c.reads.Lookups * c.n, c.reads.LookupsRead * c.n, c.reads.Visits * c.n,
-				c.reads.VisitsToDisk * c.n}
-			require.InEpsilon(t, bytes, r.worth(), 0.02)
+			r := Reads{last.Denied + c.r.Denied, last.Index + c.r.Index, last.True + c.r.True, last.Hits + c.r.Hits,
+				last.Blocks + c.r.Blocks, last.FromDisk + c.r.FromDisk, last.Visits + c.r.Visits,
+				last.Scanned + c.r.Scanned}
+			require.InDelta(t, c.bytes, r.worth(&last), 0.02*float64(c.bytes))
 		})
 	}
 }

@@ -17,11 +17,11 @@ type Rest struct {
 	timer   *time.Timer
 	next    time.Time     // when the timer fires; zero: no timer runs
 	wait    time.Duration // between two looks at an idle store
-	flushed time.Time     // when the last flush began
+	busy    time.Time     // when a flush or an ingest ran last, as far as is known
 	between time.Duration // two flushes, about
 	written int64         // bytes that idle jobs have been paid by flushes
-	reads   int64         // what reads had lost at the last look
-	lost    int64         // what they have lost since the last flush, and no job has written
+	reads   Reads         // at the last look
+	lost    int64         // what reads have cost since the last flush, and no job has written
 	idle    *Idle         // for the next choice of a job
 	cancel  func()        // ends the idle job that runs, or did
 }
@@ -29,44 +29,55 @@ type Rest struct {
 const (
 	maxBetween   = time.Minute      // longer times between two flushes count as this
 	maxWait      = 10 * time.Minute // between two looks
+	maxTimer     = 1000 * time.Hour // what a longer wait ends after, for one more look
 	pausePerByte = 4                // nanoseconds after an idle job, about half of what it took
 )
 
-// Flushing notes that a flush begins. It ends an idle job: jobs that the flush makes due may need the same tables.
+// Flushing notes that a flush or an ingest begins in a store that had none.
 func (r *Rest) Flushing(now time.Time) {
-	r.between = (3*r.between + min(now.Sub(r.flushed), maxBetween)) / 4
-	r.flushed, r.next, r.wait, r.lost, r.idle = now, time.Time{}, 0, 0, nil
-	r.stop()
+	r.between = (3*r.between + min(now.Sub(r.busy), maxBetween)) / 4
+	r.Busy(now)
 }
 
-func (r *Rest) stop() {
+// Busy notes that a flush or an ingest runs, or has just ended. It stops an idle job: jobs that the flush makes due may
+// need the same tables.
+func (r *Rest) Busy(now time.Time) {
+	r.busy, r.next, r.wait, r.lost, r.idle = now, time.Time{}, 0, 0, nil
+	r.Stop()
+}
+
+// Stop stops an idle job.
+func (r *Rest) Stop() {
 	if r.cancel != nil {
 		r.cancel()
 	}
 }
 
 // until returns the time from which the store is idle.
-func (r *Rest) until() time.Time { return r.flushed.Add(max(r.After, 4*r.between)) }
+func (r *Rest) until() time.Time { return r.busy.Add(max(r.After, 4*r.between)) }
 
 // Opened notes that a store with a version was opened. Nothing was paid yet for what is in its level 0.
 func (r *Rest) Opened(v *version.Version, now time.Time) {
-	r.flushed, r.written = now, -v.Levels[0].Bytes
+	r.busy, r.written = now, -v.Levels[0].Bytes
 }
 
 // Note takes note of the bytes that were flushed and ingested so far, of what reads did so far, and of the room on the
-// disk. If the store is idle, the next choice of a job knows it.
+// disk; 0: no job may begin. If the store is idle, the next choice of a job knows it.
 func (r *Rest) Note(v *version.Version, now time.Time, flushed int64, reads Reads, free int64) {
-	lost := reads.worth()
-	r.lost, r.reads, r.next = r.lost+lost-r.reads, lost, time.Time{}
-	if r.wait == 0 {
-		r.lost = 0 // some of it was before the flush
+	if r.wait > 0 { // else some of it was before the flush
+		r.lost += reads.worth(&r.reads)
 	}
+	r.reads, r.next = reads, time.Time{}
 	if now.Before(r.until()) {
+		return
+	}
+	r.wait = max(r.wait, min(r.After, maxWait))
+	if free == 0 {
 		return
 	}
 	flushed += flushed / 8                                // neighbouring pieces both rewrite the file between them
 	r.written = max(r.written, flushed-tableBytes(v)*9/8) // a store that never rests saves nothing up
-	r.wait = min(max(2*r.wait, r.After), maxWait)
+	r.wait = min(2*r.wait, maxWait)
 	r.idle = &Idle{Flushed: flushed - r.written, Lost: r.lost, Free: free}
 }
 
@@ -77,12 +88,12 @@ func (r *Rest) Take() (idle *Idle) {
 }
 
 // Schedule has the store looked at when it is idle, if it may have something to merge then. It is called when nothing
-// else is due.
-func (r *Rest) Schedule(v *version.Version, now time.Time) {
-	if r.After <= 0 || len(v.Runs) < 2 || !r.next.IsZero() {
+// else is due. While jobs run nothing is scheduled: it is when they end.
+func (r *Rest) Schedule(v *version.Version, now time.Time, busyThreads int) {
+	if r.After <= 0 || busyThreads > 0 || len(v.Runs) < 2 || !r.next.IsZero() {
 		return
 	}
-	wait := max(r.until().Sub(now), r.wait)
+	wait := min(max(r.until().Sub(now), r.wait), maxTimer)
 	wait += rand.N(wait/4 + 1) // not all stores of a process at once
 	r.next = now.Add(wait)
 	restart(&r.timer, wait, r.Look)
@@ -96,7 +107,7 @@ func (r *Rest) Begin(j *Job) context.Context {
 	r.written, r.lost = r.written+j.price(), max(r.lost-j.price(), 0)
 	r.wait = pausePerByte * time.Duration(version.SizeOf(j.Tables()))
 	ctx, cancel := context.WithCancel(context.Background())
-	r.stop()
+	r.Stop()
 	r.cancel = cancel
 	return ctx
 }

@@ -15,27 +15,32 @@ type restSim struct {
 	in      *Input
 	flushed int64
 	reads   Reads
+	free    int64
+	busy    int // threads
 	looks   int
 }
 
 // inRest runs a test of a Rest.
 func inRest(t *testing.T, after time.Duration, test func(t *testing.T, s *restSim)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &restSim{in: input(versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 10*mib))...))}
+		s := &restSim{in: input(versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 10*mib))...)),
+			free: math.MaxInt64}
 		s.After = after
 		s.Look = func() {
 			s.looks++
-			s.Note(s.in.Version, time.Now(), s.flushed, s.reads, math.MaxInt64)
+			s.Note(s.in.Version, time.Now(), s.flushed, s.reads, s.free)
 		}
 		s.Opened(s.in.Version, time.Now())
-		s.Schedule(s.in.Version, time.Now())
+		s.schedule()
 		test(t, s)
-		s.stop()
+		s.Stop()
 		if s.timer != nil {
 			s.timer.Stop()
 		}
 	})
 }
+
+func (s *restSim) schedule() { s.Schedule(s.in.Version, time.Now(), s.busy) }
 
 // pass lets time pass.
 func (s *restSim) pass(d time.Duration) {
@@ -47,7 +52,7 @@ func (s *restSim) pass(d time.Duration) {
 func (s *restSim) flush(bytes int64) {
 	s.Flushing(time.Now())
 	s.flushed += bytes
-	s.Schedule(s.in.Version, time.Now())
+	s.schedule()
 }
 
 // A store is idle when nothing was flushed for a while, or for four times as long as usual.
@@ -86,7 +91,7 @@ func TestLooksBecomeRare(t *testing.T) {
 	inRest(t, time.Second, func(t *testing.T, s *restSim) {
 		for range 24 * 60 {
 			s.pass(time.Minute)
-			s.Schedule(s.in.Version, time.Now())
+			s.schedule()
 		}
 		require.Greater(t, s.looks, 100)
 		require.Less(t, s.looks, 160)
@@ -100,7 +105,7 @@ func TestReadsPayOnce(t *testing.T) {
 		s.reads.Visits = 1 << 30
 		s.pass(13 * time.Second)
 		require.Zero(t, s.Take().Lost)
-		s.Schedule(s.in.Version, time.Now())
+		s.schedule()
 		s.reads.Visits *= 2
 		s.pass(time.Minute)
 		idle := s.Take()
@@ -108,7 +113,7 @@ func TestReadsPayOnce(t *testing.T) {
 		s.in.Idle = &Idle{Flushed: math.MaxInt64, Free: math.MaxInt64}
 		j := Pick(s.in)
 		ctx := s.Begin(j)
-		s.Schedule(s.in.Version, time.Now())
+		s.schedule()
 		s.pass(time.Minute)
 		require.Equal(t, Idle{Flushed: 20 * mib, Lost: idle.Lost - 10*mib, Free: math.MaxInt64}, *s.Take())
 		require.NoError(t, ctx.Err())
@@ -117,5 +122,67 @@ func TestReadsPayOnce(t *testing.T) {
 		s.pass(2 * time.Minute)
 		require.Equal(t, Idle{Flushed: 20*mib + mib*9/8, Free: math.MaxInt64}, *s.Take())
 		require.NoError(t, s.Begin(&Job{}).Err())
+	})
+}
+
+// The longest time that options can have does not overflow.
+func TestAVeryLongRest(t *testing.T) {
+	t.Parallel()
+	inRest(t, math.MaxInt64, func(t *testing.T, s *restSim) {
+		for range 10_000 {
+			s.pass(time.Hour)
+			s.schedule()
+		}
+		require.LessOrEqual(t, s.looks, 10)
+		require.Nil(t, s.Take())
+	})
+}
+
+// While a job runs no timer does: the pause after it begins when it ends.
+func TestNoLookWhileAJobRuns(t *testing.T) {
+	t.Parallel()
+	inRest(t, 10*time.Second, func(t *testing.T, s *restSim) {
+		s.pass(13 * time.Second)
+		looks := s.looks
+		require.NotNil(t, s.Take())
+		s.busy = 1
+		s.schedule()
+		s.pass(time.Hour)
+		require.Equal(t, looks, s.looks)
+		s.busy = 0
+		s.schedule()
+		s.pass(26 * time.Second)
+		require.Equal(t, looks+1, s.looks)
+	})
+}
+
+// Looks at a time when other stores compact do not make later ones rare.
+func TestLooksThatFindOthersBusy(t *testing.T) {
+	t.Parallel()
+	inRest(t, 10*time.Second, func(t *testing.T, s *restSim) {
+		s.free = 0
+		for range 60 {
+			s.pass(time.Minute)
+			s.schedule()
+			require.Nil(t, s.Take())
+		}
+		s.free = math.MaxInt64
+		s.pass(time.Minute)
+		require.NotNil(t, s.Take())
+	})
+}
+
+// A job stops when a flush runs, also if that began before the job.
+func TestABusyStoreStopsAJob(t *testing.T) {
+	t.Parallel()
+	inRest(t, 10*time.Second, func(t *testing.T, s *restSim) {
+		ctx := s.Begin(&Job{Reason: ReasonIdle})
+		s.pass(13 * time.Second)
+		s.Busy(time.Now())
+		require.Error(t, ctx.Err())
+		require.Nil(t, s.Take(), "what an earlier look found does not hold")
+		s.schedule()
+		s.pass(9 * time.Second)
+		require.Nil(t, s.Take())
 	})
 }
