@@ -51,8 +51,8 @@ release-check: ## make modules of the last commit, as VERSION, and install progr
 tidy: ## go mod tidy
 	.ci/tidy $(MODULES)
 
-lint: $(GOLANGCI) ## golangci-lint; LINT=--fast-only does without types
-	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run $(LINT) ./...; done
+lint: $(GOLANGCI) ## golangci-lint; LINTFLAGS=--fast-only does without types
+	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run $(LINTFLAGS) ./...; done
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin GOGC=400 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
