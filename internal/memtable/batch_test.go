@@ -2,8 +2,12 @@ package memtable
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 func kindsRecord(seq base.SeqNum) []byte {
@@ -70,6 +75,51 @@ func TestRangeTombstonesFillAMemtable(t *testing.T) {
 	require.False(t, m.HasPoints())
 	require.False(t, m.Empty())
 	require.Equal(t, base.SeqNum(7), m.Tombstones().Cover([]byte{0}, 7))
+}
+
+// BenchmarkApply fills a memtable in records of n entries, with keys that ascend through all of them, that are sorted
+// in each record, or that are in no order. It reports the processor time of an entry.
+func BenchmarkApply(b *testing.B) {
+	const entries = 300_000
+	for _, order := range []string{"ascending", "sorted", "random"} {
+		for _, n := range []int{300, 1000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", order, n), func(b *testing.B) {
+				rng := rand.New(rand.NewPCG(1, 2))
+				keys, total := make([]uint64, entries), 0
+				for i := range keys {
+					keys[i] = rng.Uint64()
+				}
+				if order == "ascending" {
+					slices.Sort(keys)
+				}
+				var records [][]byte
+				for part := range slices.Chunk(keys, n) {
+					if order == "sorted" {
+						slices.Sort(part)
+					}
+					w := &batchrepr.Writer{}
+					for _, key := range part {
+						w.Add(base.KindSet, binary.BigEndian.AppendUint64(nil, key), make([]byte, 16))
+					}
+					record := w.Seal(base.SeqNum(1 + len(records)*n))
+					size, _, err := Measure(record)
+					require.NoError(b, err)
+					records, total = append(records, record), total+size
+				}
+				took := time.Duration(0)
+				for b.Loop() {
+					m := New(total)
+					runtime.GC()
+					start := turns.ProcessorTime()
+					for _, record := range records {
+						require.NoError(b, m.Apply(record))
+					}
+					took += turns.ProcessorTime() - start
+				}
+				b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/entries, "cpu-ns/entry")
+			})
+		}
+	}
 }
 
 // FuzzApply applies any record that can be read.

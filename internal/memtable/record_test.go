@@ -129,6 +129,52 @@ func TestApplyInOrder(t *testing.T) {
 	})
 }
 
+// Apply leaves of a large record what its entries leave one by one, whatever the order of its keys.
+func TestApplyOfALargeRecord(t *testing.T) {
+	t.Parallel()
+	for order, key := range map[string]func(i int) string{
+		"ascending": func(i int) string { return fmt.Sprintf("key%06d", i) },
+		"late":      func(i int) string { return fmt.Sprintf("key%06d", min(i, 4*inOrderFrom-i)) }, // the end descends
+		"twice":     func(i int) string { return fmt.Sprintf("key%06d", i/2) },
+		"mixed":     func(i int) string { return fmt.Sprintf("key%06d", i*7919%(inOrderFrom/2)) },
+	} {
+		w := &batchrepr.Writer{}
+		for i := range 3 * inOrderFrom {
+			user, value := []byte(key(i)), fmt.Append(nil, i)
+			switch i % 10 {
+			case 0:
+				w.Add(base.KindRangeDelete, user, rangedel.AppendEnd(nil, append(user, '5')))
+			case 1, 2:
+				w.Add(base.KindDelete, user, nil)
+			case 3, 4:
+				w.Add(base.KindMerge, user, value)
+			case 5:
+				w.Add(base.KindSetTTL, user, base.AppendExpiry(nil, 7), value...)
+			default:
+				w.Add(base.KindSet, user, value)
+			}
+		}
+		record := w.Seal(100)
+		size, _, err := Measure(record)
+		require.NoError(t, err)
+		got, want := New(size+Slack), New(size+Slack)
+		r, err := batchrepr.NewReader(record)
+		require.NoError(t, err)
+		require.Equal(t, order == "ascending", ascends(r), order)
+		require.NoError(t, errors.Join(got.Apply(record), want.ApplyEntries(r)), order)
+		require.Equal(t, contents(t, want), contents(t, got), order)
+		require.Equal(t, []int{want.Len(), want.Deletes()}, []int{got.Len(), got.Deletes()}, order)
+		require.Equal(t, want.Tombstones().AppendAll(nil), got.Tombstones().AppendAll(nil), order)
+		for e, err := range batchrepr.All(record) {
+			require.NoError(t, err)
+			value, trailer, ok := want.Get(e.Key.User, filterpolicy.Hash(e.Key.User), e.Key.SeqNum())
+			gotValue, gotTrailer, gotOK := got.Get(e.Key.User, filterpolicy.Hash(e.Key.User), e.Key.SeqNum())
+			require.Equal(t, []any{value, trailer, ok}, []any{gotValue, gotTrailer, gotOK}, order)
+		}
+		requireLevelsInOrder(t, got)
+	}
+}
+
 // drawKey returns the key of one of a record's points, or nil.
 func drawKey(t *rapid.T, record []byte) (user []byte) {
 	o, err := Sort(record)
