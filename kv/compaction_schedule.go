@@ -116,7 +116,7 @@ func (d *DB) afterCompaction(c *job.Compaction, err error) {
 	switch {
 	case err == nil:
 		d.mu.Lock()
-		d.compactions.Succeeded()
+		d.compactions.Succeeded(c.Job)
 		d.mu.Unlock()
 		return
 	case errors.Is(err, errClosing), errors.Is(err, base.ErrContextEnded), errors.Is(err, ErrReadOnly):

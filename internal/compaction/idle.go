@@ -5,16 +5,15 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// An idle store merges runs that only make reads dearer. Nothing is due in it, but level 0 has a few runs, and there
-// are levels above the last: scans read a file of each, and lookups of absent keys ask the filter of each.
+// An idle store merges runs that only make reads dearer. Nothing is due in it, but scans read a file of each run of
+// level 0 and of each level above the last, and lookups of absent keys ask the filter of each.
 //
 // A job merges runs only where that leaves one run less, so idle jobs come to an end. Level 0 goes to the base level
-// as a whole. The levels below it go to the last one piece by piece: a piece takes little space and is soon given up.
+// as a whole. Each level below it goes to the last one in pieces: a piece takes little space and can stop early.
 //
-// What such jobs write, level 0 aside, is paid for by flushes or by reads. A store may write as many bytes as it has
-// flushed. More than that is written once reads have lost a multiple of what the merge costs. That is the answer to
-// renting or buying: however long reads go on, the costs are bounded by a multiple of the least. Flushes then make up
-// for what was written.
+// Level 0 aside, a store may write as many bytes as it has flushed. It may write more once reads have cost a multiple
+// of what the merge does: however long reads go on, the costs are then bounded by a multiple of the least. Flushes make
+// up for that later.
 
 // ReasonIdle is why an idle store merges runs.
 const ReasonIdle = "the store is idle, and runs that could be one make reads dearer"
@@ -27,19 +26,15 @@ const (
 	visitCost  = 480  // to seek in a file for a scan, with the block in the cache
 	byteCost   = 9    // to merge a byte, and to lose it from the cache
 
-	idleFactor = 2 // how many times a merge's cost reads must have lost
+	idleFactor = 2 // how many times a merge's cost reads must have cost
 )
 
 // Reads count what reads did in runs above the last since Open.
 type Reads struct {
-	Denied   uint64 // lookups that a filter answered
-	Index    uint64 // lookups that asked an index
-	True     uint64 // of these, those for which a filter was right
-	Hits     uint64 // lookups that found their key
-	Blocks   uint64 // of lookups
-	FromDisk uint64 // of these blocks, those from the disk
-	Visits   uint64 // of scans, to files that they read
-	Scanned  uint64 // blocks that scans read from the disk
+	Denied, Index, True uint64 // lookups: those that a filter answered, that asked an index, whose filter was right
+	Hits                uint64 // lookups that found their key
+	Blocks, FromDisk    uint64 // of lookups, and of these blocks those from the disk
+	Visits, Scanned     uint64 // of scans: files that they read, and blocks from the disk
 }
 
 // worth returns how many bytes a merge may write for what reads cost after others.
@@ -54,62 +49,68 @@ func (r *Reads) worth(last *Reads) int64 {
 
 // An Idle says what idle jobs may write now, in bytes.
 type Idle struct {
-	Flushed int64 // what was flushed and is not paid out; negative after merges that reads have paid for
-	Lost    int64 // what reads have lost since the last flush is worth
+	Flushed int64 // what was flushed less what idle jobs wrote; negative after merges that reads have paid for
+	Lost    int64 // what reads have cost since the last flush, as bytes
 	Free    int64 // room on the disk; math.MaxInt64: not known
 }
 
 // price returns how many bytes of an idle job must be paid for. Those of level 0 go down in any case.
 func (j *Job) price() int64 { return version.SizeOf(j.Tables()) - version.SizeOf(j.Inputs[0]) }
 
-// pays reports whether a job is paid for. With snapshots it keeps old versions, and what it saves is less.
+// pays reports whether a job is paid for. With snapshots it keeps old versions, and what it saves is
+// less. Flushes pay only where the last level's part is not much larger than the others'.
 func (in *Input) pays(j *Job) bool {
-	price, worth, idle := j.price(), j.price(), in.Idle
+	size, price, last, idle := version.SizeOf(j.Tables()), j.price(), version.SizeOf(j.Inputs[lastLevel]), in.Idle
+	worth := price
 	if in.OldestSnapshot < base.MaxSeqNum {
 		worth *= 2
 	}
-	return version.SizeOf(j.Tables()) <= idle.Free/2 &&
-		(worth <= idle.Flushed || worth <= idle.Lost && price-idle.Flushed <= tableBytes(in.Version))
+	flushes := worth <= idle.Flushed && last <= levelFactor*(size-last)
+	reads := worth <= idle.Lost && price-idle.Flushed <= tableBytes(in.Version)
+	return size <= idle.Free/2 && (flushes || reads)
 }
 
 // idle picks a job of an idle store, in which nothing is due and nothing runs.
-func (in *Input) idle(baseLevel int) (j *Job) {
+func (in *Input) idle(baseLevel int) *Job {
 	if in.Idle == nil || in.BusyThreads > 0 || len(in.State.Reserved)+len(in.State.Wanted) > 0 || in.Disk.Full {
 		return nil
 	}
 	if level0 := in.Version.Level0(); len(level0) > 0 {
-		j = merge(in.Version, ReasonIdle, level0, 0, baseLevel)
+		j := merge(in.Version, ReasonIdle, level0, 0, baseLevel)
+		if in.Version.RunsOf(j.Tables()) > 1 && in.pays(j) && !in.conflicts(j) {
+			return j
+		}
 	}
-	if j == nil || in.Version.RunsOf(j.Tables()) < 2 {
-		j = in.idlePiece()
-	}
-	if j == nil || !in.pays(j) || in.conflicts(j) {
-		return nil
-	}
-	return j
+	return in.idlePiece()
 }
 
-// pieceFiles bounds the size of a piece, in files of the usual size, where the tables of its upper level are smaller.
-// Neighbouring pieces both rewrite the file of the last level that reaches into both.
-const pieceFiles = 16
+// A piece is bounded in files of the usual size, and in tables of its upper level, which may be smaller.
+const pieceFiles, pieceTables = 16, 64
 
 // idlePiece takes the first tables of the highest level that share keys with a deeper one into the last level, with
-// what they overlap on the way.
+// what they overlap on the way. It passes over those that are not paid for, and level 0 if that has several runs.
 func (in *Input) idlePiece() *Job {
 	for n := range lastLevel {
-		for _, r := range in.Version.Levels[n].Runs {
-			for i, first := range r.Tables() {
-				if len(in.Version.OlderThan(n, r.Num, version.Span{Lo: first.Smallest, Hi: first.UpperBound()})) == 0 {
-					continue
+		runs := in.Version.Levels[n].Runs
+		if len(runs) != 1 {
+			continue
+		}
+		r := runs[0]
+		for i := 0; i < r.Len(); i++ {
+			var j *Job
+			from := i
+			for to := i + 1; to <= min(r.Len(), from+pieceTables); to++ {
+				more := in.toLast(n, r.Between(from, to))
+				if all := more.Tables(); len(all) == 1 || in.conflicts(more) ||
+					to > from+1 && version.SizeOf(all) > pieceFiles*in.TargetFileSize {
+					break
 				}
-				j := in.toLast(n, r.Between(i, i+1))
-				for to := i + 2; to <= r.Len(); to++ {
-					more := in.toLast(n, r.Between(i, to))
-					if version.SizeOf(more.Tables()) > pieceFiles*in.TargetFileSize {
-						break
-					}
+				if in.pays(more) {
 					j = more
 				}
+				i = to - 1
+			}
+			if j != nil {
 				return j
 			}
 		}

@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -19,6 +20,13 @@ func TestPickOfAnIdleStore(t *testing.T) {
 	last := table(lastLevel, "a", "z", 100*mib)
 	levels := []manifest.AddedTable{table(5, "a", "c", 100*mib), table(5, "d", "f", 50*mib), table(5, "g", "h", 50*mib),
 		table(lastLevel, "d", "e", 40*mib), table(lastLevel, "g", "k", 40*mib), table(lastLevel, "l", "m", gib)}
+	far := table(lastLevel, "zz", "zzz", gib)
+	small, first64 := []manifest.AddedTable{}, []int{}
+	for i := range 100 {
+		small = append(small, table(5, fmt.Sprintf("%03d", i), fmt.Sprintf("%03d", i), mib))
+		first64 = append(first64, i)[:min(i+1, pieceTables)]
+	}
+	small = append(small, table(lastLevel, "0", "9", 20*mib), far)
 	down := func(inputs map[int][]int) *picked { return &picked{Merge, ReasonIdle, lastLevel, inputs} }
 	for _, c := range []struct {
 		name   string
@@ -43,6 +51,18 @@ func TestPickOfAnIdleStore(t *testing.T) {
 			table(lastLevel, "a", "b", 9*gib), table(lastLevel, "e", "h", gib), table(lastLevel, "i", "k", 30*gib)},
 			nil,
 			down(map[int][]int{4: {0}, 5: {1}, lastLevel: {2, 3}})},
+		{"a damaged piece", levels, func(in *Input) { in.Version.Levels[5].Runs[0].At(1).Quarantined = true },
+			down(map[int][]int{5: {2}, lastLevel: {4}})},
+		{"level 0 with a damaged file", append(flushes(2), table(5, "a", "b", mib), table(lastLevel, "a", "b", mib),
+			far), func(in *Input) {
+			in.Version.Levels[0].Runs[0].At(0).Quarantined = true
+		}, down(map[int][]int{5: {2}, lastLevel: {3}})},
+		{"a piece that does not fit on the disk", []manifest.AddedTable{table(5, "a", "b", 100*mib),
+			table(5, "c", "d", mib), table(lastLevel, "a", "b", 900*mib), table(lastLevel, "c", "d", 9*mib)},
+			func(in *Input) { in.Idle.Free = gib }, down(map[int][]int{5: {1}, lastLevel: {3}})},
+		{"a second table that is not paid for", levels, func(in *Input) { in.Idle.Flushed = 100 * mib },
+			down(map[int][]int{5: {1}, lastLevel: {3}})},
+		{"small tables", small, nil, down(map[int][]int{5: first64, lastLevel: {100}})},
 		{"something runs", append(flushes(3), last), func(in *Input) { in.BusyThreads = 1 }, nil},
 		{"an ingest", append(flushes(3), last), func(in *Input) {
 			in.State.Reserve(lastLevel, version.Span{Lo: []byte("zz")})
@@ -70,25 +90,33 @@ func TestWhatPaysForIdleJobs(t *testing.T) {
 	t.Parallel()
 	v := versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 100*mib),
 		table(lastLevel, "zz", "zzz", 100*mib))...)
+	large := versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 301*mib))...)
 	for _, c := range []struct {
 		name      string
 		idle      Idle
 		snapshots bool
+		large     bool // the last level is, by more than ten times
 		want      bool
 	}{
-		{"nothing", Idle{Free: gib}, false, false},
-		{"flushes", Idle{Flushed: 100 * mib, Free: gib}, false, true},
-		{"too few flushes", Idle{Flushed: 100*mib - 1, Free: gib}, false, false},
-		{"reads", Idle{Lost: 100 * mib, Free: gib}, false, true},
-		{"too few reads", Idle{Lost: 100*mib - 1, Free: gib}, false, false},
-		{"reads, and flushes that paid for less", Idle{Flushed: -100 * mib, Lost: gib, Free: gib}, false, true},
-		{"reads that paid for the whole store already", Idle{Flushed: -131 * mib, Lost: gib, Free: gib}, false, false},
-		{"a snapshot", Idle{Flushed: 100 * mib, Free: gib}, true, false},
-		{"a snapshot, and more flushes", Idle{Flushed: 200 * mib, Free: gib}, true, true},
-		{"little room on the disk", Idle{Flushed: gib, Free: 260*mib - 1}, false, false},
+		{"nothing", Idle{Free: gib}, false, false, false},
+		{"flushes", Idle{Flushed: 100 * mib, Free: gib}, false, false, true},
+		{"too few flushes", Idle{Flushed: 100*mib - 1, Free: gib}, false, false, false},
+		{"reads", Idle{Lost: 100 * mib, Free: gib}, false, false, true},
+		{"too few reads", Idle{Lost: 100*mib - 1, Free: gib}, false, false, false},
+		{"reads, and flushes that paid for less", Idle{Flushed: -100 * mib, Lost: gib, Free: gib}, false, false, true},
+		{"reads that paid for the whole store already", Idle{Flushed: -131 * mib, Lost: gib, Free: gib}, false, false,
+			false},
+		{"a snapshot", Idle{Flushed: 100 * mib, Free: gib}, true, false, false},
+		{"a snapshot, and more flushes", Idle{Flushed: 200 * mib, Free: gib}, true, false, true},
+		{"flushes, for a large last level", Idle{Flushed: gib, Free: gib}, false, true, false},
+		{"reads, for a large last level", Idle{Lost: gib, Free: gib}, false, true, true},
+		{"little room on the disk", Idle{Flushed: gib, Free: 260*mib - 1}, false, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := input(v)
+			if c.large {
+				in = input(large)
+			}
 			in.Idle = &c.idle
 			if c.snapshots {
 				in.OldestSnapshot = 1

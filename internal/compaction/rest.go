@@ -19,7 +19,7 @@ type Rest struct {
 	wait    time.Duration // between two looks at an idle store
 	busy    time.Time     // when a flush or an ingest ran last, as far as is known
 	between time.Duration // two flushes, about
-	written int64         // bytes that idle jobs have been paid by flushes
+	written int64         // bytes of idle jobs, without level 0 of those that succeeded
 	reads   Reads         // at the last look
 	lost    int64         // what reads have cost since the last flush, and no job has written
 	idle    *Idle         // for the next choice of a job
@@ -29,7 +29,6 @@ type Rest struct {
 const (
 	maxBetween   = time.Minute      // longer times between two flushes count as this
 	maxWait      = 10 * time.Minute // between two looks
-	maxTimer     = 1000 * time.Hour // what a longer wait ends after, for one more look
 	pausePerByte = 4                // nanoseconds after an idle job, about half of what it took
 )
 
@@ -76,7 +75,7 @@ func (r *Rest) Note(v *version.Version, now time.Time, flushed int64, reads Read
 		return
 	}
 	flushed += flushed / 8                                // neighbouring pieces both rewrite the file between them
-	r.written = max(r.written, flushed-tableBytes(v)*9/8) // a store that never rests saves nothing up
+	r.written = max(r.written, flushed-tableBytes(v)*9/8) // of a store that never rests too
 	r.wait = min(2*r.wait, maxWait)
 	r.idle = &Idle{Flushed: flushed - r.written, Lost: r.lost, Free: free}
 }
@@ -93,21 +92,20 @@ func (r *Rest) Schedule(v *version.Version, now time.Time, busyThreads int) {
 	if r.After <= 0 || busyThreads > 0 || len(v.Runs) < 2 || !r.next.IsZero() {
 		return
 	}
-	wait := min(max(r.until().Sub(now), r.wait), maxTimer)
-	wait += rand.N(wait/4 + 1) // not all stores of a process at once
+	wait := min(max(r.until().Sub(now), r.wait), 100*maxWait) // no sum overflows
+	wait += rand.N(wait/4 + 1)                                // not all stores of a process at once
 	r.next = now.Add(wait)
 	restart(&r.timer, wait, r.Look)
 }
 
 // Begin returns the context of a job that begins. That of an idle job ends when a flush begins.
-func (r *Rest) Begin(j *Job) context.Context {
+func (r *Rest) Begin(j *Job) (ctx context.Context) {
 	if j.Reason != ReasonIdle {
 		return context.Background()
 	}
-	r.written, r.lost = r.written+j.price(), max(r.lost-j.price(), 0)
-	r.wait = pausePerByte * time.Duration(version.SizeOf(j.Tables()))
-	ctx, cancel := context.WithCancel(context.Background())
+	r.written, r.lost = r.written+version.SizeOf(j.Tables()), max(r.lost-j.price(), 0)
+	r.wait = maxWait // less if it succeeds
 	r.Stop()
-	r.cancel = cancel
+	ctx, r.cancel = context.WithCancel(context.Background())
 	return ctx
 }

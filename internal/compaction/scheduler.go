@@ -97,9 +97,15 @@ func (s *Scheduler) Stop() {
 	}
 }
 
-// Succeeded notes that a job has worked. It ends the pause of one that failed meanwhile: what has worked says that it
-// may work now.
-func (s *Scheduler) Succeeded() { s.Paused, s.wait, s.Cause, s.readFailures = false, 0, nil, 0 }
+// Succeeded notes that a job has worked. It ends the pause of one that failed meanwhile: that may work now. An idle job
+// is charged for nothing of level 0, and the next one may begin soon.
+func (s *Scheduler) Succeeded(j *Job) {
+	s.Paused, s.wait, s.Cause, s.readFailures = false, 0, nil, 0
+	if r := &s.Rest; j.Reason == ReasonIdle {
+		r.written -= version.SizeOf(j.Inputs[0])
+		r.wait = min(r.wait, pausePerByte*time.Duration(version.SizeOf(j.Tables())))
+	}
+}
 
 // MaxReadFailures is how often in a row jobs may fail to read before the disk's errors count as damage.
 const MaxReadFailures = 3

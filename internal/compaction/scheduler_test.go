@@ -85,7 +85,7 @@ func TestPauses(t *testing.T) {
 		}
 		s.Change(func() {
 			_, _ = s.Retry(errTest, false)
-			s.Succeeded()
+			s.Succeeded(&Job{})
 			require.False(t, s.Paused)
 			require.NoError(t, s.Cause)
 			wait, _ := s.Retry(errTest, false)
