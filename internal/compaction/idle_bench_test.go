@@ -24,8 +24,8 @@ func BenchmarkPickOfAnIdleStore(b *testing.B) {
 			tables = append(tables, table(lastLevel, key, key, 32*mib))
 		}
 		in := input(versionOf(b, tables...))
-		money := rich
-		in.Idle = &money
+		idle := unbounded
+		in.Idle = &idle
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
 				Pick(in)

@@ -11,8 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// rich pays for everything.
-var rich = Idle{Flushed: math.MaxInt64, Free: math.MaxInt64}
+// unbounded pays for everything.
+var unbounded = Idle{Flushed: math.MaxInt64, Free: math.MaxInt64}
 
 // An idle store merges level 0, then the levels above the last, and only where that leaves one run less.
 func TestPickOfAnIdleStore(t *testing.T) {
@@ -74,8 +74,8 @@ func TestPickOfAnIdleStore(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := input(versionOf(t, c.tables...))
-			money := rich
-			in.Idle = &money
+			idle := unbounded
+			in.Idle = &idle
 			if c.change != nil {
 				c.change(in)
 			}

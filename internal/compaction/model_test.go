@@ -123,8 +123,8 @@ func (s *pickSim) input() *Input {
 	in := input(s.v)
 	in.Options, in.State, in.BusyThreads = s.o, &s.s.State, s.s.BusyThreads()
 	if s.idle {
-		money := rich
-		in.Idle = &money
+		idle := unbounded
+		in.Idle = &idle
 	}
 	return in
 }
