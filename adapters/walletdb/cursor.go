@@ -9,8 +9,9 @@ import (
 )
 
 // A cursor stands on an entry of a bucket, or at a place between two: where it was put by a Seek that found nothing, or
-// by Delete. It keeps the place and not only an iterator, which sees nothing that is written after it was made: after
-// a write, and when the transaction has taken the iterator for another cursor, it looks for its place anew.
+// by Delete. While it is exact, its iterator is at the place. An iterator sees nothing that is written after it was
+// made, and the transaction may close it to make one for another cursor. The cursor keeps the key of the place then,
+// and a new iterator seeks it.
 //
 // At an end it stays on the entry that it was on, as bbolt's does: Next says that there is none, and Prev then goes
 // to the one before.

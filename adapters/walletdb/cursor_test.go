@@ -1,6 +1,7 @@
 package siftwalletdb
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -105,6 +106,56 @@ func TestCursorsSeeWhatIsWritten(t *testing.T) {
 		at("99", k, v)
 		require.Equal(t, "again", string(v))
 	})
+}
+
+// TestRowsOfAScanAreTheCallers keeps all rows of a scan, and appends to each key and value and changes it: no other
+// changes. Rows of many sizes come out of chunks, or have memory of their own.
+func TestRowsOfAScanAreTheCallers(t *testing.T) {
+	d := inMemory(t)
+	sizes := []int{0, 1, 40, 300, maxChunk / 4, maxChunk/4 + 1, maxChunk / 2, maxChunk, 2 * maxChunk}
+	const rows = 300
+	update(t, d, func(tx walletdb.ReadWriteTx) {
+		b := bucketOf(t, tx, "b")
+		for i := range rows {
+			value := bytes.Repeat([]byte{byte(i)}, sizes[i%len(sizes)])
+			require.NoError(t, b.Put(fmt.Appendf(nil, "%03d", i), value))
+		}
+	})
+	view(t, d, func(tx walletdb.ReadTx) {
+		var kept [][]byte
+		c := tx.ReadBucket([]byte("b")).ReadCursor()
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			kept = append(kept, k, v)
+		}
+		require.Len(t, kept, 2*rows)
+		require.NoError(t, tx.ReadBucket([]byte("b")).ForEach(func(k, v []byte) error {
+			kept = append(kept, k, v)
+			return nil
+		}))
+		want := make([][]byte, len(kept))
+		for i, s := range kept {
+			want[i] = bytes.Clone(s)
+		}
+		for i, s := range kept {
+			_ = append(s, "behind"...)
+			for j := range s {
+				s[j] ^= 0xFF
+				want[i][j] ^= 0xFF
+			}
+		}
+		require.Equal(t, want, kept)
+	})
+}
+
+// TestLargeRowsTakeNoChunk of which most would be left over.
+func TestLargeRowsTakeNoChunk(t *testing.T) {
+	tx := &tx{}
+	for _, size := range []int{maxChunk/4 + 1, maxChunk/2 + 1, maxChunk, maxChunk + 1} {
+		key, value := tx.copies([]byte("k"), make([]byte, size-1))
+		require.Len(t, key, 1)
+		require.Len(t, value, size-1)
+		require.Zero(t, cap(tx.chunk), size)
+	}
 }
 
 // TestManyCursors has more cursors than iterators; each is where it was.

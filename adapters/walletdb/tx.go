@@ -25,7 +25,7 @@ type tx struct {
 	chunk    []byte // that copies of keys and values come out of
 }
 
-// maxChunk bounds the memory that a caller retains who keeps one small key or value of a scan, in bytes.
+// maxChunk bounds the memory that a caller retains by keeping one key or value of a scan that is small, in bytes.
 const maxChunk = 16 << 10
 
 var _ walletdb.ReadWriteTx = (*tx)(nil)
@@ -148,10 +148,11 @@ func (t *tx) get(key []byte) ([]byte, error) {
 }
 
 // copies returns copies of a key and its value. Those that scans return share chunks, each twice as large as the last:
-// an allocation for each row would take longer than the scan.
+// an allocation for each row would take longer than the scan. A large row would leave much of a chunk unused: it has
+// memory of its own.
 func (t *tx) copies(key, value []byte) (k, v []byte) {
 	size := len(key) + len(value)
-	if size > maxChunk {
+	if size > maxChunk/4 {
 		return bytes.Clone(key), bytes.Clone(value)
 	}
 	if size > cap(t.chunk)-len(t.chunk) {
