@@ -1,8 +1,7 @@
 // Package sstable writes and reads sorted, immutable files of keys and values.
 //
-// A file is a run of data blocks and a tail. The tail holds everything that a
-// lookup asks before it reads a block, in one piece, so that one read opens the
-// file (docs/format.md has every byte):
+// A file is a run of data blocks and a tail. The tail holds everything that a lookup asks before it reads a block, in
+// one piece, so that one read opens the file (docs/format.md has every byte):
 //
 //	┌────────┬────────┬─────┬────────┐┌────────────┬────────┬───────┬────────────┬────────┐
 //	│ data 0 │ data 1 │ ... │ data n ││ range dels │filters │ index │ properties │ footer │
@@ -14,8 +13,7 @@
 // search. A second filter may answer for ranges of keys: a scan with bounds then skips a file that has nothing between
 // them (WriterOptions.RangeFilter). Every block carries a CRC-32C that is bound to its file and offset.
 //
-// A file stands alone. A Writer makes one from sorted keys, a Reader looks keys up,
-// and an Iter walks them:
+// A file stands alone. A Writer makes one from sorted keys, a Reader looks keys up, and an Iter walks them:
 //
 //	w := sstable.NewWriter(file, nil)
 //	err := w.Set(key, value) // ascending keys

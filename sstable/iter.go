@@ -8,11 +8,10 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// An Iter walks the live keys of a file in order, both ways: those that Get finds. It starts on no
-// entry: First, Last or a seek puts it on one. Every move reports whether it is on an entry; after
-// false, Error tells an end from a failure. If the newest version of a key is a merge operand, the
-// walk ends with ErrMergeOperand; if its value is in a blob file, with ErrValueSeparated. An Iter is
-// not safe for concurrent use.
+// An Iter walks the live keys of a file in order, both ways: those that Get finds. It starts on no entry: First, Last
+// or a seek puts it on one. Every move reports whether it is on an entry; after false, Error tells an end from a
+// failure. If the newest version of a key is a merge operand, the walk ends with ErrMergeOperand; if its value is in a
+// blob file, with ErrValueSeparated. An Iter is not safe for concurrent use.
 type Iter struct {
 	r  *Reader
 	in sstable.Iter
@@ -35,8 +34,7 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 // Valid reports whether the iterator is on an entry.
 func (i *Iter) Valid() bool { return i.valid }
 
-// Key returns the key, valid until the next move; nil if the iterator is on no entry. The
-// caller must not change it.
+// Key returns the key, valid until the next move; nil if the iterator is on no entry. The caller must not change it.
 func (i *Iter) Key() []byte {
 	if !i.valid {
 		return nil

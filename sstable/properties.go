@@ -12,8 +12,7 @@ import (
 const FormatVersion = sstable.FormatVersion
 
 var (
-	// ErrCorruption is matched by every error about damaged bytes, which is a
-	// *CorruptionError or wraps one.
+	// ErrCorruption is matched by every error about damaged bytes, which is a *CorruptionError or wraps one.
 	ErrCorruption = base.ErrCorruption
 	// ErrNotFound is returned by Get.
 	ErrNotFound = base.ErrNotFound

@@ -11,9 +11,8 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// A Reader reads one file. It keeps the file's filter, index and range
-// tombstones in memory, and blocks in a cache. All methods are safe for
-// concurrent use, but Close must come last.
+// A Reader reads one file. It keeps the file's filter, index and range tombstones in memory, and blocks in a cache. All
+// methods are safe for concurrent use, but Close must come last.
 type Reader struct{ in *sstable.Reader }
 
 // Open opens the file at path. Close closes it.
@@ -21,9 +20,8 @@ func Open(path string, o *ReaderOptions) (*Reader, error) {
 	return wrap(sstable.Open(path, o.internal()))
 }
 
-// NewReader opens a file of size bytes. If f is an io.Closer, Close closes it;
-// after an error it is left open. Opening takes one read if the options say how
-// long the tail is, two at the most otherwise.
+// NewReader opens a file of size bytes. If f is an io.Closer, Close closes it; after an error it is left open. Opening
+// takes one read if the options say how long the tail is, two at the most otherwise.
 func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 	return wrap(sstable.NewReader(f, size, o.internal()))
 }
@@ -59,8 +57,7 @@ func (r *Reader) Get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// live returns the value that a key's newest version gives without a store around it, and
-// whether there is one.
+// live returns the value that a key's newest version gives without a store around it, and whether there is one.
 func (r *Reader) live(key []byte, newest base.Trailer, stored []byte) (value []byte, ok bool, err error) {
 	if r.in.Tombstones().Cover(key, base.MaxSeqNum) > newest.SeqNum() {
 		return nil, false, nil
@@ -94,14 +91,12 @@ func (r *Reader) separated(key, handle []byte) error {
 	return fmt.Errorf("%w: %s, key %q: %v", ErrValueSeparated, r.in.Name(), key, h)
 }
 
-// Verify reads the whole file, past the cache, and checks everything that a lookup relies
-// on. It checks every checksum, the order of all keys, and that every separator is right
-// for its block. It checks that the filters admit every key, that the hash tables lead to
-// it, and that the properties are right. If the reader cannot decode a filter, only its
-// checksum is checked. Prefixes are checked if the reader has their extractor or
-// filterpolicy.ParsePrefix makes it. It returns all faults it found, joined, up to a
-// bound; each matches ErrCorruption. If the file cannot be read, that ends the pass and
-// is returned alone: it is no fault of the file.
+// Verify reads the whole file, past the cache, and checks everything that a lookup relies on. It checks every checksum,
+// the order of all keys, and that every separator is right for its block. It checks that the filters admit every key,
+// that the hash tables lead to it, and that the properties are right. If the reader cannot decode a filter, only its
+// checksum is checked. Prefixes are checked if the reader has their extractor or filterpolicy.ParsePrefix makes it. It
+// returns all faults it found, joined, up to a bound; each matches ErrCorruption. If the file cannot be read, that ends
+// the pass and is returned alone: it is no fault of the file.
 func (r *Reader) Verify() error { return r.in.Verify() }
 
 // Properties returns the file's properties. The caller must not change them.
@@ -117,13 +112,11 @@ func (r *Reader) HasFilter() bool { return r.in.HasFilter() }
 // damaged, or of a family that this program does not know. Nil otherwise.
 func (r *Reader) FilterError() error { return r.in.FilterError() }
 
-// HasPrefixFilter reports whether the filter holds the prefixes of the reader's
-// extractor.
+// HasPrefixFilter reports whether the filter holds the prefixes of the reader's extractor.
 func (r *Reader) HasPrefixFilter() bool { return r.in.HasPrefixFilter() }
 
-// MayContainPrefix reports whether the file may hold keys with a prefix; hash is the
-// prefix's filterpolicy.Hash. It is true if the file's filter holds no prefixes of the
-// reader's extractor.
+// MayContainPrefix reports whether the file may hold keys with a prefix; hash is the prefix's filterpolicy.Hash. It is
+// true if the file's filter holds no prefixes of the reader's extractor.
 func (r *Reader) MayContainPrefix(hash uint64) bool { return r.in.MayContainPrefix(hash) }
 
 // HasRangeFilter reports whether MayContainRange asks a filter.
@@ -142,7 +135,6 @@ func (r *Reader) MayContainRange(lo, hi []byte) bool { return r.in.MayContainRan
 // to the blocks in its cache.
 func (r *Reader) PinnedBytes() (filter, index int64) { return r.in.PinnedBytes() }
 
-// Close forgets the reader's cached blocks and closes the file. A second Close
-// does nothing. A reader that has become garbage gives its memory back without Close, but
-// does not close the file.
+// Close forgets the reader's cached blocks and closes the file. A second Close does nothing. A reader that has become
+// garbage gives its memory back without Close, but does not close the file.
 func (r *Reader) Close() error { return r.in.Close() }

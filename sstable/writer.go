@@ -13,12 +13,10 @@ import (
 // A Writer writes one file: (Set | SetUntil | Delete | DeleteRange)*, then Finish. After an error
 // every call returns it, and the file is worthless.
 //
-// All entries have sequence number zero: their order of age comes from the store that
-// takes the file in.
+// All entries have sequence number zero: their order of age comes from the store that takes the file in.
 //
-// A writer holds one block, the file's index (about 1 % of the data) and what
-// its filter builder collects (8 bytes per key for most families). It is not
-// safe for concurrent use.
+// A writer holds one block, the file's index (about 1 % of the data) and what its filter builder collects (8 bytes per
+// key for most families). It is not safe for concurrent use.
 type Writer struct {
 	in    *sstable.Writer
 	value []byte // buffer of SetUntil
@@ -59,9 +57,8 @@ func (w *Writer) Delete(key []byte) error {
 	return w.in.AddDelete(key)
 }
 
-// DeleteRange adds a range tombstone for the keys of [start, end); a nil end has
-// no bound. Range tombstones may come in any order among themselves and among
-// the keys. One deletes nothing in its own file.
+// DeleteRange adds a range tombstone for the keys of [start, end); a nil end has no bound. Range tombstones may come in
+// any order among themselves and among the keys. One deletes nothing in its own file.
 func (w *Writer) DeleteRange(start, end []byte) error {
 	return w.in.AddTombstone(rangedel.Tombstone{Start: bytes.Clone(start), End: bytes.Clone(end)})
 }

@@ -12,11 +12,10 @@ type step struct {
 // those of ten million. Filling one to its capacity takes about one step per key.
 const maxSteps = 1024
 
-// makeRoom puts the fingerprint of a place with full buckets into one of them after moving others,
-// each to its other bucket. Otherwise it returns false and moves none. It finds the shortest chain
-// of moves breadth first before it moves anything, and makes the last move first. So no fingerprint
-// is ever without a slot, and nothing must be undone. The shortest chain reaches no bucket twice,
-// so each slot on it still holds what the search saw there.
+// makeRoom puts the fingerprint of a place with full buckets into one of them after moving others, each to its other
+// bucket. Otherwise it returns false and moves none. It finds the shortest chain of moves breadth first before it moves
+// anything, and makes the last move first. So no fingerprint is ever without a slot, and nothing must be undone. The
+// shortest chain reaches no bucket twice, so each slot on it still holds what the search saw there.
 func (l *layer) makeRoom(p place, path *[]step) bool {
 	steps := append((*path)[:0], step{bucket: p.i, before: -1}, step{bucket: p.j, before: -1})
 	defer func() { *path = steps }()

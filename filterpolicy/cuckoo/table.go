@@ -107,8 +107,7 @@ func (t *table) locate(h uint64) (fingerprint, bucket uint64) {
 	return 1 + z&0xffffffff*t.values>>32, hash64.Reduce(z, t.buckets)
 }
 
-// other returns the second bucket of a fingerprint whose first is given, and the
-// first if the second is given.
+// other returns the second bucket of a fingerprint whose first is given, and the first if the second is given.
 func (t *table) other(fingerprint, bucket uint64) uint64 {
 	sum := hash64.Reduce(hash64.Mix(fingerprint^uint64(t.seed)<<32), t.buckets) | 1
 	d := sum - bucket

@@ -4,11 +4,10 @@ import (
 	"math/bits"
 )
 
-// An alphabet gives each byte a code of 1 to 16 bits that none other begins with, and the codes are in the order of
-// the bytes. Then so are keys written in them. The lowest code, zeros only, is that of a
-// key's end; so a key's code goes on with zeros for ever. The highest stands for bytes above all
-// that occur. Other bytes that do not occur have the code of the next one that does; what comes
-// behind them does not matter: no key is between.
+// An alphabet gives each byte a code of 1 to 16 bits that none other begins with, and the codes are in the order of the
+// bytes. Then so are keys written in them. The lowest code, zeros only, is that of a key's end; so a key's code goes on
+// with zeros for ever. The highest stands for bytes above all that occur. Other bytes that do not occur have the code
+// of the next one that does; what comes behind them does not matter: no key is between.
 //
 // On disk: a bit for each byte, 1 if it occurs; then the length of each code less 1, in four bits, the lower half of a
 // byte first. The codes are the end's, those of the bytes that occur, and the highest one. The codes follow from that,

@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/frame"
 )
 
-// A Builder collects keys, cut to the bytes that their codes may need, and turns them into a
-// filter. It is for one goroutine at a time. What it holds until Finish is some 4 + m bytes per key,
-// besides one key.
+// A Builder collects keys, cut to the bytes that their codes may need, and turns them into a filter. It is for one
+// goroutine at a time. What it holds until Finish is some 4 + m bytes per key, besides one key.
 type Builder struct {
 	extra   int
 	records []byte // keys but the last: see appendRecord

@@ -18,9 +18,8 @@ type Policy struct {
 	extra uint8
 }
 
-// Parse reads the bits that a key keeps beyond what tells it from its neighbours, 0 to 16, or a
-// rate: "6", "rate=0.01". A rate means the least bits with which narrow empty ranges among random keys are
-// not passed more often.
+// Parse reads the bits that a key keeps beyond what tells it from its neighbours, 0 to 16, or a rate: "6", "rate=0.01".
+// A rate means the least bits with which narrow empty ranges among random keys are not passed more often.
 func Parse(args string) (Policy, error) {
 	extra, err := spec.ParseIntOrRate("extra bits", args, 0, maxExtra, narrow)
 	return Policy{uint8(extra)}, spec.Wrap(err, Name, args, "cut:6")

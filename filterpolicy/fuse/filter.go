@@ -38,9 +38,8 @@ func (f *Filter) view(cells []byte, footer *frame.Footer) bool {
 	return f.prints.Over(cells, n, uint64(params&0xff), footer.Seed())
 }
 
-// MayContainHash reports whether a key with this hash may have been added; false is
-// certain. It allocates nothing and reads three or four cells; their places do not depend
-// on each other's content.
+// MayContainHash reports whether a key with this hash may have been added; false is certain. It allocates nothing and
+// reads three or four cells; their places do not depend on each other's content.
 func (f *Filter) MayContainHash(h uint64) bool {
 	z := hash64.Mix(h ^ f.prints.Salt)
 	a, w, l := hash64.Reduce(z, f.layout.span), z*hash64.Golden, &f.layout

@@ -52,8 +52,7 @@ func (g geometry) valuesOf(keys []uint64) iter.Seq[uint64] {
 	}
 }
 
-// appendCells appends the cells of a filter of ascending values to dst, and returns
-// them with the bits of a deviation.
+// appendCells appends the cells of a filter of ascending values to dst, and returns them with the bits of a deviation.
 func appendCells(dst []byte, g geometry, values iter.Seq[uint64]) (data []byte, offset uint32) {
 	codes, positions := encode(g, values)
 	stride := positions[g.buckets] / g.buckets

@@ -98,8 +98,7 @@ func (f *Filter) reader(bucket uint64) (r reader, ok bool) {
 	return r, r.pos <= r.end && r.end <= uint64(len(f.codes)-wordLen)*8
 }
 
-// Value returns the value under which the filter knows a hash; there are no values
-// in the filter of no keys.
+// Value returns the value under which the filter knows a hash; there are no values in the filter of no keys.
 func (f *Filter) Value(h uint64) uint64 {
 	bucket, value := locate(hash64.Seeded(h, 0), f.buckets, f.width)
 	return bucket*f.width + value

@@ -59,11 +59,10 @@ func (c *cursor) next() (value uint64, ok bool) {
 var ErrUnlike = errors.New("gcs: filters of different ranges cannot be merged; " +
 	"make both for the same number of keys, by NewBuilderFor")
 
-// Merge appends to dst the filter that says maybe to a key if a or b does, and to no other, and
-// returns the result. The filters must be over the same range of values; a filter of no keys goes
-// with any. Merges of the same parts in any order give the same bytes, and those of a builder for
-// the same number of keys that was given all keys, if these are no more. It takes one pass over
-// each filter, and the memory of the codes and 8 bytes per bucket besides the result.
+// Merge appends to dst the filter that says maybe to a key if a or b does, and to no other, and returns the result. The
+// filters must be over the same range of values; a filter of no keys goes with any. Merges of the same parts in any
+// order give the same bytes, and those of a builder for the same number of keys that was given all keys, if these are
+// no more. It takes one pass over each filter, and the memory of the codes and 8 bytes per bucket besides the result.
 //
 // More keys than the range is for may be merged; the rate is the sum of the parts'.
 //

@@ -44,11 +44,10 @@ func (p Policy) NewBuilderFor(keys int) *Builder {
 	return &Builder{bits: p.bits, room: uint64(max(0, keys))}
 }
 
-// Expected returns the size and the false-positive rate of a filter of the given number of distinct
-// keys. The rate is exact. The size counts the footer and is that of a mean filter. The codes'
-// length and the bits of a deviation depend on the hashes, which changes it by some per cent below
-// 1000 keys and by less than one above. A filter of too many keys has no bits and says maybe to
-// everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct keys. The rate is
+// exact. The size counts the footer and is that of a mean filter. The codes' length and the bits of a deviation depend
+// on the hashes, which changes it by some per cent below 1000 keys and by less than one above. A filter of too many
+// keys has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {
 	case keys <= 0:
@@ -79,10 +78,9 @@ func meanCode(p float64, divisor uint64) float64 {
 	return 1/period + float64(c.low) + long
 }
 
-// offsetBits estimates the bits of a deviation: the range of a random walk of 64
-// steps, or of a bridge if there are fewer, at its largest among all groups. A step is
-// the deviation of a bucket's length from its mean. One more value in a bucket makes it
-// longer by a code, but the gaps between all of them shorter, which saves zeros.
+// offsetBits estimates the bits of a deviation: the range of a random walk of 64 steps, or of a bridge if there are
+// fewer, at its largest among all groups. A step is the deviation of a bucket's length from its mean. One more value in
+// a bucket makes it longer by a code, but the gaps between all of them shorter, which saves zeros.
 func offsetBits(buckets uint64, perBucket, p, code, divisor float64) uint64 {
 	if buckets == 1 {
 		return 0

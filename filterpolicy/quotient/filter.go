@@ -61,14 +61,12 @@ func (f *Filter) MayContainHash(h uint64) bool {
 // Len returns the number of values: of distinct keys, less those that share a value with another.
 func (f *Filter) Len() uint64 { return f.stored }
 
-// Geometry returns the number of quotients and the bits of a remainder; values are below
-// quotients << bits.
+// Geometry returns the number of quotients and the bits of a remainder; values are below quotients << bits.
 func (f *Filter) Geometry() (quotients uint64, remainderBits int) {
 	return f.table.quotients, int(f.table.bits)
 }
 
-// Value returns the value under which the filter knows a hash: its quotient and below it the
-// bits of its remainder.
+// Value returns the value under which the filter knows a hash: its quotient and below it the bits of its remainder.
 func (f *Filter) Value(h uint64) uint64 { return f.table.value(hash64.Seeded(h, f.seed)) }
 
 // All yields the values of the filter in ascending order, each once.

@@ -19,12 +19,11 @@ var ErrUnlike = errors.New("quotient: filters of different ranges cannot be merg
 // that may not grow, and of either if keys crowd in one place.
 var ErrFull = errors.New("quotient: the filter is full")
 
-// Merge appends to dst the filter that says maybe to a key if a or b does, and to no
-// other, and returns the result. The filters must be over the same range of values; a filter
-// of no keys goes with any. Merges of the same parts in any order give
-// the same bytes, and those of a builder that was given all keys, as long as there is room.
-// When there is not, the quotients are doubled at the expense of a remainder bit. It
-// takes one pass over each filter to count and one to write, and no memory but the result's.
+// Merge appends to dst the filter that says maybe to a key if a or b does, and to no other, and returns the result. The
+// filters must be over the same range of values; a filter of no keys goes with any. Merges of the same parts in any
+// order give the same bytes, and those of a builder that was given all keys, as long as there is room. When there is
+// not, the quotients are doubled at the expense of a remainder bit. It takes one pass over each filter to count and one
+// to write, and no memory but the result's.
 //
 // An error matches ErrUnlike, ErrFull or, for filters that no builder wrote, the sentinel of
 // corruption; dst is then returned as it was.

@@ -47,10 +47,9 @@ func (p Policy) NewBuilderFor(keys int) *Builder {
 	return &Builder{bits: uint64(p.bits), room: uint64(max(0, keys))}
 }
 
-// Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer; it is exact except for the runs that
-// reach beyond the last quotient, which may take a few blocks more. A filter too large to build has
-// no bits and says maybe to everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct keys. The size
+// counts the footer; it is exact except for the runs that reach beyond the last quotient, which may take a few blocks
+// more. A filter too large to build has no bits and says maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	if keys <= 0 {
 		return 0, 0

@@ -28,9 +28,8 @@ import (
 //
 // # Concurrency
 //
-// Any number of goroutines may ask a set that none changes. Changes need a lock
-// against each other and against questions; a sync.RWMutex serves. The zero Set is full, and only good
-// for UnmarshalBinary and ReadFrom.
+// Any number of goroutines may ask a set that none changes. Changes need a lock against each other and against
+// questions; a sync.RWMutex serves. The zero Set is full, and only good for UnmarshalBinary and ReadFrom.
 type Set struct {
 	table  table
 	floor  uint64 // remainder bits that Add leaves when it grows
@@ -45,9 +44,8 @@ const maxLen = math.MaxInt / 2
 // Add adds a key, or adds it once more. An error matches ErrFull, and leaves the set as it was.
 func (s *Set) Add(key []byte) error { return s.AddHash(xxhash.Sum64(key)) }
 
-// AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do,
-// counters too. It moves some 200 slots at the highest load, a few at half of it; an Add
-// that grows goes through the whole set.
+// AddHash is Add for a key of which only the hash is known. Any 64-bit numbers do, counters too. It moves some 200
+// slots at the highest load, a few at half of it; an Add that grows goes through the whole set.
 func (s *Set) AddHash(h uint64) error {
 	v := s.Value(h)
 	switch {
@@ -80,9 +78,8 @@ func (s *Set) addCopy(v uint64) error {
 	return nil
 }
 
-// AddNew adds a key unless Contains, and reports whether it did. A false positive
-// counts as contained: such a key is not added but rests on the entry of another, and goes
-// when that one is removed.
+// AddNew adds a key unless Contains, and reports whether it did. A false positive counts as contained: such a key is
+// not added but rests on the entry of another, and goes when that one is removed.
 func (s *Set) AddNew(key []byte) (added bool, err error) {
 	return s.AddNewHash(xxhash.Sum64(key))
 }
@@ -99,8 +96,7 @@ func (s *Set) AddNewHash(h uint64) (added bool, err error) {
 // Contains reports whether a key may be in the set; false is certain.
 func (s *Set) Contains(key []byte) bool { return s.ContainsHash(xxhash.Sum64(key)) }
 
-// ContainsHash is Contains for a key's hash. It reads one or two blocks of 64 slots as a
-// rule, and allocates nothing.
+// ContainsHash is Contains for a key's hash. It reads one or two blocks of 64 slots as a rule, and allocates nothing.
 func (s *Set) ContainsHash(h uint64) bool { return s.table.quotients != 0 && s.table.has(s.Value(h)) }
 
 // Count returns how often a key is in the set. It is never less than the truth, and

@@ -15,10 +15,9 @@ func crowded() error {
 	return fmt.Errorf("%w: more than %d values crowd in one place", ErrFull, maxOffset)
 }
 
-// Resize makes room for n different keys, and for those that are there, by doubling or
-// halving the set as often as that takes. It needs no keys: each doubling turns a bit of the
-// remainders into one of the quotients, each halving the other way. Values stay what they are,
-// and so does every answer.
+// Resize makes room for n different keys, and for those that are there, by doubling or halving the set as often as that
+// takes. It needs no keys: each doubling turns a bit of the remainders into one of the quotients, each halving the
+// other way. Values stay what they are, and so does every answer.
 //
 // The rate is that of FalsePositiveRate: it rises with the keys that are added, above the promised one when they are
 // more than the set was made for, doubled by Options.Grow. When no bit is left, the error matches ErrFull and the
@@ -62,10 +61,9 @@ func (s *Set) rebuild(quotients, bits uint64, values iter.Seq[uint64]) error {
 	return nil
 }
 
-// Merge adds all keys of o with their copies to s, and leaves o alone. Both must know
-// keys by the same values, as they do when New was told the same number of keys, rate and
-// options, whatever has become of their sizes since. s grows as it does by Add. It takes one pass over
-// both sets to count and one to write, and memory for the result besides them.
+// Merge adds all keys of o with their copies to s, and leaves o alone. Both must know keys by the same values, as they
+// do when New was told the same number of keys, rate and options, whatever has become of their sizes since. s grows as
+// it does by Add. It takes one pass over both sets to count and one to write, and memory for the result besides them.
 //
 // An error matches ErrUnlike or ErrFull, and leaves s as it was.
 func (s *Set) Merge(o *Set) error {

@@ -8,12 +8,10 @@ import (
 // Insertion and removal in place, after Pandey et al., section 3. They leave the
 // bytes that encode would write for the same values.
 //
-// end(x), the end of all runs of quotients up to x, tells where remainders may move. Slot
-// x is free if end(x) <= x, and the remainder in slot x is in its own slot if end(x-1) <=
-// x.
+// end(x), the end of all runs of quotients up to x, tells where remainders may move. Slot x is free if end(x) <= x, and
+// the remainder in slot x is in its own slot if end(x-1) <= x.
 
-// end returns the slot after the last run of a quotient up to x, or some slot up to x if
-// the last such run ends before.
+// end returns the slot after the last run of a quotient up to x, or some slot up to x if the last such run ends before.
 func (t *table) end(x uint64) uint64 {
 	if x/blockSlots >= t.blocks {
 		return 0
@@ -50,8 +48,7 @@ func (t *table) locate(value uint64) place {
 	return place{slot, true, last}
 }
 
-// insert puts a value in that is not there. False means that an offset would be too large;
-// the table is then as it was.
+// insert puts a value in that is not there. False means that an offset would be too large; the table is then as it was.
 func (t *table) insert(value uint64) bool {
 	quotient := value >> t.bits
 	p := t.locate(value)
@@ -200,8 +197,7 @@ func moveDown(words []byte, from, to, by uint64) {
 	}
 }
 
-// window returns the bits of word i that are among the bits from..to-1 of all words, at
-// least one of which is.
+// window returns the bits of word i that are among the bits from..to-1 of all words, at least one of which is.
 func window(i, from, to uint64) uint64 {
 	mask := ^uint64(0)
 	if from > 64*i {

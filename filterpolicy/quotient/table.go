@@ -26,9 +26,8 @@ import (
 //	v = (mix(h ^ seed * 0x9e3779b97f4a7c15) * Q * 2^R) >> 64, the product taken at 128 bits
 //	mix(h): h ^= h>>32; h *= M; h ^= h>>29; h *= M; h ^= h>>32;  M = 0xd6e8feb86659fd93
 //
-// Each value is stored once. Runs are in the order of their quotients. Each begins at the slot of
-// its quotient or at the end of the run before, whichever is later, and its remainders ascend.
-// Slots without a remainder are zero.
+// Each value is stored once. Runs are in the order of their quotients. Each begins at the slot of its quotient or at
+// the end of the run before, whichever is later, and its remainders ascend. Slots without a remainder are zero.
 const (
 	blockSlots = 64
 	metaLen    = 18 // bytes of a block besides its remainders
@@ -102,8 +101,7 @@ func (t *table) has(value uint64) bool {
 	}
 }
 
-// runend returns the slot of the n-th end of a run at or after a slot, n at least 1;
-// false if there is none.
+// runend returns the slot of the n-th end of a run at or after a slot, n at least 1; false if there is none.
 func (t *table) runend(slot, n uint64) (end uint64, ok bool) {
 	i := slot / blockSlots
 	if i >= t.blocks {
@@ -123,9 +121,8 @@ func (t *table) runend(slot, n uint64) (end uint64, ok bool) {
 	}
 }
 
-// selectBit returns the place of the bit of x that has n set bits below it; there must be
-// one. The byte is found by comparing sums of all bytes at once (S. Vigna, "Broadword Implementation of
-// Rank/Select Queries", 2008).
+// selectBit returns the place of the bit of x that has n set bits below it; there must be one. The byte is found by
+// comparing sums of all bytes at once (S. Vigna, "Broadword Implementation of Rank/Select Queries", 2008).
 func selectBit(x, n uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	sums := x - x>>1&0x5555555555555555

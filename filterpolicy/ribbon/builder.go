@@ -16,8 +16,7 @@ const (
 	maxKeys     = 1 << 37 // whose blocks a u32 can count
 )
 
-// lastKeys is the number of keys at which a layer is the last: it then has slots
-// for all of them, and some in reserve.
+// lastKeys is the number of keys at which a layer is the last: it then has slots for all of them, and some in reserve.
 const lastKeys = 500
 
 // lastReserve is the reserve of the last layer: one slot for this many keys.
@@ -103,12 +102,10 @@ type width struct {
 
 func widthOf(b spec.Bits) width { return width{uint64(b / spec.One), uint64(b % spec.One)} }
 
-// shapeFor returns the shape of a layer of n keys. Each layer but the last has a
-// twentieth fewer slots than keys, which leaves hardly a slot unused. The last has enough
-// to make a contradiction unlikely.
+// shapeFor returns the shape of a layer of n keys. Each layer but the last has a twentieth fewer slots than keys, which
+// leaves hardly a slot unused. The last has enough to make a contradiction unlikely.
 //
-// An equation has the columns of its first block, so that the narrow share is that of
-// all blocks but the last.
+// An equation has the columns of its first block, so that the narrow share is that of all blocks but the last.
 func (w width) shapeFor(n uint64, last bool) shape {
 	slots := n - n/20
 	if last {

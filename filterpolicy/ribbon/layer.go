@@ -8,10 +8,9 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// The cells of a ribbon filter are its layers, the largest first, and then for
-// each layer its number of blocks m, at least two, and of narrow ones L, each a u32. The footer's
-// units are the blocks of all layers; its parameters are the columns b and the number of layers. A
-// block is 64 slots. A layer is
+// The cells of a ribbon filter are its layers, the largest first, and then for each layer its number of blocks m, at
+// least two, and of narrow ones L, each a u32. The footer's units are the blocks of all layers; its parameters are the
+// columns b and the number of layers. A block is 64 slots. A layer is
 //
 //	words       u64 ...   for each block b words, or b+1 from block L on
 //	thresholds  2 bits    for each 128 of its 64*(m-1) starts, padded to a multiple
@@ -47,8 +46,7 @@ const limits = 0 | 20<<8 | 48<<16 | bucketLen<<24
 
 func limitOf(threshold uint64) uint64 { return limits >> (8 * threshold) & 0xff }
 
-// A row is the left side of a hash's equations, bit 0 at its start, and their right
-// sides, bit c for column c.
+// A row is the left side of a hash's equations, bit 0 at its start, and their right sides, bit c for column c.
 func row(z uint64) (coefficients, results uint64) {
 	high, low := bits.Mul64(z, rowMultiplier)
 	return 1 | (low ^ high), (z ^ z>>29) * resultMultiplier >> 32
@@ -124,8 +122,7 @@ func (l *layer) locate(block uint64) (at, columns uint64) {
 	return at * wordLen, columns
 }
 
-// headLen columns are tested before the first branch on a result. Of a hundred
-// absent keys six get past them.
+// headLen columns are tested before the first branch on a result. Of a hundred absent keys six get past them.
 const headLen = 4
 
 // probe reports whether z may be a key of the layer.

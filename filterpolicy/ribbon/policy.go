@@ -37,12 +37,11 @@ func (p Policy) String() string { return Name + ":" + p.bits.String() }
 // NewBuilder returns an empty builder.
 func (p Policy) NewBuilder() *Builder { return &Builder{width: widthOf(p.bits)} }
 
-// Expected returns the size and the false-positive rate of a filter of the given
-// number of distinct keys. The size counts the footer. It is exact up to 500 keys; beyond,
-// how many keys are bumped depends on their hashes, which moves it by up to two blocks, or
-// by half a per cent in large filters. The rate is exact where the result bits are whole;
-// where they are not, it follows the share of hashes that are bumped. A filter too large to build has no
-// bits and says maybe to everything.
+// Expected returns the size and the false-positive rate of a filter of the given number of distinct keys. The size
+// counts the footer. It is exact up to 500 keys; beyond, how many keys are bumped depends on their hashes, which moves
+// it by up to two blocks, or by half a per cent in large filters. The rate is exact where the result bits are whole;
+// where they are not, it follows the share of hashes that are bumped. A filter too large to build has no bits and says
+// maybe to everything.
 func (p Policy) Expected(keys int) (bitsPerKey, fpr float64) {
 	switch {
 	case keys <= 0:
@@ -84,8 +83,7 @@ func limit(b spec.Bits) float64 {
 	return math.Exp2(-float64(b/spec.One)) * (1 - share/2)
 }
 
-// rate is the false-positive rate of a layer: 2^-b where there are b columns, and
-// half of it where there is one more.
+// rate is the false-positive rate of a layer: 2^-b where there are b columns, and half of it where there is one more.
 func (s shape) rate() float64 {
 	narrow := min(s.blocks-1, s.narrow) // no equation starts in the last block
 	share := 1 - float64(narrow)/float64(s.blocks-1)

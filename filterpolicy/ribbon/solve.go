@@ -8,8 +8,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// A system is the equations of a layer in echelon form: the row of slot i, if any,
-// has its lowest coefficient at i.
+// A system is the equations of a layer in echelon form: the row of slot i, if any, has its lowest coefficient at i.
 type system struct {
 	rows    []uint64 // 0: none
 	results []uint32
@@ -32,8 +31,7 @@ func (s *system) reset(blocks uint64) {
 	clear(s.rows) // the results of no row are not read
 }
 
-// add adds a key's equation, by Gaussian elimination on the fly. False means
-// that it contradicts the others.
+// add adds a key's equation, by Gaussian elimination on the fly. False means that it contradicts the others.
 func (s *system) add(z, start uint64) bool {
 	row, results := row(z)
 	slot, result := start, uint32(results)
@@ -54,10 +52,9 @@ func (s *system) add(z, start uint64) bool {
 	}
 }
 
-// fill adds keys, which are in ascending order, bucket by bucket. Within a bucket
-// the highest start comes first, as its lower slots are crowded by the bucket before; the first
-// contradiction sets the threshold, and keys below it are bumped. The rows that they
-// had taken are emptied, which is sound since no later row has used them.
+// fill adds keys, which are in ascending order, bucket by bucket. Within a bucket the highest start comes first, as its
+// lower slots are crowded by the bucket before; the first contradiction sets the threshold, and keys below it are
+// bumped. The rows that they had taken are emptied, which is sound since no later row has used them.
 //
 // The bumped keys are moved to the front of keys and returned.
 func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
@@ -83,8 +80,7 @@ func (s *system) fill(l *layer, keys []uint64) (bumped []uint64) {
 	return bumped
 }
 
-// fillBucket adds the keys of a bucket: all of them, or those at and above a threshold, which it
-// returns.
+// fillBucket adds the keys of a bucket: all of them, or those at and above a threshold, which it returns.
 func (s *system) fillBucket(l *layer, keys []uint64) (threshold uint64) {
 	s.added = s.added[:0]
 	starts := l.starts()

@@ -37,9 +37,8 @@ type Backup struct {
 	w    *Writer
 }
 
-// Write writes a stream of the files that Since has not; it verifies each before it
-// copies it. It returns a mark of what is backed up. After an error, that is what is
-// whole in the stream, in addition to the files of Since.
+// Write writes a stream of the files that Since has not; it verifies each before it copies it. It returns a mark of
+// what is backed up. After an error, that is what is whole in the stream, in addition to the files of Since.
 func (b *Backup) Write(w io.Writer) (*Mark, error) {
 	if err := b.checkNumbers(); err != nil {
 		return b.Since, err
@@ -248,8 +247,7 @@ func (r *Reader) badDescription(cause error) error {
 	return &base.CorruptionError{File: streamName, Offset: r.offset, What: "the description of the store", Cause: cause}
 }
 
-// describedStore decodes the description at the end of the stream, once NextFile has
-// returned false without an error.
+// describedStore decodes the description at the end of the stream, once NextFile has returned false without an error.
 func (r *Reader) describedStore(check func(*manifest.Edit) error) (*manifest.Edit, error) {
 	e, err := manifest.DecodeEdit(r.desc)
 	if errors.Is(err, manifest.ErrNewerFormat) {

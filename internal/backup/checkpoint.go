@@ -92,9 +92,8 @@ func (c *Checkpoint) write(ctx context.Context) error {
 	return m.Close()
 }
 
-// undo removes a checkpoint that could not be finished, CURRENT first: what is left
-// if that fails is no store. All files are the checkpoint's, since the directory
-// was empty when it was opened.
+// undo removes a checkpoint that could not be finished, CURRENT first: what is left if that fails is no store. All
+// files are the checkpoint's, since the directory was empty when it was opened.
 func (c *Checkpoint) undo() error {
 	fsys := c.on
 	var names []string

@@ -30,15 +30,13 @@
 //	             and every blob file of the store
 //	end          the last piece
 //
-// The parent is the id of the backup that this one goes on from, zero for a full
-// one; of the parent's stream everything before the parent offset must have been
-// restored. Files and bytes count what is in the stream.
+// The parent is the id of the backup that this one goes on from, zero for a full one; of the parent's stream everything
+// before the parent offset must have been restored. Files and bytes count what is in the stream.
 //
 // A stream may be cut off after any file. The rest can be read on its own if its id and offset are known: every frame
 // is bound to both.
 //
-// A mark says what a stream, or the beginning of one, holds together with those that
-// it goes on from:
+// A mark says what a stream, or the beginning of one, holds together with those that it goes on from:
 //
 //	0   magic     8 bytes  "SIFTMRK\n"
 //	8   version   u32      1

@@ -33,8 +33,7 @@ const (
 	markFileSize   = 16
 )
 
-// SetFiles sets the files that the streams up to the mark hold. It keeps and sorts
-// the slice.
+// SetFiles sets the files that the streams up to the mark hold. It keeps and sorts the slice.
 func (m *Mark) SetFiles(files []File) {
 	slices.SortFunc(files, compareFiles)
 	m.files = slices.Compact(files)
@@ -53,8 +52,7 @@ func compareFiles(a, b File) int {
 	return cmp.Or(cmp.Compare(a.Num, b.Num), cmp.Compare(a.ID, b.ID))
 }
 
-// IsMark reports whether b begins as a mark does. If it does not, it is something else,
-// and no damaged mark.
+// IsMark reports whether b begins as a mark does. If it does not, it is something else, and no damaged mark.
 func IsMark(b []byte) bool { return bytes.HasPrefix(b, []byte(markMagic)) }
 
 // Append appends the encoded mark to dst.

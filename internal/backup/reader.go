@@ -14,8 +14,7 @@ import (
 // A Reader reads a stream and checks every byte of it. It never reads past the
 // stream's end, so that streams may follow one another.
 //
-// Errors about damage match base.ErrCorruption; a stream that breaks off gives
-// io.ErrUnexpectedEOF.
+// Errors about damage match base.ErrCorruption; a stream that breaks off gives io.ErrUnexpectedEOF.
 type Reader struct {
 	r      io.Reader
 	header Header
@@ -69,12 +68,10 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return br, nil
 }
 
-// Started reports whether the stream was read from its beginning, so that there is
-// a header.
+// Started reports whether the stream was read from its beginning, so that there is a header.
 func (r *Reader) Started() bool { return r.whole }
 
-// Resume says that r has what follows an offset in the stream of a backup: the end
-// of a file.
+// Resume says that r has what follows an offset in the stream of a backup: the end of a file.
 func (r *Reader) Resume(id uint64, offset int64) { r.header.BackupID, r.offset = id, offset }
 
 // Header returns the stream's header.
@@ -130,8 +127,7 @@ type Sent struct {
 	Size int64
 }
 
-// NextFile goes on to the next file, over what is left of the one before. It
-// returns false after the last.
+// NextFile goes on to the next file, over what is left of the one before. It returns false after the last.
 func (r *Reader) NextFile() (f Sent, ok bool, err error) {
 	for r.left > 0 {
 		if _, err := r.Chunk(); err != nil {
@@ -174,8 +170,7 @@ func (r *Reader) sent(kind manifest.FileKind, b []byte) (f Sent, err error) {
 	return f, err
 }
 
-// Chunk returns the next bytes of the file, valid until the next call; nil at the
-// file's end.
+// Chunk returns the next bytes of the file, valid until the next call; nil at the file's end.
 func (r *Reader) Chunk() ([]byte, error) {
 	if r.left == 0 {
 		return nil, nil
@@ -215,6 +210,5 @@ func (r *Reader) readDescription(t frameType, payload []byte) error {
 	return nil
 }
 
-// Description returns the description of the store, once NextFile has returned false
-// without an error.
+// Description returns the description of the store, once NextFile has returned false without an error.
 func (r *Reader) Description() []byte { return r.desc }

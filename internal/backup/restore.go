@@ -31,15 +31,13 @@ type Target struct {
 	Reader    vfs.FS // of the same directory there, which shows what is there without taking it over
 }
 
-// Restore reads the stream of a backup, or what follows an offset in one, and makes the directory
-// the store that it describes. With an error it returns an offset of the stream where it can go on,
-// or -1 if the directory is as before.
+// Restore reads the stream of a backup, or what follows an offset in one, and makes the directory the store that it
+// describes. With an error it returns an offset of the stream where it can go on, or -1 if the directory is as before.
 //
-// Files of the stream get their names in the directory at once; no manifest lists them, and the
-// files of the store before stay. Then a new manifest, in one step, makes the store that the stream
-// describes. From before the first file until after that step, the RESTORE file says that a restore
-// is under way. It has an offset of the stream; everything before it was durable when the offset
-// was written.
+// Files of the stream get their names in the directory at once; no manifest lists them, and the files of the store
+// before stay. Then a new manifest, in one step, makes the store that the stream describes. From before the first file
+// until after that step, the RESTORE file says that a restore is under way. It has an offset of the stream; everything
+// before it was durable when the offset was written.
 func Restore(from io.Reader, to Target) (offset int64, err error) {
 	in, err := NewReader(from)
 	if to.Published {
@@ -92,8 +90,7 @@ func (r *restore) path(kind manifest.FileKind, num uint64) string {
 	return filepath.Join(r.Dir, manifest.FileName(kind, num))
 }
 
-// admit checks that the stream fits the directory, and notes that it is being
-// restored.
+// admit checks that the stream fits the directory, and notes that it is being restored.
 func (r *restore) admit() (err error) {
 	if r.state, err = r.readState(); err != nil {
 		return err

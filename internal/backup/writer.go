@@ -75,8 +75,7 @@ func (w *Writer) End(description []byte) error {
 	return nil
 }
 
-// Whole returns the offset after the last file that is whole in the stream, or
-// after its end; 0 if there is none.
+// Whole returns the offset after the last file that is whole in the stream, or after its end; 0 if there is none.
 func (w *Writer) Whole() int64 { return w.whole }
 
 func (w *Writer) writeFrame(t frameType, payload []byte) error {

@@ -96,8 +96,7 @@ func (w *Writer) grow(n int) {
 	}
 }
 
-// Seal writes the header and returns the record, which the next change invalidates.
-// There must be entries.
+// Seal writes the header and returns the record, which the next change invalidates. There must be entries.
 func (w *Writer) Seal(seq base.SeqNum) []byte {
 	binary.LittleEndian.PutUint64(w.data, uint64(seq))
 	binary.LittleEndian.PutUint32(w.data[8:], w.count)

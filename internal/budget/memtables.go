@@ -13,9 +13,8 @@ import (
 // memtables, and the rest is divided among those that write. A store that has more than that, because it wrote while
 // others did not, is asked to flush.
 
-// A store is idle if it has written nothing while stores were given memtables of 1/idlePart of all
-// memory for memtables. There is no clock in this: where no store needs memory, none is asked for
-// any.
+// A store is idle if it has written nothing while stores were given memtables of 1/idlePart of all memory for
+// memtables. There is no clock in this: where no store needs memory, none is asked for any.
 const idlePart = 2
 
 // FloorPart says what floors take: all stores together 1/FloorPart of the memory for memtables, or

@@ -26,8 +26,7 @@ type Store struct {
 	Wake func()
 }
 
-// A Share is what one store has of a budget, from Join to Leave. A nil one is that of a store without
-// a budget.
+// A Share is what one store has of a budget, from Join to Leave. A nil one is that of a store without a budget.
 type Share struct {
 	Store
 	b *Memory

@@ -29,9 +29,8 @@ var units = []struct {
 	{"", 1},
 }
 
-// Parse reads a number of bytes, plain or with a unit in any letter case. Units are binary (KiB,
-// MiB, GiB, TiB, or their first letter alone) or decimal (kB, MB, GB, TB). The result is whole and
-// not negative.
+// Parse reads a number of bytes, plain or with a unit in any letter case. Units are binary (KiB, MiB, GiB, TiB, or
+// their first letter alone) or decimal (kB, MB, GB, TB). The result is whole and not negative.
 func Parse(text string) (int64, error) {
 	lower := strings.ToLower(strings.TrimSpace(text))
 	for _, u := range units {

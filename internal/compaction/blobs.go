@@ -2,9 +2,8 @@ package compaction
 
 import "github.com/siftkv/siftkv/internal/version"
 
-// blobScore says how badly blob files need a job, as the scores of levels do. It overtakes those of all levels except
-// a full level 0 when writers are about to wait for it. A batch that has begun goes on: nothing is free before its
-// end.
+// blobScore says how badly blob files need a job, as the scores of levels do. It overtakes those of all levels except a
+// full level 0 when writers are about to wait for it. A batch that has begun goes on: nothing is free before its end.
 func (in *Input) blobScore(s *BlobSpace) float64 {
 	score := 0.0
 	if s.NeedsGC() || s.needsRewrite() {

@@ -6,10 +6,9 @@ import (
 	"github.com/siftkv/siftkv/internal/version"
 )
 
-// conflicts reports whether a job that no caller asked for must wait: a running job is in its way, it has a
-// quarantined input, or a caller waits to compact keys of it. A merge within level 0, which keeps that short, gives
-// way only to a caller that waits for nothing but such merges: otherwise its turn would not come while there are
-// writes.
+// conflicts reports whether a job that no caller asked for must wait: a running job is in its way, it has a quarantined
+// input, or a caller waits to compact keys of it. A merge within level 0, which keeps that short, gives way only to a
+// caller that waits for nothing but such merges: otherwise its turn would not come while there are writes.
 func (in *Input) conflicts(j *Job) bool {
 	tables := j.Tables()
 	if in.Busy(j) || anyQuarantined(tables) {

@@ -11,10 +11,9 @@ import (
 // it rewrites there. So all levels above the last one together have SpaceAmplification - 1 times its size, and not a
 // fixed fraction.
 //
-// Each level further up has a tenth of the size of the one below it. A level is worth its rewriting only if
-// compactions of level 0, which go straight into the base level, would otherwise rewrite much more there than they
-// bring. So levels above the base level stay empty (as with RocksDB's dynamic level sizes), and a lookup asks one
-// filter less for each.
+// Each level further up has a tenth of the size of the one below it. A level is worth its rewriting only if compactions
+// of level 0, which go straight into the base level, would otherwise rewrite much more there than they bring. So levels
+// above the base level stay empty (as with RocksDB's dynamic level sizes), and a lookup asks one filter less for each.
 //
 // Tables have handles of separated values. Where most values are separated, all sizes shrink with the tables' share of
 // the store's bytes. A memtable makes a table of that share, and a level of the usual size would hold the values of a

@@ -60,8 +60,7 @@ var errDecodedSize = errors.New("decoded size is not plausible")
 // Expands reports whether size bytes are more than a reader expects of stored ones.
 func Expands(size, stored int) bool { return size > FreeExpansion && size/MaxExpansion >= stored }
 
-// The zstd coders are made at first use: they are large, and most stores do
-// without. Both are safe for concurrent use.
+// The zstd coders are made at first use: they are large, and most stores do without. Both are safe for concurrent use.
 var (
 	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 		return zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),

@@ -6,10 +6,9 @@ import (
 	"github.com/siftkv/siftkv/kv/metrics"
 )
 
-// To read a clock would slow a lookup down too much, so only one fast operation in
-// timedOneIn is timed. It is one of each sixteen in a row of a stripe. Its position differs
-// from one sixteen to the next, so that a program which does the same in turns has all of it
-// timed.
+// To read a clock would slow a lookup down too much, so only one fast operation in timedOneIn is timed. It is one of
+// each sixteen in a row of a stripe. Its position differs from one sixteen to the next, so that a program which does
+// the same in turns has all of it timed.
 const (
 	timedBits  = 4
 	timedOneIn = 1 << timedBits

@@ -11,11 +11,10 @@ const (
 	stackShift = 11 // the smallest stack has 2 KiB
 )
 
-// OwnStripe returns the stripe of counters and references that the calling goroutine uses,
-// by the position of its stack. A goroutine stays on one processor for a while, and so do
-// the cache lines of its stripe. Stripes picked by the hash of the key, as any other that
-// all goroutines share, made a lookup of an absent key a third slower on two processors than
-// on one.
+// OwnStripe returns the stripe of counters and references that the calling goroutine uses, by the position of its
+// stack. A goroutine stays on one processor for a while, and so do the cache lines of its stripe. Stripes picked by the
+// hash of the key, as any other that all goroutines share, made a lookup of an absent key a third slower on two
+// processors than on one.
 func OwnStripe() int {
 	var here byte
 	const multiplier = 0x9e3779b97f4a7c15

@@ -1,5 +1,4 @@
-// Package handles tracks a store's open handles, so that closing the store can tell where
-// they leak.
+// Package handles tracks a store's open handles, so that closing the store can tell where they leak.
 package handles
 
 import (
@@ -10,8 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// A List counts the open handles of one kind, and knows where each was opened if it was
-// added with trace set.
+// A List counts the open handles of one kind, and knows where each was opened if it was added with trace set.
 type List struct {
 	count atomic.Int64
 
@@ -51,8 +49,7 @@ func (l *List) Remove(x any, trace bool) {
 // Count returns how many handles are open.
 func (l *List) Count() int { return int(l.count.Load()) }
 
-// Leaked returns an error that matches sentinel if any handle is open; what is the word
-// for one of them.
+// Leaked returns an error that matches sentinel if any handle is open; what is the word for one of them.
 func (l *List) Leaked(sentinel error, what string) error {
 	n := l.count.Load()
 	if n == 0 {

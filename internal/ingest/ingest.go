@@ -1,7 +1,6 @@
-// Package ingest brings sorted files that a program has written into a store's
-// directory: linked or copied, checked, and described for the manifest. It knows the
-// directory and nothing else of the store, which places the files and decides what
-// becomes of them.
+// Package ingest brings sorted files that a program has written into a store's directory: linked or copied, checked,
+// and described for the manifest. It knows the directory and nothing else of the store, which places the files and
+// decides what becomes of them.
 package ingest
 
 import (
@@ -107,9 +106,8 @@ func (b *Batch) path(num uint64) string {
 	return filepath.Join(b.Dir, manifest.FileName(manifest.FileTable, num))
 }
 
-// announce puts a file with the numbers in its name into the directory. If the manifest
-// is lost after a crash, only that file distinguishes a part of an ingest from tables of
-// the store.
+// announce puts a file with the numbers in its name into the directory. If the manifest is lost after a crash, only
+// that file distinguishes a part of an ingest from tables of the store.
 func (b *Batch) announce(numbers manifest.Ingest) error {
 	b.numbers = numbers
 	f, err := b.FS.Create(filepath.Join(b.Dir, numbers.FileName()))
@@ -120,8 +118,7 @@ func (b *Batch) announce(numbers manifest.Ingest) error {
 	return errors.Join(f.Close(), b.FS.SyncDir(b.Dir))
 }
 
-// Settle removes the file of announce, durably. The ingested files must be in the
-// manifest, or gone.
+// Settle removes the file of announce, durably. The ingested files must be in the manifest, or gone.
 func (b *Batch) Settle() {
 	if !b.announced {
 		return
@@ -158,8 +155,7 @@ func (b *Batch) bring(path string, num uint64) error {
 	return b.FS.Remove(name) // there is nothing in it
 }
 
-// link gives the file a second name and makes its bytes durable, or reports that it
-// has to be copied.
+// link gives the file a second name and makes its bytes durable, or reports that it has to be copied.
 func (b *Batch) link(path, name string) (linked bool, err error) {
 	syncer, ok := b.FS.(vfs.FileSyncer)
 	if !ok || b.Source != b.FS || b.Copy {
@@ -174,8 +170,7 @@ func (b *Batch) link(path, name string) (linked bool, err error) {
 	return linked, err
 }
 
-// examine checks a file that was brought in and describes it. An empty one is left
-// out. Errors name the file at path.
+// examine checks a file that was brought in and describes it. An empty one is left out. Errors name the file at path.
 func (b *Batch) examine(path, name string, num uint64) (err error) {
 	f, err := b.FS.Open(name)
 	if err != nil {

@@ -53,8 +53,7 @@ func (f Format) Parse(s string) ([]byte, error) {
 	return []byte(u), nil
 }
 
-// Append appends b as one word of text without control characters, which Parse
-// reads back.
+// Append appends b as one word of text without control characters, which Parse reads back.
 func (f Format) Append(dst, b []byte) []byte {
 	switch f {
 	case Hex:
@@ -71,8 +70,7 @@ func (f Format) Append(dst, b []byte) []byte {
 // String is Append to a string.
 func (f Format) String(b []byte) string { return string(f.Append(nil, b)) }
 
-// plain reports whether b can be printed as it is and is not taken for a quoted
-// string.
+// plain reports whether b can be printed as it is and is not taken for a quoted string.
 func plain(b []byte) bool {
 	if len(b) == 0 || !utf8.Valid(b) || b[0] == ' ' || b[len(b)-1] == ' ' {
 		return false
@@ -107,9 +105,8 @@ func Escaped(text string) string {
 	return b.String()
 }
 
-// JSON makes b a value of encoding/json: in Text a string if b is valid UTF-8 and
-// else an object {"base64": "..."}, so that no byte is lost; in the other formats a
-// string.
+// JSON makes b a value of encoding/json: in Text a string if b is valid UTF-8 and else an object {"base64": "..."}, so
+// that no byte is lost; in the other formats a string.
 func (f Format) JSON(b []byte) any {
 	switch {
 	case f == Hex || f == Base64:
@@ -143,9 +140,8 @@ func (n Name) String() string { return Line(string(n)) }
 // MarshalJSON implements json.Marshaler.
 func (n Name) MarshalJSON() ([]byte, error) { return json.Marshal(Text.JSON([]byte(n))) }
 
-// An ID tells a store, a file or a hash from all others, and is no number to count with:
-// JSON as 16 hexadecimal digits. As a number, readers that compute in floating point
-// would round it.
+// An ID tells a store, a file or a hash from all others, and is no number to count with: JSON as 16 hexadecimal digits.
+// As a number, readers that compute in floating point would round it.
 type ID uint64
 
 // MarshalJSON implements json.Marshaler.

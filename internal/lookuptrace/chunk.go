@@ -30,9 +30,8 @@ func (c *chunk) begin(at uint64, size int) bool {
 	return true
 }
 
-// add appends a lookup that ended at a time not before that of the last one. It
-// reports false, and appends nothing, if there is no room. Its key is either the
-// key or 8 bytes of hash; size is that of the key.
+// add appends a lookup that ended at a time not before that of the last one. It reports false, and appends nothing, if
+// there is no room. Its key is either the key or 8 bytes of hash; size is that of the key.
 func (c *chunk) add(at uint64, key []byte, size int, bits uint64) bool {
 	if !c.begin(at, binary.MaxVarintLen64+len(key)) {
 		return false

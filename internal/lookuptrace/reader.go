@@ -42,9 +42,8 @@ type Reader struct {
 	err     error // what Next returned, and returns again
 }
 
-// NewReader reads the header of a trace. The name is that of the file, for errors,
-// which match base.ErrCorruption if bytes are damaged, or ErrNotTrace or
-// ErrNewerFormat.
+// NewReader reads the header of a trace. The name is that of the file, for errors, which match base.ErrCorruption if
+// bytes are damaged, or ErrNotTrace or ErrNewerFormat.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	t := &Reader{r: bufio.NewReaderSize(r, frameSize), name: name, offset: headerSize}
 	head, err := t.r.Peek(headerSize)

@@ -76,9 +76,8 @@ type shard struct {
 	_      [32]byte // a cache line of its own
 }
 
-// NewRecorder writes the header of a trace to w, and then lookups as they come. The
-// caller closes the recorder, and w after it. Lookups are in memory for at most a second
-// before they are written.
+// NewRecorder writes the header of a trace to w, and then lookups as they come. The caller closes the recorder, and w
+// after it. Lookups are in memory for at most a second before they are written.
 func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	start := time.Now()
 	h := Header{Version: version, ID: rand.Uint64(), Start: start, Keys: o.Keys, OneIn: max(1, o.OneIn)}

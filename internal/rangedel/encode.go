@@ -23,8 +23,7 @@ func AppendEnd(dst, end []byte) []byte {
 	return append(append(dst, endKey), end...)
 }
 
-// DecodeEnd returns the end encoded in value: nil without a bound, else a
-// non-nil slice of value.
+// DecodeEnd returns the end encoded in value: nil without a bound, else a non-nil slice of value.
 func DecodeEnd(value []byte) ([]byte, error) {
 	switch {
 	case len(value) == 1 && value[0] == endUnbounded:

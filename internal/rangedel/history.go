@@ -10,9 +10,8 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A History is the range tombstones of a memtable, as of every sequence number. It is immutable and
-// safe for concurrent use: Add returns the next one, which shares all of it except O(log n). A nil
-// History is empty.
+// A History is the range tombstones of a memtable, as of every sequence number. It is immutable and safe for concurrent
+// use: Add returns the next one, which shares all of it except O(log n). A nil History is empty.
 //
 // It is a tree of spans that do not overlap, each with the newest tombstone over it. A new
 // tombstone replaces all that it covers; that hangs under it, for readers of earlier states. So n
@@ -60,9 +59,8 @@ func TombstoneSize(startLen, endLen int) int {
 
 const sizePerTombstone = 3*int(unsafe.Sizeof(node{})) + int(unsafe.Sizeof(added{}))
 
-// Add returns the history with ts, tombstones of one batch: only the newest over a key
-// counts. They are newer than all in h. It keeps their slices. It takes O(1) for each, and
-// O(log n) now and then.
+// Add returns the history with ts, tombstones of one batch: only the newest over a key counts. They are newer than all
+// in h. It keeps their slices. It takes O(1) for each, and O(log n) now and then.
 func (h *History) Add(ts []Tombstone) *History {
 	next := &History{}
 	if h != nil {
@@ -122,10 +120,9 @@ func (h *History) build() *node {
 	return root
 }
 
-// stack puts n on top of one node. A range, or the head of a queue, that is deleted again
-// and again makes a stack of them. A reader of an old state has to go down all of it;
-// jumps take it down in O(log n) (E. Myers, "An applicative random-access stack", 1983).
-// What is outside of a node on the way has nothing under it either.
+// stack puts n on top of one node. A range, or the head of a queue, that is deleted again and again makes a stack of
+// them. A reader of an old state has to go down all of it; jumps take it down in O(log n) (E. Myers, "An applicative
+// random-access stack", 1983). What is outside of a node on the way has nothing under it either.
 func (n *node) stack(m *node) {
 	n.depth, n.jump = m.depth+1, m
 	if j := m.jump; j != nil && j.jump != nil && m.depth-j.depth == j.depth-j.jump.depth {
@@ -281,9 +278,8 @@ func largerStart(a, b []byte) []byte {
 	return a
 }
 
-// NewestIn returns the newest sequence number of a tombstone over any key of
-// [lo, hi), where a nil hi has no bound; 0 if there is none. It takes O(log n) and a
-// step for each span.
+// NewestIn returns the newest sequence number of a tombstone over any key of [lo, hi), where a nil hi has no bound; 0
+// if there is none. It takes O(log n) and a step for each span.
 func (h *History) NewestIn(lo, hi []byte) base.SeqNum {
 	if h == nil || (Tombstone{Start: lo, End: hi}).Empty() {
 		return 0

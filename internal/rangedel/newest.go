@@ -5,10 +5,9 @@ import (
 	"container/heap"
 )
 
-// Newest returns fragments, each with the sequence number of the newest tombstone over it
-// and no others. That is all that matters if no reader can see some of the tombstones and
-// not all, as in one batch. n tombstones give fewer than 2n fragments, in order. It takes
-// O(n log n) with any overlaps.
+// Newest returns fragments, each with the sequence number of the newest tombstone over it and no others. That is all
+// that matters if no reader can see some of the tombstones and not all, as in one batch. n tombstones give fewer than
+// 2n fragments, in order. It takes O(n log n) with any overlaps.
 func Newest(ts []Tombstone) []Tombstone {
 	out := make([]Tombstone, 0, len(ts))
 	for group := range groups(ts) {

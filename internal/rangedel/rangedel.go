@@ -1,8 +1,7 @@
 // Package rangedel answers which range tombstones cover a key.
 //
-// Tombstones overlap as their writers please. A Set cuts them at every start
-// and end into fragments that do not, so that one binary search finds all the
-// tombstones over a key:
+// Tombstones overlap as their writers please. A Set cuts them at every start and end into fragments that do not, so
+// that one binary search finds all the tombstones over a key:
 //
 //	a───────────m            #9        a──f──m──t   fragments
 //	      f───────────t      #4        9  9  4      newest first
@@ -21,8 +20,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 )
 
-// A Tombstone deletes every version below Seq of the user keys in [Start, End).
-// A nil End has no bound.
+// A Tombstone deletes every version below Seq of the user keys in [Start, End). A nil End has no bound.
 type Tombstone struct {
 	Start, End []byte
 	Seq        base.SeqNum
@@ -44,9 +42,8 @@ func CompareEnds(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// NewSet cuts tombstones into fragments. A fragment lists all that cover it, so
-// time and space are O(n log n + n d) for n tombstones of which up to d overlap. It
-// keeps nothing of the tombstones.
+// NewSet cuts tombstones into fragments. A fragment lists all that cover it, so time and space are O(n log n + n d) for
+// n tombstones of which up to d overlap. It keeps nothing of the tombstones.
 func NewSet(ts []Tombstone) *Set {
 	b := Builder{set: Set{parts: make([]part, 0, len(ts))}}
 	for group := range groups(ts) {
@@ -78,9 +75,8 @@ func (b *Builder) addGroup(ts []Tombstone) {
 	}
 }
 
-// groups splits the tombstones that cover a key into groups: those of a group overlap
-// others of it, and none of another group. The groups are in order, and sorted by starts, none of
-// which is nil. Most tombstones are a group of their own.
+// groups splits the tombstones that cover a key into groups: those of a group overlap others of it, and none of another
+// group. The groups are in order, and sorted by starts, none of which is nil. Most tombstones are a group of their own.
 func groups(ts []Tombstone) iter.Seq[[]Tombstone] {
 	ts = slices.DeleteFunc(slices.Clone(ts), Tombstone.Empty)
 	for i := range ts {

@@ -15,8 +15,7 @@ func (s Span) Contains(t Span) bool {
 	return bytes.Compare(s.Lo, t.Lo) <= 0 && CompareEnds(s.Hi, t.Hi) >= 0
 }
 
-// Clip appends the parts in the span of tombstones, which may overlap. The result aliases the
-// bounds of both.
+// Clip appends the parts in the span of tombstones, which may overlap. The result aliases the bounds of both.
 func (s Span) Clip(dst, ts []Tombstone) []Tombstone {
 	for _, t := range ts {
 		if bytes.Compare(t.Start, s.Lo) < 0 {

@@ -11,11 +11,10 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// neverUsed reports whether a log was prepared and never used, and could not be removed, or
-// was there again after a power cut. Such a log is empty, and nothing is missing. The next
-// log that is not empty goes on with the write after LastSeq, or the store was closed at
-// LastSeq. Neither can be said of a log that has lost what it held: that was one write at
-// least.
+// neverUsed reports whether a log was prepared and never used, and could not be removed, or was there again after a
+// power cut. Such a log is empty, and nothing is missing. The next log that is not empty goes on with the write after
+// LastSeq, or the store was closed at LastSeq. Neither can be said of a log that has lost what it held: that was one
+// write at least.
 func (p *Replayer) neverUsed(num uint64, later []uint64, closed base.SeqNum) (bool, error) {
 	c, err := p.examineLog(num)
 	if err != nil || c.size > 0 {
@@ -32,10 +31,9 @@ func (p *Replayer) neverUsed(num uint64, later []uint64, closed base.SeqNum) (bo
 // dropLogs drops the logs that come after one that was not closed cleanly, and may have
 // lost its end. It returns an error if the mode, or what is in them, forbids that.
 //
-// Empty logs count for nothing: a crash leaves one that was just created. In PointInTime,
-// the others must never have been synced: then nothing was promised about the writes that
-// they hold. If one was, so was the log before it, and no crash explains that it has lost
-// its end.
+// Empty logs count for nothing: a crash leaves one that was just created. In PointInTime, the others must never have
+// been synced: then nothing was promised about the writes that they hold. If one was, so was the log before it, and no
+// crash explains that it has lost its end.
 func (p *Replayer) dropLogs(torn uint64, later []uint64) error {
 	damage := func(format string, args ...any) error {
 		return &base.CorruptionError{File: manifest.Path(p.Dir, manifest.FileWAL, torn), Offset: -1, Hint: p.Hint,

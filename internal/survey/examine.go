@@ -11,10 +11,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A file that the file system cannot read is not damaged: missing permissions, too many
-// open files, or a lost mount say nothing of the bytes. So an error of the file system
-// ends a survey, even if a decoder reports it as something else. Damage is bytes that
-// were read and are wrong, or are missing.
+// A file that the file system cannot read is not damaged: missing permissions, too many open files, or a lost mount say
+// nothing of the bytes. So an error of the file system ends a survey, even if a decoder reports it as something else.
+// Damage is bytes that were read and are wrong, or are missing.
 //
 // The exception is Options.ReadAround.
 

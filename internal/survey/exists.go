@@ -51,9 +51,8 @@ func firstFile(names []string) string {
 	return ""
 }
 
-// refuse returns an error for a store of a newer version of this package, and of
-// another program: LevelDB and its kin have a CURRENT too. A CURRENT of ours that
-// is damaged is not refused here, but found when the store is recovered.
+// refuse returns an error for a store of a newer version of this package, and of another program: LevelDB and its kin
+// have a CURRENT too. A CURRENT of ours that is damaged is not refused here, but found when the store is recovered.
 func refuse(fsys vfs.FS, dir string, names []string) error {
 	_, err := manifest.Current(fsys, dir)
 	switch {

@@ -6,8 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// judge decides whether the manifest can be trusted. A truncated one may lack edits; the
-// files show it.
+// judge decides whether the manifest can be trusted. A truncated one may lack edits; the files show it.
 func (s *Store) judge() {
 	m := s.Manifest
 	if m == nil || m.Broken {

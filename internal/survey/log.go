@@ -33,9 +33,8 @@ type Log struct {
 	LastOffset  int64 `json:"-"`
 	// Runs are the sequence numbers of these records: one run for each stretch without a gap.
 	Runs []Run `json:"-"`
-	// End is where history ends if it ends in this log. Open takes it that a crash cut it
-	// off there, and that records after it were never acknowledged as synced. Otherwise
-	// it is past all records.
+	// End is where history ends if it ends in this log. Open takes it that a crash cut it off there, and that records
+	// after it were never acknowledged as synced. Otherwise it is past all records.
 	End     int64    `json:"-"`
 	Skipped int64    `json:"-"` // bytes that no record comes from, and might
 	Damage  []Damage `json:"-"`
@@ -100,9 +99,8 @@ func (s *Store) readLogs(names []string) error {
 	return nil
 }
 
-// ReadLog calls visit with every record of a log that checks out, also past
-// damage. It returns an error if visit does, if a newer version wrote the log, or if
-// the file system does not let it be read.
+// ReadLog calls visit with every record of a log that checks out, also past damage. It returns an error if visit does,
+// if a newer version wrote the log, or if the file system does not let it be read.
 func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
 	l := &Log{Num: num, Name: manifest.FileName(manifest.FileWAL, num), End: math.MaxInt64}
 	var refused error
@@ -145,9 +143,8 @@ func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	return err
 }
 
-// endHistory decides which writes count. If a crash explains the end of the logs, all
-// writes before it count. If not, something else was lost, and every record may be the
-// last of its kind: then all count.
+// endHistory decides which writes count. If a crash explains the end of the logs, all writes before it count. If not,
+// something else was lost, and every record may be the last of its kind: then all count.
 func (s *Store) endHistory() {
 	live := s.LiveLogs()
 	live = slices.DeleteFunc(live, neverUsedIn(live))
@@ -211,8 +208,7 @@ func (s *Store) LiveLogs() (live []*Log) {
 	return live
 }
 
-// record counts a record and hands it on, if it is a batch. If not, the rest of the
-// log may be whole all the same.
+// record counts a record and hands it on, if it is a batch. If not, the rest of the log may be whole all the same.
 func (l *Log) record(data []byte, offset int64, visit func(Record) error) error {
 	count, fault := l.countWrites(data)
 	if fault != "" {

@@ -14,15 +14,13 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Manifest is what could be read of a manifest: every version edit that checks
-// out, also past damage.
+// A Manifest is what could be read of a manifest: every version edit that checks out, also past damage.
 type Manifest struct {
 	Num   uint64
 	Name  string
 	Edits int
-	// First is the first edit, without its tables, and with the features and the
-	// merger of all: what is not listed here may be in
-	// it.
+	// First is the first edit, without its tables, and with the features and the merger of all: what is not listed here
+	// may be in it.
 	First    manifest.Edit
 	StoreID  uint64
 	NextFile uint64
@@ -41,8 +39,7 @@ type Manifest struct {
 	// Broken is set if edits are damaged in a way that no crash explains, or the
 	// description of the whole store, which comes first, is missing.
 	Broken bool
-	// Trusted says that the lists are those of the store: nothing is damaged, and the
-	// files agree.
+	// Trusted says that the lists are those of the store: nothing is damaged, and the files agree.
 	Trusted bool
 }
 
@@ -200,8 +197,7 @@ func (s *Store) Trusted() bool { return s.Manifest != nil && s.Manifest.Trusted 
 // InTables reports whether a manifest says that all writes of a log are in tables.
 func (s *Store) InTables(l *Log) bool { return s.Manifest != nil && l.Num < s.Manifest.LogNum }
 
-// overlapsLive reports whether a table that the manifest lists may hold keys of t: one
-// that t may have been made of.
+// overlapsLive reports whether a table that the manifest lists may hold keys of t: one that t may have been made of.
 func (s *Store) overlapsLive(t *Table) bool {
 	d := t.Describe()
 	for _, a := range s.Manifest.Live {
@@ -212,9 +208,8 @@ func (s *Store) overlapsLive(t *Table) bool {
 	return false
 }
 
-// Rescues reports whether a table is worth having that a trusted manifest does not list.
-// Then a crash came between a flush and its edit, and the logs with the writes are
-// damaged, or gone.
+// Rescues reports whether a table is worth having that a trusted manifest does not list. Then a crash came between a
+// flush and its edit, and the logs with the writes are damaged, or gone.
 func (s *Store) Rescues(t *Table) bool {
 	if !s.Trusted() || t.Level >= 0 || t.Info == nil || len(t.Damage) > 0 ||
 		uint64(t.Info.SmallestSeq) <= s.Manifest.LastSeq {

@@ -82,11 +82,10 @@ type Store struct {
 	handles map[uint64]*handleSet // of a deep survey, by blob file: see noteHandle
 }
 
-// Take surveys the store in dir. It returns an error that matches base.ErrNotExist if
-// there is none, base.ErrForeignDirectory if what is there is another program's, and
-// base.ErrNewerFormat if a newer version wrote it. A file that the file system does not
-// let be read is an error, and damage is none; what was found of tables and logs until then
-// comes with the error. The caller holds the store's lock.
+// Take surveys the store in dir. It returns an error that matches base.ErrNotExist if there is none,
+// base.ErrForeignDirectory if what is there is another program's, and base.ErrNewerFormat if a newer version wrote it.
+// A file that the file system does not let be read is an error, and damage is none; what was found of tables and logs
+// until then comes with the error. The caller holds the store's lock.
 func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.OS
@@ -128,8 +127,7 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, s.findGarbage(names)
 }
 
-// readOptions reads what the store was last opened with. Nothing depends on it: what is wrong with it is
-// no damage.
+// readOptions reads what the store was last opened with. Nothing depends on it: what is wrong with it is no damage.
 func (s *Store) readOptions(names []string) {
 	if !slices.Contains(names, manifest.OptionsName) {
 		return
@@ -227,8 +225,7 @@ func (s *Store) findGarbage(names []string) error {
 	return nil
 }
 
-// Obsolete reports whether the manifest proves that a table is not the store's any
-// more, or never was.
+// Obsolete reports whether the manifest proves that a table is not the store's any more, or never was.
 func (s *Store) Obsolete(t *Table) bool {
 	m := s.Manifest
 	return m != nil && t.Present && t.Level < 0 && t.Holds == "" && (m.Trusted || m.Dead[t.Num]) && !s.Rescues(t)

@@ -119,10 +119,9 @@ func (v *Verdict) WriteText(w io.Writer) error {
 	return err
 }
 
-// Verify checks all of the store in dir: the manifest, every log, every byte of
-// every table, and that open, which opens it read-only and closes it again, succeeds. Its
-// faults are the result's Damage. It takes the store's lock as a reader does. If the directory is moved meanwhile, the
-// result is about what it was, and the error matches vfs.ErrMoved.
+// Verify checks all of the store in dir: the manifest, every log, every byte of every table, and that open, which opens
+// it read-only and closes it again, succeeds. Its faults are the result's Damage. It takes the store's lock as a reader
+// does. If the directory is moved meanwhile, the result is about what it was, and the error matches vfs.ErrMoved.
 func Verify(ctx context.Context, dir string, o Options, open func() error) (s *Store, err error) {
 	o.Deep = true
 	if o.FS == nil {

@@ -17,9 +17,8 @@ type Separation struct {
 	Compression compression.Kind // of values; Snappy by default
 	ID          func(num uint64) uint64
 
-	// Candidates are the blob files to collect: when a handle of one is added, its record is copied
-	// into a new file, as stored and piece by piece, from the stream that Open returns. They never
-	// change.
+	// Candidates are the blob files to collect: when a handle of one is added, its record is copied into a new file, as
+	// stored and piece by piece, from the stream that Open returns. They never change.
 	Candidates map[uint64]bool
 	Open       func(key []byte, h blob.Handle) (*blob.Stream, error)
 }
@@ -122,8 +121,7 @@ func (w *Writer) closeBlob() error {
 	return err
 }
 
-// Blobs returns the blob files that the tables of Finish have values in and that were written with
-// them.
+// Blobs returns the blob files that the tables of Finish have values in and that were written with them.
 func (w *Writer) Blobs() []manifest.BlobFile { return w.blobs.files }
 
 // blobID returns the id of a blob file that entries refer to.

@@ -12,9 +12,8 @@ import (
 	"github.com/siftkv/siftkv/internal/sstable"
 )
 
-// Of returns the entry for the file with this number. Its bounds span the keys and the
-// file's range tombstones, which may come in any order. It keeps the keys of info, which
-// must not change afterwards, and nothing of tombs.
+// Of returns the entry for the file with this number. Its bounds span the keys and the file's range tombstones, which
+// may come in any order. It keeps the keys of info, which must not change afterwards, and nothing of tombs.
 func Of(num uint64, info *sstable.FileInfo, tombs []rangedel.Tombstone) manifest.Table {
 	t := manifest.Table{
 		Num: num, ID: info.ID, Size: info.Size, TailSize: info.TailSize,

@@ -17,8 +17,7 @@ func tombstoneBytes(t rangedel.Tombstone) int64 {
 	return int64(tombstoneOverhead + len(t.Start) + len(t.End))
 }
 
-// A tombstoneTally adds up the range tombstones that an open table will have, as its
-// entries pass their starts.
+// A tombstoneTally adds up the range tombstones that an open table will have, as its entries pass their starts.
 type tombstoneTally struct {
 	ahead int    // position of the first whose start no entry has passed
 	bytes int64  // of those passed since the table began

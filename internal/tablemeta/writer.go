@@ -14,10 +14,9 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
-// A Writer writes the tables of a flush or compaction: one after the other, each cut between two
-// user keys, so that all versions of a key are in one table. Range tombstones are cut where the
-// tables are. Separated values go into blob files as they come, without regard to where tables are
-// cut. Call order: Add* Finish, or Abort at any time.
+// A Writer writes the tables of a flush or compaction: one after the other, each cut between two user keys, so that all
+// versions of a key are in one table. Range tombstones are cut where the tables are. Separated values go into blob
+// files as they come, without regard to where tables are cut. Call order: Add* Finish, or Abort at any time.
 type Writer struct {
 	FS         vfs.FS
 	Dir        string
@@ -46,8 +45,7 @@ type Writer struct {
 	names  []string // of all files, and the open ones
 }
 
-// Add appends an entry. It cuts before the entry if range tombstones alone have filled a
-// table.
+// Add appends an entry. It cuts before the entry if range tombstones alone have filled a table.
 func (w *Writer) Add(k base.InternalKey, value []byte) error {
 	if w.TargetSize > 0 && !w.Tombstones.Empty() {
 		if w.tally.pass(w.Tombstones, k.User) >= w.mostTombstones() {
@@ -130,8 +128,7 @@ func (w *Writer) close(end []byte) error {
 	return w.finishTable(tombs)
 }
 
-// finishTable finishes the open table, with its tombstones. There is none if it would be
-// empty.
+// finishTable finishes the open table, with its tombstones. There is none if it would be empty.
 func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
 	w.tally.reset()
 	if w.out == nil {

@@ -10,8 +10,7 @@ type Lookup struct {
 	Key   []byte
 	Hash  uint64 // checked in every filter
 	Found bool
-	// CoveredBy is the sequence number of the newest range tombstone that covers the
-	// key, or 0.
+	// CoveredBy is the sequence number of the newest range tombstone that covers the key, or 0.
 	CoveredBy uint64
 	// Operands is how many values the merger combined, including the one under the
 	// operands, or 0 if there were no operands.

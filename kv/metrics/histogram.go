@@ -48,8 +48,7 @@ func (h Histogram) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Sub returns what was timed since prev, which is an earlier histogram of the same operations
-// of the same store.
+// Sub returns what was timed since prev, which is an earlier histogram of the same operations of the same store.
 func (h Histogram) Sub(prev Histogram) Histogram {
 	h.Count -= prev.Count
 	h.Sum -= prev.Sum

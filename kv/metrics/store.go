@@ -6,8 +6,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
-// Store has the figures of a store. Counters start at Open. Sub tells what was counted
-// between two of them.
+// Store has the figures of a store. Counters start at Open. Sub tells what was counted between two of them.
 type Store struct {
 	Closed bool // what is of the moment is not known
 
@@ -38,9 +37,8 @@ type Store struct {
 	OpenTables          int
 	FiltersSkipped      int64 // open tables with filters that are on disk because memory is short
 
-	// What a lack of memory has cost, since Open. FilterLoads are filters that were read
-	// again, since they save more reads than those that gave way to them. ClosedTables
-	// were closed, with their indexes, to make room for others.
+	// What a lack of memory has cost, since Open. FilterLoads are filters that were read again, since they save more
+	// reads than those that gave way to them. ClosedTables were closed, with their indexes, to make room for others.
 	FilterLoads, ClosedTables uint64
 
 	// Files with a filter, or a range filter, that is damaged or of an unknown family, since Open. Lookups
@@ -54,8 +52,7 @@ type Store struct {
 	WALSyncs     uint64
 	WALBytes     uint64 // of logs that are closed
 
-	// Transactions that wrote: those that were committed, and those that failed with
-	// ErrConflict.
+	// Transactions that wrote: those that were committed, and those that failed with ErrConflict.
 	TxCommits, TxConflicts uint64
 
 	// Background work.

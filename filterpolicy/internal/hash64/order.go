@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// perShelf is how many hashes share a shelf on average: few enough that a shelf is
-// sorted by insertion.
+// perShelf is how many hashes share a shelf on average: few enough that a shelf is sorted by insertion.
 const perShelf = 8
 
 // maxShelves bounds the memory for counting.

@@ -134,8 +134,7 @@ func (v *View) word(i uint64) uint64 {
 	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(v.cells, at/8))[:]) >> (at % 8)
 }
 
-// Match3 reports whether the cells a, b and c hold the fingerprint of z. In the filter of
-// no keys none do.
+// Match3 reports whether the cells a, b and c hold the fingerprint of z. In the filter of no keys none do.
 func (v *View) Match3(z, a, b, c uint64) bool {
 	switch v.bits {
 	case 8:

@@ -7,9 +7,8 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy/internal/hash64"
 )
 
-// The hashes are split by their first bits into parts. The parts are few enough that each is
-// written through a cache line of its own, and short enough that duplicates are found in the CPU's
-// first cache.
+// The hashes are split by their first bits into parts. The parts are few enough that each is written through a cache
+// line of its own, and short enough that duplicates are found in the CPU's first cache.
 const (
 	partKeys = 512
 	maxParts = 1 << 12

@@ -41,9 +41,8 @@ func (d *Design) Finish(dst []byte, hashes *hash64.List, perKey spec.Bits) (data
 	return footer.Seal(dst, start, d.Family), true
 }
 
-// Expected returns the size, footer included, and the false-positive rate of a
-// filter of that many distinct keys. The size is exact. A filter too large to build has
-// no bits and says maybe to everything.
+// Expected returns the size, footer included, and the false-positive rate of a filter of that many distinct keys. The
+// size is exact. A filter too large to build has no bits and says maybe to everything.
 func (d *Design) Expected(perKey spec.Bits, keys int) (bitsPerKey, fpr float64) {
 	units, ok := perKey.Units(keys, d.UnitBits)
 	switch {
