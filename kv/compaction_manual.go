@@ -102,12 +102,12 @@ func (d *DB) beginManual(ctx context.Context, pick func(in *compaction.Input) *c
 		if !busy && thread.Acquire() {
 			return d.begin(j), nil
 		}
+		s, wanted := &d.compactions, version.SpanOf(j.Tables())
+		s.Rest.Stop()
 		if !busy {
 			d.progress.Wait() // for a thread
 			continue
 		}
-		s, wanted := &d.compactions, version.SpanOf(j.Tables())
-		s.Rest.Stop()
 		s.Wanted = append(s.Wanted, &wanted)
 		d.progress.Wait()
 		s.Wanted = slices.DeleteFunc(s.Wanted, func(w *version.Span) bool { return w == &wanted })

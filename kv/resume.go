@@ -135,8 +135,7 @@ func (d *DB) resumeAtClose() {
 	}
 }
 
-// resume goes through the steps. It gives way to a Close if stoppable. If another writer has
-// taken over, the store has failed for good.
+// resume goes through the steps, and gives way to a Close if stoppable. A store that was fenced has failed for good.
 func (d *DB) resume(stoppable bool) error {
 	err := d.restoreWriting(stoppable)
 	if errors.Is(err, base.ErrFenced) {
@@ -155,6 +154,7 @@ func (d *DB) restoreWriting(stoppable bool) error {
 		d.progress.Wait()
 	}
 	d.flushing = true
+	d.compactions.Rest.Busy(time.Now())
 	for d.fullDisk() && d.compactions.Background > 0 { // it takes the room
 		d.progress.Wait()
 	}
@@ -163,6 +163,7 @@ func (d *DB) restoreWriting(stoppable bool) error {
 	defer func() {
 		d.mu.Lock()
 		d.flushing = false
+		d.compactions.Rest.Busy(time.Now())
 		d.mu.Unlock()
 		d.progress.Broadcast()
 		d.scheduleCompactions()
@@ -243,7 +244,6 @@ func (d *DB) saveMemtables(stoppable, newLog bool) error {
 		h.next = next
 	}
 	d.mu.Lock()
-	d.compactions.Rest.Busy(time.Now())
 	job := flushJob{mems: slices.Clone(d.imms), snapshots: d.snapshots.seqs(), stoppable: stoppable, limit: d.seq()}
 	if newLog {
 		job.mems, job.next = append(job.mems, d.mem), h.next

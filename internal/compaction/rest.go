@@ -70,7 +70,7 @@ func (r *Rest) Note(v *version.Version, now time.Time, flushed int64, reads Read
 	if now.Before(r.until()) {
 		return
 	}
-	r.wait = max(r.wait, min(r.After, maxWait))
+	r.wait = max(r.wait, min(max(r.After, time.Millisecond), maxWait))
 	if free == 0 {
 		return
 	}
