@@ -192,7 +192,7 @@ type readampCommand struct {
 // settings returns what was given of all rows. A seed alone is that of the data too.
 func (c *readampCommand) settings() sweep.Block {
 	b := blockOf(reflect.ValueOf(c.rowFlags))
-	if seed, given := b["seed"]; given && b["data-seed"] == nil {
+	if seed := b["seed"]; len(seed) == 1 && b["data-seed"] == nil {
 		b["data-seed"] = seed
 	}
 	return b

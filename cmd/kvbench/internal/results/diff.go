@@ -191,7 +191,7 @@ func (d *Diff) pair(p *Pair) {
 
 // compare compares one metric.
 func compare(a, b *tidy.Metric) Comparison {
-	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact, A: a.Value, B: b.Value, Verdict: Unclear,
+	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact && b.Exact, A: a.Value, B: b.Value, Verdict: Unclear,
 		N: [2]int{max(1, len(a.Samples)), max(1, len(b.Samples))}}
 	switch a.Value {
 	case b.Value:
@@ -201,7 +201,7 @@ func compare(a, b *tidy.Metric) Comparison {
 	default:
 		c.Delta = b.Value/a.Value - 1
 	}
-	if a.Exact {
+	if c.Exact {
 		c.Verdict = verdict(a.Better, c.Delta)
 		return c
 	}
