@@ -31,7 +31,7 @@ type Watch struct {
 	armed      atomic.Bool  // the timer measures growth: writers need not start it
 	tombstones atomic.Int64 // the number of them at which the memtable is examined next
 
-	turn sync.Mutex // held while the memtable is examined
+	turn chan struct{} // full while the memtable is examined; a mutex would stop the clock of a synctest bubble
 
 	mu      sync.Mutex
 	idle    sync.Cond // pending has become 0
@@ -81,7 +81,7 @@ func (g growth) next(log uint64, size int64, due bool) (growth, watchStep) {
 
 // Attach prepares the watch for its first use.
 func (w *Watch) Attach(measure func() (uint64, int64), examine func() time.Duration) {
-	w.measure, w.examine, w.idle.L = measure, examine, &w.mu
+	w.measure, w.examine, w.idle.L, w.turn = measure, examine, &w.mu, make(chan struct{}, 1)
 	w.Renew()
 }
 
@@ -137,8 +137,8 @@ func (w *Watch) Run(f func()) {
 			w.idle.Broadcast()
 		}
 	}()
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	f()
 }
 

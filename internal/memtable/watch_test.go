@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,4 +78,20 @@ func TestAWatchIsArmedAgain(t *testing.T) {
 	w.Written(m)
 	require.False(t, w.Idle(), "a write does not wait for what expires")
 	w.Stop()
+}
+
+// What waits for its turn in a bubble of synctest lets time pass there, on which the one before it may wait.
+func TestTurnsOfAWatchInABubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w Watch
+		w.Attach(nil, nil)
+		start := time.Now()
+		for range 3 {
+			require.True(t, w.Begin())
+			go w.Run(func() { time.Sleep(time.Second) })
+		}
+		w.Stop()
+		require.Equal(t, 3*time.Second, time.Since(start), "one at a time")
+	})
 }
