@@ -132,14 +132,25 @@ func unneeded(t *testing.T, s objstore.Store, d *kv.DB) (keys []string) {
 }
 
 // requireOnlyLiveObjects waits until nothing is in the bucket that the store does not need. The collector comes
-// after each list of files, and what late requests have put back is found by one visit of 64.
+// after each list of files, and what late requests have put back is found by one visit of 64. It works in the
+// background: the longer this takes, the more looks there are before the next write gives it more to do.
 func requireOnlyLiveObjects(t *testing.T, s objstore.Store, w *objectsWriter) {
 	t.Helper()
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			t.Logf("not needed and still there: %q", left)
+		}
+	}()
+	looks, writes := 0, 0
 	storetest.Until(func() bool {
-		if len(unneeded(t, s, w.db)) == 0 {
+		if left = unneeded(t, s, w.db); len(left) == 0 {
 			return true
 		}
-		w.write(1)
+		if looks++; looks > writes/16 {
+			looks, writes = 0, writes+1
+			w.write(1)
+		}
 		return false
 	})
 }
