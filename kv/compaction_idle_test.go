@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,6 +194,37 @@ func TestCompactStopsAnIdleMerge(t *testing.T) {
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.Zero(t, db.Metrics().IdleCompactions)
 		require.Equal(t, 1, runsOf(db))
+	})
+}
+
+// A store whose disk was full writes again at once: a merge that it began when it was idle does not hold it up.
+func TestAResumeEndsAnIdleMerge(t *testing.T) {
+	t.Parallel()
+	f := &vfstest.FaultFS{FS: vfs.NewMem()}
+	o := Options{IdleCompaction: 10 * time.Second, CompactionRate: minCompactionRate, L0CompactionThreshold: 100}
+	o.harness.FS, o.harness.Backoff = f, quickBackoff
+	inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) {
+		idleMergeBegins(t, db)
+		var full atomic.Bool
+		full.Store(true)
+		f.Set(func(c vfstest.Call) (int, error) {
+			if full.Load() && c.Op == "write" { // of the log: the merge waits for its rate
+				return 0, syscall.ENOSPC
+			}
+			return 0, nil
+		})
+		require.ErrorIs(t, db.Set([]byte("key000000"), nil, Sync), syscall.ENOSPC)
+		full.Store(false)
+		for range 100 {
+			if db.Metrics().Failure == "" {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		require.Empty(t, db.Metrics().Failure)
+		require.Zero(t, db.Metrics().IdleCompactions)
+		require.Zero(t, db.Metrics().FailedCompactions)
+		f.Set(nil)
 	})
 }
 
