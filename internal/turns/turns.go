@@ -60,7 +60,7 @@ func (t *Table) text(ours string, others []string) string {
 			}
 			part := fmt.Sprintf("%s %.5g", other, median(theirs))
 			if len(mine) > 0 {
-				ratios := make([]float64, len(theirs))
+				ratios := make([]float64, min(len(mine), len(theirs)))
 				for i := range ratios {
 					ratios[i] = mine[i] / theirs[i]
 				}
