@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // ColdSizes returns numbers of keys up to limit, each ten times the one before.
@@ -67,7 +66,7 @@ func (c *Config) checkDisk(dir string) error {
 	}
 	largest := slices.Max(c.Sizes)
 	need := int64(dataShare[c.Store.Compression]*float64(c.bytesOf(largest))) + c.Memory
-	if free, ok := room(dir); ok && free < need {
+	if free := vfs.FreeSpace(vfs.OS, dir); free < need {
 		return bench.Usagef("--keys %d: the store may take %s while it is compacted, and %s has %s free; choose fewer "+
 			"keys, or another directory with --dir", largest, bench.Size(need), filepath.Dir(dir), bench.Size(free))
 	}
@@ -170,7 +169,7 @@ func (s *coldStore) point(ctx context.Context) (err error) {
 // settings returns those of every process that has the store.
 func (s *coldStore) settings() engine.Settings {
 	o := s.variant.apply(s.config.Store.WithMemoryLimit(s.config.Memory), s.keys)
-	o.BatchKeys, o.Durability, o.CountReads = batchKeys, engine.Soon, true
+	o.BatchKeys, o.Durability = batchKeys, engine.Soon
 	return o
 }
 
@@ -236,10 +235,10 @@ func (s *coldStore) askAs(ctx context.Context, name, tree string) error {
 		l := samples[4+i]
 		n := float64(l.Operations)
 		add(kind+" lookups", "", n)
-		known(kind+" reads", "per lookup", l.Cold.Files.Calls, n)
-		known(kind+" bytes", "per lookup", l.Cold.Files.Bytes, n)
-		known(kind+" device-bytes", "per lookup", l.Cold.DeviceBytes, n)
-		known(kind+" requests", "per lookup", l.Cold.Requests, n)
+		known(kind+" reads", "per lookup", l.Lookups.FromDisk(), n)
+		known(kind+" bytes", "per lookup", l.Lookups.BytesFromDisk, n)
+		known(kind+" device-bytes", "per lookup", l.Device.Bytes, n)
+		known(kind+" requests", "per lookup", l.Device.Requests, n)
 		for _, q := range []struct {
 			name  string
 			nanos int64
@@ -248,25 +247,6 @@ func (s *coldStore) askAs(ctx context.Context, name, tree string) error {
 		}
 	}
 	return nil
-}
-
-// ColdReads is what lookups read that find nothing of the store in the page cache.
-type ColdReads struct {
-	Files engine.Reads `json:"files"` // of the store's files, as counted between it and the system
-	// Bytes that the system read from a device for the process, in whole pages; and the
-	// requests that the device served meanwhile, those of other programs too.
-	DeviceBytes engine.Count `json:"device_bytes"`
-	Requests    engine.Count `json:"device_requests"`
-}
-
-// Minus returns what was read after s was taken and before r.
-func (r ColdReads) Minus(s ColdReads) ColdReads {
-	return ColdReads{r.Files.Minus(s.Files), r.DeviceBytes.Minus(s.DeviceBytes), r.Requests.Minus(s.Requests)}
-}
-
-// Plus returns the sum.
-func (r ColdReads) Plus(s ColdReads) ColdReads {
-	return ColdReads{r.Files.Plus(s.Files), r.DeviceBytes.Plus(s.DeviceBytes), r.Requests.Plus(s.Requests)}
 }
 
 // treeSample describes the files of a store and what it keeps of them in memory.
@@ -370,8 +350,12 @@ func (w *worker) cold(ctx context.Context, j *job) (s *Sample, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	times, reads := measure.NewHistogram(), ColdReads{}
+	times, device, dir := measure.NewHistogram(), measure.DeviceReads{}, string(w.start.Dir)
 	loop := l.(*lookups)
+	start, err := loop.reader.Counters()
+	if err != nil {
+		return nil, err
+	}
 	for left := j.Lookups; left > 0; {
 		n, err := loop.draw()
 		if err != nil {
@@ -383,45 +367,18 @@ func (w *worker) cold(ctx context.Context, j *job) (s *Sample, err error) {
 			if err := w.drop(); err != nil {
 				return nil, err
 			}
-			before := w.coldReads()
-			if err := eachTimed(loop, from, min(from+coldChunk, n), times); err != nil {
+			before := measure.DeviceReadsOf(dir)
+			if err := loop.timed(from, min(from+coldChunk, n), times); err != nil {
 				return nil, err
 			}
-			reads = reads.Plus(w.coldReads().Minus(before))
+			device = device.Plus(measure.DeviceReadsOf(dir).Minus(before))
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 		}
 	}
-	return &Sample{
-		Operations: times.TotalCount(), Seconds: times.Mean() * float64(times.TotalCount()) / 1e9,
-		P50: times.ValueAtPercentile(50), P99: times.ValueAtPercentile(99), P999: times.ValueAtPercentile(99.9),
-		Max: times.Max(), Cold: &reads,
-	}, nil
-}
-
-// eachTimed does the lookups of a chunk from one on up to another, and times each.
-func eachTimed(loop *lookups, from, to int, times *hdrhistogram.Histogram) error {
-	for i := from; i < to; i++ {
-		start := time.Now()
-		err := loop.some(i, i+1)
-		took := time.Since(start)
-		if err != nil {
-			return err
-		}
-		if err := times.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
-			return fmt.Errorf("record a lookup of %v: %w", took, err)
-		}
-	}
-	return nil
-}
-
-// coldReads returns what was read so far.
-func (w *worker) coldReads() ColdReads {
-	r := ColdReads{Files: engine.Reads{Calls: engine.Unknown, Bytes: engine.Unknown},
-		DeviceBytes: readFromDevice(), Requests: requestsOf(string(w.start.Dir))}
-	if m, ok := w.store.(engine.ReadMeter); ok {
-		r.Files = m.FileReads()
-	}
-	return r
+	end, err := loop.reader.Counters()
+	s, t := latencies(times), end.Minus(start).Total
+	s.Lookups, s.Device = &t, &device
+	return s, err
 }

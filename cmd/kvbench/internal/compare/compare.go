@@ -117,6 +117,7 @@ const (
 	soon                    // written to, no waiting
 	withOS                  // written to, each write with the operating system when it returns
 	durable                 // written to by several goroutines, each write on disk when it returns
+	crowded                 // everything cached, many goroutines under some processors, see Contend
 	stageEnd
 	ownStore // a store of its own, see experiments
 )
@@ -273,11 +274,21 @@ const (
 	PerSecond = "per_second"     // operations, of all threads
 	PerCPU    = "per_cpu_second" // operations per second of processor time, where that was measured
 	Allocs    = "allocs_per_op"
+	LockWait  = "lock_wait_ns_per_op" // of all goroutines together, of Contend
 )
 
 // Cell names what an engine did in a phase.
 func Cell(phase, compression, engine string) tidy.Cell {
 	return tidy.Of("workload", phase, "compression", compression, "engine", engine)
+}
+
+// cell is Cell with the axes of a phase.
+func (p *Phase) cell(compression, engine string) tidy.Cell {
+	of := Cell(p.Name, compression, engine)
+	if p.stage == crowded {
+		of = of.With("gomaxprocs", p.job.Procs, "goroutines", p.job.Threads)
+	}
+	return of
 }
 
 // A number is the value of a metric.
@@ -289,7 +300,7 @@ type number struct {
 // add appends a sample to a phase. A metric has a row for every repetition if one of them is not 0, so that those of
 // several engines are compared by repetition.
 func (x *run) add(p Phase, name, compression string, s Sample) {
-	of := Cell(p.Name, compression, name)
+	of := p.cell(compression, name)
 	now := x.numbers(p, &s)
 	repetition := len(x.result.Values(of, PerSecond))
 	for _, row := range x.result.Rows {
@@ -311,6 +322,9 @@ func (x *run) numbers(p Phase, s *Sample) map[string]number {
 	all := map[string]number{}
 	for field, value := range s.fields() {
 		all[field] = number{unitOf(field), value}
+	}
+	if p.stage == crowded {
+		all[LockWait] = number{"ns/op", 1e9 * s.MutexWait / float64(max(1, s.Operations))}
 	}
 	if s.CPUSeconds > 0 {
 		all[PerCPU] = number{"1/s", float64(s.Operations) / s.CPUSeconds}

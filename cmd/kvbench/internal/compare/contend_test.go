@@ -11,7 +11,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 func tinyContend(t *testing.T) *Config {
@@ -31,7 +30,7 @@ func TestContend(t *testing.T) {
 	c := tinyContend(t)
 	r, err := Contend(t.Context(), c)
 	require.NoError(t, err)
-	require.Len(t, r.Cells("work", "engine", "gomaxprocs", "goroutines"), 3*2*2*2)
+	require.Len(t, r.Cells("workload", "compression", "engine", "gomaxprocs", "goroutines"), 3*2*2*2)
 	require.Equal(t, c.Engines, r.Each("engine"), "in the order of the tables")
 	require.Equal(t, []string{"1", "4"}, r.Each("gomaxprocs"))
 	require.Equal(t, []string{"1", "30"}, r.Each("goroutines"))
@@ -39,10 +38,11 @@ func TestContend(t *testing.T) {
 		for _, name := range c.Engines {
 			for _, procs := range c.Procs {
 				for _, n := range c.Goroutines {
-					of := tidy.Of("work", work, "engine", name, "gomaxprocs", procs, "goroutines", n)
-					require.Len(t, r.Values(of, "rate"), 2)
-					require.Positive(t, slices.Min(r.Values(of, "rate")))
-					require.GreaterOrEqual(t, slices.Min(r.Values(of, "lock-wait")), 0.0)
+					of := Cell(work, "none", name).With("gomaxprocs", procs, "goroutines", n)
+					require.Len(t, r.Values(of, PerSecond), 2)
+					require.Positive(t, slices.Min(r.Values(of, PerSecond)))
+					require.Len(t, r.Values(of, LockWait), 2)
+					require.GreaterOrEqual(t, slices.Min(r.Values(of, LockWait)), 0.0)
 				}
 			}
 		}
@@ -67,7 +67,7 @@ func TestContendIsUnderItsProcessorsOnly(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	var seen sync.Map
 	w.store = watching{w.store, func() { seen.Store(runtime.GOMAXPROCS(0), true) }}
-	_, err = w.do(t.Context(), task{Do: "job", Job: &job{Kind: "contend-set", Threads: 3, Procs: before + 5}})
+	_, err = w.do(t.Context(), task{Do: "job", Job: &job{Kind: "set", Threads: 3, Procs: before + 5}})
 	require.NoError(t, err)
 	_, ok := seen.Load(before + 5)
 	require.True(t, ok)

@@ -151,7 +151,9 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 }
 
 // chosen reports whether a phase is to be measured.
-func (t *trial) chosen(phase string) bool { return slices.Contains(t.run.config.Workloads, phase) }
+func (t *trial) chosen(phase string) bool {
+	return slices.ContainsFunc(t.run.phases, func(p Phase) bool { return p.Name == phase })
+}
 
 // add adds a sample to a phase, if it is chosen.
 func (t *trial) add(phase string, s *Sample) {

@@ -197,13 +197,9 @@ func (w *worker) counters(pass uint64) drawing {
 	})
 }
 
-// counterValues are values that are counters.
-type counterValues struct{}
-
-func (counterValues) Size() int { return 8 }
-
-func (counterValues) HasWord(value []byte, word uint64) bool {
-	return len(value) == 8 && binary.LittleEndian.Uint64(value) == word
+// isCounter reports whether a value is a counter with a sum.
+func isCounter(_, value []byte, sum uint64) bool {
+	return len(value) == 8 && binary.LittleEndian.Uint64(value) == sum
 }
 
 // replaceChunk is the number of records that are replaced between two readings of the clock.

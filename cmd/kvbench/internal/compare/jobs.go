@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
@@ -39,7 +42,7 @@ func (w *worker) warm(ctx context.Context) (*Sample, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }()
-	loop := lookups{reader: r, values: w.keyspace.loaded, kind: engine.Existing, next: w.keyspace.inOrder(step),
+	loop := lookups{reader: r, right: w.keyspace.hasWord, kind: engine.Existing, next: w.keyspace.inOrder(step),
 		chunk: newChunk(w.keyspace)}
 	return w.timed(func() error {
 		_, err := runLoop(ctx, &loop, math.MaxInt64)
@@ -67,12 +70,12 @@ func runLoop(ctx context.Context, l loop, limit time.Duration) (t total, err err
 		if n == 0 || err != nil {
 			return t, err
 		}
-		cpu, start := cpuTime(), time.Now()
+		cpu, start := measure.CPUTime(), time.Now()
 		if err := l.do(); err != nil {
 			return t, err
 		}
 		t.wall += time.Since(start)
-		t.cpu += cpuTime() - cpu
+		t.cpu += measure.CPUTime() - cpu
 		t.operations += n
 		if ctx.Err() != nil {
 			return t, ctx.Err()
@@ -94,7 +97,7 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	case strings.HasPrefix(j.Kind, "ycsb-"):
 		return newYCSB(w, j.Kind, pass)
 	}
-	l := &lookups{values: u.loaded, kind: engine.Existing, chunk: newChunk(u)}
+	l := &lookups{right: u.hasWord, kind: engine.Existing, chunk: newChunk(u)}
 	switch j.Kind {
 	case "existing":
 		l.next = u.existing(existingOrder, pass)
@@ -109,7 +112,7 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	case "gone":
 		l.next, l.kind = u.gone(w.hole, pass), engine.Absent
 	case "counters":
-		l.next, l.values = w.counters(pass), counterValues{}
+		l.next, l.right = w.counters(pass), isCounter
 	default:
 		return nil, fmt.Errorf("no job named %q", j.Kind)
 	}
@@ -120,13 +123,14 @@ func (w *worker) newLoop(j *job, thread int) (loop, error) {
 
 // job runs loops, one per thread, until each has taken the job's time.
 func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
+	if j.Procs > 0 {
+		return w.crowd(ctx, j)
+	}
 	switch j.Kind {
 	case "heavy":
 		return w.heavy(ctx, j)
 	case "cold-absent", "cold-existing":
 		return w.cold(ctx, j)
-	case "contend-absent", "contend-existing", "contend-set":
-		return w.contend(ctx, j, strings.TrimPrefix(j.Kind, "contend-"))
 	case "overwrite":
 		return w.overwrite(ctx, j)
 	case "replace":
@@ -179,20 +183,14 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 	return s, nil
 }
 
-// words check values by their first words.
-type words interface {
-	HasWord(value []byte, word uint64) bool
-	Size() int
-}
-
 // lookups is a loop of point lookups.
 type lookups struct {
 	reader engine.Reader
-	values words
+	right  func(key, value []byte, word uint64) bool // of a key that is there
 	kind   engine.Kind
 	next   drawing
 	chunk  *chunk
-	dst    []byte
+	value  []byte
 }
 
 func (l *lookups) close() error { return l.reader.Close() }
@@ -200,9 +198,6 @@ func (l *lookups) close() error { return l.reader.Close() }
 func (l *lookups) draw() (int, error) {
 	l.chunk.reset()
 	l.next(l.chunk)
-	if l.dst == nil {
-		l.dst = make([]byte, 0, l.values.Size()+64)
-	}
 	return l.chunk.len(), nil
 }
 
@@ -210,15 +205,45 @@ func (l *lookups) do() error { return l.some(0, l.chunk.len()) }
 
 // some does the lookups of the chunk from one on up to another.
 func (l *lookups) some(from, to int) error {
-	c := l.chunk
 	for i := from; i < to; i++ {
-		value, found, err := l.reader.Get(l.dst[:0], c.key(i))
-		if err != nil {
-			return fmt.Errorf("look up %x: %w", c.key(i), err)
+		value, found, err := l.reader.Get(l.value[:0], l.chunk.key(i))
+		if err := l.check(i, value, found, err); err != nil {
+			return err
 		}
-		if found != (l.kind == engine.Existing) || found && !l.values.HasWord(value, c.words[i]) {
-			return wrongLookup(l.kind, c.key(i), value, found)
+	}
+	return nil
+}
+
+// timed is some, and times each lookup.
+func (l *lookups) timed(from, to int, times *hdrhistogram.Histogram) error {
+	for i := from; i < to; i++ {
+		start := time.Now()
+		value, found, err := l.reader.Get(l.value[:0], l.chunk.key(i))
+		took := time.Since(start)
+		if err := cmp.Or(l.check(i, value, found, err), record(times, took)); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// check returns an error if the answer to lookup i is wrong, or is one. It keeps the room of the value for the next.
+func (l *lookups) check(i int, value []byte, found bool, err error) error {
+	key := l.chunk.key(i)
+	l.value = value
+	switch {
+	case err != nil:
+		return fmt.Errorf("look up %x: %w", key, err)
+	case found != (l.kind == engine.Existing) || found && !l.right(key, value, l.chunk.words[i]):
+		return wrongLookup(l.kind, key, value, found)
+	}
+	return nil
+}
+
+// record adds a time to a histogram, which takes a minute at most.
+func record(times *hdrhistogram.Histogram, took time.Duration) error {
+	if err := times.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
+		return fmt.Errorf("record %v: %w", took, err)
 	}
 	return nil
 }

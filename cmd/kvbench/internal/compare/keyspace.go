@@ -66,6 +66,9 @@ func (u *keyspace) Right(key, value []byte) bool {
 		len(value) == u.updated.Size() && u.updated.HasWord(value, u.updated.Word(key))
 }
 
+// hasWord reports whether a value is as loaded, by its first word.
+func (u *keyspace) hasWord(_, value []byte, word uint64) bool { return u.loaded.HasWord(value, word) }
+
 // chunkKeys is the number of keys drawn at a time, off the clock: enough that two
 // readings of it cost nothing, few enough to leave the processor's caches to the
 // store.

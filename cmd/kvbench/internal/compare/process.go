@@ -216,7 +216,7 @@ type job struct {
 	Kind    string  `json:"kind"` // see jobs
 	Seconds float64 `json:"seconds,omitempty"`
 	Threads int     `json:"threads,omitempty"`
-	Procs   int     `json:"procs,omitempty"`   // GOMAXPROCS, of jobs that change it
+	Procs   int     `json:"procs,omitempty"`   // GOMAXPROCS, of a crowd
 	Limit   int     `json:"limit,omitempty"`   // entries of a scan; 0: all
 	Lookups int     `json:"lookups,omitempty"` // how many operations, of jobs that end with them
 	Pass    uint64  `json:"pass"`              // numbers the repetition: other passes ask for other keys
@@ -258,19 +258,21 @@ type Sample struct {
 	Files    int   `json:"files,omitempty"`
 
 	// What is left after a collection of garbage, in bytes.
-	Heap     int64         `json:"heap_bytes,omitempty"`      // live objects
-	BaseHeap int64         `json:"base_heap_bytes,omitempty"` // of them, before the store was opened
-	BaseAnon int64         `json:"base_anonymous_bytes,omitempty"`
-	Memory   engine.Memory `json:"memory,omitzero"` // as the store counts it
+	Heap     int64 `json:"heap_bytes,omitempty"`      // live objects
+	BaseHeap int64 `json:"base_heap_bytes,omitempty"` // of them, before the store was opened
+	BaseAnon int64 `json:"base_anonymous_bytes,omitempty"`
 
 	// Of writes to a store of its own: bytes of keys and values that were written, and that
 	// are there.
 	Data int64 `json:"data_bytes,omitempty"`
 	Live int64 `json:"live_bytes,omitempty"`
 
-	PeakDisk int64       `json:"peak_disk_bytes,omitempty"` // of the store's files at most, since the process began
-	Cold     *ColdReads  `json:"cold,omitempty"`
-	Tree     *treeSample `json:"tree,omitempty"`
+	// Of the store's files at most, since the process began.
+	PeakDisk int64 `json:"peak_disk_bytes,omitempty"`
+
+	Lookups *engine.Tally        `json:"lookups,omitempty"` // what cold lookups did in files
+	Device  *measure.DeviceReads `json:"device,omitempty"`
+	Tree    *treeSample          `json:"tree,omitempty"`
 }
 
 // A worker is the child process that has one store of one engine.
@@ -409,18 +411,18 @@ func (w *worker) close() error {
 
 // timed measures one call.
 func (w *worker) timed(f func() error) (*Sample, error) {
-	cpu, start := cpuTime(), time.Now()
+	cpu, start := measure.CPUTime(), time.Now()
 	if err := f(); err != nil {
 		return nil, err
 	}
-	took := time.Since(start).Seconds()
-	return &Sample{Operations: 1, Seconds: took, PerSecond: 1 / took, CPUSeconds: (cpuTime() - cpu).Seconds()}, nil
+	s := &Sample{Seconds: time.Since(start).Seconds(), CPUSeconds: (measure.CPUTime() - cpu).Seconds()}
+	return s.of(1), nil
 }
 
 // sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
 	s := &Sample{Base: w.base.Resident, Written: measure.Written(), PeakDisk: w.peakDisk}
-	s.Resident, s.Anon, s.Peak = resident()
+	s.Resident, s.Anon, s.Peak = measure.Resident()
 	var err error
 	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
 	return s, err
@@ -442,7 +444,7 @@ func collected() Sample {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	s := Sample{Heap: int64(m.HeapAlloc)}
-	s.Resident, s.Anon, s.Peak = resident()
+	s.Resident, s.Anon, s.Peak = measure.Resident()
 	return s
 }
 
@@ -450,10 +452,11 @@ func collected() Sample {
 func (w *worker) pinned() (*Sample, error) {
 	s := collected()
 	s.Base, s.BaseHeap, s.BaseAnon = w.base.Resident, w.base.Heap, w.base.Anon
-	if m, ok := w.store.(engine.Remembering); ok {
-		s.Memory = m.Memory()
+	about, err := w.tree()
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	s.Tree = about.Tree
 	s.OnDisk, s.Files, err = measure.OnDisk(string(w.start.Dir))
 	return &s, err
 }

@@ -22,6 +22,7 @@ type run struct {
 	config *Config
 	dir    string
 	stores []*store
+	phases []Phase // that are chosen
 	result *tidy.Result
 }
 
@@ -36,19 +37,25 @@ func Run(ctx context.Context, c *Config) (*tidy.Result, error) {
 		"seed %d", bench.Count(c.Keys), c.KeySize, c.ValueSize, bench.Times(c.Repetitions, "repetition"), c.Seconds,
 		c.Seed)
 	return c.measured("compare", about, c.Settings, func(r *tidy.Result, dir string) error {
-		x := &run{config: c, dir: dir, result: r}
-		ctx, cancel := context.WithCancel(ctx)
-		defer func() {
-			cancel()
-			for _, s := range x.stores {
-				if s.child != nil {
-					s.child.kill()
-				}
-			}
-		}()
 		r.Notes = c.notes()
-		return x.measure(ctx)
+		x := &run{config: c, dir: dir, result: r, phases: slices.DeleteFunc(slices.Clone(phases),
+			func(p Phase) bool { return !slices.Contains(c.Workloads, p.Name) })}
+		return x.all(ctx)
 	})
+}
+
+// all measures all phases. Its processes are gone when it returns.
+func (x *run) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, s := range x.stores {
+			if s.child != nil {
+				s.child.kill()
+			}
+		}
+	}()
+	return x.measure(ctx)
 }
 
 // notes says what the engines are measured with.
@@ -71,7 +78,7 @@ func (c *Config) notes() []string {
 // those that write, and what needs a process of its own, with the first.
 func (x *run) measure(ctx context.Context) error {
 	first := x.config.Compressions[0]
-	if len(x.of(ownStore)) == len(x.config.Workloads) { // nothing else is to be loaded
+	if len(x.of(ownStore)) == len(x.phases) { // nothing else is to be loaded
 		return x.runExperiments(ctx, first)
 	}
 	for _, compression := range x.config.Compressions {
@@ -84,10 +91,8 @@ func (x *run) measure(ctx context.Context) error {
 				return err
 			}
 		}
-		for _, s := range stores { // gives the memory of its cache back
-			if _, err := s.child.do(ctx, task{Do: "close"}); err != nil {
-				return err
-			}
+		if err := closeAll(ctx, stores); err != nil {
+			return err
 		}
 	}
 	stores, err := x.build(ctx, first)
@@ -102,12 +107,20 @@ func (x *run) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, s := range stores { // gives the memory of its cache back
+	if err := closeAll(ctx, stores); err != nil {
+		return err
+	}
+	return x.runExperiments(ctx, first)
+}
+
+// closeAll closes stores, which gives the memory of their caches back.
+func closeAll(ctx context.Context, stores []*store) error {
+	for _, s := range stores {
 		if _, err := s.child.do(ctx, task{Do: "close"}); err != nil {
 			return err
 		}
 	}
-	return x.runExperiments(ctx, first)
+	return nil
 }
 
 // settings returns the settings of a stage.
@@ -119,7 +132,7 @@ func (x *run) settings(s stage, compression string) engine.Settings {
 		o.CacheBytes = max(leastCache(o), x.config.dataBytes()/10)
 	case largeCache:
 		o.CacheBytes = max(o.CacheBytes, 2*x.config.dataBytes())
-	case withOS:
+	case withOS, crowded:
 		o.Durability = engine.WithOS
 	case durable:
 		o.Durability, o.Writers = engine.Durable, writers
@@ -134,8 +147,8 @@ func leastCache(s engine.Settings) int64 { return max(64<<10, 8*int64(s.BlockByt
 // of returns the chosen phases of a stage.
 func (x *run) of(s stage) []Phase {
 	var chosen []Phase
-	for _, p := range phases {
-		if p.stage == s && slices.Contains(x.config.Workloads, p.Name) {
+	for _, p := range x.phases {
+		if p.stage == s {
 			chosen = append(chosen, p)
 		}
 	}
@@ -200,7 +213,7 @@ func (x *run) turn(ctx context.Context, p Phase, s *store, compression string, r
 // then with random ones.
 func (x *run) warm(ctx context.Context, st stage, s *store, settings engine.Settings) error {
 	tasks := []task{opening(settings)}
-	if st == largeCache {
+	if st == largeCache || st == crowded {
 		tasks = append(tasks, task{Do: "warm"})
 	}
 	if !st.writes() { // which would not find what was written since

@@ -108,20 +108,24 @@ func (c *Config) point(ctx context.Context, r *tidy.Result, of tidy.Cell, name s
 	r.Add(of, "resident", "bytes", float64(resident)) // after the lookups, without a process with no store
 	r.Add(of, "cache", "bytes", float64(settings.CacheBytes))
 	addKept(r, of, kept[2])
-	m := kept[2].Memory
-	r.Add(of, "dependent-load", "ns", float64(DependentLoad(cmp.Or(m.Filters+m.Indexes, resident)).Nanoseconds()))
+	used := resident
+	if filters := kept[2].Tree.Usage.FilterMemory; filters.Known() {
+		used = int64(filters + kept[2].Tree.Usage.IndexMemory)
+	}
+	r.Add(of, "dependent-load", "ns", float64(DependentLoad(used).Nanoseconds()))
 	return nil
 }
 
 // addKept adds what a store keeps that has next to no cache and memtable, and of which
 // all filters have been used. What it does not count of filters and indexes is left out.
 func addKept(r *tidy.Result, of tidy.Cell, m *Sample) {
-	filters, indexes := m.Memory.Filters, m.Memory.Indexes
-	if filters+indexes > 0 {
-		r.Add(of, "filters", "bytes", float64(filters))
-		r.Add(of, "indexes", "bytes", float64(indexes))
+	other := m.Heap - m.BaseHeap // live heap
+	if u := m.Tree.Usage; u.FilterMemory.Known() {
+		r.Add(of, "filters", "bytes", float64(u.FilterMemory))
+		r.Add(of, "indexes", "bytes", float64(u.IndexMemory))
+		other -= int64(u.FilterMemory + u.IndexMemory + u.CacheMemory)
 	}
-	r.Add(of, "other", "bytes", float64(max(0, m.Heap-m.BaseHeap-filters-indexes-m.Memory.Cache))) // live heap
+	r.Add(of, "other", "bytes", float64(max(0, other)))
 	r.Add(of, "pinned", "bytes", float64(max(0, m.Anon-m.BaseAnon)))
 	r.Add(of, "disk", "bytes", float64(m.OnDisk))
 	r.Add(of, "files", "", float64(m.Files))

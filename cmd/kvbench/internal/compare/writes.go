@@ -1,8 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -100,7 +101,6 @@ func (w *worker) heavy(ctx context.Context, j *job) (*Sample, error) {
 	defer cancel()
 	reads, batches := measure.NewHistogram(), measure.NewHistogram()
 	var readErr, writeErr error
-	var took time.Duration
 	var group sync.WaitGroup
 	group.Go(func() {
 		defer cancel()
@@ -108,22 +108,22 @@ func (w *worker) heavy(ctx context.Context, j *job) (*Sample, error) {
 	})
 	group.Go(func() {
 		defer cancel()
-		took, readErr = w.timeLookups(ctx, j.Pass, reads)
+		readErr = w.timeLookups(ctx, j.Pass, reads)
 	})
 	group.Wait()
-	if readErr != nil {
-		return nil, readErr
+	if err := cmp.Or(readErr, writeErr); err != nil {
+		return nil, err
 	}
-	if writeErr != nil {
-		return nil, writeErr
-	}
-	return &Sample{
-		Operations: reads.TotalCount(), Seconds: took.Seconds(),
-		PerSecond: float64(reads.TotalCount()) / took.Seconds(),
-		P50:       reads.ValueAtPercentile(50), P99: reads.ValueAtPercentile(99), P999: reads.ValueAtPercentile(99.9),
-		Max:     reads.Max(),
-		Batches: batches.TotalCount(), LongestBatch: batches.Max(),
-	}, nil
+	s := latencies(reads)
+	s.Batches, s.LongestBatch = batches.TotalCount(), batches.Max()
+	return s, nil
+}
+
+// latencies is the sample of operations of which each was timed.
+func latencies(times *hdrhistogram.Histogram) *Sample {
+	n, seconds := times.TotalCount(), times.Mean()*float64(times.TotalCount())/1e9
+	return &Sample{Operations: n, Seconds: seconds, PerSecond: float64(n) / seconds, P50: times.ValueAtPercentile(50),
+		P99: times.ValueAtPercentile(99), P999: times.ValueAtPercentile(99.9), Max: times.Max()}
 }
 
 // writeAtRate writes batches until ctx ends, one at least, each when it is due or as soon after as
@@ -147,47 +147,26 @@ func (w *worker) writeAtRate(ctx context.Context, pass uint64, h *hdrhistogram.H
 			}
 			took += time.Since(start)
 		}
-		if err := h.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
-			return fmt.Errorf("record a batch of %v: %w", took, err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		default:
+		if err := record(h, took); err != nil || ctx.Err() != nil {
+			return err
 		}
 	}
 }
 
 // timeLookups looks random loaded keys up until ctx ends, one at least.
-func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) (time.Duration, error) {
-	u := w.keyspace
-	r, err := w.store.NewReader(engine.Get, engine.Existing)
+func (w *worker) timeLookups(ctx context.Context, pass uint64, h *hdrhistogram.Histogram) (err error) {
+	l, err := w.newLoop(&job{Kind: "existing", Pass: pass}, 0)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer func() { _ = r.Close() }()
-	draw, c := u.existing(existingOrder, pass*16), newChunk(u)
-	dst := make([]byte, 0, w.start.ValueSize+64)
-	var total time.Duration
+	defer func() { err = errors.Join(err, l.close()) }()
+	loop := l.(*lookups)
+	loop.right = func(key, value []byte, _ uint64) bool { return w.keyspace.Right(key, value) } // updated or not
 	for {
-		c.reset()
-		draw(c)
-		for i := range c.len() {
-			start := time.Now()
-			value, found, err := r.Get(dst[:0], c.key(i))
-			took := time.Since(start)
-			total += took
-			if err != nil {
-				return 0, err
-			}
-			if !found || !u.Right(c.key(i), value) {
-				return 0, wrongLookup(engine.Existing, c.key(i), value, found)
-			}
-			if err := h.RecordValue(min(int64(took), int64(time.Minute))); err != nil {
-				return 0, fmt.Errorf("record a lookup of %v: %w", took, err)
-			}
-			if ctx.Err() != nil {
-				return total, nil
+		n, _ := loop.draw() // it never fails
+		for i := range n {
+			if err := loop.timed(i, i+1, h); err != nil || ctx.Err() != nil {
+				return err
 			}
 		}
 	}
@@ -209,14 +188,14 @@ var restInterval = 50 * time.Millisecond
 func (w *worker) rest(ctx context.Context) error {
 	deadline := time.Now().Add(restLimit)
 	for quiet := 0; quiet < restTimes && time.Now().Before(deadline); {
-		before := cpuTime()
+		before := measure.CPUTime()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(restInterval):
 		}
 		quiet++
-		if (cpuTime() - before).Seconds() > restShare*restInterval.Seconds() {
+		if (measure.CPUTime() - before).Seconds() > restShare*restInterval.Seconds() {
 			quiet = 0
 		}
 	}

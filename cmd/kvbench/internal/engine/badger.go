@@ -56,7 +56,7 @@ func openBadger(dir string, s Settings) (Live, error) {
 	if s.SeparateFrom > 0 {
 		b.log = startBadgerCollector(db, s.garbageShare())
 	}
-	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch}
+	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch, reset: b.batch.reset}
 	return b, nil
 }
 
@@ -77,11 +77,7 @@ func (b *badgerStore) writeBatch() error {
 			return fmt.Errorf("badger: update: %w", err)
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("badger: update: %w", err)
-	}
-	b.batch.reset()
-	return nil
+	return failed("badger: update", tx.Commit())
 }
 
 // Settle commits and compacts into one level. Badger has no flush: what is in

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,7 @@ var boltBucket = []byte("kvbench")
 
 // bolt is a store of go.etcd.io/bbolt.
 type bolt struct {
-	batched
+	flat
 	db      *bbolt.DB
 	batch   pairs
 	order   []int
@@ -43,14 +42,14 @@ func openBBolt(dir string, s Settings) (Live, error) {
 	// A group is complete when every writer is in it; none waits for a timer then.
 	db.MaxBatchSize = max(1, s.Writers)
 	b := &bolt{db: db, writers: s.Writers}
-	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch}
+	b.batched = batched{perKey: s.BatchKeys, add: b.batch.add, write: b.writeBatch, reset: b.batch.reset}
 	return b, nil
 }
 
 // writeBatch writes the batch in key order, so that each leaf is found once.
 func (b *bolt) writeBatch() error {
 	b.order = b.batch.sorted(b.order)
-	err := b.db.Update(func(tx *bbolt.Tx) error {
+	return failed("bbolt: update", b.db.Update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(boltBucket)
 		for _, i := range b.order {
 			key, value := b.batch.at(i)
@@ -59,24 +58,8 @@ func (b *bolt) writeBatch() error {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("bbolt: update: %w", err)
-	}
-	b.batch.reset()
-	return nil
+	}))
 }
-
-// Settle commits; there is no background work.
-func (b *bolt) Settle(ctx context.Context) error {
-	if err := b.commit(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-// Shape is empty: there are no levels.
-func (b *bolt) Shape() (Shape, error) { return Shape{}, nil }
 
 // NewReader returns a reader that opens a transaction for each lookup.
 func (b *bolt) NewReader(access Access, _ Kind) (Reader, error) {
@@ -96,13 +79,8 @@ func (b *bolt) Set(key, value []byte) error {
 // Scan walks a cursor in a transaction of its own.
 func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	err := b.db.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket(boltBucket).Cursor()
-		n := 0
-		for key, value := c.Seek(start); key != nil; key, value = c.Next() {
-			visit(key, value)
-			if n++; n == limit {
-				break
-			}
+		c, more := tx.Bucket(boltBucket).Cursor(), upTo(limit, visit)
+		for key, value := c.Seek(start); key != nil && more(key, value); key, value = c.Next() {
 		}
 		return nil
 	})

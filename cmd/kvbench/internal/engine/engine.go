@@ -9,9 +9,11 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A Kind says what is asked for in a run of lookups.
@@ -81,17 +83,6 @@ type Live interface {
 	Scan(start []byte, limit int, visit func(key, value []byte)) error
 }
 
-// A Remembering store says what it keeps in memory.
-type Remembering interface{ Memory() Memory }
-
-// Memory is what a store has in memory, in bytes.
-type Memory struct {
-	Filters   int64 `json:"filters"`
-	Indexes   int64 `json:"indexes"`
-	Cache     int64 `json:"cache"`
-	Memtables int64 `json:"memtables"`
-}
-
 // A Meter is a store that knows what it has written and what it keeps in memory.
 type Meter interface {
 	// Usage returns figures since the store was opened, and of now.
@@ -142,7 +133,8 @@ type batched struct {
 	perKey int // keys per batch
 	n      int // in the batch
 	add    func(key, value []byte) error
-	write  func() error // writes what was added, and empties the batch
+	write  func() error // writes what was added, and waits for nothing
+	reset  func()       // empties the batch
 }
 
 func (b *batched) Put(key, value []byte) error {
@@ -157,8 +149,41 @@ func (b *batched) Put(key, value []byte) error {
 
 // commit writes the batch.
 func (b *batched) commit() error {
+	err := b.write()
 	b.n = 0
-	return b.write()
+	b.reset()
+	return err
+}
+
+// flat is the part of a store that has neither levels nor background work.
+type flat struct{ batched }
+
+// Settle commits.
+func (f *flat) Settle(ctx context.Context) error { return cmp.Or(f.commit(), ctx.Err()) }
+
+// Shape is empty.
+func (f *flat) Shape() (Shape, error) { return Shape{}, nil }
+
+// upTo returns what calls visit and reports whether there may be more entries, up to a limit; no limit if it is 0.
+func upTo(limit int, visit func(key, value []byte)) func(key, value []byte) (more bool) {
+	n := 0
+	return func(key, value []byte) bool {
+		visit(key, value)
+		n++
+		return n != limit
+	}
+}
+
+// until looks every interval whether something is done, and returns when it is.
+func until(ctx context.Context, interval time.Duration, done func() bool) error {
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(interval):
+		}
+	}
+	return nil
 }
 
 // failed says what failed, if something did.

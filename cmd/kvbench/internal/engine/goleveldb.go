@@ -37,20 +37,13 @@ func openGoLevelDB(dir string, s Settings) (Live, error) {
 		return nil, fmt.Errorf("goleveldb: open %s: %w", dir, err)
 	}
 	l := &goLevelDB{db: db, sets: &opt.WriteOptions{Sync: s.Durability == Durable}}
-	l.batched = batched{perKey: s.BatchKeys, write: l.writeBatch, add: func(key, value []byte) error {
-		l.batch.Put(key, value)
-		return nil
-	}}
+	l.batched = batched{perKey: s.BatchKeys, reset: l.batch.Reset,
+		write: func() error { return failed("goleveldb: write", l.db.Write(&l.batch, nil)) },
+		add: func(key, value []byte) error {
+			l.batch.Put(key, value)
+			return nil
+		}}
 	return l, nil
-}
-
-// writeBatch writes the batch, and waits for nothing.
-func (l *goLevelDB) writeBatch() error {
-	if err := l.db.Write(&l.batch, nil); err != nil {
-		return fmt.Errorf("goleveldb: write: %w", err)
-	}
-	l.batch.Reset()
-	return nil
 }
 
 // Settle commits and compacts everything.
@@ -90,12 +83,8 @@ func (l *goLevelDB) Set(key, value []byte) error {
 func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	it := l.db.NewIterator(nil, nil)
 	defer it.Release()
-	n := 0
-	for ok := it.Seek(start); ok; ok = it.Next() {
-		visit(it.Key(), it.Value())
-		if n++; n == limit {
-			break
-		}
+	more := upTo(limit, visit)
+	for ok := it.Seek(start); ok && more(it.Key(), it.Value()); ok = it.Next() {
 	}
 	return failed("goleveldb: scan", it.Error())
 }

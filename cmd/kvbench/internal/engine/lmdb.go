@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -16,7 +15,7 @@ const hasLMDB = true
 
 // lmdbStore is a store of LMDB.
 type lmdbStore struct {
-	batched
+	flat
 	db    *lmdb.DB
 	batch pairs
 	order []int
@@ -32,7 +31,7 @@ func openLMDB(dir string, s Settings) (Live, error) {
 		return nil, err
 	}
 	l := &lmdbStore{db: db}
-	l.batched = batched{perKey: s.BatchKeys, add: l.batch.add, write: l.writeBatch}
+	l.batched = batched{perKey: s.BatchKeys, add: l.batch.add, write: l.writeBatch, reset: l.batch.reset}
 	return l, nil
 }
 
@@ -43,20 +42,8 @@ func (l *lmdbStore) writeBatch() error {
 	for _, i := range l.order {
 		l.group.Put(l.batch.at(i))
 	}
-	l.batch.reset()
 	return l.db.Write(&l.group)
 }
-
-// Settle commits; there is no background work.
-func (l *lmdbStore) Settle(ctx context.Context) error {
-	if err := l.commit(); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-// Shape is empty: there are no levels.
-func (l *lmdbStore) Shape() (Shape, error) { return Shape{}, nil }
 
 // NewReader returns a reader that renews its transaction for each lookup.
 func (l *lmdbStore) NewReader(access Access, _ Kind) (Reader, error) {

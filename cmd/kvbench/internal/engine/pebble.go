@@ -25,7 +25,6 @@ type Pebble struct {
 	batch *pebble.Batch
 	sets  *pebble.WriteOptions
 	log   *pebbleLog
-	*readCounter
 
 	iterators []*pebble.Iterator // of the readers that are open
 }
@@ -39,28 +38,18 @@ func openPebble(dir string, s Settings) (Live, error) {
 // nil means no filter.
 func openPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
 	log := &pebbleLog{fatal: os.Stderr}
-	o, reads := pebbleOptions(s, policy, t, log), newReadCounter(&s)
-	reads.countPebble(o)
-	db, err := pebble.Open(dir, o)
+	db, err := pebble.Open(dir, pebbleOptions(s, policy, t, log))
 	if err != nil {
 		return nil, fmt.Errorf("pebble: open %s: %w", dir, err)
 	}
-	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log, readCounter: reads}
+	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log}
 	if s.Durability == Durable {
 		p.sets = pebble.Sync
 	}
-	p.batched = batched{perKey: s.BatchKeys, write: p.writeBatch,
-		add: func(key, value []byte) error { return p.batch.Set(key, value, nil) }}
+	p.batched = batched{perKey: s.BatchKeys, reset: p.batch.Reset,
+		write: func() error { return failed("pebble: commit", p.batch.Commit(pebble.NoSync)) },
+		add:   func(key, value []byte) error { return p.batch.Set(key, value, nil) }}
 	return p, nil
-}
-
-// writeBatch writes the batch, and waits for nothing.
-func (p *Pebble) writeBatch() error {
-	if err := p.batch.Commit(pebble.NoSync); err != nil {
-		return fmt.Errorf("pebble: commit: %w", err)
-	}
-	p.batch.Reset()
-	return nil
 }
 
 // pebbleOptions maps the common settings. Pebble reads its own compression
@@ -150,14 +139,11 @@ func (p *Pebble) flush() error {
 // wait waits until nothing runs in the background. A compaction that ends starts the
 // next that is due before it stops being counted.
 func (p *Pebble) wait(ctx context.Context) error {
-	for m := p.db.Metrics(); m.Compact.NumInProgress > 0 || m.Flush.NumInProgress > 0; m = p.db.Metrics() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
-	return p.log.failure()
+	err := until(ctx, time.Millisecond, func() bool {
+		m := p.db.Metrics()
+		return m.Compact.NumInProgress == 0 && m.Flush.NumInProgress == 0
+	})
+	return cmp.Or(err, p.log.failure())
 }
 
 // lastKey returns a copy of the largest key.

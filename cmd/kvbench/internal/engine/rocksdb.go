@@ -50,7 +50,7 @@ func openRocksDB(dir string, s Settings, filter string, t Tree, statistics bool)
 		return nil, err
 	}
 	r := &RocksDB{db: db, batch: rocksdb.NewBatch(), durable: s.Durability == Durable}
-	r.batched = batched{perKey: s.BatchKeys, write: func() error { return db.Write(r.batch, false) },
+	r.batched = batched{perKey: s.BatchKeys, write: func() error { return db.Write(r.batch, false) }, reset: func() {},
 		add: func(key, value []byte) error {
 			r.batch.Put(key, value)
 			return nil
@@ -119,12 +119,8 @@ func (r *RocksDB) Rest(ctx context.Context) error {
 	if err := r.db.Flush(); err != nil {
 		return err
 	}
-	for !r.resting() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
+	if err := until(ctx, time.Millisecond, r.resting); err != nil {
+		return err
 	}
 	if n := r.db.Number("rocksdb.background-errors"); n > 0 {
 		return fmt.Errorf("rocksdb: %d errors in the background; see LOG in its directory", n)
@@ -182,13 +178,7 @@ func (r *RocksDB) Scan(start []byte, limit int, visit func(key, value []byte)) e
 	return r.db.Scan(start, limit, visit)
 }
 
-// Memory reads the properties. Filters and indexes are in the cache.
-func (r *RocksDB) Memory() Memory {
-	return Memory{Cache: r.db.Number("rocksdb.block-cache-usage"),
-		Memtables: r.db.Number("rocksdb.cur-size-all-mem-tables")}
-}
-
-// Usage reads the statistics.
+// Usage reads the properties and the statistics. Filters and indexes are in the cache.
 func (r *RocksDB) Usage() Usage {
 	u := UnknownUsage()
 	u.CacheMemory = Count(r.db.Number("rocksdb.block-cache-usage"))

@@ -74,7 +74,7 @@ func TestRocksDBCountsWhatLookupsDo(t *testing.T) {
 			}
 			_, err = s.NewReader(Iterator, Existing)
 			require.ErrorContains(t, err, "no access")
-			require.Positive(t, s.Memory().Cache)
+			require.Positive(t, s.Usage().CacheMemory)
 			require.NoError(t, s.Close())
 		})
 	}

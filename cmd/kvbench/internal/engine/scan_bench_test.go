@@ -53,8 +53,7 @@ func BenchmarkScanBesideBBolt(b *testing.B) {
 			c.o.MemtableSize = 16 << 20
 			db, err := kv.Open(filepath.Join(dir, c.files), &c.o)
 			require.NoError(b, err)
-			store := &SiftKV{db: db, batch: db.NewBatch()}
-			store.batched = batched{perKey: scanBatch, add: store.batch.Set, write: store.writeBatch}
+			store := newSiftKV(db, scanBatch)
 			fillForScans(b, store, source)
 			for range 2 { // pages of mapped files are there, and what fits the cache is in it
 				require.NoError(b, store.Scan(nil, 0, func(_, _ []byte) {}))

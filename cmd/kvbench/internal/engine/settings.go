@@ -63,9 +63,6 @@ type Settings struct {
 	// Counters gives the store a merge operator, see Adder. It is then opened with it
 	// every time.
 	Counters bool `json:"counters,omitempty"`
-
-	// CountReads makes SiftKV and Pebble count the reads of their files, see ReadMeter.
-	CountReads bool `json:"count_reads,omitempty"`
 }
 
 // memtables is how many memtables an engine may have beside its cache, the one that is

@@ -23,7 +23,6 @@ type SiftKV struct {
 	db    *kv.DB
 	batch *kv.Batch
 	sets  *kv.WriteOptions
-	*readCounter
 }
 
 // usualMemory is the default of kv.Options.FalsePositiveMemory, in bytes.
@@ -80,21 +79,26 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 	if s.MemoryLimit > 0 {
 		o.MemoryLimit, o.CacheSize, o.MemtableSize = s.MemoryLimit, 0, 0
 	}
-	reads := newReadCounter(&s)
-	reads.count(o)
 	db, err := kv.Open(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: open %s: %w", dir, err)
 	}
-	store := &SiftKV{db: db, batch: db.NewBatch(), sets: kv.Async, readCounter: reads}
+	store := newSiftKV(db, s.BatchKeys)
 	switch s.Durability {
 	case WithOS:
 		store.sets = kv.NoSync
 	case Durable:
 		store.sets = kv.Sync
 	}
-	store.batched = batched{perKey: s.BatchKeys, add: store.batch.Set, write: store.writeBatch}
 	return store, nil
+}
+
+// newSiftKV returns an open store whose batches have some keys each.
+func newSiftKV(db *kv.DB, batchKeys int) *SiftKV {
+	s := &SiftKV{db: db, batch: db.NewBatch(), sets: kv.Async}
+	s.batched = batched{perKey: batchKeys, add: s.batch.Set, reset: s.batch.Reset,
+		write: func() error { return failed("siftkv: commit", s.batch.Commit(kv.Async)) }}
+	return s
 }
 
 // siftkvSeparation sets from which length on values are separated, if any are.
@@ -105,15 +109,6 @@ func siftkvSeparation(o *kv.Options, s *Settings) {
 	case s.Inline:
 		o.SeparateFrom = -1
 	}
-}
-
-// writeBatch writes the batch, and waits for nothing.
-func (s *SiftKV) writeBatch() error {
-	if err := s.batch.Commit(kv.Async); err != nil {
-		return fmt.Errorf("siftkv: commit: %w", err)
-	}
-	s.batch.Reset()
-	return nil
 }
 
 var siftkvCompression = map[string]sstable.Compression{
@@ -169,12 +164,6 @@ func (s *SiftKV) Set(key, value []byte) error {
 	return failed("siftkv: set", s.db.Set(key, value, s.sets))
 }
 
-// Memory reads the metrics.
-func (s *SiftKV) Memory() Memory {
-	m := s.db.Metrics()
-	return Memory{Filters: m.FilterMemory, Indexes: m.IndexMemory, Cache: m.CacheBytes, Memtables: m.MemtableBytes}
-}
-
 // Scan walks a new iterator.
 func (s *SiftKV) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return s.scan(nil, start, limit, visit)
@@ -190,12 +179,8 @@ func (s *SiftKV) scan(o *kv.IterOptions, start []byte, limit int, visit func(key
 	if err != nil {
 		return fmt.Errorf("siftkv: new iterator: %w", err)
 	}
-	n := 0
-	for ok := it.SeekGE(start); ok; ok = it.Next() {
-		visit(it.Key(), it.Value())
-		if n++; n == limit {
-			break
-		}
+	more := upTo(limit, visit)
+	for ok := it.SeekGE(start); ok && more(it.Key(), it.Value()); ok = it.Next() {
 	}
 	return failed("siftkv: scan", errors.Join(it.Error(), it.Close()))
 }

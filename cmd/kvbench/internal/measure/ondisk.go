@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
 // OnDisk returns the bytes and the number of the files in dir, as allocated: holes do not
@@ -38,4 +40,20 @@ type PageCache struct {
 	// of the files, still in the page cache after it; -1: cannot be told
 	Left       int64  `json:"left_bytes"`
 	Impossible string `json:"impossible,omitempty"` // why the files were not dropped
+}
+
+// DeviceReads are reads of a device.
+type DeviceReads struct {
+	Bytes    engine.Count // that the system read from devices for the process, in whole pages
+	Requests engine.Count // that the device served, those of other programs too
+}
+
+// Minus returns what was read after s was taken and before r.
+func (r DeviceReads) Minus(s DeviceReads) DeviceReads {
+	return DeviceReads{r.Bytes.Minus(s.Bytes), r.Requests.Minus(s.Requests)}
+}
+
+// Plus returns the sum.
+func (r DeviceReads) Plus(s DeviceReads) DeviceReads {
+	return DeviceReads{r.Bytes.Plus(s.Bytes), r.Requests.Plus(s.Requests)}
 }

@@ -9,33 +9,73 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
-// ProcSelf returns the number after a name in a file of /proc/self, 0 if it is not
-// there.
-func ProcSelf(file, name string) int64 {
-	data, err := os.ReadFile("/proc/self/" + file)
-	if err != nil {
-		return 0
-	}
+// procSelf returns the numbers of a file of /proc/self by their names, none if it cannot be read.
+func procSelf(file string) map[string]int64 {
+	data, _ := os.ReadFile("/proc/self/" + file)
+	numbers := map[string]int64{}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
+		name, rest, _ := strings.Cut(line, ":")
+		n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+		if err == nil {
+			numbers[name] = n
 		}
 	}
-	return 0
+	return numbers
 }
 
 // Written returns the bytes that the process has given to the kernel to write: by
 // system calls, or by dirtying pages of mapped files, whichever is more.
 func Written() int64 {
-	return max(ProcSelf("io", "wchar"), ProcSelf("io", "write_bytes")-ProcSelf("io", "cancelled_write_bytes"))
+	io := procSelf("io")
+	return max(io["wchar"], io["write_bytes"]-io["cancelled_write_bytes"])
+}
+
+// CPUTime returns what the process has used so far, in user and kernel mode.
+func CPUTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Resident returns the bytes of memory that the process has, those of them that no
+// file backs, and the most it has had.
+func Resident() (total, anonymous, peak int64) {
+	status := procSelf("status")
+	return status["VmRSS"] << 10, status["RssAnon"] << 10, status["VmHWM"] << 10
+}
+
+// DeviceReadsOf returns what was read so far from the device of a directory.
+func DeviceReadsOf(dir string) DeviceReads {
+	r := DeviceReads{engine.Unknown, requestsOf(dir)}
+	if bytes, ok := procSelf("io")["read_bytes"]; ok {
+		r.Bytes = engine.Count(bytes)
+	}
+	return r
+}
+
+// requestsOf returns how many reads the device of a directory has done for all programs; Unknown if the directory is
+// not on one device.
+func requestsOf(dir string) engine.Count {
+	var st unix.Stat_t
+	if unix.Stat(dir, &st) != nil {
+		return engine.Unknown
+	}
+	data, _ := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(st.Dev), unix.Minor(st.Dev)))
+	number, _, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return engine.Unknown
+	}
+	return engine.Count(n)
 }
 
 // allocated returns the bytes of disk that a file takes: holes do not count.

@@ -5,13 +5,22 @@ package measure
 import (
 	"io/fs"
 	"runtime"
-)
+	"time"
 
-// ProcSelf has nothing to read here.
-func ProcSelf(_, _ string) int64 { return 0 }
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+)
 
 // Written is not measured here.
 func Written() int64 { return 0 }
+
+// CPUTime is not measured here.
+func CPUTime() time.Duration { return 0 }
+
+// Resident is not measured here.
+func Resident() (total, anonymous, peak int64) { return 0, 0, 0 }
+
+// DeviceReadsOf is not measured here.
+func DeviceReadsOf(string) DeviceReads { return DeviceReads{engine.Unknown, engine.Unknown} }
 
 // allocated returns the size of a file.
 func allocated(info fs.FileInfo) int64 { return info.Size() }

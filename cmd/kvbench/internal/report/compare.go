@@ -192,13 +192,16 @@ func growth(n numbers) string {
 var contending = experiment{
 	grids: func(r *tidy.Result) (grids []*Grid) {
 		for _, work := range compare.ContendWorks {
-			grids = append(grids,
-				contendTable(r, work, "thousands per second",
-					in(func(x float64) string { return figure(x / 1e3) }, "rate")),
-				contendTable(r, work, "nanoseconds of processor time per operation", in(nanos, "processor-time")),
-				contendTable(r, work, "nanoseconds of waits for locks per operation", in(nanos, "lock-wait")))
+			table := func(what string, show figures) {
+				grids = append(grids, crossTable(r, work+": "+what, []string{"engine", "gomaxprocs"}, "goroutines",
+					crowds(r, "workload", work), show))
+			}
+			table("thousands per second", in(func(x float64) string { return figure(x / 1e3) }, compare.PerSecond))
+			table("nanoseconds of processor time per operation",
+				in(func(x float64) string { return nanos(1e9 / x) }, compare.PerCPU))
+			table("nanoseconds of waits for locks per operation", in(nanos, compare.LockWait))
 		}
-		return append(grids, contendHeld(r))
+		return append(grids, throughputHeld(r)...)
 	},
 	notes: []string{
 		"absent, existing: lookups; set: single writes that are with the operating system when they return.",
@@ -207,37 +210,15 @@ var contending = experiment{
 	},
 }
 
-// contendTable has a row for each engine and number of processors, and a column for each
-// number of goroutines.
-func contendTable(r *tidy.Result, work, what string, show figures) *Grid {
-	g := newLines(work+": "+what, 1, append([]string{"engine", "GOMAXPROCS"}, goroutines(r)...)...)
-	for _, name := range r.Each("engine") {
-		for _, procs := range r.Each("gomaxprocs") {
-			row := []any{name, setting(procs)}
-			for _, n := range r.Each("goroutines") {
-				row = append(row, show(numbers{r, contendCell(work, name, procs, n)}))
-			}
-			g.Add(row...)
-		}
-	}
-	return g
+// crowds returns the cells of goroutines that have a value of a setting.
+func crowds(r *tidy.Result, name, value string) []tidy.Cell {
+	return slices.DeleteFunc(r.Cells("workload", "compression", "engine", "gomaxprocs", "goroutines"),
+		func(c tidy.Cell) bool { return c[name] != value })
 }
 
-func contendCell(work, engine, procs, goroutines string) tidy.Cell {
-	return tidy.Of("work", work, "engine", engine, "gomaxprocs", procs, "goroutines", goroutines)
-}
-
-// goroutines returns the headings of columns.
-func goroutines(r *tidy.Result) (names []string) {
-	for _, n := range r.Each("goroutines") {
-		names = append(names, setting(n)+" gor.")
-	}
-	return names
-}
-
-// contendHeld says what is left of the throughput with as many processors as the machine has
+// throughputHeld says what is left of the throughput with as many processors as the machine has
 // when the program is told that there are most.
-func contendHeld(r *tidy.Result) *Grid {
+func throughputHeld(r *tidy.Result) []*Grid {
 	most, cores := 0, 0
 	for _, text := range r.Each("gomaxprocs") {
 		n, _ := strconv.Atoi(text)
@@ -245,23 +226,16 @@ func contendHeld(r *tidy.Result) *Grid {
 			cores = max(cores, n)
 		}
 	}
-	g := newLines(fmt.Sprintf("Throughput with GOMAXPROCS %d, in parts of that with %d", most, cores), 2,
-		append([]string{"work", "engine"}, goroutines(r)...)...)
 	if cores == 0 || cores == most {
-		return g
+		return nil
 	}
-	for _, work := range compare.ContendWorks {
-		for _, name := range r.Each("engine") {
-			row := []any{work, name}
-			for _, n := range r.Each("goroutines") {
-				few, _ := numbers{r, contendCell(work, name, strconv.Itoa(cores), n)}.median("rate")
-				many, _ := numbers{r, contendCell(work, name, strconv.Itoa(most), n)}.median("rate")
-				row = append(row, ratio(many/few))
-			}
-			g.Add(row...)
-		}
-	}
-	return g
+	title := fmt.Sprintf("Throughput with GOMAXPROCS %d, in parts of that with %d", most, cores)
+	return []*Grid{crossTable(r, title, []string{"workload", "engine"}, "goroutines",
+		crowds(r, "gomaxprocs", strconv.Itoa(most)), func(n numbers) string {
+			few, _ := numbers{r, n.cell.With("gomaxprocs", cores)}.median(compare.PerSecond)
+			many, _ := n.median(compare.PerSecond)
+			return ratio(many / few)
+		})}
 }
 
 // cold is stores that are larger than memory.
@@ -296,9 +270,9 @@ var cold = experiment{
 	notes: []string{
 		"load: to the last batch; calm: from then on, until there was nothing left to compact; settle: to have " +
 			"everything in one sorted run. written: by all system calls, of load and calm.",
-		"reads: calls that read a file, counted between the store and the system; of these and of bytes the store " +
-			"knows. device bytes: what the system read for the process, in whole pages. requests: of the device, " +
-			"those of other programs too.",
+		"reads, bytes: blocks that the store says it read from files; of Pebble those of indexes and filters too. " +
+			"device bytes: what the system read for the process, in whole pages. requests: of the device, those of " +
+			"other programs too.",
 		"The store's own memory is warm: as many lookups of each kind came before. The page cache is emptied of " +
 			"the store's files before they are opened, and every few hundred lookups.",
 		"pebble looks keys up by Get, which does not ask the filters of the last level; pebble-iterator is the " +

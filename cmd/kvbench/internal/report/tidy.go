@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -193,6 +194,26 @@ func cellsTable(r *tidy.Result, title string, words int, by []string, cells []ti
 		g.Add(row...)
 	}
 	return g
+}
+
+// crossTable has a row for each of some cells without one of their settings, and a column for each value of that.
+func crossTable(r *tidy.Result, title string, by []string, over string, cells []tidy.Cell, show figures) *Grid {
+	var columns []column
+	var rows []tidy.Cell
+	for _, cell := range cells {
+		value := cell[over]
+		name := setting(value) + " " + over
+		if !slices.ContainsFunc(columns, func(c column) bool { return c.name == name }) {
+			columns = append(columns, column{name, func(n numbers) string {
+				return show(numbers{r, n.cell.With(over, value)})
+			}})
+		}
+		row := cell.With(over, "")
+		if !slices.ContainsFunc(rows, func(c tidy.Cell) bool { return maps.Equal(c, row) }) {
+			rows = append(rows, row)
+		}
+	}
+	return cellsTable(r, title, 1, by, rows, columns...)
 }
 
 // setting shows the value of a setting: numbers with their digits in groups.
