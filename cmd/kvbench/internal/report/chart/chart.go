@@ -33,7 +33,8 @@ const (
 type Chart struct {
 	ID         string   `json:"id"` // a file name
 	Title      string   `json:"title"`
-	Note       string   `json:"note"` // how to read it
+	Headline   string   `json:"headline"` // what it tells first, in a sentence
+	Note       string   `json:"note"`     // how to read it
 	Form       Form     `json:"form"`
 	X          Axis     `json:"x"`
 	Y          Axis     `json:"y"`
@@ -85,6 +86,7 @@ type Point struct {
 // All returns the charts of a set, whose cells are called by the labels.
 func All(set []*cell.Result, labels []string) []Chart {
 	var charts []Chart
+	heads := headlines(set, labels)
 	for _, c := range []Chart{
 		blocks(set, labels, "absent"), blocks(set, labels, "existing"),
 		rates(set, labels), pareto(set, labels),
@@ -93,6 +95,7 @@ func All(set []*cell.Result, labels []string) []Chart {
 		times(set, labels), ratios(set, labels),
 	} {
 		if len(c.Series) > 0 {
+			c.Headline = heads[c.ID]
 			charts = append(charts, c)
 		}
 	}

@@ -35,6 +35,9 @@ const inUnit = (unit) => (x) => {
   return short(x) + (unit ? " " + unit : "");
 };
 
+// caption makes the title of a chart, with what it tells first.
+const caption = (chart) => element("figcaption", {}, chart.title, element("span", { class: "headline" }, chart.headline));
+
 const dark = () => document.documentElement.dataset.theme === "dark";
 const colours = () => dark()
   ? { text: "#e6edf3", soft: "#9aa4af", line: "#30363d", back: "#171c23" }

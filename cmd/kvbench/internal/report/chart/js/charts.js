@@ -153,6 +153,6 @@ const place = (chart) => {
   const rows = chart.form === "bars" ? chart.categories.length * (chart.stacked ? 1 : Math.max(1, Math.min(chart.series.length, hues) / 2)) : 0;
   const height = Math.max(340, 90 + 24 * rows);
   const node = element("div", { class: "plot", id: "plot-" + chart.id, style: "min-height:" + height + "px" });
-  byId("plots").append(element("figure", { class: crowded(chart) ? "wide" : undefined }, element("figcaption", {}, chart.title), node, element("p", { class: "note" }, chart.note)));
+  byId("plots").append(element("figure", { class: crowded(chart) ? "wide" : undefined }, caption(chart), node, element("p", { class: "note" }, chart.note)));
   drawn.push({ chart, node, selected: first(chart) });
 };

@@ -50,6 +50,6 @@ const placeRatios = (chart) => {
     ...chart.categories.map((name, n) => element("option", { value: String(n) }, name)));
   choice.value = String(chart.baseline);
   fill(chart.baseline);
-  byId("plots").append(element("figure", { class: "wide", id: "plot-" + chart.id }, element("figcaption", {}, chart.title),
+  byId("plots").append(element("figure", { class: "wide", id: "plot-" + chart.id }, caption(chart),
     element("p", {}, element("label", { for: "baseline" }, "Baseline: "), choice), holder, element("p", { class: "note" }, chart.note)));
 };
