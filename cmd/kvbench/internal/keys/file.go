@@ -18,7 +18,7 @@ import (
 // that these are what real keys look like. A seeded hash of the line chooses, whatever the
 // order of the file, so that both halves have the same distribution; absent keys that do not
 // lie between two present ones are dropped. The distinct lines stay in memory, with 12 bytes
-// for each: 305 MiB for ten million lines of 18 bytes, and up to three times as much while
+// for each: 305 MiB for ten million lines of 18 bytes, and up to four times as much while
 // they are read.
 type File struct{ listed }
 
@@ -34,7 +34,7 @@ func OpenFile(path string, maxLen int, seed uint64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keys file %s: %w", path, err)
 	}
-	lines, stats, err := readLines(text, maxLen, seed)
+	lines, stats, err := readLines(text, maxLen)
 	if err != nil {
 		return nil, fmt.Errorf("keys file %s: %w", path, err)
 	}
@@ -96,9 +96,9 @@ func plain(r io.Reader) (io.Reader, error) {
 // readLines collects the distinct lines of r. A line ends with LF or CR LF; the
 // last may have no end. Empty lines are skipped. A line above maxLen bytes is
 // an error that names its number.
-func readLines(r io.Reader, maxLen int, seed uint64) (*set, lineStats, error) {
+func readLines(r io.Reader, maxLen int) (*set, lineStats, error) {
 	var stats lineStats
-	seen := newSet(seed)
+	seen := newSet()
 	// One byte more than the longest line and its CR LF, so that a full buffer
 	// without a line end means a line too long.
 	lines := bufio.NewReaderSize(r, max(maxLen+3, 1<<16))
@@ -121,11 +121,7 @@ func readLines(r io.Reader, maxLen int, seed uint64) (*set, lineStats, error) {
 			stats.empty++
 			continue
 		}
-		added, err := seen.add(line)
-		if err != nil {
-			return nil, stats, fmt.Errorf("line %d: %w", stats.lines, err)
-		}
-		if !added {
+		if _, added := seen.add(line); !added {
 			stats.duplicates++
 		}
 	}
@@ -201,24 +197,15 @@ func (l *listed) describe() {
 }
 
 // A set holds distinct keys back to back in one allocation and numbers them in
-// the order of their first sight. It costs the bytes of the keys plus, while it
-// grows, at most 16 bytes of table per key, and keeps no pointer per key for the
+// the order of their first sight. Once it is sealed it keeps no pointer per key for the
 // garbage collector to follow.
 type set struct {
-	bytes []byte
-	ends  []uint64 // key i is bytes[ends[i]:ends[i+1]]; ends[0] is 0
-	slots []uint32 // open addressing by hash: key number + 1, 0 is free
-	seed  uint64
+	bytes   []byte
+	ends    []uint64          // key i is bytes[ends[i]:ends[i+1]]; ends[0] is 0
+	numbers map[string]uint32 // of keys; nil if sealed
 }
 
-// maxSetKeys is what a slot can number.
-const maxSetKeys = 1<<32 - 2
-
-var errTooMany = errors.New("more than 4 billion distinct keys")
-
-func newSet(seed uint64) *set {
-	return &set{ends: make([]uint64, 1, 1024), slots: make([]uint32, 1024), seed: seed}
-}
+func newSet() *set { return &set{ends: make([]uint64, 1, 1024), numbers: map[string]uint32{}} }
 
 // len returns the number of distinct keys.
 func (s *set) len() int { return len(s.ends) - 1 }
@@ -228,41 +215,18 @@ func (s *set) at(i uint32) []byte {
 	return s.bytes[s.ends[i]:s.ends[i+1]:s.ends[i+1]]
 }
 
-// add copies key into the set; added is false if it was there.
-func (s *set) add(key []byte) (added bool, err error) {
-	if 2*s.len() >= len(s.slots) {
-		s.grow()
+// add copies key into the set, and returns its number; added is false if it was there. There is memory for 4 billion
+// keys at most.
+func (s *set) add(key []byte) (number uint32, added bool) {
+	if number, ok := s.numbers[string(key)]; ok {
+		return number, false
 	}
-	slot := s.find(key)
-	if s.slots[slot] != 0 {
-		return false, nil
-	}
-	if int64(s.len()) >= maxSetKeys {
-		return false, errTooMany
-	}
+	number = uint32(s.len())
 	s.bytes = append(s.bytes, key...)
 	s.ends = append(s.ends, uint64(len(s.bytes)))
-	s.slots[slot] = uint32(s.len())
-	return true, nil
+	s.numbers[string(key)] = number
+	return number, true
 }
 
-// find returns the slot of key, or the free slot where it belongs.
-func (s *set) find(key []byte) uint64 {
-	mask := uint64(len(s.slots) - 1)
-	slot := Mix(xxhash.Sum64(key)^s.seed) & mask
-	for s.slots[slot] != 0 && string(s.at(s.slots[slot]-1)) != string(key) {
-		slot = (slot + 1) & mask
-	}
-	return slot
-}
-
-// grow doubles the table.
-func (s *set) grow() {
-	s.slots = make([]uint32, 2*len(s.slots))
-	for i := range s.len() {
-		s.slots[s.find(s.at(uint32(i)))] = uint32(i) + 1
-	}
-}
-
-// seal gives the table back; add must not be called again.
-func (s *set) seal() { s.slots = nil }
+// seal gives the numbers back; add must not be called again.
+func (s *set) seal() { s.numbers = nil }

@@ -26,7 +26,7 @@ func requireLinesBounded(tb testing.TB, file []byte, unpacked int) {
 	tb.Helper()
 	linesBound.Require(tb, unpacked, func() {
 		if text, err := plain(bytes.NewReader(file)); err == nil {
-			_, _, _ = readLines(text, 100, 1)
+			_, _, _ = readLines(text, 100)
 		}
 	})
 }

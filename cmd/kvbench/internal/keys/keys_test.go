@@ -294,7 +294,7 @@ func TestFileErrorsSayWhatToDo(t *testing.T) {
 func TestFileLineOfExactlyTheLimit(t *testing.T) {
 	limit := strings.Repeat("x", 100)
 	for _, end := range []string{"\n", "\r\n", ""} {
-		set, stats, err := readLines(strings.NewReader("a\n"+limit+end), 100, 1)
+		set, stats, err := readLines(strings.NewReader("a\n"+limit+end), 100)
 		require.NoError(t, err)
 		require.Equal(t, 2, stats.lines)
 		require.Equal(t, limit, string(set.at(1)))
@@ -331,15 +331,15 @@ func TestOpenTellsCountsFromPaths(t *testing.T) {
 func TestSetAgreesWithAMap(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOf(rapid.StringMatching("[ab]{1,7}")).Draw(t, "lines")
-		s, seen := newSet(1), map[string]int{}
+		s, seen := newSet(), map[string]int{}
 		for _, line := range lines {
-			added, err := s.add([]byte(line))
-			require.NoError(t, err)
+			number, added := s.add([]byte(line))
 			_, was := seen[line]
 			require.Equal(t, !was, added)
 			if !was {
 				seen[line] = len(seen)
 			}
+			require.EqualValues(t, seen[line], number)
 		}
 		require.Equal(t, len(seen), s.len())
 		for line, i := range seen {
@@ -358,7 +358,7 @@ func FuzzReadLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		keys, stats, err := readLines(text, maxLen, 1)
+		keys, stats, err := readLines(text, maxLen)
 		if err != nil {
 			return
 		}

@@ -55,7 +55,7 @@ func isTrace(path string) bool {
 // an end is taken as far as it goes, and says so in its description; one that is damaged, or
 // in which no key was found, is an error.
 func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
-	t := &Trace{listed: listed{set: newSet(seed), about: Description{Origin: "trace", Path: path, Seed: seed}}}
+	t := &Trace{listed: listed{set: newSet(), about: Description{Origin: "trace", Path: path, Seed: seed}}}
 	asks, err := t.read(path)
 	if err != nil {
 		return nil, err
@@ -68,9 +68,7 @@ func OpenTrace(path string, fill int, seed uint64) (*Trace, error) {
 		return nil, bench.Usagef("trace %s: no key was found in %d lookups: there is nothing to fill a store with",
 			path, len(asks))
 	}
-	if found, err = t.fill(fill, found, seed); err != nil {
-		return nil, fmt.Errorf("trace %s: %w", path, err)
-	}
+	found = t.fill(fill, found, seed)
 	t.set.seal()
 	t.about.Replay.Filled = fill
 	t.deal(found, seed)
@@ -104,10 +102,7 @@ func (t *Trace) read(path string) ([]ask, error) {
 			scratch = appendMadeUp(scratch[:0], l.Hash, l.Size)
 			key = scratch
 		}
-		added, err := t.set.add(key)
-		if err != nil {
-			return fmt.Errorf("trace: %w", err)
-		}
+		number, added := t.set.add(key)
 		if added && l.Key == nil {
 			madeUp, keys = madeUp+int64(len(key)), keys+1
 			if madeUp > madeUpFree+keys*madeUpMean {
@@ -115,7 +110,7 @@ func (t *Trace) read(path string) ([]ask, error) {
 					"for them would not fit into memory; record one with keys", path, madeUp/keys)
 			}
 		}
-		asks = append(asks, ask{l.At, t.set.slots[t.set.find(key)] - 1, l.Found})
+		asks = append(asks, ask{l.At, number, l.Found})
 		return nil
 	})
 	if err != nil {
@@ -268,7 +263,7 @@ const fillTries = 32
 // is the head of one key and the tail of another from the same place on, so it looks like
 // them, shares prefixes with them and lies between them. Where so few keys were found, or
 // so much alike, that this gives no new key, its last eight bytes are random.
-func (t *Trace) fill(n int, found []bool, seed uint64) ([]bool, error) {
+func (t *Trace) fill(n int, found []bool, seed uint64) []bool {
 	var models []uint32
 	for i, there := range found {
 		if there {
@@ -285,15 +280,11 @@ func (t *Trace) fill(n int, found []bool, seed uint64) ([]bool, error) {
 			if try >= fillTries {
 				key = binary.BigEndian.AppendUint64(key[:max(0, len(key)-8)], random.Next())
 			}
-			added, err := t.set.add(key)
-			if err != nil {
-				return nil, err
-			}
-			if added {
+			if _, added := t.set.add(key); added {
 				found = append(found, true)
 				break
 			}
 		}
 	}
-	return found, nil
+	return found
 }
