@@ -2,17 +2,20 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// width is that of each picture: what a page of text has.
-const width = 760
+// pageWidth is what a page of text has, and a picture that is not made smaller.
+const pageWidth = 760
 
 // A canvas is a picture. Coordinates are pixels, from the top left.
 type canvas struct {
 	title, description string // for those who do not see it
-	height             int
+	width, height      int
+	shown              int    // the width that a page shows it at; 0: its own
+	style              string // classes of its own, in addition to those of all pictures
 
 	body  bytes.Buffer
 	boxes []area
@@ -46,7 +49,8 @@ const style = `text{font:13px Helvetica,Arial,"Liberation Sans",sans-serif;fill:
 // svg returns the picture as a file.
 func (c *canvas) svg() []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %d" `+
+	shown := cmp.Or(c.shown, c.width)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
 		`role="img" aria-labelledby="title desc">
 <title id="title">%s</title>
 <desc id="desc">%s</desc>
@@ -54,7 +58,8 @@ func (c *canvas) svg() []byte {
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">`+
 		`<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>
 <rect class="ground" x=".5" y=".5" width="%d" height="%d" rx="6"/>
-`, width, c.height, escape(c.title), escape(c.description), style, width-1, c.height-1)
+`, shown, c.height*shown/c.width, c.width, c.height, escape(c.title), escape(c.description), style+c.style,
+		c.width-1, c.height-1)
 	out.Write(c.body.Bytes())
 	out.WriteString("</svg>\n")
 	return out.Bytes()
@@ -104,8 +109,11 @@ func (c *canvas) write(x, y int, anchor, line string, in *area) {
 	fmt.Fprintf(&c.body, `<text x="%d" y="%d"%s>%s</text>`+"\n", x, y, attributes, escape(line))
 	w := textWidth(class, line)
 	l := label{area: area{x, y - 11, w, 14}, text: line, in: in}
-	if anchor == "middle" {
+	switch anchor {
+	case "middle":
 		l.x -= w / 2
+	case "end":
+		l.x -= w
 	}
 	c.texts = append(c.texts, l)
 }

@@ -2,7 +2,7 @@ package main
 
 // laboratory shows how kvbench comes to a result: cmd/kvbench/internal.
 func laboratory() *canvas {
-	c := &canvas{height: 336, title: "From keys to charts: the pipeline of kvbench",
+	c := &canvas{width: pageWidth, height: 336, title: "From keys to charts: the pipeline of kvbench",
 		description: "Keys and settings make a cell. Its store is loaded, shaped, reopened and warmed up; then timed " +
 			"loops ask existing and absent keys. Every answer and every identity of counters is checked; a " +
 			"wrong one ends the run with status 3. A cell's result is a JSON file. sweep runs many cells, " +

@@ -23,7 +23,7 @@ var floors = []floor{
 
 // layers shows floors.
 func layers() *canvas {
-	c := &canvas{title: "The layers of the root module",
+	c := &canvas{width: pageWidth, title: "The layers of the root module",
 		description: "Seven layers: programs, tools, the store, its parts, files and logs, indexes and filters, " +
 			"ground. Packages import those of layers below. A column has the packages of a store in an object " +
 			"store, which a program without kv/objects does not link."}

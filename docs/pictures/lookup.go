@@ -6,11 +6,11 @@ package main
 //
 // for a thousand lookups: columns files, out of bounds, negatives, false+, no index and blocks of the table by level.
 func lookup() *canvas {
-	c := &canvas{height: 326, title: "Where 1,000 lookups of absent keys end",
+	c := &canvas{width: chartWidth, shown: 640, height: 346, title: "Where 1,000 lookups of absent keys end",
 		description: "A funnel. 1,000 lookups in a store of 17 sorted runs consider 17,000 files. Bounds rule out 7, " +
 			"filters 16,833 and indexes none. 160 data blocks are read."}
-	c.text(20, 30, "*1,000 lookups of absent keys, 17 sorted runs")
-	const center, top, step, bar, widest = 205, 50, 50, 26, 350
+	c.text(16, 26, "*1,000 lookups of absent keys, 17 sorted runs")
+	const center, top, step, bar, widest = 382, 44, 51, 28, 164
 	stages := []struct {
 		files        int
 		text, detail string
@@ -19,7 +19,7 @@ func lookup() *canvas {
 		{16993, "*bounds rule out 7", "~smallest and largest key, in memory"},
 		{160, "*filters rule out 16,833", "~10 bits per key, in memory"},
 		{160, "*indexes rule out none", "~the largest key of each block, in memory"},
-		{160, "*160 data blocks are read", "~from the cache or the disk; the key is in none"},
+		{160, "*160 data blocks are read", "~from cache or disk; the key is in none"},
 	}
 	of := func(files int) int { return max(files*widest/stages[0].files/2, 2) }
 	for i, s := range stages {
@@ -33,11 +33,10 @@ func lookup() *canvas {
 			c.shape("plain", center-before, y-step+bar, center+before, y-step+bar, center+half, y, center-half, y)
 		}
 		c.shape(style, center-half, y, center+half, y, center+half, y+bar, center-half, y+bar)
-		c.line("line", center+half+4, y+bar/2, 400, y+bar/2)
-		c.text(410, y+10, s.text, s.detail)
+		c.text(16, y+11, s.text, s.detail)
 	}
 	c.middle(center, top+bar/2+5, "17,000")
-	c.text(20, top+4*step+62,
-		"~Without filters 16,993 blocks. A key that is there costs 1.13 blocks here, and 1 in a settled store.")
+	c.text(16, top+5*step+14, "~Without filters 16,993 blocks. A key that is there costs 1.13 blocks",
+		"~here, and 1 in a settled store.")
 	return c
 }

@@ -14,11 +14,14 @@ import (
 
 // pictures has all of them, by the names of their files.
 var pictures = map[string]func() *canvas{
+	"blocks.svg":     blocks,
 	"branches.svg":   branches,
 	"compaction.svg": compaction,
 	"laboratory.svg": laboratory,
 	"layers.svg":     layers,
 	"lookup.svg":     lookup,
+	"rates.svg":      rates,
+	"reads.svg":      reads,
 	"recovery.svg":   recovery,
 	"references.svg": references,
 	"sequence.svg":   sequence,

@@ -4,7 +4,7 @@ import "fmt"
 
 // sequence shows two writers of a sequence of entries: internal/sequence.
 func sequence() *canvas {
-	c := &canvas{height: 392, title: "Entries, fences and two writers",
+	c := &canvas{width: pageWidth, height: 392, title: "Entries, fences and two writers",
 		description: "Slot 1 has the fence of writer A, slots 2 to 4 its entries. Writer B lists the end, puts its " +
 			"fence into slot 5 and reads the newest entry. A's next entry needs slot 5, finds the fence there " +
 			"and stops with ErrFenced. B goes on in slots 6 and 7. Later, data below the newest list is " +
@@ -48,7 +48,7 @@ func sequence() *canvas {
 // branches shows which files a checkpoint and a branch share with the branch that they were made from:
 // docs/adr/0024-checkpoints-and-branches-share-files.md.
 func branches() *canvas {
-	c := &canvas{height: 318, title: "Branches that share files",
+	c := &canvas{width: pageWidth, height: 318, title: "Branches that share files",
 		description: "Columns are files, rows are lists that name them. Files 12 to 15 are of the main branch, 18 of " +
 			"the branch trial. The checkpoint, the pin of trial and its list name 12 to 14. The newest list " +
 			"of main names 12, 13 and 15, which replaced 14. The checkpoint and the pin keep file 14."}

@@ -52,7 +52,7 @@ func TestTextsHaveRoom(t *testing.T) {
 		c := draw()
 		c.svg()
 		for i, l := range c.texts {
-			in := area{6, 6, width - 12, c.height - 12}
+			in := area{6, 6, c.width - 12, c.height - 12}
 			if l.in != nil {
 				in = *l.in
 			}

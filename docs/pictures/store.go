@@ -2,7 +2,7 @@ package main
 
 // compaction shows what a compaction of level 0 of a leveled store does. Files are where their keys are.
 func compaction() *canvas {
-	c := &canvas{height: 330, title: "Levels and runs before and after a compaction of level 0",
+	c := &canvas{width: pageWidth, height: 330, title: "Levels and runs before and after a compaction of level 0",
 		description: "Before: four overlapping runs in level 0, four files of one run in level 5 and five " +
 			"in level 6. The compaction merges level 0 and the three files of level 5 that share keys with " +
 			"it. After: level 0 is empty, level 5 has four new files and one old one, level 6 is as it was. A " +
@@ -46,7 +46,7 @@ func compaction() *canvas {
 
 // references shows what keeps what: kv/read_state.go, internal/memtable, internal/version, internal/values.
 func references() *canvas {
-	c := &canvas{height: 400, title: "What refers to what in a store",
+	c := &canvas{width: pageWidth, height: 400, title: "What refers to what in a store",
 		description: "A reader pins a read state, which has memtables and a version. A version keeps tables and blob " +
 			"files. A memtable names its log, a table the blob files that it has values in. CURRENT names the " +
 			"manifest; that names the files of the newest version and the first log that recovery needs."}
@@ -97,7 +97,7 @@ func references() *canvas {
 
 // recovery shows what Open reads of a store in a directory: kv/open.go, kv/recover.go, internal/replay.
 func recovery() *canvas {
-	c := &canvas{height: 312, title: "What recovery reads, in order",
+	c := &canvas{width: pageWidth, height: 312, title: "What recovery reads, in order",
 		description: "Open locks the directory, then reads CURRENT, the manifest, and the sizes of tables and blob " +
 			"files. It reads the logs from the first one that the manifest needs into memtables. It flushes " +
 			"these to level 0, starts a new manifest and log, and removes files that nothing names."}

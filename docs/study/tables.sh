@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the numbers of every table of docs/study.md from the results that run.sh made, and makes pages
-# with its charts in DIR. The button above a chart saves it: the charts of docs/study are made so.
+# with charts in DIR. The numbers of the page's own charts are in docs/pictures/study.go.
 #
 #     docs/study/tables.sh [DIR]    # default: results/study
 set -eu
