@@ -74,3 +74,22 @@ func discard(dir string, lock io.Closer) error {
 	}
 	return err
 }
+
+// SpaceOf returns what a store may take while all of it is compacted, old files and new, of the bytes of its keys and
+// values: half of a value compresses.
+func SpaceOf(compression string, data int64) int64 {
+	share := 1.9
+	if compression == "none" {
+		share = 2.6
+	}
+	return int64(share * float64(data))
+}
+
+// CheckRoom reports a directory that has less room than stores with some keys may take.
+func CheckRoom(dir string, keys int, need int64) error {
+	if free := vfs.FreeSpace(vfs.OS, dir); free < need {
+		return Usagef("--keys %d: the stores may take %s while they are compacted, and %s has %s free; choose fewer "+
+			"keys, or another directory with --dir", keys, Size(need), filepath.Dir(dir), Size(free))
+	}
+	return nil
+}

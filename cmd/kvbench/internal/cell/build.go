@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
@@ -65,6 +66,9 @@ func (x *run) build(ctx context.Context) (err error) {
 			x.built, err = nil, errors.Join(err, os.RemoveAll(b.dir))
 		}
 	}()
+	if err := x.checkRoom(); err != nil {
+		return err
+	}
 	if b.about.Tree, err = x.settings.tree(x.source, x.variant); err != nil {
 		return err
 	}
@@ -78,6 +82,16 @@ func (x *run) build(ctx context.Context) (err error) {
 	l := &loader{x: x, about: &b.about, Loader: measure.Loader{Source: x.source, Values: x.values, Store: b.store,
 		Keys: x.source.Present()}}
 	return errors.Join(l.load(ctx), b.close())
+}
+
+// checkRoom refuses a store that does not fit on the disk.
+func (x *run) checkRoom() error {
+	if x.variant.Null {
+		return nil
+	}
+	n := x.source.Present()
+	data := (x.source.Describe().MeanLen + float64(x.values.Size())) * float64(n)
+	return bench.CheckRoom(x.lab.dir, n, bench.SpaceOf(x.settings.Compression, int64(data)))
 }
 
 // open opens the store with the cell's settings.

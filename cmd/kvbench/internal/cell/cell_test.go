@@ -16,6 +16,7 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 	"github.com/siftkv/siftkv/internal/scale"
 )
@@ -415,4 +416,17 @@ func TestAWrongAnswerEndsTheCell(t *testing.T) {
 	l.Wrap = nil
 	_, err = l.Run(t.Context(), small())
 	require.NoError(t, err, "the lab goes on")
+}
+
+func TestAStoreThatDoesNotFitIsRefusedBeforeItIsLoaded(t *testing.T) {
+	t.Parallel()
+	lab := newLab(t)
+	s := small()
+	s.Keys, s.ValueSize = "1000000000", keys.MaxValueSize
+	_, err := lab.Run(t.Context(), s)
+	require.ErrorIs(t, err, bench.ErrUsage)
+	require.ErrorContains(t, err, "free; choose fewer keys")
+	left, err := os.ReadDir(lab.dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

@@ -24,12 +24,6 @@ func (s *Settings) Check() error {
 	if err := s.NameKeys(keys.Name); err != nil {
 		return err
 	}
-	if s.Budget != Uniform && s.Budget != Spread {
-		return bench.Usagef("budget %s: choose from %s, %s", s.Budget, Uniform, Spread)
-	}
-	if s.State != Warm && s.State != Cold {
-		return bench.Usagef("state %s: choose from %s, %s", s.State, Warm, Cold)
-	}
 	young, over, err := s.shaped()
 	if err != nil {
 		return err
@@ -150,16 +144,10 @@ func (s *Settings) shaped() (young, overwrites int, err error) {
 
 // checkSeparation checks the settings of values, and sets that of their space in its canonical form.
 func (s *Settings) checkSeparation() error {
-	if s.Values != "" && s.Values != RandomValues {
-		return bench.Usagef("values %s: choose from %s, %s", s.Values, HalfValues, RandomValues)
-	}
 	if s.Separate > 0 && !engine.SeparatesValues(s.Engine) {
 		return engine.Unsupported("separate-from %d: %s has all values beside their keys", s.Separate, s.Engine)
 	}
-	switch {
-	case s.AtCommit != "" && s.AtCommit != Yes:
-		return bench.Usagef("at-commit %s: choose from %s, %s", s.AtCommit, No, Yes)
-	case s.AtCommit != "" && (s.Engine != "siftkv" || s.Separate == 0):
+	if s.AtCommit != "" && (s.Engine != "siftkv" || s.Separate == 0) {
 		return engine.Unsupported("at-commit %s: only siftkv has it, with separate-from", s.AtCommit)
 	}
 	if s.BlobSpace == "" {

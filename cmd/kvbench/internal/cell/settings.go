@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -152,11 +153,12 @@ type setting struct {
 	Build bool   // the store's files depend on it
 	Label string // how a label says a value that is not the usual one, as a format; empty: not at all
 
-	usual  string // its default
-	lo, hi int64  // bounds of a number; those of 0 and 0 are checked elsewhere
-	zero   bool   // 0 is allowed whatever the bounds
-	size   bool   // the number is one of bytes
-	later  bool   // cells were named before it was there: a usual one is empty, and not in their text
+	usual  string   // its default
+	lo, hi int64    // bounds of a number; those of 0 and 0 are checked elsewhere
+	zero   bool     // 0 is allowed whatever the bounds
+	size   bool     // the number is one of bytes
+	of     []string // what a text may be; nil: that is checked elsewhere
+	later  bool     // cells were named before it was there: a usual one is empty, and not in their text
 	at     func(s *Settings) any
 }
 
@@ -166,7 +168,8 @@ var settings = []setting{
 	{Name: "filter", Build: true, usual: "blocked:10", at: func(s *Settings) any { return &s.Filter }},
 	{Name: "range", Build: true, Label: "range-%s", usual: engine.NoRange, later: true,
 		at: func(s *Settings) any { return &s.Range }},
-	{Name: "budget", Build: true, Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Budget }},
+	{Name: "budget", Build: true, Label: "%s", usual: Uniform, of: []string{Uniform, Spread},
+		at: func(s *Settings) any { return &s.Budget }},
 	{Name: "index", Build: true, Label: "index-%s", usual: "0", lo: 64, hi: 1 << 30, zero: true, size: true,
 		at: func(s *Settings) any { return &s.Index }},
 	{Name: "compaction", Build: true, Label: "%s", usual: "leveled",
@@ -185,17 +188,18 @@ var settings = []setting{
 	{Name: "value-size", Build: true, usual: "100", lo: keys.MinValueSize, hi: keys.MaxValueSize, size: true,
 		at: func(s *Settings) any { return &s.ValueSize }},
 	{Name: "values", Build: true, Label: "%s-values", usual: HalfValues, later: true,
+		of: []string{HalfValues, RandomValues},
 		at: func(s *Settings) any { return &s.Values }},
 	{Name: "separate-from", Build: true, Label: "apart-%s", usual: "0", lo: 1, hi: 1 << 30, zero: true, size: true,
 		later: true, at: func(s *Settings) any { return &s.Separate }},
 	{Name: "blob-space", Build: true, Label: "space-%s", usual: "1.5", later: true,
 		at: func(s *Settings) any { return &s.BlobSpace }},
-	{Name: "at-commit", Build: true, Label: "at-commit-%s", usual: No, later: true,
+	{Name: "at-commit", Build: true, Label: "at-commit-%s", usual: No, of: []string{No, Yes}, later: true,
 		at: func(s *Settings) any { return &s.AtCommit }},
 	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
 	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
 	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},
-	{Name: "state", Label: "%s", usual: Warm, at: func(s *Settings) any { return &s.State }},
+	{Name: "state", Label: "%s", usual: Warm, of: []string{Warm, Cold}, at: func(s *Settings) any { return &s.State }},
 	{Name: "threads", Label: "%s-threads", usual: "1", lo: 1, hi: 256, at: func(s *Settings) any { return &s.Threads }},
 	{Name: "lookups", usual: "40000", lo: 1, hi: MaxLookups, at: func(s *Settings) any { return &s.Lookups }},
 	{Name: "reps", usual: "5", lo: 1, hi: 1000, at: func(s *Settings) any { return &s.Reps }},
@@ -307,7 +311,7 @@ func (f Field) usualValue() bool {
 	return f.Text() == Field{f.setting, f.at(&s)}.Text()
 }
 
-// checkBounds reports the first number that is not within its bounds.
+// checkBounds reports the first setting that is not within its bounds, or none of what it may be.
 func (s *Settings) checkBounds() error {
 	for _, f := range Fields(s) {
 		if err := f.check(); err != nil {
@@ -317,8 +321,11 @@ func (s *Settings) checkBounds() error {
 	return nil
 }
 
-// check holds a number against its bounds.
+// check holds a number against its bounds, and a text against what it may be.
 func (f Field) check() error {
+	if f.of != nil && !slices.Contains(f.of, f.Text()) {
+		return bench.Usagef("%s %s: choose from %s", f.Name, f.Text(), strings.Join(f.of, ", "))
+	}
 	p, ok := f.value.(*int64)
 	if !ok || f.hi == 0 || f.zero && *p == 0 || *p >= f.lo && *p <= f.hi {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // ColdSizes returns numbers of keys up to limit, each ten times the one before.
@@ -34,10 +33,6 @@ const (
 	TreeSettled = "settled"   // one sorted run
 )
 
-// dataShare is how many times the bytes of all keys and values a store may take while all
-// of it is compacted, old files and new: half of a value compresses.
-var dataShare = map[string]float64{"none": 2.6, "snappy": 1.9}
-
 func (c *Config) validateCold() error {
 	for _, name := range c.Variants {
 		if _, err := parseVariant(name); err != nil {
@@ -54,9 +49,8 @@ func (c *Config) validateCold() error {
 		checkStores(c.Sizes, c.KeySize, c.ValueSize, c.Store.WithMemoryLimit(c.Memory)))
 }
 
-// checkDisk refuses a run whose files would be in memory, or whose largest store does not
-// fit on the disk.
-func (c *Config) checkDisk(dir string) error {
+// checkMemory refuses a run whose files would be in memory.
+func checkMemory(dir string) error {
 	state, err := measure.DropCaches(dir)
 	if err != nil {
 		return err
@@ -64,13 +58,13 @@ func (c *Config) checkDisk(dir string) error {
 	if state.Impossible != "" {
 		return bench.Usagef("--cold: %s", state.Impossible)
 	}
-	largest := slices.Max(c.Sizes)
-	need := int64(dataShare[c.Store.Compression]*float64(c.bytesOf(largest))) + c.Memory
-	if free := vfs.FreeSpace(vfs.OS, dir); free < need {
-		return bench.Usagef("--keys %d: the store may take %s while it is compacted, and %s has %s free; choose fewer "+
-			"keys, or another directory with --dir", largest, bench.Size(need), filepath.Dir(dir), bench.Size(free))
-	}
 	return nil
+}
+
+// checkLargest refuses a run whose largest store does not fit on the disk, with some memory that is written out.
+func (c *Config) checkLargest(dir string, memory int64) error {
+	n := slices.Max(c.Sizes)
+	return bench.CheckRoom(dir, n, bench.SpaceOf(c.Store.Compression, c.bytesOf(n))+memory)
 }
 
 // Cold measures every engine at every size, one store at a time. Stores are in a temporary
@@ -83,7 +77,7 @@ func Cold(ctx context.Context, c *Config) (*tidy.Result, error) {
 		"for each store; %s lookups of each kind, with nothing in the page cache; seed %d", c.KeySize, c.ValueSize,
 		c.Store.Compression, bench.Size(c.Memory), bench.Count(c.Lookups), c.Seed)
 	return c.measured("cold", about, c.Settings, func(r *tidy.Result, dir string) error {
-		if err := c.checkDisk(dir); err != nil {
+		if err := cmp.Or(checkMemory(dir), c.checkLargest(dir, c.Memory)); err != nil {
 			return err
 		}
 		for _, n := range c.Sizes {

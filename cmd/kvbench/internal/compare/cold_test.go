@@ -125,6 +125,6 @@ func TestColdUsage(t *testing.T) {
 		"budget:0: want more than 0":    func(c *Config) { c.Variants = []string{"bloom:8+budget:0"} },
 		"--dir /nothing/here":           func(c *Config) { c.Dir = "/nothing/here" },
 		"free; choose fewer keys, or":   func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
-		"--keys 1073741824: the store ": func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
+		"--keys 1073741824: the stores": func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
 	})
 }

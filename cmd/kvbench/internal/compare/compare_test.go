@@ -338,7 +338,7 @@ func TestAWorkerEndsWithItsParent(t *testing.T) {
 	for _, step := range []task{
 		{Do: "start", Start: &startTask{Engine: "siftkv", Dir: []byte(filepath.Join(c.Dir, "s")), Keys: 2000,
 			KeySize: 16, ValueSize: 100}},
-		{Do: "open", Open: &openTask{Settings: c.Store}},
+		{Do: "open", Open: &c.Store},
 		{Do: "load"},
 	} {
 		var a answer
@@ -361,8 +361,8 @@ func TestAWorkerRefusesWhatItDoesNotKnow(t *testing.T) {
 	_, err = w.do(t.Context(), task{Do: "dance"})
 	require.ErrorContains(t, err, `"dance"`)
 	_, err = w.do(t.Context(), task{Do: "open",
-		Open: &openTask{Settings: engine.Settings{Compression: "none", MemtableBytes: 1 << 20, BlockBytes: 4096,
-			CacheBytes: 1 << 20, Compactions: 1}}})
+		Open: &engine.Settings{Compression: "none", MemtableBytes: 1 << 20, BlockBytes: 4096, CacheBytes: 1 << 20,
+			Compactions: 1}})
 	require.NoError(t, err)
 	for _, kind := range []string{"walk", "ycsb-z"} {
 		_, err = w.do(t.Context(), task{Do: "job", Job: &job{Kind: kind}})
@@ -390,6 +390,7 @@ func TestUsage(t *testing.T) {
 		"--large-values blue":            func(c *Config) { c.Large.Values = "blue" },
 		"--minutes 0":                    func(c *Config) { c.Large.Minutes = 0 },
 		"--blob-space 1":                 func(c *Config) { c.Store.BlobSpace = 1 },
+		"free; choose fewer keys, or":    func(c *Config) { c.Keys, c.ValueSize = maxKeys, 1<<20 },
 		"--separate-from -1":             func(c *Config) { c.Store.SeparateFrom = -1 },
 	})
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // ContendWorks lists the workloads of Contend, in the order in which they are measured.
@@ -96,10 +96,10 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	for range crowdChunks {
 		draw(keys)
 	}
-	turns := make([]func(from, to int) error, j.Threads)
-	for g := range turns {
+	does := make([]func(from, to int) error, j.Threads)
+	for g := range does {
 		if j.Kind == "set" {
-			turns[g] = w.setter(keys)
+			does[g] = w.setter(keys)
 			continue
 		}
 		l := &lookups{right: u.hasWord, kind: engine.Kind(j.Kind), chunk: keys}
@@ -107,7 +107,7 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, l.close()) }()
-		turns[g] = l.some
+		does[g] = l.some
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(j.Procs))
 	runtime.GC()
@@ -116,8 +116,8 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	errs := make([]error, j.Threads)
 	var total atomic.Int64
 	var group sync.WaitGroup
-	wait, cpu, start := mutexWait(), measure.CPUTime(), time.Now()
-	for g, turn := range turns {
+	wait, cpu, start := mutexWait(), turns.ProcessorTime(), time.Now()
+	for g, turn := range does {
 		group.Go(func() {
 			at := g * (keys.len() / j.Threads) / crowdTurn * crowdTurn
 			for begun := false; errs[g] == nil && (!begun || until.Err() == nil); begun = true {
@@ -133,7 +133,7 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	group.Wait()
 	took := time.Since(start).Seconds()
 	s = &Sample{Operations: total.Load(), Seconds: took, PerSecond: float64(total.Load()) / took,
-		CPUSeconds: (measure.CPUTime() - cpu).Seconds(), MutexWait: mutexWait() - wait}
+		CPUSeconds: (turns.ProcessorTime() - cpu).Seconds(), MutexWait: mutexWait() - wait}
 	return s, errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -35,42 +35,77 @@ const (
 // An experiment is some phases with a store of their own, which each engine makes anew for
 // them, in a process of its own.
 type experiment struct {
-	phases []string
+	steps  []step
 	ranges bool // only for engines that have range tombstones
 	large  bool // values are as Settings.Large has them, and the space that they take is watched
-	// run carries tasks out on an open store and adds what they measure to the phases.
-	run func(t *trial, ctx context.Context) error
 	// store returns the number of keys, the size of a value, and the settings, for those
 	// of other stores.
 	store func(c *Config, s engine.Settings) (keys, valueSize int, settings engine.Settings)
 }
 
+// A step of an experiment is measured for a phase, or done for those that come after it.
+type step struct {
+	phase string // empty: none
+	how   how
+	job   job // its Lookups are for each key
+	// optional is done only if its phase is chosen, and by engines that can
+	optional bool
+	can      func(engine string) bool // nil: all
+}
+
+// A how is a way to carry a step out.
+type how int
+
+const (
+	filling   how = iota // the load, with the wait until nothing is left to compact
+	rewriting            // likewise a job that writes; then everything is scanned
+	doing                // a job as it is
+	asking               // a job for the usual time
+	sizing               // what the process takes then, against the memory limit
+)
+
 // experiments are made one after the other.
 var experiments = []experiment{
-	{phases: []string{"large-load", "large-overwrite", "large-get", "large-scan", "large-keys", "large-churn"},
-		large: true, run: (*trial).large,
+	{large: true,
+		steps: []step{{phase: "large-load"},
+			{phase: "large-overwrite", how: rewriting, job: job{Kind: "replace", Lookups: overwrites}},
+			{phase: "large-get", how: asking, job: job{Kind: "replaced"}},
+			{phase: "large-scan", how: asking, job: job{Kind: "scan"}},
+			{phase: "large-keys", how: asking, job: job{Kind: "scan-keys"}, optional: true, can: engine.ScansKeys},
+			{phase: "large-churn", how: rewriting, job: job{Kind: "replace"}, optional: true}},
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			s.Inline = true // where it is not what an engine is there for
 			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
 		}},
-	{phases: []string{"overwrite"}, run: (*trial).overwrite,
+	{steps: []step{{}, {phase: "overwrite", how: rewriting, job: job{Kind: "overwrite", Lookups: overwrites}}},
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			return c.Keys / middleKeys, middleValue, s
 		}},
-	{phases: []string{"delete", "deleted-scan", "deleted-get"}, run: (*trial).deletePoints, store: small},
-	{phases: []string{"delete-range", "deleted-range-scan", "deleted-range-get"}, ranges: true,
-		run: (*trial).deleteRanges, store: small},
-	{phases: []string{"counter", "counter-get"}, run: (*trial).counters,
+	// What is left and what is not is looked for before the store has been compacted.
+	{store: small, steps: []step{{}, {phase: "delete", how: doing, job: job{Kind: "delete"}},
+		{phase: "deleted-scan", how: asking, job: job{Kind: "scan", Limit: 10}},
+		{phase: "deleted-get", how: asking, job: job{Kind: "gone"}}}},
+	{store: small, ranges: true, steps: []step{{}, {phase: "delete-range", how: doing, job: job{Kind: "delete-ranges"}},
+		{phase: "deleted-range-scan", how: asking, job: job{Kind: "scan", Limit: 10}},
+		{phase: "deleted-range-get", how: asking, job: job{Kind: "gone"}}}},
+	{steps: []step{{phase: "counter", how: doing, job: job{Kind: "add", Lookups: additions}},
+		{phase: "counter-get", how: asking, job: job{Kind: "counters"}}},
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			s.Counters = true
 			return c.Keys / counterKeys, c.ValueSize, s
 		}},
-	{phases: []string{"limit"}, run: (*trial).limit,
+	{steps: []step{{}, {how: asking, job: job{Kind: "absent"}}, {how: asking, job: job{Kind: "existing"}},
+		{how: doing, job: job{Kind: "scan"}}, {phase: "limit", how: sizing}},
 		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
 			n := c.Keys / limitKeys
 			data := int64(n) * int64(c.KeySize+c.ValueSize)
 			return n, c.ValueSize, s.WithMemoryLimit(max(leastLimit, data/limitShare))
 		}},
+}
+
+// has reports whether a phase is one of the experiment.
+func (e *experiment) has(phase string) bool {
+	return slices.ContainsFunc(e.steps, func(s step) bool { return phase != "" && s.phase == phase })
 }
 
 // small is a store for tombstones.
@@ -94,10 +129,11 @@ type trial struct {
 func (x *run) runExperiments(ctx context.Context, compression string) error {
 	chosen := x.of(ownStore)
 	for _, e := range experiments {
-		if !slices.ContainsFunc(chosen, func(p Phase) bool { return slices.Contains(e.phases, p.Name) }) {
+		at := slices.IndexFunc(chosen, func(p Phase) bool { return e.has(p.Name) })
+		if at < 0 {
 			continue
 		}
-		phase := x.config.Progress.Start(e.phases[0], 0, "")
+		phase := x.config.Progress.Start(chosen[at].Name, 0, "")
 		for rep := range x.config.Loads {
 			for i := range x.config.Engines {
 				name := x.config.Engines[(i+rep)%len(x.config.Engines)]
@@ -106,7 +142,7 @@ func (x *run) runExperiments(ctx context.Context, compression string) error {
 					continue
 				}
 				if err := x.trial(ctx, &e, name, compression); err != nil {
-					return fmt.Errorf("%s: %w", e.phases[0], err)
+					return fmt.Errorf("%s: %w", chosen[at].Name, err)
 				}
 			}
 		}
@@ -144,8 +180,10 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	if _, err = c.steps(ctx, start, t.open); err != nil {
 		return err
 	}
-	if err := e.run(t, ctx); err != nil {
-		return err
+	for i := range e.steps {
+		if err := t.do(ctx, &e.steps[i]); err != nil {
+			return err
+		}
 	}
 	return c.stop(ctx)
 }
@@ -164,14 +202,46 @@ func (t *trial) add(phase string, s *Sample) {
 	}
 }
 
-// ask runs a job for the usual time and adds it to a phase.
-func (t *trial) ask(ctx context.Context, phase string, j job) error {
-	j.Seconds = t.run.config.Seconds
-	s, err := t.child.do(ctx, task{Do: "job", Job: &j})
-	if err == nil {
-		t.add(phase, s)
+// do carries a step out, and adds what it measures to its phase.
+func (t *trial) do(ctx context.Context, s *step) error {
+	if s.optional && (!t.chosen(s.phase) || s.can != nil && !s.can(t.name)) {
+		return nil
 	}
-	return err
+	j := s.job
+	j.Lookups *= t.keys
+	switch {
+	case s.how == asking:
+		j.Seconds = t.run.config.Seconds
+	case s.how == rewriting && j.Lookups == 0:
+		j.Seconds = 60 * t.run.config.Large.Minutes
+	}
+	todo := task{Do: "job", Job: &j}
+	switch s.how {
+	case filling:
+		todo = task{Do: "load"}
+	case sizing:
+		todo = task{Do: "sizes"}
+	}
+	var sample *Sample
+	var err error
+	if s.how == filling || s.how == rewriting {
+		sample, err = t.filled(ctx, todo)
+	} else {
+		sample, err = t.child.do(ctx, todo)
+	}
+	if err != nil {
+		return err
+	}
+	switch s.how {
+	case sizing:
+		sample.Live, sample.Data = int64(t.keys)*t.entryBytes, t.open.Open.MemoryLimit
+	case rewriting: // all records are as they should be
+		if _, err := t.child.do(ctx, lookingUp("scan", 0, 0)); err != nil {
+			return err
+		}
+	}
+	t.add(s.phase, sample)
+	return nil
 }
 
 // filled does something that writes, waits until nothing is left to compact, and returns
@@ -191,81 +261,6 @@ func (t *trial) filled(ctx context.Context, write task) (*Sample, error) {
 	s.PeakDisk = max(after.PeakDisk, after.OnDisk)
 	s.Data, s.Live = s.Operations*t.entryBytes, int64(t.keys)*t.entryBytes
 	return s, nil
-}
-
-// load fills the store.
-func (t *trial) load(ctx context.Context) (*Sample, error) {
-	return t.filled(ctx, task{Do: "load"})
-}
-
-// rewrite overwrites records, and checks that all are as they should be.
-func (t *trial) rewrite(ctx context.Context, phase string, j job) error {
-	s, err := t.filled(ctx, task{Do: "job", Job: &j})
-	if err != nil {
-		return err
-	}
-	t.add(phase, s)
-	_, err = t.child.do(ctx, lookingUp("scan", 0, 0))
-	return err
-}
-
-// overwrite has values of middling size.
-func (t *trial) overwrite(ctx context.Context) error {
-	if _, err := t.load(ctx); err != nil {
-		return err
-	}
-	return t.rewrite(ctx, "overwrite", job{Kind: "overwrite", Lookups: overwrites * t.keys})
-}
-
-func (t *trial) deletePoints(ctx context.Context) error {
-	return t.deleted(ctx, "delete", "delete", "deleted-scan", "deleted-get")
-}
-
-func (t *trial) deleteRanges(ctx context.Context) error {
-	return t.deleted(ctx, "delete-ranges", "delete-range", "deleted-range-scan", "deleted-range-get")
-}
-
-// deleted loads keys, deletes most, and looks for what is left and for what is not, before
-// the store has been compacted.
-func (t *trial) deleted(ctx context.Context, kind, phase, scan, get string) error {
-	if _, err := t.load(ctx); err != nil {
-		return err
-	}
-	s, err := t.child.do(ctx, task{Do: "job", Job: &job{Kind: kind}})
-	if err != nil {
-		return err
-	}
-	t.add(phase, s)
-	if err := t.ask(ctx, scan, job{Kind: "scan", Limit: 10}); err != nil {
-		return err
-	}
-	return t.ask(ctx, get, job{Kind: "gone"})
-}
-
-// counters adds to counters, and looks them up.
-func (t *trial) counters(ctx context.Context) error {
-	s, err := t.child.do(ctx, task{Do: "job", Job: &job{Kind: "add", Lookups: additions * t.keys}})
-	if err != nil {
-		return err
-	}
-	t.add("counter", s)
-	return t.ask(ctx, "counter-get", job{Kind: "counters"})
-}
-
-// limit loads data of several times the memory limit, looks it up, and scans it.
-func (t *trial) limit(ctx context.Context) error {
-	if _, err := t.load(ctx); err != nil {
-		return err
-	}
-	samples, err := t.child.steps(ctx, lookingUp("absent", t.run.config.Seconds, 0),
-		lookingUp("existing", t.run.config.Seconds, 0), lookingUp("scan", 0, 0), task{Do: "sizes"})
-	if err != nil {
-		return err
-	}
-	sizes := samples[3]
-	sizes.Live, sizes.Data = int64(t.keys)*t.entryBytes, t.open.Open.Settings.MemoryLimit
-	t.add("limit", sizes)
-	return nil
 }
 
 // Large says what the stores with large values are.
@@ -304,7 +299,7 @@ func LargeEngines() []string {
 // IsLarge reports whether a workload is one of large values.
 func IsLarge(workload string) bool {
 	for _, e := range experiments {
-		if e.large && slices.Contains(e.phases, workload) {
+		if e.large && e.has(workload) {
 			return true
 		}
 	}
@@ -323,32 +318,4 @@ func (l *Large) validate() error {
 // keys returns how many keys there are, some at least.
 func (l *Large) keys(keySize int) int {
 	return int(min(l.Data/int64(keySize+l.ValueSize), math.MaxInt32))
-}
-
-// large loads a store of large values and overwrites them at random; looks up and scans what it
-// has then; and overwrites on and on.
-func (t *trial) large(ctx context.Context) error {
-	s, err := t.load(ctx)
-	if err != nil {
-		return err
-	}
-	t.add("large-load", s)
-	if err := t.rewrite(ctx, "large-overwrite", job{Kind: "replace", Lookups: overwrites * t.keys}); err != nil {
-		return err
-	}
-	if err := t.ask(ctx, "large-get", job{Kind: "replaced"}); err != nil {
-		return err
-	}
-	if err := t.ask(ctx, "large-scan", job{Kind: "scan"}); err != nil {
-		return err
-	}
-	if t.chosen("large-keys") && engine.ScansKeys(t.name) {
-		if err := t.ask(ctx, "large-keys", job{Kind: "scan-keys"}); err != nil {
-			return err
-		}
-	}
-	if !t.chosen("large-churn") {
-		return nil
-	}
-	return t.rewrite(ctx, "large-churn", job{Kind: "replace", Seconds: 60 * t.run.config.Large.Minutes})
 }

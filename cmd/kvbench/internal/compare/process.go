@@ -19,6 +19,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // A child is a worker process as its parent sees it.
@@ -179,9 +180,9 @@ func (t *tail) String() string { return strings.TrimSpace(string(bytes.TrimSpace
 type task struct {
 	Do string `json:"do"`
 
-	Start *startTask `json:"start,omitempty"`
-	Open  *openTask  `json:"open,omitempty"`
-	Job   *job       `json:"job,omitempty"`
+	Start *startTask       `json:"start,omitempty"`
+	Open  *engine.Settings `json:"open,omitempty"` // opens the store, after closing it if it is open
+	Job   *job             `json:"job,omitempty"`
 }
 
 // A startTask says which store a worker has, and what is in it.
@@ -197,13 +198,8 @@ type startTask struct {
 	Watch     bool   `json:"watch,omitempty"`  // note what the files take while they are written
 }
 
-// An openTask opens the store, after closing it if it is open.
-type openTask struct {
-	Settings engine.Settings `json:"settings"`
-}
-
 // opening returns the task to open the store.
-func opening(s engine.Settings) task { return task{Do: "open", Open: &openTask{Settings: s}} }
+func opening(s engine.Settings) task { return task{Do: "open", Open: &s} }
 
 // lookingUp returns the task to look keys up for a time. Passes of different numbers ask
 // for different keys.
@@ -379,16 +375,16 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 }
 
 // open opens the store and says how long that took.
-func (w *worker) open(o *openTask) (*Sample, error) {
+func (w *worker) open(o *engine.Settings) (*Sample, error) {
 	if err := w.close(); err != nil {
 		return nil, err
 	}
-	w.settings = o.Settings
+	w.settings = *o
 	if w.base.Resident == 0 {
 		w.base = collected()
 	}
 	return w.timed(func() error {
-		store, err := engine.Open(w.start.Engine, string(w.start.Dir), o.Settings)
+		store, err := engine.Open(w.start.Engine, string(w.start.Dir), *o)
 		if err != nil {
 			return err
 		}
@@ -411,11 +407,11 @@ func (w *worker) close() error {
 
 // timed measures one call.
 func (w *worker) timed(f func() error) (*Sample, error) {
-	cpu, start := measure.CPUTime(), time.Now()
+	cpu, start := turns.ProcessorTime(), time.Now()
 	if err := f(); err != nil {
 		return nil, err
 	}
-	s := &Sample{Seconds: time.Since(start).Seconds(), CPUSeconds: (measure.CPUTime() - cpu).Seconds()}
+	s := &Sample{Seconds: time.Since(start).Seconds(), CPUSeconds: (turns.ProcessorTime() - cpu).Seconds()}
 	return s.of(1), nil
 }
 

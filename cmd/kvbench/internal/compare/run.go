@@ -74,12 +74,26 @@ func (c *Config) notes() []string {
 	return notes
 }
 
+// checkRoom refuses a run whose stores do not fit on the disk: those of all engines and compressions, one of which is
+// compacted.
+func (x *run) checkRoom() error {
+	c, need := x.config, int64(0)
+	for _, compression := range c.Compressions {
+		one := bench.SpaceOf(compression, c.dataBytes())
+		need = max(need, one/2) + int64(len(c.Engines))*one/2
+	}
+	return bench.CheckRoom(x.dir, c.Keys, need)
+}
+
 // measure goes through the stages: those that only read with each compression, then
 // those that write, and what needs a process of its own, with the first.
 func (x *run) measure(ctx context.Context) error {
 	first := x.config.Compressions[0]
 	if len(x.of(ownStore)) == len(x.phases) { // nothing else is to be loaded
 		return x.runExperiments(ctx, first)
+	}
+	if err := x.checkRoom(); err != nil {
+		return err
 	}
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)

@@ -51,6 +51,9 @@ func Scale(ctx context.Context, c *Config) (*tidy.Result, error) {
 		"the data, medians of %s of %g s, seed %d", c.KeySize, c.ValueSize, c.Store.Compression, c.CacheShare,
 		bench.Times(c.Repetitions, "repetition"), c.Seconds, c.Seed)
 	return c.measured("scale", about, c.Settings, func(r *tidy.Result, dir string) error {
+		if err := c.checkLargest(dir, 0); err != nil {
+			return err
+		}
 		for _, name := range c.Engines {
 			for _, n := range c.Sizes {
 				at := filepath.Join(dir, fmt.Sprintf("%s-%d", name, n))

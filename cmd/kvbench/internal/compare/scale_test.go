@@ -88,5 +88,6 @@ func TestScaleUsage(t *testing.T) {
 		"--reps 0":            func(c *Config) { c.Repetitions = 0 },
 		"--seconds 0":         func(c *Config) { c.Seconds = 0 },
 		"--dir /nothing/here": func(c *Config) { c.Dir = "/nothing/here" },
+		"choose fewer keys":   func(c *Config) { c.Sizes, c.ValueSize = []int{maxKeys}, 1<<20 },
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // setChunk is the number of sets between two readings of the clock, fewer if each
@@ -188,14 +189,14 @@ var restInterval = 50 * time.Millisecond
 func (w *worker) rest(ctx context.Context) error {
 	deadline := time.Now().Add(restLimit)
 	for quiet := 0; quiet < restTimes && time.Now().Before(deadline); {
-		before := measure.CPUTime()
+		before := turns.ProcessorTime()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(restInterval):
 		}
 		quiet++
-		if (measure.CPUTime() - before).Seconds() > restShare*restInterval.Seconds() {
+		if (turns.ProcessorTime() - before).Seconds() > restShare*restInterval.Seconds() {
 			quiet = 0
 		}
 	}

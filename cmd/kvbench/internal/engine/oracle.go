@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,7 +18,7 @@ import (
 //
 // The keys of each sorted file, as 64-bit hashes, are in the memory of the process that
 // wrote it; the file itself has a number of eight bytes in place of a filter. So the oracle
-// takes next to nothing in the files and in what stores count, and its memory, about eleven
+// takes next to nothing in the files and in what stores count, and its memory, some twenty
 // bytes per key and file that was ever written, belongs to the harness. Only the process
 // that wrote a store reads it with its filters.
 //
@@ -59,7 +58,7 @@ func (p oraclePolicy) Decode(data []byte) (filterpolicy.Filter, error) {
 }
 
 // lookUp returns the key set that data names, nil if there is none.
-func (p oraclePolicy) lookUp(data []byte) *keySet {
+func (p oraclePolicy) lookUp(data []byte) keySet {
 	if len(data) != oracleSize {
 		return nil
 	}
@@ -125,7 +124,7 @@ var (
 // goroutines.
 type keySets struct {
 	mu   sync.RWMutex
-	sets []*keySet // by number
+	sets []keySet // by number
 }
 
 // keySetsOf returns the key sets of the store in a directory, which need not be there yet.
@@ -149,7 +148,7 @@ func keySetsOf(dir string) *keySets {
 }
 
 // add keeps a set and returns its number.
-func (s *keySets) add(set *keySet) uint64 {
+func (s *keySets) add(set keySet) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sets = append(s.sets, set)
@@ -157,7 +156,7 @@ func (s *keySets) add(set *keySet) uint64 {
 }
 
 // at returns the set of a number, nil if there is none.
-func (s *keySets) at(number uint64) *keySet {
+func (s *keySets) at(number uint64) keySet {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if number >= uint64(len(s.sets)) {
@@ -166,42 +165,20 @@ func (s *keySets) at(number uint64) *keySet {
 	return s.sets[number]
 }
 
-// A keySet is a set of hashes: a table with open addressing, three quarters full. It
-// does not change, and any number of goroutines may ask it.
-type keySet struct {
-	slots []uint64 // 0: free
-	zero  bool     // the hash 0 is in the set
-}
+// A keySet is a set of hashes. It does not change, and any number of goroutines may ask it.
+type keySet map[uint64]struct{}
 
 // newKeySet returns the set of some hashes, of which some may be equal.
-func newKeySet(hashes []uint64) *keySet {
-	s := &keySet{slots: make([]uint64, len(hashes)+len(hashes)/3+1)}
+func newKeySet(hashes []uint64) keySet {
+	s := make(keySet, len(hashes))
 	for _, h := range hashes {
-		if h == 0 {
-			s.zero = true
-			continue
-		}
-		s.slots[s.find(h)] = h
+		s[h] = struct{}{}
 	}
 	return s
 }
 
-// find returns the slot that has h, or the free one where it belongs.
-func (s *keySet) find(h uint64) uint64 {
-	n := uint64(len(s.slots))
-	at, _ := bits.Mul64(h, n)
-	for s.slots[at] != 0 && s.slots[at] != h {
-		if at++; at == n {
-			at = 0
-		}
-	}
-	return at
-}
-
 // MayContainHash reports whether a key with this hash was added.
-func (s *keySet) MayContainHash(h uint64) bool {
-	if h == 0 {
-		return s.zero
-	}
-	return s.slots[s.find(h)] == h
+func (s keySet) MayContainHash(h uint64) bool {
+	_, ok := s[h]
+	return ok
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,15 +34,6 @@ func procSelf(file string) map[string]int64 {
 func Written() int64 {
 	io := procSelf("io")
 	return max(io["wchar"], io["write_bytes"]-io["cancelled_write_bytes"])
-}
-
-// CPUTime returns what the process has used so far, in user and kernel mode.
-func CPUTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Resident returns the bytes of memory that the process has, those of them that no

@@ -5,16 +5,12 @@ package measure
 import (
 	"io/fs"
 	"runtime"
-	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 )
 
 // Written is not measured here.
 func Written() int64 { return 0 }
-
-// CPUTime is not measured here.
-func CPUTime() time.Duration { return 0 }
 
 // Resident is not measured here.
 func Resident() (total, anonymous, peak int64) { return 0, 0, 0 }

@@ -16,6 +16,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
+	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -186,27 +187,53 @@ const (
 	LocalWrite   = "write with Sync, log on the disk"
 )
 
-// An operation is what something other than lookups cost.
+// An operation is something other than lookups, of which the cost is measured.
 type operation struct {
-	name, shape, filter string
-	files               int // of the store before
-	times               int
-	traffic             objstore.Counts
-	trips, maxTrips     int     // of the longest chains of requests of which each began after the one before had ended
-	seconds             float64 // with the injected delay
-	repetitions         int     // of which each may be several operations
+	name        string
+	repetitions int
+	each        int // operations of a repetition
+	do          func() error
 }
 
-// add adds the rows of an operation.
-func (x *experiment) add(op *operation) {
-	of := OperationCell(op.name, op.shape, op.filter)
-	x.result.Add(of, "files", "", float64(op.files))
-	x.result.Add(of, "times", "", float64(op.times))
-	x.cost(of, "", op.traffic, op.times)
-	reps := float64(cmp.Or(op.repetitions, op.times))
-	x.result.Add(of, "trips", "", float64(op.trips)/reps)
-	x.result.Add(of, "most-trips", "", float64(op.maxTrips))
-	x.result.Add(of, "time", "s", op.seconds/reps)
+// note measures operations, one after the other. db may be nil if they open it.
+func (s *store) note(db *kv.DB, operations ...operation) error {
+	for i := range operations {
+		if err := s.noteOne(db, &operations[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteOne measures an operation over a long wire, and adds its rows.
+func (s *store) noteOne(db *kv.DB, op *operation) error {
+	of := OperationCell(op.name, s.shape, s.policy.String())
+	if db != nil {
+		s.x.result.Add(of, "files", "", float64(files(db.Metrics()))) // before
+	}
+	defer s.x.wire.lengthen(0)
+	var seconds float64
+	var trips, maxTrips int // of the longest chains of requests of which each began after the one before had ended
+	traffic, err := s.x.traffic(func() error {
+		for range op.repetitions {
+			s.x.wire.lengthen(s.x.Delay)
+			started := time.Now()
+			if err := op.do(); err != nil {
+				return fmt.Errorf("%s: %w", op.name, err)
+			}
+			seconds += time.Since(started).Seconds()
+			chain := s.x.wire.roundTrips()
+			trips, maxTrips = trips+chain, max(maxTrips, chain)
+		}
+		return nil
+	})
+	reps, times := float64(op.repetitions), op.repetitions*op.each
+	s.x.result.Add(of, "times", "", float64(times))
+	s.x.cost(of, "", traffic, times)
+	s.x.result.Add(of, "trips", "", float64(trips)/reps)
+	s.x.result.Add(of, "most-trips", "", float64(maxTrips))
+	s.x.result.Add(of, "time", "s", seconds/reps) // with the injected delay
+	return err
 }
 
 // cost adds what n operations of a kind cost: requests and bytes of each, and dollars of a million. Requests that

@@ -139,37 +139,6 @@ func (s *store) lookUp(ctx context.Context, db *kv.DB, present bool, next func([
 	return n, traffic, err
 }
 
-// measure repeats an operation over a long wire. db may be nil if the operation opens it.
-func (s *store) measure(db *kv.DB, name string, times int, f func() error) (*operation, error) {
-	op := &operation{name: name, shape: s.shape, filter: s.policy.String(), times: times}
-	if db != nil {
-		op.files = files(db.Metrics())
-	}
-	defer s.x.wire.lengthen(0)
-	var err error
-	op.traffic, err = s.x.traffic(func() error {
-		for range times {
-			s.x.wire.lengthen(s.x.Delay)
-			started := time.Now()
-			if err := f(); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			op.seconds += time.Since(started).Seconds()
-			chain := s.x.wire.roundTrips()
-			op.trips, op.maxTrips = op.trips+chain, max(op.maxTrips, chain)
-		}
-		return nil
-	})
-	return op, err
-}
-
-// note measures an operation and keeps what it cost.
-func (s *store) note(db *kv.DB, name string, times int, f func() error) error {
-	op, err := s.measure(db, name, times, f)
-	s.x.add(op)
-	return err
-}
-
 // operations measures what changes nothing: opening, polling, reading many keys. No block is
 // cached.
 func (s *store) operations(ctx context.Context) error {
@@ -185,35 +154,27 @@ func (s *store) operations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reps := s.x.Repetitions
-	err = s.note(view, Poll, reps, func() error { return view.Refresh(ctx) })
-	if err == nil {
-		random := keys.NewRandom(s.x.Seed, 1)
-		err = s.note(view, MultiGet, reps, func() error { return s.multiGet(ctx, view, random) })
-		if err == nil {
-			err = s.note(view, Scan, reps, func() error {
-				return s.scan(ctx, view, random.Below(s.x.Keys-scanKeys+1), scanKeys)
-			})
-		}
-	}
-	if err == nil {
-		err = s.note(view, WholeScan, 1, func() error { return s.scan(ctx, view, 0, s.x.Keys) })
-	}
-	return errors.Join(err, view.Close())
+	random := keys.NewRandom(s.x.Seed, 1)
+	return errors.Join(s.note(view,
+		operation{Poll, s.x.Repetitions, 1, func() error { return view.Refresh(ctx) }},
+		operation{MultiGet, s.x.Repetitions, 1, func() error { return s.multiGet(ctx, view, random) }},
+		operation{Scan, s.x.Repetitions, 1, func() error {
+			return s.scan(ctx, view, random.Below(s.x.Keys-scanKeys+1), scanKeys)
+		}},
+		operation{WholeScan, 1, 1, func() error { return s.scan(ctx, view, 0, s.x.Keys) }}), view.Close())
 }
 
 // opening measures how a store is opened, once: each writer leaves something for the next.
 func (s *store) opening(name string, open func(string, *kv.Options) (*kv.DB, error)) error {
 	var db *kv.DB
-	op, err := s.measure(nil, name, 1, func() (err error) {
+	err := s.note(nil, operation{name, 1, 1, func() (err error) {
 		db, err = open("", s.options(0))
 		return err
-	})
+	}})
 	if err != nil {
 		return err
 	}
-	op.files = files(db.Metrics())
-	s.x.add(op)
+	s.x.result.Add(OperationCell(name, s.shape, s.policy.String()), "files", "", float64(files(db.Metrics())))
 	return db.Close()
 }
 
@@ -265,38 +226,31 @@ func (s *store) scan(ctx context.Context, db *kv.DB, from, n int) (err error) {
 	return it.Error()
 }
 
-// writes measures single writes, by one writer and by many, and a writer who does nothing.
+// writes measures single writes, by one writer, by many and by one who does nothing; and then into a log on the local
+// disk.
 func (s *store) writes(ctx context.Context) error {
 	phase := s.x.Progress.Start("write", 0, "")
 	defer phase.Done()
-	usual := s.options(0)
+	usual, local := s.options(0), s.options(0)
 	usual.Objects = &objects.Config{Store: s.objects}
-	return s.using(usual, func(db *kv.DB) error {
-		written := 0
-		one := func() error {
+	local.Objects = &objects.Config{Store: s.objects, LogInterval: time.Hour, LocalLog: true}
+	written := 0
+	one := func(db *kv.DB) func() error {
+		return func() error {
 			written++
 			return s.put(ctx, db, written-1, written, kv.Sync)
 		}
-		if err := s.note(db, SyncWrite, s.x.Repetitions, one); err != nil {
-			return err
-		}
-		op, err := s.measure(db, SyncTogether, s.x.Repetitions, func() error { return s.together(ctx, db) })
-		if err != nil {
-			return err
-		}
-		op.repetitions, op.times = op.times, op.times*writers
-		s.x.add(op)
-		return s.note(db, IdleWriter, 1, func() error { return wait(ctx, time.Second) })
-	})
-}
-
-// localWrites measures single writes into a log on the local disk.
-func (s *store) localWrites(ctx context.Context) error {
-	o := s.options(0)
-	o.Objects = &objects.Config{Store: s.objects, LogInterval: time.Hour, LocalLog: true}
-	return s.using(o, func(db *kv.DB) error {
-		return s.note(db, LocalWrite, s.x.Repetitions, func() error { return s.put(ctx, db, 0, 1, kv.Sync) })
-	})
+	}
+	return errors.Join(s.using(usual, func(db *kv.DB) error {
+		return s.note(db, operation{SyncWrite, s.x.Repetitions, 1, one(db)},
+			operation{SyncTogether, s.x.Repetitions, writers, func() error { return s.together(ctx, db) }},
+			operation{IdleWriter, 1, 1, func() error {
+				time.Sleep(time.Second)
+				return ctx.Err()
+			}})
+	}), s.using(local, func(db *kv.DB) error {
+		return s.note(db, operation{LocalWrite, s.x.Repetitions, 1, one(db)})
+	}))
 }
 
 // together has several goroutines write a key each.
@@ -308,13 +262,4 @@ func (s *store) together(ctx context.Context, db *kv.DB) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -195,7 +195,7 @@ func TestWrongAnswersEndARun(t *testing.T) {
 	policy, err := filterpolicy.Parse("none")
 	require.NoError(t, err)
 	s := &store{x: x, policy: policy, shape: Settled, objects: x.objects}
-	require.NoError(t, s.load(t.Context(), false))
+	require.NoError(t, s.load(t.Context()))
 	require.NoError(t, s.rows(t.Context()))
 	require.NoError(t, s.operations(t.Context()))
 	require.ErrorIs(t, x.check([]byte("key"), []byte{}, false), bench.ErrWrongAnswer)
@@ -229,6 +229,7 @@ func TestBadSettingsAreUsage(t *testing.T) {
 		"keys of":                        func(c *Config) { c.KeySize = 1 },
 		"values of":                      func(c *Config) { c.ValueSize = 1 },
 		"--dir":                          func(c *Config) { c.Dir = "/nothing/here" },
+		"choose fewer keys":              func(c *Config) { c.Keys, c.ValueSize, c.InMemory = 1<<28, 1<<20, false },
 	} {
 		c := testConfig(t)
 		change(c)

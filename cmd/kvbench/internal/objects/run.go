@@ -118,6 +118,10 @@ func (x *experiment) open(dir string) (origin string, err error) {
 	case x.InMemory:
 		origin, s = "memory", objstore.NewMem()
 	default:
+		data := int64(x.Keys) * int64(x.KeySize+x.ValueSize) * int64(len(x.Filters))
+		if err := bench.CheckRoom(dir, x.Keys, bench.SpaceOf(x.Compression, data)); err != nil {
+			return "", err
+		}
 		origin = "directory"
 		s, err = objstore.OpenDir(filepath.Join(dir, "objects"))
 	}
@@ -148,7 +152,8 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 	s := &store{x: x, policy: policy, shape: Settled,
 		objects: objstore.Sub(x.objects, fmt.Sprintf("%02d", i))}
 	operates := i == x.operator()
-	if err := s.load(ctx, operates); err != nil {
+	load := operation{Load, 1, 1, func() error { return s.load(ctx) }}
+	if err := s.maybe(nil, operates, load); err != nil {
 		return err
 	}
 	for _, shape := range []string{Settled, Young} {
@@ -167,9 +172,9 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 		}
 	}
 	if operates {
-		err = errors.Join(s.writes(ctx), s.localWrites(ctx))
+		return s.writes(ctx)
 	}
-	return err
+	return nil
 }
 
 // traffic returns what f costs.
@@ -230,15 +235,19 @@ func (s *store) using(o *kv.Options, f func(*kv.DB) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-// load writes all keys and compacts them into one sorted run, and says what that costs if asked to.
-func (s *store) load(ctx context.Context, say bool) error {
-	if say {
-		return s.note(nil, Load, 1, func() error { return s.loadAll(ctx) })
+// maybe does an operation, and notes what it costs if asked to.
+func (s *store) maybe(db *kv.DB, note bool, op operation) (err error) {
+	if note {
+		return s.note(db, op)
 	}
-	return s.loadAll(ctx)
+	for i := 0; i < op.repetitions && err == nil; i++ {
+		err = op.do()
+	}
+	return err
 }
 
-func (s *store) loadAll(ctx context.Context) error {
+// load writes all keys and compacts them into one sorted run.
+func (s *store) load(ctx context.Context) error {
 	phase := s.x.Progress.Start("load "+s.policy.String(), s.x.Keys, "keys")
 	defer phase.Done()
 	return s.using(s.options(0), func(db *kv.DB) error {
@@ -267,24 +276,20 @@ func (s *store) put(ctx context.Context, db *kv.DB, from, to int, o *kv.WriteOpt
 	return b.CommitContext(ctx, o)
 }
 
-// addYoung writes some keys again, in files of their own, and says what a flush costs if asked to.
-func (s *store) addYoung(ctx context.Context, say bool) error {
+// addYoung writes some keys again, in files of their own, and notes what a flush costs if asked to.
+func (s *store) addYoung(ctx context.Context, note bool) error {
 	per := s.x.Keys / youngPart
 	return s.using(s.options(0), func(db *kv.DB) error {
 		from := 0
-		op, err := s.measure(db, FlushFile, s.x.Young, func() error {
-			to := from + per
-			if err := s.put(ctx, db, from, to, kv.NoSync); err != nil {
+		err := s.maybe(db, note, operation{FlushFile, s.x.Young, 1, func() error {
+			from += per
+			if err := s.put(ctx, db, from-per, from, kv.NoSync); err != nil {
 				return err
 			}
-			from = to
 			return db.Flush(ctx)
-		})
+		}})
 		if err != nil {
 			return err
-		}
-		if say {
-			s.x.add(op)
 		}
 		s.shape = Young
 		return s.checkShape(db.Metrics())
