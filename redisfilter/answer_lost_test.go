@@ -1,4 +1,4 @@
-package redisfilter
+package redisfilter_test
 
 import (
 	"bytes"
@@ -7,12 +7,18 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
+	"github.com/siftkv/siftkv/redisfilter/owners"
 )
+
+// patience is longer than go test lets a test run.
+const patience = 24 * time.Hour
 
 // A lossyConn loses the answer to the first command of a name that is sent while armed is set: it was executed.
 type lossyConn struct {
@@ -48,12 +54,16 @@ func TestAddNewIsSentOnce(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3, 0)
 	for name, test := range map[string]struct {
 		command string
-		options Options
-	}{"fixed": {"bitfield", Options{}}, "growing": {"evalsha", Options{Growth: 2}}, "windows": {"evalsha", Options{}}} {
+		options redisfilter.Options
+	}{
+		"fixed":   {"bitfield", redisfilter.Options{}},
+		"growing": {"evalsha", redisfilter.Options{Growth: 2}},
+		"owners":  {"evalsha", redisfilter.Options{}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var armed atomic.Bool
-			c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{
+			c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{
 				Addrs: []string{cluster.Servers[0].Addr, cluster.Servers[1].Addr},
 				Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 					conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
@@ -63,22 +73,26 @@ func TestAddNewIsSentOnce(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })
 			var add func([][]byte) ([]bool, error)
-			if name == "windows" {
-				w, err := NewWindows(t.Context(), c, name, 1000, 0.01, &WindowOptions{Timeout: patience})
+			if name == "owners" {
+				w, err := owners.New(t.Context(), c, name, 1000, 0.01, &owners.Options{Timeout: patience})
 				require.NoError(t, err)
 				t.Cleanup(func() { _ = w.Close() })
 				add = func(keys [][]byte) ([]bool, error) { return w.Of("owner").MAddNew(t.Context(), keys) }
 			} else {
-				s := wholeSet(t, c, name, 1000, test.options)
+				o := test.options
+				o.StartEmpty, o.Timeout = true, patience
+				s, err := redisfilter.New(t.Context(), c, name, 1000, 0.01, &o)
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = s.Close() })
 				add = func(keys [][]byte) ([]bool, error) { return s.MAddNew(t.Context(), keys) }
 			}
-			_, err = add(keysTo(3)) // the servers know the script from then on
+			_, err = add([][]byte{[]byte("a"), []byte("b"), []byte("c")}) // the servers know the script from then on
 			require.NoError(t, err)
 			for _, keys := range [][][]byte{{[]byte("one")}, {[]byte("two"), []byte("three")}} {
 				armed.Store(true)
 				_, err := add(keys)
 				require.False(t, armed.Load(), "an answer was lost")
-				require.ErrorIs(t, err, ErrUnavailable)
+				require.ErrorIs(t, err, redisfilter.ErrUnavailable)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -65,7 +66,7 @@ func TestConnectionsFromBeforeAFailoverDoNotSayNo(t *testing.T) {
 
 	var old [4]*redis.Conn // connections of the pool that stay where they are
 	for i := range old {
-		old[i] = c.rdb.(*redis.Client).Conn()
+		old[i] = conn.Of(c).RDB.(*redis.Client).Conn()
 		require.NoError(t, old[i].Ping(ctx).Err())
 	}
 	second.Promote(ctx)
@@ -75,7 +76,7 @@ func TestConnectionsFromBeforeAFailoverDoNotSayNo(t *testing.T) {
 	require.NoError(t, other.Ready(ctx)) // trusts the second
 	require.NoError(t, other.Add(ctx, k))
 	until(t, func() bool {
-		identity, _, ok := c.watch.Map().Owner(0)
+		identity, _, ok := conn.Of(c).Watch.Map().Owner(0)
 		return ok && s.view.Load().trusted[identity] && s.view.Load().err == nil
 	}, "the second is trusted")
 	for _, conn := range old {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
@@ -68,7 +69,8 @@ func (m *meeting) await(ctx context.Context) error {
 func hookNodes(t testing.TB, c *Client) (hooks []*nodeHook, meet *atomic.Pointer[meeting]) {
 	meet = &atomic.Pointer[meeting]{}
 	var mu sync.Mutex
-	err := c.rdb.(*redis.ClusterClient).ForEachMaster(t.Context(), func(_ context.Context, node *redis.Client) error {
+	cluster := conn.Of(c).RDB.(*redis.ClusterClient)
+	err := cluster.ForEachMaster(t.Context(), func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		hooks = append(hooks, &nodeHook{meet: meet})

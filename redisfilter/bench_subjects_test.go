@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 	"github.com/siftkv/siftkv/redisfilter/internal/workload"
@@ -59,7 +60,7 @@ func openCounted(t testing.TB, addrs ...string) (*Client, *workload.Counter) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	trips := &workload.Counter{}
-	c.rdb.AddHook(trips)
+	conn.Of(c).RDB.AddHook(trips)
 	return c, trips
 }
 
@@ -193,8 +194,8 @@ func (s *bareRead) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes i
 // anyShard is the key of a shard.
 func anyShard(s *Set) string {
 	v := s.view.Load()
-	p := v.content.(*partitions)
-	return layout.ShardKey(p.prefix(0, v.cfg.Generation), 0, 0)
+	p := v.content.(partitions)
+	return layout.ShardKey(p.Prefix(0, v.cfg.Generation), 0, 0)
 }
 
 // memoryOf sums the memory of all values whose keys match.

@@ -8,15 +8,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/chain"
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
 // build makes the set's next generation out of a source and takes it into use. The caller has the lock.
 //
-// Every wait is for processes whose view is as old as a view may be: first for those that add to the
-// old generation only, and for the commits of their rows, so that the source shows them; then for
-// those that still ask the old generation, before adds stop to go there; then for those that still
-// add to it, before its values are removed.
+// Every wait is for processes whose view is as old as a view may be: first for those that add to the old generation
+// only, and for the commits of their rows, so that the source shows them; then for those that still ask the old
+// generation, before adds stop to go there; then for those that still add to it, before its values are removed.
 func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	v := l.view.Load()
 	if err = v.usable(); err != nil {
@@ -25,7 +27,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if v, err = l.sweep(ctx, v); err != nil {
 		return err
 	}
-	shape, err := v.cfg.next(l.asked)
+	shape, err := v.cfg.ForNext(l.asked)
 	if err != nil {
 		return err
 	}
@@ -43,9 +45,9 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 			err = errors.Join(err, l.abandon(ctx, made, generation))
 		}
 	}()
-	cfg, err := l.publish(ctx, v.cfg, func(c *config) {
+	cfg, err := l.publish(ctx, v.cfg, func(c *config.Config) {
 		if c.Building = generation; shape != v.cfg {
-			c.Next = shape.size(c)
+			c.Next = shape.Size(c)
 		}
 	})
 	if err != nil {
@@ -61,7 +63,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if err := l.fill(ctx, made, generation, source); err != nil {
 		return err
 	}
-	if source != nil && v.cfg.Asked.Kind == kindCuckoo { // see Cuckoo.removeAll
+	if source != nil && v.cfg.Asked.Kind == config.KindCuckoo { // see Cuckoo.removeAll
 		if err := sleep(ctx, cfg.Grace); err != nil {
 			return err
 		}
@@ -69,7 +71,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if err := l.verify(ctx, made, generation, identities); err != nil {
 		return err
 	}
-	cfg, err = l.publish(ctx, cfg, (*config).use)
+	cfg, err = l.publish(ctx, cfg, (*config.Config).Use)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (l *lineage) fill(ctx context.Context, c content, generation string, source
 	if source == nil {
 		return nil
 	}
-	put, finish := c.bulk(generation)
+	put, finish := c.Bulk(generation)
 	if err := feed(ctx, source, time.Time{}, c, put); err != nil {
 		return err
 	}
@@ -96,12 +98,12 @@ func (l *lineage) fill(ctx context.Context, c content, generation string, source
 const feedLen = 4096
 
 // feed puts the keys of a source that were committed since a time.
-func feed(ctx context.Context, source Source, since time.Time, c content, put insert) error {
+func feed(ctx context.Context, source Source, since time.Time, c content, put chain.Insert) error {
 	hashes := make([]uint64, 0, feedLen)
 	var failed error // to add, which is not the source's fault
 	err := source(ctx, since, func(keys ...[]byte) error {
 		for _, key := range keys {
-			if hashes = append(hashes, c.hash(key)); len(hashes) < feedLen {
+			if hashes = append(hashes, c.Hash(key)); len(hashes) < feedLen {
 				continue
 			}
 			if failed = put(ctx, hashes); failed != nil {
@@ -115,20 +117,20 @@ func feed(ctx context.Context, source Source, since time.Time, c content, put in
 	case failed != nil:
 		return failed
 	case err != nil:
-		return programError{fmt.Errorf("reading its source: %w", err)}
+		return conn.ProgramError{Cause: fmt.Errorf("reading its source: %w", err)}
 	}
 	return put(ctx, hashes)
 }
 
 // verify returns an error unless the generation is whole, on the servers that it was made on.
 func (l *lineage) verify(ctx context.Context, c content, generation string, identities []string) error {
-	if err := c.check(ctx, generation); err != nil {
+	if err := check(ctx, c, generation); err != nil {
 		return err
 	}
-	if err := l.client.watch.Poll(ctx); err != nil {
+	if err := l.client.Watch.Poll(ctx); err != nil {
 		return err
 	}
-	now, complete := l.client.watch.Map().Identities()
+	now, complete := l.client.Watch.Map().Identities()
 	if !complete || !slices.Equal(sorted(now), sorted(identities)) {
 		return fmt.Errorf("%w: a server was restarted or failed over during the load", ErrUnavailable)
 	}
@@ -139,13 +141,13 @@ func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) 
 
 // refill adds what servers may have forgotten that failed over, and trusts them from then on.
 func (l *lineage) refill(ctx context.Context, source Source, since time.Time) (err error) {
-	defer func() { l.tallies.loaded(err) }()
+	defer func() { l.loaded(err) }()
 	v := l.view.Load()
 	if err := v.usable(); err != nil {
 		return err
 	}
 	generation := v.cfg.Generation
-	identities, complete := l.client.watch.Map().Identities()
+	identities, complete := l.client.Watch.Map().Identities()
 	if !complete {
 		return fmt.Errorf("%w: not every master of the cluster answers", ErrUnavailable)
 	}
@@ -153,7 +155,7 @@ func (l *lineage) refill(ctx context.Context, source Source, since time.Time) (e
 		if err := sleep(ctx, nodes.Lease+v.cfg.Grace); err != nil {
 			return err
 		}
-		put := func(ctx context.Context, hashes []uint64) error { return v.content.insert(ctx, generation, hashes) }
+		put := func(ctx context.Context, hashes []uint64) error { return v.content.Insert(ctx, generation, hashes) }
 		if err := feed(ctx, source, since, v.content, put); err != nil {
 			return err
 		}

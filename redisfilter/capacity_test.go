@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
@@ -22,18 +23,18 @@ func TestBytesPerKeyAtCapacity(t *testing.T) {
 	const overhead = 80 // of Redis, for a value and its key
 	for _, n := range []int{1000, 1300, 1800, 2500, 2600, 2700, 2800, 4000, 5000, 7000, 10_000, 30_000, 100_000} {
 		for _, growth := range []float64{2, 10} {
-			r := request{Kind: kindBlocked, Keys: n, Rate: 0.01, Growth: growth, ShardBytes: defaultShard}
+			r := config.Request{Kind: config.KindBlocked, Keys: n, Rate: 0.01, Growth: growth}
 			r.PublicHash = true // the same every time
-			cfg, err := newConfig(r)
+			cfg, err := config.New(r)
 			require.NoError(t, err)
-			require.NoError(t, cfg.check())
+			require.NoError(t, cfg.Check())
 			first, second := cfg.Layers[0], cfg.Layers[1]
 			shards := make([][]byte, cfg.Partitions)
 			for i := range shards {
 				shards[i] = first.Blank()
 			}
 			for i := range n {
-				spot := blocked.Locate(cfg.hasher().hash(key(i)))
+				spot := blocked.Locate(cfg.Hasher().Hash(key(i)))
 				part, within := spot.Split(cfg.Partitions)
 				_, line := first.Place(within)
 				layout.SetBits(shards[part], line, spot, first.Probes)
@@ -41,7 +42,7 @@ func TestBytesPerKeyAtCapacity(t *testing.T) {
 			bytes := 0
 			for _, shard := range shards {
 				bytes += len(shard) + overhead
-				if first.Full(onesOf(shard[layout.HeaderLen:]) - first.Lines) {
+				if first.Full(layout.Ones(shard[layout.HeaderLen:]) - first.Lines) {
 					bytes += second.Shards * (second.Len() + overhead)
 				}
 			}

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
 )
 
-// A cuckoo set grows by its next load, whose generation is made for more keys than the one in use. The
-// configuration says for how many: the most that any program asked for, or that the set was found to need.
-
-// outgrown reports whether the next load makes the set larger.
-func (c *config) outgrown() bool { return c.Wanted > c.Asked.Keys }
+// A cuckoo set grows by its next load, whose generation is made for more keys than the one in use. The configuration
+// says for how many: the most that any program asked for, or that the set was found to need.
 
 // An overfullError is that of a load whose source has more keys than its generation has room for.
 type overfullError struct{ keys int }
@@ -33,7 +31,7 @@ func (l *lineage) grown(ctx context.Context, failed error) error {
 	if over, ok := errors.AsType[overfullError](failed); ok {
 		keys = max(keys, over.keys)
 	}
-	if cfg.Asked.Kind != kindCuckoo || keys > mostGrown {
+	if cfg.Asked.Kind != config.KindCuckoo || keys > mostGrown {
 		return failed
 	}
 	return l.agree(ctx, keys+keys/4+1)
@@ -45,18 +43,18 @@ const mostGrown = min(cuckootable.MaxKeys, math.MaxInt) / 2
 // refusedFull has the set loaded again with more room, if it has a source, unless that is under way.
 func (l *lineage) refusedFull(ctx context.Context) {
 	cfg := l.view.Load().cfg
-	if cfg.outgrown() || cfg.Asked.Keys > mostGrown {
+	if cfg.Outgrown() || cfg.Asked.Keys > mostGrown {
 		return
 	}
 	err := l.agree(ctx, 2*cfg.Asked.Keys)
-	l.logger.Warn("a set is full, and is made larger by its next load", "set", l.name,
+	l.options.Logger.Warn("a set is full, and is made larger by its next load", "set", l.name,
 		"keys", 2*cfg.Asked.Keys, "error", err)
 	l.repairSoon()
 }
 
-// agree returns when the configuration tells of a Grace that is as long as that of l, and of as many
-// keys as a cuckoo set is to have room for; or it says why the set cannot be used. A process that loads
-// the set waits for the Grace of all that add to it.
+// agree returns when the configuration tells of a Grace that is as long as that of l, and of as many keys as a cuckoo
+// set is to have room for; or it says why the set cannot be used. A process that loads the set waits for the Grace of
+// all that add to it.
 func (l *lineage) agree(ctx context.Context, keys int) error {
 	for {
 		v := l.view.Load()
@@ -64,19 +62,14 @@ func (l *lineage) agree(ctx context.Context, keys int) error {
 			return err
 		}
 		next := *v.cfg
-		switch v.cfg.Asked.Kind {
-		case kindWindows:
-			return nil
-		case kindCuckoo:
-			if keys > max(next.Asked.Keys, next.Wanted) {
-				next.Wanted = keys
-			}
+		if v.cfg.Asked.Kind == config.KindCuckoo && keys > max(next.Asked.Keys, next.Wanted) {
+			next.Wanted = keys
 		}
-		next.Grace = max(next.Grace, l.grace)
+		next.Grace = max(next.Grace, l.options.Grace)
 		if next.Grace == v.cfg.Grace && next.Wanted == v.cfg.Wanted {
 			return nil
 		}
-		if _, err := l.swap(ctx, v.cfg.encoded, &next); err != nil {
+		if _, err := l.stored().Swap(ctx, v.cfg, &next); err != nil {
 			return err
 		}
 		l.refresh(ctx)

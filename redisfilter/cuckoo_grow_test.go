@@ -88,7 +88,7 @@ func TestACuckooSetIsLoadedWithMoreKeys(t *testing.T) {
 	defer func() { require.NoError(t, large.Close()) }()
 	require.NoError(t, small.Load(ctx, sourceOf(keysTo(2000)...)))
 	for _, k := range []*Cuckoo{small, large} {
-		require.NoError(t, k.client.watch.Poll(ctx))
+		require.NoError(t, k.client.Watch.Poll(ctx))
 		info, err = k.Info(ctx)
 		require.NoError(t, err)
 		require.Equal(t, 9000, info.Capacity)

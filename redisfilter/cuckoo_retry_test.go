@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
 )
 
@@ -38,7 +39,7 @@ func TestChangesAreNotSentAgainOnceTheirAnswersAreForgotten(t *testing.T) {
 	require.NoError(t, err)
 	defer k.Close()
 	d := &deadlines{gate: gate{match: func(redis.Cmder) bool { return false }}}
-	c.rdb.AddHook(d)
+	conn.Of(c).RDB.AddHook(d)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	require.NoError(t, k.Add(ctx, key(1)))

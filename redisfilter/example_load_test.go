@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/redisfilter"
+	"github.com/siftkv/siftkv/redisfilter/mirror"
 )
 
 // A program loads a set when it likes, instead of a Source: at first, and to get rid of keys that are gone.
@@ -102,17 +103,17 @@ func ExampleSet_Mirror() {
 	}
 	defer users.Close()
 
-	mirror, err := users.Mirror(ctx, &redisfilter.MirrorOptions{
+	copied, err := users.Mirror(ctx, &mirror.Options{
 		Lease: 2 * time.Second, // for so long, keys that others added may be denied
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer mirror.Close()
-	maybe, err := mirror.Contains(ctx, []byte("ada"))
+	defer copied.Close()
+	maybe, err := copied.Contains(ctx, []byte("ada"))
 	fmt.Println(maybe, err)
-	fmt.Println(mirror.Add(ctx, []byte("eve"))) // this mirror knows her from here on
-	stats := mirror.Stats()
+	fmt.Println(copied.Add(ctx, []byte("eve"))) // this mirror knows her from here on
+	stats := copied.Stats()
 	fmt.Println(stats.Yes+stats.No, "answers without a trip,", stats.Asked, "with one")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/internal/golden"
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
@@ -17,9 +18,9 @@ func goldenFile(t *testing.T, name string, data []byte) {
 	golden.File(t, filepath.Join("testdata", name), data)
 }
 
-func goldenConfig(t *testing.T) *config {
-	cfg, err := newConfig(request{
-		Kind: kindBlocked, Keys: 1000, Rate: 0.01, Growth: 10, Partitions: 2, ShardBytes: defaultShard,
+func goldenConfig(t *testing.T) *config.Config {
+	cfg, err := config.New(config.Request{
+		Kind: config.KindBlocked, Keys: 1000, Rate: 0.01, Growth: 10, Partitions: 2, ShardBytes: config.DefaultShard,
 	})
 	require.NoError(t, err)
 	cfg.Seed = []byte("0123456789abcdef")
@@ -29,15 +30,15 @@ func goldenConfig(t *testing.T) *config {
 
 func TestGoldenFormats(t *testing.T) {
 	cfg := goldenConfig(t)
-	goldenFile(t, "config.json", cfg.encode())
-	goldenFile(t, "tombstone.json", (&config{Version: configVersion, Dropped: true}).encode())
+	goldenFile(t, "config.json", cfg.Encode())
+	goldenFile(t, "tombstone.json", (&config.Config{Version: config.Version, Dropped: true}).Encode())
 	l := cfg.Layers[0]
 	goldenFile(t, "blank.shard", l.Blank())
 
 	shards := [][]byte{l.Blank(), l.Blank()}
-	hasher := cfg.hasher()
+	hasher := cfg.Hasher()
 	for _, key := range []string{"", "a", "user:1", "user:2", "\x00\xff", "ключ"} {
-		spot := blocked.Locate(hasher.hash([]byte(key)))
+		spot := blocked.Locate(hasher.Hash([]byte(key)))
 		part, within := spot.Split(cfg.Partitions)
 		_, line := l.Place(within)
 		for _, p := range layout.BitPositions(nil, spot, l.Probes) {

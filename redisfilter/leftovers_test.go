@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
+	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // generationsIn returns the generations that the keys of a server belong to.
@@ -28,15 +31,15 @@ func TestAnEndedLoadLeavesNothing(t *testing.T) {
 	for name, load := range map[string]func(*Set){
 		"before it tells of its generation": func(*Set) {},
 		"while it loads": func(s *Set) {
-			g := generationsIn(t, s.client.rdb.(*redis.Client))
+			g := generationsIn(t, s.client.RDB.(*redis.Client))
 			cfg := s.view.Load().cfg
-			_, err := s.publish(t.Context(), cfg, func(c *config) { c.Building = other(g, cfg.Generation) })
+			_, err := s.publish(t.Context(), cfg, func(c *config.Config) { c.Building = other(g, cfg.Generation) })
 			require.NoError(t, err)
 		},
 		"before it removes what was in use": func(s *Set) {
-			g := generationsIn(t, s.client.rdb.(*redis.Client))
+			g := generationsIn(t, s.client.RDB.(*redis.Client))
 			cfg := s.view.Load().cfg
-			_, err := s.publish(t.Context(), cfg, func(c *config) { c.Generation = other(g, cfg.Generation) })
+			_, err := s.publish(t.Context(), cfg, func(c *config.Config) { c.Generation = other(g, cfg.Generation) })
 			require.NoError(t, err)
 		},
 	} {
@@ -51,7 +54,7 @@ func TestAnEndedLoadLeavesNothing(t *testing.T) {
 			require.NoError(t, ended.Close())
 			require.Len(t, generationsIn(t, srv.Client()), 2)
 			until(t, func() bool { return len(generationsIn(t, srv.Client())) == 1 }, "what was left is removed")
-			require.NoError(t, lives.client.watch.Poll(t.Context()))
+			require.NoError(t, lives.client.Watch.Poll(t.Context()))
 			require.Equal(t, []string{lives.view.Load().cfg.Generation}, generationsIn(t, srv.Client()))
 			holds(t, lives)
 		})
@@ -74,7 +77,7 @@ func TestDropCanBeRepeated(t *testing.T) {
 	c := openClient(t, srv.Addr)
 	s := wholeSet(t, c, "users", 1000, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	c.rdb.AddHook(&gate{match: named("exec"), after: cancel})
+	conn.Of(c).RDB.AddHook(&gate{match: named("exec"), after: cancel})
 	require.ErrorIs(t, s.Drop(ctx), context.Canceled)
 	require.Len(t, generationsIn(t, srv.Client()), 1)
 	require.NoError(t, s.Drop(t.Context()))
@@ -90,9 +93,9 @@ func TestDropTakesLateAddsAway(t *testing.T) {
 	srv := startServer(t)
 	c, late := openClient(t, srv.Addr), openClient(t, srv.Addr)
 	s, adding := wholeSet(t, c, "users", 1000, Options{}), openSet(t, late, "users", 1000, Options{})
-	c.rdb.AddHook(&gate{match: named("unlink"), before: firstOnly(func() {
+	conn.Of(c).RDB.AddHook(&gate{match: named("unlink"), before: firstOnly(func() {
 		v := adding.view.Load()
-		require.False(t, late.watch.Valid(v.confirmed) && v.err == nil, "it may still add")
+		require.False(t, conn.Of(late).Watch.Valid(v.confirmed) && v.err == nil, "it may still add")
 	})})
 	require.NoError(t, s.Drop(t.Context()))
 }

@@ -1,6 +1,7 @@
 package redisfilter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/siftkv/siftkv/redisfilter/internal/chain"
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
-// A lineage is the generations of a named set, one after the other. A generation is all the values
-// that hold the set's keys at a time. A set that is new, or lost some of its values, gets its next
-// generation from a load, and goes over to it while other processes ask and add.
+// A lineage is the generations of a named set, one after the other. A generation is all the values that hold the
+// set's keys at a time. A set that is new, or lost some of its values, gets its next generation from a load, and goes
+// over to it while other processes ask and add.
 //
 //	Generation  answers lookups
 //	Building    gets adds as well, while a load fills it
@@ -23,11 +26,10 @@ import (
 //
 // Adds go to all that the configuration names, and count once they know that it still names no others.
 type lineage struct {
-	lifecycle
-	client *Client
-	name   string
-	asked  request
-	open   func(*config) content // of a configuration that was checked
+	options Options
+	client  *conn.Conn
+	name    string
+	asked   config.Request
 
 	view   atomic.Pointer[view]
 	lost   atomic.Pointer[string]    // a generation that was seen to have lost something
@@ -39,62 +41,69 @@ type lineage struct {
 	closed atomic.Bool
 	pace   pace
 
-	tallies tallies
+	losses, failedLoads atomic.Uint64
+	full                atomic.Pointer[string] // the generation that refused a key last
 }
 
 // A content is how the keys of a generation lie in Redis: what kinds of sets differ in.
 type content interface {
-	// blank makes the values of a generation that nobody else knows yet, empty and whole.
-	blank(ctx context.Context, generation string) error
+	// Hash is what the set knows of a key.
+	Hash(key []byte) uint64
 
-	// insert adds keys to one generation.
-	insert(ctx context.Context, generation string, hashes []uint64) error
+	// Slots returns the slot that each key is in, in every generation.
+	Slots(hashes []uint64) []int
 
-	// bulk returns functions that add many keys to one generation: each call of add takes some, and
-	// all are there after finish.
-	bulk(generation string) (add insert, finish func(context.Context) error)
+	// Ask looks keys up in a generation, in as few trips as it can. Where it cannot say, the answer is lost; an error
+	// then says why, unless a value is just not there.
+	Ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error)
 
-	// check returns ErrIncomplete if a value of the generation is not whole.
-	check(ctx context.Context, generation string) error
+	// put adds keys to a generation and notes what it found. It says whether all was whole.
+	put(ctx context.Context, generation string, inUse bool, a *addition) (whole bool, err error)
 
-	// discard removes the values of a generation.
-	discard(ctx context.Context, generation string) error
+	// Insert adds keys to one generation.
+	Insert(ctx context.Context, generation string, hashes []uint64) error
 
-	// hash is what the set knows of a key.
-	hash(key []byte) uint64
+	// Bulk returns functions that add many keys to one generation: each call of add takes some, and all are there
+	// after finish.
+	Bulk(generation string) (add chain.Insert, finish func(context.Context) error)
+
+	// Blank makes the values of a generation that nobody else knows yet, empty and whole.
+	Blank(ctx context.Context, generation string) error
+
+	// survey calls f with each shard of a generation. To count keys takes most of its time.
+	survey(ctx context.Context, generation string, count bool, f func(shard) error) error
+
+	// Discard removes the values of a generation.
+	Discard(ctx context.Context, generation string) error
 }
 
-// An insert adds keys.
-type insert func(ctx context.Context, hashes []uint64) error
-
-// tombstone is how long a dropped set is remembered, for processes that still use it.
-const tombstone = time.Hour
-
-// start finds the configuration or makes it, and begins to watch it. The fresh configuration is
-// used if there is none.
-func (l *lineage) start(ctx context.Context, fresh *config) error {
-	if err := checkName(l.name); err != nil {
+// start finds the configuration or makes it as asked, and begins to watch it. o may be nil.
+func (l *lineage) start(ctx context.Context, c *Client, name string, asked config.Request, o *Options) error {
+	l.client, l.name = conn.Of(c), name
+	if o != nil {
+		l.options = *o
+	}
+	o = &l.options
+	asked.Growth, asked.PublicHash = o.Growth, o.PublicHash
+	asked.Partitions, asked.ShardBytes = o.Partitions, o.ShardBytes
+	fresh, err := config.New(asked)
+	if err = cmp.Or(err, l.stored().CheckName(), o.complete()); err != nil {
 		return err
 	}
-	if err := l.complete(); err != nil {
-		return err
-	}
+	l.asked, fresh.Grace = fresh.Asked, o.Grace
 	patient := ctx
 	ctx, cancel := l.deadline(ctx)
 	defer cancel()
 	l.view.Store(&view{})
 	l.repair = make(chan struct{}, 1)
-	if fresh.Asked.Kind != kindWindows {
-		fresh.Grace = l.grace
-	}
 	if err := l.create(ctx, fresh); err != nil {
-		return l.client.wrap(l.name, err)
+		return l.wrap(err)
 	}
 	l.refresh(ctx)
 	if err := l.agree(ctx, l.asked.Keys); err != nil {
-		return l.client.wrap(l.name, err)
+		return l.wrap(err)
 	}
-	l.client.watch.Add(poller{l})
+	l.client.Watch.Add(poller{l})
 	run, quit := context.WithCancel(context.Background())
 	l.quit = quit
 	l.ended.Go(func() { l.repairs(run) })
@@ -104,35 +113,43 @@ func (l *lineage) start(ctx context.Context, fresh *config) error {
 	return nil
 }
 
-// create makes the configuration unless there is one, or was one and it was dropped. A set that may
-// start empty begins with a generation.
-func (l *lineage) create(ctx context.Context, fresh *config) error {
-	key := layout.ConfigKey(l.name)
-	data, err := l.client.rdb.Get(ctx, key).Bytes()
-	switch {
-	case errors.Is(err, redis.Nil):
-	case err != nil:
+// stored is where the configuration is kept.
+func (l *lineage) stored() config.Stored { return config.Stored{Conn: l.client, Name: l.name} }
+
+// wrap says of which set an error is.
+func (l *lineage) wrap(err error) error { return l.client.Wrap(l.name, err) }
+
+// deadline returns a context that ends.
+func (l *lineage) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return conn.Deadline(ctx, l.options.Timeout)
+}
+
+// create makes the configuration unless there is one, or was one and it was dropped. A set that may start empty
+// begins with a generation.
+func (l *lineage) create(ctx context.Context, fresh *config.Config) error {
+	old, err := l.stored().Read(ctx)
+	if err != nil || old != nil && !old.Dropped {
 		return err
-	default:
-		old, err := decodeConfig(data)
-		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrForeign, key, err)
-		}
-		if !old.Dropped {
-			return nil
-		}
 	}
-	if l.startEmpty && fresh.Asked.Kind != kindWindows {
+	if l.options.StartEmpty {
 		v := &view{cfg: fresh, content: l.open(fresh)}
 		if fresh.Generation, _, err = l.makeBlank(ctx, v); err != nil {
 			return err
 		}
 	}
-	made, err := l.swap(ctx, data, fresh)
+	made, err := l.stored().Swap(ctx, old, fresh)
 	if err == nil && !made && fresh.Generation != "" { // somebody was faster
 		err = l.discard(ctx, fresh.Generation, l.open(fresh))
 	}
 	return err
+}
+
+// open returns the content of a configuration that was checked.
+func (l *lineage) open(cfg *config.Config) content {
+	if cfg.Asked.Kind == config.KindCuckoo {
+		return newTables(l.client, l.name, cfg)
+	}
+	return partitions{chain.NewParts(l.client, l.name, cfg)}
 }
 
 // trust says that a generation is whole under the identities.
@@ -141,73 +158,43 @@ func (l *lineage) trust(ctx context.Context, generation string, identities []str
 	for i, id := range identities {
 		members[i] = id
 	}
-	return l.client.rdb.SAdd(ctx, trustedKey(l.name, generation), members...).Err()
+	return l.client.RDB.SAdd(ctx, trustedKey(l.name, generation), members...).Err()
 }
 
-// swap replaces the configuration if it still is what it was, nil for none, and says whether it did.
-func (l *lineage) swap(ctx context.Context, old []byte, next *config) (swapped bool, err error) {
-	key := layout.ConfigKey(l.name)
-	if old == nil {
-		set := redis.NewBoolCmd(ctx, "setnx", key, next.encode())
-		l.client.run(ctx, once{set})
-		return set.Result()
-	}
-	ttl := time.Duration(0)
-	if next.Dropped {
-		ttl = tombstone
-	}
-	err = l.client.rdb.Watch(ctx, func(tx *redis.Tx) error {
-		data, err := tx.Get(ctx, key).Bytes()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return err
-		}
-		if string(data) != string(old) {
-			return redis.TxFailedErr
-		}
-		_, err = tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-			pipe.Set(ctx, key, next.encode(), ttl)
-			return nil
-		})
-		return err
-	}, key)
-	if errors.Is(err, redis.TxFailedErr) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// publish changes the configuration from what cfg says and returns what it is then. That another
-// process agreed with the others in between does not matter.
-func (l *lineage) publish(ctx context.Context, cfg *config, change func(*config)) (*config, error) {
+// publish changes the configuration from what cfg says and returns what it is then. That another process agreed with
+// the others in between does not matter.
+func (l *lineage) publish(ctx context.Context, cfg *config.Config,
+	change func(*config.Config)) (*config.Config, error) {
 	for {
 		next := *cfg
 		change(&next)
-		swapped, err := l.swap(ctx, cfg.encoded, &next)
+		swapped, err := l.stored().Swap(ctx, cfg, &next)
 		if err != nil {
 			return nil, err
 		}
 		l.refresh(ctx)
 		if swapped {
-			next.encoded = next.encode()
+			next.Encoded = next.Encode()
 			return &next, nil
 		}
 		now := l.view.Load().cfg
 		agreed := now.Grace > cfg.Grace || now.Wanted > cfg.Wanted
-		if !agreed || !now.sameShape(cfg) || !slices.Equal(now.generations(), cfg.generations()) {
+		if !agreed || !now.SameShape(cfg) || !slices.Equal(now.Generations(), cfg.Generations()) {
 			return nil, fmt.Errorf("%w: another process changed the configuration", errStale)
 		}
 		cfg = now
 	}
 }
 
-// close ends what runs in the background.
-func (l *lineage) close() {
+// Close ends what the set does in the background. What is in Redis stays.
+func (l *lineage) Close() error {
 	if l.closed.Swap(true) {
-		return
+		return nil
 	}
-	l.client.watch.Remove(poller{l})
+	l.client.Watch.Remove(poller{l})
 	l.quit()
 	l.ended.Wait()
+	return nil
 }
 
 // current returns the view to work with.
@@ -219,33 +206,44 @@ func (l *lineage) current() (*view, error) {
 	return v, v.usable()
 }
 
-// load builds a generation.
-func (l *lineage) load(ctx context.Context, source Source) error {
+// Load makes the set anew out of a source and takes it into use, while all processes go on to ask and add: the way to
+// load a set for the first time, after a loss, and to get rid of keys that are no longer in the database. A nil
+// source stands for Options.Source, and is an error if there is none.
+//
+// It takes 1.5 s, Options.Grace and the time of the source until the set is in use, and three seconds more to remove
+// the one that was in use before; 4.5 and 7.5 s by default. A Cuckoo takes another Options.Grace. While it runs there
+// are two sets in Redis. The keys of the source are gathered in memory, as much as the set has in Redis, or eight
+// bytes for each key if the set grows. The error of a source is returned, and the set stays as it was. Loads of a set
+// wait for each other, in whatever process they run. What a load leaves in Redis that is broken off, or whose process
+// ends, is removed within seconds by any process that has the set open.
+func (l *lineage) Load(ctx context.Context, source Source) error {
 	if _, err := l.current(); err != nil {
-		return err
+		return l.wrap(err)
 	}
 	if source == nil {
-		source = l.source
+		source = l.options.Source
 	}
-	if source == nil && !l.startEmpty {
-		return programError{errors.New("a load needs a source: without keys the set would say no to all")}
+	if source == nil && !l.options.StartEmpty {
+		return l.wrap(conn.ProgramError{
+			Cause: errors.New("a load needs a source: without keys the set would say no to all"),
+		})
 	}
-	return l.locked(ctx, func(ctx context.Context) error {
+	return l.wrap(l.locked(ctx, func(ctx context.Context) error {
 		l.refresh(ctx)
 		if l.view.Load().err != nil { // the configuration was lost, and is back
 			l.refresh(ctx)
 		}
 		return l.loadLocked(ctx, source)
-	})
+	}))
 }
 
-// ready waits until all masters may say no.
-func (l *lineage) ready(ctx context.Context) error {
+// Ready waits until the set can say no, or returns why it cannot when ctx ends.
+func (l *lineage) Ready(ctx context.Context) error {
 	for {
-		changed := l.client.watch.Changed()
+		changed := l.client.Watch.Changed()
 		v, err := l.current()
 		if err != nil {
-			return err
+			return l.wrap(err)
 		}
 		switch {
 		case v.err != nil:
@@ -258,10 +256,10 @@ func (l *lineage) ready(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-l.client.watch.Ended():
-			return ErrClosed
+		case <-l.client.Watch.Ended():
+			return l.wrap(ErrClosed)
 		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+			return l.wrap(errors.Join(err, ctx.Err()))
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
-// A lookup in a cuckoo set, a set of one size or a late layer reads no header, which would take as long as the
-// rest of it. So it does not see whose shard it reads, and every process looks at all shards of its sets now and then.
+// A lookup in a cuckoo set, a set of one size or a late layer reads no header, which would take as long as the rest
+// of it. So it does not see whose shard it reads, and every process looks at all shards of its sets now and then.
 
 const (
 	lookEvery = time.Minute
@@ -35,15 +37,15 @@ func (l *lineage) keepLooking(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// look reads something of each shard of the generation in use. If one of them is not the set's, it says no
-// to nothing any more until another generation is in use.
+// look reads something of each shard of the generation in use. If one of them is not the set's, it says no to nothing
+// any more until another generation is in use.
 func (l *lineage) look(ctx context.Context) {
 	v, err := l.current()
 	if err != nil || v.cfg.Generation == "" {
 		return
 	}
 	g := v.cfg.Generation
-	if err := v.content.check(ctx, g); err != nil && isForeign(err) {
+	if err := check(ctx, v.content, g); err != nil && conn.IsForeign(err) {
 		l.stray.Store(&stray{g, err})
 		_ = l.missing(g)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
@@ -24,7 +26,7 @@ func TestADroppedSetStaysAway(t *testing.T) {
 	c, other := openClient(t, srv.Addr), openClient(t, srv.Addr)
 	s, seen := wholeSet(t, c, "users", 1000, Options{}), openSet(t, other, "users", 1000, Options{})
 	require.NoError(t, s.Drop(ctx))
-	require.NoError(t, other.watch.Poll(ctx))
+	require.NoError(t, conn.Of(other).Watch.Poll(ctx))
 	_, err := seen.Contains(ctx, key(1))
 	require.ErrorIs(t, err, ErrDropped)
 	require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err()) // an hour later
@@ -47,7 +49,7 @@ func TestTrustDoesNotReachBack(t *testing.T) {
 	trusted := srv.Client().SMembers(ctx, trustedKey("users", g)).Val()
 	require.NoError(t, srv.Client().Del(ctx, trustedKey("users", g)).Err()) // a failover that lost key 1
 	seen.refresh(ctx)
-	other.rdb.AddHook(&gate{match: named("getrange"), after: firstOnly(func() { // and what mends it
+	conn.Of(other).RDB.AddHook(&gate{match: named("getrange"), after: firstOnly(func() { // and what mends it
 		require.NoError(t, s.Add(ctx, key(1)))
 		require.NoError(t, srv.Client().SAdd(ctx, trustedKey("users", g), trusted).Err())
 		seen.refresh(ctx)
@@ -76,7 +78,7 @@ func TestAddsGoWhereAFailoverLeftTheChain(t *testing.T) {
 			holds(t, s, keysTo(250)...)
 			shards := shardsOf(t, s)
 			require.Greater(t, len(shards), 1, "the set has grown")
-			for layer := 1; layer < maxLayers; layer++ {
+			for layer := 1; layer < config.MaxLayers; layer++ {
 				require.NoError(t, srv.Client().SetBit(ctx, shards[0], int64(layout.LayerBit(layer)), 0).Err())
 			}
 			forget(srv.Client(), shards)
@@ -108,10 +110,10 @@ func TestALateProcessDoesNotHideALoss(t *testing.T) {
 			s := wholeSet(t, c, "users", 100, Options{Growth: 3})
 			slow := openSet(t, late, "users", 100, Options{Growth: 3})
 			v := s.view.Load()
-			seat := v.content.(*partitions).seats(v.cfg.Generation, []uint64{0})[0]
+			seat := v.content.(partitions).Seats(v.cfg.Generation, []uint64{0})[0]
 			var lost [][]byte
 			meanwhile := firstOnly(func() {
-				for i := 0; seat.known.Load() == 0; i++ {
+				for i := 0; seat.Known.Load() == 0; i++ {
 					require.NoError(t, s.Add(ctx, key(i)))
 				}
 				for i := range 20 {
@@ -121,7 +123,7 @@ func TestALateProcessDoesNotHideALoss(t *testing.T) {
 				keys := srv.Client().Keys(ctx, "sk:{users/0}:*:1:*").Val() // the marker too
 				require.NoError(t, srv.Client().Del(ctx, keys...).Err())
 			})
-			late.rdb.AddHook(&gate{match: named(step), before: meanwhile})
+			conn.Of(late).RDB.AddHook(&gate{match: named(step), before: meanwhile})
 			for i := 0; lost == nil; i++ {
 				_ = slow.Add(ctx, fmt.Appendf(nil, "slow %d", i))
 			}
@@ -146,7 +148,7 @@ func TestALoadThatLostAPartFails(t *testing.T) {
 	require.NoError(t, err)
 	local.AddHash(s.Hash(key(1)))
 	evict := true
-	c.rdb.AddHook(&gate{match: named("bitop"), swap: func(cmds []redis.Cmder) (all []redis.Cmder) {
+	conn.Of(c).RDB.AddHook(&gate{match: named("bitop"), swap: func(cmds []redis.Cmder) (all []redis.Cmder) {
 		for _, cmd := range cmds {
 			all = append(all, cmd)
 			if k, ok := cmd.Args()[1].(string); ok && evict && cmd.Name() == "set" && strings.Count(k, ":") > 3 {
@@ -174,12 +176,12 @@ func TestAnAddCountsOnceNobodyAsksWhatItWasNotAddedTo(t *testing.T) {
 		func(k []byte) error { return openSet(t, third, "users", 1000, Options{}).Add(ctx, k) },
 		func(k []byte) error { adding.refresh(ctx); return adding.Add(ctx, k) },
 	} {
-		asker.watch.Remove(poller{&asking.lineage}) // its polls are as late as they may be
+		conn.Of(asker).Watch.Remove(poller{&asking.lineage}) // its polls are as late as they may be
 		require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err())
 		asking.view.Store(func() *view { v := *asking.view.Load(); v.confirmed = time.Now(); return &v }())
 		k := key(i)
 		if err := add(k); err == nil {
-			asker.watch.Add(poller{&asking.lineage})
+			conn.Of(asker).Watch.Add(poller{&asking.lineage})
 			maybe, err := asking.Contains(ctx, k)
 			require.True(t, maybe, "key %d was acknowledged: %v", i, err)
 		}
@@ -218,14 +220,14 @@ func TestAddNewHasAWinnerDuringALoad(t *testing.T) {
 			second := openSet(t, loser, "users", 1000, Options{Growth: growth})
 			building, _, err := first.makeBlank(ctx, first.view.Load())
 			require.NoError(t, err)
-			_, err = first.publish(ctx, first.view.Load().cfg, func(c *config) { c.Building = building })
+			_, err = first.publish(ctx, first.view.Load().cfg, func(c *config.Config) { c.Building = building })
 			require.NoError(t, err)
 			second.refresh(ctx)
 			_, err = first.AddNew(ctx, key(0)) // the server knows the script from then on
 			require.NoError(t, err)
 			adds := map[bool]string{false: "bitfield", true: "evalsha"}[growth != 0]
 			lost := true
-			winner.rdb.AddHook(&gate{match: named(adds), after: firstOnly(func() {
+			conn.Of(winner).RDB.AddHook(&gate{match: named(adds), after: firstOnly(func() {
 				fresh, err := second.AddNew(ctx, key(1))
 				require.NoError(t, err)
 				lost = !fresh
@@ -256,7 +258,7 @@ func TestAMasterThatWasCutOffDoesNotSayNo(t *testing.T) {
 	until(t, func() bool {
 		return redis.HasErrorPrefix(master.Client().Set(ctx, "k", 1, 0).Err(), "NOREPLICAS")
 	}, "the master takes no writes")
-	_ = c.watch.Poll(ctx)
+	_ = conn.Of(c).Watch.Poll(ctx)
 	maybe, err := s.Contains(ctx, k)
 	require.True(t, maybe, "the successor has the key")
 	require.ErrorIs(t, err, ErrUnavailable)
@@ -270,7 +272,7 @@ func TestAServerThatIsBackEndsThePauseOfRepairs(t *testing.T) {
 	c := openClient(t, srv.Addr)
 	s := wholeSet(t, c, "users", 1000, Options{})
 	srv.Kill()
-	until(t, c.watch.Lacks, "the server is away")
+	until(t, conn.Of(c).Watch.Lacks, "the server is away")
 	back, err := s.rest(t.Context(), 0, true)
 	require.NoError(t, err)
 	require.False(t, back, "it is still away")

@@ -99,9 +99,10 @@ func TestNoAcknowledgedKeyIsDenied(t *testing.T) {
 				require.NoError(rt, srv.Client().FlushAll(t.Context()).Err())
 				m := &model{srv: srv, added: map[string]bool{}}
 				for range 2 {
-					s := wholeSet(t, openClient(t, srv.Addr), "users", 100, o)
+					c := openClient(t, srv.Addr)
+					defer c.Close()
+					s := wholeSet(t, c, "users", 100, o)
 					defer s.Close()
-					defer s.client.Close()
 					m.sets = append(m.sets, s)
 				}
 				rt.Repeat(map[string]func(*rapid.T){
@@ -176,7 +177,7 @@ func TestTheRateHoldsAfterFiveGrowths(t *testing.T) {
 // configsOf returns the configuration that each of some processes knows.
 func configsOf(sets []*Set) (all []string) {
 	for _, s := range sets {
-		all = append(all, string(s.view.Load().cfg.encoded))
+		all = append(all, string(s.view.Load().cfg.Encoded))
 	}
 	return all
 }
@@ -289,7 +290,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	cancel()
 	require.True(t, maybe)
 	require.ErrorIs(t, err, ErrUnavailable)
-	until(t, func() bool { return s.client.watch.Away(0) != nil }, "the server is known to be away")
+	until(t, func() bool { return s.client.Watch.Away(0) != nil }, "the server is known to be away")
 	maybe, err = s.Contains(t.Context(), absent) // or it would wait for patience
 	require.True(t, maybe)
 	require.ErrorIs(t, err, ErrUnavailable)

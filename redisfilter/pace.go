@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A pace keeps a set that loses values soon after each load, as on a server that evicts, from being loaded
-// again and again: the time from a loss to the load doubles with each generation that did not last. A
-// generation that lasted ends that. It is about loads of the background; a program's Load does not ask it.
+// A pace keeps a set that loses values soon after each load, as on a server that evicts, from being loaded again and
+// again: the time from a loss to the load doubles with each generation that did not last. A generation that lasted
+// ends that. It is about loads of the background; a program's Load does not ask it.
 type pace struct {
 	mu         sync.Mutex
 	looked     bool
@@ -38,8 +38,8 @@ func (p *pace) uses(generation string, now time.Time) {
 	}
 }
 
-// lost notes that a generation was found to lack values, and returns how long the background waits before it
-// loads the next.
+// lost notes that a generation was found to lack values, and returns how long the background waits before it loads
+// the next.
 func (p *pace) lost(generation string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

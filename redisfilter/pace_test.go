@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
 // Loads rest twice as long after each generation that did not last, until one did.
@@ -63,7 +64,7 @@ func TestAnEvictingServerIsLoadedAtAPace(t *testing.T) {
 	s.pace.brief = 10 // generations before this one did not last either
 	s.pace.mu.Unlock()
 	evict := func() {
-		require.NoError(t, c.rdb.Del(ctx, shardsOf(t, s)...).Err())
+		require.NoError(t, conn.Of(c).RDB.Del(ctx, shardsOf(t, s)...).Err())
 		_, err := s.Contains(ctx, key(1))
 		require.ErrorIs(t, err, ErrIncomplete)
 	}

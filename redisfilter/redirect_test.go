@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -42,12 +43,12 @@ func TestAMasterThatComesBackIsNotBelieved(t *testing.T) {
 	}
 	until(t, func() bool {
 		askAtOnce(func() { _, _ = s.Contains(ctx, key(1)) })
-		return c.rdb.PoolStats().IdleConns >= 8
+		return conn.Of(c).RDB.PoolStats().IdleConns >= 8
 	}, "idle connections")
 	master.AwaitReplicas(ctx, 1)
 	master.Stop()
 	var hanging sync.WaitGroup
-	for range c.rdb.PoolStats().IdleConns {
+	for range conn.Of(c).RDB.PoolStats().IdleConns {
 		hanging.Go(func() { _, _ = s.Contains(ctx, key(1)) })
 	}
 	addr.Store(&replica.Addr)
@@ -56,7 +57,7 @@ func TestAMasterThatComesBackIsNotBelieved(t *testing.T) {
 	require.NoError(t, other.Ready(ctx))
 	promoted := replica.Info(ctx, "server")["run_id"] + "/" + replica.Info(ctx, "replication")["master_replid"]
 	until(t, func() bool {
-		owner, _, ok := c.watch.Map().Owner(0)
+		owner, _, ok := conn.Of(c).Watch.Map().Owner(0)
 		return ok && owner == promoted && s.view.Load().trusted[owner]
 	}, "the promoted replica is trusted")
 	require.NoError(t, other.MAdd(ctx, keysTo(100)))

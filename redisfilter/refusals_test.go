@@ -66,7 +66,7 @@ func TestAReplicaIsNoMaster(t *testing.T) {
 		err = s.Add(ctx, key(1))
 		require.ErrorIs(t, err, ErrRefused)
 		require.NotErrorIs(t, err, ErrUnavailable)
-		require.NoError(t, s.client.watch.Poll(ctx))
+		require.NoError(t, s.client.Watch.Poll(ctx))
 	}
 	_, err = s.Contains(ctx, key(1))
 	require.ErrorIs(t, err, ErrRefused)
@@ -77,21 +77,6 @@ func TestAReplicaIsNoMaster(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	_, err = New(ctx, c, "others", 100, 0.01, quiet(Options{StartEmpty: true}))
 	require.ErrorIs(t, err, ErrUnavailable, "the next connection may lead to the master")
-}
-
-// A reply is an error that a server answered.
-type reply string
-
-func (r reply) Error() string { return string(r) }
-
-// RedisError implements redis.Error.
-func (reply) RedisError() {}
-
-// A cluster moves slots while it is used: its client follows, and tries again.
-func TestMovedInACluster(t *testing.T) {
-	moved := reply("MOVED 1 127.0.0.1:7000")
-	require.ErrorIs(t, (&Client{follows: true}).unavailable(moved), ErrUnavailable)
-	require.ErrorIs(t, (&Client{}).unavailable(moved), ErrRefused)
 }
 
 // A node of a cluster that was given as a server refuses what other nodes have.

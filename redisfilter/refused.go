@@ -7,8 +7,8 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
 )
 
-// A RefusedError says which keys of a call a cuckoo set refused. The others were added. It matches
-// ErrFull, ErrTooManyCopies, or both. Its indices ascend.
+// A RefusedError says which keys of a call a cuckoo set refused. The others were added. It matches ErrFull,
+// ErrTooManyCopies, or both. Its indices ascend.
 type RefusedError struct {
 	Full          []int // of keys that found no room
 	TooManyCopies []int // of keys that were there too often

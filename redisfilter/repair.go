@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
@@ -24,9 +26,9 @@ func (l *lineage) repairSoon() {
 // missing notes that a value of a generation is not there, or not whole.
 func (l *lineage) missing(generation string) error {
 	if old := l.lost.Swap(&generation); old == nil || *old != generation {
-		l.tallies.losses.Add(1)
+		l.losses.Add(1)
 		rest := l.pace.lost(generation, time.Now())
-		l.logger.Warn("a set lost keys", "set", l.name, "generation", generation, "load_in", rest)
+		l.options.Logger.Warn("a set lost keys", "set", l.name, "generation", generation, "load_in", rest)
 	}
 	l.repairSoon()
 	return fmt.Errorf("%w: a part of it was lost", ErrIncomplete)
@@ -45,7 +47,7 @@ func (l *lineage) noticed(now *view) {
 	if l.need(now) != nothing { // such as a load that rested
 		l.repairSoon()
 	}
-	whole := l.client.watch.Map().Confirmed()
+	whole := l.client.Watch.Map().Confirmed()
 	if now.confirmed.Before(whole) {
 		whole = now.confirmed
 	}
@@ -54,7 +56,7 @@ func (l *lineage) noticed(now *view) {
 
 // untrusted returns the identities of masters that the generation in use is not known to be whole on.
 func (l *lineage) untrusted(v *view) (all []string) {
-	identities, _ := l.client.watch.Map().Identities()
+	identities, _ := l.client.Watch.Map().Identities()
 	for _, id := range identities {
 		if !v.trusted[id] {
 			all = append(all, id)
@@ -68,9 +70,8 @@ const (
 	maxPause   = time.Minute
 )
 
-// repairs keeps a set whole that has a source, or may be empty, and removes what loads left of any set.
-// After a failure it pauses, twice as long each time, but no longer than until servers answer again
-// that did not.
+// repairs keeps a set whole that has a source, or may be empty, and removes what loads left of any set. After a
+// failure it pauses, twice as long each time, but no longer than until servers answer again that did not.
 func (l *lineage) repairs(ctx context.Context) {
 	pause := firstPause
 	for {
@@ -79,7 +80,7 @@ func (l *lineage) repairs(ctx context.Context) {
 			return
 		case <-l.repair:
 		}
-		away := l.client.watch.Lacks()
+		away := l.client.Watch.Lacks()
 		err := l.mend(ctx)
 		if err == nil {
 			pause = firstPause
@@ -88,7 +89,7 @@ func (l *lineage) repairs(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.logger.Warn("a set could not be loaded, or what a load left could not be removed",
+		l.options.Logger.Warn("a set could not be loaded, or what a load left could not be removed",
 			"set", l.name, "error", err)
 		back, err := l.rest(ctx, pause, away)
 		if err != nil {
@@ -101,14 +102,14 @@ func (l *lineage) repairs(ctx context.Context) {
 	}
 }
 
-// rest waits for the end of a pause, or for a poll that all servers answer, after one that they did not or
-// if one was away before. Back says that it was such a poll.
+// rest waits for the end of a pause, or for a poll that all servers answer, after one that they did not or if one was
+// away before. Back says that it was such a poll.
 func (l *lineage) rest(ctx context.Context, pause time.Duration, away bool) (back bool, err error) {
 	over := time.NewTimer(pause)
 	defer over.Stop()
 	for {
-		polled := l.client.watch.Changed() // before the look: a poll after it ends the wait below
-		now := l.client.watch.Lacks()
+		polled := l.client.Watch.Changed() // before the look: a poll after it ends the wait below
+		now := l.client.Watch.Lacks()
 		if away && !now {
 			return true, nil
 		}
@@ -123,8 +124,8 @@ func (l *lineage) rest(ctx context.Context, pause time.Duration, away bool) (bac
 	}
 }
 
-// mend does what the set needs, if it needs anything and nobody else does it. A set that was dropped
-// needs nothing until somebody makes it anew, which a poll notices.
+// mend does what the set needs, if it needs anything and nobody else does it. A set that was dropped needs nothing
+// until somebody makes it anew, which a poll notices.
 func (l *lineage) mend(ctx context.Context) error {
 	if l.task(l.view.Load()) == nothing {
 		return nil
@@ -137,11 +138,11 @@ func (l *lineage) mend(ctx context.Context) error {
 		}
 		switch l.task(v) {
 		case load, larger:
-			return l.loadLocked(ctx, l.source)
+			return l.loadLocked(ctx, l.options.Source)
 		case keys:
-			err := l.refill(ctx, l.source, l.since(v))
-			if err != nil && (errors.Is(err, ErrIncomplete) || isForeign(err)) { // it lacks values, not only keys
-				return l.loadLocked(ctx, l.source)
+			err := l.refill(ctx, l.options.Source, l.since(v))
+			if err != nil && (errors.Is(err, ErrIncomplete) || conn.IsForeign(err)) { // it lacks values, not only keys
+				return l.loadLocked(ctx, l.options.Source)
 			}
 			return err
 		case room:
@@ -166,15 +167,15 @@ const (
 func (l *lineage) need(v *view) need {
 	lost := l.lost.Load()
 	switch {
-	case v.usable() != nil, v.cfg.Asked.Kind == kindWindows:
+	case v.usable() != nil:
 		return nothing
 	case v.cfg.Generation == "" || lost != nil && *lost == v.cfg.Generation:
 		return load
-	case len(l.untrusted(v)) != 0 && v.cfg.Asked.Kind == kindCuckoo && l.source != nil:
+	case len(l.untrusted(v)) != 0 && v.cfg.Asked.Kind == config.KindCuckoo && l.options.Source != nil:
 		return load // keys that are added again would be there twice
 	case len(l.untrusted(v)) != 0:
 		return keys
-	case l.source != nil && v.cfg.outgrown():
+	case l.options.Source != nil && v.cfg.Outgrown():
 		return larger
 	case v.leftover():
 		return room
@@ -182,14 +183,14 @@ func (l *lineage) need(v *view) need {
 	return nothing
 }
 
-// task is what the background does about need: without a source a set waits for its Load, and so it does
-// while loads rest.
+// task is what the background does about need: without a source a set waits for its Load, and so it does while loads
+// rest.
 func (l *lineage) task(v *view) need {
 	n := l.need(v)
 	if n == load || n == keys {
 		resting := n == load && l.pace.resting(v.cfg.Generation, time.Now())
 		switch {
-		case !resting && (l.source != nil || l.startEmpty):
+		case !resting && (l.options.Source != nil || l.options.StartEmpty):
 		case v.leftover():
 			return room
 		default:
@@ -202,18 +203,25 @@ func (l *lineage) task(v *view) need {
 // since returns from when on a failover may have forgotten keys.
 func (l *lineage) since(v *view) time.Time {
 	whole := l.whole.Load()
-	if whole == nil || l.replicaLag == 0 {
+	if whole == nil || l.options.ReplicaLag == 0 {
 		return time.Time{}
 	}
-	from := whole.Add(-l.replicaLag - v.cfg.Grace - nodes.Lease)
-	if !l.client.watch.Map().Since(from, l.untrusted(v)) {
+	from := whole.Add(-l.options.ReplicaLag - v.cfg.Grace - nodes.Lease)
+	if !l.client.Watch.Map().Since(from, l.untrusted(v)) {
 		return time.Time{} // a process that began after that read its values from a file of any age
 	}
 	return from
 }
 
+// loaded counts a load.
+func (l *lineage) loaded(err error) {
+	if err != nil {
+		l.failedLoads.Add(1)
+	}
+}
+
 func (l *lineage) loadLocked(ctx context.Context, source Source) (err error) {
-	defer func() { l.tallies.loaded(err) }()
+	defer func() { l.loaded(err) }()
 	begun := time.Now()
 	for {
 		err := l.build(ctx, source)
@@ -227,7 +235,7 @@ func (l *lineage) loadLocked(ctx context.Context, source Source) (err error) {
 			return err
 		}
 	}
-	l.logger.Info("a set was loaded", "set", l.name, "took", time.Since(begun))
+	l.options.Logger.Info("a set was loaded", "set", l.name, "took", time.Since(begun))
 	return nil
 }
 
@@ -237,19 +245,19 @@ const (
 	lockRetry = lockTime / 8
 )
 
-// locked calls f while no other process loads the set. The lock saves work: what keeps two loads
-// from harming each other is that each publishes only on top of the configuration that it knows.
+// locked calls f while no other process loads the set. The lock saves work: what keeps two loads from harming each
+// other is that each publishes only on top of the configuration that it knows.
 func (l *lineage) locked(ctx context.Context, f func(context.Context) error) error {
 	key, mine := layout.ConfigKey(l.name)+":lock", rand.Text()
 	for {
-		got, err := l.client.rdb.SetNX(ctx, key, mine, lockTime).Result()
+		got, err := l.client.RDB.SetNX(ctx, key, mine, lockTime).Result()
 		if err != nil {
 			return err
 		}
 		if got {
 			break
 		}
-		if ttl, err := l.client.rdb.PTTL(ctx, key).Result(); err == nil && ttl == -1 {
+		if ttl, err := l.client.RDB.PTTL(ctx, key).Result(); err == nil && ttl == -1 {
 			return fmt.Errorf("%w: %s does not expire", ErrForeign, key)
 		}
 		if err := sleep(ctx, lockRetry); err != nil {
@@ -281,7 +289,7 @@ func (l *lineage) locked(ctx context.Context, f func(context.Context) error) err
 
 // ifLocked executes commands if the lock is still held, and says whether it was.
 func (l *lineage) ifLocked(ctx context.Context, key, mine string, commands func(redis.Pipeliner)) bool {
-	err := l.client.rdb.Watch(ctx, func(tx *redis.Tx) error {
+	err := l.client.RDB.Watch(ctx, func(tx *redis.Tx) error {
 		if held, err := tx.Get(ctx, key).Result(); err != nil || held != mine {
 			return errors.Join(errStale, err)
 		}

@@ -2,7 +2,6 @@ package redisfilter
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -137,16 +136,6 @@ func TestMismatchesHaveNames(t *testing.T) {
 	_, err = NewCuckoo(ctx, c, "s", 1000, 0.01, quiet(Options{}))
 	require.ErrorIs(t, err, ErrMismatch)
 	require.ErrorContains(t, err, "kind of set differs")
-	windows, err := NewWindows(ctx, c, "w", 1000, 0.01, nil)
-	require.NoError(t, err)
-	require.NoError(t, windows.Close())
-	for name, o := range map[string]WindowOptions{
-		"Period": {Period: time.Hour}, "Keep": {Keep: 2}, "the size, the rate or Growth": {Growth: 3},
-	} {
-		_, err := NewWindows(ctx, c, "w", 1000, 0.01, &o)
-		require.ErrorIs(t, err, ErrMismatch)
-		require.ErrorContains(t, err, name+" differs")
-	}
 }
 
 // The lines of a local set do not fit the generation that a load makes in another shape.
@@ -161,82 +150,15 @@ func TestImportsMeetAChangeOfShape(t *testing.T) {
 	local, err := old.Local()
 	require.NoError(t, err)
 	require.NoError(t, other.Load(ctx, func(ctx context.Context, _ time.Time, add func(...[]byte) error) error {
-		require.NoError(t, old.client.watch.Poll(ctx))
-		require.ErrorIs(t, old.Import(ctx, local), errResizes.error)
+		require.NoError(t, old.client.Watch.Poll(ctx))
+		require.ErrorIs(t, old.Import(ctx, local), errResizes.Cause)
 		return add(key(1))
 	}))
-	require.NoError(t, old.client.watch.Poll(ctx))
+	require.NoError(t, old.client.Watch.Poll(ctx))
 	require.Error(t, old.Import(ctx, local))
 	local, err = old.Local()
 	require.NoError(t, err)
 	local.AddHash(old.Hash(key(2)))
 	require.NoError(t, old.Import(ctx, local))
 	holds(t, other, key(1), key(2))
-}
-
-// resizedConfig is one whose next generation has another shape.
-func resizedConfig(t *testing.T) *config {
-	cfg, err := newConfig(request{Kind: kindBlocked, Keys: 1000, Rate: 0.01, ShardBytes: defaultShard})
-	require.NoError(t, err)
-	cfg.Generation, cfg.Building = "aaaaaaaaaa", "bbbbbbbbbb"
-	shape, err := cfg.next(request{Kind: kindBlocked, Keys: 90_000, Rate: 0.001, Growth: 3, ShardBytes: 2000})
-	require.NoError(t, err)
-	cfg.Next = shape.size(cfg)
-	return cfg
-}
-
-func TestConfigsOfTwoShapes(t *testing.T) {
-	cfg := resizedConfig(t)
-	cfg, err := decodeConfig(cfg.encode())
-	require.NoError(t, err)
-	first, next := *cfg, cfg.shapeOf("bbbbbbbbbb")
-	require.Same(t, cfg, cfg.shapeOf("aaaaaaaaaa"))
-	require.Equal(t, 90_000, next.Asked.Keys)
-	require.Greater(t, len(next.Layers), 1)
-	cfg.use()
-	require.NoError(t, cfg.check())
-	require.True(t, cfg.sameShape(next))
-	require.True(t, cfg.shapeOf("aaaaaaaaaa").sameShape(&first))
-
-	same, err := cfg.next(cfg.Asked)
-	require.NoError(t, err)
-	require.Same(t, cfg, same)
-	require.LessOrEqual(t, len(cfg.encode()), maxConfigLen)
-}
-
-// What a generation of another shape is said to be is checked as the configuration is.
-func TestSpoiledSizesAreRefused(t *testing.T) {
-	for field, value := range map[string]any{
-		"layers": nil, "partitions": 1 << 24, "table": map[string]any{"bits": 8, "buckets": 2, "shards": 1},
-		"asked": map[string]any{"kind": kindWindows, "keys": 90_000, "rate": 0.001}, "hello": 1,
-	} {
-		m := map[string]any{}
-		require.NoError(t, json.Unmarshal(resizedConfig(t).encode(), &m))
-		m["next"].(map[string]any)[field] = value
-		if field == "table" {
-			delete(m["next"].(map[string]any), "partitions")
-			delete(m["next"].(map[string]any), "layers")
-		}
-		data, err := json.Marshal(m)
-		require.NoError(t, err)
-		_, err = decodeConfig(data)
-		require.Error(t, err, field)
-	}
-}
-
-// A cuckoo set that only grows writes what earlier releases read.
-func TestSizesOfGrowingCuckooSetsStay(t *testing.T) {
-	asked := request{Kind: kindCuckoo, Keys: 1000, Rate: 0.001, ShardBytes: 8184, Partitions: 2}
-	cfg, err := newCuckooConfig(asked)
-	require.NoError(t, err)
-	cfg.Generation, cfg.Building, cfg.Wanted = "aaaaaaaaaa", "bbbbbbbbbb", 2000
-	shape, err := cfg.next(asked)
-	require.NoError(t, err)
-	cfg.Next = shape.size(cfg)
-	data, err := json.Marshal(cfg.Next)
-	require.NoError(t, err)
-	require.Regexp(t, `^{"keys":2000,"table":{"bits":\d+,"buckets":\d+,"shards":2}}$`, string(data))
-	cfg, err = decodeConfig(cfg.encode())
-	require.NoError(t, err)
-	require.Equal(t, asked.resized(2000), cfg.shapeOf("bbbbbbbbbb").Asked)
 }

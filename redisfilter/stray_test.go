@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
-	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
 // eachMove calls f with each way in which a value gets to another key by hand, and with what the keys differ in.
@@ -83,9 +83,9 @@ func neverDenied(t *testing.T, keys [][]byte, contains func(context.Context, []b
 // baseShards returns the keys of the first shard of each partition.
 func baseShards(c content, generation string) (all []string) {
 	switch c := c.(type) {
-	case *partitions:
-		for part := range c.count {
-			all = append(all, layout.ShardKey(c.prefix(part, generation), 0, 0))
+	case partitions:
+		for part := range c.Count {
+			all = append(all, layout.ShardKey(c.Prefix(part, generation), 0, 0))
 		}
 	case *tables:
 		for part := range c.count() {
@@ -104,8 +104,8 @@ func placeAndStranger(t *testing.T, l, other *lineage, differs string) (place, s
 	case "partition":
 		return own[1], own[0]
 	case "generation":
-		g := newGeneration()
-		require.NoError(t, v.content.blank(t.Context(), g))
+		g := config.NewGeneration()
+		require.NoError(t, v.content.Blank(t.Context(), g))
 		return own[1], baseShards(v.content, g)[1]
 	}
 	v = other.view.Load()
@@ -183,46 +183,6 @@ func TestASetMendsAShardOfAnotherKey(t *testing.T) {
 	absentKey(t, s)
 }
 
-func TestWindowsRefuseTheShardOfAnotherKey(t *testing.T) {
-	t.Parallel()
-	redistest.RequireReal(t)
-	for _, differs := range []string{"owner", "window"} {
-		t.Run(differs, func(t *testing.T) {
-			s, w := windowsOfAda(t)
-			key := ""
-			valuesOf(t, s.Client(), func(k string) { key = k })
-			from := strings.Replace(key, "/ada}", "/bob}", 1)
-			if differs == "owner" {
-				require.NoError(t, w.Of("bob").Add(t.Context(), []byte("other")))
-			} else {
-				from = key + "0"
-				value := w.view.Load().content.(*owners).layers[0].New(from)
-				require.NoError(t, s.Client().Set(t.Context(), from, value, 0).Err())
-			}
-			require.NoError(t, s.Client().Copy(t.Context(), from, key, 0, true).Err())
-			maybe, err := w.Of("ada").Contains(t.Context(), []byte("k"))
-			require.True(t, maybe)
-			require.ErrorIs(t, err, ErrForeign)
-			fresh, err := w.Of("ada").AddNew(t.Context(), []byte("k"))
-			require.False(t, fresh)
-			require.ErrorIs(t, err, ErrForeign)
-			require.ErrorContains(t, err, key)
-			_, err = w.Of("ada").Info(t.Context())
-			require.ErrorIs(t, err, ErrForeign)
-		})
-	}
-}
-
-func TestAReplicaDoesNotCopyTheShardOfAnotherKey(t *testing.T) {
-	t.Parallel()
-	srv := startServer(t)
-	s := wholeSet(t, openClient(t, srv.Addr), "users", 400, Options{Partitions: 4})
-	r := mirrorOf(t, s, nil)
-	shards := shardsOf(t, s)
-	require.NoError(t, srv.Client().Copy(t.Context(), shards[0], shards[1], 0, true).Err())
-	until(t, func() bool { return r.Stats().Lost == 1 }, "the Mirror has no copy of the shard")
-}
-
 // A shard that an earlier release made has no tag.
 func TestShardsWithoutATagAreWhole(t *testing.T) {
 	t.Parallel()
@@ -249,18 +209,6 @@ func TestShardsWithoutATagAreWhole(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	t.Run("windows", func(t *testing.T) {
-		s, w := windowsOfAda(t)
-		valuesOf(t, s.Client(), func(key string) {
-			require.NoError(t, s.Client().SetRange(t.Context(), key, layout.TagAt, "\x00\x00\x00\x00").Err())
-		})
-		maybe, err := w.Of("ada").MContains(t.Context(), [][]byte{[]byte("k"), []byte("absent")})
-		require.NoError(t, err)
-		require.Equal(t, []bool{true, false}, maybe)
-		fresh, err := w.Of("ada").AddNew(t.Context(), []byte("absent"))
-		require.NoError(t, err)
-		require.True(t, fresh)
-	})
 }
 
 // Programs of different versions agree about tags, so that they never change.

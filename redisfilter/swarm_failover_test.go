@@ -41,10 +41,10 @@ func (s *swarm) awaitLost(set *Set, master *redistest.Server, ranges int) {
 	lost := 0
 	s.release()
 	s.await("keys that only the master has", func() bool {
-		m := set.client.watch.Map()
+		m := set.client.Watch.Map()
 		for ; ranges < len(s.rows); ranges++ {
-			content := set.view.Load().content.(keyed)
-			for _, slot := range content.slots(hashAll(content, s.rows[ranges].keys())) {
+			content := set.view.Load().content
+			for _, slot := range content.Slots(hashAll(content, s.rows[ranges].keys())) {
 				if owner, _, ok := m.Owner(slot); ok && owner == identity {
 					lost++
 				}
@@ -136,7 +136,8 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 	replica := redistest.StartReplica(t, master)
 	o := Options{Grace: time.Second}
 	n := swarmKeys
-	set := wholeSet(t, openClient(t, master.Addr), "swarm", n, o)
+	c := openClient(t, master.Addr)
+	set := wholeSet(t, c, "swarm", n, o)
 	s := startSwarm(t, 8, order{
 		Addrs: []string{master.Addr}, Master: master.Addr, Set: "swarm", N: n, Grace: o.Grace,
 		Repairs: true, Hold: true,
@@ -144,7 +145,7 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 	s.awaitKeys(0.3)
 	cutOff(t, master, replica)
 	s.awaitLost(set, master, len(s.committed()))
-	_ = set.client.Close() // nobody redirects it
+	_ = c.Close() // nobody redirects it
 	replica.Continue()
 	s.redirect(replica.Addr)
 	s.awaitAnswers(1000)

@@ -23,6 +23,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
 // programEnv holds, in the processes that a swarm starts, what they are to do.
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	scale.Waiting(8)
-	defaultTimeout = patience
+	conn.DefaultTimeout = patience
 	firstLook = func() time.Duration { return 24 * time.Hour } // no test counts what a look asks
 	os.Exit(m.Run())
 }

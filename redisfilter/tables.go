@@ -1,7 +1,6 @@
 package redisfilter
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,20 +10,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/chain"
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/cuckootable"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 )
 
 // Tables is the content of a Cuckoo: one shard of internal/cuckootable in each partition.
 type tables struct {
-	hasher
-	client *Client
+	config.Hasher
+	client *conn.Conn
 	name   string
 	shape  cuckootable.Shape
 }
 
-func newTables(c *Client, name string, cfg *config) *tables {
-	return &tables{cfg.hasher(), c, name, cfg.Table}
+func newTables(c *conn.Conn, name string, cfg *config.Config) *tables {
+	return &tables{cfg.Hasher(), c, name, cfg.Table}
 }
 
 func (t *tables) prefix(part int, generation string) string {
@@ -37,20 +39,20 @@ func (t *tables) shard(part int, generation string) string {
 
 func (t *tables) count() int { return int(t.shape.Shards) }
 
-// slots returns the slot that each key is in, in every generation.
-func (t *tables) slots(hashes []uint64) []int {
-	return slotsOfParts(t.client, t.name, len(hashes), func(i int) int { return int(t.shape.Place(hashes[i]).Shard) })
+// Slots returns the slot that each key is in, in every generation.
+func (t *tables) Slots(hashes []uint64) []int {
+	return chain.SlotsOf(t.client, t.name, len(hashes), func(i int) int { return int(t.shape.Place(hashes[i]).Shard) })
 }
 
-// ask looks keys up in a generation: one command each, all in one trip.
-func (t *tables) ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error) {
+// Ask looks keys up in a generation: one command each, all in one trip.
+func (t *tables) Ask(ctx context.Context, generation string, hashes []uint64) ([]layout.Answer, error) {
 	answers := make([]layout.Answer, len(hashes))
 	cmds := make([]redis.Cmder, len(hashes))
 	for i, h := range hashes {
 		p := t.shape.Place(h)
 		cmds[i] = redis.NewIntSliceCmd(ctx, t.shape.Lookup(t.shard(int(p.Shard), generation), p)...)
 	}
-	t.client.run(ctx, cmds...)
+	t.client.Run(ctx, cmds...)
 	var failed error
 	for i, h := range hashes {
 		p := t.shape.Place(h)
@@ -79,12 +81,12 @@ func notLost(key string, err error) error {
 	case errors.Is(err, cuckootable.ErrLost):
 		return nil
 	}
-	return foreign(err, key, nil)
+	return conn.Foreign(err, key, nil)
 }
 
-// put adds keys to a generation. The one in use says which are new, and which it refuses. Others
-// follow: a key that is new is added to them without a look, for were it left out for the sake of
-// another that it cannot be told from, it would go with that one.
+// put adds keys to a generation. The one in use says which are new, and which it refuses. Others follow: a key that
+// is new is added to them without a look, for were it left out for the sake of another that it cannot be told from,
+// it would go with that one.
 func (t *tables) put(ctx context.Context, generation string, inUse bool, a *addition) (whole bool, err error) {
 	var plain, looking []int
 	for i := range a.hashes {
@@ -116,16 +118,16 @@ func (t *tables) put(ctx context.Context, generation string, inUse bool, a *addi
 	return len(lost)+len(also) == 0, err
 }
 
-// spoil removes shards of a generation that is not in use because they lack keys that they had no
-// room for: a load that fails is better than an add that does. Of a key that is there too often
-// no copy is lacking, as the generation in use has no more.
+// spoil removes shards of a generation that is not in use because they lack keys that they had no room for: a load
+// that fails is better than an add that does. Of a key that is there too often no copy is lacking, as the generation
+// in use has no more.
 func (t *tables) spoil(ctx context.Context, generation string, hashes []uint64, keys []int) error {
 	for _, i := range keys {
 		shard := t.shard(int(t.shape.Place(hashes[i]).Shard), generation)
 		unlink := redis.NewIntCmd(ctx, "unlink", shard)
-		t.client.run(ctx, unlink)
+		t.client.Run(ctx, unlink)
 		if err := unlink.Err(); err != nil {
-			return foreign(err, shard, nil)
+			return conn.Foreign(err, shard, nil)
 		}
 	}
 	return nil
@@ -138,9 +140,9 @@ type change struct {
 	keys  []int // indices
 }
 
-// change makes changes for the keys of some indices, in calls of one shard each, all in one trip,
-// and tells each the answer. It returns the indices of keys whose shards are lost. It ends long before
-// Redis forgets the answers: a call that were sent again later would be made twice.
+// change makes changes for the keys of some indices, in calls of one shard each, all in one trip, and tells each the
+// answer. It returns the indices of keys whose shards are lost. It ends long before Redis forgets the answers: a call
+// that were sent again later would be made twice.
 func (t *tables) change(ctx context.Context, op cuckootable.Op, generation string, hashes []uint64, keys []int,
 	tell func(i int, a cuckootable.Answer)) (lost []int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cuckootable.Memory/2)
@@ -153,7 +155,7 @@ func (t *tables) change(ctx context.Context, op cuckootable.Op, generation strin
 				cmds[i] = c.Long(ctx)
 			}
 		}
-		t.client.run(ctx, cmds...)
+		t.client.Run(ctx, cmds...)
 		var again []change
 		for i, c := range pending {
 			answers, failed := c.Answers(cmds[i].(*redis.Cmd))
@@ -167,7 +169,7 @@ func (t *tables) change(ctx context.Context, op cuckootable.Op, generation strin
 			case try < maxTries && ctx.Err() == nil && mayRepeat(failed):
 				again = append(again, c)
 			default:
-				err = foreign(failed, c.shard, nil)
+				err = conn.Foreign(failed, c.shard, nil)
 			}
 		}
 		pending = again
@@ -177,8 +179,8 @@ func (t *tables) change(ctx context.Context, op cuckootable.Op, generation strin
 
 const maxTries = 3
 
-// mayRepeat reports whether a call is worth another try: the script was not known, or it is not
-// known whether the call was made. It is made once in any case.
+// mayRepeat reports whether a call is worth another try: the script was not known, or it is not known whether the
+// call was made. It is made once in any case.
 func mayRepeat(err error) bool {
 	var reply redis.Error
 	return cuckootable.NoScript(err) || !errors.As(err, &reply)
@@ -206,41 +208,51 @@ func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, 
 	return all
 }
 
-// blank makes the shards of a generation.
-func (t *tables) blank(ctx context.Context, generation string) error {
+// Blank makes the shards of a generation.
+func (t *tables) Blank(ctx context.Context, generation string) error {
 	blank := t.shape.Blank()
-	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+	return t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
 		key := t.shard(part, generation)
 		shard := cuckootable.Tagged(slices.Clone(blank), layout.TagOf(key))
 		return []redis.Cmder{redis.NewStatusCmd(ctx, "set", key, shard)}
 	}, nil)
 }
 
-// check returns an error unless each shard of the generation is there and whole: ErrForeign if one is another's.
-func (t *tables) check(ctx context.Context, generation string) error {
-	var lost error
-	err := t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
-		return []redis.Cmder{redis.NewIntSliceCmd(ctx, t.shape.Probe(t.shard(part, generation))...)}
+// survey implements content.
+func (t *tables) survey(ctx context.Context, generation string, count bool, f func(shard) error) error {
+	one := t.shape
+	one.Shards = 1
+	first, last := one.SlotBytes()
+	return t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
+		key := t.shard(part, generation)
+		cmds := []redis.Cmder{redis.NewIntSliceCmd(ctx, t.shape.Probe(key)...)}
+		if count {
+			cmds = append(cmds, redis.NewIntCmd(ctx, "bitcount", key, first, last))
+		}
+		return cmds
 	}, func(part int, cmds []redis.Cmder) error {
 		key := t.shard(part, generation)
 		err := t.shape.Whole(cmds[0].(*redis.IntSliceCmd).Val(), layout.TagOf(key))
-		if err != nil && lost == nil {
-			lost = fmt.Errorf("%w: %s is lost", ErrIncomplete, key)
+		s := shard{
+			key: key, bytes: t.shape.Size(), share: 1 / float64(t.count()), lost: err != nil, err: notLost(key, err),
 		}
-		return notLost(key, err)
+		if count {
+			n := one.Keys(int(cmds[1].(*redis.IntCmd).Val()))
+			s.keys, s.rate = float64(n), one.Rate(uint64(n))
+		}
+		return f(s)
 	})
-	return cmp.Or(err, lost)
 }
 
-// discard removes the shards of a generation.
-func (t *tables) discard(ctx context.Context, generation string) error {
-	return t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+// Discard removes the shards of a generation.
+func (t *tables) Discard(ctx context.Context, generation string) error {
+	return t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
 		return []redis.Cmder{redis.NewIntCmd(ctx, "unlink", t.shard(part, generation))}
 	}, nil)
 }
 
-// insert adds keys to one generation.
-func (t *tables) insert(ctx context.Context, generation string, hashes []uint64) error {
+// Insert adds keys to one generation.
+func (t *tables) Insert(ctx context.Context, generation string, hashes []uint64) error {
 	all := make([]int, len(hashes))
 	for i := range all {
 		all[i] = i
@@ -258,9 +270,9 @@ func (t *tables) insert(ctx context.Context, generation string, hashes []uint64)
 	return nil // a source may give a key as often as it likes
 }
 
-// bulk adds keys to a generation: they are gathered here, in the memory that the set takes in Redis,
-// and then joined with what others added meanwhile, shard by shard.
-func (t *tables) bulk(generation string) (add insert, finish func(context.Context) error) {
+// Bulk adds keys to a generation: they are gathered here, in the memory that the set takes in Redis, and then joined
+// with what others added meanwhile, shard by shard.
+func (t *tables) Bulk(generation string) (add chain.Insert, finish func(context.Context) error) {
 	gathered := make([]*cuckootable.Table, t.count())
 	keys, full := 0, false
 	add = func(_ context.Context, hashes []uint64) error {
@@ -287,7 +299,7 @@ func (t *tables) bulk(generation string) (add insert, finish func(context.Contex
 
 // merge adds the keys of tables, nil for none, to those of a generation.
 func (t *tables) merge(ctx context.Context, generation string, gathered []*cuckootable.Table) error {
-	err := t.client.forAll(ctx, t.count(), func(part int) []redis.Cmder {
+	err := t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
 		if gathered[part] == nil {
 			return nil
 		}
@@ -310,23 +322,23 @@ func (t *tables) mergeShard(ctx context.Context, key string, gathered []byte, re
 	for {
 		old, err := read.Bytes()
 		if err != nil {
-			return foreign(err, key, nil)
+			return conn.Foreign(err, key, nil)
 		}
 		next, err := t.joined(key, gathered, old)
 		if err != nil {
 			return err
 		}
 		swap := cuckootable.Swap(ctx, key, old, next)
-		t.client.run(ctx, swap)
+		t.client.Run(ctx, swap)
 		swapped, err := swap.Int()
 		if err != nil {
-			return foreign(err, key, nil)
+			return conn.Foreign(err, key, nil)
 		}
 		if swapped == 1 {
 			return nil
 		}
 		read = redis.NewStringCmd(ctx, "get", key)
-		t.client.run(ctx, read)
+		t.client.Run(ctx, read)
 	}
 }
 

@@ -10,14 +10,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
-// A view is what a process knows of a set: its configuration, and who may say "no". It is replaced by
-// every poll, and does not change.
+// A view is what a process knows of a set: its configuration, and who may say "no". It is replaced by every poll, and
+// does not change.
 type view struct {
-	cfg       *config
+	cfg       *config.Config
 	content   content            // of cfg; nil if there is none
 	others    map[string]content // of generations of another shape
 	trusted   map[string]bool    // identities of nodes under which the generation in use is whole
@@ -48,15 +49,15 @@ func (v *view) contentOf(generation string) content {
 
 // slots returns the slots that keys have in all generations.
 func (v *view) slots(hashes []uint64) []int {
-	slots := v.content.(keyed).slots(hashes)
+	slots := v.content.Slots(hashes)
 	for _, other := range v.others {
-		slots = append(slots, other.(keyed).slots(hashes)...)
+		slots = append(slots, other.Slots(hashes)...)
 	}
 	return slots
 }
 
-// leftover reports whether there are generations besides the one in use. Those of a load that goes on
-// are kept by its lock.
+// leftover reports whether there are generations besides the one in use. Those of a load that goes on are kept by its
+// lock.
 func (v *view) leftover() bool { return v.left || v.cfg.Building+v.cfg.Retiring != "" }
 
 // await waits until adds count that are made under v.
@@ -96,7 +97,7 @@ func (l *lineage) refresh(ctx context.Context) {
 		members = redis.NewStringSliceCmd(ctx, "smembers", trustedKey(l.name, old.cfg.Generation))
 		cmds = append(cmds, members)
 	}
-	l.client.run(ctx, cmds...)
+	l.client.Run(ctx, cmds...)
 	data, err := get.Bytes()
 	if errors.Is(err, redis.Nil) {
 		l.restore(ctx, old)
@@ -111,7 +112,7 @@ func (l *lineage) refresh(ctx context.Context) {
 	if next.err = l.adopt(&next, data); next.err == nil {
 		next.confirmed = sent
 		next.left = slices.ContainsFunc(made.Val(), func(g string) bool {
-			return !slices.Contains(next.cfg.generations(), g)
+			return !slices.Contains(next.cfg.Generations(), g)
 		})
 		if jumped(old.cfg, next.cfg) {
 			next.quiet = time.Now().Add(nodes.Lease)
@@ -132,25 +133,19 @@ func (l *lineage) refresh(ctx context.Context) {
 
 // adopt puts the configuration of some bytes into v.
 func (l *lineage) adopt(v *view, data []byte) error {
-	if v.cfg != nil && string(v.cfg.encoded) == string(data) {
+	if v.cfg != nil && string(v.cfg.Encoded) == string(data) {
 		return nil
 	}
-	cfg, err := decodeConfig(data)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %s: %w", ErrForeign, layout.ConfigKey(l.name), err)
-	case cfg.Dropped:
-		return ErrDropped
+	cfg, err := l.stored().Accept(data, l.asked)
+	if err != nil {
+		return err
 	}
-	if differs := cfg.Asked.unlike(l.asked); differs != "" {
-		return fmt.Errorf("%w: %s differs: there is %v, asked for was %v", ErrMismatch, differs, cfg.Asked, l.asked)
-	}
-	if v.cfg == nil || !v.cfg.sameShape(cfg) {
+	if v.cfg == nil || !v.cfg.SameShape(cfg) {
 		v.content = l.open(cfg)
 	}
 	v.cfg, v.others = cfg, nil
-	for _, g := range cfg.generations() {
-		if shape := cfg.shapeOf(g); shape != cfg {
+	for _, g := range cfg.Generations() {
+		if shape := cfg.ShapeOf(g); shape != cfg {
 			if v.others == nil {
 				v.others = map[string]content{}
 			}
@@ -160,24 +155,21 @@ func (l *lineage) adopt(v *view, data []byte) error {
 	return nil
 }
 
-// jumped reports whether a configuration is none that a load leads to from an older one: somebody
-// removed that, and it was put back or made anew. Others may still ask the generation that was in use
-// then, for as long as their lease lasts, and no add goes there.
-func jumped(old, now *config) bool {
-	switch {
-	case now.Asked.Kind == kindWindows:
-		return false
-	case old == nil: // a set that was never loaded looks like one that was made anew
+// jumped reports whether a configuration is none that a load leads to from an older one: somebody removed that, and
+// it was put back or made anew. Others may still ask the generation that was in use then, for as long as their lease
+// lasts, and no add goes there.
+func jumped(old, now *config.Config) bool {
+	if old == nil { // a set that was never loaded looks like one that was made anew
 		return now.Generation == ""
 	}
 	if old.Generation == "" { // the configuration was lost before
-		return old.Retiring != "" && !old.sameShape(now)
+		return old.Retiring != "" && !old.SameShape(now)
 	}
-	return !slices.Contains(now.generations(), old.Generation)
+	return !slices.Contains(now.Generations(), old.Generation)
 }
 
 func (l *lineage) readTrusted(ctx context.Context, generation string) map[string]bool {
-	members, err := l.client.rdb.SMembers(ctx, trustedKey(l.name, generation)).Result()
+	members, err := l.client.RDB.SMembers(ctx, trustedKey(l.name, generation)).Result()
 	if err != nil {
 		return nil
 	}
@@ -192,8 +184,8 @@ func set(members []string) map[string]bool {
 	return all
 }
 
-// restore puts the configuration back that somebody removed, without a generation: nobody knows
-// what the set lost meanwhile.
+// restore puts the configuration back that somebody removed, without a generation: nobody knows what the set lost
+// meanwhile.
 func (l *lineage) restore(ctx context.Context, old *view) {
 	if errors.Is(old.err, ErrDropped) { // long ago: the tombstone has expired
 		return
@@ -201,27 +193,25 @@ func (l *lineage) restore(ctx context.Context, old *view) {
 	next := *old
 	if old.usable() == nil {
 		cfg := *old.cfg
-		if cfg.Asked.Kind != kindWindows { // forgetting does those no harm
-			cfg.Retiring = cmp.Or(cfg.Generation, cfg.Retiring) // a load removes it
-			if cfg.Generation != "" {
-				cfg.Former = nil
-			}
-			cfg.Generation, cfg.Building, cfg.Next = "", "", nil
+		cfg.Retiring = cmp.Or(cfg.Generation, cfg.Retiring) // a load removes it
+		if cfg.Generation != "" {
+			cfg.Former = nil
 		}
-		l.tallies.losses.Add(1)
-		l.logger.Warn("the configuration of a set in redis was lost", "set", l.name)
-		l.client.rdb.SetNX(ctx, layout.ConfigKey(l.name), cfg.encode(), 0)
-		l.client.watch.Kick()
+		cfg.Generation, cfg.Building, cfg.Next = "", "", nil
+		l.losses.Add(1)
+		l.options.Logger.Warn("the configuration of a set in redis was lost", "set", l.name)
+		l.client.RDB.SetNX(ctx, layout.ConfigKey(l.name), cfg.Encode(), 0)
+		l.client.Watch.Kick()
 	}
 	next.err = fmt.Errorf("%w: its configuration was removed from redis", ErrIncomplete)
 	next.confirmed = time.Time{}
 	l.view.CompareAndSwap(old, &next)
 }
 
-// sure returns the view under which what was read or written before the call counts, or says why it
-// does not: the configuration and the owner of the slot must be confirmed. It waits for a poll if need be.
+// sure returns the view under which what was read or written before the call counts, or says why it does not: the
+// configuration and the owner of the slot must be confirmed. It waits for a poll if need be.
 func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
-	w := l.client.watch
+	w := l.client.Watch
 	for {
 		v := l.view.Load()
 		if err := v.usable(); err != nil {
@@ -232,11 +222,11 @@ func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
 			return v, nil
 		}
 		if err := w.Poll(ctx); err != nil {
-			return v, l.client.unavailable(err)
+			return v, l.client.Unavailable(err)
 		}
 		if !ok {
 			if err := w.Map().NoMaster(slot); err != nil {
-				return v, l.client.unavailable(err)
+				return v, l.client.Unavailable(err)
 			}
 		}
 		if v = l.view.Load(); v.err != nil {
@@ -245,8 +235,8 @@ func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
 	}
 }
 
-// vouch returns nil if zeros mean that a key is absent which were read from the slot, in the generation
-// in use, by one who knew asked when it began to read.
+// vouch returns nil if zeros mean that a key is absent which were read from the slot, in the generation in use, by
+// one who knew asked when it began to read.
 func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 	v, err := l.sure(ctx, slot)
 	if err != nil {
@@ -259,9 +249,9 @@ func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 		return err
 	}
 	// A failover of the server that holds the configuration may have brought back an older one.
-	m := l.client.watch.Map()
+	m := l.client.Watch.Map()
 	owner, _, _ := m.Owner(slot)
-	keeper, _, _ := m.Owner(slotOf(layout.ConfigKey(l.name)))
+	keeper, _, _ := m.Owner(nodes.Slot(layout.ConfigKey(l.name)))
 	if !v.trusted[owner] || !v.trusted[keeper] {
 		l.repairSoon()
 		return fmt.Errorf("%w: a server failed over or was restarted and may lack keys", ErrIncomplete)
@@ -274,14 +264,3 @@ func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 
 // errStale asks the caller to begin again.
 var errStale = errors.New("stale")
-
-// deadline returns a context that ends.
-func (l *lineage) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, l.timeout)
-}
-
-// slotOf is the slot of all keys with a prefix.
-func slotOf(prefix string) int { return nodes.Slot(prefix) }

@@ -60,6 +60,12 @@ func wholeSet(t testing.TB, c *Client, name string, n int, o Options) *Set {
 	return openSet(t, c, name, n, o)
 }
 
+// until waits for a condition, on the test's own goroutine.
+func until(t testing.TB, condition func() bool, what string) {
+	t.Helper()
+	redistest.Await(t, what, condition)
+}
+
 func key(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 
 func keysTo(n int) [][]byte {
@@ -107,7 +113,7 @@ func absentKey(t testing.TB, s *Set) []byte {
 func shardsOf(t testing.TB, s *Set) (all []string) {
 	t.Helper()
 	v := s.view.Load()
-	err := v.content.(*partitions).survey(t.Context(), v.cfg.Generation, false, func(st shardState) error {
+	err := v.content.(partitions).survey(t.Context(), v.cfg.Generation, false, func(st shard) error {
 		all = append(all, st.key)
 		return nil
 	})

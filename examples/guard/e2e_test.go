@@ -16,8 +16,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
+	"github.com/siftkv/siftkv/redisfilter/mirror"
 
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 )
@@ -286,7 +286,7 @@ func TestMirror(t *testing.T) {
 		t.Skip("what stands in for redis-server tells nobody of changes")
 	}
 	a, b := g.start(t, "--mirror").ready(), g.start(t, "--mirror").ready()
-	copied, ok := b.Filters.Users.(*redisfilter.Mirror)
+	copied, ok := b.Filters.Users.(*mirror.Mirror)
 	require.True(t, ok)
 	before := copied.Stats()
 	require.Equal(t, map[int]int{404: 1000}, statuses(1000, func(i int) answer {

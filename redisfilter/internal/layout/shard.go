@@ -4,6 +4,7 @@ package layout
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -22,10 +23,9 @@ import (
 //	tag         u32 of the shard's key, see TagOf; 0 in a shard that an earlier release made
 //	the lines   as those of a blocked.Set, except two bits
 //
-// Position 511 of each line is its mark. It is set in a shard that was made whole, and no key sets
-// it: where a key has position 511, it uses 510. If a shard is lost and a key is then added,
-// Redis makes a new value of zeros, which has no marks. So a reader of one line knows whether its
-// zeros mean anything.
+// Position 511 of each line is its mark. It is set in a shard that was made whole, and no key sets it: where a key
+// has position 511, it uses 510. If a shard is lost and a key is then added, Redis makes a new value of zeros, which
+// has no marks. So a reader of one line knows whether its zeros mean anything.
 const (
 	HeaderLen = 16
 	LayersAt  = 8 // in the header
@@ -57,8 +57,8 @@ func (l Layer) New(key string) []byte {
 	return data
 }
 
-// TagOf returns a hash of the partition, generation, layer and shard that the key of a shard names. It is never 0.
-// A shard that was copied, restored or renamed to another key has a tag that differs.
+// TagOf returns a hash of the partition, generation, layer and shard that the key of a shard names. It is never 0. A
+// shard that was copied, restored or renamed to another key has a tag that differs.
 func TagOf(key string) uint32 {
 	return max(1, uint32(xxhash.Sum64String(key[strings.LastIndexByte(key, '/')+1:])))
 }
@@ -122,8 +122,7 @@ func FoldMark(line []byte) {
 	line[MarkByte] &^= MarkBit
 }
 
-// UnfoldMark turns a line of a shard into one of a local set, which asks position 511 of keys that
-// have it.
+// UnfoldMark turns a line of a shard into one of a local set, which asks position 511 of keys that have it.
 func UnfoldMark(line []byte) {
 	line[MarkByte] &^= MarkBit
 	line[MarkByte] |= line[MarkByte] << 1 & MarkBit
@@ -159,8 +158,7 @@ func Ask(line []byte, spot blocked.Spot, probes int) Answer {
 // ConfigKey is the key of a set's configuration.
 func ConfigKey(name string) string { return "sk:{" + name + "}" }
 
-// PartitionPrefix is how all keys of a partition in a generation begin; what is in braces decides
-// about the node.
+// PartitionPrefix is how all keys of a partition in a generation begin; what is in braces decides about the node.
 func PartitionPrefix(name, partition, generation string) string {
 	return "sk:{" + name + "/" + partition + "}:" + generation + ":"
 }
@@ -176,4 +174,12 @@ func ShardKey(prefix string, layer, shard int) string {
 // MarkerKey is the key that is made with the shards of a group and keeps them from being made again.
 func MarkerKey(prefix string, layer, group int) string {
 	return prefix + strconv.Itoa(layer) + ":m" + strconv.Itoa(group)
+}
+
+// Ones returns how many bits are set.
+func Ones(data []byte) (n int) {
+	for _, b := range data {
+		n += bits.OnesCount8(b)
+	}
+	return n
 }

@@ -102,8 +102,8 @@ func (w *Watch) ask(ctx context.Context) (*Map, error) {
 	return m, nil
 }
 
-// answerTime is how long a poll waits for a master of a cluster: one that hangs must not use up the
-// time of the others.
+// answerTime is how long a poll waits for a master of a cluster: one that hangs must not use up the time of the
+// others.
 const answerTime = Interval
 
 // masters returns a client of each master that go-redis knows of.
@@ -135,9 +135,9 @@ func slotsOf(ctx context.Context, masters []*redis.Client) (slots []redis.Cluste
 // probed is never there. It is written to, without any effect, to learn whether a server takes writes.
 const probed = "sk:probe"
 
-// askNode learns a server's identity; in a cluster, at an address, also its node id. Outside of a
-// cluster, a master with too few replicas for its min-replicas-to-write does not count: it may be cut
-// off from them, and one of them have been promoted. In a cluster such a master stops by itself.
+// askNode learns a server's identity; in a cluster, at an address, also its node id. Outside of a cluster, a master
+// with too few replicas for its min-replicas-to-write does not count: it may be cut off from them, and one of them
+// have been promoted. In a cluster such a master stops by itself.
 func askNode(ctx context.Context, c redis.Cmdable, addr string) (node, error) {
 	n := node{addr: addr, confirmed: time.Now()}
 	pipe := c.Pipeline()
@@ -168,21 +168,29 @@ func askNode(ctx context.Context, c redis.Cmdable, addr string) (node, error) {
 	return n, nil
 }
 
-// OnConnect is for the options of the client. It puts all confirmations in doubt before the first
-// command of a connection to a server that the last poll did not see as a master. A replica, to which a
-// dialer or a proxy may lead in the middle of a failover, answers reads too.
+// OnConnect is for the options of the client. It puts all confirmations in doubt before the first command of a
+// connection to a server that the last poll did not see as a master. A replica, to which a dialer or a proxy may lead
+// in the middle of a failover, answers reads too.
 func (w *Watch) OnConnect(ctx context.Context, c *redis.Conn) error {
-	pipe := c.Pipeline()
-	server, replication := pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")
-	if _, err := pipe.Exec(ctx); err != nil {
+	identity, err := Identify(ctx, c)
+	if err != nil {
 		return err
 	}
-	identity := Identity(server.Val() + "\n" + replication.Val())
 	if !w.Map().knows(identity) {
 		w.strange.Store(true)
 		w.doubtFrom(time.Now())
 	}
 	return nil
+}
+
+// Identify asks a server for its Identity.
+func Identify(ctx context.Context, c *redis.Conn) (string, error) {
+	pipe := c.Pipeline()
+	server, replication := pipe.Info(ctx, "server"), pipe.Info(ctx, "replication")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return "", err
+	}
+	return Identity(server.Val() + "\n" + replication.Val()), nil
 }
 
 // doubtFrom makes all that was confirmed before now count for nothing. Of several calls the latest time counts.

@@ -1,0 +1,16 @@
+package owners
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
+)
+
+func TestMain(m *testing.M) {
+	scale.Waiting(8)
+	conn.DefaultTimeout = 24 * time.Hour // no test depends on how fast its machine is
+	os.Exit(m.Run())
+}
