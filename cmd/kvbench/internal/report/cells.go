@@ -346,8 +346,8 @@ func settingItem(s tidy.Setting) Item {
 // Values returns the values of the varying settings of the n-th cell.
 func (l *Labels) Values(n int) []Item { return l.values[n] }
 
-// Text returns the values in one line, no two of which are alike: of settings whose
-// values speak for themselves only unusual ones are shown, others have their names.
+// Text returns the values in one line, no two of which are alike: what a cell has by default is left out, and values
+// that do not speak for themselves have the names of their settings.
 func (l *Labels) Text(n int) string {
 	usual, names := cell.Default(), cell.FieldNames()
 	fields := cell.Fields(&usual)
@@ -357,10 +357,11 @@ func (l *Labels) Text(n int) string {
 		switch {
 		case name == "engine" || name == "filter":
 			out = append(out, value)
-		case at < 0 || fields[at].Label != "%s": // its values do not say what they are of
-			out = append(out, name+" "+value)
-		case value != fields[at].Show():
+		case at >= 0 && value == fields[at].Show():
+		case at >= 0 && fields[at].Label == "%s":
 			out = append(out, value)
+		default: // its values do not say what they are of
+			out = append(out, name+" "+value)
 		}
 	}
 	return strings.Join(out, " ")

@@ -28,10 +28,18 @@ const axis = (c, about, extra) => Object.assign({
   name: about.name, nameLocation: "middle", nameGap: 10, type: about.log ? "log" : "value",
 }, extra);
 
-// linesOf returns how many lines the names of series take in a legend of a width.
-const linesOf = (chart, width) => {
+// A legend has the names of all series, or on paper of those that are shown. It stands beside a wide chart of many.
+const named = (d) => d.printed ? d.chart.series.filter((s) => d.selected[s.name]) : d.chart.series;
+const isBeside = (d) => crowded(d.chart) && d.width > 700;
+const isPhone = (d) => d.width < 430; // the tools stand over the legend
+const legendWidth = (d) => d.width - (isPhone(d) ? 10 : 116);
+
+// linesOf returns how many lines the names take in a legend over the chart.
+const linesOf = (d) => {
+  const width = legendWidth(d);
   let lines = 1, at = 0;
-  for (const s of chart.series) {
+  if (isBeside(d)) return lines;
+  for (const s of named(d)) {
     const wide = 42 + 6.6 * s.name.length;
     if (at > 0 && at + wide > width) [lines, at] = [lines + 1, 0];
     at += wide;
@@ -39,23 +47,26 @@ const linesOf = (chart, width) => {
   return lines;
 };
 
-// common is what all charts have. A crowded legend stands beside a wide chart; one of many lines is scrolled.
+// sideOf returns how wide a legend beside a chart is.
+const sideOf = (d) => Math.min(0.45 * d.width, 50 + 6.2 * Math.max(...named(d).map((s) => s.name.length)));
+
+// heightOf returns how high a chart is with its whole legend.
+const heightOf = (d) => Math.max(d.height + 19 * (linesOf(d) - 1), isBeside(d) ? 80 + 20 * named(d).length : 0);
+
+// common is what all charts have.
 const common = (d, c) => {
-  const { chart, width } = d, beside = crowded(chart) && width > 700;
-  const phone = width < 430; // the tools stand over the legend
-  const over = width - (phone ? 10 : 116), lines = beside || crowded(chart) ? 1 : linesOf(chart, over), whole = lines <= 5;
-  const lower = whole ? 19 * (lines - 1) : 0;
-  const side = Math.min(340, 50 + 6.2 * Math.max(...chart.series.map((s) => s.name.length)));
+  const { chart } = d, beside = isBeside(d), phone = isPhone(d), lower = 19 * (linesOf(d) - 1);
+  const side = sideOf(d);
   return {
     beside,
     animation: false, textStyle: { color: c.text },
     aria: { enabled: true, label: { description: chart.title + ". " + chart.note } },
     grid: { left: 8, right: beside ? side + 16 : 16, top: lower + (phone ? 60 : beside ? 30 : 38), bottom: 8, outerBoundsMode: "same", outerBoundsContain: "all" },
     legend: Object.assign({
-      type: whole && !beside && !crowded(chart) ? "plain" : "scroll", textStyle: { color: c.text }, pageTextStyle: { color: c.soft }, pageIconColor: c.text, pageIconInactiveColor: c.line, data: d.printed ? chart.series.map((s) => s.name).filter((name) => d.selected[name]) : undefined,
+      type: "plain", textStyle: { color: c.text, width: (beside ? side : legendWidth(d)) - 44, overflow: "truncate" }, data: named(d).map((s) => s.name),
       inactiveColor: dark() ? "#5b6570" : "#a3abb4", selected: d.selected,
       selector: crowded(chart) && !d.printed ? [{ type: "all", title: "all" }, { type: "inverse", title: "invert" }] : false, selectorLabel: { color: c.soft, borderColor: c.line },
-    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: over, top: phone ? 22 : 0 }),
+    }, beside ? { orient: "vertical", right: 0, top: 30, bottom: 8, width: side, selectorPosition: "start" } : { left: 0, width: legendWidth(d), top: phone ? 22 : 0 }),
     toolbox: { show: !d.printed, right: -12, top: -10, itemSize: 14, showTitle: false, tooltip: tooltip(c, { show: true, trigger: "item", formatter: (p) => p.title }), iconStyle: { borderColor: c.soft }, emphasis: { iconStyle: { borderColor: c.text, textFill: c.text, textBackgroundColor: c.back } },
       feature: Object.assign(chart.form === "bars" ? {} : { dataZoom: {} }, { restore: {}, saveAsImage: { type: "svg", name: chart.id, backgroundColor: c.back } }) },
   };
@@ -133,6 +144,7 @@ const drawAll = (sizes) => {
 const draw = (d, size) => {
   d.printed = size !== undefined;
   d.width = d.printed ? size.width : d.node.clientWidth;
+  if (!d.printed) d.node.style.minHeight = heightOf(d) + "px";
   d.plot = echarts.init(d.node, null, Object.assign({ renderer: "svg" }, size));
   d.plot.setOption(forms[d.chart.form](d, colours()));
   d.plot.on("legendselectchanged", choose(d));
@@ -154,5 +166,5 @@ const place = (chart) => {
   const height = Math.max(340, 90 + 24 * rows);
   const node = element("div", { class: "plot", id: "plot-" + chart.id, style: "min-height:" + height + "px" });
   byId("plots").append(element("figure", { class: crowded(chart) ? "wide" : undefined }, caption(chart), node, element("p", { class: "note" }, chart.note)));
-  drawn.push({ chart, node, selected: first(chart) });
+  drawn.push({ chart, node, height, selected: first(chart) });
 };
