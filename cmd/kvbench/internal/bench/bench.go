@@ -173,6 +173,19 @@ func CheckNames(flag string, given, allowed []string) error {
 	return CheckTwice(flag, given)
 }
 
+// Specs reads what --filter names, in any form. No two may be the same.
+func Specs[F fmt.Stringer](specs []string, parse func(spec string) (F, error)) (all []F, err error) {
+	var names []string
+	for _, spec := range specs {
+		f, err := parse(spec)
+		if err != nil {
+			return nil, Usagef("--filter: %w", err)
+		}
+		all, names = append(all, f), append(names, f.String())
+	}
+	return all, CheckTwice("--filter", names)
+}
+
 // CheckSeconds reports a time of a workload that makes no sense.
 func CheckSeconds(seconds float64) error {
 	if seconds <= 0 || seconds > 3600 {

@@ -10,6 +10,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,14 +108,11 @@ func (l *Lab) newRun(s Settings, on conditions) (x *run, err error) {
 // Identities.Err.
 func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	started := time.Now()
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	x, err := l.newRun(s, l.conditions())
+	x, err := l.single(s)
 	if err != nil {
 		return nil, err
 	}
-	x.name, x.store, x.title = s.Name(), s.Name(), s.Engine+" "+s.Filter
+	s = x.settings
 	reused := l.last != nil && l.last.text == s.BuildText()
 	if reused {
 		x.built, x.source = l.last, l.last.source
@@ -147,6 +145,18 @@ func (l *Lab) Run(ctx context.Context, s Settings) (r *Result, err error) {
 	r = x.result()
 	r.Build.Reused, r.WallSeconds = reused, time.Since(started).Seconds()
 	return r, nil
+}
+
+// single returns a run of a cell that is measured by itself.
+func (l *Lab) single(s Settings) (*run, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	x, err := l.newRun(s, l.conditions())
+	if err == nil {
+		x.name, x.store, x.title = s.Name(), s.Name(), s.Engine+" "+s.Filter
+	}
+	return x, err
 }
 
 // forget removes the store of the last cell.
@@ -214,20 +224,17 @@ type tracedStore interface {
 // lookups in it, of existing and of absent keys in turns. The lab's directory and that one are on
 // one file system.
 func (l *Lab) Make(ctx context.Context, s Settings, dir, trace string) (err error) {
-	if err := s.Check(); err != nil {
+	x, err := l.single(s)
+	if err != nil {
 		return err
 	}
+	s = x.settings
 	if _, err := os.Stat(dir); err == nil {
 		return bench.Usagef("%s is there already", dir)
 	}
 	if s.Engine != "siftkv" || s.Filter == engine.OracleFilter || s.Threads != 1 {
 		return bench.Usagef("a store with a trace is one of siftkv, with a filter of this project, and one worker")
 	}
-	x, err := l.newRun(s, l.conditions())
-	if err != nil {
-		return err
-	}
-	x.name, x.store, x.title = s.Name(), s.Name(), s.Engine+" "+s.Filter
 	if x.source, err = s.Open(); err != nil {
 		return err
 	}
@@ -263,24 +270,20 @@ func (x *run) record(ctx context.Context, path string) error {
 func (x *run) askInTurns(ctx context.Context) (err error) {
 	both, total := x.askBoth(x.orders.timed, 0)
 	phase := x.phase("look up", total, "lookups")
+	defer phase.Done()
 	var value []byte
-	for i, more := 0, true; more && err == nil; i++ {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		more = false
+	for i := range max(both[engine.Existing][0].Len(), both[engine.Absent][0].Len()) {
 		for _, kind := range engine.Kinds {
-			if s := both[kind][0]; i < s.Len() {
-				more = true
-				if value, _, err = x.readers[kind][0].Get(value[:0], s.Key(i)); err != nil {
-					break
-				}
+			if s := both[kind][0]; i < s.Len() && err == nil {
+				value, _, err = x.readers[kind][0].Get(value[:0], s.Key(i))
 				phase.Add(1)
 			}
 		}
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
 	}
-	phase.Done()
-	return err
+	return nil
 }
 
 // A Row is a cell that is measured in turn with others, which have the same keys, values,

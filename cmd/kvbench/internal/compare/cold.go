@@ -171,7 +171,7 @@ func (s *coldStore) settings() engine.Settings {
 func (s *coldStore) in(ctx context.Context, what, name string, tasks ...task) ([]*Sample, error) {
 	phase := s.config.Progress.Start(fmt.Sprintf("%s %s", what, s.name(name)), s.keys, "keys")
 	start := s.config.start(name, s.dir, s.keys)
-	start.Start.Chill = true
+	start.Chill = true
 	samples, err := inProcess(ctx, s.config.Worker, start, tasks)
 	if err == nil {
 		phase.Done()

@@ -164,7 +164,10 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	n = max(minTrialKeys, n/rangeHole.period*rangeHole.period)
 	entry := int64(x.config.KeySize + valueSize)
 	settings.BatchKeys = int(min(batchKeys, max(1, settings.MemtableBytes/batchShare/entry)))
-	c, err := startChild(ctx, name, x.config.Worker)
+	start := x.config.start(name, dir, n)
+	start.ValueSize, start.Watch = valueSize, e.large
+	start.Random = e.large && x.config.Large.Values == RandomValues
+	c, err := startChild(ctx, x.config.Worker, start)
 	if err != nil {
 		return err
 	}
@@ -174,10 +177,7 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	}()
 	t := &trial{run: x, child: c, name: name, compression: compression, open: opening(settings), keys: n,
 		entryBytes: entry}
-	start := x.config.start(name, dir, n)
-	start.Start.ValueSize, start.Start.Watch = valueSize, e.large
-	start.Start.Random = e.large && x.config.Large.Values == RandomValues
-	if _, err = c.steps(ctx, start, t.open); err != nil {
+	if _, err := c.do(ctx, t.open); err != nil {
 		return err
 	}
 	for i := range e.steps {

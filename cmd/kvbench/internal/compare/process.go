@@ -33,9 +33,10 @@ type child struct {
 	gone    error // why it answers no more
 }
 
-// startChild runs argv as a worker. The process is killed when ctx ends, and ends by
+// startChild runs argv as a worker that has a store. The process is killed when ctx ends, and ends by
 // itself when this process does.
-func startChild(ctx context.Context, name string, argv []string) (*child, error) {
+func startChild(ctx context.Context, argv []string, start *startTask) (*child, error) {
+	name := start.Engine
 	c := &child{name: name, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...), stderr: &tail{}}
 	c.cmd.Stderr = c.stderr
 	c.cmd.Env = os.Environ()
@@ -50,6 +51,10 @@ func startChild(ctx context.Context, name string, argv []string) (*child, error)
 	c.encode, c.answers = json.NewEncoder(c.tasks), json.NewDecoder(out)
 	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: start %s: %w", name, argv[0], err)
+	}
+	if _, err := c.do(ctx, task{Do: "start", Start: start}); err != nil {
+		c.kill()
+		return nil, err
 	}
 	return c, nil
 }
@@ -92,15 +97,12 @@ func (c *child) steps(ctx context.Context, tasks ...task) ([]*Sample, error) {
 }
 
 // inProcess carries out tasks on a store in a process that ends with them.
-func inProcess(ctx context.Context, worker []string, start task, tasks []task) ([]*Sample, error) {
-	c, err := startChild(ctx, start.Start.Engine, worker)
+func inProcess(ctx context.Context, worker []string, start *startTask, tasks []task) ([]*Sample, error) {
+	c, err := startChild(ctx, worker, start)
 	if err != nil {
 		return nil, err
 	}
 	defer c.kill()
-	if _, err := c.do(ctx, start); err != nil {
-		return nil, err
-	}
 	samples, err := c.steps(ctx, tasks...)
 	if err != nil {
 		return nil, err

@@ -300,12 +300,12 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	c := x.config
 	s.dir = filepath.Join(x.dir, fmt.Sprintf("%s-%s-%d", s.engine, compression, rep))
 	var err error
-	if s.child, err = startChild(ctx, s.engine, c.Worker); err != nil {
+	if s.child, err = startChild(ctx, c.Worker, c.start(s.engine, s.dir, c.Keys)); err != nil {
 		return err
 	}
 	phase := c.Progress.Start(fmt.Sprintf("load %s, %s", s.engine, compression), c.Keys, "keys")
 	open := opening(x.settings(loading, compression))
-	before, err := s.child.steps(ctx, c.start(s.engine, s.dir, c.Keys), open, task{Do: "sizes"}, task{Do: "load"})
+	before, err := s.child.steps(ctx, open, task{Do: "sizes"}, task{Do: "load"})
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	if err != nil {
 		return err
 	}
-	first, loaded, settled, last, sizes := before[2], before[3], after[0], after[1], after[4]
+	first, loaded, settled, last, sizes := before[1], before[2], after[0], after[1], after[4]
 	phase.Done()
 	done := Sample{
 		Operations: int64(c.Keys), Seconds: loaded.Seconds + settled.Seconds,
@@ -340,11 +340,10 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	return nil
 }
 
-// start returns the task that tells a worker which store it has, with n keys.
-func (s *Settings) start(engine, dir string, n int) task {
-	return task{Do: "start", Start: &startTask{
-		Engine: engine, Dir: []byte(dir), Keys: n, KeySize: s.KeySize, ValueSize: s.ValueSize, Seed: s.Seed,
-	}}
+// start tells a worker which store it has, with n keys.
+func (s *Settings) start(engine, dir string, n int) *startTask {
+	return &startTask{Engine: engine, Dir: []byte(dir), Keys: n, KeySize: s.KeySize, ValueSize: s.ValueSize,
+		Seed: s.Seed}
 }
 
 // restart runs the fresh stage: in each repetition every store gets a new process,
@@ -362,18 +361,19 @@ func (x *run) restart(ctx context.Context, compression string, stores []*store) 
 			if err != nil {
 				return err
 			}
-			if s.child, err = startChild(ctx, s.engine, x.config.Worker); err != nil {
+			s.child, err = startChild(ctx, x.config.Worker, x.config.start(s.engine, s.dir, x.config.Keys))
+			if err != nil {
 				return err
 			}
-			samples, err := s.child.steps(ctx, x.config.start(s.engine, s.dir, x.config.Keys),
-				opening(x.settings(fresh, compression)), lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
+			samples, err := s.child.steps(ctx, opening(x.settings(fresh, compression)),
+				lookingUp("warmup", 2*x.config.Seconds, 0), task{Do: "sizes"})
 			if err != nil {
 				return err
 			}
 			for _, p := range chosen {
-				sample := samples[1]
+				sample := samples[0]
 				if p.Name == "memory" {
-					sample = samples[3]
+					sample = samples[2]
 				}
 				x.add(p, s.engine, compression, *sample)
 			}

@@ -10,7 +10,6 @@ import (
 	pebblebloom "github.com/cockroachdb/pebble/v2/bloom"
 	seiflotfy "github.com/seiflotfy/cuckoofilter"
 
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/filterpolicy"
 )
 
@@ -31,11 +30,7 @@ type candidate struct {
 }
 
 // policyCandidate is a family of this project.
-func policyCandidate(spec string) (candidate, error) {
-	p, err := filterpolicy.Parse(spec)
-	if err != nil {
-		return candidate{}, bench.Usagef("--filter: %w", err)
-	}
+func policyCandidate(p filterpolicy.Policy) candidate {
 	b := p.NewBuilder()
 	return candidate{
 		name: p.String(),
@@ -57,7 +52,7 @@ func policyCandidate(spec string) (candidate, error) {
 			e := filterpolicy.Expected(p, keys)
 			return e.BitsPerKey, e.FPR, e.OK
 		},
-	}, nil
+	}
 }
 
 // libraries are the filters that users would otherwise pick.

@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
@@ -37,21 +38,17 @@ func (c *Config) candidates() (all []candidate, err error) {
 	if err := c.Check(1, 1<<30); err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, spec := range c.Filters {
-		cand, err := policyCandidate(spec)
-		if err != nil {
-			return nil, err
-		}
-		all, names = append(all, cand), append(names, cand.name)
+	policies, err := bench.Specs(c.Filters, filterpolicy.Parse)
+	for _, p := range policies {
+		all = append(all, policyCandidate(p))
 	}
 	if c.Libraries {
 		all = append(all, libraries...)
 	}
-	if len(all) == 0 {
-		return nil, bench.Usagef("--filter: nothing to measure")
+	if err == nil && len(all) == 0 {
+		err = bench.Usagef("--filter: nothing to measure")
 	}
-	return all, bench.CheckTwice("--filter", names)
+	return all, err
 }
 
 // Run measures every filter at every number of keys. A key that a filter denies is

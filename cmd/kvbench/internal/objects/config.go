@@ -87,21 +87,14 @@ func (c *Config) validate() error {
 			bounds = append(bounds, bench.Bound{Flag: "--cache", Value: size, Low: 64 << 10, High: 1 << 40})
 		}
 	}
-	var names []string
-	for _, spec := range c.Filters {
-		p, err := filterpolicy.Parse(spec)
-		if err != nil {
-			return bench.Usagef("--filter: %w", err)
-		}
-		names = append(names, p.String())
-	}
+	_, err := bench.Specs(c.Filters, filterpolicy.Parse)
 	if len(c.Filters) == 0 || len(c.Caches) == 0 {
 		return bench.Usagef("--filter and --cache: nothing to measure without one of each")
 	}
-	return cmp.Or(bench.CheckBounds(bounds...), checkPrice("--get-price", c.GetPrice),
+	return cmp.Or(err, bench.CheckBounds(bounds...), checkPrice("--get-price", c.GetPrice),
 		checkPrice("--put-price", c.PutPrice),
 		bench.CheckNames("--compression", []string{c.Compression}, bench.Compressions),
-		bench.CheckTwice("--filter", names), bench.CheckTwice("--cache", c.Caches))
+		bench.CheckTwice("--cache", c.Caches))
 }
 
 // checkPrice refuses what is no amount of dollars.

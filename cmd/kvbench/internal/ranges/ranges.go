@@ -32,7 +32,7 @@ type Config struct {
 }
 
 // policies returns what is to be measured.
-func (c *Config) policies() (all []filterpolicy.RangePolicy, err error) {
+func (c *Config) policies() ([]filterpolicy.RangePolicy, error) {
 	if err := cmp.Or(c.Check(2, 1<<27), bench.CheckTwice("--sets", c.Sets)); err != nil {
 		return nil, err
 	}
@@ -42,15 +42,7 @@ func (c *Config) policies() (all []filterpolicy.RangePolicy, err error) {
 	case len(c.Filters) == 0:
 		return nil, bench.Usagef("--filter: nothing to measure")
 	}
-	var names []string
-	for _, spec := range c.Filters {
-		p, err := filterpolicy.ParseRange(spec)
-		if err != nil {
-			return nil, bench.Usagef("--filter: %w", err)
-		}
-		all, names = append(all, p), append(names, p.String())
-	}
-	return all, bench.CheckTwice("--filter", names)
+	return bench.Specs(c.Filters, filterpolicy.ParseRange)
 }
 
 // Run measures every filter on every set of keys. A key that a filter denies is a wrong answer and ends the run.
