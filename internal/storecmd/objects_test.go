@@ -153,7 +153,7 @@ func TestWritesToAnObjectStore(t *testing.T) {
 	require.ErrorIs(t, db.Close(), objects.ErrFenced)
 	works(t, "put", url, "c", "3")
 	works(t, "delete", url, "a")
-	require.Contains(t, works(t, "compact", url), "1 files")
+	require.Contains(t, works(t, "compact", url), "1 file,")
 	require.Equal(t, "b\t2\nc\t3\n", works(t, "scan", url))
 	for _, command := range []string{"put", "delete", "compact", "ingest"} {
 		require.Contains(t, works(t, command, "--help"), "takes the store over", command)

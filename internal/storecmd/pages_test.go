@@ -2,6 +2,9 @@ package storecmd
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -23,6 +26,24 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 		}
 	}
 	require.Greater(t, lines, 15, "the list is real")
+}
+
+// TestTheTerminalOfTheREADME runs the commands that the README shows first, and compares what they print.
+func TestTheTerminalOfTheREADME(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(page), "\n    $ siftkv ")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "\n\n")
+	dir := filepath.Join(t.TempDir(), "data")
+	steps := strings.Split(strings.ReplaceAll(block, "\n    ", "\n"), "\n$ siftkv ")
+	require.Greater(t, len(steps), 5)
+	for _, step := range steps {
+		line, want, _ := strings.Cut(step, "\n")
+		got := ok(t, strings.Fields(strings.Replace(line, " data", " "+dir, 1))...)
+		require.Equal(t, want, strings.TrimSuffix(got, "\n"), line)
+	}
 }
 
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {

@@ -193,7 +193,8 @@ func (c *ingestCommand) Run(ctx context.Context, p *program) error {
 	for _, f := range c.Files {
 		names = append(names, keytext.Name(f))
 	}
-	p.answer(object{"bytes", bytes, "files", files, "ingested", names}, "%d files, %d bytes\n", files, bytes)
+	p.answer(object{"bytes", bytes, "files", files, "ingested", names},
+		"%s, %d bytes\n", count(int(files), "file"), bytes)
 	return nil
 }
 
@@ -232,7 +233,8 @@ func (c *compactCommand) Run(ctx context.Context, p *program) error {
 		}
 		files, bytes := size(db)
 		p.answer(object{"bytes", bytes, "bytes_before", bytesBefore, "files", files, "files_before", filesBefore},
-			"%d files, %d bytes; before: %d files, %d bytes\n", files, bytes, filesBefore, bytesBefore)
+			"%s, %d bytes; before: %s, %d bytes\n", count(files, "file"), bytes, count(filesBefore, "file"),
+			bytesBefore)
 		return nil
 	})
 }
