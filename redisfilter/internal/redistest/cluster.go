@@ -132,21 +132,6 @@ func (c *Cluster) AwaitFailover(ctx context.Context, key string, old *Server) *S
 	return owner
 }
 
-// CommandCounts returns the sum of the living servers' counts.
-func (c *Cluster) CommandCounts(ctx context.Context) map[string]int64 {
-	c.t.Helper()
-	sum := map[string]int64{}
-	for _, s := range c.Servers {
-		if !s.alive() {
-			continue
-		}
-		for name, n := range s.CommandCounts(ctx) {
-			sum[name] += n
-		}
-	}
-	return sum
-}
-
 // owns reports whether the server is alive, a master, and serves the key's slot.
 func (s *Server) owns(ctx context.Context, key string) bool {
 	if !s.alive() {
