@@ -135,30 +135,29 @@ func (t *tables) spoil(ctx context.Context, generation string, hashes []uint64, 
 
 // A change is one call for some keys of one shard.
 type change struct {
-	cuckootable.Call
-	shard string
-	keys  []int // indices
+	conn.Call
+	keys []int // indices
 }
 
+const maxTries = 3
+
 // change makes changes for the keys of some indices, in calls of one shard each, all in one trip, and tells each the
-// answer. It returns the indices of keys whose shards are lost. It ends long before Redis forgets the answers: a call
-// that were sent again later would be made twice.
-func (t *tables) change(ctx context.Context, op cuckootable.Op, generation string, hashes []uint64, keys []int,
+// answer. It returns the indices of keys whose shards are lost. A call that got no answer is sent again: it is made
+// once in any case. All ends long before Redis forgets the answers: a call that were sent later would be made twice.
+func (t *tables) change(ctx context.Context, op conn.Script, generation string, hashes []uint64, keys []int,
 	tell func(i int, a cuckootable.Answer)) (lost []int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cuckootable.Memory/2)
 	defer cancel()
-	pending := t.changes(op, generation, hashes, keys)
+	pending := t.changes(generation, hashes, keys)
 	for try := 0; len(pending) > 0; try++ {
-		cmds := make([]redis.Cmder, len(pending))
+		calls := make([]conn.Call, len(pending))
 		for i, c := range pending {
-			if cmds[i] = c.Short(ctx); try > 0 {
-				cmds[i] = c.Long(ctx)
-			}
+			calls[i] = c.Call
 		}
-		t.client.Run(ctx, cmds...)
 		var again []change
-		for i, c := range pending {
-			answers, failed := c.Answers(cmds[i].(*redis.Cmd))
+		for i, reply := range t.client.RunScript(ctx, op, calls) {
+			c := pending[i]
+			answers, failed := cuckootable.Answers(reply, len(c.keys))
 			switch {
 			case failed == nil:
 				for k, key := range c.keys {
@@ -166,10 +165,10 @@ func (t *tables) change(ctx context.Context, op cuckootable.Op, generation strin
 				}
 			case errors.Is(failed, cuckootable.ErrLost):
 				lost = append(lost, c.keys...)
-			case try < maxTries && ctx.Err() == nil && mayRepeat(failed):
+			case try < maxTries && ctx.Err() == nil && !errors.As(failed, new(redis.Error)):
 				again = append(again, c)
 			default:
-				err = conn.Foreign(failed, c.shard, nil)
+				err = conn.Foreign(failed, c.Keys[0], nil)
 			}
 		}
 		pending = again
@@ -177,17 +176,8 @@ func (t *tables) change(ctx context.Context, op cuckootable.Op, generation strin
 	return lost, err
 }
 
-const maxTries = 3
-
-// mayRepeat reports whether a call is worth another try: the script was not known, or it is not known whether the
-// call was made. It is made once in any case.
-func mayRepeat(err error) bool {
-	var reply redis.Error
-	return cuckootable.NoScript(err) || !errors.As(err, &reply)
-}
-
 // changes returns calls for keys, up to MaxPlaces in each.
-func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, keys []int) (all []change) {
+func (t *tables) changes(generation string, hashes []uint64, keys []int) (all []change) {
 	byShard := map[uint32][]int{}
 	for _, i := range keys {
 		shard := t.shape.Place(hashes[i]).Shard
@@ -200,9 +190,8 @@ func (t *tables) changes(op cuckootable.Op, generation string, hashes []uint64, 
 			for k, i := range part {
 				places[k] = t.shape.Place(hashes[i])
 			}
-			key := layout.ShardKey(prefix, 0, 0)
-			call := t.shape.Call(op, key, prefix+"@"+rand.Text()[:16], places...)
-			all = append(all, change{call, key, part})
+			memory := prefix + "@" + rand.Text()[:16]
+			all = append(all, change{t.shape.Call(layout.ShardKey(prefix, 0, 0), memory, places...), part})
 		}
 	}
 	return all

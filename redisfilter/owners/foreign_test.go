@@ -108,8 +108,12 @@ func TestScriptRepliesAreJudged(t *testing.T) {
 	seats := o.seats("ada", "g", 1, 3, []uint64{1})
 	keys := []string{"a", "b", "c"}
 	judge := func(reply []int64, err error) (int64, error) {
-		cmd := redis.NewIntSliceCmd(context.Background())
-		cmd.SetVal(reply)
+		cmd := redis.NewCmd(context.Background())
+		value := make([]any, len(reply))
+		for i, n := range reply {
+			value[i] = n
+		}
+		cmd.SetVal(value)
 		cmd.SetErr(err)
 		return o.judgeAdd(cmd, keys, seats, make([]int, len(seats)))
 	}

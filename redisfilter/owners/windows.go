@@ -189,9 +189,9 @@ func (w *windows) addCall(seats []chain.Seat, layers []int, current int, life ti
 }
 
 // judgeAdd returns what the script found, and sets layers to how many each chain has, if it tells.
-func (w *windows) judgeAdd(cmd *redis.IntSliceCmd, keys []string, seats []chain.Seat,
+func (w *windows) judgeAdd(cmd *redis.Cmd, keys []string, seats []chain.Seat,
 	layers []int) (found int64, err error) {
-	reply, err := cmd.Result()
+	reply, err := cmd.Int64Slice()
 	switch {
 	case err != nil:
 		return 0, conn.Foreign(err, keys[0], nil)

@@ -258,7 +258,7 @@ func (c *Chains) runAddNew(ctx context.Context, s Seat, layers int) ([]int64, er
 		args = append(args, p)
 	}
 	args = append(args, layout.TagBytes(keys[0]), len(c.Layers))
-	reply, err := c.Conn.RunScript(ctx, addNewScript, []conn.Call{{Keys: keys, Args: args}})[0].Result()
+	reply, err := c.Conn.RunScript(ctx, addNewScript, []conn.Call{{Keys: keys, Args: args}})[0].Int64Slice()
 	if err != nil {
 		return nil, conn.Foreign(err, keys[0], nil)
 	}

@@ -2,19 +2,15 @@ package conn
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // A Script runs on the server, in one piece.
-type Script struct {
-	source string
-	digest string
-}
+type Script struct{ text, digest string }
 
 // NewScript returns a script by its text.
-func NewScript(source string) Script { return Script{source, redis.NewScript(source).Hash()} }
+func NewScript(text string) Script { return Script{text, redis.NewScript(text).Hash()} }
 
 // Once is a command that a client of a cluster does not send again when it gets no answer: the command may have been
 // executed, and would find what it did itself.
@@ -29,29 +25,39 @@ type Call struct {
 	Args []any
 }
 
-func (s Call) command(ctx context.Context, name, script string) *redis.IntSliceCmd {
-	args := make([]any, 0, 3+len(s.Keys)+len(s.Args))
-	args = append(args, name, script, len(s.Keys))
-	for _, key := range s.Keys {
-		args = append(args, key)
-	}
-	return redis.NewIntSliceCmd(ctx, append(args, s.Args...)...)
+// Short returns the command that executes the script, if the server has it.
+func (s Script) Short(ctx context.Context, c Call) *redis.Cmd {
+	return c.command(ctx, "evalsha", s.digest)
 }
 
-// RunScript executes a script once for each call, those of one slot in their order: in one trip, and once more where
-// a server does not have the script yet.
-func (c *Conn) RunScript(ctx context.Context, s Script, calls []Call) []*redis.IntSliceCmd {
-	replies := make([]*redis.IntSliceCmd, len(calls))
+// Long returns the command that brings the script and executes it.
+func (s Script) Long(ctx context.Context, c Call) *redis.Cmd { return c.command(ctx, "eval", s.text) }
+
+func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
+	args := append(make([]any, 0, 3+len(c.Keys)+len(c.Args)), name, script, len(c.Keys))
+	for _, key := range c.Keys {
+		args = append(args, key)
+	}
+	return redis.NewCmd(ctx, append(args, c.Args...)...)
+}
+
+// NoScript reports whether an error is that of a server which does not have the script.
+func NoScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
+
+// RunScript executes a script once for each call, those of one slot in their order: in one trip, and once more where a
+// server does not have the script yet.
+func (c *Conn) RunScript(ctx context.Context, s Script, calls []Call) []*redis.Cmd {
+	replies := make([]*redis.Cmd, len(calls))
 	cmds := make([]redis.Cmder, len(calls))
 	for i, call := range calls {
-		replies[i] = call.command(ctx, "evalsha", s.digest)
+		replies[i] = s.Short(ctx, call)
 		cmds[i] = Once{replies[i]}
 	}
 	c.Run(ctx, cmds...)
 	cmds = cmds[:0]
 	for i, call := range calls {
-		if err := replies[i].Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
-			replies[i] = call.command(ctx, "eval", s.source)
+		if NoScript(replies[i].Err()) {
+			replies[i] = s.Long(ctx, call)
 			cmds = append(cmds, Once{replies[i]})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -66,15 +67,16 @@ func benchmarkLookups(b *testing.B, server *redistest.Server, s Shape, load floa
 
 func benchmarkChanges(b *testing.B, server *redistest.Server, s Shape, load float64, perCall int) {
 	shard := filled(b, server, s, load)
-	for _, op := range []Op{Add, AddNew, Remove} {
-		require.NoError(b, server.Client().ScriptLoad(b.Context(), op.text).Err())
+	for _, op := range []conn.Script{Add, AddNew, Remove} {
+		_, err := run(b.Context(), server.Client(), shard.call(op, s.Place(1)))
+		require.NoError(b, err)
 	}
-	queue := func(pipe redis.Pipeliner, op Op, n int) {
+	queue := func(pipe redis.Pipeliner, op conn.Script, n int) {
 		places := make([]Place, perCall)
 		for at := range places {
 			places[at] = s.Place(1<<40 + uint64(n+at))
 		}
-		_ = pipe.Process(context.Background(), shard.call(op, places...).Short(context.Background()))
+		_ = pipe.Process(context.Background(), op.Short(context.Background(), shard.call(op, places...).Call))
 	}
 	b.Run(fmt.Sprintf("add+remove/keys=%d", perCall), func(b *testing.B) {
 		measure(b, server, 2*perCall, func(_ context.Context, pipe redis.Pipeliner, n int) {
@@ -89,7 +91,7 @@ func benchmarkChanges(b *testing.B, server *redistest.Server, s Shape, load floa
 			for at := range places {
 				places[at] = known
 			}
-			_ = pipe.Process(ctx, shard.call(AddNew, places...).Short(ctx))
+			_ = pipe.Process(ctx, AddNew.Short(ctx, shard.call(AddNew, places...).Call))
 		})
 	})
 }

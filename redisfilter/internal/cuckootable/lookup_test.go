@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
 // Lookups in Redis say what the table in memory says, for every length of a fingerprint.
@@ -75,11 +77,11 @@ func TestLostShardsAreNeitherAnsweredForNorWritten(t *testing.T) {
 					err = s.Whole(probe.Val(), 0)
 				}
 				requireLost(t, err, name)
-				for _, op := range []Op{Add, AddNew, Remove} {
+				for _, op := range []conn.Script{Add, AddNew, Remove} {
 					call := shard.call(op, s.Place(1), s.Place(2), s.Place(3), s.Place(4))
 					_, err := run(ctx, client, call)
 					requireLost(t, err, name)
-					require.Zero(t, client.Exists(ctx, call.keys[1]).Val(), "nothing was done, nothing is remembered")
+					require.Zero(t, client.Exists(ctx, call.Keys[1]).Val(), "nothing was done, nothing is remembered")
 				}
 				require.Equal(t, before, client.Dump(ctx, shard.key).Val(), name)
 			}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
 // A class is all that a shard knows of a key.
@@ -57,7 +58,7 @@ func (w *twin) apply(t require.TestingT, op string, p Place, full bool) Answer {
 	}
 }
 
-var ops = map[string]Op{"add": Add, "addNew": AddNew, "remove": Remove}
+var ops = map[string]conn.Script{"add": Add, "addNew": AddNew, "remove": Remove}
 
 // change makes one change of several keys in memory and in Redis.
 func (w *twin) change(ctx context.Context, t require.TestingT, name string, places []Place) {

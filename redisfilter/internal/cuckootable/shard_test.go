@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/inprocess"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
@@ -43,24 +44,31 @@ func store(ctx context.Context, t require.TestingT, client *redis.Client, s Shap
 	return &stored{s, client, key}
 }
 
+// A calling is a call with its script, and the number of its answers.
+type calling struct {
+	conn.Call
+	op     conn.Script
+	places int
+}
+
 // call returns a call of its own for some keys.
-func (s *stored) call(op Op, places ...Place) Call {
-	return s.Call(op, s.key, fmt.Sprintf("%s:@%d", s.key, calls.Add(1)), places...)
+func (s *stored) call(op conn.Script, places ...Place) calling {
+	return calling{s.Call(s.key, fmt.Sprintf("%s:@%d", s.key, calls.Add(1)), places...), op, len(places)}
 }
 
 // run makes a call as clients do.
-func run(ctx context.Context, client *redis.Client, c Call) ([]Answer, error) {
-	cmd := c.Short(ctx)
+func run(ctx context.Context, client *redis.Client, c calling) ([]Answer, error) {
+	cmd := c.op.Short(ctx, c.Call)
 	_ = client.Process(ctx, cmd)
-	if NoScript(cmd.Err()) {
-		cmd = c.Long(ctx)
+	if conn.NoScript(cmd.Err()) {
+		cmd = c.op.Long(ctx, c.Call)
 		_ = client.Process(ctx, cmd)
 	}
-	return c.Answers(cmd)
+	return Answers(cmd, c.places)
 }
 
 // change makes a call and returns its answers.
-func (s *stored) change(ctx context.Context, t require.TestingT, op Op, places ...Place) []Answer {
+func (s *stored) change(ctx context.Context, t require.TestingT, op conn.Script, places ...Place) []Answer {
 	answers, err := run(ctx, s.client, s.call(op, places...))
 	require.NoError(t, err)
 	require.Len(t, answers, len(places))
