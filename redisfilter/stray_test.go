@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -174,7 +173,7 @@ func TestASetMendsAShardOfAnotherKey(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var looking sync.WaitGroup
 	looking.Go(func() { s.keepLooking(ctx, 0) })
-	require.Eventually(t, func() bool { return s.strayIn(g) != nil }, 5*time.Minute, time.Millisecond)
+	until(t, func() bool { return s.strayIn(g) != nil }, "a look finds it")
 	stop()
 	looking.Wait()
 	require.ErrorIs(t, s.strayIn(g), ErrForeign)
