@@ -46,10 +46,9 @@ func (m *Memtable) last() node {
 	return n
 }
 
-// before returns the node before n, which may be head. A node's prev word names some node before it, at first its
-// neighbour when it was linked. Entries inserted since are between the two, and a walk along level 0 passes them. So
-// any store to prev that names a node before n is right, in whatever order stores arrive, and the walk leaves a better
-// one behind.
+// before returns the node before n, which may be head. A node's prev word names some node before it: at first its
+// neighbour when it was linked. A walk along level 0 passes entries inserted since, and leaves a better one behind. Any
+// store to prev that names a node before n is right, in whatever order stores arrive.
 func (m *Memtable) before(n node) node {
 	start := m.hint(n)
 	p := start
@@ -65,9 +64,10 @@ func (m *Memtable) before(n node) node {
 // walk goes along one level from n, which is before k, and returns the neighbours between which k belongs. It takes
 // known for at or after k: what ended the level above ends this one too, and is not compared again.
 func (m *Memtable) walk(n, known node, prefix uint64, k base.InternalKey, level int) (before, after node) {
-	arena, at := m.arena, linkAt(level)
+	arena, at, below := m.arena, linkAt(level), linkAt(max(level-1, 0))
 	for {
 		next := loadLink(arena, n, at)
+		word(arena, loadLink(arena, n, below), keyField).Load() // the search mostly goes there next
 		if next == known || next == nilNode {
 			return n, next
 		}
