@@ -116,7 +116,7 @@ func (s *largeStore) requireLimit() {
 // A store that rests after each memtable is within its limit and a batch at any moment, whatever is written.
 func TestBlobFilesKeepToTheirLimit(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes; TestBlobFilesKeepToTheirLimitUnderConstantWrites has its goroutines")
+	scale.OneGoroutine(t, "a count of bytes; TestOverwritesBesideTheCopyingOfCompactKeepToTheLimit has its goroutines")
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		for name, pattern := range map[string]func(s *largeStore, n int){
 			"uniform":  func(s *largeStore, _ int) { s.put(s.rng.IntN(s.keys), largeValue, 0) },
@@ -282,6 +282,7 @@ func TestBlobFilesAreWrittenAsOftenAsExpected(t *testing.T) {
 // Under writes that never rest a store keeps to its limit, and what writers wait at, with what was in memtables then;
 // and once they end, to its limit.
 func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
+	scale.OneGoroutine(t, "TestOverwritesBesideTheCopyingOfCompactKeepToTheLimit has its goroutines and one more")
 	t.Parallel()
 	for _, kind := range []CompactionStyle{Leveled, Tiered, LazyLeveled} {
 		t.Run(kind.String(), func(t *testing.T) {

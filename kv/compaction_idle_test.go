@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -97,6 +98,7 @@ func TestAStoreThatMustNotMergeWhenIdle(t *testing.T) {
 
 // A store that flushes all the time is never idle, whatever reads cost.
 func TestAConstantWriterPaysNothing(t *testing.T) {
+	scale.OneGoroutine(t, "a count of merges; TestAFlushEndsAnIdleMerge has its goroutines")
 	t.Parallel()
 	inIdleStore(t, Options{IdleCompaction: 10 * time.Second}, func(t *testing.T, db *DB, flush func(n int)) {
 		for range 100 {
@@ -126,6 +128,7 @@ func TestSmallFlushesPayForLittle(t *testing.T) {
 
 // Scans pay for a merge that flushes do not pay for.
 func TestScansPayForAMerge(t *testing.T) {
+	scale.OneGoroutine(t, "a count of merges; TestAFlushEndsAnIdleMerge has its goroutines")
 	t.Parallel()
 	inIdleStore(t, Options{IdleCompaction: 10 * time.Second}, func(t *testing.T, db *DB, flush func(n int)) {
 		for runsOf(db) != 2 {

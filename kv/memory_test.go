@@ -20,6 +20,7 @@ func TestSmallOptions(t *testing.T) {
 }
 
 func TestMemoryLimitHoldsForAllParts(t *testing.T) {
+	scale.OneGoroutine(t, "a count of bytes; TestBudgetHoldsForAllParts has several writers")
 	t.Parallel()
 	const limit = 8 << 20
 	for _, o := range []*Options{
