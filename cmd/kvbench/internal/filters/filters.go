@@ -12,7 +12,6 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
@@ -132,16 +131,13 @@ func (m *meter) measure(ctx context.Context, cand candidate, r *tidy.Result) err
 		add("build-bytes", "bytes/key", bytes) // allocated, the filter included
 		add("present", "ns", timeProbes(s, m.order))
 		add("absent", "ns", timeProbes(s, m.absent))
-		fpr, err := m.check(cand, s)
+		passed, err := m.check(cand, s)
 		if err != nil {
 			return err
 		}
 		if rep == 0 {
-			low, high := measure.Wilson(fpr, float64(len(m.absent)))
 			add("size", "bits/key", 8*float64(s.bytes)/float64(n))
-			add("fpr", "", fpr)
-			add("fpr-low", "", low)
-			add("fpr-high", "", high)
+			r.AddRate(of, "fpr", passed, len(m.absent))
 		}
 		if s, _, _, err = timeBuild(cand, small); err != nil {
 			return err
@@ -162,22 +158,20 @@ func (m *meter) measure(ctx context.Context, cand candidate, r *tidy.Result) err
 	return nil
 }
 
-// check asks for every key that is in the filter, and returns the share of the absent ones that
-// it lets pass.
-func (m *meter) check(cand candidate, s set) (float64, error) {
+// check asks for every key that is in the filter, and returns how many absent ones it lets pass.
+func (m *meter) check(cand candidate, s set) (passed int, err error) {
 	for i, h := range m.present {
 		if !s.contains(h) {
 			return 0, fmt.Errorf("%w: %s denies key %d of %d, which was added (hash %#x)", bench.ErrWrongAnswer,
 				cand.name, i, len(m.present), h)
 		}
 	}
-	passed := 0
 	for _, h := range m.absent {
 		if s.contains(h) {
 			passed++
 		}
 	}
-	return float64(passed) / float64(len(m.absent)), nil
+	return passed, nil
 }
 
 // timeBuild builds a filter and returns what it cost per key: nanoseconds, and

@@ -181,17 +181,11 @@ func (m *meter) measure(ctx context.Context, p filterpolicy.RangePolicy, r *tidy
 	r.Add(of, "point-build", "ns/key", points...) // of blocked:10 for the same keys, their hashes included
 	for i, a := range m.asked {
 		of := m.cell("filter", p, "ranges", a.kind)
-		n := float64(len(a.bounds))
-		r.Add(of, "asked", "", n)
-		if n == 0 {
-			continue
+		r.Add(of, "asked", "", float64(len(a.bounds)))
+		if len(a.bounds) > 0 {
+			r.AddRate(of, "rate", passed[i], len(a.bounds))
+			r.Add(of, "query", "ns", times[i]...)
 		}
-		rate := float64(passed[i]) / n
-		low, high := measure.Wilson(rate, n)
-		r.Add(of, "rate", "", rate)
-		r.Add(of, "rate-low", "", low)
-		r.Add(of, "rate-high", "", high)
-		r.Add(of, "query", "ns", times[i]...)
 	}
 	return nil
 }

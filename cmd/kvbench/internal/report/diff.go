@@ -27,14 +27,10 @@ func Diff(w io.Writer, d *results.Diff, all bool) error {
 		} else {
 			out.Printf("\nNothing differs.\n")
 		}
-		for _, v := range d.Violations {
-			out.Printf("\nFAIL %s: %s: %s %s → %s (%s)", v.Limit, v.Cell, v.Name(), quantity(v.A), quantity(v.B),
-				deltaText(v.Delta))
+		for i := range d.Violations {
+			out.Printf("\nFAIL %s", &d.Violations[i])
 		}
-		for _, m := range d.Missing {
-			out.Printf("\nFAIL %s: %s: %s is missing from the second set", m.Limit, m.Cell, m.Name())
-		}
-		if len(d.Violations)+len(d.Missing) > 0 {
+		if len(d.Violations) > 0 {
 			out.Printf("\n")
 		}
 		out.List("Notes",

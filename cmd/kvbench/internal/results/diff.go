@@ -24,7 +24,6 @@ type Diff struct {
 	Equal      int // exact metrics that are equal
 	Changed    int // exact metrics that are not
 	Violations []Violation
-	Missing    []Missing
 	Warnings   []string
 }
 
@@ -84,10 +83,11 @@ func (d *Diff) Rows() *tidy.Result {
 		}
 	}
 	for _, v := range d.Violations {
-		r.Add(tidy.Of("cell", v.Cell, "of", v.Name(), "limit", v.Limit), "exceeded", "", 1)
-	}
-	for _, m := range d.Missing {
-		r.Add(tidy.Of("cell", m.Cell, "of", m.Name(), "limit", m.Limit), "missing", "", 1)
+		what := "exceeded"
+		if v.Missing {
+			what = "missing"
+		}
+		r.Add(tidy.Of("cell", v.Cell, "of", v.Name(), "limit", v.Limit), what, "", 1)
 	}
 	return r
 }
@@ -300,11 +300,21 @@ func parseLimit(text string) (Limit, error) {
 	return l, nil
 }
 
-// A Violation is a change that a limit forbids.
+// A Violation is a change that a limit forbids, or a metric of a limit that a cell of the first set has and the second
+// set has not.
 type Violation struct {
-	Limit string
-	Cell  string
+	Limit   string
+	Cell    string
+	Missing bool // Comparison has the name of the metric alone
 	Comparison
+}
+
+// String says what is wrong.
+func (v *Violation) String() string {
+	if v.Missing {
+		return fmt.Sprintf("%s: %s: %s is missing from the second set", v.Limit, v.Cell, v.Name())
+	}
+	return fmt.Sprintf("%s: %s: %s %.4g → %.4g", v.Limit, v.Cell, v.Name(), v.A, v.B)
 }
 
 // passes reports whether a change is beyond the limit: of times, by the estimate, and
@@ -318,17 +328,6 @@ func (l Limit) passes(c *Comparison) bool {
 	}
 	return c.Delta < l.Delta
 }
-
-// Missing is a metric that a limit is for: a cell of the first set has it, and the second set has not.
-type Missing struct {
-	Limit string
-	Cell  string
-	Kind  string
-	Unit  string
-}
-
-// Name returns the metric's name.
-func (m *Missing) Name() string { return tidy.MetricName(m.Kind, m.Unit) }
 
 // covers reports whether the limit is for a metric.
 func (l Limit) covers(m *tidy.Metric) bool {
@@ -366,26 +365,20 @@ func (d *Diff) enforceOn(l Limit, p *Pair, m *tidy.Metric) {
 	same := func(c Comparison) bool { return c.Kind == m.Kind && c.Unit == m.Unit }
 	at := slices.IndexFunc(p.Metrics, same)
 	if at < 0 {
-		d.Missing = append(d.Missing, Missing{l.text, p.Name, m.Kind, m.Unit})
+		d.Violations = append(d.Violations, Violation{l.text, p.Name, true, Comparison{Kind: m.Kind, Unit: m.Unit}})
 	} else if c := &p.Metrics[at]; l.passes(c) {
-		d.Violations = append(d.Violations, Violation{l.text, p.Name, *c})
+		d.Violations = append(d.Violations, Violation{l.text, p.Name, false, *c})
 	}
 }
 
 // Err returns nil if no limit is passed and no metric of one is missing. Otherwise the error matches
 // bench.ErrThreshold and shows the first of them.
 func (d *Diff) Err() error {
-	switch {
-	case len(d.Violations) > 0:
-		v := d.Violations[0]
-		return fmt.Errorf("%w: %s: %s, %s changed by %+.2f %% (%d violations in all, %d metrics missing)",
-			bench.ErrThreshold, v.Limit, v.Cell, v.Name(), 100*v.Delta, len(d.Violations), len(d.Missing))
-	case len(d.Missing) > 0:
-		m := d.Missing[0]
-		return fmt.Errorf("%w: %s: %s, %s is missing from the second set (%d missing in all)",
-			bench.ErrThreshold, m.Limit, m.Cell, m.Name(), len(d.Missing))
+	if len(d.Violations) == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %s (%s in all)", bench.ErrThreshold, &d.Violations[0],
+		bench.Times(len(d.Violations), "violation"))
 }
 
 // Alpha is the chance to call samples of one distribution different.

@@ -141,9 +141,10 @@ func TestALimitFailsOnWhatIsMissing(t *testing.T) {
 		d, err := Compare(a, tc.b, limits)
 		require.NoError(t, err, name)
 		var got []string
-		for _, m := range d.Missing {
-			require.Equal(t, Missing{"blocks/op>0%", m.Cell, "absent", "blocks/op"}, m, name)
-			got = append(got, m.Cell)
+		for _, v := range d.Violations {
+			require.Equal(t, "blocks/op>0%: "+v.Cell+": absent blocks/op is missing from the second set", v.String(),
+				name)
+			got = append(got, v.Cell)
 		}
 		require.Equal(t, tc.want, got, name)
 		if tc.want == nil {
@@ -151,7 +152,7 @@ func TestALimitFailsOnWhatIsMissing(t *testing.T) {
 			continue
 		}
 		require.Equal(t, bench.StatusThreshold, bench.Status(d.Err()), name)
-		require.ErrorContains(t, d.Err(), tc.want[0]+", absent blocks/op is missing from the second set", name)
+		require.ErrorContains(t, d.Err(), tc.want[0]+": absent blocks/op is missing from the second set", name)
 	}
 	d, err := Compare(a, a[:1], nil)
 	require.NoError(t, err)

@@ -89,6 +89,16 @@ func (r *Result) Add(of Cell, metric, unit string, values ...float64) {
 	}
 }
 
+// AddRate adds the part of n trials that passed, between the ends of its 95 % Wilson interval, which are metrics that
+// end in -low and -high.
+func (r *Result) AddRate(of Cell, metric string, passed, n int) {
+	rate := float64(passed) / float64(n)
+	low, high := measure.Wilson(rate, float64(n))
+	r.Add(of, metric, "", rate)
+	r.Add(of, metric+"-low", "", low)
+	r.Add(of, metric+"-high", "", high)
+}
+
 // Append adds one more repetition.
 func (r *Result) Append(of Cell, metric, unit string, value float64) {
 	r.Rows = append(r.Rows, Row{Cell: of, Metric: metric, Repetition: len(r.Values(of, metric)), Value: value,
