@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,4 +74,47 @@ func TestDocsNameTestsThatAreThere(t *testing.T) {
 		}
 	}
 	require.Greater(t, names, 20, "the list is real")
+}
+
+// TestTheREADMEHasTheNumbersOfThePage holds that the README's table of other stores is a part of that of
+// docs/performance.md, where a star means a second run and a comma comes before it.
+func TestTheREADMEHasTheNumbersOfThePage(t *testing.T) {
+	mine := tableOf(t, "../../README.md", "| | Pebble | bbolt | Badger |")
+	all := tableOf(t, "../../docs/performance.md", "| workload | Pebble |")
+	head := all["workload"]
+	require.Len(t, mine, 5)
+	for row, cells := range mine {
+		if row == "" {
+			continue
+		}
+		require.Contains(t, all, row)
+		for i, name := range mine[""] {
+			cell := all[row][slices.Index(head, name)]
+			if !strings.Contains(cell, "[") {
+				cell, _, _ = strings.Cut(cell, ",")
+			}
+			require.Equal(t, cell, cells[i], "%s beside %s", row, name)
+		}
+	}
+}
+
+// tableOf returns the rows of the table of a page that begins with a head, each without its first cell, by that.
+func tableOf(t *testing.T, page, head string) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	_, table, found := strings.Cut("\n"+string(text), "\n"+head)
+	require.True(t, found, page)
+	table, _, _ = strings.Cut(head+table, "\n\n")
+	rows := map[string][]string{}
+	for line := range strings.Lines(table) {
+		var cells []string
+		for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
+			cells = append(cells, strings.TrimSuffix(strings.TrimSpace(cell), "*"))
+		}
+		if !strings.HasPrefix(cells[0], "---") {
+			rows[cells[0]] = cells[1:]
+		}
+	}
+	return rows
 }
