@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // BenchmarkBulk is what it takes to bring ten million keys into a set of one size: by Load, from the moment
@@ -19,17 +19,17 @@ import (
 func BenchmarkBulk(b *testing.B) {
 	const n = 10_000_000
 	server := redistest.Start(b)
-	c, err := Open(b.Context(), &redis.UniversalOptions{Addrs: []string{server.Addr}})
+	c, err := redisfilter.Open(b.Context(), &redis.UniversalOptions{Addrs: []string{server.Addr}})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, c.Close()) })
-	keys := workload.Keys(0, n)
+	keys := Keys(0, n)
 
 	benchLoad(b, server, c, keys)
 	benchImport(b, server, c, keys)
 }
 
-func benchLoad(b *testing.B, server *redistest.Server, c *Client, keys [][]byte) {
-	set, err := New(b.Context(), c, "loaded", len(keys), 0.01, nil)
+func benchLoad(b *testing.B, server *redistest.Server, c *redisfilter.Client, keys [][]byte) {
+	set, err := redisfilter.New(b.Context(), c, "loaded", len(keys), 0.01, nil)
 	require.NoError(b, err)
 	defer set.Close()
 	var asked time.Time
@@ -45,8 +45,8 @@ func benchLoad(b *testing.B, server *redistest.Server, c *Client, keys [][]byte)
 	reportBulk(b, "load", len(keys), took, used, figure{asked.Sub(began).Seconds(), "wait-s"})
 }
 
-func benchImport(b *testing.B, server *redistest.Server, c *Client, keys [][]byte) {
-	set, err := New(b.Context(), c, "imported", len(keys), 0.01, &Options{StartEmpty: true})
+func benchImport(b *testing.B, server *redistest.Server, c *redisfilter.Client, keys [][]byte) {
+	set, err := redisfilter.New(b.Context(), c, "imported", len(keys), 0.01, &redisfilter.Options{StartEmpty: true})
 	require.NoError(b, err)
 	defer set.Close()
 	began := time.Now()
@@ -70,11 +70,11 @@ func reportBulk(b *testing.B, name string, n int, elapsed, server time.Duration,
 }
 
 // requireSome asks for some of the keys, and for some that are not there.
-func requireSome(b *testing.B, s *Set, keys [][]byte) {
+func requireSome(b *testing.B, s *redisfilter.Set, keys [][]byte) {
 	maybe, err := s.MContains(b.Context(), keys[len(keys)-1000:])
 	require.NoError(b, err)
 	require.Equal(b, 1000, countTrue(maybe))
-	maybe, err = s.MContains(b.Context(), workload.Keys(1<<31, 1000))
+	maybe, err = s.MContains(b.Context(), Keys(1<<31, 1000))
 	require.NoError(b, err)
 	require.Less(b, countTrue(maybe), 100)
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package workload
+package bench
 
 import "time"
 

@@ -1,6 +1,4 @@
-// Package workload runs the operations that benchmarks compare, in the same way for every filter and in
-// every process.
-package workload
+package bench
 
 import (
 	"context"
@@ -17,7 +15,6 @@ type Op string
 
 // Operations.
 const (
-	Fill     Op = "fill"     // add all keys by the fastest way that there is; it is not measured
 	Add      Op = "add"      // add keys
 	Contains Op = "contains" // ask for keys
 )
@@ -38,7 +35,6 @@ type Result struct {
 	Mallocs uint64
 	Trips   int64 // to Redis: commands or pipelines that were sent
 	Yes     int   // keys that Contains said may be there
-	Error   string
 }
 
 // A Subject is a filter that is measured. Its methods are called from many goroutines.

@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -10,29 +10,28 @@ import (
 	"github.com/zeromicro/go-zero/core/bloom"
 	"github.com/zeromicro/go-zero/core/logx"
 	"github.com/zeromicro/go-zero/core/stores/redis"
-
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
-// A subject is go-zero's filter. A call with one key is one of go-zero's. go-zero has none for many
+// A goZero is go-zero's filter. A call with one key is one of go-zero's. go-zero has none for many
 // keys: with many, the commands that it would send are held back and go in one pipeline, which is the
 // best that one could make of it by hand.
-type subject struct {
-	workload.Counter
-	o      opening
+type goZero struct {
+	Counter
+	key    string
+	bits   uint
 	store  *redis.Redis
 	filter *bloom.Filter
 }
 
-func open(o opening) (*subject, error) {
+func openGoZero(addr, key string, bits uint) (*goZero, error) {
 	logx.Disable() // it writes to the standard output
-	s := &subject{o: o}
-	store, err := redis.NewRedis(redis.RedisConf{Host: o.Addr, Type: redis.NodeType}, redis.WithHook(holder{}),
+	s := &goZero{key: key, bits: bits}
+	store, err := redis.NewRedis(redis.RedisConf{Host: addr, Type: redis.NodeType}, redis.WithHook(holder{}),
 		redis.WithHook(&s.Counter))
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Addr, err)
+		return nil, fmt.Errorf("open %s: %w", addr, err)
 	}
-	s.store, s.filter = store, bloom.New(store, o.Key, o.Bits)
+	s.store, s.filter = store, bloom.New(store, key, bits)
 	// The first calls bring the scripts to the server, which must know them before they are pipelined.
 	if _, err := s.filter.Exists([]byte("first")); err != nil {
 		return nil, err
@@ -40,8 +39,8 @@ func open(o opening) (*subject, error) {
 	return s, s.filter.Add([]byte("first"))
 }
 
-// Do is workload.Subject's.
-func (s *subject) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes int, err error) {
+// Do implements Subject.
+func (s *goZero) Do(ctx context.Context, op Op, keys [][]byte) (yes int, err error) {
 	if len(keys) > 1 {
 		return s.pipelined(ctx, op, keys)
 	}
@@ -52,14 +51,14 @@ func (s *subject) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes in
 	return yes, err
 }
 
-func (s *subject) call(ctx context.Context, op workload.Op, key []byte) (found bool, err error) {
-	if op == workload.Add {
+func (s *goZero) call(ctx context.Context, op Op, key []byte) (found bool, err error) {
+	if op == Add {
 		return false, s.filter.AddCtx(ctx, key)
 	}
 	return s.filter.ExistsCtx(ctx, key)
 }
 
-func (s *subject) pipelined(ctx context.Context, op workload.Op, keys [][]byte) (yes int, err error) {
+func (s *goZero) pipelined(ctx context.Context, op Op, keys [][]byte) (yes int, err error) {
 	held := make([]goredis.Cmder, 0, len(keys))
 	holding := context.WithValue(ctx, heldKey{}, &held)
 	for _, key := range keys {
@@ -87,8 +86,8 @@ func (s *subject) pipelined(ctx context.Context, op workload.Op, keys [][]byte) 
 }
 
 // fill puts a bitmap into Redis that has the bits go-zero would set, one SET instead of a script for each key.
-func (s *subject) fill(ctx context.Context, keys [][]byte) error {
-	bits := make([]byte, (s.o.Bits+7)/8)
+func (s *goZero) fill(ctx context.Context, keys [][]byte) error {
+	bits := make([]byte, (s.bits+7)/8)
 	for _, key := range keys {
 		var held []goredis.Cmder
 		if err := s.filter.AddCtx(context.WithValue(ctx, heldKey{}, &held), key); err != nil {
@@ -102,7 +101,7 @@ func (s *subject) fill(ctx context.Context, keys [][]byte) error {
 			bits[offset/8] |= 0x80 >> (offset % 8)
 		}
 	}
-	return s.store.SetCtx(ctx, s.o.Key, string(bits))
+	return s.store.SetCtx(ctx, s.key, string(bits))
 }
 
 // heldKey is that of a context whose commands are held back, with the list for them.

@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // BenchmarkRedis compares sets with other filters on one real server, all of which hold the same keys:
@@ -34,15 +34,15 @@ func BenchmarkRedis(b *testing.B) {
 	fresh := func(round int) int { return 1<<32 + round<<24 }
 	for _, op := range []struct {
 		name  string
-		op    workload.Op
+		op    Op
 		first func(round int) int
-	}{{"present", workload.Contains, present}, {"absent", workload.Contains, absent}, {"add", workload.Add, fresh}} {
+	}{{"present", Contains, present}, {"absent", Contains, absent}, {"add", Add, fresh}} {
 		for i, m := range []struct {
 			name                  string
 			count, batch, workers int
 		}{{"one", 1500, 1, 1}, {"one-by-8", 6000, 1, 8}, {"batch-64", 6400, 64, 1}} {
 			b.Run(op.name+"/"+m.name, func(b *testing.B) {
-				a.compare(b, workload.Request{Op: op.op, Count: m.count, Batch: m.batch, Workers: m.workers},
+				a.compare(b, Request{Op: op.op, Count: m.count, Batch: m.batch, Workers: m.workers},
 					func(round int) int { return op.first(round + i*16) })
 			})
 		}
@@ -52,8 +52,8 @@ func BenchmarkRedis(b *testing.B) {
 // An arena is a server with the contestants of a comparison.
 type arena struct {
 	server      *redistest.Server
-	client      *Client
-	trips       *workload.Counter
+	client      *redisfilter.Client
+	trips       *Counter
 	keys        int // that all contestants hold
 	contestants []contestant
 }
@@ -63,7 +63,7 @@ type contestant struct {
 	values string // a pattern of the Redis keys of its values
 	size   int    // keys that it was made for
 	reads  bool   // it does nothing else
-	run    func(workload.Request) (workload.Result, error)
+	run    func(Request) (Result, error)
 }
 
 // newArena fills the contestants that the targets are about, a set of one size and go-zero's filter, with n
@@ -73,20 +73,21 @@ func newArena(t testing.TB, n int) *arena {
 	a := &arena{server: redistest.Start(t), keys: n}
 	a.client, a.trips = openCounted(t, a.server.Addr)
 	fixed := openBenched(t, a.client, a.trips, "fixed", n, 0)
-	importAll(t, fixed.set, workload.Keys(0, n))
-	p := startPeer(t, a.server.Addr, "go-zero", n)
-	_, err := p.run(workload.Request{Op: workload.Fill, Count: n})
+	importAll(t, fixed.set, Keys(0, n))
+	const bitsOfKey = 20 // the comment at go-zero's bloom.New
+	theirs, err := openGoZero(a.server.Addr, "go-zero", uint(bitsOfKey*n))
 	require.NoError(t, err)
+	require.NoError(t, theirs.fill(t.Context(), Keys(0, n)))
 	a.contestants = []contestant{
 		{"fixed", "sk:{fixed*", n, false, here(fixed)},
-		{"go-zero", "go-zero", n, false, p.run},
-		{"getrange", "", 0, true, here(newBareRead(t, a.server.Addr, anyShard(fixed.set)))},
+		{"go-zero", "go-zero", n, false, here(theirs)},
+		{"getrange", "", 0, true, here(newBareRead(t, a.server.Addr, anyShard(t, a.server.Client(), "fixed")))},
 	}
 	return a
 }
 
 func (a *arena) more(t testing.TB) {
-	keys := workload.Keys(0, a.keys)
+	keys := Keys(0, a.keys)
 	growing := openBenched(t, a.client, a.trips, "growing", a.keys/64, 10) // two layers are full
 	addAll(t, growing.set, keys)
 	room := a.keys + a.keys/4
@@ -103,20 +104,20 @@ func (a *arena) more(t testing.TB) {
 }
 
 // here runs a subject in this process.
-func here(s workload.Subject) func(workload.Request) (workload.Result, error) {
-	return func(r workload.Request) (workload.Result, error) { return workload.Run(context.Background(), s, r) }
+func here(s Subject) func(Request) (Result, error) {
+	return func(r Request) (Result, error) { return Run(context.Background(), s, r) }
 }
 
 // A cost is what a run took, of a key.
 type cost struct{ server, trips, elapsed, client, allocs float64 }
 
 // measure runs a workload and returns its cost.
-func (a *arena) measure(t testing.TB, c contestant, r workload.Request) cost {
+func (a *arena) measure(t testing.TB, c contestant, r Request) cost {
 	before := a.server.CPU(t.Context())
 	result, err := c.run(r)
 	require.NoError(t, err, c.name)
 	used := a.server.CPU(t.Context()) - before
-	if r.Op == workload.Contains && r.First == 0 {
+	if r.Op == Contains && r.First == 0 {
 		require.Equal(t, r.Count, result.Yes, "%s must know the keys that it has", c.name)
 	}
 	n := float64(r.Count)
@@ -128,11 +129,11 @@ const rounds = 7
 
 // costs measures a workload in rounds that alternate between contestants, and returns the median of each. The
 // first key of a round is what first says.
-func (a *arena) costs(t testing.TB, r workload.Request, first func(round int) int) map[string]cost {
+func (a *arena) costs(t testing.TB, r Request, first func(round int) int) map[string]cost {
 	all := map[string][]cost{}
 	for round := range rounds {
 		for _, c := range a.contestants {
-			if c.reads && r.Op != workload.Contains {
+			if c.reads && r.Op != Contains {
 				continue
 			}
 			r.First = first(round)
@@ -190,7 +191,7 @@ func report(b *testing.B, name string, ops int, figures ...figure) {
 }
 
 // compare reports the costs of all contestants, each as a benchmark of its own.
-func (a *arena) compare(b *testing.B, r workload.Request, first func(round int) int) {
+func (a *arena) compare(b *testing.B, r Request, first func(round int) int) {
 	costs := a.costs(b, r, first)
 	for _, c := range a.contestants {
 		cost, ok := costs[c.name]

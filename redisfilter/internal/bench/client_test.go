@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // BenchmarkClient is what calls cost in the program that makes them, allocations included, beside the
@@ -19,30 +18,30 @@ func BenchmarkClient(b *testing.B) {
 	const n = 200_000
 	fixed := openBenched(b, c, trips, "fixed", n, 0)
 	growing := openBenched(b, c, trips, "growing", n/64, 10)
-	keys := workload.Keys(0, n)
+	keys := Keys(0, n)
 	importAll(b, fixed.set, keys)
 	addAll(b, growing.set, keys)
-	bare := newBareRead(b, server.Addr, anyShard(fixed.set))
+	bare := newBareRead(b, server.Addr, anyShard(b, server.Client(), "fixed"))
 	for _, batch := range []int{1, 1000} {
 		for _, s := range []struct {
 			name    string
-			subject workload.Subject
-			op      workload.Op
+			subject Subject
+			op      Op
 		}{
-			{"getrange", bare, workload.Contains},
-			{"contains-fixed", fixed, workload.Contains},
-			{"contains-growing", growing, workload.Contains},
-			{"add-fixed", fixed, workload.Add},
+			{"getrange", bare, Contains},
+			{"contains-fixed", fixed, Contains},
+			{"contains-growing", growing, Contains},
+			{"add-fixed", fixed, Add},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", s.name, batch), func(b *testing.B) {
 				b.ReportAllocs()
-				next, used := 0, workload.CPU()
+				next, used := 0, CPU()
 				for b.Loop() {
 					_, err := s.subject.Do(b.Context(), s.op, keys[next:next+batch])
 					require.NoError(b, err)
 					next = (next + batch) % n
 				}
-				b.ReportMetric(float64(workload.CPU()-used)/float64(b.N)/1e3, "client-us/op")
+				b.ReportMetric(float64(CPU()-used)/float64(b.N)/1e3, "client-us/op")
 			})
 		}
 	}

@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // Of a key, alone or in a batch, the server runs one command on as many bytes as a cache line has. go-zero's
@@ -20,17 +19,17 @@ func TestTheServerRunsOneCommandForAKey(t *testing.T) {
 	const keys = 3200
 	for _, c := range []struct {
 		name    string
-		op      workload.Op
+		op      Op
 		first   int
 		command string
 		theirs  int // at least
 	}{
-		{"present", workload.Contains, 0, "getrange", 15 * keys},
-		{"absent", workload.Contains, 1 << 31, "getrange", 2 * keys},
-		{"add", workload.Add, 1 << 32, "bitfield", 15 * keys},
+		{"present", Contains, 0, "getrange", 15 * keys},
+		{"absent", Contains, 1 << 31, "getrange", 2 * keys},
+		{"add", Add, 1 << 32, "bitfield", 15 * keys},
 	} {
 		for _, batch := range []int{1, 64} {
-			r := workload.Request{Op: c.op, First: c.first, Count: keys, Batch: batch, Workers: 1}
+			r := Request{Op: c.op, First: c.first, Count: keys, Batch: batch, Workers: 1}
 			require.Equal(t, map[string]int{c.command: keys}, a.commands(t, "fixed", r), c.name)
 			theirs := 0
 			for _, n := range a.commands(t, "go-zero", r) {
@@ -43,7 +42,7 @@ func TestTheServerRunsOneCommandForAKey(t *testing.T) {
 
 // commands runs a workload and returns how often the server ran which command for it, but for what polls
 // ask and what connections begin with.
-func (a *arena) commands(t testing.TB, name string, r workload.Request) map[string]int {
+func (a *arena) commands(t testing.TB, name string, r Request) map[string]int {
 	a.server.ResetStats(t.Context())
 	for _, c := range a.contestants {
 		if c.name == name {

@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // A nodeHook counts the pipelines of keys that go to one node, and lets none pass before there is one
 // for each node if meet is set.
 type nodeHook struct {
-	workload.Counter
+	Counter
 	meet *atomic.Pointer[meeting]
 }
 
@@ -66,7 +66,7 @@ func (m *meeting) await(ctx context.Context) error {
 }
 
 // hookNodes hooks the clients of a cluster's masters.
-func hookNodes(t testing.TB, c *Client) (hooks []*nodeHook, meet *atomic.Pointer[meeting]) {
+func hookNodes(t testing.TB, c *redisfilter.Client) (hooks []*nodeHook, meet *atomic.Pointer[meeting]) {
 	meet = &atomic.Pointer[meeting]{}
 	var mu sync.Mutex
 	cluster := conn.Of(c).RDB.(*redis.ClusterClient)
@@ -88,23 +88,23 @@ func TestBatchesGoToEachNodeOnceAndAtOnce(t *testing.T) {
 	hooks, meet := hookNodes(t, c)
 	require.Len(t, hooks, 3)
 	fixed := openBenched(t, c, trips, "fixed", 100_000, 0)
-	o := Options{Growth: 10, Partitions: 64, StartEmpty: true}
-	growing, err := New(t.Context(), c, "growing", 100_000, 0.01, &o)
+	o := redisfilter.Options{Growth: 10, Partitions: 64, StartEmpty: true}
+	growing, err := redisfilter.New(t.Context(), c, "growing", 100_000, 0.01, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, growing.Close()) })
-	keys := workload.Keys(0, 1000)
+	keys := Keys(0, 1000)
 	for _, b := range []struct {
 		name   string
-		set    *Set
-		op     workload.Op
+		set    *redisfilter.Set
+		op     Op
 		trips  int64
 		lookup int64 // commands of all
 		add    int64
 	}{
-		{"add, fixed", fixed.set, workload.Add, 1, 0, 1000},
-		{"lookup, fixed", fixed.set, workload.Contains, 1, 1000, 0},
-		{"add, growing", growing, workload.Add, 2, 1128, 1000},      // the headers twice
-		{"lookup, growing", growing, workload.Contains, 1, 1064, 0}, // a line of each key, a header of each partition
+		{"add, fixed", fixed.set, Add, 1, 0, 1000},
+		{"lookup, fixed", fixed.set, Contains, 1, 1000, 0},
+		{"add, growing", growing, Add, 2, 1128, 1000},      // the headers twice
+		{"lookup, growing", growing, Contains, 1, 1064, 0}, // a line of each key, a header of each partition
 	} {
 		t.Run(b.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -118,9 +118,9 @@ func TestBatchesGoToEachNodeOnceAndAtOnce(t *testing.T) {
 				meet.Store(newMeeting(3)) // were they one after the other, the first would wait for ever
 				defer meet.Store(nil)
 			}
-			yes, err := benched[*Set]{trips, b.set}.Do(ctx, b.op, keys)
+			yes, err := benched[*redisfilter.Set]{trips, b.set}.Do(ctx, b.op, keys)
 			require.NoError(t, err)
-			if b.op == workload.Contains {
+			if b.op == Contains {
 				require.Equal(t, len(keys), yes)
 			}
 			lookups, adds := int64(0), int64(0)
@@ -142,21 +142,21 @@ func BenchmarkCluster(b *testing.B) {
 	hooks, _ := hookNodes(b, c)
 	const n = 1_000_000
 	set := openBenched(b, c, trips, "fixed", n, 0)
-	importAll(b, set.set, workload.Keys(0, n))
+	importAll(b, set.set, Keys(0, n))
 	used := func() (all time.Duration) {
 		for _, s := range cluster.Servers {
 			all += s.CPU(b.Context())
 		}
 		return all
 	}
-	for _, op := range []workload.Op{workload.Contains, workload.Add} {
+	for _, op := range []Op{Contains, Add} {
 		for _, batch := range []int{64, 1000} {
-			r := workload.Request{Op: op, Count: 50 * batch, Batch: batch, Workers: 1}
+			r := Request{Op: op, Count: 50 * batch, Batch: batch, Workers: 1}
 			n := float64(r.Count)
 			var costs []cost
 			for range rounds {
 				sent, server := hooks[0].Trips(), used()
-				result, err := workload.Run(b.Context(), set, r)
+				result, err := Run(b.Context(), set, r)
 				require.NoError(b, err)
 				costs = append(costs, cost{
 					server:  float64(used()-server) / float64(time.Microsecond) / n,

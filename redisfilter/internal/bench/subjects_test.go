@@ -1,4 +1,4 @@
-package redisfilter
+package bench
 
 import (
 	"context"
@@ -12,15 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/redisfilter"
 	"github.com/siftkv/siftkv/redisfilter/internal/conn"
-	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
-	"github.com/siftkv/siftkv/redisfilter/internal/workload"
 )
 
 // Benched is a Set or a Cuckoo as the subject of a workload.
 type benched[S benchable] struct {
-	*workload.Counter
+	*Counter
 	set S
 }
 
@@ -31,11 +30,11 @@ type benchable interface {
 	MContains(context.Context, [][]byte) ([]bool, error)
 }
 
-func (s benched[S]) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes int, err error) {
+func (s benched[S]) Do(ctx context.Context, op Op, keys [][]byte) (yes int, err error) {
 	switch {
-	case op == workload.Add && len(keys) == 1:
+	case op == Add && len(keys) == 1:
 		return 0, s.set.Add(ctx, keys[0])
-	case op == workload.Add:
+	case op == Add:
 		return 0, s.set.MAdd(ctx, keys)
 	case len(keys) == 1:
 		maybe, err := s.set.Contains(ctx, keys[0])
@@ -55,32 +54,36 @@ func countTrue(all []bool) (n int) {
 }
 
 // openCounted opens a client whose trips are counted.
-func openCounted(t testing.TB, addrs ...string) (*Client, *workload.Counter) {
-	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
+func openCounted(t testing.TB, addrs ...string) (*redisfilter.Client, *Counter) {
+	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	trips := &workload.Counter{}
+	trips := &Counter{}
 	conn.Of(c).RDB.AddHook(trips)
 	return c, trips
 }
 
 // openBenched makes an empty set of 1 %.
-func openBenched(t testing.TB, c *Client, trips *workload.Counter, name string, n int, growth float64) benched[*Set] {
-	s, err := New(t.Context(), c, name, n, 0.01, &Options{Growth: growth, StartEmpty: true, Timeout: benchTimeout})
+func openBenched(t testing.TB, c *redisfilter.Client, trips *Counter, name string, n int,
+	growth float64) benched[*redisfilter.Set] {
+	o := &redisfilter.Options{Growth: growth, StartEmpty: true, Timeout: benchTimeout}
+	s, err := redisfilter.New(t.Context(), c, name, n, 0.01, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return benched[*Set]{trips, s}
+	return benched[*redisfilter.Set]{trips, s}
 }
 
 // benchTimeout is long, as the machine may be busy.
 const benchTimeout = 10 * time.Second
 
 // openBenchedCuckoo makes an empty cuckoo set of 1 %.
-func openBenchedCuckoo(t testing.TB, c *Client, trips *workload.Counter, name string, n int) benched[*Cuckoo] {
-	k, err := NewCuckoo(t.Context(), c, name, n, 0.01, &Options{StartEmpty: true, Timeout: benchTimeout})
+func openBenchedCuckoo(t testing.TB, c *redisfilter.Client, trips *Counter, name string,
+	n int) benched[*redisfilter.Cuckoo] {
+	o := &redisfilter.Options{StartEmpty: true, Timeout: benchTimeout}
+	k, err := redisfilter.NewCuckoo(t.Context(), c, name, n, 0.01, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
-	return benched[*Cuckoo]{trips, k}
+	return benched[*redisfilter.Cuckoo]{trips, k}
 }
 
 // addAll adds keys by the thousand.
@@ -91,7 +94,7 @@ func addAll(t testing.TB, s benchable, keys [][]byte) {
 }
 
 // importAll adds keys to a set of one size.
-func importAll(t testing.TB, s *Set, keys [][]byte) {
+func importAll(t testing.TB, s *redisfilter.Set, keys [][]byte) {
 	local, err := s.Local()
 	require.NoError(t, err)
 	for _, key := range keys {
@@ -103,7 +106,7 @@ func importAll(t testing.TB, s *Set, keys [][]byte) {
 // plainBits is the Bloom filter that people write by hand: one long string, 14 GETBIT or SETBIT for a key, all
 // of a call in one pipeline.
 type plainBits struct {
-	workload.Counter
+	Counter
 	rdb  *redis.Client
 	key  string
 	bits uint64
@@ -139,12 +142,12 @@ func (s *plainBits) fill(t testing.TB, keys [][]byte) {
 	require.NoError(t, s.rdb.Set(t.Context(), s.key, data, 0).Err())
 }
 
-func (s *plainBits) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes int, err error) {
+func (s *plainBits) Do(ctx context.Context, op Op, keys [][]byte) (yes int, err error) {
 	pipe := s.rdb.Pipeline()
 	bits := make([]*redis.IntCmd, 0, plainProbes*len(keys))
 	for _, key := range keys {
 		for _, at := range s.offsets(key) {
-			if op == workload.Add {
+			if op == Add {
 				bits = append(bits, pipe.SetBit(ctx, s.key, at, 1))
 			} else {
 				bits = append(bits, pipe.GetBit(ctx, s.key, at))
@@ -164,7 +167,7 @@ func (s *plainBits) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes 
 
 // bareRead is the floor of a lookup: the GETRANGE of 64 bytes that go-redis sends and somebody throws away.
 type bareRead struct {
-	workload.Counter
+	Counter
 	rdb *redis.Client
 	key string
 }
@@ -176,8 +179,8 @@ func newBareRead(t testing.TB, addr, key string) *bareRead {
 	return s
 }
 
-func (s *bareRead) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes int, err error) {
-	if op != workload.Contains {
+func (s *bareRead) Do(ctx context.Context, op Op, keys [][]byte) (yes int, err error) {
+	if op != Contains {
 		return 0, errors.ErrUnsupported
 	}
 	if len(keys) == 1 {
@@ -191,11 +194,12 @@ func (s *bareRead) Do(ctx context.Context, op workload.Op, keys [][]byte) (yes i
 	return len(keys), err
 }
 
-// anyShard is the key of a shard.
-func anyShard(s *Set) string {
-	v := s.view.Load()
-	p := v.content.(partitions)
-	return layout.ShardKey(p.Prefix(0, v.cfg.Generation), 0, 0)
+// anyShard is the key of a shard of a set in Redis.
+func anyShard(t testing.TB, rdb *redis.Client, name string) string {
+	keys, _, err := rdb.Scan(t.Context(), 0, "sk:{"+name+"/*:0", 1_000_000).Result()
+	require.NoError(t, err)
+	require.NotEmpty(t, keys)
+	return keys[0]
 }
 
 // memoryOf sums the memory of all values whose keys match.
