@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -23,6 +25,30 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 		}
 	}
 	require.Greater(t, lines, 30, "the list is real")
+}
+
+// TestTheSweepsOfThePagesHaveCells holds lines of the pages that run a sweep, except one over a trace of the reader's,
+// to values that settings may have.
+func TestTheSweepsOfThePagesHaveCells(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for page, commandLines := range clitest.CommandLines(t, "kvbench") {
+		for _, argv := range commandLines {
+			if argv[1] != "sweep" || slices.Contains(argv, "app.trace") {
+				continue
+			}
+			lines++
+			for i, word := range argv {
+				if strings.HasPrefix(word, "docs/") {
+					argv[i] = "../../" + word
+				}
+			}
+			status, stdout, stderr := kvbench(t, &program{}, append(argv[1:], "--plan")...)
+			assert.Zero(t, status, "%s: %q: %s", page, argv, stderr)
+			assert.NotEmpty(t, stdout, "%s: %q", page, argv)
+		}
+	}
+	require.Greater(t, lines, 2, "the list is real")
 }
 
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
