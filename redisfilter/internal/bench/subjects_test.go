@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/redis/go-redis/v9"
@@ -66,20 +65,17 @@ func openCounted(t testing.TB, addrs ...string) (*redisfilter.Client, *Counter) 
 // openBenched makes an empty set of 1 %.
 func openBenched(t testing.TB, c *redisfilter.Client, trips *Counter, name string, n int,
 	growth float64) benched[*redisfilter.Set] {
-	o := &redisfilter.Options{Growth: growth, StartEmpty: true, Timeout: benchTimeout}
+	o := &redisfilter.Options{Growth: growth, StartEmpty: true}
 	s, err := redisfilter.New(t.Context(), c, name, n, 0.01, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return benched[*redisfilter.Set]{trips, s}
 }
 
-// benchTimeout is long, as the machine may be busy.
-const benchTimeout = 10 * time.Second
-
 // openBenchedCuckoo makes an empty cuckoo set of 1 %.
 func openBenchedCuckoo(t testing.TB, c *redisfilter.Client, trips *Counter, name string,
 	n int) benched[*redisfilter.Cuckoo] {
-	o := &redisfilter.Options{StartEmpty: true, Timeout: benchTimeout}
+	o := &redisfilter.Options{StartEmpty: true}
 	k, err := redisfilter.NewCuckoo(t.Context(), c, name, n, 0.01, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })

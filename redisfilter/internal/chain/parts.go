@@ -95,21 +95,28 @@ func (p *Parts) Check(ctx context.Context, generation string) error {
 
 // Survey calls f with each shard of the generation. To count bits takes most of its time.
 func (p *Parts) Survey(ctx context.Context, generation string, count bool, f func(State) error) error {
-	return p.Chains.Survey(ctx, p.prefixes(generation), count, f)
+	return p.some(generation, func(prefixes []string) error { return p.Chains.Survey(ctx, prefixes, count, f) })
 }
 
 // Discard removes all values of a generation.
 func (p *Parts) Discard(ctx context.Context, generation string) error {
 	defer p.known.Delete(generation)
-	return p.Remove(ctx, p.prefixes(generation))
+	return p.some(generation, func(prefixes []string) error { return p.Remove(ctx, prefixes) })
 }
 
-func (p *Parts) prefixes(generation string) []string {
-	all := make([]string, p.Count)
-	for part := range all {
-		all[part] = p.Prefix(part, generation)
+// some calls f with the prefixes of some chains, then of others, until it had all: a set may have millions.
+func (p *Parts) some(generation string, f func(prefixes []string) error) error {
+	const together = 256
+	for first := 0; first < p.Count; first += together {
+		var prefixes []string
+		for part := first; part < min(first+together, p.Count); part++ {
+			prefixes = append(prefixes, p.Prefix(part, generation))
+		}
+		if err := f(prefixes); err != nil {
+			return err
+		}
 	}
-	return all
+	return nil
 }
 
 // Slots returns the slot that each key is in, in every generation.

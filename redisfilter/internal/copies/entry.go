@@ -173,12 +173,6 @@ func (v View) Len() int {
 	return v.size
 }
 
-// Bit returns the bit that GETBIT gives, false beyond the end.
-func (v View) Bit(offset uint32) bool {
-	i, mask := place(offset)
-	return i < len(v.words) && atomic.LoadUint64(&v.words[i])&mask != 0
-}
-
 // ReadAt copies bytes from offset on into dst, and returns how many there were. Eight bytes at a time are consistent
 // if offset is a multiple of 8.
 func (v View) ReadAt(dst []byte, offset int) int {

@@ -3,6 +3,7 @@ package copies
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,12 @@ func want(m *Server, key string, size int) *Entry {
 func arrive(t require.TestingT, e *Entry, b []byte) {
 	e.takeOff(0)
 	require.False(t, e.land(Clean, b))
+}
+
+// Bit returns the bit that GETBIT gives, false beyond the end.
+func (v View) Bit(offset uint32) bool {
+	i, mask := place(offset)
+	return i < len(v.words) && atomic.LoadUint64(&v.words[i])&mask != 0
 }
 
 // bytesOf returns all of a view.
