@@ -2,6 +2,7 @@ package redisfilter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,9 @@ const patience = 24 * time.Hour
 func openClient(t testing.TB, addrs ...string) *Client {
 	t.Helper()
 	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
+	for errors.Is(err, ErrUnavailable) { // a server that is slow answers a later poll
+		c, err = Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -45,6 +46,9 @@ func connected(t testing.TB, to *redis.UniversalOptions, name string, n int, rat
 	o *redisfilter.Options) *redisfilter.Set {
 	ctx := context.Background()
 	c, err := redisfilter.Open(ctx, redistest.Patient(to))
+	for errors.Is(err, redisfilter.ErrUnavailable) { // a server that is slow answers a later poll
+		c, err = redisfilter.Open(ctx, redistest.Patient(to))
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	s, err := redisfilter.New(ctx, c, name, n, rate, o)

@@ -37,6 +37,9 @@ type setsTest struct {
 func (wt setsTest) open(t testing.TB, skew time.Duration) *Sets {
 	t.Helper()
 	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
+	for errors.Is(err, redisfilter.ErrUnavailable) { // a server that is slow answers a later poll
+		c, err = redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
+	}
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	clock := clockOf(conn.Of(c), layout.ConfigKey("feed"))
