@@ -68,9 +68,9 @@ func (v *Version) BlobID(num uint64) uint64 {
 }
 
 // set makes b, or nothing if it is nil, what v knows of a blob file.
-func (v *Version) set(num uint64, b *LiveBlob) {
+func (v *Version) set(num uint64, b *LiveBlob, by *byte) {
 	v.blobTotals = v.blobTotals.with(v.blobs.get(num), -1).with(b, 1)
-	v.blobs = v.blobs.with(num, b)
+	v.blobs = v.blobs.with(num, b, by)
 }
 
 // blobChanges are by how much references to blob files change: numbers that wrap round, so that one
@@ -90,7 +90,7 @@ func (c blobChanges) add(refs []manifest.BlobRef, n int) {
 // applyBlobs makes the blob files those after an edit; its tables are in and out already. It returns an error if tables
 // refer to a missing file or to more than a file has, or the edit deletes a file that tables refer to. It takes time in
 // proportion to what changes.
-func (v *Version) applyBlobs(e *manifest.Edit) error {
+func (v *Version) applyBlobs(e *manifest.Edit, by *byte) error {
 	for _, b := range e.AddedBlobs {
 		if v.Blob(b.Num) != nil || v.Has(b.Num) {
 			return fmt.Errorf("there are two files of number %d", b.Num)
@@ -104,7 +104,7 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 				bytes)
 		}
 		v.come.blobs = append(v.come.blobs, added)
-		v.set(b.Num, &LiveBlob{Blob: added})
+		v.set(b.Num, &LiveBlob{Blob: added}, by)
 	}
 	changes := blobChanges{}
 	for _, t := range v.come.tables {
@@ -125,7 +125,7 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 		if err := next.check(); err != nil {
 			return err
 		}
-		v.set(num, next)
+		v.set(num, next, by)
 	}
 	for _, num := range e.DeletedBlobs {
 		b := v.Blob(num)
@@ -136,7 +136,7 @@ func (v *Version) applyBlobs(e *manifest.Edit) error {
 			return fmt.Errorf("blob file %d is deleted and tables refer to %d records of it", num, b.LiveRecords)
 		}
 		v.gone.blobs = append(v.gone.blobs, b.Blob)
-		v.set(num, nil)
+		v.set(num, nil, by)
 	}
 	return nil
 }

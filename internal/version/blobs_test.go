@@ -213,9 +213,9 @@ func TestRecountFindsSumsThatHaveDrifted(t *testing.T) {
 	require.NoError(t, err)
 	b := *v.Blob(14)
 	b.LiveBytes--
-	v.set(14, &b)
+	v.set(14, &b, new(byte))
 	require.ErrorContains(t, v.RecountBlobs(), "6 records and 599 bytes are live, and tables refer to 6 and 600")
-	v.set(14, nil)
+	v.set(14, nil, new(byte))
 	require.ErrorContains(t, v.RecountBlobs(), "a table refers to blob file 14, which is not there")
 	v.blobTotals.Files++
 	require.ErrorContains(t, v.RecountBlobs(), "sums over blob files")

@@ -34,11 +34,11 @@ type Version struct {
 // for each that comes or goes, and O(1) for each sorted run.
 func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
 	a := edit{next: &Version{Levels: v.Levels, files: v.files, blobs: v.blobs, blobTotals: v.blobTotals},
-		changes: map[RunID]*change{}}
+		changes: map[RunID]*change{}, maker: new(byte)}
 	if err := a.collect(e); err != nil {
 		return nil, err
 	}
-	if err := a.next.applyBlobs(e); err != nil {
+	if err := a.next.applyBlobs(e, a.maker); err != nil {
 		return nil, err
 	}
 	for n := range a.next.Levels {
@@ -54,6 +54,7 @@ func (v *Version) Apply(e *manifest.Edit) (*Version, error) {
 type edit struct {
 	next    *Version
 	changes map[RunID]*change
+	maker   *byte
 }
 
 func (a *edit) change(id RunID) *change {
@@ -74,7 +75,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		if p == nil || p.Level != d.Level {
 			return fmt.Errorf("level %d: table %d is deleted but not there", d.Level, d.Num)
 		}
-		next.files = next.files.with(d.Num, nil)
+		next.files = next.files.with(d.Num, nil, a.maker)
 		c := a.change(p.RunID)
 		c.gone = append(c.gone, p.table)
 		deleted[d.Num] = p.table
@@ -92,7 +93,7 @@ func (a *edit) collect(e *manifest.Edit) error {
 		}
 		delete(deleted, num)
 		id := runOf(added)
-		next.files = next.files.with(num, &location{t, id})
+		next.files = next.files.with(num, &location{t, id}, a.maker)
 		c := a.change(id)
 		c.added = append(c.added, t)
 	}

@@ -6,8 +6,10 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/turns"
 	"github.com/stretchr/testify/require"
 )
 
@@ -63,6 +65,33 @@ func BenchmarkEdit(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkFirstVersion makes the version of a store of 5,000 tables and 10,000 blob files that is opened. It reports
+// the processor time.
+func BenchmarkFirstVersion(b *testing.B) {
+	const tables, blobs = 5_000, 10_000
+	e := &manifest.Edit{}
+	for i := range tables {
+		e.Added = append(e.Added, wideTable(uint64(i+1), i))
+	}
+	refs := &e.Added[0].Table.Blobs
+	for n := uint64(tables + 1); n <= tables+blobs; n++ {
+		e.AddedBlobs = append(e.AddedBlobs, manifest.BlobFile{Num: n, ID: 1, Size: leastBlob + 1000, Records: 10})
+		*refs = append(*refs, manifest.BlobRef{Num: n, Records: 6, Bytes: 600})
+	}
+	took := time.Duration(0)
+	for b.Loop() {
+		runtime.GC()
+		s := NewManifestState()
+		began := turns.ProcessorTime()
+		require.NoError(b, s.Apply(e))
+		_, err := s.Version(&Version{})
+		took += turns.ProcessorTime() - began
+		require.NoError(b, err)
+	}
+	b.ReportMetric(float64(took.Microseconds())/float64(b.N)/1000, "cpu-ms")
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkFind looks for the table of a key in a run of many tables.
