@@ -14,8 +14,8 @@ import (
 func TestKeysOfAtTheEdges(t *testing.T) {
 	l := Layer{Keys: 10, Shards: 1, Lines: 1, Probes: 7}
 	require.Zero(t, l.KeysOf(0))
-	require.EqualValues(t, MaxKeys, l.KeysOf(l.Lines*MarkPosition))
-	require.EqualValues(t, MaxKeys, l.KeysOf(math.MaxInt32))
+	require.Equal(t, float64(MaxKeys), l.KeysOf(l.Lines*MarkPosition))
+	require.Equal(t, float64(MaxKeys), l.KeysOf(math.MaxInt32))
 	require.False(t, l.Full(0))
 }
 
