@@ -34,7 +34,7 @@ func run(dir string) (answered int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	opts := &pebble.Options{}
+	opts := &pebble.Options{ErrorIfExists: true} // tables of another run would be asked too
 	opts.EnsureDefaults()
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = pebblefilter.New(policy)
