@@ -86,7 +86,7 @@ const (
 )
 
 // crowd does one kind of operation in many goroutines under a number of processors, until the time is over. Each
-// goroutine goes round the same keys from another one on.
+// goroutine starts at another key and cycles through the same keys.
 func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	u, keys := w.keyspace, newChunk(w.keyspace)
 	draw := u.existing(existingOrder, j.Pass)

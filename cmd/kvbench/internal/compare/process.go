@@ -232,7 +232,7 @@ type Sample struct {
 	Operations int64   `json:"operations"`
 	Seconds    float64 `json:"seconds"`                      // of wall time, without generating long batches
 	PerSecond  float64 `json:"per_second"`                   // operations, summed over threads
-	CPUSeconds float64 `json:"cpu_seconds,omitempty"`        // of the process meanwhile; 0 with several threads
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`        // of the process meanwhile; 0: not measured
 	MutexWait  float64 `json:"mutex_wait_seconds,omitempty"` // of all goroutines, for jobs that measure it
 	Allocs     float64 `json:"allocs_per_op"`
 	AllocBytes float64 `json:"alloc_bytes_per_op"`

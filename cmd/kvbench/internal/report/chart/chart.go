@@ -33,7 +33,7 @@ const (
 type Chart struct {
 	ID         string   `json:"id"` // a file name
 	Title      string   `json:"title"`
-	Headline   string   `json:"headline"` // what it tells first, in a sentence
+	Headline   string   `json:"headline"` // what it tells first, in a sentence; empty: none
 	Note       string   `json:"note"`     // how to read it
 	Form       Form     `json:"form"`
 	X          Axis     `json:"x"`

@@ -2,27 +2,32 @@ package chart
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/results"
 )
 
-// A best is the store that has least of a metric. The oracle, whose memory is not counted, is none.
+// A best is the store with the lowest value of a metric. The oracle does not count, as its memory is not counted, nor
+// does an engine that stores nothing.
 type best struct {
-	r     *cell.Result // nil if no cell has the metric
-	label string
-	value float64
+	r      *cell.Result // nil if no cell has the metric
+	label  string
+	value  float64
+	others int // stores with the same value
 }
 
 func bestOf(set []*cell.Result, labels []string, kind, unit string) (b best) {
 	for i, r := range set {
 		m := r.Metric(kind, unit)
 		store := r.Settings.Engine != "null" && r.Settings.Filter != engine.OracleFilter
-		if m != nil && store && (b.r == nil || m.Value < b.value) {
-			b = best{r, labels[i], m.Value}
+		switch {
+		case m == nil || !store:
+		case b.r == nil || m.Value < b.value:
+			b = best{r, labels[i], m.Value, 0}
+		case m.Value == b.value:
+			b.others++
 		}
 	}
 	return b
@@ -34,6 +39,17 @@ func (b best) says(format string, args ...any) string {
 		return ""
 	}
 	return b.label + " " + fmt.Sprintf(format, args...) + "."
+}
+
+// leads says that the store is the first in something, with those that share the place; empty if there is no such cell.
+func (b best) leads(in string) string {
+	switch {
+	case b.r == nil:
+		return ""
+	case b.others > 0:
+		return in + ": " + b.label + " and " + bench.Times(b.others, "other") + "."
+	}
+	return in + ": " + b.label + "."
 }
 
 // often says how many of something there are in operations: 1 block in 100 absent lookups.
@@ -83,7 +99,11 @@ func headlines(set []*cell.Result, labels []string) map[string]string {
 		heads["latency-"+of] = slow.says("answers 99 of 100 %ss within %s", lookup, nanoseconds(slow.value))
 	}
 	fpr := bestOf(set, labels, "absent", "fpr")
-	heads["fpr"] = fpr.says("lets %s pass", often(fpr.value, "absent key", "probe"))
+	passed := often(fpr.value, "absent key", "probe")
+	if fpr.r != nil && fpr.value == 0 { // none was seen, which does not make the rate 0
+		passed = "at most " + often(fpr.r.Absent.FPR.High, "absent key", "probe")
+	}
+	heads["fpr"] = fpr.says("lets %s pass", passed)
 	least := bestOf(set, labels, "absent", "blocks/op")
 	if least.r != nil {
 		if bits := least.r.Metric(cell.StoreKind, "filter-bits/key"); bits != nil {
@@ -91,25 +111,8 @@ func headlines(set []*cell.Result, labels []string) map[string]string {
 				often(least.value, "block", "absent lookup"), digits(bits.Value))
 		}
 	}
-	heads["ratios"] = least.says("reads the fewest blocks for an absent key")
+	heads["ratios"] = least.leads("Fewest blocks for an absent key")
 	fast := bestOf(set, labels, "absent", "ns/op")
-	heads["times"] = fast.says("takes the least time for an absent key: %s", nanoseconds(fast.value))
+	heads["times"] = fast.leads("Least time for an absent key, " + nanoseconds(fast.value))
 	return heads
-}
-
-// leastOf says which row and column of a pivot table has the least of all metrics.
-func leastOf(t *results.Table) string {
-	least, text := math.Inf(1), ""
-	for row, places := range t.Places {
-		for column, list := range places {
-			for metric, p := range list {
-				if p.Cells > 0 && p.Median < least {
-					least = p.Median
-					text = fmt.Sprintf("Least: %s, %s: %s.", t.RowKeys[row], t.ColumnName(column, metric),
-						digits(least))
-				}
-			}
-		}
-	}
-	return text
 }

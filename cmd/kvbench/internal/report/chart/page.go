@@ -131,7 +131,7 @@ const logFrom = 32
 // metric; other columns as bars. With x, a table of one metric with the same rows and
 // columns, lines are drawn over that metric.
 func Pivot(t, x *results.Table, id, title string) Chart {
-	c := Chart{ID: id, Title: title, Headline: leastOf(t), Form: Bars, Y: Axis{Name: strings.Join(t.Metrics, ", ")}}
+	c := Chart{ID: id, Title: title, Form: Bars, Y: Axis{Name: strings.Join(t.Metrics, ", ")}}
 	switch {
 	case x != nil:
 		c.lines(t, x.Metrics[0], func(row, column int) float64 {

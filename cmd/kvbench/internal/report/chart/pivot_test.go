@@ -28,6 +28,7 @@ func TestAPivotIsDrawnOverItsNumbers(t *testing.T) {
 	}
 	blocks := table([]string{"cache"}, "absent blocks/op")
 	lines := Pivot(blocks, nil, "id", "Title")
+	require.Empty(t, lines.Headline, "metrics differ in what is better")
 	require.Equal(t, Lines, lines.Form)
 	require.Equal(t, Axis{Name: "cache, MiB", Log: true}, lines.X)
 	require.Len(t, lines.Series, 3)
