@@ -143,8 +143,9 @@ func TestDiffOfTwoSweeps(t *testing.T) {
 	require.NoError(t, err)
 	status, stdout, stderr = kvbench(t, &program{}, "diff", one[0], other[0], "--fail-on", "absent blocks/op>0%")
 	require.Equal(t, 4, status)
-	require.Contains(t, stdout, "FAIL absent blocks/op>0%")
-	require.Contains(t, stderr, "threshold passed")
+	change := `absent blocks/op>0%: .*: absent blocks/op [\d.]+ → [\d.]+ \((\+[\d.]+ %|from 0)\)`
+	require.Regexp(t, "FAIL "+change, stdout)
+	require.Regexp(t, "threshold passed: "+change, stderr)
 	status, stdout, stderr = kvbench(t, &program{}, "diff", a, one[0], "--fail-on", "blocks/op>0%")
 	require.Equal(t, 4, status, "a cell is gone")
 	require.Contains(t, stdout, "FAIL blocks/op>0%")

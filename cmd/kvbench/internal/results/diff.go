@@ -314,7 +314,12 @@ func (v *Violation) String() string {
 	if v.Missing {
 		return fmt.Sprintf("%s: %s: %s is missing from the second set", v.Limit, v.Cell, v.Name())
 	}
-	return fmt.Sprintf("%s: %s: %s %.4g → %.4g", v.Limit, v.Cell, v.Name(), v.A, v.B)
+	change := "from 0"
+	if !math.IsInf(v.Delta, 0) {
+		change = fmt.Sprintf("%+.2f %%", 100*v.Delta)
+	}
+	exact := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	return fmt.Sprintf("%s: %s: %s %s → %s (%s)", v.Limit, v.Cell, v.Name(), exact(v.A), exact(v.B), change)
 }
 
 // passes reports whether a change is beyond the limit: of times, by the estimate, and

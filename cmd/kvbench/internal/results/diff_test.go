@@ -81,6 +81,22 @@ func TestOneCellIsComparedWithAnyOther(t *testing.T) {
 	require.ErrorIs(t, err, bench.ErrUsage)
 }
 
+// TestAViolationShowsTheChange has a change of large numbers that four digits do not show.
+func TestAViolationShowsTheChange(t *testing.T) {
+	limits, err := ParseLimits([]string{"blocks/op>0%"})
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		a, b float64
+		want string
+	}{{1_250_000, 1_250_300, "1250000 → 1250300 (+0.02 %)"}, {0, 0.5, "0 → 0.5 (from 0)"}} {
+		d, err := Compare(set(result("none", tc.a, 1)), set(result("none", tc.b, 1)), limits)
+		require.NoError(t, err)
+		require.Len(t, d.Violations, 1)
+		require.Equal(t, "blocks/op>0%: "+d.Cells[0].Name+": absent blocks/op "+tc.want, d.Violations[0].String())
+		require.ErrorContains(t, d.Err(), tc.want)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	a, b := set(result("none", 1, 100, 101, 102, 103, 104)), set(result("none", 1.1, 110, 111, 112, 113, 114))
 	for _, tc := range []struct {
