@@ -392,5 +392,8 @@ func TestUsage(t *testing.T) {
 		"--blob-space 1":                 func(c *Config) { c.Store.BlobSpace = 1 },
 		"free; choose fewer keys, or":    func(c *Config) { c.Keys, c.ValueSize = maxKeys, 1<<20 },
 		"--separate-from -1":             func(c *Config) { c.Store.SeparateFrom = -1 },
+		"free; choose fewer keys, or another": func(c *Config) {
+			c.Workloads, c.Keys, c.ValueSize = []string{"limit"}, maxKeys, 1<<20 // a store of its own, and no other
+		},
 	})
 }

@@ -34,6 +34,23 @@ func medians(t *testing.T, r *tidy.Result, name string) map[string]float64 {
 	return found
 }
 
+// TestLargeStoresNeedRoom holds the room that a run asks for against the data of its stores.
+func TestLargeStoresNeedRoom(t *testing.T) {
+	t.Parallel()
+	c := tiny(t, "")
+	c.Large.Data = 1 << 40
+	x := &run{config: c, phases: phases}
+	require.InEpsilon(t, 2.6*(1<<40), x.ownSpace(), 0.01)
+	require.Positive(t, x.commonSpace())
+	c.Large.Values = HalfValues
+	require.InEpsilon(t, 1.9*(1<<40), x.ownSpace(), 0.01, "Snappy is the first compression")
+	x.phases = slices.DeleteFunc(slices.Clone(phases), func(p Phase) bool { return !IsLarge(p.Name) })
+	require.Positive(t, x.ownSpace())
+	require.Zero(t, x.commonSpace(), "no phase has these stores")
+	x.phases = slices.DeleteFunc(slices.Clone(phases), func(p Phase) bool { return IsLarge(p.Name) })
+	require.Less(t, x.ownSpace(), int64(1<<30))
+}
+
 // TestLargeValues holds what engines write of values that nothing compresses against what there is to write: what
 // is separated is written to a log and a file by a load, or to a log that is the file.
 func TestLargeValues(t *testing.T) {

@@ -74,26 +74,59 @@ func (c *Config) notes() []string {
 	return notes
 }
 
-// checkRoom refuses a run whose stores do not fit on the disk: those of all engines and compressions, one of which is
-// compacted.
+// checkRoom refuses a run whose stores do not fit on the disk.
 func (x *run) checkRoom() error {
-	c, need := x.config, int64(0)
+	common, own := x.commonSpace(), x.ownSpace()
+	err := bench.CheckRoom(x.dir, x.config.Keys, common+own)
+	if err != nil && own > common && slices.ContainsFunc(x.config.Workloads, IsLarge) {
+		return bench.Usagef("%w, or less with --large-data", err)
+	}
+	return err
+}
+
+// commonSpace returns what the stores of all engines and compressions may take, one of which is compacted; 0 if no
+// chosen phase has them.
+func (x *run) commonSpace() (need int64) {
+	if x.onlyOwnStores() {
+		return 0
+	}
+	c := x.config
 	for _, compression := range c.Compressions {
 		one := bench.SpaceOf(compression, c.dataBytes())
 		need = max(need, one/2) + int64(len(c.Engines))*one/2
 	}
-	return bench.CheckRoom(x.dir, c.Keys, need)
+	return need
 }
+
+// ownSpace returns what the largest store of the chosen experiments may take. There is one at a time.
+func (x *run) ownSpace() (need int64) {
+	c, chosen := x.config, x.of(ownStore)
+	for _, e := range experiments {
+		if !slices.ContainsFunc(chosen, func(p Phase) bool { return e.has(p.Name) }) {
+			continue
+		}
+		compression := c.Compressions[0]
+		if e.large && c.Large.Values == RandomValues {
+			compression = "none" // it would reach nothing
+		}
+		n, valueSize, _ := e.store(c, c.Store)
+		need = max(need, bench.SpaceOf(compression, int64(n)*int64(c.KeySize+valueSize)))
+	}
+	return need
+}
+
+// onlyOwnStores reports whether each chosen phase has a store of its own.
+func (x *run) onlyOwnStores() bool { return len(x.of(ownStore)) == len(x.phases) }
 
 // measure goes through the stages: those that only read with each compression, then
 // those that write, and what needs a process of its own, with the first.
 func (x *run) measure(ctx context.Context) error {
-	first := x.config.Compressions[0]
-	if len(x.of(ownStore)) == len(x.phases) { // nothing else is to be loaded
-		return x.runExperiments(ctx, first)
-	}
 	if err := x.checkRoom(); err != nil {
 		return err
+	}
+	first := x.config.Compressions[0]
+	if x.onlyOwnStores() { // nothing else is to be loaded
+		return x.runExperiments(ctx, first)
 	}
 	for _, compression := range x.config.Compressions {
 		stores, err := x.build(ctx, compression)
