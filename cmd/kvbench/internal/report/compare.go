@@ -193,7 +193,7 @@ var contending = experiment{
 	grids: func(r *tidy.Result) (grids []*Grid) {
 		for _, work := range compare.ContendWorks {
 			table := func(what string, show figures) {
-				grids = append(grids, crossTable(r, work+": "+what, []string{"engine", "gomaxprocs"}, "goroutines",
+				grids = append(grids, crossTable(r, work+": "+what, 1, []string{"engine", "gomaxprocs"}, "goroutines",
 					crowds(r, "workload", work), show))
 			}
 			table("thousands per second", in(func(x float64) string { return figure(x / 1e3) }, compare.PerSecond))
@@ -230,7 +230,7 @@ func throughputHeld(r *tidy.Result) []*Grid {
 		return nil
 	}
 	title := fmt.Sprintf("Throughput with GOMAXPROCS %d, in parts of that with %d", most, cores)
-	return []*Grid{crossTable(r, title, []string{"workload", "engine"}, "goroutines",
+	return []*Grid{crossTable(r, title, 2, []string{"workload", "engine"}, "goroutines",
 		crowds(r, "gomaxprocs", strconv.Itoa(most)), func(n numbers) string {
 			few, _ := numbers{r, n.cell.With("gomaxprocs", cores)}.median(compare.PerSecond)
 			many, _ := n.median(compare.PerSecond)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -196,8 +197,10 @@ func cellsTable(r *tidy.Result, title string, words int, by []string, cells []ti
 	return g
 }
 
-// crossTable has a row for each of some cells without one of their settings, and a column for each value of that.
-func crossTable(r *tidy.Result, title string, by []string, over string, cells []tidy.Cell, show figures) *Grid {
+// crossTable has a row for each of some cells without one of their settings, and a column for each value of that. The
+// first ones, as many as words says, are text. Rows with the same value in the first column are together.
+func crossTable(r *tidy.Result, title string, words int, by []string, over string, cells []tidy.Cell, show figures,
+) *Grid {
 	var columns []column
 	var rows []tidy.Cell
 	for _, cell := range cells {
@@ -213,7 +216,11 @@ func crossTable(r *tidy.Result, title string, by []string, over string, cells []
 			rows = append(rows, row)
 		}
 	}
-	return cellsTable(r, title, 1, by, rows, columns...)
+	order := r.Each(by[0])
+	slices.SortStableFunc(rows, func(a, b tidy.Cell) int {
+		return cmp.Compare(slices.Index(order, a[by[0]]), slices.Index(order, b[by[0]]))
+	})
+	return cellsTable(r, title, words, by, rows, columns...)
 }
 
 // setting shows the value of a setting: numbers with their digits in groups.
