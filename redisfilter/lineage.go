@@ -107,7 +107,7 @@ func (l *lineage) start(ctx context.Context, c *Client, name string, asked confi
 	run, quit := context.WithCancel(context.Background())
 	l.quit = quit
 	l.ended.Go(func() { l.repairs(run) })
-	l.ended.Go(func() { l.keepLooking(run, firstLook()) })
+	l.ended.Go(func() { l.keepLooking(run, conn.FirstLook()) })
 	l.repairSoon()
 	_ = l.view.Load().await(patient) // else the first adds do
 	return nil

@@ -2,7 +2,6 @@ package redisfilter
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/conn"
@@ -12,7 +11,7 @@ import (
 // of it. So it does not see whose shard it reads, and every process looks at all shards of its sets now and then.
 
 const (
-	lookEvery = time.Minute
+	lookEvery = time.Minute          // after the first one, whose moment conn.FirstLook gives
 	lookPart  = 4 * time.Millisecond // at least, for each partition: a large set is looked at less often
 )
 
@@ -21,10 +20,6 @@ type stray struct {
 	generation string
 	err        error // matches ErrForeign
 }
-
-// firstLook returns when a process looks for the first time: at a random moment, so that processes that begin
-// together do not look together. Tests that count commands replace it.
-var firstLook = func() time.Duration { return rand.N(lookEvery) }
 
 // keepLooking calls look after a first pause, and again and again until ctx ends.
 func (l *lineage) keepLooking(ctx context.Context, pause time.Duration) {

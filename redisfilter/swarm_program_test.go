@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 	scale.Waiting(8)
 	conn.DefaultTimeout = patience
-	firstLook = func() time.Duration { return 24 * time.Hour } // no test counts what a look asks
+	conn.FirstLook = func() time.Duration { return patience } // no test counts what a look asks
 	os.Exit(m.Run())
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -80,6 +81,10 @@ func Open(ctx context.Context, o *redis.UniversalOptions) (*Client, error) {
 // DefaultTimeout bounds calls whose context has no deadline. It is a variable for tests, whose machine may be slower
 // than any network.
 var DefaultTimeout = 250 * time.Millisecond
+
+// FirstLook returns after which time a process looks at the shards of a set for the first time. The time is random, so
+// that processes that begin together do not look together. Tests that count commands replace it.
+var FirstLook = func() time.Duration { return rand.N(time.Minute) }
 
 // Deadline returns a context that ends, after a timeout if it does not by itself.
 func Deadline(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
