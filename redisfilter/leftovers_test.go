@@ -87,6 +87,26 @@ func TestDropCanBeRepeated(t *testing.T) {
 	require.NoError(t, s.Drop(t.Context()))
 }
 
+// The header of a chain tells of its layers, and Redis keeps each until it is removed.
+func TestARemovalThatIsBrokenOffLosesNoLayer(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t)
+	c := openClient(t, srv.Addr)
+	s := wholeSet(t, c, "users", 30, Options{Growth: 20, ShardBytes: 80})
+	require.NoError(t, s.MAdd(t.Context(), keysTo(1000)))
+	info, err := s.Info(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, info.Layers, 3)
+	require.Greater(t, info.Shards, 256, "one trip does not remove them")
+	ctx, cancel := context.WithCancel(t.Context())
+	conn.Of(c).RDB.AddHook(&gate{match: named("unlink"), after: cancel})
+	require.ErrorIs(t, s.Drop(ctx), context.Canceled)
+	require.NoError(t, s.Drop(t.Context()))
+	keys, err := srv.Client().Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.ConfigKey("users")}, keys)
+}
+
 // What another process adds to a set that it does not know to be dropped does not stay.
 func TestDropTakesLateAddsAway(t *testing.T) {
 	t.Parallel()

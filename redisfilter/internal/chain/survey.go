@@ -3,6 +3,7 @@ package chain
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -65,7 +66,8 @@ func (s *State) judge(cmds []redis.Cmder) {
 	}
 }
 
-// Remove removes all values of some chains.
+// Remove removes all values of some chains. The header of a chain, which tells of its layers, goes last, so that
+// another Remove completes one that was broken off.
 func (c *Chains) Remove(ctx context.Context, prefixes []string) error {
 	layers, err := c.layersOf(ctx, prefixes)
 	if err != nil {
@@ -76,7 +78,7 @@ func (c *Chains) Remove(ctx context.Context, prefixes []string) error {
 		if layers[i] == 0 {
 			continue
 		}
-		for layer, shape := range c.Layers[:min(layers[i]+1, len(c.Layers))] { // one may have been begun
+		for layer, shape := range slices.Backward(c.Layers[:min(layers[i]+1, len(c.Layers))]) { // one may be begun
 			for shard := range shape.Shards {
 				keys = append(keys, layout.ShardKey(prefix, layer, shard))
 			}
