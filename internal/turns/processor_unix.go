@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// ProcessorTimeMeasured reports whether ProcessorTime is what the process has used on processors.
+const ProcessorTimeMeasured = true
+
 // ProcessorTime returns the time that the process has used on processors.
 func ProcessorTime() time.Duration {
 	var used syscall.Rusage

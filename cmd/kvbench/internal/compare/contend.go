@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
-	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // ContendWorks lists the workloads of Contend, in the order in which they are measured.
@@ -116,7 +115,7 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	errs := make([]error, j.Threads)
 	var total atomic.Int64
 	var group sync.WaitGroup
-	wait, cpu, start := mutexWait(), turns.ProcessorTime(), time.Now()
+	wait, cpu, start := mutexWait(), processorTime(), time.Now()
 	for g, turn := range does {
 		group.Go(func() {
 			at := g * (keys.len() / j.Threads) / crowdTurn * crowdTurn
@@ -133,7 +132,7 @@ func (w *worker) crowd(ctx context.Context, j *job) (s *Sample, err error) {
 	group.Wait()
 	took := time.Since(start).Seconds()
 	s = &Sample{Operations: total.Load(), Seconds: took, PerSecond: float64(total.Load()) / took,
-		CPUSeconds: (turns.ProcessorTime() - cpu).Seconds(), MutexWait: mutexWait() - wait}
+		CPUSeconds: (processorTime() - cpu).Seconds(), MutexWait: mutexWait() - wait}
 	return s, errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // load writes all records in load order and notes the sum of their words.
@@ -71,12 +70,12 @@ func runLoop(ctx context.Context, l loop, limit time.Duration) (t total, err err
 		if n == 0 || err != nil {
 			return t, err
 		}
-		cpu, start := turns.ProcessorTime(), time.Now()
+		cpu, start := processorTime(), time.Now()
 		if err := l.do(); err != nil {
 			return t, err
 		}
 		t.wall += time.Since(start)
-		t.cpu += turns.ProcessorTime() - cpu
+		t.cpu += processorTime() - cpu
 		t.operations += n
 		if ctx.Err() != nil {
 			return t, ctx.Err()

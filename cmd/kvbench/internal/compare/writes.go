@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
-	"github.com/siftkv/siftkv/internal/turns"
 )
 
 // setChunk is the number of sets between two readings of the clock, fewer if each
@@ -185,18 +184,18 @@ const (
 var restInterval = 50 * time.Millisecond
 
 // rest waits until the store does nothing in the background, so that it takes nothing
-// from those whose turn comes next.
+// from those whose turn comes next. Without processor time it waits restTimes intervals.
 func (w *worker) rest(ctx context.Context) error {
 	deadline := time.Now().Add(restLimit)
 	for quiet := 0; quiet < restTimes && time.Now().Before(deadline); {
-		before := turns.ProcessorTime()
+		before := processorTime()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(restInterval):
 		}
 		quiet++
-		if (turns.ProcessorTime() - before).Seconds() > restShare*restInterval.Seconds() {
+		if (processorTime() - before).Seconds() > restShare*restInterval.Seconds() {
 			quiet = 0
 		}
 	}
