@@ -27,6 +27,7 @@ func TestADroppedSetStaysAway(t *testing.T) {
 	s, seen := wholeSet(t, c, "users", 1000, Options{}), openSet(t, other, "users", 1000, Options{})
 	require.NoError(t, s.Drop(ctx))
 	require.NoError(t, conn.Of(other).Watch.Poll(ctx))
+	seen.refresh(canceled(t)) // as in an outage
 	_, err := seen.Contains(ctx, key(1))
 	require.ErrorIs(t, err, ErrDropped)
 	require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err()) // an hour later
@@ -35,6 +36,35 @@ func TestADroppedSetStaysAway(t *testing.T) {
 		require.ErrorIs(t, seen.Add(ctx, key(1)), ErrDropped)
 	}
 	require.Zero(t, srv.Client().DBSize(ctx).Val(), "nobody makes a set again that was dropped")
+}
+
+// A set of other settings in its place ends a set for good, too.
+func TestAReplacedSetStaysAway(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	srv := startServer(t)
+	c, other := openClient(t, srv.Addr), openClient(t, srv.Addr)
+	s, seen := wholeSet(t, c, "users", 1000, Options{}), openSet(t, other, "users", 1000, Options{})
+	require.NoError(t, s.Drop(ctx))
+	replaced := openSet(t, c, "users", 1000, Options{PublicHash: true})
+	require.NoError(t, conn.Of(other).Watch.Poll(ctx))
+	require.ErrorIs(t, seen.Add(ctx, key(1)), ErrMismatch)
+	seen.refresh(canceled(t))
+	require.ErrorIs(t, seen.Add(ctx, key(1)), ErrMismatch)
+	require.NoError(t, replaced.Close())
+	require.NoError(t, srv.Client().Del(ctx, layout.ConfigKey("users")).Err())
+	for range 2 {
+		seen.refresh(ctx)
+		require.ErrorIs(t, seen.Add(ctx, key(1)), ErrMismatch)
+	}
+	require.Zero(t, srv.Client().Exists(ctx, layout.ConfigKey("users")).Val())
+}
+
+// canceled returns a context in which no command is sent.
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 // A line that was read from a server that nobody trusts says nothing, though it was trusted when the

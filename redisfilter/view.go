@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/siftkv/siftkv/redisfilter/internal/config"
+	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/layout"
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
@@ -31,7 +32,7 @@ type view struct {
 // usable returns why operations cannot even be tried.
 func (v *view) usable() error {
 	switch {
-	case v.err != nil && (errors.Is(v.err, ErrDropped) || errors.Is(v.err, ErrMismatch)):
+	case conn.ForGood(v.err):
 		return v.err
 	case v.content == nil:
 		return fmt.Errorf("%w: its configuration was not read yet", ErrUnavailable)
@@ -105,11 +106,14 @@ func (l *lineage) refresh(ctx context.Context) {
 	}
 	next := *old
 	if err != nil {
-		next.err = err
+		next.err = conn.Lasting(old.err, err)
 		l.view.CompareAndSwap(old, &next)
 		return
 	}
-	if next.err = l.adopt(&next, data); next.err == nil {
+	if err := l.adopt(&next, data); err != nil {
+		next.err = conn.Lasting(old.err, err)
+	} else {
+		next.err = nil
 		next.confirmed = sent
 		next.left = slices.ContainsFunc(made.Val(), func(g string) bool {
 			return !slices.Contains(next.cfg.Generations(), g)
@@ -187,7 +191,7 @@ func set(members []string) map[string]bool {
 // restore puts the configuration back that somebody removed, without a generation: nobody knows what the set lost
 // meanwhile.
 func (l *lineage) restore(ctx context.Context, old *view) {
-	if errors.Is(old.err, ErrDropped) { // long ago: the tombstone has expired
+	if conn.ForGood(old.err) { // of a set that was dropped the tombstone has expired
 		return
 	}
 	next := *old

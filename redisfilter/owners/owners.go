@@ -158,7 +158,7 @@ func (s *Sets) refresh(ctx context.Context) {
 	next := *old
 	data, err := s.stored.Conn.RDB.Get(ctx, s.stored.Key()).Bytes()
 	switch {
-	case errors.Is(err, redis.Nil) && errors.Is(old.err, redisfilter.ErrDropped): // long ago: the tombstone has expired
+	case errors.Is(err, redis.Nil) && conn.ForGood(old.err): // of sets that were dropped the tombstone has expired
 		return
 	case errors.Is(err, redis.Nil):
 		next.err = fmt.Errorf("%w: its configuration was removed from redis", redisfilter.ErrIncomplete)
@@ -168,13 +168,13 @@ func (s *Sets) refresh(ctx context.Context) {
 			s.stored.Conn.Watch.Kick()
 		}
 	case err != nil:
-		next.err = err
+		next.err = conn.Lasting(old.err, err)
 	default:
-		var cfg *config.Config
-		if cfg, next.err = s.stored.Accept(data, s.asked); next.err == nil {
-			if next.cfg = cfg; old.cfg == nil || !old.cfg.SameShape(cfg) {
-				next.windows = newWindows(s.stored.Conn, s.stored.Name, cfg)
-			}
+		cfg, err := s.stored.Accept(data, s.asked)
+		if next.err = err; err != nil {
+			next.err = conn.Lasting(old.err, err)
+		} else if next.cfg = cfg; old.cfg == nil || !old.cfg.SameShape(cfg) {
+			next.windows = newWindows(s.stored.Conn, s.stored.Name, cfg)
 		}
 	}
 	s.current.CompareAndSwap(old, &next)
@@ -182,7 +182,7 @@ func (s *Sets) refresh(ctx context.Context) {
 
 // usable returns why operations cannot even be tried.
 func (s *state) usable() error {
-	if errors.Is(s.err, redisfilter.ErrDropped) || errors.Is(s.err, redisfilter.ErrMismatch) {
+	if conn.ForGood(s.err) {
 		return s.err
 	}
 	if s.cfg == nil {

@@ -269,7 +269,11 @@ func TestWindowsThatWereDroppedOrClosedSaySo(t *testing.T) {
 	require.NoError(t, w.Of("ada").Add(t.Context(), []byte("k")))
 	require.NoError(t, w.Drop(t.Context()))
 	require.NoError(t, other.stored.Conn.Watch.Poll(t.Context()))
+	outage, cancel := context.WithCancel(t.Context())
+	cancel()
 	for _, w := range []*Sets{w, other} {
+		w.refresh(outage)
+		require.ErrorIs(t, w.Of("ada").Add(t.Context(), []byte("k")), redisfilter.ErrDropped)
 		maybe, err := w.Of("ada").Contains(t.Context(), []byte("absent"))
 		require.ErrorIs(t, err, redisfilter.ErrDropped)
 		require.True(t, maybe)

@@ -32,6 +32,17 @@ var own = []error{
 	ErrTooManyCopies,
 }
 
+// ForGood reports whether an error ends the use of a set, until its configuration is read again.
+func ForGood(err error) bool { return errors.Is(err, ErrDropped) || errors.Is(err, ErrMismatch) }
+
+// Lasting returns why a set cannot be used after a poll failed with err, and old was why before.
+func Lasting(old, err error) error {
+	if ForGood(old) && !ForGood(err) {
+		return old
+	}
+	return err
+}
+
 // A ProgramError is one that Redis has no part in: a Source failed, or what was asked for cannot be.
 type ProgramError struct{ Cause error }
 
