@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy/blocked"
 	"github.com/siftkv/siftkv/redisfilter/internal/chain"
+	"github.com/siftkv/siftkv/redisfilter/internal/config"
 )
 
 // Partitions is the content of a Set: a chain in each of its partitions.
@@ -104,6 +105,9 @@ func (l *lineage) Info(ctx context.Context) (Info, error) {
 	g := v.cfg.Generation
 	info.Rate, info.Partitions = v.cfg.Asked.Rate, v.cfg.Partitions
 	info.Loaded, info.Loading = g != "", v.cfg.Building != ""
+	if v.cfg.Asked.Kind == config.KindCuckoo { // its shards tell of no capacity
+		info.Capacity = v.cfg.Asked.Keys
+	}
 	if !info.Loaded {
 		return info, l.wrap(fmt.Errorf("%w: it was not loaded yet", ErrIncomplete))
 	}
@@ -125,7 +129,6 @@ func (l *lineage) Info(ctx context.Context) (Info, error) {
 		return nil
 	})
 	info.Keys, info.FalsePositiveRate = int(math.Round(keys)), min(1, info.FalsePositiveRate)
-	info.Capacity = cmp.Or(info.Capacity, v.cfg.Asked.Keys)
 	if err == nil && info.Lost != 0 {
 		err = errors.Join(l.missing(g), foreign)
 	}

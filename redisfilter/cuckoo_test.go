@@ -272,6 +272,14 @@ func TestNewCuckooRefuses(t *testing.T) {
 	require.ErrorIs(t, err, redisfilter.ErrMismatch)
 }
 
+// The size is known before the first load.
+func TestCuckooInfoHasTheCapacityBeforeALoad(t *testing.T) {
+	set := newCuckoo(t, redistest.Start(t).Addr, "new", 1000, 0.01, redisfilter.Options{})
+	info, err := set.Info(t.Context())
+	require.ErrorIs(t, err, redisfilter.ErrIncomplete)
+	require.Equal(t, 1000, info.Capacity)
+}
+
 // What was dropped or closed answers nothing.
 func TestCuckooEnds(t *testing.T) {
 	ctx, addr := t.Context(), redistest.Start(t).Addr
@@ -285,6 +293,7 @@ func TestCuckooEnds(t *testing.T) {
 	require.ErrorIs(t, err, redisfilter.ErrDropped)
 	require.NoError(t, set.Close())
 	require.ErrorIs(t, set.Add(ctx, cuckooKey(1)), redisfilter.ErrClosed)
+	require.ErrorIs(t, set.Drop(ctx), redisfilter.ErrClosed)
 	require.Empty(t, cuckooShards(t, addr, "ends"))
 }
 

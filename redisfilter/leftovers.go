@@ -160,8 +160,8 @@ func (l *lineage) Drop(ctx context.Context) error {
 // was dropped before.
 func (l *lineage) bury(ctx context.Context) (named map[string]content, err error) {
 	for {
-		v := l.view.Load()
-		if err := v.usable(); errors.Is(err, ErrDropped) {
+		v, err := l.current()
+		if errors.Is(err, ErrDropped) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err

@@ -257,8 +257,8 @@ func newConfig(r config.Request) (*config.Config, error) {
 // owners when their time comes.
 func (s *Sets) Drop(ctx context.Context) error {
 	for {
-		now := s.current.Load()
-		if err := now.usable(); errors.Is(err, redisfilter.ErrDropped) {
+		now, err := s.now()
+		if errors.Is(err, redisfilter.ErrDropped) {
 			return nil
 		} else if err != nil {
 			return s.wrap(err)

@@ -283,6 +283,7 @@ func TestWindowsThatWereDroppedOrClosedSaySo(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, maybe, "what remains of former windows is not taken for theirs")
 	require.NoError(t, w.Close())
+	require.ErrorIs(t, w.Drop(t.Context()), redisfilter.ErrClosed)
 	fresh, err := w.Of("ada").AddNew(t.Context(), []byte("k"))
 	require.ErrorIs(t, err, redisfilter.ErrClosed)
 	require.False(t, fresh)

@@ -1,7 +1,6 @@
 package chain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -79,18 +78,6 @@ func (p *Parts) Insert(ctx context.Context, generation string, hashes []uint64) 
 		}
 	}
 	return nil
-}
-
-// Check returns an error unless each shard of the generation is there and whole: ErrForeign if one is another's.
-func (p *Parts) Check(ctx context.Context, generation string) error {
-	var lost error
-	err := p.Survey(ctx, generation, false, func(s State) error {
-		if s.Err == nil && !s.Whole && lost == nil {
-			lost = fmt.Errorf("%w: %s is lost", conn.ErrIncomplete, s.Key)
-		}
-		return s.Err
-	})
-	return cmp.Or(err, lost)
 }
 
 // Survey calls f with each shard of the generation. To count bits takes most of its time.

@@ -62,7 +62,7 @@ func shapes(r Request) (partitions int, layers []layout.Layer, err error) {
 	}
 	lines, probes, err := linesFor(r.Keys, rate)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w", err)
+		return 0, nil, err
 	}
 	partitions = max(1, r.Partitions, (lines+most-1)/most)
 	if partitions > maxPartitions {
