@@ -16,6 +16,7 @@ import (
 type deadlines struct {
 	gate
 	longest time.Duration
+	once    bool // a command was among them that is not sent again
 }
 
 func (d *deadlines) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -25,6 +26,7 @@ func (d *deadlines) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			if !ok {
 				end = time.Now().Add(time.Hour)
 			}
+			d.once = d.once || cmd.NoRetry()
 			d.longest = max(d.longest, time.Until(end))
 		}
 		return next(ctx, cmd)
@@ -48,4 +50,5 @@ func TestChangesAreNotSentAgainOnceTheirAnswersAreForgotten(t *testing.T) {
 	require.True(t, removed)
 	require.Positive(t, d.longest)
 	require.Less(t, d.longest, cuckootable.Memory)
+	require.False(t, d.once, "before that a client may send them again")
 }

@@ -7,10 +7,14 @@ import (
 )
 
 // A Script runs on the server, in one piece.
-type Script struct{ text, digest string }
+type Script struct {
+	text, digest string
+
+	Repeatable bool // a call that is sent again does nothing more, so a client of a cluster may do so
+}
 
 // NewScript returns a script by its text.
-func NewScript(text string) Script { return Script{text, redis.NewScript(text).Hash()} }
+func NewScript(text string) Script { return Script{text: text, digest: redis.NewScript(text).Hash()} }
 
 // Once is a command that a client of a cluster does not send again when it gets no answer: the command may have been
 // executed, and would find what it did itself.
@@ -44,6 +48,14 @@ func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
 // NoScript reports whether an error is that of a server which does not have the script.
 func NoScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
+// send returns the command to run for a call.
+func (s Script) send(cmd redis.Cmder) redis.Cmder {
+	if s.Repeatable {
+		return cmd
+	}
+	return Once{cmd}
+}
+
 // RunScript executes a script once for each call, those of one slot in their order: in one trip, and once more where a
 // server does not have the script yet.
 func (c *Conn) RunScript(ctx context.Context, s Script, calls []Call) []*redis.Cmd {
@@ -51,14 +63,14 @@ func (c *Conn) RunScript(ctx context.Context, s Script, calls []Call) []*redis.C
 	cmds := make([]redis.Cmder, len(calls))
 	for i, call := range calls {
 		replies[i] = s.Short(ctx, call)
-		cmds[i] = Once{replies[i]}
+		cmds[i] = s.send(replies[i])
 	}
 	c.Run(ctx, cmds...)
 	cmds = cmds[:0]
 	for i, call := range calls {
 		if NoScript(replies[i].Err()) {
 			replies[i] = s.Long(ctx, call)
-			cmds = append(cmds, Once{replies[i]})
+			cmds = append(cmds, s.send(replies[i]))
 		}
 	}
 	c.Run(ctx, cmds...)

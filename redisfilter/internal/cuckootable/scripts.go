@@ -43,14 +43,21 @@ var (
 // between.
 var (
 	// Add adds keys, or adds them once more. It answers Changed, Full or TooManyCopies.
-	Add = conn.NewScript(tableLua + searchLua + addLua + finishLua)
+	Add = repeatable(tableLua + searchLua + addLua + finishLua)
 
 	// AddNew adds each key whose class is not there. It answers Changed, Unchanged or Full.
-	AddNew = conn.NewScript(tableLua + searchLua + addNewLua + finishLua)
+	AddNew = repeatable(tableLua + searchLua + addNewLua + finishLua)
 
 	// Remove takes away one copy of each key's class. It answers Changed, or Unchanged if there is none.
-	Remove = conn.NewScript(tableLua + removeLua + finishLua)
+	Remove = repeatable(tableLua + removeLua + finishLua)
 )
+
+// repeatable returns a script whose calls remember their answers.
+func repeatable(text string) conn.Script {
+	s := conn.NewScript(text)
+	s.Repeatable = true
+	return s
+}
 
 // Call returns the call that changes the shard in key, for keys that lie there; Place.Shard is not
 // looked at. The answers are remembered for a minute in the key memory, which must be of the same
