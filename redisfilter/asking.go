@@ -207,7 +207,7 @@ func (l *lineage) addEverywhere(ctx context.Context, keys [][]byte, a *addition)
 // addToAll adds keys to the generations of v that are not done, and says whether the one in use is whole.
 //
 // What is fresh is decided by the generations that are asked, or were. One that is still loaded may hear of a key
-// first from who was second; it counts when it has come into use before the add ends.
+// first from the second process; it counts when it has come into use before the add ends.
 func (l *lineage) addToAll(ctx context.Context, v *view, a *addition, done map[string][]bool) (whole bool, err error) {
 	whole = true
 	for _, g := range v.cfg.Generations() {

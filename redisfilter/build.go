@@ -41,7 +41,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	}
 	used := false
 	defer func() {
-		if !used && ctx.Err() == nil { // else whoever polls next sees what is left
+		if !used && ctx.Err() == nil { // else the process that polls next sees what is left
 			err = errors.Join(err, l.abandon(ctx, made, generation))
 		}
 	}()
@@ -63,7 +63,7 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	if err := l.fill(ctx, made, generation, source); err != nil {
 		return err
 	}
-	if source != nil && v.cfg.Asked.Kind == config.KindCuckoo { // see Cuckoo.removeAll
+	if source != nil && v.cfg.Asked.Kind == config.KindCuckoo { // see Cuckoo.removeEach
 		if err := sleep(ctx, cfg.Grace); err != nil {
 			return err
 		}

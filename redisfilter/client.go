@@ -9,9 +9,10 @@ import (
 )
 
 // A Client is a program's connections to the Redis that holds its sets: a server, a master with its Sentinels, or a
-// cluster. One serves all sets of a program, those of package owners among them, and any number of goroutines. Its
-// method Close closes the connections. Sets of the client answer "maybe" and ErrClosed from then on: close them
-// first.
+// cluster. One serves all sets of a program, those of package owners among them, and any number of goroutines. Sets of
+// a closed client answer "maybe" and ErrClosed: close them first.
+//
+// Its methods are those of the internal type. For programs that is Close() error, which closes the connections.
 type Client = conn.Client
 
 // Open connects, and fails if no master answers. The options are go-redis'; see there for their defaults. Open sets

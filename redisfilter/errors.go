@@ -26,7 +26,7 @@ var (
 	// names it.
 	ErrMismatch = conn.ErrMismatch
 
-	// ErrDropped means that somebody dropped the set.
+	// ErrDropped means that a program dropped the set.
 	ErrDropped = conn.ErrDropped
 
 	// ErrFull means that a cuckoo set has no room for a key. The key was not added: do not commit its row.

@@ -120,7 +120,7 @@ func (l *lineage) remove(ctx context.Context, old map[string]content) (err error
 	return err
 }
 
-// abandon removes a generation that did not come into use. Whether it did is asked anew: the answer to the last
+// abandon removes a generation that did not come into use. Whether it did is asked again: the answer to the last
 // change may be what was lost.
 func (l *lineage) abandon(ctx context.Context, c content, generation string) error {
 	l.refresh(ctx)

@@ -22,7 +22,7 @@ import (
 //
 //	Generation  answers lookups
 //	Building    gets adds as well, while a load fills it
-//	Retiring    answered lookups until the last load, and still gets adds for those who have not heard
+//	Retiring    answered lookups until the last load, and still gets adds for processes that have not heard
 //
 // Adds go to all that the configuration names, and count once they know that it still names no others.
 type lineage struct {
@@ -67,7 +67,7 @@ type content interface {
 	// after finish.
 	Bulk(generation string) (add chain.Insert, finish func(context.Context) error)
 
-	// Blank makes the values of a generation that nobody else knows yet, empty and whole.
+	// Blank makes the values of a generation that no other process knows yet, empty and whole.
 	Blank(ctx context.Context, generation string) error
 
 	// survey calls f with each shard of a generation. To count keys takes most of its time.
@@ -138,7 +138,7 @@ func (l *lineage) create(ctx context.Context, fresh *config.Config) error {
 		}
 	}
 	made, err := l.stored().Swap(ctx, old, fresh)
-	if err == nil && !made && fresh.Generation != "" { // somebody was faster
+	if err == nil && !made && fresh.Generation != "" { // another process was faster
 		err = l.discard(ctx, fresh.Generation, l.open(fresh))
 	}
 	return err
@@ -206,7 +206,7 @@ func (l *lineage) current() (*view, error) {
 	return v, v.usable()
 }
 
-// Load makes the set anew out of a source and takes it into use, while all processes go on to ask and add: the way to
+// Load makes the set again out of a source and takes it into use, while all processes go on to ask and add: the way to
 // load a set for the first time, after a loss, and to get rid of keys that are no longer in the database. A nil
 // source stands for Options.Source, and is an error if there is none.
 //

@@ -124,8 +124,8 @@ func (l *lineage) rest(ctx context.Context, pause time.Duration, away bool) (bac
 	}
 }
 
-// mend does what the set needs, if it needs anything and nobody else does it. A set that was dropped needs nothing
-// until somebody makes it anew, which a poll notices.
+// mend does what the set needs, if it needs anything and no other process does it. A set that was dropped needs
+// nothing until a program makes it again, which a poll notices.
 func (l *lineage) mend(ctx context.Context) error {
 	if l.task(l.view.Load()) == nothing {
 		return nil

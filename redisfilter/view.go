@@ -159,11 +159,11 @@ func (l *lineage) adopt(v *view, data []byte) error {
 	return nil
 }
 
-// jumped reports whether a configuration is none that a load leads to from an older one: somebody removed that, and
-// it was put back or made anew. Others may still ask the generation that was in use then, for as long as their lease
+// jumped reports whether a configuration is none that a load leads to from an older one: that was removed, and
+// it was put back or made again. Others may still ask the generation that was in use then, for as long as their lease
 // lasts, and no add goes there.
 func jumped(old, now *config.Config) bool {
-	if old == nil { // a set that was never loaded looks like one that was made anew
+	if old == nil { // a set that was never loaded looks like one that was made again
 		return now.Generation == ""
 	}
 	if old.Generation == "" { // the configuration was lost before
@@ -188,7 +188,7 @@ func set(members []string) map[string]bool {
 	return all
 }
 
-// restore puts the configuration back that somebody removed, without a generation: nobody knows what the set lost
+// restore puts the configuration back that was removed, without a generation: no process knows what the set lost
 // meanwhile.
 func (l *lineage) restore(ctx context.Context, old *view) {
 	if conn.ForGood(old.err) { // of a set that was dropped the tombstone has expired
@@ -240,7 +240,7 @@ func (l *lineage) sure(ctx context.Context, slot int) (*view, error) {
 }
 
 // vouch returns nil if zeros mean that a key is absent which were read from the slot, in the generation in use, by
-// one who knew asked when it began to read.
+// a call that knew asked when it began to read.
 func (l *lineage) vouch(ctx context.Context, slot int, asked *view) error {
 	v, err := l.sure(ctx, slot)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 //
 // What is promised: no key is absent for the Mirror that was added
 //   - through this Mirror, from the moment when Add returned;
-//   - by anybody else, be it through the Set or in another process, from a Lease after their Add
+//   - in any other way, be it through the Set or in another process, from a Lease after that Add
 //     returned: one second, unless Options say otherwise.
 //
 // What is not promised is that the keys of others are seen before the Lease is over. For so long a Mirror may say

@@ -23,8 +23,7 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 )
 
-// Sets are filters of many owners in which keys are remembered for some time: what each user of a feed has seen in
-// the last week. They are for any number of goroutines.
+// Sets are the filters of all owners. They are for any number of goroutines.
 //
 // Time is cut into periods, and each owner has a set for each of the last few, its windows. Adds go to the window of
 // the period; lookups ask all that are kept, in one trip; and Redis removes a window when it is not asked any more.
@@ -32,8 +31,8 @@ import (
 //
 // Nothing is made or stored for an owner before the first add. So nobody can tell a window that was lost, by eviction
 // or a failover, from one without keys, and "no" is not certain: a loss shows an item twice. For what must not be
-// forgotten there is redisfilter.Set. All values of owners have an end, and its values have none: if memory may run
-// out, the eviction policy volatile-ttl gives up the oldest windows, and never such a set.
+// forgotten there is redisfilter.Set. All values of owners have an end, and those of a redisfilter.Set have none. If
+// memory may run out, the eviction policy volatile-ttl gives up the oldest windows, and never such a set.
 type Sets struct {
 	options Options
 	stored  config.Stored

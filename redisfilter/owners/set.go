@@ -15,8 +15,8 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/nodes"
 )
 
-// An Set is the set of one owner over the last windows. It is for any number of goroutines. Keys and slices of
-// answers are as those of a Set.
+// A Set is the set of one owner over the last windows. It is for any number of goroutines. Keys and slices of
+// answers are as those of a redisfilter.Set.
 type Set struct {
 	sets  *Sets
 	owner string
@@ -189,8 +189,7 @@ type Info struct {
 	FalsePositiveRate float64
 }
 
-// Info tells what Redis holds of the owner. It takes a trip, and one more for each layer that a window has beside its
-// first.
+// Info tells what Redis holds of the owner. It takes two trips, and more for an owner of more than 256 values.
 func (s *Set) Info(ctx context.Context) (Info, error) {
 	ctx, cancel := s.sets.deadline(ctx)
 	defer cancel()

@@ -36,7 +36,7 @@ type windows struct {
 // Hints say how many layers chains have beside the first, by the hash of a chain: so much that those of any number of
 // owners take little memory, and wrong for some, which costs a trip or reads a value that is not there.
 type hints struct {
-	newest int64 // window: each begins anew, as the chains of its owners do
+	newest int64 // window: each begins again, as the chains of its owners do
 	layers [1 << 14]atomic.Uint32
 }
 

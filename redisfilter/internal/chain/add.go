@@ -60,7 +60,7 @@ func (c *Chains) Add(ctx context.Context, seats []Seat) ([]Added, error) {
 	return found, nil
 }
 
-// stride returns how many keys may be added before somebody must look how full their chains are: those that there is
+// stride returns how many keys may be added before the caller must look how full their chains are: those that there is
 // room for. A few keys do not need a look, which takes a trip.
 func (c *Chains) stride(ctx context.Context, seats []Seat, todo []int) (int, error) {
 	if !c.Grows() {

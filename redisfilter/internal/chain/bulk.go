@@ -57,7 +57,7 @@ type mergeable struct {
 	data []byte
 }
 
-// mergeTime is how long a value lives that is merged into a shard, should nobody remove it.
+// mergeTime is how long a value lives that is merged into a shard, unless a process removes it.
 const mergeTime = time.Minute
 
 // merge sets bits in shards.

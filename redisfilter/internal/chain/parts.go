@@ -120,7 +120,7 @@ func (p *Parts) AllSlots() []int {
 }
 
 // SlotsOf returns the slots of n partitions of a set, of one that comes again computed once; or 0 for all if there is
-// no cluster, as nobody needs to tell them apart then.
+// no cluster, as the caller need not tell them apart then.
 func SlotsOf(c *conn.Conn, name string, n int, partOf func(i int) int) []int {
 	slots := make([]int, n)
 	if !c.Cluster {

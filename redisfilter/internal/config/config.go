@@ -36,7 +36,7 @@ type Config struct {
 
 	Generation string `json:"generation,omitempty"` // in use
 	Building   string `json:"building,omitempty"`   // gets adds, answers nothing
-	Retiring   string `json:"retiring,omitempty"`   // gets adds, for those who still ask it
+	Retiring   string `json:"retiring,omitempty"`   // gets adds, for processes that still ask it
 
 	Wanted int   `json:"wanted,omitempty"` // keys that the next load of a cuckoo set makes room for, if they are more
 	Next   *Size `json:"next,omitempty"`   // of the generation that is built, if it is another

@@ -31,7 +31,7 @@ const markCost = 510.0 / 512
 const tightening = 0.5
 
 // overfill is the share of its rate that a set gives up which grows, since its partitions take whole numbers of keys,
-// and since adds are under way when somebody finds a layer full.
+// and since adds are under way when a process finds a layer full.
 const overfill = 0.08
 
 // shapes returns the number of partitions and the layers that a request needs.

@@ -56,7 +56,7 @@ func (s Stored) decode(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Accept returns the configuration of some bytes, or says why one who asked for r cannot use the set.
+// Accept returns the configuration of some bytes, or says why a program that asked for r cannot use the set.
 func (s Stored) Accept(data []byte, r Request) (*Config, error) {
 	c, err := s.decode(data)
 	if err != nil {
