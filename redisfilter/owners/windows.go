@@ -33,8 +33,8 @@ type windows struct {
 	hints   atomic.Pointer[hints]
 }
 
-// Hints say how many layers chains have beside the first, by the hash of a chain: so much that those of any number of
-// owners take little memory, and wrong for some, which costs a trip or reads a value that is not there.
+// Hints say how many layers chains have beside the first, by the hash of a chain. So those of any number of owners take
+// little memory. They are wrong for some, which costs a trip or reads a value that is not there.
 type hints struct {
 	newest int64 // window: each begins again, as the chains of its owners do
 	layers [1 << 14]atomic.Uint32
