@@ -48,7 +48,7 @@ func (c *lossyConn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Of a key whose answer was lost nobody says that it was there: the client does not send it again.
+// Of a key whose answer was lost no process says that it was there: the client does not send it again.
 func TestAddNewIsSentOnce(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t, 3, 0)

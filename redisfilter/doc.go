@@ -14,8 +14,8 @@
 // Redis. A set that was evicted, expired, flushed, half made, failed over to a replica that lacks the key, or
 // restarted from an older file does not say "no", but "maybe" and an error that matches ErrIncomplete. If Redis is
 // away, the answer is (true, ErrUnavailable), when the context's deadline ends, or at once while Redis is known to be
-// away; if Redis answers and refuses, for a wrong password or a missing permission, it is (true, ErrRefused). Whoever
-// ignores the error fails open; whoever returns it fails closed.
+// away; if Redis answers and refuses, for a wrong password or a missing permission, it is (true, ErrRefused). A
+// program that ignores the error fails open; one that returns it fails closed.
 //
 // "Maybe" is wrong for absent keys at the promised rate of false positives. It stays so however many keys a set gets
 // whose Options.Growth is set.
@@ -48,15 +48,14 @@
 //
 // A set lies in many Redis values of some 4 KB, its shards, spread over the slots of a cluster. All bits of a key are
 // in one line of 64 bytes: a lookup reads it by one GETRANGE, and an add sets them by one BITFIELD. What was lost, or
-// has never been loaded, is made anew as the set's next generation, to which all processes add while it is loaded
-// from the Source, and which they take into use together. A process says "no" only if it learned, at most 1.5 s ago,
-// that the generation is in use and that the server is still the process that it was; it polls twice a second. The
-// files of the package describe each part: lineage.go and build.go generations, view.go who may say "no",
-// internal/chain growth, internal/config what processes agree about, internal/layout the bytes, and internal/nodes
-// the servers.
+// has never been loaded, becomes the set's next generation. All processes add to it while it is loaded from the Source,
+// and take it into use together. A process says "no" only if it learned, at most 1.5 s ago, that the generation is in
+// use and that the server is still the process that it was; it polls twice a second. The files of the package describe
+// each part: lineage.go and build.go generations, view.go who may say "no", internal/chain growth, internal/config what
+// processes agree about, internal/layout the bytes, and internal/nodes the servers.
 //
-// Keys are hashed by SipHash under a secret that is kept in Redis, so that nobody who cannot read it finds keys that
-// the set takes for others; Options.PublicHash does without.
+// Keys are hashed by SipHash under a secret that is kept in Redis, so that a program that cannot read it finds no keys
+// that the set takes for others; Options.PublicHash does without.
 //
 // Commands used are those of Redis 6.2 and later and of Valkey: scripts only by AddNew of growing sets, by sets of
 // owners and by cuckoo sets.

@@ -8,7 +8,7 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-// A value of another type is somebody else's, and Redis is not away for it.
+// A value of another type is another program's, and Redis is not away for it.
 func TestValuesOfOtherTypesAreForeign(t *testing.T) {
 	t.Parallel()
 	ctx, server := t.Context(), redistest.Start(t)

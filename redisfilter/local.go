@@ -50,8 +50,8 @@ func (s *Set) fixed() (*view, partitions, error) {
 
 // Import adds all keys of a local set that Local returned, or Export: millions of keys in seconds, as lines are
 // merged, not keys added. It promises what Add does. The set must not be a growing one, and must have been loaded, if
-// by nothing else from a source without keys, or Import fails with ErrIncomplete. Import only reads local; nobody may
-// add to it meanwhile.
+// by nothing else from a source without keys, or Import fails with ErrIncomplete. Import only reads local; no goroutine
+// may add to it meanwhile.
 func (s *Set) Import(ctx context.Context, local *blocked.Set) error {
 	return s.wrap(s.importLines(ctx, local))
 }
@@ -101,7 +101,7 @@ func (s *Set) importLines(ctx context.Context, local *blocked.Set) error {
 			if bytes.Equal(v.cfg.Seed, now.cfg.Seed) {
 				return errResizes
 			}
-			return fmt.Errorf("%w: the set was made anew during the import", ErrDropped)
+			return fmt.Errorf("%w: the set was made again during the import", ErrDropped)
 		}
 		v = now
 	}

@@ -35,7 +35,7 @@ func TestADroppedSetStaysAway(t *testing.T) {
 		seen.refresh(ctx)
 		require.ErrorIs(t, seen.Add(ctx, key(1)), ErrDropped)
 	}
-	require.Zero(t, srv.Client().DBSize(ctx).Val(), "nobody makes a set again that was dropped")
+	require.Zero(t, srv.Client().DBSize(ctx).Val(), "no process makes a set again that was dropped")
 }
 
 // A set of other settings in its place ends a set for good, too.
@@ -67,8 +67,7 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-// A line that was read from a server that nobody trusts says nothing, though it was trusted when the
-// answer came.
+// A line that was read from a server that is not trusted says nothing, though it was trusted when the answer came.
 func TestTrustDoesNotReachBack(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -194,7 +193,7 @@ func TestALoadThatLostAPartFails(t *testing.T) {
 	holds(t, s, key(1))
 }
 
-// Somebody removes the configuration, and somebody else makes the set anew before all have noticed.
+// A program removes the configuration, and another makes the set again before all have noticed.
 func TestAnAddCountsOnceNobodyAsksWhatItWasNotAddedTo(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -325,7 +324,7 @@ func TestAServerThatIsBackEndsThePauseOfRepairs(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Who waits for a set that nobody watches any more is told so.
+// A caller that waits for a set that is not watched any more is told so.
 func TestReadyEndsWithItsClient(t *testing.T) {
 	t.Parallel()
 	c := openClient(t, startServer(t).Addr)

@@ -29,7 +29,7 @@ type model struct {
 	next  int
 }
 
-// ask requires that nobody says no to a key that was acknowledged.
+// ask requires that no process says no to a key that was acknowledged.
 func (m *model) ask(t *rapid.T) {
 	keys := [][]byte{}
 	for k := range m.added {
@@ -227,7 +227,7 @@ func TestAddNewHasOneWinner(t *testing.T) {
 	}
 }
 
-// Whatever is under the keys of a set, nobody says no to its keys, and errors say what it is.
+// Whatever is under the keys of a set, no process says no to its keys, and errors say what it is.
 func TestHostileValues(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 8000)

@@ -34,7 +34,7 @@ type Options struct {
 	ShardBytes int
 
 	// PublicHash makes the set hash keys as local sets do, with xxhash64 and no secret, for Import of sets that were
-	// filled elsewhere. Whoever knows a key can then make others that the set takes for it.
+	// filled elsewhere. A caller that knows a key can then make others that the set takes for it.
 	PublicHash bool
 
 	// Source lets the set load itself when it is new or was lost, and add what a failover forgot, in the background

@@ -10,7 +10,7 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-// A Redis that refuses is not one that is away: whoever tries again until it is back would do so forever.
+// A Redis that refuses is not one that is away: a caller that tries until it is back would try forever.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	refused := func(err error) {

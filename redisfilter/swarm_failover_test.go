@@ -52,7 +52,7 @@ func (s *swarm) awaitLost(set *Set, master *redistest.Server, ranges int) {
 		}
 		return lost >= lostKeys
 	})
-	require.Equal(s.t, "0", replicasOf(s.t, master), "nobody else has them")
+	require.Equal(s.t, "0", replicasOf(s.t, master), "no other server has them")
 	master.Kill()
 	s.t.Logf("%d acknowledged keys are lost", lost)
 }
@@ -145,7 +145,7 @@ func TestASwarmOutlivesAPromotion(t *testing.T) {
 	s.awaitKeys(0.3)
 	cutOff(t, master, replica)
 	s.awaitLost(set, master, len(s.committed()))
-	_ = c.Close() // nobody redirects it
+	_ = c.Close() // no process redirects it
 	replica.Continue()
 	s.redirect(replica.Addr)
 	s.awaitAnswers(1000)

@@ -24,9 +24,8 @@ import (
 	"github.com/siftkv/siftkv/internal/scale"
 )
 
-// A swarm is processes that share a set, and the database that its keys come from. A row is committed
-// when the process that was told that its key was added has reported it; what is asked for is only
-// what was committed.
+// A swarm is processes that share a set, and the database that its keys come from. A row is committed when the process
+// that was told that its key was added has reported it; what is asked for is only what was committed.
 type swarm struct {
 	t         testing.TB
 	order     order // of each
@@ -334,7 +333,7 @@ func requireRate(t testing.TB, s *Set) {
 }
 
 // Eight processes fill a set that grows a thousandfold. One is killed and replaced, one hangs for
-// longer than a lease, and twice the set is loaded anew.
+// longer than a lease, and twice the set is loaded again.
 func TestASwarmSharesASetThatGrows(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t)

@@ -495,7 +495,7 @@ func TestMirrorAgreesWithTheSetAboutAnyBytes(t *testing.T) {
 	require.Positive(t, agreed)
 }
 
-// A slot goes to another master of a cluster. Its copies are made anew from there.
+// A slot goes to another master of a cluster. Its copies are made again from there.
 func TestMirrorOfASlotThatMoves(t *testing.T) {
 	redistest.RequireReal(t)
 	t.Parallel()

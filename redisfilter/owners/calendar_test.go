@@ -129,7 +129,7 @@ func (s *simulation) execute(t *rapid.T, op simulatedOp) {
 }
 
 // Whatever the clocks of programs say: a key is found for Keep-1 periods after its add was
-// acknowledged, and nobody is told that it is new meanwhile.
+// acknowledged, and no caller is told that it is new meanwhile.
 func TestProgramsWithAnyClocksAgree(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		s := &simulation{calendar: calendar{

@@ -29,8 +29,8 @@ import (
 // the period; lookups ask all that are kept, in one trip; and Redis removes a window when it is not asked any more.
 // So a key is remembered for at least Keep-1 periods, and for at most Keep.
 //
-// Nothing is made or stored for an owner before the first add. So nobody can tell a window that was lost, by eviction
-// or a failover, from one without keys, and "no" is not certain: a loss shows an item twice. For what must not be
+// Nothing is made or stored for an owner before the first add. So a window that was lost, by eviction or a
+// failover, cannot be told from one without keys. "No" is not certain: a loss shows an item twice. For what must not be
 // forgotten there is redisfilter.Set. All values of owners have an end, and those of a redisfilter.Set have none. If
 // memory may run out, the eviction policy volatile-ttl gives up the oldest windows, and never such a set.
 type Sets struct {
@@ -66,8 +66,8 @@ type Options struct {
 	// it is taken on: from 2 to 100. The default is 10.
 	Growth float64
 
-	// PublicHash makes the set hash keys with xxhash64 and no secret: a little faster. Whoever knows a key can then
-	// make others that the set takes for it.
+	// PublicHash makes the set hash keys with xxhash64 and no secret: a little faster. A caller that knows a key can
+	// then make others that the set takes for it.
 	PublicHash bool
 
 	// Timeout bounds operations whose context has no deadline. The default is 250 ms.
@@ -235,8 +235,7 @@ func newConfig(r config.Request) (*config.Config, error) {
 			r.Keep, least, r.Rate)
 	}
 	for _, r.ShardBytes = range []int{config.DefaultShard, config.MaxShardBytes} {
-		// A key is asked in each window. The one that just began when an operation asks one more adds next to
-		// nothing.
+		// A key is asked in each window. The one that just began when an operation asks one more adds next to nothing.
 		each := r
 		each.Rate /= float64(r.Keep)
 		cfg, err := config.New(each)

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkClient is what calls cost in the program that makes them, allocations included, beside the
-// getrange that go-redis sends for nobody. An op is a call of 1 or 1,000 keys; client-us is its time on
+// getrange that go-redis sends for no filter. An op is a call of 1 or 1,000 keys; client-us is its time on
 // processors, the server's not included.
 func BenchmarkClient(b *testing.B) {
 	server := redistest.Start(b)

@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// CPU returns 0 where nobody tells.
+// CPU returns 0 where the system does not tell.
 func CPU() time.Duration { return 0 }

@@ -161,7 +161,7 @@ func (s *plainBits) Do(ctx context.Context, op Op, keys [][]byte) (yes int, err 
 	return yes, nil
 }
 
-// bareRead is the floor of a lookup: the GETRANGE of 64 bytes that go-redis sends and somebody throws away.
+// bareRead is the floor of a lookup: the GETRANGE of 64 bytes that go-redis sends and the caller throws away.
 type bareRead struct {
 	Counter
 	rdb *redis.Client

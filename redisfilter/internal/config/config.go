@@ -1,5 +1,4 @@
-// Package config is what Redis keeps of a set: what the set was asked for, the shape that follows, and its
-// generations.
+// Package config is what Redis keeps of a set: what the set was asked for, the shape that follows, and its generations.
 package config
 
 import (
@@ -218,8 +217,8 @@ func (c *Config) Generations() (all []string) {
 	return all
 }
 
-// Hasher hashes keys. SipHash-2-4 under a secret key (J.-P. Aumasson and D. J. Bernstein, 2012) lets nobody who does
-// not know the seed find keys that collide.
+// Hasher hashes keys. SipHash-2-4 under a secret key (J.-P. Aumasson and D. J. Bernstein, 2012) lets no program find
+// keys that collide unless it knows the seed.
 type Hasher struct {
 	secret bool
 	k0, k1 uint64

@@ -33,7 +33,7 @@ type Entry struct {
 	flying    bool       // a fetch is under way
 	crossed   bool       // the server invalidated the string meanwhile
 	added     []uint32   // the program set these bits meanwhile
-	forgotten bool       // nobody tells of invalidations any more
+	forgotten bool       // no invalidation is announced any more
 }
 
 // value is what was fetched once. Its bits are only ever set, never cleared: another fetch makes another value.
@@ -158,8 +158,7 @@ func wordsOf(b []byte) []uint64 {
 	return words
 }
 
-// A View is a string as it was fetched, and what Or has added since. It may gain bits while it is used, and loses
-// none.
+// A View is a string as it was fetched, and what Or has added since. It may gain bits while it is used, and loses none.
 type View struct {
 	words []uint64
 	size  int

@@ -50,7 +50,7 @@ type Options struct {
 	Refresh time.Duration // the least time between two fetches of one string; 1 s
 	Poll    time.Duration // the time between two rounds; 100 ms, at most a quarter of Lease
 	Batch   int           // bytes to ask for in one round; 256 KB, or one string if it is longer
-	Logger  *slog.Logger  // told about lost connections; nil: nobody
+	Logger  *slog.Logger  // told about lost connections; nil: none is
 
 	// Valid examines a string of the right length; one that it refuses is Lost. It may be nil.
 	Valid func(key string, value []byte) bool

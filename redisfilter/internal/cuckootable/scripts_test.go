@@ -113,7 +113,7 @@ func toBytes(answers []Answer) (text []byte) {
 	return text
 }
 
-// Many clients add and remove keys of one shard at once; keys that nobody removes are there at every moment.
+// Many clients add and remove keys of one shard at once; keys that no client removes are there at every moment.
 func TestConcurrentChanges(t *testing.T) {
 	onServers(t, func(t *testing.T, client *redis.Client) {
 		const workers, rounds = 8, 60

@@ -18,7 +18,7 @@ var (
 	// ErrLost is returned for a shard that is missing, too short, or not one of ours.
 	ErrLost = errors.New("cuckootable: the shard is lost")
 
-	// ErrForeign is the ErrLost of a value that somebody else put there.
+	// ErrForeign is the ErrLost of a value that another program put there.
 	ErrForeign = fmt.Errorf("%w: another value is in its place", ErrLost)
 )
 

@@ -11,7 +11,7 @@ import (
 // A Map says which server answers for which slot, as one poll saw it. It does not change.
 type Map struct {
 	nodes []node
-	owner *[Slots]uint16 // index of nodes + 1; 0: nobody. Nil: the first node owns all slots
+	owner *[Slots]uint16 // index of nodes + 1; 0: none. Nil: the first node owns all slots
 }
 
 // A node is a master.
@@ -25,7 +25,7 @@ type node struct {
 }
 
 // Owner returns the identity of the master that owns a slot and the time since when it is known to
-// be that; ok is false if nobody is known to own it.
+// be that; ok is false if no node is known to own it.
 func (m *Map) Owner(slot int) (identity string, confirmed time.Time, ok bool) {
 	i := 0
 	if m.owner != nil {

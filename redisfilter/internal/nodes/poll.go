@@ -24,7 +24,7 @@ func (w *Watch) loop(ctx context.Context) {
 		case <-tick.C:
 		case <-w.kick:
 		}
-		_ = w.poll(ctx) // whoever wants its error asks Poll
+		_ = w.poll(ctx) // a caller that wants its error asks Poll
 	}
 }
 
@@ -102,8 +102,7 @@ func (w *Watch) ask(ctx context.Context) (*Map, error) {
 	return m, nil
 }
 
-// answerTime is how long a poll waits for a master of a cluster: one that hangs must not use up the time of the
-// others.
+// answerTime is how long a poll waits for a master of a cluster: one that hangs must not use up the time of the others.
 const answerTime = Interval
 
 // masters returns a client of each master that go-redis knows of.

@@ -108,7 +108,7 @@ func (w *Watch) Valid(confirmed time.Time) bool {
 }
 
 // Poll waits for the end of a poll that begins after the call, and returns its error or that of ctx.
-// If the last poll failed, it returns that error at once: nobody waits for a server that is away. One
+// If the last poll failed, it returns that error at once: no caller waits for a server that is away. One
 // whose ctx has ended gets its error, however fast the poll were.
 func (w *Watch) Poll(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

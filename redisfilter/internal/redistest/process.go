@@ -77,7 +77,7 @@ func (p *process) awaitAnswer(addr string) error {
 	defer c.Close()
 	want := strconv.Itoa(p.cmd.Process.Pid)
 	for {
-		conn, err := net.Dial("tcp", addr) // the client would log that nobody listens yet
+		conn, err := net.Dial("tcp", addr) // the client would log that no server listens yet
 		if err == nil {
 			conn.Close()
 			var info map[string]string
@@ -121,7 +121,7 @@ func pickPort() int {
 	return port
 }
 
-// portsFree reports whether nobody listens on the port nor on the port of its cluster bus, which is 10,000 higher.
+// portsFree reports whether no process listens on the port or on the port of its cluster bus, which is 10,000 higher.
 func portsFree(port int) bool {
 	for _, p := range []int{port, port + 10_000} {
 		l, err := net.Listen("tcp", addrOf(p))
