@@ -63,14 +63,13 @@ func TestAddNewIsSentOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var armed atomic.Bool
-			c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{
+			c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable, &redis.UniversalOptions{
 				Addrs: []string{cluster.Servers[0].Addr, cluster.Servers[1].Addr},
 				Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 					conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 					return &lossyConn{Conn: conn, command: []byte(test.command), armed: &armed}, err
 				},
-			}))
-			require.NoError(t, err)
+			})
 			t.Cleanup(func() { _ = c.Close() })
 			var add func([][]byte) ([]bool, error)
 			if name == "owners" {
@@ -86,7 +85,7 @@ func TestAddNewIsSentOnce(t *testing.T) {
 				t.Cleanup(func() { _ = s.Close() })
 				add = func(keys [][]byte) ([]bool, error) { return s.MAddNew(t.Context(), keys) }
 			}
-			_, err = add([][]byte{[]byte("a"), []byte("b"), []byte("c")}) // the servers know the script from then on
+			_, err := add([][]byte{[]byte("a"), []byte("b"), []byte("c")}) // the servers know the script from then on
 			require.NoError(t, err)
 			for _, keys := range [][][]byte{{[]byte("one")}, {[]byte("two"), []byte("three")}} {
 				armed.Store(true)

@@ -37,11 +37,7 @@ func cuckooServers(t *testing.T, test func(t *testing.T, addr string)) {
 
 // cuckooClient opens a client that ends with the test.
 func cuckooClient(t *testing.T, o *redis.UniversalOptions) *redisfilter.Client {
-	c, err := redisfilter.Open(t.Context(), redistest.Patient(o))
-	for errors.Is(err, redisfilter.ErrUnavailable) { // a server that is slow answers a later poll
-		c, err = redisfilter.Open(t.Context(), redistest.Patient(o))
-	}
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable, o)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

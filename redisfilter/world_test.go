@@ -2,7 +2,6 @@ package redisfilter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,11 +22,7 @@ const patience = 24 * time.Hour
 // openClient returns a client that is closed with the test.
 func openClient(t testing.TB, addrs ...string) *Client {
 	t.Helper()
-	c, err := Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
-	for errors.Is(err, ErrUnavailable) { // a server that is slow answers a later poll
-		c, err = Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
-	}
-	require.NoError(t, err)
+	c := redistest.Opened(t, Open, ErrUnavailable, &redis.UniversalOptions{Addrs: addrs})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

@@ -3,7 +3,6 @@ package mirror_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -45,11 +44,7 @@ func process(t testing.TB, addrs []string, name string, n int, rate float64, o *
 func connected(t testing.TB, to *redis.UniversalOptions, name string, n int, rate float64,
 	o *redisfilter.Options) *redisfilter.Set {
 	ctx := context.Background()
-	c, err := redisfilter.Open(ctx, redistest.Patient(to))
-	for errors.Is(err, redisfilter.ErrUnavailable) { // a server that is slow answers a later poll
-		c, err = redisfilter.Open(ctx, redistest.Patient(to))
-	}
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable, to)
 	t.Cleanup(func() { _ = c.Close() })
 	s, err := redisfilter.New(ctx, c, name, n, rate, o)
 	require.NoError(t, err)

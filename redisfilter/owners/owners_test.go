@@ -36,11 +36,7 @@ type setsTest struct {
 // open returns the windows of another program, whose own clock is wrong by skew.
 func (wt setsTest) open(t testing.TB, skew time.Duration) *Sets {
 	t.Helper()
-	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
-	for errors.Is(err, redisfilter.ErrUnavailable) { // a server that is slow answers a later poll
-		c, err = redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: wt.addrs}))
-	}
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable, &redis.UniversalOptions{Addrs: wt.addrs})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	clock := clockOf(conn.Of(c), layout.ConfigKey("feed"))
 	clock.Now = func() time.Time { return time.Now().Add(skew) }
@@ -203,8 +199,8 @@ func TestWindowsEndAfterKeepPeriods(t *testing.T) {
 func TestWindowsRefuseWhatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: []string{s.Addr}}))
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable,
+		&redis.UniversalOptions{Addrs: []string{s.Addr}})
 	defer c.Close()
 	for _, bad := range []struct {
 		n    int
@@ -325,8 +321,8 @@ func TestWindowsDoNotGuessTheTime(t *testing.T) {
 func TestMismatchesHaveNames(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: []string{s.Addr}}))
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable,
+		&redis.UniversalOptions{Addrs: []string{s.Addr}})
 	defer c.Close()
 	sets, err := New(t.Context(), c, "w", 1000, 0.01, &Options{Timeout: generousTimeout})
 	require.NoError(t, err)

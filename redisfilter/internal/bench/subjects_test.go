@@ -54,8 +54,7 @@ func countTrue(all []bool) (n int) {
 
 // openCounted opens a client whose trips are counted.
 func openCounted(t testing.TB, addrs ...string) (*redisfilter.Client, *Counter) {
-	c, err := redisfilter.Open(t.Context(), redistest.Patient(&redis.UniversalOptions{Addrs: addrs}))
-	require.NoError(t, err)
+	c := redistest.Opened(t, redisfilter.Open, redisfilter.ErrUnavailable, &redis.UniversalOptions{Addrs: addrs})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	trips := &Counter{}
 	conn.Of(c).RDB.AddHook(trips)

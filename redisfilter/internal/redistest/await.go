@@ -1,8 +1,12 @@
 package redistest
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -26,4 +30,19 @@ func Await(t testing.TB, what string, condition func() bool) {
 		time.Sleep(pause)
 		pause = min(2*pause, pollInterval)
 	}
+}
+
+// Opened returns the client that open opens, with the patience of Patient. A server that is slow, for which the error
+// matches away, answers a later poll.
+func Opened[C any](t testing.TB, open func(context.Context, *redis.UniversalOptions) (C, error), away error,
+	o *redis.UniversalOptions) (client C) {
+	t.Helper()
+	Await(t, "a client opens", func() bool {
+		var err error
+		if client, err = open(t.Context(), Patient(o)); err != nil && !errors.Is(err, away) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return client
 }
