@@ -64,7 +64,7 @@ type Options struct {
 	MaxBytes int64
 }
 
-// New returns a mirror of a set, for Set.Mirror.
+// New is for Set.Mirror, which programs call: no package outside has the set that it takes.
 func New(ctx context.Context, set copies.Set, o *Options) (*Mirror, error) {
 	if o == nil {
 		o = &Options{}
