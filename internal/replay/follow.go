@@ -2,7 +2,6 @@ package replay
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -29,8 +28,7 @@ type Follower struct {
 	log  *followedLog
 }
 
-// Position returns where in the store's history the manifest has been read to. It is zero before the first
-// ReadManifest.
+// Position returns how far in the store's history the manifest was read. It is zero before the first ReadManifest.
 func (f *Follower) Position() manifest.Position {
 	if f.tail == nil {
 		return manifest.Position{}
@@ -71,9 +69,10 @@ type followedLog struct {
 	torn bool // a record was read whose values are not whole, and will not be
 }
 
-// ReadLogs reads on in the logs whose writes are not in tables, into Mems, each with a copy of p. It reports whether
-// the logs are ahead of the manifest that was read. Then writes are missing between two, or are of a kind that the
-// manifest does not name. An error of interrupted, which is called every few records, ends it.
+// ReadLogs reads on in the logs whose writes are not in tables, into Mems, each with a copy of p. It ends with the logs
+// that were there when it was called, though a writer may go on. It reports whether the logs are ahead of the manifest
+// that was read. Then writes are missing between two, or are of a kind that the manifest does not name. An error of
+// interrupted, which is called every few records, ends it.
 func (f *Follower) ReadLogs(p *Replayer, interrupted func() error) (ahead bool, err error) {
 	first := f.State.LogNum
 	f.Mems = slices.DeleteFunc(f.Mems, func(m *memtable.Memtable) bool {
@@ -83,34 +82,36 @@ func (f *Follower) ReadLogs(p *Replayer, interrupted func() error) (ahead bool, 
 		return m.Log < first
 	})
 	if f.log != nil && f.log.num < first {
-		if err := f.closeLog(); err != nil {
-			return false, err
-		}
+		err = f.closeLog()
 	}
-	if f.log == nil {
-		if f.log, err = f.openLog(first); err != nil || f.log == nil {
-			return false, err
-		}
+	if err == nil && f.log == nil {
+		f.log, err = f.openLog(first)
 	}
-	for {
+	if err != nil || f.log == nil {
+		return false, err
+	}
+	for later := []uint64(nil); ; { // listed once: a writer may make logs faster than they are read
 		whole, aheadHere, err := f.readLog(*p, interrupted)
 		ahead = ahead || aheadHere
-		if err != nil || !whole {
-			return ahead, err
+		fresh := later == nil
+		if err == nil && whole && fresh {
+			later, err = f.logsAfter(f.log.num)
 		}
-		next, err := f.nextLog(f.log.num)
-		if err != nil || next == 0 {
+		if err != nil || !whole || len(later) == 0 {
 			return ahead, err
 		}
 		// The writer may have removed the next one again before anything was in it. Then reading goes on in the log
-		// that was read.
-		log, err := f.openLog(next)
+		// that was read. Of one that it has removed since the list, another list says which is next.
+		log, err := f.openLog(later[0])
+		if !fresh && errors.Is(err, fs.ErrNotExist) {
+			later = nil
+			continue
+		}
 		if err != nil || log == nil {
 			return ahead, err
 		}
 		err = f.closeLog()
-		f.log = log
-		if err != nil {
+		if f.log, later = log, later[1:]; err != nil {
 			return ahead, err
 		}
 	}
@@ -121,13 +122,12 @@ func (f *Follower) openLog(num uint64) (*followedLog, error) {
 	name := manifest.Path(f.Dir, manifest.FileWAL, num)
 	file, err := f.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		later, listErr := f.nextLog(num)
-		if later == 0 {
+		later, listErr := f.logsAfter(num)
+		if len(later) == 0 {
 			return nil, listErr
 		}
-		return nil, &base.CorruptionError{File: name, Offset: -1, Cause: err,
-			What: fmt.Sprintf("the log is missing, although %s, which came later, is there",
-				manifest.FileName(manifest.FileWAL, later))}
+		return nil, &base.CorruptionError{File: name, Offset: -1, Cause: err, What: "the log is missing, although " +
+			manifest.FileName(manifest.FileWAL, later[0]) + ", which came later, is there"}
 	}
 	if err != nil {
 		return nil, err
@@ -144,19 +144,19 @@ func (f *Follower) closeLog() error {
 	return err
 }
 
-// nextLog returns the number of the first log after num; 0 if there is none.
-func (f *Follower) nextLog(num uint64) (next uint64, err error) {
+// logsAfter returns the numbers of the logs after num, in order.
+func (f *Follower) logsAfter(num uint64) (later []uint64, err error) {
 	names, err := f.FS.List(f.Dir)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for _, name := range names {
-		kind, n := manifest.ParseFileName(name)
-		if kind == manifest.FileWAL && n > num && (next == 0 || n < next) {
-			next = n
+		if kind, n := manifest.ParseFileName(name); kind == manifest.FileWAL && n > num {
+			later = append(later, n)
 		}
 	}
-	return next, nil
+	slices.Sort(later)
+	return later, nil
 }
 
 // readLog reads what is new in the log. It reports whether that was the end of a log that was closed cleanly, and

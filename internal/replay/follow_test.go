@@ -10,6 +10,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -92,4 +93,80 @@ func TestAFollowerReadsOn(t *testing.T) {
 	require.ErrorIs(t, err, base.ErrCorruption)
 	require.NoError(t, f.Restart())
 	require.NoError(t, edits.Close())
+}
+
+// logsOf makes logs from number 2 on with a write each, all ended, and returns a follower that has read the manifest.
+func logsOf(t *testing.T, w *writer, fsys vfs.FS, n int) *Follower {
+	require.NoError(t, w.fsys.MkdirAll("db"))
+	edits, err := manifest.Create(w.fsys, "db", 1, &manifest.Edit{LogNum: 2})
+	require.NoError(t, err)
+	require.NoError(t, edits.Close())
+	for i := range n {
+		w.endedLog(uint64(i + 2))
+	}
+	f := &Follower{FS: fsys, Dir: "db"}
+	require.NoError(t, f.Restart())
+	require.NoError(t, f.ReadManifest(1))
+	t.Cleanup(func() { require.NoError(t, f.Restart()) })
+	return f
+}
+
+// endedLog makes a log with a write, whose sequence number is one less than that of the log.
+func (w *writer) endedLog(num uint64) {
+	w.newLog(num)
+	w.set(base.SeqNum(num - 1))
+	require.NoError(w.t, w.log.Close())
+}
+
+// A writer that makes logs faster than a follower reads them does not keep it: it reads those that there were, and
+// lists the directory once. They are many if it was away.
+func TestAFollowerIsNotKeptByAWriter(t *testing.T) {
+	t.Parallel()
+	fsys := &vfstest.FaultFS{FS: vfs.NewMem()}
+	w := &writer{t: t, fsys: fsys.FS}
+	const logs = 40
+	f := logsOf(t, w, fsys, logs)
+	next, lists := uint64(logs+2), 0
+	fsys.Set(func(c vfstest.Call) (int, error) {
+		switch c.Op {
+		case "list":
+			lists++
+		case "open":
+			if next < 10*logs {
+				w.endedLog(next)
+				next++
+			}
+		}
+		return 0, nil
+	})
+	p := Replayer{FS: fsys, Dir: "db", Arena: 32 << 10, OwnTable: 16 << 10}
+	ahead, err := f.ReadLogs(&p, func() error { return nil })
+	require.NoError(t, err)
+	require.False(t, ahead)
+	require.EqualValues(t, logs+1, f.LastSeq) // the first was opened before they were listed
+	require.Equal(t, 1, lists)
+}
+
+// A log that the writer removes after a follower has listed it is left out.
+func TestAFollowerGoesOnAfterLogsThatAreGone(t *testing.T) {
+	t.Parallel()
+	fsys := &vfstest.FaultFS{FS: vfs.NewMem()}
+	w := &writer{t: t, fsys: fsys.FS}
+	f := logsOf(t, w, fsys, 8)
+	opened := 0
+	fsys.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "open" {
+			if opened++; opened == 3 {
+				for num := range uint64(3) {
+					require.NoError(t, fsys.FS.Remove(manifest.Path("db", manifest.FileWAL, num+5)))
+				}
+			}
+		}
+		return 0, nil
+	})
+	p := Replayer{FS: fsys, Dir: "db", Arena: 32 << 10, OwnTable: 16 << 10}
+	ahead, err := f.ReadLogs(&p, func() error { return nil })
+	require.NoError(t, err)
+	require.True(t, ahead, "writes are missing")
+	require.EqualValues(t, 8, f.LastSeq)
 }
