@@ -45,8 +45,8 @@ import (
 //
 // Add must succeed before the row commits, Remove must begin after its deletion has committed, and must end within
 // Options.Grace. While a load runs, Remove takes keys from the generation in use only, so that keys which the load
-// has read, or which were added meanwhile, are still "maybe" afterwards, until the next load. If so many keys come
-// and go meanwhile that its generation has no room for them, the load fails, and no add does.
+// has read, or which were added during it, are still "maybe" afterwards, until the next load. If its generation has no
+// room for the keys that are added and removed during the load, the load fails, and no add does.
 type Cuckoo struct{ lineage }
 
 // NewCuckoo returns the cuckoo set of a name, and makes it if there is none. It is made for n keys, copies counted, 1

@@ -35,7 +35,7 @@ type Seat struct {
 // KnownLayers returns how many layers to ask for at first: what this process heard last.
 func (c *Chains) KnownLayers(s Seat) int { return min(int(s.Known.Load())+1, len(c.Layers)) }
 
-// Learn notes that a chain has so many layers: fewer than before if a failover forgot some.
+// Learn notes how many layers a chain has: fewer than before if a failover forgot some.
 func (s Seat) Learn(layers int) { s.Known.Store(uint32(layers - 1)) }
 
 // ShardAt returns the key of the shard that a seat has in a layer, and its line there.

@@ -93,7 +93,7 @@ const chance = 3
 const estimated = 0.01
 
 // withRoom returns the first layer of a set that grows and how many partitions have it: at least as many as given,
-// and so many that each has room for the keys that it gets by chance when the set has those that it was made for.
+// and enough that each has room for the keys that it gets by chance when the set has those that it was made for.
 // Windows stay in one partition. What was given is returned if there is no such room.
 func withRoom(r Request, least int, first layout.Layer, mostLines int, rate float64) (int, layout.Layer) {
 	most := shardRoom(first.Keys, mostLines, rate)
@@ -126,7 +126,7 @@ func shardRoom(guess, lines int, rate float64) int {
 	return max(1, sort.Search(limit, func(keys int) bool { return over(keys + 1) }))
 }
 
-// shardKeys returns how many keys a shard must be made for, so that few of so many partitions need a second one when
+// shardKeys returns how many keys a shard must be made for, so that few of the partitions need a second one when
 // there are n keys.
 func shardKeys(n, partitions int) int {
 	mean := float64(n) / float64(partitions)
