@@ -283,7 +283,7 @@ func TestMirror(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	if g.redis == nil {
-		t.Skip("what stands in for redis-server tells nobody of changes")
+		t.Skip("what stands in for redis-server announces no changes")
 	}
 	a, b := g.start(t, "--mirror").ready(), g.start(t, "--mirror").ready()
 	copied, ok := b.Filters.Users.(*mirror.Mirror)
