@@ -69,7 +69,7 @@ func TestDeleteRangeManyThenReadAfterFlush(t *testing.T) {
 	const n = 20_000
 	db, snapshot := openManyTombstones(t, n)
 	tables := 0
-	db.current.All(func(_ int, tb *version.Table) {
+	db.installed().All(func(_ int, tb *version.Table) {
 		if tb.RangeDeletes > 0 {
 			tables++
 		}
@@ -134,7 +134,7 @@ func TestNestedRangeDeletesStaySmall(t *testing.T) {
 	require.NoError(t, db.Flush(t.Context()))
 	db.waitForBackground()
 	var fragments uint64
-	db.current.All(func(_ int, tb *version.Table) { fragments += tb.RangeDeletes })
+	db.installed().All(func(_ int, tb *version.Table) { fragments += tb.RangeDeletes })
 	require.Less(t, fragments, uint64(3*n))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.EqualValues(t, 1, db.Metrics().Levels[lastLevel].Entries)

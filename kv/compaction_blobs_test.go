@@ -170,7 +170,7 @@ func TestADamagedBlobFileDoesNotStopCollection(t *testing.T) {
 		require.NoError(t, db.Flush(t.Context()))
 		db.settle()
 		var victim *manifest.BlobFile
-		for b := range db.current.Blobs() {
+		for b := range db.installed().Blobs() {
 			if victim == nil || b.Records >= victim.Records {
 				victim = &b.BlobFile // nobody has opened it yet
 			}
@@ -250,7 +250,8 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	m := storetest.Model{}
 	overwrite(t, db, m, rng, 600, 400)
-	for b := range db.current.Blobs() {
+	db.settle() // no compaction takes the file away meanwhile
+	for b := range db.installed().Blobs() {
 		name := filepath.Join("db", b.Name())
 		bad := readAll(t, db.fs, name)
 		for at := 40; at < len(bad)-100; at += 40 {
@@ -261,7 +262,10 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 	}
 	overwrite(t, db, m, rng, 600, 400)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
+	db.settle()
+	db.mu.Lock()
 	require.Len(t, db.compactions.GC.Excluded, 1)
+	db.mu.Unlock()
 	_, space := db.waste()
 	require.Less(t, space, 1.06)
 	require.NoError(t, db.Close())
@@ -291,7 +295,7 @@ func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 			require.NoError(t, db.Flush(t.Context()))
 			db.settle()
 			requireRecount(t, db)
-			if db.current.Levels[lastLevel-1].Len() > 0 {
+			if db.installed().Levels[lastLevel-1].Len() > 0 {
 				above++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
@@ -203,10 +204,15 @@ func TestAnIngestBesideAMergeWithinLevel0(t *testing.T) {
 	running := slices.Clone(db.compactions.Reserved)
 	db.mu.Unlock()
 	require.NoError(t, db.Ingest(t.Context(), []string{ingestFile(t, mem, "file", nil, "a=2")}, nil))
-	require.Equal(t, running, db.compactions.Reserved)
+	reserved := func() []*compaction.Reservation {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return slices.Clone(db.compactions.Reserved)
+	}
+	require.Equal(t, running, reserved())
 	require.NoError(t, db.compact(t.Context(), c))
 	db.reschedule(func() { db.end(c) })
-	require.Empty(t, db.compactions.Reserved)
+	require.Empty(t, reserved())
 	requireContents(t, storetest.Model{"a": "2", "z": "1"}, db)
 	requireGets(t, storetest.Model{"a": "2", "z": "1"}, db, []string{"a", "z"})
 	require.NoError(t, db.Close())

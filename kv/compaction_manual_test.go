@@ -356,14 +356,14 @@ func TestCompactOpensTheFilesOfItsRange(t *testing.T) {
 
 	db = openDir(t, "db", o)
 	opened := func() (n int) {
-		for t := range db.current.Levels[lastLevel].All() {
+		for t := range db.installed().Levels[lastLevel].All() {
 			if t.Reader.Load() != nil {
 				n++
 			}
 		}
 		return n
 	}
-	require.Greater(t, db.current.Levels[lastLevel].Len(), 30)
+	require.Greater(t, db.installed().Levels[lastLevel].Len(), 30)
 	before := opened()
 	require.NoError(t, db.Compact(t.Context(), []byte("0500"), []byte("0500")))
 	require.LessOrEqual(t, opened(), before+1)

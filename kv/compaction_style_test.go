@@ -267,7 +267,7 @@ func TestLevelCompression(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	compressions := func() map[int]sstable.Compression {
 		m := map[int]sstable.Compression{}
-		db.current.All(func(n int, tb *version.Table) {
+		db.installed().All(func(n int, tb *version.Table) {
 			r, err := tb.Open(&db.tables)
 			require.NoError(t, err)
 			m[n] = r.Properties().Compression

@@ -147,7 +147,7 @@ func TestAStoreThatGotEmptyOpens(t *testing.T) {
 		require.NoError(t, db.Delete([]byte("k"), Sync))
 		require.NoError(t, db.Flush(t.Context()))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
-		db.current.All(func(int, *version.Table) { require.Fail(t, "a table is left") })
+		db.installed().All(func(int, *version.Table) { require.Fail(t, "a table is left") })
 		last := db.seq()
 		require.NoError(t, db.Close())
 		ro, err := Open(dir, &Options{ReadOnly: true})

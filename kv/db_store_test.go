@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/internal/version"
 )
 
 // closeAtEnd closes a store with the test, unless the test has closed it.
@@ -58,6 +59,13 @@ func (d *DB) untilResumed() {
 // obsolete files are removed, except those that readers need. Calls that return, Open
 // and Flush among them, leave such work behind.
 func (d *DB) settle() { settle(d) }
+
+// installed returns the current version. It takes mu, so a test may ask beside the store's own work.
+func (d *DB) installed() *version.Version {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current
+}
 
 // abandonLikeACrash releases the store's directory and does not close the store. It leaves what a killed process would.
 func (d *DB) abandonLikeACrash(t *testing.T) {

@@ -71,7 +71,7 @@ func TestAFlushIsCutWhereThreadsAreIdle(t *testing.T) {
 			require.Equal(t, c.n, flushed.Files)
 			level0 := db.Metrics().Levels[0]
 			require.Equal(t, []int{c.n, 1}, []int{level0.Files, level0.Runs})
-			for _, table := range db.current.Level0() {
+			for _, table := range db.installed().Level0() {
 				require.InEpsilon(t, int(level0.Entries)/c.n, int(table.Entries), 0.25)
 			}
 			require.NoError(t, db.Close())
@@ -163,7 +163,7 @@ func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
 	}
 	remove(450, 490)
 	require.NoError(t, db.Flush(t.Context()))
-	v := db.current
+	v := db.installed()
 	require.Len(t, v.Levels[0].Runs, 2)
 	with := v.Levels[0].Runs[0].WithTombstones
 	require.Greater(t, with.Len(), 2)
@@ -178,6 +178,6 @@ func TestRangeTombstonesAcrossTheRangesOfAFlush(t *testing.T) {
 	requireContents(t, want, db)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	requireContents(t, want, db)
-	require.Zero(t, version.SizeOf(db.current.Level0()))
+	require.Zero(t, version.SizeOf(db.installed().Level0()))
 	require.NoError(t, db.Close())
 }

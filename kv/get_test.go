@@ -98,7 +98,7 @@ func TestHandlesOfAStoreWithoutBlobFilesAreDamage(t *testing.T) {
 		require.NoError(t, db.Set(keys[i], bytes.Repeat(keys[i], 100), NoSync))
 	}
 	require.NoError(t, db.Flush(t.Context()))
-	e := db.snapshotEdit(db.current)
+	e := db.snapshotEdit(db.installed())
 	e.NextFile, e.LogNum = e.NextFile+1, 0
 	require.NotEmpty(t, e.AddedBlobs)
 	e.AddedBlobs = nil

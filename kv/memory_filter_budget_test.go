@@ -71,7 +71,7 @@ func TestCompactMovesEverythingToTheNewPolicy(t *testing.T) {
 		require.NoError(t, db.Set([]byte(spec), nil, nil))
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		require.NoError(t, db.Compact(t.Context(), nil, nil), "nothing is left to do")
-		db.current.All(func(_ int, tb *version.Table) {
+		db.installed().All(func(_ int, tb *version.Table) {
 			r, err := tb.Open(&db.tables)
 			require.NoError(t, err)
 			if spec == "none" {

@@ -31,7 +31,7 @@ func shortStore(t *testing.T) (dir string, filters int64) {
 		storetest.Fine(t, db.Set(shortKey(i), fmt.Appendf(nil, "%0100d", i), Async))
 	}
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
-	for _, tb := range db.current.Levels[lastLevel].Tables() {
+	for _, tb := range db.installed().Levels[lastLevel].Tables() {
 		filters += int64(tb.FilterBytes)
 	}
 	require.NoError(t, db.Close())
@@ -179,7 +179,7 @@ func TestADamagedFilterIsReadOnceWhenMemoryIsShort(t *testing.T) {
 	scale.OneGoroutine(t, "lookups of one goroutine")
 	dir, filters := shortStore(t)
 	db := openShort(t, dir, 0)
-	tables := db.current.Levels[lastLevel].Tables()
+	tables := db.installed().Levels[lastLevel].Tables()
 	damaged := tables[len(tables)/2:]
 	for _, tb := range damaged {
 		r, err := tb.Open(&db.tables)

@@ -220,7 +220,7 @@ func TestTheManifestSaysWhatTheStoreHolds(t *testing.T) {
 	requireValue(t, copied, "k", "v,w")
 	require.NoError(t, copied.Close())
 
-	e := db.snapshotEdit(db.current) // a manifest that is rotated says it too
+	e := db.snapshotEdit(db.installed()) // a manifest that is rotated says it too
 	require.Equal(t, manifest.FeatureTTL|manifest.FeatureMerge, e.Features)
 	require.Equal(t, modelMerger.Name(), e.Merger)
 

@@ -25,7 +25,7 @@ func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 	want := metrics.Blobs{Written: b.Written, Committed: b.Committed, Relocated: b.Relocated,
 		GCs: b.GCs, Reads: b.Reads, Read: b.Read, CacheHits: b.CacheHits}
 	levels := [NumLevels]uint64{}
-	db.current.All(func(level int, table *version.Table) {
+	db.installed().All(func(level int, table *version.Table) {
 		for _, r := range table.Blobs {
 			want.LiveRecords += r.Records
 			want.LiveBytes += r.Bytes
@@ -44,7 +44,7 @@ func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 		}
 		want.Files++
 		want.Bytes += int64(len(readAll(t, db.fs, manifest.Path(db.dir, manifest.FileBlob, num))))
-		want.Records += db.current.Blob(num).Records
+		want.Records += db.installed().Blob(num).Records
 	}
 	want.Garbage = uint64(want.Bytes) - want.LiveBytes - uint64(want.Files)*metrics.BlobOverhead
 	require.Equal(t, want, b)

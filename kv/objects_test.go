@@ -120,7 +120,7 @@ func TestReadsOutliveARefresh(t *testing.T) {
 		view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: s}})
 		require.NoError(t, err)
 		end := view.objects.within(t.Context(), view.follower.closing)
-		f, err := view.openFile(view.tables.Path(view.current.Runs[0].Last().Num))
+		f, err := view.openFile(view.tables.Path(view.installed().Runs[0].Last().Num))
 		require.NoError(t, err)
 		s.armed.Store(true)
 		read := make(chan error)

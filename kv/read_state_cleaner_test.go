@@ -33,7 +33,7 @@ func TestTablesThatAreGivenBackBesideCloseAreClosed(t *testing.T) {
 	set(t, db, "k", "v")
 	require.NoError(t, db.Flush(t.Context()))
 	v, err := (&version.Version{}).Apply(&manifest.Edit{Added: []manifest.AddedTable{
-		{Table: db.current.Level0()[0].Table}}})
+		{Table: db.installed().Level0()[0].Table}}})
 	require.NoError(t, err)
 	open := v.Level0()[0]
 	_, err = open.Open(&db.tables)

@@ -63,9 +63,9 @@ func TestSequenceNumbersGoOn(t *testing.T) {
 			require.NoError(t, db.Set(fmt.Appendf(nil, "k%02d", i), []byte("v"), NoSync))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		}
-		require.Zero(t, db.current.LargestSeq, "an entry kept its number")
+		require.Zero(t, db.installed().LargestSeq, "an entry kept its number")
 		last = db.seq()
-		require.Equal(t, last, db.current.LastSeq)
+		require.Equal(t, last, db.installed().LastSeq)
 		require.NoError(t, db.Close())
 	}
 }
@@ -92,7 +92,7 @@ func TestAManifestIsReplacedInALargeStore(t *testing.T) {
 	for range 2000 {
 		before, size := db.manifest.Num(), db.manifest.Size()
 		edit(&manifest.Edit{Added: []manifest.AddedTable{{Table: manifest.Table{Num: db.newFileNum()}}},
-			Deleted: deletedFrom(db.current.Level0())})
+			Deleted: deletedFrom(db.installed().Level0())})
 		if db.manifest.Num() != before {
 			replaced++
 		} else {
@@ -115,5 +115,5 @@ func deletedFrom(level0 []*version.Table) (deleted []manifest.DeletedTable) {
 func replaceManifest(db *DB) error {
 	db.manifest.Lock()
 	defer db.manifest.Unlock()
-	return db.manifest.Replace(db.current, db.newFileNum())
+	return db.manifest.Replace(db.installed(), db.newFileNum())
 }
