@@ -214,7 +214,7 @@ func TestEveryWorkloadOnEveryEngine(t *testing.T) {
 			samples := r.Values(Cell(p.Name, "snappy", e), "operations")
 			lacks := strings.HasPrefix(p.Name, "delete") && strings.Contains(p.Name, "range") &&
 				!engine.DeletesRanges(e) || p.Name == "large-keys" && !engine.ScansKeys(e)
-			if lacks || p.stage.writes() && e == engine.PebbleIteratorName {
+			if lacks || p.Stage.writes() && e == engine.PebbleIteratorName {
 				require.Empty(t, samples, "%s on %s", p.Name, e)
 				continue
 			}

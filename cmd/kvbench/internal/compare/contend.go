@@ -52,7 +52,7 @@ func Contend(ctx context.Context, c *Config) (*tidy.Result, error) {
 	for _, work := range ContendWorks {
 		for _, procs := range c.Procs {
 			for _, n := range c.Goroutines {
-				crowds = append(crowds, Phase{Name: work, stage: crowded,
+				crowds = append(crowds, Phase{Name: work, Stage: crowded,
 					Title: fmt.Sprintf("%s, %d processors, %d goroutines", work, procs, n),
 					job:   job{Kind: work, Procs: procs, Threads: n}})
 			}

@@ -14,19 +14,11 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 )
 
-// Sizes of the stores of phases that have one of their own, as parts of the keys of the run.
+// Bounds of the stores of phases that have one of their own.
 const (
-	middleValue   = 1 << 10
-	middleKeys    = 30 // about a third of the bytes
-	tombstoneKeys = 30
-	counterKeys   = 1500
-	limitKeys     = 3
 	minTrialKeys  = 400
-	overwrites    = 3  // of each record
-	additions     = 50 // to each counter
-	trialMemtable = 8  // the data of these small stores is 8 memtables
-	largeMemtable = 2  // the same of stores with large values, which are not as small
-	limitShare    = 4  // of the data that MemoryLimit has
+	trialMemtable = 8 // the data of these small stores is 8 memtables
+	largeMemtable = 2 // the same of stores with large values, which are not as small
 	leastLimit    = 4 << 20
 	leastMemtable = 64 << 10
 	batchShare    = 10 // of a memtable that a batch may have: Badger takes no more than a seventh
@@ -35,82 +27,40 @@ const (
 // An experiment is some phases with a store of their own, which each engine makes anew for
 // them, in a process of its own.
 type experiment struct {
-	steps  []step
-	ranges bool // only for engines that have range tombstones
-	large  bool // values are as Settings.Large has them, and the space that they take is watched
-	// store returns the number of keys, the size of a value, and the settings, for those
-	// of other stores.
-	store func(c *Config, s engine.Settings) (keys, valueSize int, settings engine.Settings)
+	Large    bool // values are as Settings.Large has them, and the space that they take is watched
+	Part     int  // of the keys of the run
+	Value    int  // its size; 0: that of the run
+	Ranges   bool // only for engines that have range tombstones
+	Counters bool
+	Limit    int64 // part of the data that the memory limit has; 0: none
+	Steps    []step
+}
+
+// store returns the number of keys, the size of a value, and the settings, for those of other stores.
+func (e *experiment) store(c *Config, s engine.Settings) (keys, valueSize int, settings engine.Settings) {
+	if e.Large {
+		s.Inline = true // where it is not what an engine is there for
+		return c.Large.keys(c.KeySize), c.Large.ValueSize, s
+	}
+	n, size := c.Keys/e.Part, cmp.Or(e.Value, c.ValueSize)
+	if s.Counters = e.Counters; e.Limit > 0 {
+		s = s.WithMemoryLimit(max(leastLimit, int64(n)*int64(c.KeySize+size)/e.Limit))
+	}
+	return n, size, s
 }
 
 // A step of an experiment is measured for a phase, or done for those that come after it.
 type step struct {
-	phase string // empty: none
-	how   how
-	job   job // its Lookups are for each key
-	// optional is done only if its phase is chosen, and by engines that can
-	optional bool
-	can      func(engine string) bool // nil: all
-}
-
-// A how is a way to carry a step out.
-type how int
-
-const (
-	filling   how = iota // the load, with the wait until nothing is left to compact
-	rewriting            // likewise a job that writes; then everything is scanned
-	doing                // a job as it is
-	asking               // a job for the usual time
-	sizing               // what the process takes then, against the memory limit
-)
-
-// experiments are made one after the other.
-var experiments = []experiment{
-	{large: true,
-		steps: []step{{phase: "large-load"},
-			{phase: "large-overwrite", how: rewriting, job: job{Kind: "replace", Lookups: overwrites}},
-			{phase: "large-get", how: asking, job: job{Kind: "replaced"}},
-			{phase: "large-scan", how: asking, job: job{Kind: "scan"}},
-			{phase: "large-keys", how: asking, job: job{Kind: "scan-keys"}, optional: true, can: engine.ScansKeys},
-			{phase: "large-churn", how: rewriting, job: job{Kind: "replace"}, optional: true}},
-		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
-			s.Inline = true // where it is not what an engine is there for
-			return c.Large.keys(c.KeySize), c.Large.ValueSize, s
-		}},
-	{steps: []step{{}, {phase: "overwrite", how: rewriting, job: job{Kind: "overwrite", Lookups: overwrites}}},
-		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
-			return c.Keys / middleKeys, middleValue, s
-		}},
-	// What is left and what is not is looked for before the store has been compacted.
-	{store: small, steps: []step{{}, {phase: "delete", how: doing, job: job{Kind: "delete"}},
-		{phase: "deleted-scan", how: asking, job: job{Kind: "scan", Limit: 10}},
-		{phase: "deleted-get", how: asking, job: job{Kind: "gone"}}}},
-	{store: small, ranges: true, steps: []step{{}, {phase: "delete-range", how: doing, job: job{Kind: "delete-ranges"}},
-		{phase: "deleted-range-scan", how: asking, job: job{Kind: "scan", Limit: 10}},
-		{phase: "deleted-range-get", how: asking, job: job{Kind: "gone"}}}},
-	{steps: []step{{phase: "counter", how: doing, job: job{Kind: "add", Lookups: additions}},
-		{phase: "counter-get", how: asking, job: job{Kind: "counters"}}},
-		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
-			s.Counters = true
-			return c.Keys / counterKeys, c.ValueSize, s
-		}},
-	{steps: []step{{}, {how: asking, job: job{Kind: "absent"}}, {how: asking, job: job{Kind: "existing"}},
-		{how: doing, job: job{Kind: "scan"}}, {phase: "limit", how: sizing}},
-		store: func(c *Config, s engine.Settings) (int, int, engine.Settings) {
-			n := c.Keys / limitKeys
-			data := int64(n) * int64(c.KeySize+c.ValueSize)
-			return n, c.ValueSize, s.WithMemoryLimit(max(leastLimit, data/limitShare))
-		}},
+	Phase    string // empty: none
+	How      string // fill, rewrite, do, ask or size: see the file
+	job      `yaml:",inline"`
+	Optional bool // done only if its phase is chosen
+	WithKeys bool `yaml:"with_keys"` // by engines that scan keys without values
 }
 
 // has reports whether a phase is one of the experiment.
 func (e *experiment) has(phase string) bool {
-	return slices.ContainsFunc(e.steps, func(s step) bool { return phase != "" && s.phase == phase })
-}
-
-// small is a store for tombstones.
-func small(c *Config, s engine.Settings) (int, int, engine.Settings) {
-	return c.Keys / tombstoneKeys, c.ValueSize, s
+	return slices.ContainsFunc(e.Steps, func(s step) bool { return phase != "" && s.Phase == phase })
 }
 
 // A trial is one engine in an experiment under way.
@@ -137,7 +87,7 @@ func (x *run) runExperiments(ctx context.Context, compression string) error {
 		for rep := range x.config.Loads {
 			for i := range x.config.Engines {
 				name := x.config.Engines[(i+rep)%len(x.config.Engines)]
-				if name == engine.PebbleIteratorName || e.ranges && !engine.DeletesRanges(name) ||
+				if name == engine.PebbleIteratorName || e.Ranges && !engine.DeletesRanges(name) ||
 					rep > 0 && !engine.LogStructured(name) {
 					continue
 				}
@@ -156,7 +106,7 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	dir := filepath.Join(x.dir, name+"-trial")
 	settings := x.settings(loading, compression)
 	share := int64(trialMemtable)
-	if e.large {
+	if e.Large {
 		share = largeMemtable
 	}
 	settings.MemtableBytes = max(leastMemtable, settings.MemtableBytes/share)
@@ -165,8 +115,8 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	entry := int64(x.config.KeySize + valueSize)
 	settings.BatchKeys = int(min(batchKeys, max(1, settings.MemtableBytes/batchShare/entry)))
 	start := x.config.start(name, dir, n)
-	start.ValueSize, start.Watch = valueSize, e.large
-	start.Random = e.large && x.config.Large.Values == RandomValues
+	start.ValueSize, start.Watch = valueSize, e.Large
+	start.Random = e.Large && x.config.Large.Values == RandomValues
 	c, err := startChild(ctx, x.config.Worker, start)
 	if err != nil {
 		return err
@@ -180,8 +130,8 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	if _, err := c.do(ctx, t.open); err != nil {
 		return err
 	}
-	for i := range e.steps {
-		if err := t.do(ctx, &e.steps[i]); err != nil {
+	for i := range e.Steps {
+		if err := t.do(ctx, &e.Steps[i]); err != nil {
 			return err
 		}
 	}
@@ -204,27 +154,27 @@ func (t *trial) add(phase string, s *Sample) {
 
 // do carries a step out, and adds what it measures to its phase.
 func (t *trial) do(ctx context.Context, s *step) error {
-	if s.optional && (!t.chosen(s.phase) || s.can != nil && !s.can(t.name)) {
+	if s.Optional && (!t.chosen(s.Phase) || s.WithKeys && !engine.ScansKeys(t.name)) {
 		return nil
 	}
 	j := s.job
 	j.Lookups *= t.keys
 	switch {
-	case s.how == asking:
+	case s.How == "ask":
 		j.Seconds = t.run.config.Seconds
-	case s.how == rewriting && j.Lookups == 0:
+	case s.How == "rewrite" && j.Lookups == 0:
 		j.Seconds = 60 * t.run.config.Large.Minutes
 	}
 	todo := task{Do: "job", Job: &j}
-	switch s.how {
-	case filling:
+	switch s.How {
+	case "fill":
 		todo = task{Do: "load"}
-	case sizing:
+	case "size":
 		todo = task{Do: "sizes"}
 	}
 	var sample *Sample
 	var err error
-	if s.how == filling || s.how == rewriting {
+	if s.How == "fill" || s.How == "rewrite" {
 		sample, err = t.filled(ctx, todo)
 	} else {
 		sample, err = t.child.do(ctx, todo)
@@ -232,15 +182,15 @@ func (t *trial) do(ctx context.Context, s *step) error {
 	if err != nil {
 		return err
 	}
-	switch s.how {
-	case sizing:
+	switch s.How {
+	case "size":
 		sample.Live, sample.Data = int64(t.keys)*t.entryBytes, t.open.Open.MemoryLimit
-	case rewriting: // all records are as they should be
+	case "rewrite": // all records are as they should be
 		if _, err := t.child.do(ctx, lookingUp("scan", 0, 0)); err != nil {
 			return err
 		}
 	}
-	t.add(s.phase, sample)
+	t.add(s.Phase, sample)
 	return nil
 }
 
@@ -299,7 +249,7 @@ func LargeEngines() []string {
 // IsLarge reports whether a workload is one of large values.
 func IsLarge(workload string) bool {
 	for _, e := range experiments {
-		if e.large && e.has(workload) {
+		if e.Large && e.has(workload) {
 			return true
 		}
 	}

@@ -32,14 +32,14 @@ func TestExperimentsHaveThePhases(t *testing.T) {
 	t.Parallel()
 	var of, all []string
 	for _, e := range experiments {
-		for _, s := range e.steps {
-			if s.phase != "" {
-				of = append(of, s.phase)
+		for _, s := range e.Steps {
+			if s.Phase != "" {
+				of = append(of, s.Phase)
 			}
 		}
 	}
 	for _, p := range phases {
-		if p.stage == ownStore {
+		if p.Stage == ownStore {
 			all = append(all, p.Name)
 		}
 	}

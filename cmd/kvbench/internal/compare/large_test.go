@@ -81,7 +81,7 @@ func TestLargeValues(t *testing.T) {
 			case "large-load":
 				require.InDelta(t, n, operations, 20)
 			case "large-overwrite":
-				require.InDelta(t, overwrites*n, operations, 3*20)
+				require.InDelta(t, 3*n, operations, 3*20)
 			case "large-churn":
 				require.GreaterOrEqual(t, operations, float64(replaceChunk))
 			}

@@ -106,7 +106,7 @@ func (x *run) ownSpace() (need int64) {
 			continue
 		}
 		compression := c.Compressions[0]
-		if e.large && c.Large.Values == RandomValues {
+		if e.Large && c.Large.Values == RandomValues {
 			compression = "none" // it would reach nothing
 		}
 		n, valueSize, _ := e.store(c, c.Store)
@@ -133,7 +133,7 @@ func (x *run) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for st := usual; st < fresh; st++ {
+		for _, st := range reading {
 			if err := x.stage(ctx, st, compression, stores); err != nil {
 				return err
 			}
@@ -149,7 +149,7 @@ func (x *run) measure(ctx context.Context) error {
 	if err := x.restart(ctx, first, stores); err != nil {
 		return err
 	}
-	for st := soon; st < stageEnd; st++ {
+	for _, st := range writing {
 		if err := x.stage(ctx, st, first, stores); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func leastCache(s engine.Settings) int64 { return max(64<<10, 8*int64(s.BlockByt
 func (x *run) of(s stage) []Phase {
 	var chosen []Phase
 	for _, p := range x.phases {
-		if p.stage == s {
+		if p.Stage == s {
 			chosen = append(chosen, p)
 		}
 	}
@@ -250,7 +250,7 @@ func (x *run) turn(ctx context.Context, p Phase, s *store, compression string, r
 		return err
 	}
 	x.add(p, s.engine, compression, *sample)
-	if p.stage.writes() {
+	if p.Stage.writes() {
 		_, err = s.child.do(ctx, task{Do: "rest"})
 	}
 	return err
