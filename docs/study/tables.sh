@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prints the numbers of every table of docs/study.md from the results that run.sh made, and makes pages
-# with charts in DIR. The numbers of the page's own charts are in docs/pictures/study.go.
+# with charts in DIR. The numbers of the page's own charts are in docs/pictures/study_test.go.
 #
 #     docs/study/tables.sh [DIR]    # default: results/study
 set -eu

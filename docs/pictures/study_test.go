@@ -1,4 +1,4 @@
-package main
+package pictures
 
 // The charts of docs/study.md. Their numbers are counts of the sweeps that docs/study/run.sh makes, as
 // docs/study/tables.sh prints them.

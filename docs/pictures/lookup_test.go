@@ -1,4 +1,4 @@
-package main
+package pictures
 
 // lookup shows where lookups of absent keys end. Its numbers are of
 //

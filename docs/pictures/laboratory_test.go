@@ -1,4 +1,4 @@
-package main
+package pictures
 
 // laboratory shows how kvbench comes to a result: cmd/kvbench/internal.
 func laboratory() *canvas {

@@ -1,4 +1,4 @@
-package main
+package pictures
 
 // compaction shows what a compaction of level 0 of a leveled store does. Files are where their keys are.
 func compaction() *canvas {

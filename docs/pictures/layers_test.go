@@ -1,4 +1,4 @@
-package main
+package pictures
 
 // A floor is packages of which none imports one of a floor above it.
 type floor struct {
