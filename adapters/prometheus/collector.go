@@ -1,12 +1,14 @@
 package siftprometheus
 
 import (
+	"slices"
 	"strconv"
 
 	client "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/metrics"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A Collector collects the metrics of one store. It is safe for concurrent use, and may outlive the
@@ -15,48 +17,31 @@ type Collector struct {
 	db *kv.DB
 
 	open       *client.Desc
-	figures    []described[figure]
-	perLevel   []described[levelFigure]
-	requests   []described[requestFigure]
-	histograms []described[histogram]
+	figures    map[string]*client.Desc // by name
+	histograms []*client.Desc
 }
 
 var _ client.Collector = (*Collector)(nil)
-
-// A described is something to collect, with its description.
-type described[T any] struct {
-	what T
-	desc *client.Desc
-}
 
 // NewCollector returns a collector of the metrics of db, all of which have the labels: of any names but level,
 // source, kind, outcome and le, which metrics have themselves; a registry refuses these. It takes several collectors
 // if the values of their labels differ. The labels are copied.
 func NewCollector(db *kv.DB, labels client.Labels) *Collector {
-	c := &Collector{db: db}
+	c := &Collector{db: db, figures: map[string]*client.Desc{}}
 	desc := func(name, help string, variable ...string) *client.Desc {
 		return client.NewDesc("siftkv_"+name, help, variable, labels)
 	}
+	describe := func(figures []figure, variable ...string) {
+		for _, f := range figures {
+			c.figures[f.name] = desc(f.name, f.help, slices.Concat(variable, f.label)...)
+		}
+	}
 	c.open = desc("open", "Whether the store is open: if not, figures of the moment are left out.")
-	for _, f := range figures {
-		c.figures = append(c.figures, described[figure]{f, desc(f.name, f.help)})
-	}
-	for _, f := range levelFigures {
-		variable := []string{"level"}
-		if f.source != "" {
-			variable = append(variable, "source")
-		}
-		c.perLevel = append(c.perLevel, described[levelFigure]{f, desc(f.name, f.help, variable...)})
-	}
-	for _, f := range requestFigures {
-		variable := []string{"kind"}
-		if f.outcome != "" {
-			variable = append(variable, "outcome")
-		}
-		c.requests = append(c.requests, described[requestFigure]{f, desc(f.name, f.help, variable...)})
-	}
+	describe(figuresOf(&metrics.Store{}))
+	describe(figuresOfLevel(&metrics.Level{}), "level")
+	describe(figuresOfRequests(objstore.Count{}), "kind")
 	for _, h := range histograms {
-		c.histograms = append(c.histograms, described[histogram]{h, desc(h.name, h.help)})
+		c.histograms = append(c.histograms, desc(h.name, h.help))
 	}
 	return c
 }
@@ -64,17 +49,11 @@ func NewCollector(db *kv.DB, labels client.Labels) *Collector {
 // Describe sends the descriptions of all that Collect may send.
 func (c *Collector) Describe(to chan<- *client.Desc) {
 	to <- c.open
-	for _, f := range c.figures {
-		to <- f.desc
+	for _, desc := range c.figures {
+		to <- desc
 	}
-	for _, f := range c.perLevel {
-		to <- f.desc
-	}
-	for _, f := range c.requests {
-		to <- f.desc
-	}
-	for _, h := range c.histograms {
-		to <- h.desc
+	for _, desc := range c.histograms {
+		to <- desc
 	}
 }
 
@@ -89,27 +68,26 @@ func (c *Collector) collect(m *metrics.Store, to chan<- client.Metric) {
 		open = 0
 	}
 	to <- client.MustNewConstMetric(c.open, client.GaugeValue, open)
-	for _, f := range c.figures {
-		if f.what.kind == client.CounterValue || !m.Closed {
-			to <- client.MustNewConstMetric(f.desc, f.what.kind, f.what.value(m))
-		}
-	}
-	for _, f := range c.perLevel {
-		if f.what.kind != client.CounterValue && m.Closed {
-			continue
-		}
-		for n := range m.Levels {
-			values := []string{strconv.Itoa(n)}
-			if f.what.source != "" {
-				values = append(values, f.what.source)
+	send := func(figures []figure, labels ...string) {
+		for _, f := range figures {
+			if f.kind == client.CounterValue || !m.Closed {
+				labels := slices.Concat(labels, f.labelValue)
+				to <- client.MustNewConstMetric(c.figures[f.name], f.kind, f.value, labels...)
 			}
-			to <- client.MustNewConstMetric(f.desc, f.what.kind, f.what.value(&m.Levels[n]), values...)
 		}
 	}
-	c.collectRequests(m, to)
-	for _, h := range c.histograms {
-		if timed := h.what.value(&m.Latency); timed.OneIn > 0 {
-			to <- constHistogram(h.desc, timed)
+	send(figuresOf(m))
+	for n := range m.Levels {
+		send(figuresOfLevel(&m.Levels[n]), strconv.Itoa(n))
+	}
+	if m.Objects.Requests.Total().Calls > 0 { // none: the store is in a directory
+		for kind, count := range m.Objects.Requests {
+			send(figuresOfRequests(count), objstore.Kind(kind).String())
+		}
+	}
+	for i, h := range histograms {
+		if timed := h.value(&m.Latency); timed.OneIn > 0 {
+			to <- constHistogram(c.histograms[i], timed)
 		}
 	}
 }
