@@ -95,20 +95,16 @@ func (s *store) open(scratch string, dirs []string) error {
 
 // Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
-	var stop error
-	err := source.Guard(func() (err error) {
+	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		n := count{}
-		if stop, err = s.scan(r, visit, &n); err == nil && stop == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.counts[string(r.To)] = n // a scan from a later key on has the same end
+		if err := s.scan(r, visit, &n); err != nil {
+			return err
 		}
-		return err
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.counts[string(r.To)] = n // a scan from a later key on has the same end
+		return nil
 	})
-	if stop != nil {
-		return stop
-	}
-	return s.explain(err)
 }
 
 // Parallel implements source.Store.
@@ -142,9 +138,8 @@ func (s *store) entries() (n int64) {
 	return n
 }
 
-// scan goes over all versions of all keys of a range, and visits the newest of each key that is there. Stop is the
-// visitor's error.
-func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err error) {
+// scan goes over all versions of all keys of a range, and visits the newest of each key that is there.
+func (s *store) scan(r source.Range, visit source.Visitor, n *count) error {
 	txn := s.db.NewTransactionAt(math.MaxUint64, false)
 	defer txn.Discard()
 	it := txn.NewIterator(badger.IteratorOptions{AllVersions: true, InternalAccess: true})
@@ -163,7 +158,7 @@ func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err 
 			continue
 		case begun && bytes.Equal(key, last):
 			if err := s.refuseOperands(txn, item); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
@@ -179,19 +174,17 @@ func (s *store) scan(r source.Range, visit source.Visitor, n *count) (stop, err 
 			n.metas++
 		}
 		err := item.Value(func(value []byte) error {
-			if e.Value = value; s.log.first.Load() == nil {
-				stop = visit(&e)
+			if err := s.log.failure(); err != nil {
+				return err
 			}
-			return nil
+			e.Value = value
+			return visit(&e)
 		})
-		if err == nil {
-			err = s.log.failure()
-		}
-		if err != nil || stop != nil {
-			return stop, err
+		if err != nil {
+			return err
 		}
 	}
-	return nil, s.log.failure()
+	return s.log.failure()
 }
 
 // lastSecond is the last that a value of package kv, which counts microseconds, can end at: in the year 294247.

@@ -76,21 +76,13 @@ func find(tx *bbolt.Tx, path [][]byte) *bbolt.Bucket {
 
 // Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
-	var stop error
 	s.sequences, s.buckets, s.read = 0, 0, 0
 	over := make(chan struct{})
 	defer close(over)
 	go readAhead(s.path, s.size, over)
-	err := source.Guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			stop = s.scan(tx, r.From, visit)
-			return nil
-		})
+	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
+		return s.db.View(func(tx *bbolt.Tx) error { return s.scan(tx, r.From, visit) })
 	})
-	if stop != nil {
-		return stop
-	}
-	return s.explain(err)
 }
 
 func (s *store) scan(tx *bbolt.Tx, from []byte, visit source.Visitor) error {

@@ -35,7 +35,7 @@ func (w *walk) within(c *bbolt.Cursor, bucket func([]byte) *bbolt.Bucket) error 
 		}
 		b := bucket(name)
 		if b == nil {
-			return fmt.Errorf("%s %w: bucket %q is in its list and is not found", w.s.path, source.ErrDamaged, name)
+			return fmt.Errorf("%w: bucket %q is in its list and is not found", source.ErrDamaged, name)
 		}
 		if err := w.bucket(name, b); err != nil {
 			return err

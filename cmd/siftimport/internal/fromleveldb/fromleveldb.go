@@ -18,6 +18,7 @@ import (
 )
 
 type store struct {
+	source.Whole
 	db    *leveldb.DB
 	files *overlay
 	lock  io.Closer
@@ -68,22 +69,19 @@ func (s *store) open(scratch string) error {
 
 // Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
-	var stop error
-	err := source.Guard(func() error {
+	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		it := s.db.NewIterator(&util.Range{Start: r.From, Limit: r.To},
 			&opt.ReadOptions{DontFillCache: true, Strict: opt.StrictAll})
 		defer it.Release()
 		var e source.Entry
-		for stop == nil && it.Next() {
+		for it.Next() {
 			e.Key, e.Value = it.Key(), it.Value()
-			stop = visit(&e)
+			if err := visit(&e); err != nil {
+				return err
+			}
 		}
 		return it.Error()
 	})
-	if stop != nil {
-		return stop
-	}
-	return s.explain(err)
 }
 
 // explain says what kind of error it is.
@@ -100,12 +98,6 @@ func (s *store) explain(err error) error {
 	return err
 }
 
-// Parallel implements source.Store.
-func (*store) Parallel() bool { return true }
-
-// Check implements source.Store. What cannot be read has been an error of a scan.
-func (*store) Check() error { return nil }
-
 // Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
 
@@ -117,9 +109,6 @@ func (s *store) Before(key []byte) int64 {
 	}
 	return n.Sum()
 }
-
-// Notes implements source.Store.
-func (*store) Notes() []string { return nil }
 
 // Close implements source.Store.
 func (s *store) Close() error { return errors.Join(s.db.Close(), s.files.Close(), s.lock.Close()) }

@@ -16,6 +16,7 @@ import (
 )
 
 type store struct {
+	source.Whole
 	db   *pebble.DB
 	lock io.Closer
 	size int64
@@ -88,26 +89,20 @@ func (s *store) refuseRangeKeys() error {
 
 // Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
-	var stop error
-	err := source.Guard(func() error {
+	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: r.From, UpperBound: r.To})
 		if err != nil {
 			return err
 		}
 		var e source.Entry
-		for ok := it.First(); ok && err == nil && stop == nil; {
+		for ok := it.First(); ok && err == nil; ok = it.Next() {
 			if e.Value, err = it.ValueAndErr(); err == nil {
 				e.Key = it.Key()
-				stop = visit(&e)
-				ok = it.Next()
+				err = visit(&e)
 			}
 		}
 		return errors.Join(err, it.Close())
 	})
-	if stop != nil {
-		return stop
-	}
-	return s.explain(err)
 }
 
 // explain says what kind of error it is.
@@ -117,12 +112,6 @@ func (s *store) explain(err error) error {
 	}
 	return fmt.Errorf("%s %w: %w", s.dir, source.ErrDamaged, err)
 }
-
-// Parallel implements source.Store.
-func (*store) Parallel() bool { return true }
-
-// Check implements source.Store. What cannot be read has been an error of a scan.
-func (*store) Check() error { return nil }
 
 // Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
@@ -135,9 +124,6 @@ func (s *store) Before(key []byte) int64 {
 	}
 	return int64(n)
 }
-
-// Notes implements source.Store.
-func (*store) Notes() []string { return nil }
 
 // Close implements source.Store.
 func (s *store) Close() error { return errors.Join(s.db.Close(), s.lock.Close()) }

@@ -51,6 +51,34 @@ type Store interface {
 	Close() error
 }
 
+// Whole has the methods of a Store whose scans run at once and report all that they cannot read.
+type Whole struct{}
+
+// Parallel implements Store.
+func (Whole) Parallel() bool { return true }
+
+// Check implements Store. What cannot be read has been an error of a scan.
+func (Whole) Check() error { return nil }
+
+// Notes implements Store.
+func (Whole) Notes() []string { return nil }
+
+// Scan guards a scan, which ends when its visitor returns an error. It returns the error of visit as it is, and others
+// as explain has them.
+func Scan(visit Visitor, explain func(error) error, scan func(visit Visitor) error) error {
+	var stop error
+	err := Guard(func() error {
+		return scan(func(e *Entry) error {
+			stop = visit(e)
+			return stop
+		})
+	})
+	if stop != nil {
+		return stop
+	}
+	return explain(err)
+}
+
 // Guard calls f, which reads a store through a library that takes what is mapped from a file as it finds it. A panic,
 // or a fault in such memory, becomes an error that matches ErrDamaged.
 func Guard(f func() error) (err error) {
