@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -142,38 +143,40 @@ func TestSyncReachesEndedLogs(t *testing.T) {
 
 // Who only wants a sync writes nothing, needs no room, and reaches all logs.
 func TestSyncVisible(t *testing.T) {
-	s := newTestStore(t)
-	ctx := context.Background()
-	room := s.store.MakeRoom
-	s.store.MakeRoom = func(context.Context, int, int, *memtable.Order) (*memtable.Memtable, error) {
-		panic("nobody writes")
-	}
-	require.NoError(t, s.SyncVisible(ctx))
-	require.Zero(t, s.Syncs.Load())
-	require.True(t, s.Log().Empty())
-	s.store.MakeRoom = room
-	for num := uint64(2); num <= 3; num++ {
+	synctest.Test(t, func(t *testing.T) { // the timer of Buffered commits stands still
+		s := newTestStore(t)
+		ctx := context.Background()
+		room := s.store.MakeRoom
+		s.store.MakeRoom = func(context.Context, int, int, *memtable.Order) (*memtable.Memtable, error) {
+			panic("nobody writes")
+		}
+		require.NoError(t, s.SyncVisible(ctx))
+		require.Zero(t, s.Syncs.Load())
+		require.True(t, s.Log().Empty())
+		s.store.MakeRoom = room
+		for num := uint64(2); num <= 3; num++ {
+			require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+			require.NoError(t, s.Exclusive(ctx, func() error {
+				require.NoError(t, s.Log().End())
+				s.SwitchLog(s.newLog(t, num))
+				return nil
+			}))
+		}
 		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
-		require.NoError(t, s.Exclusive(ctx, func() error {
-			require.NoError(t, s.Log().End())
-			s.SwitchLog(s.newLog(t, num))
-			return nil
-		}))
-	}
-	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
-	require.Positive(t, s.Log().Buffered())
-	groups := s.Groups.Load()
-	require.NoError(t, s.SyncVisible(ctx))
-	require.Empty(t, s.logs.ended)
-	require.Zero(t, s.Log().Buffered())
-	require.True(t, s.Log().Synced())
-	require.EqualValues(t, 1, s.Syncs.Load())
-	require.Equal(t, groups, s.Groups.Load())
-	require.Equal(t, s.visible.Load(), s.durable.Load())
-	require.NoError(t, s.Close(func() bool { return false }))
-	require.NoError(t, s.SyncVisible(ctx), "all is durable")
-	s.visible.Add(1)
-	require.ErrorIs(t, s.SyncVisible(ctx), base.ErrClosed)
+		require.Positive(t, s.Log().Buffered())
+		groups := s.Groups.Load()
+		require.NoError(t, s.SyncVisible(ctx))
+		require.Empty(t, s.logs.ended)
+		require.Zero(t, s.Log().Buffered())
+		require.True(t, s.Log().Synced())
+		require.EqualValues(t, 1, s.Syncs.Load())
+		require.Equal(t, groups, s.Groups.Load())
+		require.Equal(t, s.visible.Load(), s.durable.Load())
+		require.NoError(t, s.Close(func() bool { return false }))
+		require.NoError(t, s.SyncVisible(ctx), "all is durable")
+		s.visible.Add(1)
+		require.ErrorIs(t, s.SyncVisible(ctx), base.ErrClosed)
+	})
 }
 
 // Syncs that are in a group with batches, transactions that conflict, and requests that are given
@@ -223,19 +226,21 @@ func (refuse) ValidateIn(*memtable.Memtable) error { return errRefused }
 
 // What Buffered commits have left may be in an ended log when its time comes: the next one is left empty.
 func TestALogWithoutRecordsIsNotFlushedInTime(t *testing.T) {
-	s := newTestStore(t)
-	ctx := context.Background()
-	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
-	require.NoError(t, s.Exclusive(ctx, func() error {
-		require.NoError(t, s.Log().End())
-		s.SwitchLog(s.newLog(t, 2))
-		return nil
-	}))
-	s.flushLog()
-	require.True(t, s.Log().Empty())
-	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
-	s.flushLog()
-	require.Zero(t, s.Log().Buffered())
+	synctest.Test(t, func(t *testing.T) { // the timer of Buffered commits stands still
+		s := newTestStore(t)
+		ctx := context.Background()
+		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+		require.NoError(t, s.Exclusive(ctx, func() error {
+			require.NoError(t, s.Log().End())
+			s.SwitchLog(s.newLog(t, 2))
+			return nil
+		}))
+		s.flushLog()
+		require.True(t, s.Log().Empty())
+		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Buffered))
+		s.flushLog()
+		require.Zero(t, s.Log().Buffered())
+	})
 }
 
 // The timer for what Buffered commits leave may have its turn after the logs are closed.
