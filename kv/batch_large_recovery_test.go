@@ -27,9 +27,11 @@ func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want s
 	set(t, db, "small", "after")
 	want.Set("first", "small")
 	want.Set("small", "after")
+	db.mu.Lock()
 	for _, m := range append(db.imms, db.mem) {
 		logs = append(logs, manifest.Path(db.dir, manifest.FileWAL, m.Log))
 	}
+	db.mu.Unlock()
 	stopFlushes(db, false)
 	require.NoError(t, db.abandon())
 	return want, logs

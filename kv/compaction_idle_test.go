@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -62,9 +63,14 @@ func atRest(db *DB, d time.Duration) {
 // An idle store has one run before long, and then nothing more happens.
 func TestAnIdleStoreMergesItsRuns(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex // compactions may end at the same time
 	var reasons []string
 	o := Options{IdleCompaction: 10 * time.Second}
-	o.Events.Compacted = func(c CompactionInfo) { reasons = append(reasons, c.Reason) }
+	o.Events.Compacted = func(c CompactionInfo) {
+		mu.Lock()
+		defer mu.Unlock()
+		reasons = append(reasons, c.Reason)
+	}
 	inIdleStore(t, o, func(t *testing.T, db *DB, _ func(n int)) {
 		before, known := db.Metrics(), len(reasons)
 		require.Greater(t, runsOf(db), 2)

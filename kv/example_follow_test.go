@@ -23,18 +23,20 @@ func ExampleOpenContext() {
 		log.Fatal(err)
 	}
 
-	// Somebody else would rather wait for a moment than be refused at once.
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	_, err = kv.OpenContext(ctx, dir, nil)
-	fmt.Println(errors.Is(err, kv.ErrLocked), errors.Is(err, context.DeadlineExceeded))
+	// A second Open is refused at once.
+	_, err = kv.Open(dir, nil)
 	if locked, ok := errors.AsType[*kv.LockedError](err); ok {
 		fmt.Println(filepath.Base(locked.Path), locked.PID == os.Getpid())
 	}
+	// OpenContext waits for the lock until the context ends.
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	_, err = kv.OpenContext(ctx, dir, nil)
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	fmt.Println(db.Close())
 	// Output:
-	// true true
 	// LOCK true
+	// true
 	// <nil>
 }
 

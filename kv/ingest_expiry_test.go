@@ -37,10 +37,15 @@ func TestIngestOfExpiringValues(t *testing.T) {
 	for _, k := range []string{"a", "b"} {
 		set(t, db, k, "old")
 	}
-	require.Zero(t, db.features)
+	features := func() manifest.Features {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		return db.features
+	}
+	require.Zero(t, features())
 	require.NoError(t, db.Ingest(t.Context(), []string{path}, nil))
 	for range 2 {
-		require.Equal(t, manifest.FeatureTTL, db.features)
+		require.Equal(t, manifest.FeatureTTL, features())
 		requireContents(t, storetest.Model{"b": "1", "c": "", "d": "stays"}, db)
 		clock.Advance(time.Microsecond)
 		requireContents(t, storetest.Model{"c": "", "d": "stays"}, db)

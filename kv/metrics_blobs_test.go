@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +60,7 @@ func requireBlobMetrics(t *testing.T, db *DB) metrics.Blobs {
 // what events said.
 func TestBlobMetricsAddUp(t *testing.T) {
 	clock := &storetest.Clock{}
+	var mu sync.Mutex // Compact may return, and begin to merge, before Flushed is called
 	var events metrics.Blobs
 	fsys := vfs.NewMem()
 	o := &Options{harness: harness.Harness{FS: fsys, BlobSize: 10 << 10}, SeparateFrom: 100, Clock: clock.Time,
@@ -66,12 +68,16 @@ func TestBlobMetricsAddUp(t *testing.T) {
 		Events: Events{
 			Flushed: func(i FlushInfo) {
 				require.LessOrEqual(t, i.BlobBytes, i.Bytes)
+				mu.Lock()
+				defer mu.Unlock()
 				events.Files += i.BlobFiles
 				events.Written += uint64(i.BlobBytes)
 			},
 			Compacted: func(i CompactionInfo) {
 				require.LessOrEqual(t, i.RelocatedBytes, i.BlobBytes)
 				require.LessOrEqual(t, i.BlobBytes, i.OutputBytes)
+				mu.Lock()
+				defer mu.Unlock()
 				events.Files += i.BlobFiles
 				events.Written += uint64(i.BlobBytes - i.RelocatedBytes)
 				events.Relocated += uint64(i.RelocatedBytes)

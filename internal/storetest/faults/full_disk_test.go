@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -173,10 +174,15 @@ func newSmallDisk(t *testing.T) smallDisk {
 func TestAFullFileSystem(t *testing.T) {
 	t.Parallel()
 	disk := newSmallDisk(t)
+	var mu sync.Mutex // writers tell of a failure, and flushes, which may still do so when the store has resumed
 	var failures []error
 	o := stores.With(harness.Harness{FS: disk.fs, Backoff: storetest.Quick}, &kv.Options{MemtableSize: 64 << 10,
 		TargetFileSize: 64 << 10, BaseLevelSize: 64 << 10})
-	o.Events.Failed = func(err error) { failures = append(failures, err) }
+	o.Events.Failed = func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		failures = append(failures, err)
+	}
 	storetest.WithoutLeaks(func() {
 		db := stores.OpenDir(t, disk.dir, o)
 		want, n := storetest.Model{}, 0
