@@ -111,7 +111,7 @@ func TestAStoreInABucketWithTroubles(t *testing.T) {
 			for life := range 3 {
 				s := plain.by(t, p.server, func(c *Config) { c.Timeout = 200 * time.Millisecond })
 				o := bucketOptions(s)
-				o.Objects.(*objects.Config).Patience = 10 * time.Second
+				o.Objects.(*objects.Config).Patience = 5 * time.Minute
 				o.Objects.(*objects.Config).Grace = 0 // lists that lag need time before anything is deleted
 				db, err := kv.Open("", o)
 				require.NoError(t, err)
