@@ -2,19 +2,17 @@ package pictures
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"strings"
 )
 
-// pageWidth is what a page of text has, and a picture that is not made smaller.
-const pageWidth = 760
+// A picture is width wide, so that its text can be read on a telephone too, and a page shows it at shownWidth.
+const width, shownWidth = 480, 640
 
 // A canvas is a picture. Coordinates are pixels, from the top left.
 type canvas struct {
 	title, description string // for those who do not see it
-	width, height      int
-	shown              int    // the width that a page shows it at; 0: its own
+	height             int
 	style              string // classes of its own, in addition to those of all pictures
 
 	body  bytes.Buffer
@@ -49,7 +47,6 @@ const style = `text{font:13px Helvetica,Arial,"Liberation Sans",sans-serif;fill:
 // svg returns the picture as a file.
 func (c *canvas) svg() []byte {
 	var out bytes.Buffer
-	shown := cmp.Or(c.shown, c.width)
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
 		`role="img" aria-labelledby="title desc">
 <title id="title">%s</title>
@@ -58,8 +55,8 @@ func (c *canvas) svg() []byte {
 <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">`+
 		`<path class="tip" d="M0 0L8 4L0 8z"/></marker></defs>
 <rect class="ground" x=".5" y=".5" width="%d" height="%d" rx="6"/>
-`, shown, c.height*shown/c.width, c.width, c.height, escape(c.title), escape(c.description), style+c.style,
-		c.width-1, c.height-1)
+`, shownWidth, c.height*shownWidth/width, width, c.height, escape(c.title), escape(c.description), style+c.style,
+		width-1, c.height-1)
 	out.Write(c.body.Bytes())
 	out.WriteString("</svg>\n")
 	return out.Bytes()

@@ -47,9 +47,6 @@ type curve struct {
 // points have a value of each axis, across first.
 type points [][2]float64
 
-// chartWidth is that of a chart. It is shown larger, so that its text can be read on a telephone too.
-const chartWidth = 480
-
 // of returns where a value is: 0 at the first tick, 1 at the last.
 func (a axis) of(value float64) float64 {
 	from, to := a.ticks[0].at, a.ticks[len(a.ticks)-1].at
@@ -61,8 +58,8 @@ func (a axis) of(value float64) float64 {
 
 // draw returns the chart as a picture.
 func (ch *chart) draw() *canvas {
-	const left, right, top, plot, row = 62, chartWidth - 26, 62, 250, 20
-	c := &canvas{width: chartWidth, shown: 640, style: chartStyle, title: ch.title, description: ch.description}
+	const left, right, top, plot, row = 62, width - 26, 62, 250, 20
+	c := &canvas{style: chartStyle, title: ch.title, description: ch.description}
 	c.text(16, 26, "*"+ch.title)
 	c.text(16, 46, "~"+ch.up.name)
 	x := func(v float64) float64 { return left + ch.across.of(v)*(right-left) }
@@ -94,7 +91,7 @@ func (ch *chart) draw() *canvas {
 	at, foot := 16, top+plot+66
 	for _, k := range keys {
 		needed := 30 + textWidth("", k.name)
-		if at+needed > chartWidth-12 {
+		if at+needed > width-12 {
 			at, foot = 16, foot+row
 		}
 		fmt.Fprintf(&c.body, `<path class="curve %s" d="M%d %dh24"/>`+"\n", k.style, at, foot-4)

@@ -1,5 +1,7 @@
 package pictures
 
+import "strings"
+
 // A floor is packages of which none imports one of a floor above it.
 type floor struct {
 	name     string
@@ -21,57 +23,58 @@ var floors = []floor{
 	{"ground", []string{"internal/base", "internal/vfs", "internal/cache", "internal/keytext"}, nil},
 }
 
-// layers shows floors.
+// layers shows floors. Only packages that are not below internal/ have a colour.
 func layers() *canvas {
-	c := &canvas{width: pageWidth, title: "The layers of the root module",
+	c := &canvas{title: "The layers of the root module",
 		description: "Seven layers: programs, tools, the store, its parts, files and logs, indexes and filters, " +
 			"ground. Packages import those of layers below. A column has the packages of a store in an object " +
 			"store, which a program without kv/objects does not link."}
-	const left, right, chip, gap, column, columnWidth = 112, 585, 22, 8, 601, 144
-	c.text(left, 25, "~Imports point down: a package knows those below it.")
-	c.text(column, 25, "~linked with kv/objects")
-	y, above := 38, 0 // above is the foot of the column's last package
-	for _, f := range floors {
-		type row []struct {
-			name string
-			x, w int
+	const left, right, chip, gap, column = 108, 358, 22, 8, 420
+	short := func(path string) string { return strings.TrimPrefix(path, "internal/") }
+	chipWidth := func(path string) int { return textWidth("c", short(path)) + 10 }
+	draw := func(path string, x, y int) {
+		style := "disk"
+		switch {
+		case short(path) != path:
+			style = "ground"
+		case path == "kv":
+			style = "hot"
 		}
-		var rows []row
-		x := right
-		for _, name := range f.packages {
-			w := textWidth("c", name) + 10
-			if x+w > right-gap {
+		c.box(style, x, y, chipWidth(path), chip, "`"+short(path))
+	}
+	c.text(16, 26, "~Imports point down: a package knows those below it.",
+		"~Boxes without a colour are below internal/.")
+	c.middle(column, 26, "~linked with", "~kv/objects")
+	y, above := 56, 0 // above is the foot of the column's last package
+	for _, f := range floors {
+		rows, x := [][]string{nil}, left
+		for _, path := range f.packages {
+			if x+chipWidth(path) > right {
 				rows, x = append(rows, nil), left
 			}
-			last := &rows[len(rows)-1]
-			*last = append(*last, struct {
-				name string
-				x, w int
-			}{name, x, w})
-			x += w + gap
+			rows[len(rows)-1] = append(rows[len(rows)-1], path)
+			x += chipWidth(path) + gap
 		}
 		h := len(rows)*(chip+gap) + gap
-		c.box("plain", 14, y, right-14, h)
+		c.box("plain", 16, y, right+gap-16, h)
 		c.text(24, y+h/2+5, "*"+f.name)
-		for n, r := range rows {
-			for _, p := range r {
-				style := "ground"
-				if p.name == "kv" {
-					style = "hot"
-				}
-				c.box(style, p.x, y+gap+n*(chip+gap), p.w, chip, "`"+p.name)
+		for n, row := range rows {
+			x := left
+			for _, path := range row {
+				draw(path, x, y+gap+n*(chip+gap))
+				x += chipWidth(path) + gap
 			}
 		}
-		for _, name := range f.objects {
+		for _, path := range f.objects {
 			top := y + (h-chip)/2
-			c.box("mem", column, top, columnWidth, chip, "`"+name)
+			draw(path, column-chipWidth(path)/2, top)
 			if above > 0 {
-				c.line("arrow", column+columnWidth/2, above, column+columnWidth/2, top)
+				c.line("arrow", column, above, column, top)
 			}
 			above = top + chip
 		}
 		y += h + 8
 	}
-	c.height = y + 6
+	c.height = y + 8
 	return c
 }

@@ -6,7 +6,7 @@ package pictures
 //
 // for a thousand lookups: columns files, out of bounds, negatives, false+, no index and blocks of the table by level.
 func lookup() *canvas {
-	c := &canvas{width: chartWidth, shown: 640, height: 346, title: "Where 1,000 lookups of absent keys end",
+	c := &canvas{height: 346, title: "Where 1,000 lookups of absent keys end",
 		description: "A funnel. 1,000 lookups in a store of 17 sorted runs consider 17,000 files. Bounds rule out 7, " +
 			"filters 16,833 and indexes none. 160 data blocks are read."}
 	c.text(16, 26, "*1,000 lookups of absent keys, 17 sorted runs")

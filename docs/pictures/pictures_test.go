@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,13 +62,24 @@ func TestGoldenPictures(t *testing.T) {
 	require.Len(t, files, len(pictures))
 }
 
+// A telephone with 360 pixels shows all texts at 9 or more.
+func TestTextsAreLargeEnough(t *testing.T) {
+	sizes := regexp.MustCompile(`(\d+)px`).FindAllStringSubmatch(style+chartStyle, -1)
+	require.NotEmpty(t, sizes)
+	for _, size := range sizes {
+		pixels, err := strconv.Atoi(size[1])
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, pixels*360, 9*width)
+	}
+}
+
 // Texts fit in their boxes and in the picture, and do not cover each other.
 func TestTextsHaveRoom(t *testing.T) {
 	for name, draw := range pictures {
 		c := draw()
 		c.svg()
 		for i, l := range c.texts {
-			in := area{6, 6, c.width - 12, c.height - 12}
+			in := area{6, 6, width - 12, c.height - 12}
 			if l.in != nil {
 				in = *l.in
 			}
