@@ -5,9 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,33 +106,6 @@ func TestEverySentenceOfAContractHasATest(t *testing.T) {
 			}
 		}
 	}
-}
-
-var testName = regexp.MustCompile("`(Test\\w+)(…?)`")
-
-// Every promise of docs/durability.md names tests, and these are there.
-func TestEveryPromiseNamesItsTests(t *testing.T) {
-	t.Parallel()
-	scale.OneGoroutine(t, "it reads source files")
-	data, err := os.ReadFile(filepath.Join("..", "docs", "durability.md"))
-	require.NoError(t, err)
-	tests := testNames(t)
-	for _, m := range testName.FindAllStringSubmatch(string(data), -1) {
-		if m[2] == "" {
-			require.Contains(t, tests, m[1])
-			continue
-		}
-		require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(tests)),
-			func(name string) bool { return strings.HasPrefix(name, m[1]) }), m[1])
-	}
-	rows := 0
-	for line := range strings.Lines(string(data)) {
-		if cells := strings.Split(line, " | "); len(cells) > 2 && regexp.MustCompile(`^\| \d+$`).MatchString(cells[0]) {
-			require.Regexp(t, testName, cells[2], line)
-			rows++
-		}
-	}
-	require.Greater(t, rows, 5)
 }
 
 // testNames returns the names of the tests of this package, of those that it is made of, and of the suites of stores.

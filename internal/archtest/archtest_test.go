@@ -119,8 +119,6 @@ var layers = []struct {
 	{"internal/storecmd", 10},
 	{"cmd", 11},
 	{"examples", 11},
-	{"docs/pictures", 11},
-	{"docs/study", 11},
 	{"internal/archtest", 12},
 }
 

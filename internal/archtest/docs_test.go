@@ -76,6 +76,39 @@ func TestDocsNameTestsThatAreThere(t *testing.T) {
 	require.Greater(t, names, 20, "the list is real")
 }
 
+// TestEveryPromiseNamesItsTests holds that each promise of docs/durability.md names tests of the store, and that these
+// are there. A name that ends with … is the beginning of some.
+func TestEveryPromiseNamesItsTests(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"kv", "internal/*", "internal/storetest/*"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern, "*_test.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			tests.Write(data)
+		}
+	}
+	page, err := os.ReadFile("../../docs/durability.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile("`(Test\\w+)(…?)`")
+	for _, m := range names.FindAllStringSubmatch(string(page), -1) {
+		declared := "\nfunc " + m[1]
+		if m[2] == "" {
+			declared += "("
+		}
+		require.True(t, strings.Contains(tests.String(), declared), m[0])
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, " | "); len(cells) > 2 && regexp.MustCompile(`^\| \d+$`).MatchString(cells[0]) {
+			require.Regexp(t, names, cells[2], line)
+			rows++
+		}
+	}
+	require.Greater(t, rows, 5)
+}
+
 // TestTheREADMEHasTheNumbersOfThePage holds that the README's table of other stores is a part of that of
 // docs/performance.md.
 func TestTheREADMEHasTheNumbersOfThePage(t *testing.T) {

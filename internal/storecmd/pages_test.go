@@ -17,7 +17,10 @@ import (
 
 // TestThePagesHaveCommandsThatParse holds lines of the pages that run siftkv to the commands and flags there are.
 func TestThePagesHaveCommandsThatParse(t *testing.T) {
-	lines := 0
+	lines, least := 0, 15
+	if _, err := os.Stat("../../docs"); err != nil {
+		least = 5 // a module that go get has fetched has the README alone
+	}
 	for page, commandLines := range clitest.CommandLines(t, "siftkv") {
 		for _, argv := range commandLines {
 			lines++
@@ -25,7 +28,7 @@ func TestThePagesHaveCommandsThatParse(t *testing.T) {
 			assert.NoError(t, err, "%s: %q", page, argv)
 		}
 	}
-	require.Greater(t, lines, 15, "the list is real")
+	require.Greater(t, lines, least, "the list is real")
 }
 
 // TestTheTerminalOfTheREADME runs the commands that the README shows first, and compares what they print.
