@@ -292,7 +292,7 @@ func TestFiltersAreRewrittenBesideWriters(t *testing.T) {
 			_, err := db.CompactFilters(context.Background())
 			rewritten <- err
 		}()
-		for i := range 20_000 {
+		for i := range 20_000 / storetest.RaceFactor {
 			key, value := fmt.Sprintf("key-%05d", i*13%9500), fmt.Sprint("new", i)
 			require.NoError(t, db.Set([]byte(key), []byte(value), NoSync))
 			want[key] = value

@@ -51,7 +51,7 @@ func TestLookupsTakeNoLock(t *testing.T) {
 	for g := range goroutines {
 		readers.Go(func() {
 			rng := rand.New(rand.NewPCG(2, uint64(g)))
-			for range 2000 {
+			for range 2000 / storetest.RaceFactor {
 				lookUp(rng, rng.IntN(n))
 			}
 		})
