@@ -30,7 +30,7 @@ func slowStore(t *testing.T, n int, o Options) (*DB, *vfstest.SlowReadFS) {
 	if o.MemoryMap {
 		fsys.FS = vfs.OS
 	}
-	if ahead, ok := o.harness.FS.(*vfstest.AheadFS); ok {
+	if ahead, ok := o.harness.FS.(*aheadFS); ok {
 		ahead.SlowReadFS = fsys
 	} else {
 		o.harness.FS = fsys
@@ -179,7 +179,7 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{4, 32, 1 + multiget.MaxPrefetch, 2 + multiget.MaxPrefetch, 300} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := vfstest.NewAheadFS()
+			ahead := newAheadFS()
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression,
 				harness: harness.Harness{FS: ahead}})
 			keys := keysOfBlocks(t, db, n)
@@ -202,7 +202,7 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := vfstest.NewAheadFS()
+			ahead := newAheadFS()
 			o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead},
 				IndexPartition: partition}
 			db, fsys := storeOfBlocks(t, o)
@@ -234,7 +234,7 @@ func indexLeavesFromDisk(db *DB) (n uint64) {
 // Where the system is asked for blocks and does not begin to read them, they are waited for side by side.
 func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ahead := vfstest.NewAheadFS()
+		ahead := newAheadFS()
 		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead}})
 		keys := keysOfBlocks(t, db, 32)
 		ahead.Forget()
@@ -266,7 +266,7 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", c.name, warm), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := Options{Compression: sstable.NoCompression}
-					ahead := vfstest.NewAheadFS()
+					ahead := newAheadFS()
 					if c.ahead {
 						o.harness.FS = ahead
 					}

@@ -48,12 +48,6 @@ func (p *Prices) Of(o *Prediction, c *Cost) float64 {
 	return p.Lookup + c.Probes*p.probeOf(o.Filter) + (c.Blocks-c.Reads)*p.Cached + c.Reads*p.Read
 }
 
-// Score is Prediction.Score of costs that were counted, which have no nanoseconds yet.
-func (p *Prices) Score(o *Prediction) float64 {
-	o.All.Nanos, o.Scans.Nanos = p.Of(o, &o.All), p.ofScan(&o.Scans)
-	return o.Score()
-}
-
 // usualRange is what a probe of a range filter takes.
 const usualRange = 150
 

@@ -14,7 +14,6 @@ type Store struct {
 	Filter     string // spec of new files' filters
 	Budget     int64  // kv.Options.FilterBudget; 0: none
 	Compaction string // style, as its options text; empty: not known
-	Objects    bool   // files are objects in an object store: a read is a request
 	BlobFiles  int    // files of blob values, which no setting here changes
 
 	Tree Tree // how the levels are sized
@@ -97,14 +96,6 @@ func (f *File) cached() float64 {
 func (s *Store) Keys() (sum uint64) {
 	for i := range s.Files {
 		sum += s.Files[i].Keys
-	}
-	return sum
-}
-
-// Bytes returns what all data blocks would take in a cache.
-func (s *Store) Bytes() (sum int64) {
-	for i := range s.Files {
-		sum += int64(s.Files[i].cached() * float64(s.Files[i].Blocks))
 	}
 	return sum
 }

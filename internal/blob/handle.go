@@ -26,9 +26,6 @@ type Handle struct {
 	Size    int64
 }
 
-// MaxHandle is the length of the longest encoded handle that a file can have, in bytes.
-const MaxHandle = 5 * binary.MaxVarintLen64
-
 // Append appends the encoded handle.
 func (h Handle) Append(dst []byte) []byte {
 	for _, n := range []uint64{h.File, h.Ordinal, uint64(h.Offset), uint64(h.Length), uint64(h.Size)} {

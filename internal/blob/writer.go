@@ -71,9 +71,6 @@ func (w *Writer) ID() uint64 { return w.info.ID }
 // Size returns how many bytes the file would have if it were finished now.
 func (w *Writer) Size() int64 { return w.info.Size + footerSize }
 
-// Records returns the number of records that were written.
-func (w *Writer) Records() uint64 { return w.info.Records }
-
 // Add adds a value with its key, its sequence number, and its expiry if that is not 0. It keeps nothing of what it is
 // given.
 func (w *Writer) Add(key []byte, seq base.SeqNum, expiry uint64, value []byte) (h Handle, err error) {

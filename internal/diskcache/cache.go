@@ -131,15 +131,6 @@ func (c *Cache) begin() error {
 	return err
 }
 
-// Err returns why the cache keeps nothing, nil if it works. It matches vfs.ErrLocked if another process, or another
-// cache of this one, has the directory.
-func (c *Cache) Err() error {
-	if c == nil {
-		return nil
-	}
-	return c.err
-}
-
 // idles reports whether the cache keeps nothing.
 func (c *Cache) idles() bool { return c == nil || c.err != nil }
 

@@ -16,7 +16,6 @@ type Iter interface {
 	SeekLT(k base.InternalKey) bool
 	Next() bool
 	Prev() bool
-	Valid() bool
 	Key() base.InternalKey
 	Value() []byte
 	Error() error

@@ -187,9 +187,6 @@ func (l *Run) Next() bool { return l.it.Next() || l.forward(false) }
 // Prev moves to the entry before.
 func (l *Run) Prev() bool { return l.backward(l.it.Prev()) }
 
-// Valid reports whether the iterator is on an entry.
-func (l *Run) Valid() bool { return l.open && !l.off && l.it.Valid() }
-
 // Key returns the key.
 func (l *Run) Key() base.InternalKey { return l.it.Key() }
 

@@ -79,9 +79,6 @@ func (t *Reader) Header() Header { return t.header }
 // Dropped returns how many lookups and scans are known to be missing, by what was read.
 func (t *Reader) Dropped() uint64 { return t.dropped }
 
-// Scans returns the number of scans that were read.
-func (t *Reader) Scans() uint64 { return t.scans }
-
 // Next returns the next lookup in the order of the file; times ascend within a
 // frame only. Scans are passed over. At the end of the trace it returns io.EOF, and what matches
 // ErrUnfinished if the end lacks. Damage matches base.ErrCorruption and ends reading.

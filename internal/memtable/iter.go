@@ -55,9 +55,6 @@ func (it *Iter) Prev() bool {
 	return it.backward(it.m.before(it.n))
 }
 
-// Valid reports whether the iterator is on an entry.
-func (it *Iter) Valid() bool { return it.n != nilNode }
-
 // Key returns the key of the entry that the iterator is on, or the zero key. Its bytes belong to the memtable and must
 // not be modified; they stay valid after a move.
 func (it *Iter) Key() base.InternalKey {

@@ -125,7 +125,6 @@ func (t *Tables) fetch(ctx context.Context, name string, p []byte, off int64) (n
 		}
 		n, err = t.store.GetRange(ctx, name, off, p)
 		t.stats.reads.Add(1)
-		t.stats.readBytes.Add(int64(n))
 		return err
 	})
 	return n, asPathError(err)

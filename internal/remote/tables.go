@@ -67,7 +67,7 @@ type Tables struct {
 	places chan struct{} // one is taken by each range that is being read
 	fresh  freshEnds
 
-	stats struct{ reads, readBytes, retries, rereads, freshReads, uploads, uploadBytes atomic.Int64 }
+	stats struct{ reads, retries, rereads, freshReads, uploads atomic.Int64 }
 }
 
 // NewTables returns the files in s. It sends no request.
@@ -98,25 +98,6 @@ func (t *Tables) Remove(ctx context.Context, name string) error {
 	return asPathError(t.retry(ctx, t.o.ReadTimeout, func(ctx context.Context) error {
 		return t.store.Delete(ctx, name)
 	}))
-}
-
-// TableMetrics count what Tables did since they were made.
-type TableMetrics struct {
-	Reads, ReadBytes     int64 // of ranges, in the store, with those that failed
-	Retries              int64 // of reads, uploads and removals
-	Rereads              int64 // of what was damaged
-	FreshReads           int64 // reads that needed no request, as what they read had just been written
-	Uploads, UploadBytes int64 // that succeeded
-}
-
-// Metrics returns the metrics.
-func (t *Tables) Metrics() TableMetrics {
-	s := &t.stats
-	return TableMetrics{
-		Reads: s.reads.Load(), ReadBytes: s.readBytes.Load(), Retries: s.retries.Load(),
-		Rereads:    s.rereads.Load(),
-		FreshReads: s.freshReads.Load(), Uploads: s.uploads.Load(), UploadBytes: s.uploadBytes.Load(),
-	}
 }
 
 // Tries and the pauses between them, which double. The store's client has tried as often as it finds right; these

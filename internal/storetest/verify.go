@@ -134,17 +134,6 @@ func RequireOnlyLiveFiles(t testing.TB, db any) {
 	}
 }
 
-// StuckBlobs returns how many blob files of a store, a *kv.DB, blob GC leaves, as they or their tables are damaged. A
-// closed store has none.
-func StuckBlobs(db any) int {
-	s, release, err := harness.FilesOf(db)
-	if err != nil {
-		return 0
-	}
-	defer release()
-	return s.Stuck
-}
-
 // RequireDamage checks that an error matches ErrCorruption. It must name the file, the offset (if it is known) and the
 // command to run.
 func RequireDamage(t testing.TB, err error, name string, offset int64) {

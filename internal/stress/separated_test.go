@@ -73,7 +73,7 @@ func (r *round) lookForSpace() *Finding {
 // rests flushes the store and reports whether it comes to rest, with nothing that failed.
 func (r *round) rests() bool {
 	before := r.db.Metrics()
-	if before.FailedCompactions > 0 || before.QuarantinedTables > 0 || storetest.StuckBlobs(r.db) > 0 ||
+	if before.FailedCompactions > 0 || before.QuarantinedTables > 0 || stuckBlobs(r.db) > 0 ||
 		r.db.Flush(context.Background()) != nil {
 		return false
 	}

@@ -27,7 +27,6 @@ type Separation struct {
 type blobFiles struct {
 	out   *blob.Writer // nil: none is open
 	file  vfs.WriteFile
-	num   uint64
 	ids   map[uint64]uint64 // of all, by number
 	files []manifest.BlobFile
 	value []byte // of the entry in place of the one that was given
@@ -92,7 +91,7 @@ func (w *Writer) openBlob() error {
 		return err
 	}
 	w.names = append(w.names, name)
-	b.file, b.num = w.Wrap(f), num
+	b.file = w.Wrap(f)
 	b.out = blob.NewWriter(b.file, blob.WriterOptions{Num: num, Compression: w.Separation.Compression})
 	if b.ids == nil {
 		b.ids = map[uint64]uint64{}

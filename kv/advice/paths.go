@@ -46,7 +46,7 @@ func newLocator(store *storeview.View) (*locator, error) {
 	l.shape = advise.Store{Runs: len(store.Version.Runs), Cache: blocks.Cache, Filter: store.Filters.Point.String(),
 		BlockSize: int64(blocks.Size), Budget: store.Filters.Budget, Remembered: blocks.Remembered,
 		Compaction: kv.CompactionStyle(c.Style).String(), // they have the same numbers
-		Objects:    store.Tables.Far, BlobFiles: store.Version.BlobTotals().Files,
+		BlobFiles:  store.Version.BlobTotals().Files,
 		Tree: advise.Tree{RunsPerLevel: c.RunsPerLevel, Level0: c.L0CompactionThreshold, Space: c.SpaceAmplification,
 			BaseLevel: c.BaseLevelSize, Memtable: c.MemtableSize}}
 	for n, run := range store.Version.Runs {

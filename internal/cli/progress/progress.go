@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// Modes lists what New accepts. "auto" is a bar if the writer is a terminal and
-// plain lines if it is not.
-var Modes = []string{"auto", "plain", "none"}
-
 // A Reporter shows one phase at a time. It is used by one goroutine.
 type Reporter struct {
 	w    io.Writer

@@ -122,11 +122,11 @@ func TestADamagedCheckpointKeepsAllFiles(t *testing.T) {
 		b := []byte(string(whole))
 		spoil(b)
 		if what == "newer format" {
-			storetest.Resum(b)
+			resum(b)
 		}
 		require.NoError(t, s.Delete(ctx, key))
 		require.NoError(t, s.PutIfAbsent(ctx, key, b))
-		warnings := &storetest.LogCatcher{}
+		warnings := &logCatcher{}
 		opts := &kv.Options{Objects: branchOf(s, ""), Logger: warnings.Logger()}
 		db, err := kv.Open("", opts)
 		require.NoError(t, err)

@@ -86,8 +86,8 @@ func TestAViewHasNoHoleWhereAFileWasIngested(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, got || !later, "%s, refresh %t: a later write without what came before", name, refresh)
 			require.NoError(t, view.Refresh(t.Context()))
-			stores.RequireGet(t, view, "ingested", "1")
-			stores.RequireGet(t, view, "later", "1")
+			requireGet(t, view, "ingested", "1")
+			requireGet(t, view, "later", "1")
 			require.NoError(t, view.Close())
 			require.NoError(t, w.Close())
 			harness.Of(o).FS = vfs.NewMem()
@@ -126,7 +126,7 @@ func TestAViewCombinesTheFirstOperandsOfAStore(t *testing.T) {
 				require.ErrorIs(t, err, kv.ErrInvalidOptions)
 			} else {
 				require.NoError(t, err)
-				stores.RequireGet(t, view, "k", sum)
+				requireGet(t, view, "k", sum)
 			}
 			if view != nil {
 				require.NoError(t, view.Close())
@@ -227,9 +227,9 @@ func TestTransactionsOfAViewReadOneMoment(t *testing.T) {
 			stores.Set(t, w, strconv.Itoa(i), "new")
 			require.NoError(t, w.Compact(t.Context(), nil, nil))
 			require.NoError(t, view.Refresh(t.Context()))
-			stores.RequireGet(t, view, "k", strconv.Itoa(i+2))
+			requireGet(t, view, "k", strconv.Itoa(i+2))
 			storetest.RequireContents(t, storetest.Model{"k": "1"}, tx)
-			stores.RequireGet(t, tx, "k", "1")
+			requireGet(t, tx, "k", "1")
 			ok, err := tx.Has([]byte("0"))
 			require.NoError(t, err)
 			require.False(t, ok)
@@ -274,8 +274,8 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 	}
 	for _, v := range []*kv.DB{view, mine} {
 		require.NoError(t, v.Refresh(t.Context()))
-		stores.RequireGet(t, v, "k", string(kv.AppendInt64(nil, 15)))
-		stores.RequireGet(t, v, "soon", "v")
+		requireGet(t, v, "k", string(kv.AppendInt64(nil, 15)))
+		requireGet(t, v, "soon", "v")
 		storetest.RequireContents(t, storetest.Model{"k": string(kv.AppendInt64(nil, 15)), "soon": "v"}, v)
 	}
 	require.ErrorIs(t, other.Refresh(t.Context()), kv.ErrInvalidOptions)
@@ -293,8 +293,8 @@ func TestOperandsAndExpiriesInAView(t *testing.T) {
 	require.NoError(t, w.Set(k, []byte("a"), nil))
 	require.NoError(t, w.Merge(k, []byte("b"), nil))
 	require.NoError(t, view.Refresh(t.Context()))
-	stores.RequireGet(t, view, "k", "a,b")
-	stores.RequireGet(t, old, "k", string(kv.AppendInt64(nil, 15)))
+	requireGet(t, view, "k", "a,b")
+	requireGet(t, old, "k", string(kv.AppendInt64(nil, 15)))
 	require.NoError(t, old.Close())
 }
 
@@ -337,7 +337,7 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 				refreshErr := view.Refresh(t.Context())
 				require.NoError(t, refreshErr, "%s fails in %s", op, what)
 				for k, v := range want {
-					stores.RequireGet(t, view, k, v)
+					requireGet(t, view, k, v)
 				}
 				stores.UntilResumed(w)
 				require.NoError(t, w.Flush(t.Context()))
@@ -349,4 +349,12 @@ func TestViewsOfAStoreThatResumes(t *testing.T) {
 			require.NoError(t, w.Close())
 		}
 	}
+}
+
+// requireGet requires a value.
+func requireGet(t testing.TB, db kv.Reader, key, want string) {
+	t.Helper()
+	v, err := db.Get([]byte(key))
+	require.NoError(t, err)
+	require.Equal(t, want, string(v))
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
-	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -260,7 +259,7 @@ func TestAReaderThatCannotRegisterKeepsItsFilesOpen(t *testing.T) {
 	w := stores.OpenWriter(t, dir, stores.TinyOptions())
 	want := storetest.Model{}
 	rng := rand.New(rand.NewPCG(3, 61))
-	view, err := kv.OpenReadOnly(dir, stores.With(harness.Harness{FS: vfstest.UnwritableFS{FS: vfs.OS}}, &kv.Options{}))
+	view, err := kv.OpenReadOnly(dir, stores.With(harness.Harness{FS: unwritableFS{FS: vfs.OS}}, &kv.Options{}))
 	require.NoError(t, err)
 	require.Empty(t, storetest.RegisteredReaders(t, dir))
 	for round := range 10 {

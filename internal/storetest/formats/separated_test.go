@@ -46,7 +46,7 @@ func writeGoldenSeparated(t *testing.T, dir string) {
 			require.NoError(t, db.Compact(t.Context(), nil, nil))
 		case 1:
 			stores.Set(t, db, "apart", m["apart"])
-			stores.MergeAll(t, db, "operands", "an operand")
+			mergeAll(t, db, "operands", "an operand")
 			require.NoError(t, db.Flush(t.Context()))
 		case 2:
 			stores.Set(t, db, "packed", m["packed"])

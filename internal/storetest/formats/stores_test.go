@@ -174,15 +174,15 @@ func writeGoldenKinds(t *testing.T, dir string) {
 		L0CompactionThreshold: 50})
 	stores.Set(t, db, "over a value", "a")
 	stores.Set(t, db, "expired", "hidden")
-	stores.MergeAll(t, db, "alone", "a", "b")
+	mergeAll(t, db, "alone", "a", "b")
 	require.NoError(t, db.Flush(t.Context()))
-	stores.MergeAll(t, db, "over a value", "b", "c")
+	mergeAll(t, db, "over a value", "b", "c")
 	require.NoError(t, db.SetTTL([]byte("lives long"), []byte("v"), kv.MaxTTL, kv.Sync))
 	require.NoError(t, db.SetTTL([]byte("expired"), []byte("v"), 1000, kv.Sync))
 	require.NoError(t, db.SetTTL([]byte("over a value that expires"), []byte("v"), 1000, kv.Sync))
-	stores.MergeAll(t, db, "over a value that expires", "w")
+	mergeAll(t, db, "over a value that expires", "w")
 	require.NoError(t, db.Flush(t.Context()))
-	stores.MergeAll(t, db, "over a value", "in the log")
+	mergeAll(t, db, "over a value", "in the log")
 	require.NoError(t, db.SetTTL([]byte("in the log"), []byte("v"), kv.MaxTTL, kv.Sync))
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Remove(filepath.Join(dir, "LOCK")))
@@ -306,5 +306,13 @@ func TestFilesOfANewerFormatAreNoDamage(t *testing.T) {
 				require.Equal(t, before, after)
 			}
 		})
+	}
+}
+
+// mergeAll merges operands into a key, without a sync.
+func mergeAll(tb testing.TB, db *kv.DB, key string, operands ...string) {
+	tb.Helper()
+	for _, o := range operands {
+		require.NoError(tb, db.Merge([]byte(key), []byte(o), kv.NoSync))
 	}
 }

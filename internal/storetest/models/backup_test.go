@@ -24,12 +24,12 @@ func TestModelBackup(t *testing.T) {
 	fullBytes, moreBytes, separated := 0, 0, 0
 	for seed := range uint64(scale.Count(4, 10)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock:     &storetest.Clock{},
 			separated: true}
 		r.open()
 		var streams bytes.Buffer
-		var models []storetest.ModelStore
+		var models []modelStore
 		var mark kv.BackupMark
 		for range 6 {
 			for n := range 10 + rng.IntN(200) {
@@ -117,7 +117,7 @@ func TestModelBackupOfViews(t *testing.T) {
 	seeds := scale.Count(5, 10)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 711))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock:     &storetest.Clock{},
 			separated: true}
 		r.open()

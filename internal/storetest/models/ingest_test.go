@@ -42,7 +42,7 @@ func TestModelWithIngest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(scale.Count(6, 12)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock: &storetest.Clock{}}
 		r.open()
 		if !t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -21,7 +21,7 @@ type multiReader interface {
 
 // multiCheck compares MultiGet of random keys, some of them twice, with the model and
 // with Get.
-func (r *modelRun) multiCheck(db multiReader, m storetest.ModelStore) {
+func (r *modelRun) multiCheck(db multiReader, m modelStore) {
 	keys := make([][]byte, r.rng.IntN(60))
 	for i := range keys {
 		keys[i] = r.key()
@@ -77,7 +77,7 @@ func multiGetModel(t *testing.T, seeds uint64, place func(r *modelRun)) {
 			t:     t,
 			rng:   rng,
 			opts:  stores.RandomOptions(rng),
-			m:     storetest.ModelStore{},
+			m:     modelStore{},
 			clock: &storetest.Clock{},
 		}
 		place(r)

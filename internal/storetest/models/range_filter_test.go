@@ -173,7 +173,7 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 			o.RangeFilter, o.RangeFilterLastLevel = policy, rng.IntN(2) == 0
 			o.MemoryLimit, o.L0CompactionThreshold, o.L0SlowdownThreshold = 0, 1+rng.IntN(20), 100
 			stores.RandomSeparation(o, rng)
-			r := &rangeRun{t: t, rng: rng, db: stores.OpenMem(t, o), m: storetest.Model{}}
+			r := &rangeRun{t: t, rng: rng, db: openMem(t, o), m: storetest.Model{}}
 			var snap *kv.Snapshot
 			var past storetest.Model
 			for range 1 + rng.IntN(12) {
@@ -202,4 +202,17 @@ func TestRangeFiltersTakeNothingAway(t *testing.T) {
 		}
 		require.Greater(t, denied, uint64(10*seeds), "filters were at work")
 	}
+}
+
+// openMem opens a store of its own in memory, closed at the end of the test.
+func openMem(tb testing.TB, o *kv.Options) *kv.DB {
+	tb.Helper()
+	var opts kv.Options
+	if o != nil {
+		opts = *o
+	}
+	opts.InMemory = true
+	db := stores.OpenDir(tb, "db", &opts)
+	stores.CloseAtEnd(tb, db)
+	return db
 }

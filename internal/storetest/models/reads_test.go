@@ -23,7 +23,7 @@ type loopReader interface {
 }
 
 // checkWithoutValue holds GetSize and Expiry of a key against the model.
-func (r *modelRun) checkWithoutValue(db kv.Reader, m storetest.ModelStore, k []byte) {
+func (r *modelRun) checkWithoutValue(db kv.Reader, m modelStore, k []byte) {
 	want, present := m.Get(string(k), r.clock.Now())
 	size, err := db.GetSize(k)
 	expiry, expiryErr := db.(loopReader).Expiry(k)
@@ -58,7 +58,7 @@ func (i *modelIter) requireEntry(r *modelRun) {
 }
 
 // checkLoops compares loops over a whole reader, some of them left early, and what it says of each key.
-func (r *modelRun) checkLoops(db loopReader, m storetest.ModelStore) {
+func (r *modelRun) checkLoops(db loopReader, m modelStore) {
 	all := m.At(r.clock.Now())
 	o := &kv.IterOptions{KeysOnly: r.rng.IntN(4) == 0, Prefix: []byte([]string{"", "user/", "zz"}[r.rng.IntN(3)])}
 	keys := slices.DeleteFunc(all.Keys(), func(k string) bool { return !strings.HasPrefix(k, string(o.Prefix)) })

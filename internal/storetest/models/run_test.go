@@ -30,7 +30,7 @@ type modelRun struct {
 	fs   vfs.FS
 	opts *kv.Options
 	db   *kv.DB
-	m    storetest.ModelStore
+	m    modelStore
 
 	objects   objstore.Store // unless nil, the store is in it
 	localLog  bool           // except its log, which is in fs
@@ -44,13 +44,13 @@ type modelRun struct {
 
 type modelSnapshot struct {
 	s *kv.Snapshot
-	m storetest.ModelStore
+	m modelStore
 }
 
 type modelIter struct {
 	it     *kv.Iterator
 	bounds kv.IterOptions
-	m      storetest.ModelStore
+	m      modelStore
 	at     string // the key that it is on
 	on     bool
 }
@@ -196,7 +196,7 @@ func (r *modelRun) expiry(ttl time.Duration) uint64 {
 	return uint64(r.clock.Time().Add(ttl).UnixMicro())
 }
 
-func (r *modelRun) check(db kv.Reader, m storetest.ModelStore, k []byte) {
+func (r *modelRun) check(db kv.Reader, m modelStore, k []byte) {
 	want, present := m.Get(string(k), r.clock.Now())
 	v, err := db.Get(k)
 	if !present {
@@ -226,7 +226,7 @@ func (r *modelRun) newIter() {
 }
 
 // iterOf opens an iterator with random bounds over a reader that has what m has.
-func (r *modelRun) iterOf(db kv.Reader, m storetest.ModelStore) *modelIter {
+func (r *modelRun) iterOf(db kv.Reader, m modelStore) *modelIter {
 	o := &kv.IterOptions{LowerBound: r.bound(), UpperBound: r.bound()}
 	if o.LowerBound != nil && r.rng.IntN(2) == 0 { // often within one prefix
 		o.UpperBound = append(bytes.Clone(o.LowerBound), 0xff)
@@ -344,7 +344,7 @@ func modelHistories(t *testing.T, seeds, salt uint64, place func(*modelRun)) {
 			t:     t,
 			rng:   rng,
 			opts:  stores.RandomOptions(rng),
-			m:     storetest.ModelStore{},
+			m:     modelStore{},
 			clock: &storetest.Clock{},
 		}
 		place(r)

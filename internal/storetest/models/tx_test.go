@@ -18,7 +18,7 @@ func TestTxAgainstModel(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.ModelSeeds / 3 {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: storetest.ModelStore{},
+		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock: &storetest.Clock{}}
 		r.open()
 		for range 60 {
@@ -38,10 +38,10 @@ func (r *modelRun) transaction() {
 	r.release()
 	tx := stores.Begin(r.t, r.db, true)
 	view, disturbed := maps.Clone(r.m), r.rng.IntN(3) == 0
-	var writes []func(storetest.ModelStore)
+	var writes []func(modelStore)
 	var iters []*modelIter
 	for range 60 {
-		var w func(storetest.ModelStore)
+		var w func(modelStore)
 		switch n := r.rng.IntN(20); {
 		case n < 8:
 			w = r.write(tx)
@@ -86,7 +86,7 @@ func (r *modelRun) transaction() {
 }
 
 // checkMany compares a MultiGet with a model.
-func (r *modelRun) checkMany(tx *kv.Tx, m storetest.ModelStore) {
+func (r *modelRun) checkMany(tx *kv.Tx, m modelStore) {
 	keys := make([][]byte, r.rng.IntN(12))
 	for i := range keys {
 		keys[i] = r.key()

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/stretchr/testify/require"
@@ -25,15 +24,15 @@ func (r *modelRun) until() time.Time {
 }
 
 // write does a random write, and returns what it does to the model.
-func (r *modelRun) write(w modelWriter) func(storetest.ModelStore) {
+func (r *modelRun) write(w modelWriter) func(modelStore) {
 	k, v := r.key(), r.value()
 	switch n := r.rng.IntN(20); {
 	case n < 7:
 		require.NoError(r.t, w.Set(k, v))
-		return func(m storetest.ModelStore) { m.Set(string(k), string(v)) }
+		return func(m modelStore) { m.Set(string(k), string(v)) }
 	case n < 9:
 		require.NoError(r.t, w.Delete(k))
-		return func(m storetest.ModelStore) { m.Delete(string(k)) }
+		return func(m modelStore) { m.Delete(string(k)) }
 	case n < 11:
 		lo, hi := k, append(bytes.Clone(k), byte(r.rng.IntN(256)))
 		if r.rng.IntN(10) == 0 {
@@ -45,20 +44,20 @@ func (r *modelRun) write(w modelWriter) func(storetest.ModelStore) {
 		} else {
 			require.NoError(r.t, w.DeleteRange(lo, hi))
 		}
-		return func(m storetest.ModelStore) { m.DeleteRange(lo, hi) }
+		return func(m modelStore) { m.DeleteRange(lo, hi) }
 	case n < 16:
 		v = r.operand()
 		require.NoError(r.t, w.Merge(k, v))
-		return func(m storetest.ModelStore) { m.Merge(string(k), string(v)) }
+		return func(m modelStore) { m.Merge(string(k), string(v)) }
 	case n < 18:
 		ttl := r.ttl()
 		expiry := r.expiry(ttl)
 		require.NoError(r.t, w.SetTTL(k, v, ttl))
-		return func(m storetest.ModelStore) { m.SetTTL(string(k), string(v), expiry) }
+		return func(m modelStore) { m.SetTTL(string(k), string(v), expiry) }
 	default:
 		expiry := r.until()
 		require.NoError(r.t, w.SetUntil(k, v, expiry))
-		return func(m storetest.ModelStore) { m.SetUntil(string(k), string(v), expiry) }
+		return func(m modelStore) { m.SetUntil(string(k), string(v), expiry) }
 	}
 }
 
@@ -67,7 +66,7 @@ func (r *modelRun) write(w modelWriter) func(storetest.ModelStore) {
 func (r *modelRun) batch() {
 	b, other := r.db.NewBatch(), r.db.NewBatch()
 	next := maps.Clone(r.m)
-	var later []func(storetest.ModelStore)
+	var later []func(modelStore)
 	for range r.rng.IntN(20) {
 		if r.rng.IntN(4) > 0 {
 			r.write(b)(next)

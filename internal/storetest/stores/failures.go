@@ -2,7 +2,6 @@ package stores
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/storetest"
-	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -63,16 +61,4 @@ func RequireFull(t testing.TB, err error, dir string) {
 	require.ErrorIs(t, err, kv.ErrReadOnly)
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.ErrorContains(t, err, "free space on the file system of "+dir)
-}
-
-// VerifyOn verifies the store "db" of a file system.
-func VerifyOn(fsys vfs.FS) error {
-	db, err := kv.Open("db", With(harness.Harness{FS: fsys}, &kv.Options{ReadOnly: true}))
-	if err != nil {
-		return err
-	}
-	if err := storetest.Verify(db, io.Discard); err != nil {
-		return err
-	}
-	return db.Close()
 }

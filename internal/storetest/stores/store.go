@@ -20,19 +20,6 @@ func OpenDir(tb testing.TB, dir string, o *kv.Options) *kv.DB {
 	return db
 }
 
-// OpenMem opens a store of its own in memory, closed at the end of the test.
-func OpenMem(tb testing.TB, o *kv.Options) *kv.DB {
-	tb.Helper()
-	var opts kv.Options
-	if o != nil {
-		opts = *o
-	}
-	opts.InMemory = true
-	db := OpenDir(tb, "db", &opts)
-	CloseAtEnd(tb, db)
-	return db
-}
-
 // CloseAtEnd closes a store with the test, unless the test has closed it.
 func CloseAtEnd(tb testing.TB, db *kv.DB) {
 	tb.Cleanup(func() {
@@ -71,22 +58,6 @@ func OpenView(tb testing.TB, dir string, o *kv.Options) *kv.DB {
 // Set writes a value, without a sync.
 func Set(tb testing.TB, db *kv.DB, key, value string) {
 	storetest.Fine(tb, db.Set([]byte(key), []byte(value), kv.NoSync))
-}
-
-// RequireGet requires a value.
-func RequireGet(t testing.TB, db kv.Reader, key, want string) {
-	t.Helper()
-	v, err := db.Get([]byte(key))
-	require.NoError(t, err)
-	require.Equal(t, want, string(v))
-}
-
-// MergeAll merges operands into a key, without a sync.
-func MergeAll(tb testing.TB, db *kv.DB, key string, operands ...string) {
-	tb.Helper()
-	for _, o := range operands {
-		require.NoError(tb, db.Merge([]byte(key), []byte(o), kv.NoSync))
-	}
 }
 
 // ChangeAtRandom is storetest.ChangeAtRandom, without a sync.

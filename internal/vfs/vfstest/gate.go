@@ -1,8 +1,6 @@
 package vfstest
 
 import (
-	"io"
-	"io/fs"
 	"path/filepath"
 	"runtime"
 
@@ -63,17 +61,4 @@ type yieldingReadFile struct{ vfs.ReadFile }
 func (r yieldingReadFile) ReadAt(p []byte, off int64) (int, error) {
 	runtime.Gosched()
 	return r.ReadFile.ReadAt(p, off)
-}
-
-// An UnwritableFS is one in a directory that takes no new files.
-type UnwritableFS struct{ vfs.FS }
-
-// Create implements vfs.FS.
-func (UnwritableFS) Create(name string) (vfs.WriteFile, error) {
-	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
-}
-
-// Lock implements vfs.FS.
-func (UnwritableFS) Lock(name string, _ vfs.LockMode) (io.Closer, error) {
-	return nil, &fs.PathError{Op: "lock", Path: name, Err: fs.ErrPermission}
 }

@@ -45,8 +45,8 @@ func (s *SlowReadFS) Reset() {
 	s.MaxReads.Store(0)
 }
 
-// begin counts a read that has begun, and flies until flying is taken down, and returns how many there were.
-func (s *SlowReadFS) begin() int64 {
+// Begin counts a read, which lasts until End, and returns how many there were.
+func (s *SlowReadFS) Begin() int64 {
 	flying := s.flying.Add(1)
 	for most := s.MaxReads.Load(); flying > most && !s.MaxReads.CompareAndSwap(most, flying); {
 		most = s.MaxReads.Load()
@@ -54,14 +54,17 @@ func (s *SlowReadFS) begin() int64 {
 	return s.Reads.Add(1)
 }
 
+// End counts a read that has ended.
+func (s *SlowReadFS) End() { s.flying.Add(-1) }
+
 type slowReadFile struct {
 	vfs.ReadFile
 	fs *SlowReadFS
 }
 
 func (f slowReadFile) ReadAt(p []byte, off int64) (int, error) {
-	reads := f.fs.begin()
-	defer f.fs.flying.Add(-1)
+	reads := f.fs.Begin()
+	defer f.fs.End()
 	if d := time.Duration(f.fs.Delay.Load()); d > 0 && reads > f.fs.Warm.Load() {
 		time.Sleep(d)
 	}

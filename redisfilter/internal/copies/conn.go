@@ -225,19 +225,15 @@ func judge(reply *redis.StringCmd, size int) (State, []byte) {
 // landAll ends a batch's fetches with what outcome says of each.
 func (m *Server) landAll(batch []*Entry, outcome func(i int) (State, []byte)) {
 	var again []*Entry
-	var fetched int
 	for i, e := range batch {
 		state, b := outcome(i)
-		fetched += len(b)
 		if e.land(state, b) {
 			again = append(again, e)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.counts.rounds++
 	m.counts.fetches += uint64(len(batch))
-	m.counts.fetched += uint64(fetched)
 	for _, e := range again {
 		m.queue(e)
 	}

@@ -45,9 +45,6 @@ type value struct {
 // State returns the value's state.
 func (v *value) State() State { return State(v.state.Load()) }
 
-// Key returns the string's name in Redis.
-func (e *Entry) Key() string { return e.key }
-
 // Load returns the copy and whether it is fresh, which the package's documentation explains. It takes no lock and
 // allocates nothing. A copy that is not fresh may be empty.
 func (e *Entry) Load() (View, bool) {

@@ -101,7 +101,7 @@ type Server struct {
 
 // counts are events since New.
 type counts struct {
-	connects, rounds, fetches, fetched, invalidations uint64
+	connects, fetches, invalidations uint64
 }
 
 // never is a time on the mirror's clock before all others.
@@ -185,9 +185,7 @@ type Stats struct {
 
 	Bytes         int    // of all copies
 	Connects      uint64 // connections that were made
-	Rounds        uint64 // rounds that were answered
 	Fetches       uint64 // strings that were asked for
-	Fetched       uint64 // bytes that came
 	Invalidations uint64 // of strings, by the server
 	Leased        bool   // whether clean copies are fresh
 	Err           error  // why there is no connection, if there is none
@@ -199,9 +197,7 @@ func (m *Server) Stats() Stats {
 	defer m.mu.Unlock()
 	s := Stats{
 		Connects:      m.counts.connects,
-		Rounds:        m.counts.rounds,
 		Fetches:       m.counts.fetches,
-		Fetched:       m.counts.fetched,
 		Invalidations: m.counts.invalidations,
 		Leased:        m.leased(),
 		Err:           m.err,
@@ -222,9 +218,6 @@ func (m *Server) Stats() Stats {
 	}
 	return s
 }
-
-// now is the mirror's clock.
-func (m *Server) now() time.Duration { return time.Since(m.born) }
 
 // leased reports whether clean copies are fresh.
 func (m *Server) leased() bool {

@@ -94,9 +94,6 @@ func (s Shape) Check() error {
 // Size returns the bytes of a shard.
 func (s Shape) Size() int { return s.markAt() + markSize }
 
-// Slots returns the number of slots of a shard.
-func (s Shape) Slots() int { return int(s.Buckets) * slots }
-
 // Blank returns the bytes of an empty shard.
 func (s Shape) Blank() []byte {
 	shard := make([]byte, s.Size())

@@ -55,15 +55,6 @@ func (t *Table) Copies(p Place) int {
 	return t.count(p.I, p.Fingerprint) + t.count(p.J, p.Fingerprint)
 }
 
-// Used returns the number of slots in use.
-func (t *Table) Used() int {
-	used := t.shape.Slots()
-	for bucket := range t.shape.Buckets {
-		used -= t.count(bucket, 0)
-	}
-	return used
-}
-
 // Places yields the place of each slot in use, as often as its class is there. Its Shard is 0.
 func (t *Table) Places() iter.Seq[Place] {
 	return func(yield func(Place) bool) {

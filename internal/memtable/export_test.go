@@ -1,0 +1,4 @@
+package memtable
+
+// Valid reports whether the iterator is on an entry.
+func (it *Iter) Valid() bool { return it.n != nilNode }
