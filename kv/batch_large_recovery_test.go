@@ -37,9 +37,13 @@ func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want s
 	return want, logs
 }
 
-// stopFlushes keeps a store from flushing, or lets it go on.
+// stopFlushes keeps a store from flushing, or lets it go on. A flush that runs ends first: Flush may have returned
+// before it, and it would go on with what comes.
 func stopFlushes(db *DB, stop bool) {
 	db.mu.Lock()
+	for stop && db.flushing {
+		db.progress.Wait()
+	}
 	db.flushing = stop
 	db.mu.Unlock()
 	db.progress.Broadcast()
@@ -145,9 +149,7 @@ func TestALargeBatchIsFlushedAtRest(t *testing.T) {
 	want.Set("first", "small")
 	require.NoError(t, b.Commit(NoSync))
 	stopFlushes(db, false)
-	db.mu.Lock()
-	db.scheduleFlush()
-	db.mu.Unlock()
+	db.reschedule(db.scheduleFlush)
 	db.settle()
 	require.Greater(t, db.Metrics().MemtableBytes, int64(b.Size()), "the batch is counted")
 	require.Zero(t, db.examineMemtable())

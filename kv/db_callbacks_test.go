@@ -205,13 +205,7 @@ func scannedAll(_ *testing.T, db *DB, _ *rudeness) {
 
 // stalled has a writer wait for a flush.
 func stalled(_ *testing.T, db *DB, r *rudeness) {
-	flushing := func(now bool) {
-		db.mu.Lock()
-		defer db.mu.Unlock()
-		db.flushing = now
-		db.scheduleFlush()
-	}
-	flushing(true) // none begins
+	stopFlushes(db, true)
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for !r.Called.Load() {
@@ -223,7 +217,8 @@ func stalled(_ *testing.T, db *DB, r *rudeness) {
 		db.progress.Broadcast()
 		return r.Called.Load()
 	})
-	flushing(false)
+	stopFlushes(db, false)
+	db.reschedule(db.scheduleFlush)
 	writer.Wait()
 }
 

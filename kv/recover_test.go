@@ -21,18 +21,15 @@ func TestAMissingLogIsAHoleAndAnError(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, &Options{MemtableSize: 64 << 10, MaxMemtables: 8})
 	require.NoError(t, err)
-	var first string
-	db.mu.Lock()
-	first = manifest.Path(db.dir, manifest.FileWAL, db.logNum)
-	db.flushing = true // no flush takes the logs away
-	db.mu.Unlock()
+	stopFlushes(db, true) // no flush takes the logs away
+	first := manifest.Path(db.dir, manifest.FileWAL, db.logNum)
 	for i := range 3000 {
 		require.NoError(t, db.Set(fmt.Appendf(nil, "%06d", i), make([]byte, 50), NoSync))
 	}
 	db.mu.Lock()
 	require.NotEmpty(t, db.imms)
-	db.flushing = false
 	db.mu.Unlock()
+	stopFlushes(db, false)
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Remove(first))
 	_, err = Open(dir, nil)

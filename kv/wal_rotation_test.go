@@ -24,9 +24,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 		for _, level := range []*WriteOptions{Sync, NoSync} {
 			f := &vfstest.FaultFS{FS: sift.NewMem()}
 			db := openDir(t, "db", &Options{harness: harness.Harness{FS: f}, CacheSize: -1})
-			db.mu.Lock()
-			db.flushing = true // the logs stay
-			db.mu.Unlock()
+			stopFlushes(db, true) // the logs stay
 			require.NoError(t, db.Set([]byte("a"), []byte("1"), level))
 			f.Set(func(c vfstest.Call) (int, error) {
 				if c.Op == "syncdir" || c.Op == "remove" {
@@ -44,9 +42,7 @@ func TestALogThatWasMadeAheadInVainCountsForNothing(t *testing.T) {
 				return db.rotateTo(0, nil)
 			}))
 			require.NoError(t, db.Set([]byte("b"), []byte("2"), level))
-			db.mu.Lock()
-			db.flushing = false
-			db.mu.Unlock()
+			stopFlushes(db, false)
 			require.NoError(t, db.abandon())
 
 			found, err := survey.Take(t.Context(), "db", survey.Options{FS: f})
