@@ -48,9 +48,10 @@ table ranges 'scan blocks/op' --rows range --columns keys,scan --where shape=you
 # The budget, level by level: keys, bits per key, blocks and disk reads per lookup.
 for cache in 65536 2097152 8388608; do
 	jq -r --argjson cache "$cache" 'select(.settings.cache_bytes == $cache and (.settings.filter == "bloom:9" or .settings.filter == "bloom:10"))
-		| . as $r | .shape.levels[] | .level as $n | $r.absent.counters.levels[$n] as $c | $r.absent.lookups as $all
-		| [$cache, $r.settings.budget, "L\($n)", .entries, 8 * .filter_bytes / .entries,
-			($c.blocks_from_cache + $c.blocks_from_disk) / $all, $c.blocks_from_disk / $all] | @tsv' "$out"/budget/*.json
+		| . as $r | .shape.levels[] | (.level | tostring) as $n
+		| def of(m): [$r.rows[] | select(.cell.level == $n and .metric == m) | .value][0] // 0;
+		[$cache, $r.settings.budget, "L\($n)", .entries, 8 * .filter_bytes / .entries,
+			of("absent blocks/op"), of("absent disk-blocks/op")] | @tsv' "$out"/budget/*.json
 done
 
 bin/kvbench report "$out/bits" --html "$out/bits.html" >/dev/null

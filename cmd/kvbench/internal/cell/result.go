@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
@@ -108,14 +109,13 @@ func (r *Result) Phase(kind engine.Kind) *Phase {
 // A Metric is a number of a cell that can be held against that of another.
 type Metric = tidy.Metric
 
-// Metric returns a metric by kind and unit, nil if the cell has none.
-func (r *Result) Metric(kind, unit string) *Metric {
-	return (&tidy.Measured{Metrics: r.Metrics}).Metric(kind, unit)
-}
+// Metric returns a metric of all levels by kind and unit, nil if the cell has none.
+func (r *Result) Metric(kind, unit string) *Metric { return tidy.Find(r.Metrics, "", kind, unit) }
 
-// Measured returns the cell in the form that all results share.
+// Measured returns the cell in the form that all results share, without what is of a level.
 func (r *Result) Measured() *tidy.Measured {
-	return &tidy.Measured{Name: r.Name, Settings: r.Settings.Shown(), Metrics: r.Metrics, Environment: &r.Environment}
+	all := slices.DeleteFunc(slices.Clone(r.Metrics), func(m Metric) bool { return m.Level != "" })
+	return &tidy.Measured{Name: r.Name, Settings: r.Settings.Shown(), Metrics: all, Environment: &r.Environment}
 }
 
 // Measured returns cells in the form that all results share.
@@ -263,11 +263,7 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 		out = append(out, Metric{Kind: string(kind), Unit: q.unit, Value: float64(q.nanos), Better: lower,
 			Samples: []float64{float64(q.nanos)}})
 	}
-	for _, c := range countMetrics {
-		if count := c.of(&p.Counters.Total); count.Known() {
-			out = append(out, p.countMetric(kind, c, s))
-		}
-	}
+	out = append(out, p.countMetrics(kind, s, "", func(c *engine.Counters) *engine.Tally { return &c.Total })...)
 	useful := 0.0
 	if kind == engine.Existing {
 		useful = float64(s.ValueSize)
@@ -275,6 +271,11 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	out = append(out, Metric{Kind: string(kind), Unit: "useful-bytes/op", Value: useful, Exact: true})
 	if p.FPR != nil {
 		out = append(out, Metric{Kind: string(kind), Unit: "fpr", Value: p.FPR.Value, Exact: true, Better: lower})
+	}
+	for i := range p.Counters.Levels {
+		tally := func(c *engine.Counters) *engine.Tally { return &c.Levels[i] }
+		out = append(out, slices.DeleteFunc(p.countMetrics(kind, s, strconv.Itoa(i), tally),
+			func(m Metric) bool { return m.Value == 0 })...)
 	}
 	return out
 }
@@ -290,7 +291,7 @@ type countMetric struct {
 
 var countMetrics = []countMetric{
 	{"files/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
-	{"out-of-bounds/op", "", false, false, func(t *engine.Tally) engine.Count { return t.OutOfBounds }},
+	{"out-of-bounds/op", "", false, false, (*engine.Tally).RuledOut},
 	{"filter-checks/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.FilterChecks }},
 	{"negatives/op", "", false, false, func(t *engine.Tally) engine.Count { return t.Negatives }},
 	{"true-positives/op", "", false, false, func(t *engine.Tally) engine.Count { return t.TruePositives }},
@@ -298,28 +299,39 @@ var countMetrics = []countMetric{
 	{"remembered/op", "", false, true, func(t *engine.Tally) engine.Count { return t.Remembered }},
 	{"unfiltered/op", lower, false, false, func(t *engine.Tally) engine.Count { return t.Unfiltered }},
 	{"index/op", lower, false, true, func(t *engine.Tally) engine.Count { return t.IndexLookups }},
+	{"out-of-index/op", "", false, true, func(t *engine.Tally) engine.Count { return t.OutOfIndex }},
 	{"blocks/op", lower, false, true, (*engine.Tally).Blocks},
 	{"cached-blocks/op", "", true, true, func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
 	{"disk-blocks/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
+	{"index-leaves/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.LeavesFromDisk }},
 	{"disk-bytes/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
 	{"decoded-bytes/op", lower, true, true, func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
+	{"answered/op", "", false, false, func(t *engine.Tally) engine.Count { return t.Answered }},
 }
 
-// countMetric returns a count per lookup. With several workers (shared), which of two finds a
-// block in the cache, and whether both read it, is a matter of timing: what depends on
+// countMetrics returns the known counts of a tally of a level per lookup. With several workers (shared), which of two
+// finds a block in the cache, and whether both read it, is a matter of timing: what depends on
 // it is no exact count, and has samples. Nor is what comes behind a memory of false positives,
 // in which places are drawn by lot.
-func (p *Phase) countMetric(kind engine.Kind, c countMetric, s Settings) Metric {
-	m := Metric{Kind: string(kind), Unit: c.unit, Better: c.better, Exact: true}
-	m.Value = float64(c.of(&p.Counters.Total)) / float64(p.Lookups)
-	if s.Threads > 1 && (c.cache || c.unit == "blocks/op" && !p.countsBlocks()) || s.Remember > 0 && c.remembers {
-		m.Exact = false
-		for _, rep := range p.Repetitions {
-			m.Samples = append(m.Samples, float64(c.of(&rep.Counters.Total))/float64(rep.Lookups))
+func (p *Phase) countMetrics(kind engine.Kind, s Settings, level string,
+	tally func(*engine.Counters) *engine.Tally) (out []Metric) {
+	for _, c := range countMetrics {
+		count := c.of(tally(&p.Counters))
+		if !count.Known() {
+			continue
 		}
-		m.Value = measure.Median(m.Samples)
+		m := Metric{Kind: string(kind), Level: level, Unit: c.unit, Better: c.better, Exact: true,
+			Value: float64(count) / float64(p.Lookups)}
+		if s.Threads > 1 && (c.cache || c.unit == "blocks/op" && !p.countsBlocks()) || s.Remember > 0 && c.remembers {
+			m.Exact = false
+			for _, rep := range p.Repetitions {
+				m.Samples = append(m.Samples, float64(c.of(tally(&rep.Counters)))/float64(rep.Lookups))
+			}
+			m.Value = measure.Median(m.Samples)
+		}
+		out = append(out, m)
 	}
-	return m
+	return out
 }
 
 // countsBlocks reports whether the blocks of lookups are data blocks, each counted
@@ -329,18 +341,6 @@ func (p *Phase) countsBlocks() bool {
 	// An engine that does not count index look-ups has blocks of indexes and filters among
 	// these, and of leaves of indexes those from the cache are not counted.
 	return t.IndexLookups.Known() && t.LeavesFromDisk <= 0
-}
-
-// CountsExactly reports whether a count by level, named as by engine.Tally.EachPair, is the
-// same in two runs of the settings.
-func (s *Settings) CountsExactly(count string) bool {
-	behind := []string{"false positives", "remembered", "index lookups", "ruled out by index"}
-	if s.Remember > 0 && slices.Contains(behind, count) {
-		return false
-	}
-	return s.Threads <= 1 && s.Remember == 0 || !slices.Contains([]string{
-		"blocks from cache", "blocks from disk", "index leaves from disk", "bytes from disk", "bytes decoded",
-	}, count)
 }
 
 // storeMetrics lists what the store takes and took.

@@ -28,7 +28,17 @@ func TestGoldenSamples(t *testing.T) {
 	require.JSONEq(t, string(want), string(got))
 	var again []*Result
 	require.NoError(t, json.Unmarshal(got, &again))
-	require.Equal(t, samples(), again, "nothing is lost in the file")
+	all := samples()
+	for _, r := range all { // counters by level are in the file as rows
+		for _, kind := range engine.Kinds {
+			p := r.Phase(kind)
+			p.Counters.Levels = nil
+			for i := range p.Repetitions {
+				p.Repetitions[i].Counters.Levels = nil
+			}
+		}
+	}
+	require.Equal(t, all, again, "nothing is lost in the file")
 }
 
 // samples makes up the results of package celltest.

@@ -59,6 +59,11 @@ func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
 				require.Len(t, rate.Samples, 2)
 				require.InEpsilon(t, 600e9/float64(p.Repetitions[0].Wall), rate.Samples[0], 1e-9)
 			}
+			for _, m := range first.Metrics {
+				if m.Level != "" && m.Unit == "disk-blocks/op" || m.Unit == "filter-checks/op" {
+					require.Equal(t, m.Unit == "filter-checks/op", m.Exact, "of level %s too", m.Level)
+				}
+			}
 			if first.Absent.Counters.Total.BytesFromDisk.Known() {
 				require.Positive(t, first.Existing.Counters.Total.BytesFromDisk)
 			}

@@ -134,6 +134,9 @@ func (t *Tally) FromDisk() Count {
 	return t.BlocksFromDisk
 }
 
+// RuledOut counts the files that neither a filter nor an index was asked about.
+func (t *Tally) RuledOut() Count { return t.OutOfBounds.Plus(t.OutOfRange) }
+
 // Blocks counts the blocks from cache and file.
 func (t *Tally) Blocks() Count { return t.BlocksFromCache.Plus(t.FromDisk()) }
 
@@ -142,7 +145,7 @@ type Counters struct {
 	Lookups         Count   `json:"lookups"`          // as the engine counted them
 	MemtableAnswers Count   `json:"memtable_answers"` // lookups that no file was needed for
 	Total           Tally   `json:"total"`            // over all levels
-	Levels          []Tally `json:"levels"`           // by level, youngest first; empty if not counted by level
+	Levels          []Tally `json:"-"`                // by level, youngest first; empty if not counted by level
 }
 
 // Minus returns what happened after d was taken and before c.

@@ -27,48 +27,40 @@ func Cell(w io.Writer, r *cell.Result) error {
 }
 
 // funnelSteps are the steps of a lookup, from the files it considers to the answer.
-var funnelSteps = []struct {
-	name string
-	of   func(*engine.Tally) engine.Count
-}{
-	{"files", func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
-	{"out of bounds", func(t *engine.Tally) engine.Count { return t.OutOfBounds.Plus(t.OutOfRange) }},
-	{"filter checks", func(t *engine.Tally) engine.Count { return t.FilterChecks }},
-	{"negatives", func(t *engine.Tally) engine.Count { return t.Negatives }},
-	{"true+", func(t *engine.Tally) engine.Count { return t.TruePositives }},
-	{"false+", func(t *engine.Tally) engine.Count { return t.FalsePositives }},
-	{"remembered", func(t *engine.Tally) engine.Count { return t.Remembered }},
-	{"no filter", func(t *engine.Tally) engine.Count { return t.Unfiltered }},
-	{"index", func(t *engine.Tally) engine.Count { return t.IndexLookups }},
-	{"cached blocks", func(t *engine.Tally) engine.Count { return t.BlocksFromCache }},
-	{"disk blocks", func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
-	{"bytes read", func(t *engine.Tally) engine.Count { return t.BytesFromDisk }},
-	{"bytes decoded", func(t *engine.Tally) engine.Count { return t.BytesDecoded }},
-	{"answered", func(t *engine.Tally) engine.Count { return t.Answered }},
+var funnelSteps = []struct{ name, unit string }{
+	{"files", "files/op"}, {"out of bounds", "out-of-bounds/op"}, {"filter checks", "filter-checks/op"},
+	{"negatives", "negatives/op"}, {"true+", "true-positives/op"}, {"false+", "false-positives/op"},
+	{"remembered", "remembered/op"}, {"no filter", "unfiltered/op"}, {"index", "index/op"},
+	{"cached blocks", "cached-blocks/op"}, {"disk blocks", "disk-blocks/op"}, {"bytes read", "disk-bytes/op"},
+	{"bytes decoded", "decoded-bytes/op"}, {"answered", "answered/op"},
 }
 
 // funnelGrids show per level what a lookup did, for each kind of lookup.
 func funnelGrids(r *cell.Result) []*Grid {
 	var grids []*Grid
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
-		p := r.Phase(kind)
-		g := newGrid(fmt.Sprintf("A lookup of an %s key, by level (%s lookups)", kind, count(p.Lookups)), 1, "level")
+		g := newGrid(fmt.Sprintf("A lookup of an %s key, by level (%s lookups)", kind, count(r.Phase(kind).Lookups)), 1,
+			"level")
 		for _, s := range funnelSteps {
 			g.Columns = append(g.Columns, Column{Name: s.name})
 		}
-		add := func(name string, t *engine.Tally) {
+		add := func(name, level, missing string) {
 			row := []any{name}
 			for _, s := range funnelSteps {
-				row = append(row, perOp(s.of(t), p.Lookups))
+				text := missing
+				if m := tidy.Find(r.Metrics, level, string(kind), s.unit); m != nil {
+					text = perOne(m.Value)
+				}
+				row = append(row, text)
 			}
 			g.Add(row...)
 		}
-		for i := range p.Counters.Levels {
-			if t := &p.Counters.Levels[i]; t.FilesConsidered > 0 {
-				add(levelName(i), t)
+		for _, m := range r.Metrics {
+			if m.Level != "" && m.Kind == string(kind) && m.Unit == funnelSteps[0].unit {
+				add("L"+m.Level, m.Level, "0")
 			}
 		}
-		add("all", &p.Counters.Total)
+		add("all", "", absentCell)
 		grids = append(grids, g)
 	}
 	return grids
@@ -85,30 +77,15 @@ func CellsCSV(w io.Writer, set []*cell.Result) error {
 			for _, s := range r.Settings.Shown() {
 				settings = append(settings, s.Text)
 			}
-			csvMetrics(r, func(fields ...any) { line(append(slices.Clip(settings), fields...)...) })
+			for _, m := range r.Metrics {
+				add := func(repetition any, x float64) {
+					line(append(slices.Clip(settings), m.Kind, repetition, m.Level, m.Unit, m.Exact, x)...)
+				}
+				add("", m.Value)
+				for i := 0; i < len(m.Samples) && len(m.Samples) > 1; i++ {
+					add(i+1, m.Samples[i])
+				}
+			}
 		}
 	})
-}
-
-// csvMetrics writes the metrics of a cell, their samples, and the counters by level.
-func csvMetrics(r *cell.Result, line func(fields ...any)) {
-	for _, m := range r.Metrics {
-		line(m.Kind, "", "", m.Unit, m.Exact, m.Value)
-		if len(m.Samples) < 2 {
-			continue
-		}
-		for i, x := range m.Samples {
-			line(m.Kind, i+1, "", m.Unit, m.Exact, x)
-		}
-	}
-	for _, kind := range engine.Kinds {
-		p := r.Phase(kind)
-		for level, t := range p.Counters.Levels {
-			t.EachPair(t, func(name string, count, _ engine.Count) {
-				if count > 0 {
-					line(kind, "", level, name+"/op", r.Settings.CountsExactly(name), float64(count)/float64(p.Lookups))
-				}
-			})
-		}
-	}
 }

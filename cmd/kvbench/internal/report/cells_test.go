@@ -74,11 +74,6 @@ func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
 		require.InDelta(t, set[2].Metric([]string{"absent", "existing"}[i], "lookups/s").Value, *g.Rows[2][at].Sort, 0)
 		set[2].Settings.Threads = 1
 	}
-	var out bytes.Buffer
-	set[2].Settings.Threads = 4
-	require.NoError(t, CellsCSV(&out, set[2:3]))
-	require.Regexp(t, `absent,,0,blocks from disk/op,false,`, out.String())
-	require.Regexp(t, `absent,,0,filter checks/op,true,`, out.String())
 }
 
 func TestTitlesSayWhereAbsentKeysLie(t *testing.T) {

@@ -275,22 +275,20 @@ func threeDigits(x float64) string {
 		step{0, 6})
 }
 
-// perOp formats a count per lookup. Zero is "0", so that a true zero stands out
-// from a small number.
+// perOp formats a count per lookup.
 func perOp(c engine.Count, lookups int) string {
-	switch {
-	case !c.Known() || lookups == 0:
+	if !c.Known() || lookups == 0 {
 		return absentCell
-	case c == 0:
-		return "0"
 	}
-	return steps(float64(c)/float64(lookups), step{100, grouping}, step{10, 1}, step{1, 3}, step{0, 4})
+	return perOne(float64(c) / float64(lookups))
 }
 
-// perOne formats a count per operation.
+// perOne formats a count per operation. Zero is "0", so that a true zero stands out from a small number.
 func perOne(x float64) string {
-	const million = 1_000_000
-	return perOp(engine.Count(math.Round(x*million)), million)
+	if x == 0 {
+		return "0"
+	}
+	return steps(x, step{100, grouping}, step{10, 1}, step{1, 3}, step{0, 4})
 }
 
 // percent formats a fraction with three significant digits and no sign.

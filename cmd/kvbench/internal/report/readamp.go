@@ -5,11 +5,13 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // ReadAmp writes the cells of a run of package readamp as text for a terminal of 160 columns.
@@ -237,18 +239,26 @@ func (b *budget) table() *Grid {
 	g := newLines("", 2, "", "level", "files", "runs", "keys", "bits\n/key", "FPR %\npredicted",
 		"FPR %\nmeasured [95 %]", "probes\n/op", "blocks\n/op")
 	for _, r := range []*cell.Result{b.uniform, b.spread} {
-		probes := func(t *engine.Tally) string { return perOp(t.FilterChecks.Plus(t.Unfiltered), r.Absent.Lookups) }
-		blocks := func(t *engine.Tally) string { return perOp(t.Blocks(), r.Absent.Lookups) }
+		per := func(level int, units ...string) string {
+			sum := 0.0
+			for _, unit := range units {
+				if m := tidy.Find(r.Metrics, strconv.Itoa(level), string(engine.Absent), unit); m != nil {
+					sum += m.Value
+				}
+			}
+			return perOne(sum)
+		}
 		name := r.Name
 		for i, l := range r.Levels {
-			t := &r.Absent.Counters.Levels[l.Level]
 			g.Add(name, levelName(l.Level), r.Shape.Levels[i].Files, l.Runs, l.Keys, bits(l.BitsPerKey),
-				percent(l.Predicted), rateItem(l.Measured), probes(t), blocks(t))
+				percent(l.Predicted), rateItem(l.Measured), per(l.Level, "filter-checks/op", "unfiltered/op"),
+				per(l.Level, "blocks/op"))
 			name = ""
 		}
-		total, sum, t := r.Shape.Total(), r.Sum, &r.Absent.Counters.Total
+		total, sum, t, n := r.Shape.Total(), r.Sum, &r.Absent.Counters.Total, r.Absent.Lookups
 		g.Add("", "sum", total.Files, total.Runs, total.Entries, bits(total.BitsPerKey()), percent(r.Predicted),
-			between(percent, sum.Value, sum.Low, sum.High), probes(t), blocks(t))
+			between(percent, sum.Value, sum.Low, sum.High), perOp(t.FilterChecks.Plus(t.Unfiltered), n),
+			perOp(t.Blocks(), n))
 	}
 	return g
 }

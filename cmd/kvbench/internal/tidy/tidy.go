@@ -188,6 +188,7 @@ type Setting struct{ Name, Text, Shown string }
 // A Metric is a number of a cell that can be held against that of another.
 type Metric struct {
 	Kind    string    // existing, absent, or store; empty if the metric has no kind
+	Level   string    // of the tree; empty: all
 	Unit    string    // such as ns/op
 	Value   float64   // of samples, the median
 	Exact   bool      // a count, which the same settings give again
@@ -199,12 +200,16 @@ type Metric struct {
 func Rows(metrics []Metric) []Row {
 	rows := []Row{}
 	for _, m := range metrics {
+		of := Cell{}
+		if m.Level != "" {
+			of["level"] = m.Level
+		}
 		values := m.Samples
 		if len(values) == 0 {
 			values = []float64{m.Value}
 		}
 		for i, x := range values {
-			rows = append(rows, Row{Cell{}, m.Name(), i, x, m.Unit, m.Exact, m.Better})
+			rows = append(rows, Row{of, m.Name(), i, x, m.Unit, m.Exact, m.Better})
 		}
 	}
 	return rows
@@ -212,13 +217,14 @@ func Rows(metrics []Metric) []Row {
 
 // Metrics returns rows of one cell as metrics. One is exact if all of its rows are, and have the same value.
 func Metrics(rows []Row) (metrics []Metric) {
-	at := map[string]int{}
+	at := map[[2]string]int{}
 	for _, row := range rows {
-		i, ok := at[row.Metric]
+		key := [2]string{row.Cell["level"], row.Metric}
+		i, ok := at[key]
 		if !ok {
 			kind, unit := SplitMetric(row.Metric)
-			i, at[row.Metric] = len(metrics), len(metrics)
-			metrics = append(metrics, Metric{Kind: kind, Unit: unit, Exact: row.Exact, Better: row.Better})
+			i, at[key] = len(metrics), len(metrics)
+			metrics = append(metrics, Metric{kind, key[0], unit, 0, row.Exact, row.Better, nil})
 		}
 		m := &metrics[i]
 		m.Samples = append(m.Samples, row.Value)
@@ -259,13 +265,15 @@ type Measured struct {
 }
 
 // Metric returns a metric by kind and unit, nil if the cell has none.
-func (m *Measured) Metric(kind, unit string) *Metric {
-	for i := range m.Metrics {
-		if m.Metrics[i].Kind == kind && m.Metrics[i].Unit == unit {
-			return &m.Metrics[i]
-		}
+func (m *Measured) Metric(kind, unit string) *Metric { return Find(m.Metrics, "", kind, unit) }
+
+// Find returns the metric of a level, or of all if that is empty, nil if there is none.
+func Find(metrics []Metric, level, kind, unit string) *Metric {
+	at := slices.IndexFunc(metrics, func(m Metric) bool { return m.Level == level && m.Kind == kind && m.Unit == unit })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &metrics[at]
 }
 
 // Setting returns a setting, one without a value if the cell does not have it.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
@@ -102,12 +103,14 @@ func All(set []*cell.Result, labels []string) []Chart {
 	return charts
 }
 
-// perLookup divides a count; 0 if it is not known.
-func perLookup(c engine.Count, p *cell.Phase) float64 {
-	if !c.Known() || p.Lookups == 0 {
-		return 0
+// perLookup returns the sum of some metrics of lookups; what is not known is 0.
+func perLookup(r *cell.Result, kind engine.Kind, units ...string) (sum float64) {
+	for _, unit := range units {
+		if m := r.Metric(string(kind), unit); m != nil {
+			sum += m.Value
+		}
 	}
-	return float64(c) / float64(p.Lookups)
+	return sum
 }
 
 // blocks stacks the blocks that a lookup reads, by level; or shows their sums on a logarithmic axis where bars of most
@@ -121,25 +124,22 @@ func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 			"levels; Pebble's blocks include index and filter blocks.",
 		Categories: labels,
 	}
-	levels := 0
-	for _, r := range set {
-		levels = max(levels, len(r.Phase(kind).Counters.Levels))
-	}
 	whole := Series{Name: "all levels", Values: make([]float64, len(set))}
-	parts := make([]Series, levels)
-	for i := range parts {
-		parts[i] = Series{Name: fmt.Sprintf("L%d", i), Values: make([]float64, len(set))}
-	}
+	var parts []Series
 	any := false
 	for i, r := range set {
-		p := r.Phase(kind)
-		for n := range p.Counters.Levels {
-			parts[n].Values[i] = perLookup(p.Counters.Levels[n].Blocks(), p)
+		whole.Values[i] = perLookup(r, kind, "blocks/op")
+		any = any || r.Metric(string(kind), "blocks/op") != nil
+		for _, m := range r.Metrics {
+			if m.Level == "" || m.Kind != string(kind) || m.Unit != "blocks/op" {
+				continue
+			}
+			n, _ := strconv.Atoi(m.Level)
+			for len(parts) <= n {
+				parts = append(parts, Series{Name: fmt.Sprintf("L%d", len(parts)), Values: make([]float64, len(set))})
+			}
+			parts[n].Values[i], whole.Values[i] = m.Value, 0
 		}
-		if len(p.Counters.Levels) == 0 {
-			whole.Values[i] = perLookup(p.Counters.Total.Blocks(), p)
-		}
-		any = any || p.Counters.Total.Blocks().Known()
 	}
 	if !any {
 		return Chart{}
@@ -192,14 +192,12 @@ func allZero(values []float64) bool {
 
 // funnelSteps are what is left of a lookup after each thing that can rule a file out.
 var funnelSteps = []struct {
-	name string
-	of   func(t *engine.Tally) engine.Count
+	name  string
+	units []string
 }{
-	{"files considered", func(t *engine.Tally) engine.Count { return t.FilesConsidered }},
-	{"within bounds", func(t *engine.Tally) engine.Count { return t.FilterChecks.Plus(t.Unfiltered) }},
-	{"let pass by filters", func(t *engine.Tally) engine.Count { return t.IndexLookups }},
-	{"blocks", (*engine.Tally).Blocks},
-	{"blocks from files", func(t *engine.Tally) engine.Count { return t.BlocksFromDisk }},
+	{"files considered", []string{"files/op"}}, {"within bounds", []string{"filter-checks/op", "unfiltered/op"}},
+	{"let pass by filters", []string{"index/op"}}, {"blocks", []string{"blocks/op"}},
+	{"blocks from files", []string{"disk-blocks/op"}},
 }
 
 // funnel shows how few of the files that a lookup considers it reads.
@@ -215,13 +213,12 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	}
 	var all []float64
 	for i, r := range set {
-		p := r.Phase(kind)
-		if !p.Counters.Total.FilesConsidered.Known() {
+		if r.Metric(string(kind), "files/op") == nil {
 			continue
 		}
 		s := Series{Name: labels[i]}
 		for _, step := range funnelSteps {
-			s.Values = append(s.Values, perLookup(step.of(&p.Counters.Total), p))
+			s.Values = append(s.Values, perLookup(r, kind, step.units...))
 		}
 		c.Series = append(c.Series, s)
 		all = append(all, s.Values...)

@@ -4,10 +4,10 @@ const labelOf = (cell) => {
   const at = cells.findIndex((c) => c.name === cell.name);
   return at >= 0 ? data.labels[at] : cell.name;
 };
-// metricsOf gathers the rows of a cell by metric: of several repetitions it has the median.
+// metricsOf gathers the rows of a cell by metric, without those of levels: of several repetitions it has the median.
 const metricsOf = (cell) => {
   const all = new Map();
-  for (const r of cell.rows) {
+  for (const r of cell.rows.filter((r) => !r.cell.level)) {
     if (!all.has(r.metric)) all.set(r.metric, Object.assign({ values: [] }, r));
     all.get(r.metric).values.push(r.value);
   }
