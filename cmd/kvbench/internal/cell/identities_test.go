@@ -78,7 +78,8 @@ func TestRatesOfLevelsAreChecked(t *testing.T) {
 		r.Shape.Levels = []engine.LevelShape{{Runs: 2, Files: 2, Entries: 5, FilterBytes: 7}, last}
 		r.Shape.ByRun = append(slices.Clone(runs), last)
 		r.Absent.Lookups = 10
-		r.Absent.Counters = engine.Counters{Lookups: 10, Total: young.Plus(old), Levels: []engine.Tally{young, old}}
+		r.Absent.Counters = engine.Counters{Lookups: 10, Total: engine.Plus(young, old),
+			Levels: []engine.Tally{young, old}}
 		r.Levels = []measure.LevelRate{{Level: 0, Measured: &measure.Rate{Value: 0.05, Trials: 20}},
 			{Level: 1, Measured: &measure.Rate{Value: 0.3, Trials: 10}}}
 		return r

@@ -153,6 +153,6 @@ func madeUpCounters(kind engine.Kind, rate float64, filtered bool, young int) en
 	}
 	c.Levels[0] = level(engine.Count(young)*sampleLookups, 0)
 	c.Levels[6] = level(sampleLookups, found)
-	c.Total = c.Levels[0].Plus(c.Levels[6])
+	c.Total = engine.Plus(c.Levels[0], c.Levels[6])
 	return c
 }

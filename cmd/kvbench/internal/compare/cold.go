@@ -365,14 +365,14 @@ func (w *worker) cold(ctx context.Context, j *job) (s *Sample, err error) {
 			if err := loop.timed(from, min(from+coldChunk, n), times); err != nil {
 				return nil, err
 			}
-			device = device.Plus(measure.DeviceReadsOf(dir).Minus(before))
+			device = engine.Plus(device, engine.Minus(measure.DeviceReadsOf(dir), before))
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 		}
 	}
 	end, err := loop.reader.Counters()
-	s, t := latencies(times), end.Minus(start).Total
+	s, t := latencies(times), engine.Minus(end, start).Total
 	s.Lookups, s.Device = &t, &device
 	return s, err
 }

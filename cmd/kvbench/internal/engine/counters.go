@@ -2,7 +2,9 @@ package engine
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
+	"strings"
 )
 
 // A Count is a number of events or bytes, or Unknown. In JSON an unknown count
@@ -73,57 +75,17 @@ type Tally struct {
 	Answered        Count `json:"answered"`               // lookups answered here
 }
 
-// counts returns the counts of t in the order of their declaration.
-func (t *Tally) counts() [17]*Count {
-	return [17]*Count{
-		&t.FilesConsidered, &t.OutOfBounds, &t.OutOfRange, &t.FilterChecks, &t.Negatives, &t.TruePositives,
-		&t.FalsePositives, &t.Remembered,
-		&t.Unfiltered, &t.IndexLookups, &t.OutOfIndex, &t.BlocksFromCache, &t.BlocksFromDisk, &t.LeavesFromDisk,
-		&t.BytesFromDisk, &t.BytesDecoded,
-		&t.Answered,
-	}
-}
-
-// countNames names the counts in the same order.
-var countNames = [17]string{
-	"files considered", "ruled out by bounds", "ruled out by range tombstones", "filter checks", "negatives",
-	"true positives", "false positives", "remembered",
-	"unfiltered", "index lookups", "ruled out by index", "blocks from cache", "blocks from disk",
-	"index leaves from disk", "bytes from disk", "bytes decoded",
-	"answered",
-}
-
 // EachPair calls f with the name and the values of every count of t and u.
 func (t Tally) EachPair(u Tally, f func(name string, t, u Count)) {
-	ts, us := t.counts(), u.counts()
-	for i, name := range countNames {
-		f(name, *ts[i], *us[i])
+	ts, us := reflect.ValueOf(t), reflect.ValueOf(u)
+	for i := range ts.NumField() {
+		name := strings.ReplaceAll(ts.Type().Field(i).Tag.Get("json"), "_", " ")
+		f(name, Count(ts.Field(i).Int()), Count(us.Field(i).Int()))
 	}
 }
 
 // UnknownTally is the tally of an engine that counts nothing.
-func UnknownTally() Tally {
-	var t Tally
-	for _, c := range t.counts() {
-		*c = Unknown
-	}
-	return t
-}
-
-// combine returns f applied to every pair of counts of a and b.
-func combine(a, b Tally, f func(Count, Count) Count) Tally {
-	left, right := a.counts(), b.counts()
-	for i := range left {
-		*left[i] = f(*left[i], *right[i])
-	}
-	return a
-}
-
-// Plus returns the sum of two tallies.
-func (t Tally) Plus(u Tally) Tally { return combine(t, u, Count.Plus) }
-
-// Minus returns what happened after u was taken and before t.
-func (t Tally) Minus(u Tally) Tally { return combine(t, u, Count.Minus) }
+func UnknownTally() Tally { return unknown[Tally]() }
 
 // FromDisk counts the blocks read from files. An engine that does not count leaves of
 // indexes by themselves has them among the others.
@@ -148,20 +110,33 @@ type Counters struct {
 	Levels          []Tally `json:"-"`                // by level, youngest first; empty if not counted by level
 }
 
-// Minus returns what happened after d was taken and before c.
-func (c Counters) Minus(d Counters) Counters { return c.pair(d, Count.Minus) }
+// Plus returns the sums of all counts of two values of a type, such as those of several repetitions.
+func Plus[T any](a, b T) T { return combine(a, b, Count.Plus) }
 
-// Plus returns the sum, such as that of several repetitions.
-func (c Counters) Plus(d Counters) Counters { return c.pair(d, Count.Plus) }
+// Minus returns what happened after b was taken and before a.
+func Minus[T any](a, b T) T { return combine(a, b, Count.Minus) }
 
-func (c Counters) pair(d Counters, f func(Count, Count) Count) Counters {
-	sum := Counters{
-		Lookups:         f(c.Lookups, d.Lookups),
-		MemtableAnswers: f(c.MemtableAnswers, d.MemtableAnswers),
-		Total:           combine(c.Total, d.Total, f),
+// unknown returns a value without a known count.
+func unknown[T any]() (none T) { return combine(none, none, func(_, _ Count) Count { return Unknown }) }
+
+// combine returns f applied to every pair of counts of a and b. Of lists it has what both have.
+func combine[T any](a, b T, f func(Count, Count) Count) (out T) {
+	var walk func(out, a, b reflect.Value)
+	walk = func(out, a, b reflect.Value) {
+		switch a.Kind() {
+		case reflect.Struct:
+			for i := range a.NumField() {
+				walk(out.Field(i), a.Field(i), b.Field(i))
+			}
+		case reflect.Slice:
+			for i := range min(a.Len(), b.Len()) {
+				out.Set(reflect.Append(out, reflect.Zero(out.Type().Elem())))
+				walk(out.Index(i), a.Index(i), b.Index(i))
+			}
+		default:
+			out.SetInt(int64(f(Count(a.Int()), Count(b.Int()))))
+		}
 	}
-	for i := range min(len(c.Levels), len(d.Levels)) {
-		sum.Levels = append(sum.Levels, combine(c.Levels[i], d.Levels[i], f))
-	}
-	return sum
+	walk(reflect.ValueOf(&out).Elem(), reflect.ValueOf(a), reflect.ValueOf(b))
+	return out
 }

@@ -100,9 +100,7 @@ type Usage struct {
 }
 
 // UnknownUsage is the usage of a store that is no Meter.
-func UnknownUsage() Usage {
-	return Usage{Unknown, Unknown, Unknown, Unknown, Unknown, Unknown}
-}
+func UnknownUsage() Usage { return unknown[Usage]() }
 
 // Written returns the bytes of sorted files written, by flushes and compactions.
 func (u Usage) Written() Count { return u.Flushed.Plus(u.Compacted) }
@@ -255,15 +253,11 @@ type LevelShape struct {
 
 // Total returns the sum over levels; its Level is -1.
 func (s Shape) Total() LevelShape {
-	total := LevelShape{Level: -1}
+	var total LevelShape
 	for _, l := range s.Levels {
-		total.Runs += l.Runs
-		total.Files += l.Files
-		total.Bytes += l.Bytes
-		total.Entries += l.Entries
-		total.FilterBytes += l.FilterBytes
-		total.IndexBytes += l.IndexBytes
+		total = Plus(total, l)
 	}
+	total.Level = -1
 	return total
 }
 

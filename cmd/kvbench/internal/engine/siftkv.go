@@ -330,40 +330,22 @@ type Ranger interface {
 
 // A ScanTally is what scans did in files.
 type ScanTally struct {
-	Files          uint64 `json:"files"` // within the bounds
-	DeniedByPrefix uint64 `json:"denied_by_prefix"`
-	DeniedByRange  uint64 `json:"denied_by_range"`
-	Empty          uint64 `json:"empty"` // read, and without an entry within the bounds
-	WithEntries    uint64 `json:"with_entries"`
-	FalsePositives uint64 `json:"false_positives"` // of Empty, a range filter said maybe
-	CachedBlocks   uint64 `json:"cached_blocks"`
-	DiskBlocks     uint64 `json:"disk_blocks"`
-	DiskBytes      uint64 `json:"disk_bytes"`
+	Files          Count `json:"files"` // within the bounds
+	DeniedByPrefix Count `json:"denied_by_prefix"`
+	DeniedByRange  Count `json:"denied_by_range"`
+	Empty          Count `json:"empty"` // read, and without an entry within the bounds
+	WithEntries    Count `json:"with_entries"`
+	FalsePositives Count `json:"false_positives"` // of Empty, a range filter said maybe
+	CachedBlocks   Count `json:"cached_blocks"`
+	DiskBlocks     Count `json:"disk_blocks"`
+	DiskBytes      Count `json:"disk_bytes"`
 }
 
 // Denied returns the files that a filter ruled out.
-func (t ScanTally) Denied() uint64 { return t.DeniedByPrefix + t.DeniedByRange }
+func (t ScanTally) Denied() Count { return t.DeniedByPrefix + t.DeniedByRange }
 
 // Blocks returns the data blocks that were looked at, in the cache or on the disk.
-func (t ScanTally) Blocks() uint64 { return t.CachedBlocks + t.DiskBlocks }
-
-// Plus returns the sums.
-func (t ScanTally) Plus(o ScanTally) ScanTally {
-	return t.each(o, func(a, b uint64) uint64 { return a + b })
-}
-
-// Minus returns the differences.
-func (t ScanTally) Minus(o ScanTally) ScanTally {
-	return t.each(o, func(a, b uint64) uint64 { return a - b })
-}
-
-func (t ScanTally) each(o ScanTally, f func(a, b uint64) uint64) ScanTally {
-	return ScanTally{
-		f(t.Files, o.Files), f(t.DeniedByPrefix, o.DeniedByPrefix), f(t.DeniedByRange, o.DeniedByRange),
-		f(t.Empty, o.Empty), f(t.WithEntries, o.WithEntries), f(t.FalsePositives, o.FalsePositives),
-		f(t.CachedBlocks, o.CachedBlocks), f(t.DiskBlocks, o.DiskBlocks), f(t.DiskBytes, o.DiskBytes),
-	}
-}
+func (t ScanTally) Blocks() Count { return t.CachedBlocks + t.DiskBlocks }
 
 // ScanBetween walks a new iterator with bounds.
 func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error {
@@ -381,6 +363,7 @@ func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error
 func (s *SiftKV) Scans() ScanTally {
 	m := s.db.Metrics()
 	c := m.Scans()
-	return ScanTally{c.Files, c.DeniedByPrefix, c.DeniedByRange, c.Empty, c.WithEntries, c.RangeFalsePositives,
-		c.BlocksFromCache, c.BlocksFromDisk, c.BytesFromDisk}
+	return ScanTally{Count(c.Files), Count(c.DeniedByPrefix), Count(c.DeniedByRange), Count(c.Empty),
+		Count(c.WithEntries), Count(c.RangeFalsePositives), Count(c.BlocksFromCache), Count(c.BlocksFromDisk),
+		Count(c.BytesFromDisk)}
 }

@@ -193,7 +193,7 @@ func (c *Checker) Loop(l Loop) {
 	for i, t := range l.Levels {
 		c.Where = fmt.Sprintf("%s, level %d", where, i)
 		c.tally(t)
-		sum = sum.Plus(t)
+		sum = engine.Plus(sum, t)
 	}
 	c.Where = where
 	sum.EachPair(l.Total, func(name string, left, right engine.Count) {

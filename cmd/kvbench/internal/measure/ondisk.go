@@ -47,13 +47,3 @@ type DeviceReads struct {
 	Bytes    engine.Count // that the system read from devices for the process, in whole pages
 	Requests engine.Count // that the device served, those of other programs too
 }
-
-// Minus returns what was read after s was taken and before r.
-func (r DeviceReads) Minus(s DeviceReads) DeviceReads {
-	return DeviceReads{r.Bytes.Minus(s.Bytes), r.Requests.Minus(s.Requests)}
-}
-
-// Plus returns the sum.
-func (r DeviceReads) Plus(s DeviceReads) DeviceReads {
-	return DeviceReads{r.Bytes.Plus(s.Bytes), r.Requests.Plus(s.Requests)}
-}

@@ -85,7 +85,7 @@ func Summarise(reps []Repetition, h *hdrhistogram.Histogram, distinct float64) P
 		if i == 0 {
 			p.Counters = r.Counters
 		} else {
-			p.Counters = p.Counters.Plus(r.Counters)
+			p.Counters = engine.Plus(p.Counters, r.Counters)
 		}
 	}
 	p.NsPerLookup = Median(times)
@@ -174,7 +174,7 @@ func VisitAll(ctx context.Context, readers []engine.Reader, timed []*Stream) (Re
 	if err != nil {
 		return Repetition{}, err
 	}
-	rep := Repetition{Counters: after.Minus(before)}
+	rep := Repetition{Counters: engine.Minus(after, before)}
 	for i, s := range timed {
 		rep.Lookups += s.Len()
 		rep.Nanos += took[i].Nanoseconds()

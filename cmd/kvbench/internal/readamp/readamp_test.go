@@ -192,7 +192,7 @@ func TestABrokenCounterIsFound(t *testing.T) {
 	}
 	require.True(t, broken["filter checks = negatives + remembered + true positives + false positives"])
 	require.True(t, broken["false negatives = 0 (negatives for existing keys in a settled tree)"])
-	require.True(t, broken["sum over levels = total: negatives"])
+	require.True(t, broken["sum over levels = total: filter negatives"])
 }
 
 func TestRunStopsWhenAsked(t *testing.T) {

@@ -45,7 +45,7 @@ func sampleBudget() *budget {
 		r.Settings.Filter, r.Settings.Shape = "bloom:10", cell.Grown
 		r.Keys.Present, r.Build.Rewritten = 300_000, 100_123
 		r.Absent.Phase = measure.Phase{Lookups: 1000, NsPerLookup: 1234.5, Counters: engine.Counters{Lookups: 1000,
-			Total: young.Plus(old)}}
+			Total: engine.Plus(young, old)}}
 		r.Metrics = []cell.Metric{{Kind: "absent", Level: "0", Unit: "filter-checks/op", Value: 1.9},
 			{Kind: "absent", Level: "0", Unit: "blocks/op", Value: float64(passed) / 1000},
 			{Kind: "absent", Level: "6", Unit: "unfiltered/op", Value: 1},
