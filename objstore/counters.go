@@ -41,6 +41,7 @@ func (c *Counters) add(kind Kind, d Count) {
 // pageSize is how many objects a page of a listing has in S3, GCS and Azure.
 const pageSize = 1000
 
+// A counted is a Store.
 type counted struct {
 	s Store
 	c *Counters
@@ -52,7 +53,6 @@ type counted struct {
 // or buffer, a closed store, or an ended context. Closing it closes s.
 func WithCounters(s Store, c *Counters) Store { return &counted{s, c} }
 
-// GetRange implements [Store].
 func (s *counted) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	ctx, m := withMeter(ctx, s.c)
 	n, err := s.s.GetRange(ctx, key, off, p)
@@ -64,7 +64,6 @@ func (s *counted) GetRange(ctx context.Context, key string, off int64, p []byte)
 	return n, err
 }
 
-// Put implements [Store].
 func (s *counted) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.Put(ctx, key, r, size)
@@ -72,7 +71,6 @@ func (s *counted) Put(ctx context.Context, key string, r io.ReaderAt, size int64
 	return err
 }
 
-// PutIfAbsent implements [Store].
 func (s *counted) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.PutIfAbsent(ctx, key, body)
@@ -80,7 +78,6 @@ func (s *counted) PutIfAbsent(ctx context.Context, key string, body []byte) erro
 	return err
 }
 
-// List implements [Store].
 func (s *counted) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		ctx, m := withMeter(ctx, s.c)
@@ -97,7 +94,6 @@ func (s *counted) List(ctx context.Context, prefix, after string) iter.Seq2[Obje
 	}
 }
 
-// Delete implements [Store].
 func (s *counted) Delete(ctx context.Context, key string) error {
 	ctx, m := withMeter(ctx, s.c)
 	err := s.s.Delete(ctx, key)
@@ -105,7 +101,6 @@ func (s *counted) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// Close implements [Store].
 func (s *counted) Close() error { return s.s.Close() }
 
 // isAnswer reports whether an error is what a working store says of its contents.

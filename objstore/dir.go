@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// dir keeps each object in a file of a directory.
+// dir is a Store that keeps each object in a file of a directory.
 type dir struct {
 	gate
 	root *os.Root
@@ -89,7 +89,6 @@ func makeDurable(name string, mode fs.FileMode) error {
 	return nil
 }
 
-// Close implements [Store].
 func (d *dir) Close() error {
 	if d.closed.Swap(true) {
 		return nil
@@ -97,7 +96,6 @@ func (d *dir) Close() error {
 	return d.root.Close()
 }
 
-// GetRange implements [Store].
 func (d *dir) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	if err := d.admit(ctx, Get, key); err != nil || len(p) == 0 {
 		return 0, err
@@ -135,12 +133,10 @@ func (d *dir) read(name string, off int64, p []byte) (int, error) {
 	return n, end
 }
 
-// Put implements [Store].
 func (d *dir) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	return d.write(ctx, Put, key, r, size, d.root.Rename)
 }
 
-// PutIfAbsent implements [Store].
 func (d *dir) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	return d.write(ctx, PutIfAbsent, key, bytes.NewReader(body), int64(len(body)), d.link)
 }
@@ -212,7 +208,6 @@ func (d *dir) writeTemp(ctx context.Context, r io.ReaderAt, size int64) (string,
 	return name, errors.Join(err, f.Close())
 }
 
-// Delete implements [Store].
 func (d *dir) Delete(ctx context.Context, key string) error {
 	if err := d.admit(ctx, Delete, key); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// mem keeps objects in memory.
+// mem is a Store that keeps objects in memory.
 type mem struct {
 	gate
 	mu      sync.RWMutex
@@ -30,7 +30,6 @@ type memObject struct {
 // can be closed. A write costs O(n) in the number of objects, a few microseconds for 100,000.
 func NewMem() Store { return &mem{objects: map[string]memObject{}} }
 
-// GetRange implements [Store].
 func (m *mem) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	if err := m.admit(ctx, Get, key); err != nil || len(p) == 0 {
 		return 0, err
@@ -48,7 +47,6 @@ func (m *mem) GetRange(ctx context.Context, key string, off int64, p []byte) (in
 	return copy(p, o.data[from:from+int64(n)]), err
 }
 
-// Put implements [Store].
 func (m *mem) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	if err := m.admit(ctx, Put, key); err != nil {
 		return err
@@ -63,7 +61,6 @@ func (m *mem) Put(ctx context.Context, key string, r io.ReaderAt, size int64) er
 	return nil
 }
 
-// PutIfAbsent implements [Store].
 func (m *mem) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	if err := m.admit(ctx, PutIfAbsent, key); err != nil {
 		return err
@@ -120,7 +117,6 @@ func (m *mem) next(prefix, after string) (Object, bool) {
 	return Object{Key: key, Size: int64(len(o.data)), ModTime: o.time}, true
 }
 
-// Delete implements [Store].
 func (m *mem) Delete(ctx context.Context, key string) error {
 	if err := m.admit(ctx, Delete, key); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// A sub is a Store.
 type sub struct {
 	gate
 	s      Store
@@ -26,7 +27,6 @@ func Sub(s Store, prefix string) Store {
 	return &sub{s: s, prefix: prefix}
 }
 
-// GetRange implements [Store].
 func (s *sub) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	if err := s.admit(ctx, Get, key); err != nil {
 		return 0, err
@@ -34,7 +34,6 @@ func (s *sub) GetRange(ctx context.Context, key string, off int64, p []byte) (in
 	return s.s.GetRange(ctx, s.prefix+key, off, p)
 }
 
-// Put implements [Store].
 func (s *sub) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	if err := s.admit(ctx, Put, key); err != nil {
 		return err
@@ -42,7 +41,6 @@ func (s *sub) Put(ctx context.Context, key string, r io.ReaderAt, size int64) er
 	return s.s.Put(ctx, s.prefix+key, r, size)
 }
 
-// PutIfAbsent implements [Store].
 func (s *sub) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	if err := s.admit(ctx, PutIfAbsent, key); err != nil {
 		return err
@@ -50,7 +48,6 @@ func (s *sub) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	return s.s.PutIfAbsent(ctx, s.prefix+key, body)
 }
 
-// List implements [Store].
 func (s *sub) List(ctx context.Context, prefix, after string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		if err := s.admit(ctx, List, prefix); err != nil {
@@ -69,7 +66,6 @@ func (s *sub) List(ctx context.Context, prefix, after string) iter.Seq2[Object, 
 	}
 }
 
-// Delete implements [Store].
 func (s *sub) Delete(ctx context.Context, key string) error {
 	if err := s.admit(ctx, Delete, key); err != nil {
 		return err

@@ -106,7 +106,7 @@ func openDir(path string, create bool) (objstore.Store, error) {
 	return objstore.OpenDir(path)
 }
 
-// interruptible is an object store; all of its requests end with a context too.
+// interruptible is an objstore.Store; all of its requests end with a context too.
 type interruptible struct {
 	objstore.Store
 	ctx context.Context
@@ -122,28 +122,24 @@ func (s interruptible) with(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// GetRange implements [objstore.Store].
 func (s interruptible) GetRange(ctx context.Context, key string, off int64, b []byte) (int, error) {
 	ctx, end := s.with(ctx)
 	defer end()
 	return s.Store.GetRange(ctx, key, off, b)
 }
 
-// Put implements [objstore.Store].
 func (s interruptible) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	ctx, end := s.with(ctx)
 	defer end()
 	return s.Store.Put(ctx, key, r, size)
 }
 
-// PutIfAbsent implements [objstore.Store].
 func (s interruptible) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	ctx, end := s.with(ctx)
 	defer end()
 	return s.Store.PutIfAbsent(ctx, key, body)
 }
 
-// List implements [objstore.Store].
 func (s interruptible) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
 	return func(yield func(objstore.Object, error) bool) {
 		ctx, end := s.with(ctx)
@@ -152,7 +148,6 @@ func (s interruptible) List(ctx context.Context, prefix, after string) iter.Seq2
 	}
 }
 
-// Delete implements [objstore.Store].
 func (s interruptible) Delete(ctx context.Context, key string) error {
 	ctx, end := s.with(ctx)
 	defer end()

@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// GetRange implements [objstore.Store].
 func (s *store) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	c, err := s.begin(ctx, objstore.Get, key)
 	if err != nil || len(p) == 0 {

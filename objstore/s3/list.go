@@ -16,7 +16,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// List implements [objstore.Store].
 func (s *store) List(ctx context.Context, prefix, after string) iter.Seq2[objstore.Object, error] {
 	return func(yield func(objstore.Object, error) bool) {
 		c, err := s.begin(ctx, objstore.List, prefix)

@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// Put implements [objstore.Store].
 func (s *store) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	c, err := s.begin(ctx, objstore.Put, key)
 	if err != nil {
@@ -55,7 +54,6 @@ func sending(r io.ReaderAt, off, size int64,
 	}
 }
 
-// PutIfAbsent implements [objstore.Store].
 func (s *store) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	c, err := s.begin(ctx, objstore.PutIfAbsent, key)
 	if err != nil {

@@ -84,7 +84,6 @@ func (s *store) check(ctx context.Context) error {
 	return nil
 }
 
-// Delete implements [objstore.Store].
 func (s *store) Delete(ctx context.Context, key string) error {
 	c, err := s.begin(ctx, objstore.Delete, key)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
+// A store is a source.Store.
 type store struct {
 	db    *badger.DB
 	log   *logger
@@ -93,7 +94,6 @@ func (s *store) open(scratch string, dirs []string) error {
 	return err
 }
 
-// Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		n := count{}
@@ -107,7 +107,6 @@ func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	})
 }
 
-// Parallel implements source.Store.
 func (*store) Parallel() bool { return true }
 
 // Check implements source.Store. A block that cannot be read ends its table for Badger's iterators, and they go on
@@ -250,10 +249,8 @@ func says(err, what error) bool {
 	return errors.Is(err, what) || strings.Contains(err.Error(), what.Error())
 }
 
-// Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
 
-// Notes implements source.Store.
 func (s *store) Notes() []string {
 	metas := s.total().metas
 	if metas == 0 {
@@ -303,5 +300,4 @@ func part(key, left, right []byte) float64 {
 	return (number(key) - from) / (to - from)
 }
 
-// Close implements source.Store.
 func (s *store) Close() error { return errors.Join(s.db.Close(), s.unlock()) }

@@ -8,11 +8,10 @@ import (
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
-// A logger keeps Badger quiet, and the first of its errors: a value that it cannot read is empty, and only the log says
-// why.
+// A logger is a badger.Logger that keeps Badger quiet, and the first of its errors: a value that it cannot read is
+// empty, and only the log says why.
 type logger struct{ first atomic.Pointer[string] }
 
-// Errorf implements badger.Logger.
 func (l *logger) Errorf(format string, args ...any) {
 	text := strings.TrimSpace(fmt.Sprintf(format, args...))
 	if len(text) > 300 {
@@ -21,13 +20,10 @@ func (l *logger) Errorf(format string, args ...any) {
 	l.first.CompareAndSwap(nil, &text)
 }
 
-// Warningf implements badger.Logger.
 func (*logger) Warningf(string, ...any) {}
 
-// Infof implements badger.Logger.
 func (*logger) Infof(string, ...any) {}
 
-// Debugf implements badger.Logger.
 func (*logger) Debugf(string, ...any) {}
 
 // failure returns the first error.

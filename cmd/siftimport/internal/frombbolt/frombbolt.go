@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
+// A store is a source.Store.
 type store struct {
 	db     *bbolt.DB
 	path   string
@@ -74,7 +75,6 @@ func find(tx *bbolt.Tx, path [][]byte) *bbolt.Bucket {
 	return b
 }
 
-// Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	s.sequences, s.buckets, s.read = 0, 0, 0
 	over := make(chan struct{})
@@ -132,13 +132,11 @@ func (*store) Parallel() bool { return false }
 // Check implements source.Store. What cannot be read has been an error of the scan.
 func (*store) Check() error { return nil }
 
-// Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
 
 // Before implements source.Store. It is what the scan has read, which is a little less than its pages.
 func (s *store) Before([]byte) int64 { return s.read }
 
-// Notes implements source.Store.
 func (s *store) Notes() (notes []string) {
 	if s.sequences > 0 {
 		notes = append(notes, fmt.Sprintf("%d buckets had a sequence number (Bucket.Sequence), which is dropped",
@@ -150,5 +148,4 @@ func (s *store) Notes() (notes []string) {
 	return notes
 }
 
-// Close implements source.Store.
 func (s *store) Close() error { return s.db.Close() }

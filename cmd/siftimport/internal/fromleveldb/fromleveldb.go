@@ -17,6 +17,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
+// A store is a source.Store.
 type store struct {
 	source.Whole
 	db    *leveldb.DB
@@ -67,7 +68,6 @@ func (s *store) open(scratch string) error {
 	return errors.Join(err, s.files.Close())
 }
 
-// Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		it := s.db.NewIterator(&util.Range{Start: r.From, Limit: r.To},
@@ -98,10 +98,8 @@ func (s *store) explain(err error) error {
 	return err
 }
 
-// Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
 
-// Before implements source.Store.
 func (s *store) Before(key []byte) int64 {
 	n, err := s.db.SizeOf([]util.Range{{Limit: key}})
 	if err != nil {
@@ -110,5 +108,4 @@ func (s *store) Before(key []byte) int64 {
 	return n.Sum()
 }
 
-// Close implements source.Store.
 func (s *store) Close() error { return errors.Join(s.db.Close(), s.files.Close(), s.lock.Close()) }

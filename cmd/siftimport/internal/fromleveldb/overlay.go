@@ -15,7 +15,8 @@ import (
 // it opens them to write, on a storage that keeps what is written in memory: the contents of the journals, and a new
 // manifest.
 
-// An overlay reads the files of a store, and writes others. Those that were removed are still there below.
+// An overlay is a storage.Storage that reads the files of a store, and writes others. Those that were removed are still
+// there below.
 type overlay struct {
 	storage.Storage // what is written
 	below           storage.Storage
@@ -40,7 +41,6 @@ func (o *overlay) hide(fd storage.FileDesc) {
 	o.hidden[fd] = true
 }
 
-// GetMeta implements storage.Storage.
 func (o *overlay) GetMeta() (storage.FileDesc, error) {
 	fd, err := o.Storage.GetMeta()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,6 @@ func (o *overlay) GetMeta() (storage.FileDesc, error) {
 	return fd, err
 }
 
-// List implements storage.Storage.
 func (o *overlay) List(kinds storage.FileType) ([]storage.FileDesc, error) {
 	all, err := o.Storage.List(kinds)
 	if err != nil {
@@ -64,7 +63,6 @@ func (o *overlay) List(kinds storage.FileType) ([]storage.FileDesc, error) {
 	return all, err
 }
 
-// Open implements storage.Storage.
 func (o *overlay) Open(fd storage.FileDesc) (storage.Reader, error) {
 	r, err := o.Storage.Open(fd)
 	if errors.Is(err, fs.ErrNotExist) && !o.isHidden(fd) {
@@ -73,13 +71,11 @@ func (o *overlay) Open(fd storage.FileDesc) (storage.Reader, error) {
 	return r, err
 }
 
-// Create implements storage.Storage.
 func (o *overlay) Create(fd storage.FileDesc) (storage.Writer, error) {
 	o.hide(fd)
 	return o.Storage.Create(fd)
 }
 
-// Remove implements storage.Storage.
 func (o *overlay) Remove(fd storage.FileDesc) error {
 	o.hide(fd)
 	if err := o.Storage.Remove(fd); !errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +87,6 @@ func (o *overlay) Remove(fd storage.FileDesc) error {
 // Rename implements storage.Storage. Nothing is renamed but what a repair has written.
 func (*overlay) Rename(storage.FileDesc, storage.FileDesc) error { return fs.ErrInvalid }
 
-// Close implements storage.Storage.
 func (o *overlay) Close() error { return errors.Join(o.Storage.Close(), o.below.Close()) }
 
 // never are options under which nothing is compacted.

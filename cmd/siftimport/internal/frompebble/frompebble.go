@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/cmd/siftimport/internal/source"
 )
 
+// A store is a source.Store.
 type store struct {
 	source.Whole
 	db   *pebble.DB
@@ -87,7 +88,6 @@ func (s *store) refuseRangeKeys() error {
 	return errors.Join(err, it.Close())
 }
 
-// Scan implements source.Store.
 func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	return source.Scan(visit, s.explain, func(visit source.Visitor) error {
 		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: r.From, UpperBound: r.To})
@@ -113,10 +113,8 @@ func (s *store) explain(err error) error {
 	return fmt.Errorf("%s %w: %w", s.dir, source.ErrDamaged, err)
 }
 
-// Size implements source.Store.
 func (s *store) Size() int64 { return s.size }
 
-// Before implements source.Store.
 func (s *store) Before(key []byte) int64 {
 	n, err := s.db.EstimateDiskUsage(nil, key)
 	if err != nil {
@@ -125,5 +123,4 @@ func (s *store) Before(key []byte) int64 {
 	return int64(n)
 }
 
-// Close implements source.Store.
 func (s *store) Close() error { return errors.Join(s.db.Close(), s.lock.Close()) }
