@@ -89,6 +89,7 @@ func TestShapesRefuse(t *testing.T) {
 // The estimate of keys decides when a set grows: it has to be right where a shard is full, and near
 // right around it.
 func TestKeysOfIsNear(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 8))
 	for _, rate := range []float64{0.1, 0.01, 0.0001} {
 		_, layers, err := shapes(Request{Kind: KindBlocked, Keys: 3000, Rate: rate, ShardBytes: MaxShardBytes})
 		require.NoError(t, err)
@@ -97,7 +98,7 @@ func TestKeysOfIsNear(t *testing.T) {
 			keys := int(float64(l.Keys) * share)
 			shard := l.Blank()
 			for range keys {
-				addTo(shard, l, rand.Uint64())
+				addTo(shard, l, rng.Uint64())
 			}
 			got := l.KeysOf(layout.Ones(shard[layout.HeaderLen:]) - l.Lines)
 			require.InEpsilon(t, keys, got, 0.08, "rate %v, %d keys", rate, keys)
