@@ -119,6 +119,7 @@ cross: ## build for PLATFORMS, which embedders use, and vet tests of what touche
 		echo $$pair; GOOS=$${target%/*} GOARCH=$${target#*/} .ci/in $${pair%:*} $(GO) build ./... || exit 1; \
 	done
 	GOOS=linux GOARCH=386 .ci/in . $(GO) vet ./blockindex ./filterpolicy/...
+	GOOS=linux GOARCH=386 .ci/in redisfilter $(GO) vet ./...
 	GOOS=windows .ci/in . $(GO) vet ./sstable ./blockindex ./objstore ./internal/vfs ./internal/wal ./internal/manifest
 
 crossvet: ## vet the store and the laboratory, with their tests, for Windows and macOS: minutes

@@ -117,7 +117,7 @@ func (l *lineage) superseded(ctx context.Context, generation string) bool {
 func (l *lineage) Add(ctx context.Context, key []byte) error { return l.MAdd(ctx, [][]byte{key}) }
 
 // AddNew adds a key and reports whether it was new. True is certain, and of any number of processes that add a key at
-// the same time at most one is told so; a new key is taken for an old one at the rate of false positives, and
+// the same time at most one gets it. A new key is taken for an old one at the rate of false positives. It also is
 // whenever there is an error, such as ErrIncomplete before the set was loaded. It takes one trip; in a Set that grows
 // it is a script, and takes more trips when a layer is full. A Cuckoo does not add a key that is there, or is taken
 // for another that is there and goes when that one is removed.

@@ -16,10 +16,10 @@ import (
 
 // build makes the set's next generation out of a source and takes it into use. The caller has the lock.
 //
-// Every wait is for processes whose view is as old as a view may be: first for those that add to the old generation
-// only, and for the commits of their rows, so that the source shows them. The next wait is for those that still ask
-// the old generation, before adds stop to go there. The last is for those that still add to it, before its values are
-// removed.
+// Every wait is for processes whose view is as old as a view may be. The first is for those that add to the old
+// generation only, and for the commits of their rows, so that the source shows them. The next wait is for those that
+// still ask the old generation, before adds stop to go there. The last is for those that still add to it, before its
+// values are removed.
 func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	v := l.view.Load()
 	if err = v.usable(); err != nil {

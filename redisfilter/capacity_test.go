@@ -13,8 +13,8 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-// mostBytes is what a set that grows takes for each of the keys that it was made for, with all that Redis
-// takes for its values: few partitions, which differ by chance, have a second layer by then.
+// mostBytes is what a set that grows takes for each of the keys that it was made for, with all that Redis takes for
+// its values. Few partitions, which differ by chance, have a second layer by then.
 const mostBytes = 2.0
 
 // TestBytesPerKeyAtCapacity counts the bytes of sets of many sizes.

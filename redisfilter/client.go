@@ -12,7 +12,8 @@ import (
 // cluster. One serves all sets of a program, those of package owners among them, and any number of goroutines. Sets of
 // a closed client answer "maybe" and ErrClosed: close them first.
 //
-// Its methods are those of the internal type. For programs that is Close() error, which closes the connections.
+// It is an alias, so that package owners sees the connections. Its method for programs is Close() error, which closes
+// them.
 type Client = conn.Client
 
 // Open connects, and fails if no master answers. The options are go-redis'; see there for their defaults. Open sets

@@ -18,8 +18,8 @@ import (
 // copies fit.
 //
 // It takes 11.5 bits per key at a rate of 1 %, 15.1 at 0.1 %, and is asked nearly as fast as a Set. Add and Remove
-// are scripts: they cost the server twice as much as a Set's Add one by one, and seven times as much in batches, and
-// leave there, for a minute, some 170 bytes per call. A set that is only added to is better a Set.
+// are scripts. They cost the server twice as much as a Set's Add one by one, and seven times as much in batches. Each
+// call leaves some 170 bytes there for a minute. A set that is only added to is better a Set.
 //
 // # What no script can do
 //

@@ -69,10 +69,10 @@ func TestCuckooOutlivesAFailover(t *testing.T) {
 	require.NotContains(t, maybe, false)
 }
 
-// addAndRemove adds keys, commits a row for each and deletes every third of the rows again. It tells how many
-// keys are left. One whose add failed, or took longer than a transaction may, gets another turn after those, as a
-// program does that must commit its row: were another key added in its stead, a set whose servers are away for
-// long would get more than it has room for.
+// addAndRemove adds keys, commits a row for each and deletes every third of the rows again. It tells how many keys
+// are left. A key whose add failed, or took longer than a transaction may, gets another turn after the others, as a
+// program does that must commit its row. With another key in its place, a set whose servers are away for long would
+// get more keys than it has room for.
 func addAndRemove(t *testing.T, set *redisfilter.Cuckoo, table *cuckooRows, grace time.Duration, first, last int,
 	tell func(left int)) {
 	ctx := t.Context()

@@ -52,9 +52,9 @@ func (l *lineage) refusedFull(ctx context.Context) {
 	l.repairSoon()
 }
 
-// agree returns when the configuration tells of a Grace that is as long as that of l, and of as many keys as a cuckoo
-// set is to have room for; or it says why the set cannot be used. A process that loads the set waits for the Grace of
-// all that add to it.
+// agree returns when the configuration has a Grace as long as that of l, and room for at least the given keys of a
+// cuckoo set. Its error says why the set cannot be used. A process that loads the set waits for the Grace of all that
+// add to it.
 func (l *lineage) agree(ctx context.Context, keys int) error {
 	for {
 		v := l.view.Load()

@@ -113,10 +113,10 @@ func TestCuckooLoadsWhileKeysComeAndGo(t *testing.T) {
 	require.NotContains(t, maybe, false)
 }
 
-// churn inserts and deletes rows of its own until it is done, and asks for them. What it adds and removes
-// during a load fills the next generation until the load after it, so that it adds no more than fit, and no key so
-// often that its copies crowd out others. What took longer than grace allows has not happened to the row; a copy
-// of the key may be left.
+// churn inserts and deletes rows of its own until it is done, and asks for them. What it adds and removes during a
+// load fills the next generation until the load after it. So it adds no more than fit, and no key so often that its
+// copies crowd out others. What took longer than grace allows has not happened to the row; a copy of the key may be
+// left.
 func churn(t *testing.T, set *redisfilter.Cuckoo, table *cuckooRows, grace time.Duration, random *rand.Rand,
 	program int, done chan struct{}) {
 	const keys, adds = 15_000, 2 // of each key

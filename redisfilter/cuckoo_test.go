@@ -246,12 +246,13 @@ func TestCuckooHasOneWinner(t *testing.T) {
 
 func TestNewCuckooRefuses(t *testing.T) {
 	c := cuckooClient(t, &redis.UniversalOptions{Addrs: []string{redistest.Start(t).Addr}})
+	tooMany := int64(1) << 33 // an int of 32 bits has 0 of it, which is refused too
 	for _, bad := range []struct {
 		n    int
 		rate float64
 		o    redisfilter.Options
 	}{
-		{n: 0, rate: 0.01}, {n: -1, rate: 0.01}, {n: 1 << 33, rate: 0.01}, {n: 10, rate: 0}, {n: 10, rate: 1},
+		{n: 0, rate: 0.01}, {n: -1, rate: 0.01}, {n: int(tooMany), rate: 0.01}, {n: 10, rate: 0}, {n: 10, rate: 1},
 		{n: 10, rate: 1e-12}, {n: 10, rate: 0.01, o: redisfilter.Options{Growth: 2}},
 		{n: 10, rate: 0.01, o: redisfilter.Options{ShardBytes: 80}},
 		{n: 10, rate: 0.01, o: redisfilter.Options{ShardBytes: 1 << 20}},

@@ -1,5 +1,5 @@
-// Package redisfilter has sets that many processes share through Redis and that may say "maybe": a guard in front of
-// a cache and a database, which tells a service without a query that a key is not there.
+// Package redisfilter has sets that many processes share through Redis and that may say "maybe". A set guards a cache
+// and a database: it tells a service without a query that a key is not there.
 //
 //	c, err := redisfilter.Open(ctx, &redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}})
 //	users, err := redisfilter.New(ctx, c, "users", 10_000_000, 0.01, &redisfilter.Options{Source: readUsers})
@@ -11,11 +11,11 @@
 // # What is promised
 //
 // "No" is certain: once Add of a key returned nil, every process that asks is told "maybe", whatever happens to
-// Redis. A set that was evicted, expired, flushed, half made, failed over to a replica that lacks the key, or
-// restarted from an older file does not say "no", but "maybe" and an error that matches ErrIncomplete. If Redis is
-// away, the answer is (true, ErrUnavailable), when the context's deadline ends, or at once while Redis is known to be
-// away; if Redis answers and refuses, for a wrong password or a missing permission, it is (true, ErrRefused). A
-// program that ignores the error fails open; one that returns it fails closed.
+// Redis. A set may have been evicted, expired, flushed, half made, failed over to a replica that lacks the key, or
+// restarted from an older file. Then it says "maybe" with an error that matches ErrIncomplete. If Redis is away, the
+// answer is (true, ErrUnavailable), when the context's deadline ends, or at once while Redis is known to be away. If
+// Redis answers and refuses, for a wrong password or a missing permission, it is (true, ErrRefused). A program that
+// ignores the error fails open; one that returns it fails closed.
 //
 // "Maybe" is wrong for absent keys at the promised rate of false positives. It stays so however many keys a set gets
 // whose Options.Growth is set.

@@ -14,9 +14,10 @@ var (
 	ErrUnavailable = conn.ErrUnavailable
 
 	// ErrRefused comes with "maybe": Redis answers, and refuses the program's commands until a person changes a
-	// setting: a password, a permission, a command that the server lacks, or the address of a replica or of one node
-	// of a cluster. It does not match ErrUnavailable: trying again is no use. A client of Sentinels or of a cluster,
-	// or with a Dialer, finds the new master by itself, so that a replica's READONLY is ErrUnavailable there.
+	// setting. The reason is a password, a permission, a command that the server lacks, or the address of a replica
+	// or of one node of a cluster. ErrRefused does not match ErrUnavailable: trying again is no use. A client of
+	// Sentinels or of a cluster, or with a Dialer, finds the new master by itself, so that a replica's READONLY is
+	// ErrUnavailable there.
 	ErrRefused = conn.ErrRefused
 
 	// ErrForeign comes with "maybe": Redis holds something under a key of the set that no set put there.

@@ -206,16 +206,16 @@ func (l *lineage) current() (*view, error) {
 	return v, v.usable()
 }
 
-// Load makes the set again out of a source and takes it into use, while all processes go on to ask and add: the way to
-// load a set for the first time, after a loss, and to get rid of keys that are no longer in the database. A nil
-// source stands for Options.Source, and is an error if there is none.
+// Load makes the set again out of a source and takes it into use, while all processes go on to ask and add. It loads a
+// set for the first time and after a loss, and removes keys that are no longer in the database. A nil source stands
+// for Options.Source, and is an error if there is none.
 //
-// It takes 1.5 s, Options.Grace and the time of the source until the set is in use, and three seconds more to remove
-// the one that was in use before; 4.5 and 7.5 s by default. A Cuckoo takes another Options.Grace. While it runs there
-// are two sets in Redis. The keys of the source are gathered in memory, as much as the set has in Redis, or eight
-// bytes for each key if the set grows. The error of a source is returned, and the set stays as it was. Loads of a set
-// wait for each other, in whatever process they run. What a load leaves in Redis that is broken off, or whose process
-// ends, is removed within seconds by any process that has the set open.
+// It takes 1.5 s, Options.Grace and the time of the source until the set is in use: 4.5 s by default. Three seconds
+// more remove the one that was in use before. A Cuckoo takes another Options.Grace. While it runs there are two sets
+// in Redis. The keys of the source are gathered in memory, as much as the set has in Redis, or eight bytes for each
+// key if the set grows. The error of a source is returned, and the set stays as it was. Loads of a set wait for each
+// other, in whatever process they run. What a load leaves in Redis that is broken off, or whose process ends, is
+// removed within seconds by any process that has the set open.
 func (l *lineage) Load(ctx context.Context, source Source) error {
 	if _, err := l.current(); err != nil {
 		return l.wrap(err)

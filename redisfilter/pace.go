@@ -6,7 +6,7 @@ import (
 )
 
 // A pace keeps a set that loses values soon after each load, as on a server that evicts, from being loaded again and
-// again: the time from a loss to the load doubles with each generation that did not last. A generation that lasted
+// again. The time from a loss to the load doubles with each generation that did not last. A generation that lasted
 // ends that. It is about loads of the background; a program's Load does not ask it.
 type pace struct {
 	mu         sync.Mutex

@@ -24,7 +24,7 @@ type Set struct{ lineage }
 // are "maybe" and ErrIncomplete. Options.StartEmpty makes it an empty set.
 //
 // A set of the name that was made for another n, rate, Growth, Partitions or ShardBytes is used as it is, by all
-// processes alike, and the next Load of this process makes it as it was asked for here. That of a process that asked
+// processes alike. The next Load of this process makes it as it was asked for here. That of a process that asked
 // otherwise makes it as that one did.
 //
 // New fails with ErrMismatch if there is a set of the name of another kind or PublicHash, with ErrForeign if the name

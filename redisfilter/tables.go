@@ -85,8 +85,8 @@ func notLost(key string, err error) error {
 }
 
 // put adds keys to a generation. The one in use says which are new, and which it refuses. Others follow: a key that
-// is new is added to them without a look, for were it left out for the sake of another that it cannot be told from,
-// it would go with that one.
+// is new is added to them without a look. If it were left out because of another key that it cannot be told from, it
+// would go with that one.
 func (t *tables) put(ctx context.Context, generation string, inUse bool, a *addition) (whole bool, err error) {
 	var plain, looking []int
 	for i := range a.hashes {

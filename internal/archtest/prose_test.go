@@ -15,13 +15,19 @@ const mostWords = 35 // of a sentence
 
 var sentenceEnd = regexp.MustCompile(`[.!?](\s+|$)`)
 
-// TestSentencesAreShort holds the comments of what a store links to sentences that need one reading.
+// TestSentencesAreShort holds the comments of what a store links, and of redisfilter, to sentences that need one
+// reading.
 func TestSentencesAreShort(t *testing.T) {
 	files := goList(t, "-deps", "-f",
 		`{{if not .Standard}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}`,
 		"./kv", "./cmd/siftkv")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
+	walkSources(t, func(path string) {
+		if strings.HasPrefix(path, "redisfilter/") && strings.HasSuffix(path, ".go") {
+			files = append(files, filepath.Join(root, path))
+		}
+	})
 	checked := 0
 	for _, path := range files {
 		if !strings.HasPrefix(path, root+string(filepath.Separator)) {

@@ -1,8 +1,8 @@
 // Package inprocess is a Redis server inside the program that starts it, for tests of programs that use filters and
 // for demonstrations: no redis-server has to be installed.
 //
-// It is miniredis with what that lacks and the filters need: BITFIELD and BITFIELD_RO with GET and SET, keys that
-// expire as time passes, and the fields of INFO that name a server and its role. Tests hold its replies against a real
+// It is miniredis with what the filters need in addition: BITFIELD and BITFIELD_RO with GET and SET, keys that expire
+// as time passes, and the fields of INFO that name a server and its role. Tests hold its replies against a real
 // server's. It has one database, no replicas, no cluster and no tracking, and no limit of memory: it evicts nothing.
 package inprocess
 

@@ -14,8 +14,8 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/mirror"
 )
 
-// large is a set of 10,000,000 keys at 1 %, 3,100 shards of 4 KB, some of whose keys are there, and a mirror of it
-// while another process adds 100 keys per second until the test ends.
+// large is a mirror of a set of 10,000,000 keys at 1 %, 3,100 shards of 4 KB, some of whose keys are there. Another
+// process adds 100 keys per second until the test ends.
 func large(t testing.TB, present int) *mirror.Mirror {
 	ctx := context.Background()
 	addr := []string{redistest.Start(t).Addr}

@@ -16,9 +16,9 @@ import (
 // A Mirror answers for a Set out of a copy of its bits in the process, without a trip to Redis. What the copy cannot
 // answer it asks the Set. It is for any number of goroutines.
 //
-// What is promised: no key is absent for the Mirror that was added
-//   - through this Mirror, from the moment when Add returned;
-//   - in any other way, be it through the Set or in another process, from a Lease after that Add
+// What is promised: a key that was added is not absent for the Mirror.
+//   - If it was added through this Mirror, that holds from the moment when Add returned.
+//   - If it was added through the Set or in another process, that holds from a Lease after that Add
 //     returned: one second, unless Options say otherwise.
 //
 // What is not promised is that the keys of others are seen before the Lease is over. For so long a Mirror may say
@@ -32,10 +32,10 @@ import (
 // just before. At 100 adds per second and 3,100 shards, which hold 10,000,000 keys at 1 %, that is 0.3 % of the
 // answers, as 1 - exp(-adds per second * Poll / shards) lets expect.
 //
-// A Mirror costs the memory of the set, 1.3 bytes per key at 1 %; a connection to each master, which remembers what
-// was read through it (CLIENT TRACKING); and a fetch of 4 KB whenever a shard was changed, at most once per Refresh.
-// A set to which thousands of keys are added every second is better asked in Redis. Where the server has no CLIENT
-// TRACKING, as that of package inprocess, a Mirror asks the Set everything, and Ready fails.
+// A Mirror costs the memory of the set, 1.3 bytes per key at 1 %, and a connection to each master, which remembers
+// what was read through it (CLIENT TRACKING). A shard that was changed costs a fetch of 4 KB, at most once per
+// Refresh. A set to which thousands of keys are added every second is better asked in Redis. Where the server has no
+// CLIENT TRACKING, as that of package inprocess, a Mirror asks the Set everything, and Ready fails.
 type Mirror struct {
 	set     copies.Set
 	inside  copies.Inside

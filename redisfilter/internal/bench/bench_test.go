@@ -21,8 +21,8 @@ import (
 //	plain     14 SETBIT or GETBIT of one string of 20 bits a key, in a pipeline
 //	getrange  no filter: what go-redis takes to read 64 bytes
 //
-// go-zero's filter takes one key at a time. In batches its commands are collected and pipelined by hand.
-// What each takes is measured in rounds that alternate, and the median is reported: of a key, the main thread's
+// go-zero's filter takes one key at a time. In batches its commands are collected and pipelined by hand. What each
+// takes is measured in rounds that alternate, and the median for a key is reported. Reported are the main thread's
 // time in the server (server-us), trips (commands or pipelines sent), the client's wait (ns/op), its time on
 // processors (client-us) and allocations.
 func BenchmarkRedis(b *testing.B) {

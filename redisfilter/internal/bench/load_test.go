@@ -12,10 +12,10 @@ import (
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
 
-// BenchmarkBulk is what it takes to bring ten million keys into a set of one size: by Load, from the moment
-// that it asks its source, whose keys cost nothing, until the set is in use; and by Import of a local set,
-// without and with the time to fill that. An op is a key. Load's waits for other processes, which come
-// before and do not depend on the keys, are in wait-s.
+// BenchmarkBulk is what it takes to bring ten million keys into a set of one size. Load is measured from the moment
+// that it asks its source, whose keys cost nothing, until the set is in use. Import is of a local set, without and
+// with the time to fill that. An op is a key. Load's waits for other processes, which come before and do not depend
+// on the keys, are in wait-s.
 func BenchmarkBulk(b *testing.B) {
 	const n = 10_000_000
 	server := redistest.Start(b)

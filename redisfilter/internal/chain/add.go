@@ -112,8 +112,8 @@ func (c *Chains) room(s Seat, ones int) int {
 	return int(float64(shape.Keys) - shape.KeysOf(max(0, ones-shape.Lines))*float64(shape.Shards))
 }
 
-// addOnce adds the keys of some seats, and returns those that have to be added again: to a layer that the header does
-// not tell of, because of a failover to a server that had not heard of it.
+// addOnce adds the keys of some seats, and returns those that have to be added again. Their layer is one that the
+// header does not tell of, because of a failover to a server that had not heard of it.
 func (c *Chains) addOnce(ctx context.Context, seats []Seat, todo []int, found []Added) (again []int, err error) {
 	adds, cmds := c.addings(ctx, seats, todo)
 	c.Conn.Run(ctx, cmds...)

@@ -230,9 +230,9 @@ func (c *Chains) growIfFull(ctx context.Context, s Seat) error {
 }
 
 // grow makes a layer of a chain, unless there is one or layer 0 was lost. Any number of processes may do so at once,
-// end in the middle and be late: the bit that says that the layer exists is only ever set, after its shards were made
-// and before keys are added to them, and no shard is made once it is set. So a shard that was lost since is not made
-// again.
+// end in the middle and be late. A bit says that the layer exists: it is set after the shards were made and before
+// keys are added to them, and is never cleared. No shard is made once it is set. So a shard that was lost since is
+// not made again.
 func (c *Chains) grow(ctx context.Context, s Seat, layer int) error {
 	shape := c.Layers[layer]
 	for group := 0; group*groupLen < shape.Shards; group++ {

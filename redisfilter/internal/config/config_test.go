@@ -98,12 +98,12 @@ func spoiledConfigs(t *testing.T) map[string][]byte {
 		"used and building":   set("building", "aaaaaaaaaa"),
 		"no lines":            layer("lines", 0),
 		"many lines":          layer("lines", 1<<30),
-		"lines overflow":      layer("lines", 1<<58),
+		"lines overflow":      layer("lines", int64(1<<58)),
 		"more lines than keys": spoil(func(m map[string]any) {
 			m["partitions"], m["layers"].([]any)[0].(map[string]any)["lines"] = 20, 1000
 		}),
 		"no shards":     layer("shards", 0),
-		"many shards":   layer("shards", 1<<40),
+		"many shards":   layer("shards", int64(1<<40)),
 		"no probes":     layer("probes", 0),
 		"many probes":   layer("probes", 1000),
 		"no keys":       layer("keys", 0),

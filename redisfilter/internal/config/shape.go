@@ -20,10 +20,10 @@ const (
 	minLayer      = 2.5e-8  // of a late layer; lines cannot do with much less
 )
 
-// markCost is how much lower a rate the lines are made for than was promised, for each probe: one bit of each line is
-// its mark, and the bit beside it serves two positions, so that one probe in 256 meets a bit that is set by twice as
-// many keys as the others. So it is as if the keys were 512/510 as many, and each probe meets a set bit at most that
-// much more often.
+// markCost is how much lower a rate the lines are made for than was promised, for each probe. One bit of each line is
+// its mark, and the bit next to it serves two positions. One probe in 256 meets that bit, which twice as many keys
+// set as the others. So it is as if the keys were 512/510 as many, and each probe meets a set bit at most that much
+// more often.
 const markCost = 510.0 / 512
 
 // tightening is the share of a layer's rate that the next layer has. The rates of all layers add up to the promised
@@ -86,15 +86,15 @@ func shapes(r Request) (partitions int, layers []layout.Layer, err error) {
 }
 
 // chance is how many standard deviations above the mean the keys of a partition may be before it needs a second
-// layer, which costs several times what the first does: one partition in 1,000 has more.
+// layer. One partition in 1,000 has more. A second layer costs several times what the first does.
 const chance = 3
 
 // estimated is the share of its keys by which a shard may be taken for fuller than it is.
 const estimated = 0.01
 
-// withRoom returns the first layer of a set that grows and how many partitions have it: at least as many as given,
-// and enough that each has room for the keys that it gets by chance when the set has those that it was made for.
-// Windows stay in one partition. What was given is returned if there is no such room.
+// withRoom returns the first layer of a set that grows and how many partitions have it: at least the given number.
+// Each has room for the keys that it gets by chance when the set has those that it was made for. Windows stay in one
+// partition. What was given is returned if there is no such room.
 func withRoom(r Request, least int, first layout.Layer, mostLines int, rate float64) (int, layout.Layer) {
 	most := shardRoom(first.Keys, mostLines, rate)
 	partitions := least

@@ -63,8 +63,13 @@ func TestShapesKeepThePromise(t *testing.T) {
 func TestShapesRefuse(t *testing.T) {
 	good := Request{Kind: KindBlocked, Keys: 1000, Rate: 0.01, ShardBytes: DefaultShard}
 	for name, spoil := range map[string]func(*Request){
-		"no keys":         func(r *Request) { r.Keys = 0 },
-		"too many keys":   func(r *Request) { r.Keys = layout.MaxKeys + 1 },
+		"no keys": func(r *Request) { r.Keys = 0 },
+		"too many keys": func(r *Request) {
+			keys := int64(layout.MaxKeys) + 1
+			if r.Keys = int(keys); int64(r.Keys) != keys {
+				r.Keys = -1 // no int of 32 bits is too many
+			}
+		},
 		"rate 0":          func(r *Request) { r.Rate = 0 },
 		"rate NaN":        func(r *Request) { r.Rate = math.NaN() },
 		"rate 1":          func(r *Request) { r.Rate = 1 },

@@ -11,25 +11,25 @@
 // # How
 //
 // One RESP3 connection has CLIENT TRACKING on in its default mode: the server remembers the keys that were read
-// through this connection, and pushes an invalidation when one of them is changed, deleted, expired or evicted, when
+// through this connection. It pushes an invalidation when one of them is changed, deleted, expired or evicted, when
 // all of them are flushed, and when its table of keys overflows. It queues the push while it runs the command that
-// makes the change, so before the writer has its reply. (The pushes of a broadcasting connection wait for the end of
-// a turn of the event loop, and a PONG of the same turn overtakes them; they would also report every key below a
-// prefix, not those that were read.)
+// makes the change, so before the writer has its reply. A broadcasting connection would not do. Its pushes wait for
+// the end of a turn of the event loop, and a PONG of the same turn overtakes them. It also reports every key below a
+// prefix, not those that were read.
 //
 // The mirror sends a round every Poll: the copies to be fetched, at most Batch bytes of them, then CLIENT ID.
-// Everything that the server pushed before it answered the round has been taken into account when the round ends,
-// since go-redis calls the handler of a push before it reads the next reply, on the goroutine that reads both. From
-// then on, all that was acknowledged before the round was *sent* is known, and the lease dates from there.
+// Everything that the server pushed before it answered the round has been taken into account when the round ends. For
+// go-redis calls the handler of a push before it reads the next reply, on the goroutine that reads both. From then
+// on, all that was acknowledged before the round was *sent* is known, and the lease dates from there.
 //
-// CLIENT ID takes the place of PING because its reply is good for two things more: a connection that was replaced
-// behind our back tracks nothing, and has another id; and replies that slipped by one do not end in an id.
+// CLIENT ID takes the place of PING because its reply shows two things more. A connection that was replaced behind
+// our back tracks nothing, and has another id. Replies that slipped by one do not end in an id.
 //
 // # What go-redis' own client-side cache lacks
 //
-// It keeps replies per command and pooled connection, bounds their age but does not date them by a reply that came
-// after, copies a value for each reader, and gives a program no way to add to a value what it has just written. Its
-// connections, handshake and handling of pushes are used here.
+// It keeps replies per command and pooled connection, and copies a value for each reader. It bounds the age of
+// replies but does not date them by one that came after. A program cannot add to a value what it has just written.
+// Its connections, handshake and handling of pushes are used here.
 package copies
 
 import (
@@ -149,9 +149,9 @@ func (m *Server) Entry(key string, size int) *Entry {
 	return e
 }
 
-// Want has copies made and kept, beginning with the next round. What a program reports by Or it must report to
-// entries that it has made known to its goroutines before it wants them: a bit that was set before Want needs no
-// report, as every fetch brings it.
+// Want has copies made and kept, beginning with the next round. A program makes entries known to its goroutines
+// before it wants them, so that Or reaches them. A bit that was set before Want needs no report, as every fetch
+// brings it.
 func (m *Server) Want(entries ...*Entry) {
 	m.mu.Lock()
 	for _, e := range entries {

@@ -52,9 +52,9 @@ func (l *ledger) write(ctx context.Context, c *redis.Client) error {
 	return nil
 }
 
-// audit looks at n writes, each at the moment at which it becomes older than
-// the lease, together with some that were older, and returns how many copies were
-// fresh then, and what one of them lacked.
+// audit looks at n writes, each at the moment at which it becomes older than the lease, together
+// with some that were older. It returns how many copies were fresh then, and what one of them
+// lacked.
 func (l *ledger) audit(n int) (fresh int, err error) {
 	l.mu.Lock()
 	next := len(l.acks)
@@ -133,9 +133,9 @@ func (l *ledger) writing(t *testing.T, c *redis.Client, n int) {
 	})
 }
 
-// A slowLink is a connection on which what the server sends takes a time, and
-// requests arrive in pieces: the server changes strings between two commands of a
-// round, and after the last of them, before the client has the reply.
+// A slowLink is a connection on which what the server sends takes a time, and requests arrive in
+// pieces. So the server changes strings between two commands of a round, and after the last of
+// them, before the client has the reply.
 type slowLink struct {
 	net.Conn
 	delay time.Duration

@@ -61,7 +61,7 @@ func repeatable(text string) conn.Script {
 
 // Call returns the call that changes the shard in key, for keys that lie there; Place.Shard is not
 // looked at. The answers are remembered for a minute in the key memory, which must be of the same
-// hash slot and unlike that of any other call: within that time, the same call gets the same answers
+// hash slot and unlike that of any other call. Within that time, the same call gets the same answers
 // and does nothing. Calls that changed nothing are remembered if they are removals.
 func (s Shape) Call(key, memory string, places ...Place) conn.Call {
 	args := make([]any, 0, 6+3*len(places))

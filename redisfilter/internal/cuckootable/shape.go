@@ -1,6 +1,6 @@
 // Package cuckootable is a cuckoo filter in many small tables, each of which is one Redis string.
 //
-// A table is a shard: it holds both buckets of each of its keys, so that one command reads all that
+// A table is a shard: it holds both buckets of each of its keys. So one command reads all that
 // there is to know of a key, and one script changes it without touching another shard. The package
 // says where keys lie (Shape, Place), reads them (Shape.Lookup, Copies), changes them (Op.Call,
 // Answers) and builds shards outside Redis (Table). It keeps no connection and no state.
@@ -21,10 +21,10 @@
 // The tag is the caller's: it says where the shard belongs, so that a shard that is found elsewhere is
 // known. A shard with tag 0 may be anywhere.
 //
-// The mark lies where only a whole shard of this shape has it: a lookup that reads the mark with the
-// buckets knows that the string is there, is not shorter than it was made, and was made by us. A
-// stray write to a missing key makes no mark. Scripts read it before they do anything, and do not
-// write to a string without it.
+// The mark is where only a whole shard of this shape has it. A lookup that reads it with the buckets
+// knows that the string is there, is not shorter than it was made, and was made by us. A stray write
+// to a missing key makes no mark. Scripts read it before they do anything, and do not write to a
+// string without it.
 //
 // # A key
 //

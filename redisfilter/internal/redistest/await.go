@@ -16,9 +16,9 @@ const (
 	tellAfter = 30 * time.Second
 )
 
-// Await waits until condition, which it calls on the caller's goroutine, returns true. It has no limit of its
-// own, as no time is long enough for every machine: what never happens ends with the time limit of go test, and
-// the log says by then what was waited for.
+// Await waits until condition, which it calls on the caller's goroutine, returns true. It has no limit of its own, as
+// no time is long enough for every machine. What never happens ends with the time limit of go test, and the log says
+// by then what was waited for.
 func Await(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	begun, told, pause := time.Now(), false, time.Millisecond
