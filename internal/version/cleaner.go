@@ -99,7 +99,6 @@ func (c *Cleaner) Sweep(v *Version, logNum, manifestNum uint64) {
 		return
 	}
 	for _, name := range names {
-		path := filepath.Join(c.Dir, name)
 		obsolete := false
 		switch kind, num := manifest.ParseFileName(name); kind {
 		case manifest.FileTable:
@@ -113,12 +112,12 @@ func (c *Cleaner) Sweep(v *Version, logNum, manifestNum uint64) {
 		case manifest.FileRestore, manifest.FileIngest:
 			obsolete = true
 		case manifest.FileTemp:
-			if err := c.FS.Remove(path); err != nil {
-				c.Log.Warn("a half-written file could not be removed", "file", path, "error", err)
+			if err := c.FS.Remove(filepath.Join(c.Dir, name)); err != nil {
+				c.Log.Warn("a half-written file could not be removed", "file", name, "error", err)
 			}
 		}
 		if obsolete {
-			c.File(path)
+			c.File(filepath.Join(c.Dir, name))
 		}
 	}
 }
