@@ -279,9 +279,9 @@ func TestACompactionThatIsBrokenOffLeavesNothingBehind(t *testing.T) {
 	for cutAt := 1; cutAt <= 5; cutAt += 2 {
 		before := db.Metrics().Levels
 		ctx, cancel := context.WithCancel(t.Context())
-		tables := 0
+		var tables atomic.Int64 // of several ranges at once, where there are threads
 		hook = func() {
-			if tables++; tables == cutAt {
+			if tables.Add(1) == int64(cutAt) {
 				cancel()
 			}
 		}
