@@ -2,15 +2,18 @@ package engine
 
 import (
 	"cmp"
+	_ "embed" // the notes
 	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/dgraph-io/badger/v4"
 	"go.etcd.io/bbolt"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -29,8 +32,7 @@ const (
 
 // An entry is an engine, or a name for one with settings that separate large values.
 type entry struct {
-	name  string
-	notes string // how a live store is used, and with which settings beside the common ones
+	name string
 	// live opens or creates a store as programs have it; nil if there is none
 	live func(dir string, s Settings) (Live, error)
 	// vary makes a variant one of the engine; the policy is nil for a filter of its own
@@ -45,46 +47,20 @@ type entry struct {
 // engines lists every engine in the order of reports.
 var engines = []entry{
 	{name: "null", vary: (*Variant).null, shapes: true},
-	{name: "siftkv", live: openSiftKV, vary: (*Variant).siftkv, shapes: true,
-		notes: "AppendGet; filter blocked:10 (the default) on every level; loads with kv.Async; with large " +
-			"workloads all values in the tree, else as by default"},
-	{name: SiftKVSeparatedName, of: "siftkv",
-		notes: "as siftkv; values from --separate-from on in blob files, within --blob-space"},
-	{name: SiftKVTightName, of: "siftkv", space: 1.3, notes: "as siftkv-separated, within 1.3"},
-	{name: SiftKVCommitName, of: "siftkv", atCommit: true,
-		notes: "as siftkv-separated, when values are committed: the log has handles"},
-	{name: "pebble", live: openPebble, vary: (*Variant).pebble, shapes: true,
-		notes: "Get, value copied, Close; bloom(10) on every level (its Get does not ask that of the last); " +
-			"NoSync has the commit with the OS soon"},
-	{name: PebbleIteratorName, live: openPebbleIterator, vary: (*Variant).pebble, shapes: true,
-		notes: "as pebble; lookups by one iterator, reused, with last-level filters: it does not see later writes"},
-	{name: PebbleSeparatedName, of: "pebble",
-		notes: "as pebble; ValueSeparationPolicy: values from --separate-from " +
-			"on in blob files, TargetGarbageRatio of --blob-space, files of a second are rewritten, " +
-			"MaxBlobReferenceDepth 10"},
-	{name: "badger", live: openBadger, vary: fixed("own:10", openBadger),
-		notes: "View and Item.Value per get; values in the tree (ValueThreshold 1 MiB), Bloom filters at 1 %, " +
-			"indexes in memory, no conflict detection, no metrics; without compression no block cache: blocks come " +
-			"from its memory maps"},
-	{name: BadgerLogName, of: "badger", notes: "as badger; values from --separate-from on in the log of values, of " +
-		"files of half a memtable; memtables a 128th, as they have no such values; RunValueLogGC four times a " +
-		"second, again while it finds something, with the ratio of --blob-space"},
-	{name: "goleveldb", live: openGoLevelDB, vary: fixed("own:10", openGoLevelDB),
-		notes: "Get; Bloom filter of 10 bits, no fsync unless asked for, 4,096 open files"},
-	{name: "bbolt", live: openBBolt, vary: fixed("none", openBBolt),
-		notes: "View per get, Bucket.Get, value copied; NoSync unless asked for, NoFreelistSync, hash map freelist, " +
-			"no statistics; each batch sorted by key; concurrent sets by DB.Batch; neither cache, filter nor " +
-			"compression: a memory map"},
-	{name: RocksDBName, live: openRocksDBLive, vary: (*Variant).rocksDB, shapes: true,
-		notes: "Get with the value copied, in one call from Go; full Bloom filter of 10 bits on every level, whole " +
-			"keys; filters and indexes in the block cache, pinned; levels sized from the last; no statistics; NoSync " +
-			"has each commit with the OS" + rocksDBBuild()},
-	{name: RocksDBBlobsName, of: RocksDBName, notes: "as rocksdb; BlobDB: values from --separate-from on in blob " +
-		"files, collected, force_threshold of --blob-space"},
-	{name: LMDBName, live: openLMDB, vary: fixed("none", openLMDB),
-		notes: "a read transaction renewed for each get, value copied; one call from Go for a get, for a transaction " +
-			"that writes, and for some hundred entries of a scan, which are copied; MDB_NOSYNC unless sync is asked " +
-			"for, MDB_NOTLS; each batch sorted by key; neither cache, filter nor compression: a memory map"},
+	{name: "siftkv", live: openSiftKV, vary: (*Variant).siftkv, shapes: true},
+	{name: SiftKVSeparatedName, of: "siftkv"},
+	{name: SiftKVTightName, of: "siftkv", space: 1.3},
+	{name: SiftKVCommitName, of: "siftkv", atCommit: true},
+	{name: "pebble", live: openPebble, vary: (*Variant).pebble, shapes: true},
+	{name: PebbleIteratorName, live: openPebbleIterator, vary: (*Variant).pebble, shapes: true},
+	{name: PebbleSeparatedName, of: "pebble"},
+	{name: "badger", live: openBadger, vary: fixed("own:10", openBadger)},
+	{name: BadgerLogName, of: "badger"},
+	{name: "goleveldb", live: openGoLevelDB, vary: fixed("own:10", openGoLevelDB)},
+	{name: "bbolt", live: openBBolt, vary: fixed("none", openBBolt)},
+	{name: RocksDBName, live: openRocksDBLive, vary: (*Variant).rocksDB, shapes: true},
+	{name: RocksDBBlobsName, of: RocksDBName},
+	{name: LMDBName, live: openLMDB, vary: fixed("none", openLMDB)},
 }
 
 // settings returns those of the entry's stores. An engine has values where it has them by default: with their keys or,
@@ -142,16 +118,21 @@ func Open(name, dir string, s Settings) (Live, error) {
 	return find(cmp.Or(e.of, name)).live(dir, e.settings(s))
 }
 
+//go:embed notes.yaml
+var notesFile []byte
+
+// notes are those of the file.
+var notes = sync.OnceValue(func() (all map[string]string) {
+	if err := yaml.Unmarshal(notesFile, &all); err != nil {
+		panic(err) // the file is a part of the program
+	}
+	all[RocksDBName] += rocksDBBuild()
+	return all
+})
+
 // Notes says how the store of a named engine is used, and with which settings
 // beside the common ones.
-func Notes(name string) string {
-	for _, e := range engines {
-		if e.name == name {
-			return e.notes
-		}
-	}
-	return ""
-}
+func Notes(name string) string { return notes()[name] }
 
 // DeletesRanges reports whether stores of a named engine are RangeDeleters.
 func DeletesRanges(name string) bool {

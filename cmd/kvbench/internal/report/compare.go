@@ -13,24 +13,22 @@ import (
 )
 
 // comparing is the same workloads on several engines.
-var comparing = experiment{
-	grids: func(r *tidy.Result) (grids []*Grid) {
-		for _, compression := range r.Each("compression") {
-			for _, of := range []struct{ time, ratio, rate string }{
-				{"Nanoseconds", "per second", compare.PerSecond},
-				{"Nanoseconds of processor time", "per second of processor time", compare.PerCPU},
-			} {
-				grids = append(grids, compareTimes(r, of.time, compression, of.rate))
-				if len(enginesOf(r)) > 1 {
-					grids = append(grids, compareRatios(r, of.ratio, compression, of.rate))
-				}
+func comparing(r *tidy.Result) (grids []*Grid) {
+	for _, compression := range r.Each("compression") {
+		for _, of := range []struct{ time, ratio, rate string }{
+			{"Nanoseconds", "per second", compare.PerSecond},
+			{"Nanoseconds of processor time", "per second of processor time", compare.PerCPU},
+		} {
+			grids = append(grids, compareTimes(r, of.time, compression, of.rate))
+			if len(enginesOf(r)) > 1 {
+				grids = append(grids, compareRatios(r, of.ratio, compression, of.rate))
 			}
 		}
-		return append(grids, cellTable(r, "Loads", 2, []string{"engine", "compression"},
-			column{"load s", repeated(two, "load")}, column{"settle s", repeated(two, "settle")},
-			column{"CPU s", repeated(two, "processor-time")}, column{"written / data", repeated(two, "written")},
-			column{"disk / data", repeated(two, "disk")}, column{"files", repeated(whole, "files")}), compareFigures(r))
-	},
+	}
+	return append(grids, cellTable(r, "Loads", 2, []string{"engine", "compression"},
+		column{"load s", repeated(two, "load")}, column{"settle s", repeated(two, "settle")},
+		column{"CPU s", repeated(two, "processor-time")}, column{"written / data", repeated(two, "written")},
+		column{"disk / data", repeated(two, "disk")}, column{"files", repeated(whole, "files")}), compareFigures(r))
 }
 
 // enginesOf returns the engines in the order of the settings, of which the first is the baseline, whichever has the
@@ -150,29 +148,19 @@ func compareFigures(r *tidy.Result) *Grid {
 }
 
 // scaling is how cost grows with the number of keys.
-var scaling = experiment{
-	grids: func(r *tidy.Result) []*Grid {
-		by := []string{"engine", "keys"}
-		return []*Grid{
-			cellTable(r, "Nanoseconds of processor time per lookup [least, most]", 1, by,
-				column{"load s", in(figure, "load")}, column{"files", in(whole, "files")},
-				column{"absent", spread(nanos, "absent")}, column{"existing", spread(nanos, "existing")},
-				column{"zipfian", spread(nanos, "zipfian")}, column{"one load", in(nanos, "dependent-load")},
-				column{"growth", growth}),
-			cellTable(r, "Bytes per key", 1, by, column{"filters", perKey("filters")},
-				column{"indexes", perKey("indexes")}, column{"other", perKey("other")},
-				column{"pinned", perKey("pinned")}, column{"RSS", perKey("resident")},
-				column{"cache", perKey("cache")}, column{"on disk", perKey("disk")}),
-		}
-	},
-	notes: []string{
-		"one load: a load from memory whose address comes from the load before, at random over as many bytes as " +
-			"filters and indexes take (all resident memory if the engine does not say).",
-		"growth: how much longer an absent lookup takes than with the fewest keys, in such loads of this size.",
-		"filters, indexes: as the store counts them. other: live heap beside them, without cache and memtable. " +
-			"pinned: anonymous memory of such a process after a garbage collection.",
-		"RSS: memory of the process after the lookups, with its cache, without that of a process with no store.",
-	},
+func scaling(r *tidy.Result) []*Grid {
+	by := []string{"engine", "keys"}
+	return []*Grid{
+		cellTable(r, "Nanoseconds of processor time per lookup [least, most]", 1, by,
+			column{"load s", in(figure, "load")}, column{"files", in(whole, "files")},
+			column{"absent", spread(nanos, "absent")}, column{"existing", spread(nanos, "existing")},
+			column{"zipfian", spread(nanos, "zipfian")}, column{"one load", in(nanos, "dependent-load")},
+			column{"growth", growth}),
+		cellTable(r, "Bytes per key", 1, by, column{"filters", perKey("filters")},
+			column{"indexes", perKey("indexes")}, column{"other", perKey("other")},
+			column{"pinned", perKey("pinned")}, column{"RSS", perKey("resident")},
+			column{"cache", perKey("cache")}, column{"on disk", perKey("disk")}),
+	}
 }
 
 // growth shows what an absent lookup takes more than in the first store of the engine.
@@ -189,25 +177,18 @@ func growth(n numbers) string {
 }
 
 // contending is many goroutines under several numbers of processors.
-var contending = experiment{
-	grids: func(r *tidy.Result) (grids []*Grid) {
-		for _, work := range compare.ContendWorks {
-			table := func(what string, show figures) {
-				grids = append(grids, crossTable(r, work+": "+what, 1, []string{"engine", "gomaxprocs"}, "goroutines",
-					crowds(r, "workload", work), show))
-			}
-			table("thousands per second", in(func(x float64) string { return figure(x / 1e3) }, compare.PerSecond))
-			table("nanoseconds of processor time per operation",
-				in(func(x float64) string { return nanos(1e9 / x) }, compare.PerCPU))
-			table("nanoseconds of waits for locks per operation", in(nanos, compare.LockWait))
+func contending(r *tidy.Result) (grids []*Grid) {
+	for _, work := range compare.ContendWorks {
+		table := func(what string, show figures) {
+			grids = append(grids, crossTable(r, work+": "+what, 1, []string{"engine", "gomaxprocs"}, "goroutines",
+				crowds(r, "workload", work), show))
 		}
-		return append(grids, throughputHeld(r)...)
-	},
-	notes: []string{
-		"absent, existing: lookups; set: single writes that are with the operating system when they return.",
-		"waits for locks: /sync/mutex/wait/total of the Go runtime, of all goroutines together; what they wait " +
-			"for channels and condition variables is not in it.",
-	},
+		table("thousands per second", in(func(x float64) string { return figure(x / 1e3) }, compare.PerSecond))
+		table("nanoseconds of processor time per operation",
+			in(func(x float64) string { return nanos(1e9 / x) }, compare.PerCPU))
+		table("nanoseconds of waits for locks per operation", in(nanos, compare.LockWait))
+	}
+	return append(grids, throughputHeld(r)...)
 }
 
 // crowds returns the cells of goroutines that have a value of a setting.
@@ -239,48 +220,32 @@ func throughputHeld(r *tidy.Result) []*Grid {
 }
 
 // cold is stores that are larger than memory.
-var cold = experiment{
-	grids: func(r *tidy.Result) []*Grid {
-		by := []string{"engine", "tree", "keys"}
-		var reads, times []column
-		for i, kind := range []string{"absent", "existing"} {
-			first := []string{"absent\n", "existing\n"}[i]
-			reads = append(reads, column{first + "reads", in(perOne, kind+" reads")},
-				column{"bytes", in(perOne, kind+" bytes")},
-				column{"device\nbytes", in(perOne, kind+" device-bytes")},
-				column{"requests", in(perOne, kind+" requests")})
-			micros := func(x float64) string { return figure(x / 1e3) }
-			times = append(times, column{first + "p50", in(micros, kind+" p50")},
-				column{"p99", in(micros, kind+" p99")}, column{"p99.9", in(micros, kind+" p99.9")})
-		}
-		millis := func(x float64) string { return figure(1e3 * x) }
-		return []*Grid{
-			coldLoads(r),
-			cellTable(r, "Per lookup: absent keys, then existing ones", 2, by,
-				append([]column{{"runs", in(whole, "runs")}}, reads...)...),
-			cellTable(r, "Microseconds per lookup: absent keys, then existing ones", 2, by,
-				append([]column{{"open ms", in(millis, "open")}}, times...)...),
-			cellTable(r, "Memory", 2, by, column{"filter\nbits", in(bits, "filters")},
-				column{"index\nbytes", perKey("indexes")}, column{"pinned\nfilters", perKey("filter-memory")},
-				column{"pinned\nindexes", perKey("index-memory")}, column{"cache\nMiB", in(mebi, "cache-memory")},
-				column{"peak\nMiB", in(mebi, "peak-memory")},
-				column{"of it before\nopen, MiB", in(mebi, "base-memory")}),
-		}
-	},
-	notes: []string{
-		"load: to the last batch; calm: from then on, until there was nothing left to compact; settle: to have " +
-			"everything in one sorted run. written: by all system calls, of load and calm.",
-		"reads, bytes: blocks that the store says it read from files; of Pebble those of indexes and filters too. " +
-			"device bytes: what the system read for the process, in whole pages. requests: of the device, those of " +
-			"other programs too.",
-		"The store's own memory is warm: as many lookups of each kind came before. The page cache is emptied of " +
-			"the store's files before they are opened, and every few hundred lookups.",
-		"pebble looks keys up by Get, which does not ask the filters of the last level; pebble-iterator is the " +
-			"same store, asked by an iterator that does.",
-		"filter bits, index bytes: of the files, per key. pinned: filters and indexes that the store has in " +
-			"memory beside its cache, bytes per key; " +
-			"Pebble has them in its cache. peak: resident memory of the process.",
-	},
+func cold(r *tidy.Result) []*Grid {
+	by := []string{"engine", "tree", "keys"}
+	var reads, times []column
+	for i, kind := range []string{"absent", "existing"} {
+		first := []string{"absent\n", "existing\n"}[i]
+		reads = append(reads, column{first + "reads", in(perOne, kind+" reads")},
+			column{"bytes", in(perOne, kind+" bytes")},
+			column{"device\nbytes", in(perOne, kind+" device-bytes")},
+			column{"requests", in(perOne, kind+" requests")})
+		micros := func(x float64) string { return figure(x / 1e3) }
+		times = append(times, column{first + "p50", in(micros, kind+" p50")},
+			column{"p99", in(micros, kind+" p99")}, column{"p99.9", in(micros, kind+" p99.9")})
+	}
+	millis := func(x float64) string { return figure(1e3 * x) }
+	return []*Grid{
+		coldLoads(r),
+		cellTable(r, "Per lookup: absent keys, then existing ones", 2, by,
+			append([]column{{"runs", in(whole, "runs")}}, reads...)...),
+		cellTable(r, "Microseconds per lookup: absent keys, then existing ones", 2, by,
+			append([]column{{"open ms", in(millis, "open")}}, times...)...),
+		cellTable(r, "Memory", 2, by, column{"filter\nbits", in(bits, "filters")},
+			column{"index\nbytes", perKey("indexes")}, column{"pinned\nfilters", perKey("filter-memory")},
+			column{"pinned\nindexes", perKey("index-memory")}, column{"cache\nMiB", in(mebi, "cache-memory")},
+			column{"peak\nMiB", in(mebi, "peak-memory")},
+			column{"of it before\nopen, MiB", in(mebi, "base-memory")}),
+	}
 }
 
 func coldLoads(r *tidy.Result) *Grid {

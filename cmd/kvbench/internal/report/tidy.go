@@ -2,12 +2,17 @@ package report
 
 import (
 	"cmp"
+	_ "embed" // the notes
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
@@ -16,26 +21,26 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// An experiment is how results of its name are shown.
-type experiment struct {
-	grids func(r *tidy.Result) []*Grid // those without a row are left out
-	notes []string
-}
+// experiments are those with tables of their own, by name. Of these, tables without a row are left out.
+var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": scaling, "contend": contending, "cold": cold,
+	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
 
-// experiments are those with results that are rows, by name.
-var experiments = map[string]experiment{"scale": scaling, "contend": contending, "cold": cold,
-	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing,
-	"trace": {notes: []string{
-		"value-lookups asked for a value, the others whether the key is there. missed-lookups did not find a key " +
-			"that others found. broken: scans that ended before their bound. common-bytes: start and bound begin " +
-			"with them.",
-		"never found: keys that no lookup found. once: keys with one lookup. share: part of the lookups of the most " +
-			"popular keys, which are one in a thousand for top 0.001.",
-	}}}
+//go:embed notes.yaml
+var notesFile string
+
+// notes are those of the file.
+var notes = sync.OnceValue(func() (all map[string][]string) {
+	text := strings.NewReplacer("${many}", strconv.Itoa(filters.ManyFilters), "${small}", count(filters.SmallKeys)).
+		Replace(notesFile)
+	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+		panic(err) // the file is a part of the program
+	}
+	return all
+})
 
 // TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {
-	grids := experiments[r.Experiment].grids
+	grids := experiments[r.Experiment]
 	if grids == nil {
 		grids = allNumbers
 	}
@@ -78,9 +83,7 @@ func Tidy(w io.Writer, r *tidy.Result) error {
 }
 
 // TidyNotes says how the numbers of a result are to be read.
-func TidyNotes(r *tidy.Result) []string {
-	return slices.Concat(r.Notes, experiments[r.Experiment].notes)
-}
+func TidyNotes(r *tidy.Result) []string { return slices.Concat(r.Notes, notes()[r.Experiment]) }
 
 // settingsOf returns the settings of a result, which may be read from a file.
 func settingsOf[T any](r *tidy.Result) (settings T) {
@@ -235,32 +238,20 @@ func setting(value string) string {
 func mebi(bytes float64) string { return figure(bytes / (1 << 20)) }
 
 // filtering is filters by themselves.
-var filtering = experiment{
-	grids: func(r *tidy.Result) (grids []*Grid) {
-		for _, keys := range r.Each("keys") {
-			cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
-			grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,
-				column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
-				column{"FPR % [95 %]", interval(percent, "fpr")}, column{"theory", in(percent, "theory-fpr")},
-				column{"build ns", in(nanos, "build")},
-				column{"build B", in(func(x float64) string { return fixed(x, 1) }, "build-bytes")},
-				column{"present ns", in(nanos, "present")}, column{"absent ns", in(nanos, "absent")},
-				column{"small", in(nanos, "small-present")}, column{"small absent", in(nanos, "small-absent")},
-				column{fmt.Sprintf("%d files", filters.ManyFilters), in(nanos, "many-absent")},
-				column{"x pebble", fasterThanPebble}))
-		}
-		return grids
-	},
-	notes: []string{
-		"FPR: share of absent keys that the filter lets pass, with its 95 % Wilson interval. All keys were asked " +
-			"for, and none was denied.",
-		fmt.Sprintf("ns: per probe, a function call through a pointer included. small: a filter of %s keys, "+
-			"which the CPU caches. %d files: one absent key asked of %d filters that share the keys.",
-			count(filters.SmallKeys), filters.ManyFilters, filters.ManyFilters),
-		"Pebble, bits-and-blooms and seiflotfy take bytes: they get the eight bytes of the hash and hash them " +
-			"again, which is in their times.",
-		"x pebble: time of Pebble's bloom(10) for an absent key over this filter's.",
-	},
+func filtering(r *tidy.Result) (grids []*Grid) {
+	for _, keys := range r.Each("keys") {
+		cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
+		grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,
+			column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
+			column{"FPR % [95 %]", interval(percent, "fpr")}, column{"theory", in(percent, "theory-fpr")},
+			column{"build ns", in(nanos, "build")},
+			column{"build B", in(func(x float64) string { return fixed(x, 1) }, "build-bytes")},
+			column{"present ns", in(nanos, "present")}, column{"absent ns", in(nanos, "absent")},
+			column{"small", in(nanos, "small-present")}, column{"small absent", in(nanos, "small-absent")},
+			column{fmt.Sprintf("%d files", filters.ManyFilters), in(nanos, "many-absent")},
+			column{"x pebble", fasterThanPebble}))
+	}
+	return grids
 }
 
 // fasterThanPebble shows how many times as long Pebble's filter takes for an absent key.
@@ -273,47 +264,37 @@ func fasterThanPebble(n numbers) string {
 }
 
 // ranging is range filters by themselves.
-var ranging = experiment{
-	grids: func(r *tidy.Result) (grids []*Grid) {
-		for _, set := range r.Cells("set", "keys") {
-			of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
-				return c["set"] != set["set"] || c["keys"] != set["keys"]
-			})
-			if len(of) == 0 {
-				continue
-			}
-			kinds := slices.DeleteFunc(r.Cells("set", "keys", "filter", "ranges"), func(c tidy.Cell) bool {
-				return c["set"] != set["set"] || c["keys"] != set["keys"] || c["filter"] != of[0]["filter"]
-			})
-			if len(kinds) == 0 {
-				continue
-			}
-			size, _ := numbers{r, set}.median("key-size")
-			title := fmt.Sprintf("%s: %s keys of %s bytes", set["set"], setting(set["keys"]), fixed(size, 1))
-			grids = append(grids, cellsTable(r, title, 1, []string{"filter"}, of,
-				column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
-				column{"theory %", in(percent, "theory-rate")}, column{"build ns", in(nanos, "build")},
-				column{"x blocked", slowerThanPoints}, column{"query ns", func(n numbers) string {
-					return in(nanos, "query")(numbers{r, n.cell.With("ranges", kinds[0]["ranges"])})
-				}}))
-			columns := []column{{"asked", in(whole, "asked")}}
-			for _, f := range of {
-				columns = append(columns, column{f["filter"] + " %", func(n numbers) string {
-					return interval(percent, "rate")(numbers{r, n.cell.With("filter", f["filter"])})
-				}})
-			}
-			grids = append(grids, cellsTable(r, "", 1, []string{"ranges"}, kinds, columns...))
+func ranging(r *tidy.Result) (grids []*Grid) {
+	for _, set := range r.Cells("set", "keys") {
+		of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
+			return c["set"] != set["set"] || c["keys"] != set["keys"]
+		})
+		if len(of) == 0 {
+			continue
 		}
-		return grids
-	},
-	notes: []string{
-		"% of ranges without a key that the filter lets pass, with their 95 % Wilson interval. All keys were " +
-			"asked for by the narrowest range, and none was denied.",
-		"theory: of random keys, and of narrow ranges anywhere among them.",
-		"gap: mean distance of two keys; unit: 1 in the first eight bytes, taken as a number.",
-		"x blocked: time to build over that of blocked:10 for the same keys, their hashes included. query ns: of " +
-			"the first kind of ranges.",
-	},
+		kinds := slices.DeleteFunc(r.Cells("set", "keys", "filter", "ranges"), func(c tidy.Cell) bool {
+			return c["set"] != set["set"] || c["keys"] != set["keys"] || c["filter"] != of[0]["filter"]
+		})
+		if len(kinds) == 0 {
+			continue
+		}
+		size, _ := numbers{r, set}.median("key-size")
+		title := fmt.Sprintf("%s: %s keys of %s bytes", set["set"], setting(set["keys"]), fixed(size, 1))
+		grids = append(grids, cellsTable(r, title, 1, []string{"filter"}, of,
+			column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
+			column{"theory %", in(percent, "theory-rate")}, column{"build ns", in(nanos, "build")},
+			column{"x blocked", slowerThanPoints}, column{"query ns", func(n numbers) string {
+				return in(nanos, "query")(numbers{r, n.cell.With("ranges", kinds[0]["ranges"])})
+			}}))
+		columns := []column{{"asked", in(whole, "asked")}}
+		for _, f := range of {
+			columns = append(columns, column{f["filter"] + " %", func(n numbers) string {
+				return interval(percent, "rate")(numbers{r, n.cell.With("filter", f["filter"])})
+			}})
+		}
+		grids = append(grids, cellsTable(r, "", 1, []string{"ranges"}, kinds, columns...))
+	}
+	return grids
 }
 
 // slowerThanPoints shows how many times as long as the filter for lookups this one takes to build.
@@ -323,42 +304,36 @@ func slowerThanPoints(n numbers) string {
 }
 
 // storing is a store in an object store.
-var storing = experiment{
-	grids: func(r *tidy.Result) (grids []*Grid) {
-		kib := func(bytes float64) string { return threeDigits(bytes / 1024) }
-		columns := []column{{"bits\n/key", in(bits, "filters")}}
-		for _, kind := range objects.LookupKinds {
-			columns = append(columns, column{kind + "\nGET", in(threeDigits, kind+" gets")},
-				column{kind + "\nKiB", in(kib, kind+" received")},
-				column{kind + "\n$/M", in(threeDigits, kind+" dollars")})
+func storing(r *tidy.Result) (grids []*Grid) {
+	kib := func(bytes float64) string { return threeDigits(bytes / 1024) }
+	columns := []column{{"bits\n/key", in(bits, "filters")}}
+	for _, kind := range objects.LookupKinds {
+		columns = append(columns, column{kind + "\nGET", in(threeDigits, kind+" gets")},
+			column{kind + "\nKiB", in(kib, kind+" received")},
+			column{kind + "\n$/M", in(threeDigits, kind+" dollars")})
+	}
+	for _, shape := range []string{objects.Settled, objects.Young} {
+		cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),
+			func(c tidy.Cell) bool { return c["shape"] != shape })
+		if len(cells) == 0 {
+			continue
 		}
-		for _, shape := range []string{objects.Settled, objects.Young} {
-			cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),
-				func(c tidy.Cell) bool { return c["shape"] != shape })
-			if len(cells) == 0 {
-				continue
-			}
-			files, _ := numbers{r, cells[0]}.median("files")
-			title := map[string]string{objects.Settled: "Lookups, settled",
-				objects.Young: "Lookups, young files in level 0"}[shape]
-			grids = append(grids, cellsTable(r, title+" ("+times(int(files), "file")+" in all)", 2,
-				[]string{"filter", "cache"}, cells, columns...))
-		}
-		operations := r.Cells("operation", "shape", "filter")
-		if len(operations) == 0 {
-			return grids
-		}
-		return append(grids, cellsTable(r, "Operations, "+operations[0]["filter"]+", no cache", 2,
-			[]string{"operation", "shape"}, operations, column{"files", in(whole, "files")},
-			column{"times", in(whole, "times")}, column{"GET\n/op", in(threeDigits, "gets")},
-			column{"PUT\n/op", in(threeDigits, "puts")}, column{"LIST\n/op", in(threeDigits, "lists")},
-			column{"KiB\nin /op", in(kib, "received")}, column{"KiB\nout /op", in(kib, "sent")},
-			column{"$/M", in(threeDigits, "dollars")}, column{"trips", in(figure, "trips")},
-			column{"most\ntrips", in(whole, "most-trips")},
-			column{"ms", in(func(s float64) string { return figure(1e3 * s) }, "time")}))
-	},
-	notes: []string{
-		"GET: requests per lookup; every answer was checked. $/M: of requests, per million lookups.",
-		"cache: of blocks, filled by lookups before. Filters and indexes are in memory too, outside of it.",
-	},
+		files, _ := numbers{r, cells[0]}.median("files")
+		title := map[string]string{objects.Settled: "Lookups, settled",
+			objects.Young: "Lookups, young files in level 0"}[shape]
+		grids = append(grids, cellsTable(r, title+" ("+times(int(files), "file")+" in all)", 2,
+			[]string{"filter", "cache"}, cells, columns...))
+	}
+	operations := r.Cells("operation", "shape", "filter")
+	if len(operations) == 0 {
+		return grids
+	}
+	return append(grids, cellsTable(r, "Operations, "+operations[0]["filter"]+", no cache", 2,
+		[]string{"operation", "shape"}, operations, column{"files", in(whole, "files")},
+		column{"times", in(whole, "times")}, column{"GET\n/op", in(threeDigits, "gets")},
+		column{"PUT\n/op", in(threeDigits, "puts")}, column{"LIST\n/op", in(threeDigits, "lists")},
+		column{"KiB\nin /op", in(kib, "received")}, column{"KiB\nout /op", in(kib, "sent")},
+		column{"$/M", in(threeDigits, "dollars")}, column{"trips", in(figure, "trips")},
+		column{"most\ntrips", in(whole, "most-trips")},
+		column{"ms", in(func(s float64) string { return figure(1e3 * s) }, "time")}))
 }
