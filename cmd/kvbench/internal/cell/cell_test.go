@@ -430,3 +430,14 @@ func TestAStoreThatDoesNotFitIsRefusedBeforeItIsLoaded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// TestBoundsOfSizesAreThoseOfKeysAndValues holds the file of settings to what makes keys and values.
+func TestBoundsOfSizesAreThoseOfKeysAndValues(t *testing.T) {
+	t.Parallel()
+	bounds := map[string][2]int64{}
+	for _, f := range settings {
+		bounds[f.Name] = [2]int64{f.Low, f.High}
+	}
+	require.Equal(t, [2]int64{keys.MinKeySize, keys.MaxKeySize}, bounds["key-size"])
+	require.Equal(t, [2]int64{keys.MinValueSize, keys.MaxValueSize}, bounds["value-size"])
+}

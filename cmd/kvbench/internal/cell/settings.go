@@ -2,14 +2,17 @@ package cell
 
 import (
 	"crypto/sha256"
+	_ "embed" // the settings
 	"encoding/hex"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
-	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
@@ -103,7 +106,7 @@ func (s *Settings) NameKeys(name func(path string) (string, error)) error {
 func (s Settings) Text() string {
 	var out []string
 	for _, f := range Fields(&s) {
-		if !f.later || !f.usualValue() {
+		if !f.Later || !f.usualValue() {
 			out = append(out, f.Name+"="+f.Text())
 		}
 	}
@@ -147,67 +150,29 @@ func (s Settings) Name() string {
 	return fmt.Sprintf("%.80s-%s", plain, hex.EncodeToString(sum[:])[:hashDigits])
 }
 
-// A setting is all that there is to know of a field of Settings but what it means.
+// A setting is all that there is to know of a field of Settings but what it means; the file says how.
 type setting struct {
-	Name  string // of the flag, and of the key in a sweep's file
-	Build bool   // the store's files depend on it
-	Label string // how a label says a value that is not the usual one, as a format; empty: not at all
-
-	usual  string   // its default
-	lo, hi int64    // bounds of a number; those of 0 and 0 are checked elsewhere
-	zero   bool     // 0 is allowed whatever the bounds
-	size   bool     // the number is one of bytes
-	of     []string // what a text may be; nil: that is checked elsewhere
-	later  bool     // cells were named before it was there: a usual one is empty, and not in their text
-	at     func(s *Settings) any
+	Name, Field, Label, Usual string
+	Build, Zero, Size, Later  bool
+	Low, High                 int64
+	Of                        []string
+	at                        int // number of the field
 }
 
-// settings declares every setting, in the order of a cell's text.
-var settings = []setting{
-	{Name: "engine", Build: true, usual: "siftkv", at: func(s *Settings) any { return &s.Engine }},
-	{Name: "filter", Build: true, usual: "blocked:10", at: func(s *Settings) any { return &s.Filter }},
-	{Name: "range", Build: true, Label: "range-%s", usual: engine.NoRange, later: true,
-		at: func(s *Settings) any { return &s.Range }},
-	{Name: "budget", Build: true, Label: "%s", usual: Uniform, of: []string{Uniform, Spread},
-		at: func(s *Settings) any { return &s.Budget }},
-	{Name: "index", Build: true, Label: "index-%s", usual: "0", lo: 64, hi: 1 << 30, zero: true, size: true,
-		at: func(s *Settings) any { return &s.Index }},
-	{Name: "compaction", Build: true, Label: "%s", usual: "leveled",
-		at: func(s *Settings) any { return &s.Compaction }},
-	{Name: "shape", Build: true, Label: "%s", usual: Settled, at: func(s *Settings) any { return &s.Shape }},
-	{Name: "cache", usual: "64MiB", size: true, at: func(s *Settings) any { return &s.Cache }},
-	{Name: "remember", Label: "remember-%s", usual: "0", lo: 128, hi: 1 << 30, zero: true, size: true,
-		at: func(s *Settings) any { return &s.Remember }},
-	{Name: "memtable", Build: true, usual: "16MiB", size: true, at: func(s *Settings) any { return &s.Memtable }},
-	{Name: "block", Build: true, usual: "4096", size: true, at: func(s *Settings) any { return &s.Block }},
-	{Name: "compression", Build: true, usual: "snappy", at: func(s *Settings) any { return &s.Compression }},
-	{Name: "keys", Build: true, usual: "1000000", at: func(s *Settings) any { return &s.Keys }},
-	{Name: "key-size", Build: true, usual: "16", lo: keys.MinKeySize, hi: keys.MaxKeySize, size: true,
-		at: func(s *Settings) any { return &s.KeySize }},
-	{Name: "fill", Build: true, usual: "0", hi: 1 << 30, at: func(s *Settings) any { return &s.Fill }},
-	{Name: "value-size", Build: true, usual: "100", lo: keys.MinValueSize, hi: keys.MaxValueSize, size: true,
-		at: func(s *Settings) any { return &s.ValueSize }},
-	{Name: "values", Build: true, Label: "%s-values", usual: HalfValues, later: true,
-		of: []string{HalfValues, RandomValues},
-		at: func(s *Settings) any { return &s.Values }},
-	{Name: "separate-from", Build: true, Label: "apart-%s", usual: "0", lo: 1, hi: 1 << 30, zero: true, size: true,
-		later: true, at: func(s *Settings) any { return &s.Separate }},
-	{Name: "blob-space", Build: true, Label: "space-%s", usual: "1.5", later: true,
-		at: func(s *Settings) any { return &s.BlobSpace }},
-	{Name: "at-commit", Build: true, Label: "at-commit-%s", usual: No, of: []string{No, Yes}, later: true,
-		at: func(s *Settings) any { return &s.AtCommit }},
-	{Name: "data-seed", Build: true, usual: "1", at: func(s *Settings) any { return &s.DataSeed }},
-	{Name: "workload", Label: "%s", usual: Uniform, at: func(s *Settings) any { return &s.Workload }},
-	{Name: "scan", Label: "scan-%s", usual: NoScan, later: true, at: func(s *Settings) any { return &s.Scan }},
-	{Name: "state", Label: "%s", usual: Warm, of: []string{Warm, Cold}, at: func(s *Settings) any { return &s.State }},
-	{Name: "threads", Label: "%s-threads", usual: "1", lo: 1, hi: 256, at: func(s *Settings) any { return &s.Threads }},
-	{Name: "lookups", usual: "40000", lo: 1, hi: MaxLookups, at: func(s *Settings) any { return &s.Lookups }},
-	{Name: "reps", usual: "5", lo: 1, hi: 1000, at: func(s *Settings) any { return &s.Reps }},
-	{Name: "seed", usual: "1", at: func(s *Settings) any { return &s.Seed }},
-}
+//go:embed settings.yaml
+var settingsFile []byte
 
-// MaxLookups bounds the lookups of one repetition, which are held in memory.
-const MaxLookups = 10_000_000
+// settings are those of the file.
+var settings = func() (all []setting) {
+	if err := yaml.Unmarshal(settingsFile, &all); err != nil {
+		panic(err) // the file is a part of the program
+	}
+	for i := range all {
+		field, _ := reflect.TypeFor[Settings]().FieldByName(all[i].Field) // there is one
+		all[i].at = field.Index[0]
+	}
+	return all
+}()
 
 // A Field is a setting of some settings.
 type Field struct {
@@ -219,9 +184,14 @@ type Field struct {
 func Fields(s *Settings) []Field {
 	fields := make([]Field, len(settings))
 	for i, f := range settings {
-		fields[i] = Field{f, f.at(s)}
+		fields[i] = f.of(s)
 	}
 	return fields
+}
+
+// of returns the setting of some settings.
+func (f setting) of(s *Settings) Field {
+	return Field{f, reflect.ValueOf(s).Elem().Field(f.at).Addr().Interface()}
 }
 
 // Shown returns every setting in the order of its text, as it is and as it is shown.
@@ -246,7 +216,7 @@ func FieldNames() []string {
 func Default() Settings {
 	var s Settings
 	for _, f := range Fields(&s) {
-		_ = f.Set(f.usual) // it is one
+		_ = f.Set(f.Usual) // it is one
 	}
 	return s
 }
@@ -260,7 +230,7 @@ func (f Field) Set(text string) error {
 	var err error
 	switch p := f.value.(type) {
 	case *string:
-		if *p = text; f.later && text == f.usual {
+		if *p = text; f.Later && text == f.Usual {
 			*p = ""
 		}
 	case *uint64:
@@ -268,7 +238,7 @@ func (f Field) Set(text string) error {
 			return bench.Usagef("%s %s: want a whole number from 0 on", f.Name, text)
 		}
 	case *int64:
-		if f.size {
+		if f.Size {
 			n, err := bench.ParseSize(text)
 			if err != nil {
 				return bench.Usagef("%s: %w", f.Name, err)
@@ -285,8 +255,8 @@ func (f Field) Set(text string) error {
 func (f Field) Text() string {
 	switch p := f.value.(type) {
 	case *string:
-		if f.later && *p == "" {
-			return f.usual
+		if f.Later && *p == "" {
+			return f.Usual
 		}
 		return *p
 	case *uint64:
@@ -299,7 +269,7 @@ func (f Field) Text() string {
 
 // Show returns the value for a reader.
 func (f Field) Show() string {
-	if p, ok := f.value.(*int64); ok && f.size {
+	if p, ok := f.value.(*int64); ok && f.Size {
 		return strings.ReplaceAll(fmt.Sprint(bench.Size(*p)), " ", "")
 	}
 	return f.Text()
@@ -308,7 +278,7 @@ func (f Field) Show() string {
 // usualValue reports whether the setting has its default.
 func (f Field) usualValue() bool {
 	s := Default()
-	return f.Text() == Field{f.setting, f.at(&s)}.Text()
+	return f.Text() == f.of(&s).Text()
 }
 
 // checkBounds reports the first setting that is not within its bounds, or none of what it may be.
@@ -323,12 +293,12 @@ func (s *Settings) checkBounds() error {
 
 // check holds a number against its bounds, and a text against what it may be.
 func (f Field) check() error {
-	if f.of != nil && !slices.Contains(f.of, f.Text()) {
-		return bench.Usagef("%s %s: choose from %s", f.Name, f.Text(), strings.Join(f.of, ", "))
+	if f.Of != nil && !slices.Contains(f.Of, f.Text()) {
+		return bench.Usagef("%s %s: choose from %s", f.Name, f.Text(), strings.Join(f.Of, ", "))
 	}
 	p, ok := f.value.(*int64)
-	if !ok || f.hi == 0 || f.zero && *p == 0 || *p >= f.lo && *p <= f.hi {
+	if !ok || f.High == 0 || f.Zero && *p == 0 || *p >= f.Low && *p <= f.High {
 		return nil
 	}
-	return bench.Usagef("%s %d: want %d to %d", f.Name, *p, f.lo, f.hi)
+	return bench.Usagef("%s %d: want %d to %d", f.Name, *p, f.Low, f.High)
 }
