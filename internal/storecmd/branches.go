@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv/objects"
 )
 
@@ -54,36 +53,13 @@ func (branchesCommand) Help() string {
 
 // Run lists the branches of a store by name.
 func (c *branchesCommand) Run(ctx context.Context, p *program) error {
-	return c.family(ctx, p, func(o *objects.Config) error {
+	return c.inObjects(ctx, p, "store", func(o *objects.Config) error {
 		all, err := o.Branches(ctx)
-		if err == nil && len(all) == 0 {
-			err = c.exists(ctx, p)
-		}
-		if err != nil {
-			return err
-		}
-		var rows []object
-		for _, b := range all {
-			rows = append(rows, object{"branch", b.Name, "parent", b.Parent, "checkpoint", b.Checkpoint,
-				"created", instant(b.Created), "unfinished", b.Unfinished})
-		}
-		return p.table(rows)
+		return list(ctx, p, &c.Dir, all, err, func(b *objects.BranchInfo) (object, error) {
+			return object{"branch", b.Name, "parent", b.Parent, "checkpoint", b.Checkpoint,
+				"created", instant(b.Created), "unfinished", b.Unfinished}, nil
+		})
 	})
-}
-
-// family calls f with a store for commands on all branches. Its URL must name none.
-func (d *Dir) family(ctx context.Context, p *program, f func(*objects.Config) error) error {
-	if err := d.Dir.inObjects(); err != nil {
-		return err
-	}
-	a, err := d.Dir.address()
-	if err == nil && (a.branch != "" || a.checkpoint != "") {
-		err = usagef("%s is one branch, and the command is for the whole store: leave branch= and checkpoint= out", a)
-	}
-	if err != nil {
-		return err
-	}
-	return d.objects(ctx, p, f)
 }
 
 type dropBranchCommand struct {
@@ -101,11 +77,7 @@ func (dropBranchCommand) Help() string {
 
 // Run drops a branch.
 func (c *dropBranchCommand) Run(ctx context.Context, p *program) error {
-	return c.family(ctx, p, func(o *objects.Config) error {
-		if err := o.DropBranch(ctx, c.Name); err != nil {
-			return err
-		}
-		p.answer(object{"dropped", keytext.Name(c.Name), "of", c.Dir.Dir.name()}, "")
-		return nil
+	return c.inObjects(ctx, p, "store", func(o *objects.Config) error {
+		return c.dropped(p, c.Name, o.DropBranch(ctx, c.Name))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/kv"
@@ -56,7 +57,7 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 		return usagef("%q is no name of a checkpoint in an object store: want 1 to 48 letters, digits, and -_.; "+
 			"siftkv copy copies a store to a directory", c.Out)
 	}
-	return c.branch(ctx, p, func(o *objects.Config) error {
+	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
 		info, err := o.PinCheckpoint(ctx, c.Out)
 		if err != nil {
 			return err
@@ -67,19 +68,47 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 	})
 }
 
-// branch calls f with the branch of a store in an object store. Its URL must not name a checkpoint.
-func (d *Dir) branch(ctx context.Context, p *program, f func(*objects.Config) error) error {
+// inObjects calls f with a store in an object store. The command is for one branch, or for the whole store: its URL
+// must not name less.
+func (d *Dir) inObjects(ctx context.Context, p *program, of string, f func(*objects.Config) error) error {
 	if err := d.Dir.inObjects(); err != nil {
 		return err
 	}
 	a, err := d.Dir.address()
-	if err == nil && a.checkpoint != "" {
-		err = usagef("%s is a checkpoint; the command wants a branch: leave checkpoint= out", a)
+	switch {
+	case err != nil:
+		return err
+	case of == "store" && (a.branch != "" || a.checkpoint != ""):
+		return usagef("%s is one branch, and the command is for the whole store: leave branch= and checkpoint= out", a)
+	case a.checkpoint != "":
+		return usagef("%s is a checkpoint; the command wants a branch: leave checkpoint= out", a)
+	}
+	return d.objects(ctx, p, f)
+}
+
+// list prints a row for each of what a store has; if that is nothing, there must be a store.
+func list[T any](ctx context.Context, p *program, d *Dir, all []T, err error, row func(*T) (object, error)) error {
+	if err == nil && len(all) == 0 {
+		err = d.exists(ctx, p)
+	}
+	var rows []object
+	for i := 0; i < len(all) && err == nil; i++ {
+		var o object
+		o, err = row(&all[i])
+		rows = append(rows, o)
 	}
 	if err != nil {
 		return err
 	}
-	return d.objects(ctx, p, f)
+	return p.table(rows)
+}
+
+// dropped prints what was dropped, unless that failed.
+func (d *Dir) dropped(p *program, name string, err error) error {
+	if err == nil {
+		p.answer(object{"dropped", keytext.Name(name), "of", d.Dir.name()}, "")
+	}
+	return err
 }
 
 // objects calls f with a store in an object store, without opening it.
@@ -110,24 +139,13 @@ type checkpointsCommand struct{ Dir }
 
 // Run lists the checkpoints of a branch by name.
 func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
-	return c.branch(ctx, p, func(o *objects.Config) error {
+	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
 		all, err := o.Checkpoints(ctx)
-		if err == nil && len(all) == 0 {
-			err = c.exists(ctx, p)
-		}
-		if err != nil {
-			return err
-		}
-		var rows []object
-		for _, info := range all {
-			files, err := c.files(ctx, p, &info)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, object{"checkpoint", info.Name, "created", instant(info.Created), "files", files,
-				"bytes", info.Bytes, "unfinished", info.Unfinished})
-		}
-		return p.table(rows)
+		return list(ctx, p, &c.Dir, all, err, func(info *objects.CheckpointInfo) (object, error) {
+			files, err := c.files(ctx, p, info)
+			return object{"checkpoint", info.Name, "created", instant(info.Created), "files", files,
+				"bytes", info.Bytes, "unfinished", info.Unfinished}, err
+		})
 	})
 }
 
@@ -174,11 +192,7 @@ func (dropCheckpointCommand) Help() string {
 
 // Run drops a checkpoint.
 func (c *dropCheckpointCommand) Run(ctx context.Context, p *program) error {
-	return c.branch(ctx, p, func(o *objects.Config) error {
-		if err := o.DropCheckpoint(ctx, c.Name); err != nil {
-			return err
-		}
-		p.answer(object{"dropped", c.Name, "of", c.Dir.Dir.name()}, "")
-		return nil
+	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
+		return c.dropped(p, c.Name, o.DropCheckpoint(ctx, c.Name))
 	})
 }
