@@ -124,8 +124,10 @@ type Expectation struct {
 // that of the table's load. They are means over all filters; one filter of few keys may be a little better or worse.
 // The filter of no keys is never wrong, and its bits per key are given as 0. No filter at all, which is what "none"
 // makes, has no bits and a rate of 1.
-func Expected(p Policy, keys int) Expectation {
-	known, ok := p.(interface {
+func Expected(p Policy, keys int) Expectation { return expected(p, keys) }
+
+func expected(policy any, keys int) Expectation {
+	known, ok := policy.(interface {
 		expected(keys int) (bitsPerKey, fpr float64)
 	})
 	if !ok || keys < 0 {

@@ -94,13 +94,4 @@ func RangeFamilies() []string {
 //
 // Keys that crowd, as names do, take more bits, and ranges among them pass more often; so do wide
 // ranges, and those that begin just after a key.
-func ExpectedRange(p RangePolicy, keys int) Expectation {
-	known, ok := p.(interface {
-		expected(keys int) (bitsPerKey, fpr float64)
-	})
-	if !ok || keys < 0 {
-		return Expectation{}
-	}
-	bitsPerKey, fpr := known.expected(keys)
-	return Expectation{BitsPerKey: bitsPerKey, FPR: fpr, OK: true}
-}
+func ExpectedRange(p RangePolicy, keys int) Expectation { return expected(p, keys) }

@@ -79,10 +79,8 @@ func holds(ctx context.Context, s Store, key string, body []byte) (bool, error) 
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

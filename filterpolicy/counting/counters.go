@@ -7,11 +7,6 @@ type counters struct {
 	narrow bool // four bits, else eight
 }
 
-// makeCounters returns n zero counters.
-func makeCounters(n uint64, narrow bool) counters {
-	return counters{make([]byte, cellsLen(n, narrow)), narrow}
-}
-
 func cellsLen(n uint64, narrow bool) uint64 {
 	if narrow {
 		return (n + 1) / 2

@@ -46,10 +46,11 @@ func New(n int, rate float64, o *Options) (*Set, error) {
 		}
 	}
 	slice, probes := sizing.Slice(n, rate)
-	if err := sizing.Fits(cellsLen(slice*uint64(probes), narrow)); err != nil {
+	size := cellsLen(slice*uint64(probes), narrow)
+	if err := sizing.Fits(size); err != nil {
 		return nil, err
 	}
-	return &Set{makeCounters(slice*uint64(probes), narrow), slice, probes, 0, n}, nil
+	return &Set{counters{make([]byte, size), narrow}, slice, probes, 0, n}, nil
 }
 
 // at returns the counter of a mixed hash in slice i.

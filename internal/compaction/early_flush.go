@@ -108,7 +108,7 @@ func (in *Input) EarlyFlush(p Pending) string {
 	if s.Live == 0 {
 		allowed = float64(in.NewBlobSize(v))
 	}
-	hides := min(float64(p.Garbage.HiddenBytes+v.BlobBytesUnder(p.tombs)), s.Live) + float64(p.garbage)
+	hides := min(float64(p.Garbage.HiddenBytes+version.BlobBytesUnder(v.Runs, p.tombs)), s.Live) + float64(p.garbage)
 	if !s.NeedsMerge() && s.Hidden+hides > allowed {
 		return ReasonHidden
 	}

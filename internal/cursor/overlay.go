@@ -40,11 +40,6 @@ func (o *Overlay) Use(index *memtable.Memtable, first, last base.SeqNum, reads *
 // has reports whether a write is an own one that is in view.
 func (o *Overlay) has(seq base.SeqNum) bool { return o != nil && seq >= o.first && seq <= o.last }
 
-// cover returns the newest own range tombstone over a key, and a span around the key that it covers.
-func (o *Overlay) cover(user []byte) (start, end []byte, seq base.SeqNum) {
-	return o.tombs.Span(user, base.MaxSeqNum)
-}
-
 // from begins a span forward at key.
 func (o *Overlay) from(key []byte) {
 	if o == nil {

@@ -116,7 +116,7 @@ func (c *Cursor) cover(user []byte) (start, end []byte, seq base.SeqNum) {
 		c.err = err
 	}
 	if c.view.Own != nil {
-		if s, e, q := c.view.Own.cover(user); q > seq {
+		if s, e, q := c.view.Own.tombs.Span(user, base.MaxSeqNum); q > seq {
 			return s, e, q
 		}
 	}

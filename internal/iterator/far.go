@@ -78,13 +78,7 @@ func (l *Run) coldLast() bool {
 // coldBlock reports whether the first block, or the last, of the table at position n has to be read.
 func (l *Run) coldBlock(n int, last bool) bool {
 	r := l.run.At(n).Reader.Load()
-	switch {
-	case r == nil:
-		return true
-	case last:
-		return r.ColdLast()
-	}
-	return r.ColdFirst()
+	return r == nil || r.ColdEnd(last)
 }
 
 // coldGE is coldFirst for SeekGE.

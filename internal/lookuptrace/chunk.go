@@ -64,6 +64,3 @@ func (c *chunk) seal(id, offset, dropped uint64) []byte {
 	sealFrame(c.data, c.kind, id, offset)
 	return c.data
 }
-
-// reset empties the chunk.
-func (c *chunk) reset() { c.data, c.count, c.last = c.data[:0], 0, 0 }

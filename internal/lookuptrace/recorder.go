@@ -287,7 +287,7 @@ func (r *Recorder) writeChunk(c *chunk) {
 		count = &r.dropped
 	}
 	count.Add(uint64(c.count))
-	c.reset()
+	c.data, c.count, c.last = c.data[:0], 0, 0
 	r.free <- c
 }
 

@@ -133,10 +133,8 @@ func (t *Tables) retry(ctx context.Context, timeout time.Duration, do func(ctx c
 
 // wait reports whether ctx did not end before the pause.
 func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 		return true
 	case <-ctx.Done():
 		return false

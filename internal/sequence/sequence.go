@@ -68,10 +68,8 @@ func longest(tries int) time.Duration { return min(firstPause<<min(tries, 20), l
 
 func backOff(ctx context.Context, tries int) bool {
 	pause := longest(tries)
-	timer := time.NewTimer(pause - mrand.N(pause/2))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause - mrand.N(pause/2)):
 		return true
 	case <-ctx.Done():
 		return false

@@ -13,15 +13,11 @@ func (r *Reader) Cold(key []byte) bool {
 	return i < r.dataCount && !r.slots[i].Filled()
 }
 
-// ColdFirst is Cold for First.
-func (r *Reader) ColdFirst() bool { return r.coldBlock(0) }
-
-// ColdLast is Cold for Last.
-func (r *Reader) ColdLast() bool { return r.coldBlock(r.dataCount - 1) }
-
-func (r *Reader) coldBlock(n int) bool {
-	if n < 0 || n >= r.dataCount {
-		return false
+// ColdEnd reports whether an iterator that goes to the first entry, or to the last, may have to read from the file.
+func (r *Reader) ColdEnd(last bool) bool {
+	n := 0
+	if last {
+		n = r.dataCount - 1
 	}
-	return r.leafBlocks > 0 || !r.slots[n].Filled()
+	return r.dataCount > 0 && (r.leafBlocks > 0 || !r.slots[n].Filled())
 }

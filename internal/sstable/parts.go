@@ -215,7 +215,7 @@ func (a *parts) begin(i *Iter, offset int64, n int) bool {
 		return false
 	}
 	pass := i.far.Pass
-	for !pass.Budget.take(size) {
+	for !pass.Budget.Take(size) {
 		if size <= leastPart(i.r.part) {
 			pass.Budget.force(size) // it is waited for, and stays small
 			break
@@ -223,7 +223,7 @@ func (a *parts) begin(i *Iter, offset int64, n int) bool {
 		size /= partGrowth
 	}
 	if size = a.cut(low, high, size, pass.Budget); size <= n {
-		pass.Budget.give(size)
+		pass.Budget.Give(size)
 		return false
 	}
 	a.start(i.r, low, high, size, pass)
@@ -233,7 +233,7 @@ func (a *parts) begin(i *Iter, offset int64, n int) bool {
 // cut returns how much of size bytes, which the budget has counted, there is between two offsets.
 func (a *parts) cut(low, high int64, size int, b *Budget) int {
 	if rest := high - low; rest < int64(size) {
-		b.give(size - int(rest))
+		b.Give(size - int(rest))
 		return int(rest)
 	}
 	return size

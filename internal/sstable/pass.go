@@ -94,7 +94,7 @@ func (p *Pass) room(size, part int, first bool) int {
 		}
 		size = max(size/partGrowth, leastPart(part))
 	}
-	if !p.Budget.take(size) {
+	if !p.Budget.Take(size) {
 		return 0
 	}
 	return size
@@ -108,24 +108,17 @@ type Budget struct {
 	used  atomic.Int64
 }
 
-// take counts n bytes. It reports false, and counts nothing, if there is no room for them.
-func (b *Budget) take(n int) bool {
+// Take counts n bytes, until Give. It reports false, and counts nothing, if there is no room for them.
+func (b *Budget) Take(n int) bool {
 	if b == nil {
 		return true
 	}
-	if b.used.Add(int64(n)) <= b.Limit && b.Of.take(n) {
+	if b.used.Add(int64(n)) <= b.Limit && b.Of.Take(n) {
 		return true
 	}
 	b.used.Add(-int64(n))
 	return false
 }
-
-// Take counts n bytes that other code prefetches, until Give. It reports false, and counts nothing, if there is no room
-// for them.
-func (b *Budget) Take(n int) bool { return b.take(n) }
-
-// Give returns n bytes of Take.
-func (b *Budget) Give(n int) { b.give(n) }
 
 // force counts n bytes, whether there is room or not.
 func (b *Budget) force(n int) {
@@ -135,8 +128,8 @@ func (b *Budget) force(n int) {
 	}
 }
 
-// give gives n bytes back.
-func (b *Budget) give(n int) { b.force(-n) }
+// Give gives n bytes back.
+func (b *Budget) Give(n int) { b.force(-n) }
 
 // Used returns how many bytes are counted.
 func (b *Budget) Used() int64 { return b.used.Load() }
@@ -167,7 +160,7 @@ func beginPart(r *Reader, start int64, size int, b *Budget) *part {
 // release says that the caller does not need p any more. A nil part is none.
 func (p *part) release() {
 	if p != nil && p.refs.Add(-1) == 0 {
-		p.budget.give(len(p.buf))
+		p.budget.Give(len(p.buf))
 	}
 }
 

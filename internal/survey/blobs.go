@@ -89,11 +89,6 @@ func (s *Store) keepLogged() {
 	}
 }
 
-// logged reports whether logs have handles of values in a blob file.
-func (s *Store) logged(num uint64) bool {
-	return slices.ContainsFunc(s.Blobs, func(b Blob) bool { return b.Num == num && b.Logged })
-}
-
 func (s *Store) readBlob(b *Blob) error {
 	if !b.Present {
 		what := fmt.Sprintf("a blob file is missing, in which tables have %d values", s.Manifest.referred(b.Num))

@@ -207,7 +207,8 @@ func (s *Store) findGarbage(names []string) error {
 		case manifest.FileBlob:
 			if s.Trusted() {
 				_, listed := s.Manifest.Blobs[num]
-				garbage = !listed && !s.logged(num)
+				garbage = !listed &&
+					!slices.ContainsFunc(s.Blobs, func(b Blob) bool { return b.Num == num && b.Logged })
 			}
 		case manifest.FileWAL:
 			garbage = s.Manifest != nil && num < s.Manifest.LogNum

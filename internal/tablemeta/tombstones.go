@@ -44,9 +44,6 @@ func (a *tombstoneTally) pass(s *rangedel.Set, user []byte) int64 {
 // add takes an entry of the open table.
 func (a *tombstoneTally) add(user []byte) { a.last, a.any = append(a.last[:0], user...), true }
 
-// reset begins a table.
-func (a *tombstoneTally) reset() { a.bytes, a.any = 0, false }
-
 // cut returns how many of tombs, which begin at the open table's start, the table takes.
 // The rest, which covers none of the table's entries, goes into tables of its own.
 func (a *tombstoneTally) cut(tombs []rangedel.Tombstone, most int64) int {

@@ -130,7 +130,7 @@ func (w *Writer) close(end []byte) error {
 
 // finishTable finishes the open table, with its tombstones. There is none if it would be empty.
 func (w *Writer) finishTable(tombs []rangedel.Tombstone) error {
-	w.tally.reset()
+	w.tally.bytes, w.tally.any = 0, false
 	if w.out == nil {
 		if len(tombs) == 0 {
 			return nil

@@ -8,4 +8,4 @@ import "time"
 const ProcessorTimeMeasured = false
 
 // ProcessorTime returns the time of a clock here.
-func ProcessorTime() time.Duration { return clock() }
+func ProcessorTime() time.Duration { return time.Since(began) }

@@ -80,7 +80,5 @@ func median(of []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// clock is the time of a clock since a moment, for platforms that do not tell the processor's.
-func clock() time.Duration { return time.Since(began) }
-
+// began is when the clock starts of platforms that do not tell the processor's time.
 var began = time.Now()

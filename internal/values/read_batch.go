@@ -47,11 +47,6 @@ type Read struct {
 	Done   bool   // else the caller must read it
 }
 
-// compareReads orders values by file and offset.
-func compareReads(a, b *Read) int {
-	return cmp.Or(cmp.Compare(a.Handle.File, b.Handle.File), cmp.Compare(a.Handle.Offset, b.Handle.Offset))
-}
-
 // A span is a part of a file with the records of one or several values.
 type span struct {
 	reader *blob.Reader // nil: of one value, which can only be read alone
@@ -144,7 +139,9 @@ func (b *ReadBatch) findSpans(s *Store, v *version.Version) {
 			b.sorted = append(b.sorted, &b.Reads[i])
 		}
 	}
-	slices.SortFunc(b.sorted, compareReads)
+	slices.SortFunc(b.sorted, func(a, b *Read) int {
+		return cmp.Or(cmp.Compare(a.Handle.File, b.Handle.File), cmp.Compare(a.Handle.Offset, b.Handle.Offset))
+	})
 	for n, r := range b.sorted {
 		if l := len(b.spans) - 1; l >= 0 && b.spans[l].takes(r.Handle) && b.spans[l].reader.Admits(r.Handle) {
 			s := &b.spans[l]

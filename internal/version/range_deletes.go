@@ -48,17 +48,12 @@ func (v *Version) weigh(t *Table, older []*Run) {
 	if r == nil {
 		return
 	}
-	t.hides.Store(blobBytesUnderAll(older, r.Tombstones().Clip(nil, nil, nil)) + 1)
+	t.hides.Store(BlobBytesUnder(older, r.Tombstones().Clip(nil, nil, nil)) + 1)
 }
 
-// BlobBytesUnder returns about how many bytes of blob files the tables of a version refer to for keys under range
+// BlobBytesUnder returns about how many bytes of blob files the tables of runs refer to for keys under range
 // tombstones, which are in order and do not overlap.
-func (v *Version) BlobBytesUnder(tombs []rangedel.Tombstone) uint64 {
-	return blobBytesUnderAll(v.Runs, tombs)
-}
-
-// blobBytesUnderAll is BlobBytesUnder for tables of runs.
-func blobBytesUnderAll(runs []*Run, tombs []rangedel.Tombstone) (sum uint64) {
+func BlobBytesUnder(runs []*Run, tombs []rangedel.Tombstone) (sum uint64) {
 	if len(tombs) > mostFragments {
 		return blobBytesUnder(runs, tombs[0].Start, tombs[len(tombs)-1].End)
 	}

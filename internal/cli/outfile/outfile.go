@@ -74,10 +74,6 @@ func SyncName(path string) error {
 	return nil
 }
 
-// Target returns the path of the file that is written if a path is: the end of its
-// symbolic links, there or not.
-func Target(path string) (string, error) { return follow(path) }
-
 // A target is what a path leads to.
 type target struct {
 	path   string      // of the file itself, past all links; of a stream, as it was given
@@ -91,7 +87,7 @@ func find(path string) (*target, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		to, err := follow(path)
+		to, err := Target(path)
 		return &target{path: to}, err
 	case err != nil:
 		return nil, err
@@ -108,7 +104,7 @@ func find(path string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	to, err := follow(path)
+	to, err := Target(path)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +122,8 @@ func directory(path string) string {
 	return dir
 }
 
-// follow returns the path of what a symbolic link points to, there or not.
-func follow(path string) (string, error) {
+// Target returns the path of the file that is written if a path is: the end of its symbolic links, there or not.
+func Target(path string) (string, error) {
 	const most = 40 // links, as Linux has it
 	for range most {
 		to, err := os.Readlink(path)

@@ -247,6 +247,3 @@ func (r *repairer) reportBlobs() {
 		}
 	}
 }
-
-// hasBlobs reports whether the store has values in blob files, or had.
-func (r *repairer) hasBlobs() bool { return len(r.blobs) > 0 }

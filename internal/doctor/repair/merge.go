@@ -164,10 +164,14 @@ func comesBefore(a, b base.InternalKey) bool {
 	return cmp.Or(bytes.Compare(a.User, b.User), cmp.Compare(b.SeqNum(), a.SeqNum())) < 0
 }
 
-func (m *merger) close() error {
-	var errs []error
-	for _, in := range m.inputs {
-		errs = append(errs, in.r.Close())
+func (m *merger) close() error { return closeInputs(m.inputs) }
+
+// closeInputs closes what is open of some inputs; nil: it is not.
+func closeInputs(inputs []*mergeInput) (err error) {
+	for _, in := range inputs {
+		if in != nil {
+			err = errors.Join(err, in.r.Close())
+		}
 	}
-	return errors.Join(errs...)
+	return err
 }

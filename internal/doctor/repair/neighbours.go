@@ -2,7 +2,6 @@ package repair
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
@@ -75,12 +74,4 @@ func isOld(k base.InternalKey, value []byte, ours func(place) bool) bool {
 	return err == nil && ours(place{h.File, h.Offset})
 }
 
-func (n *neighbours) close() error {
-	var errs []error
-	for _, in := range n.inputs {
-		if in != nil {
-			errs = append(errs, in.r.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (n *neighbours) close() error { return closeInputs(n.inputs) }

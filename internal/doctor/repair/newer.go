@@ -2,7 +2,6 @@ package repair
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -101,10 +100,4 @@ func (n *newerVersions) begin() error {
 	return nil
 }
 
-func (n *newerVersions) close() error {
-	var errs []error
-	for _, in := range n.over {
-		errs = append(errs, in.r.Close())
-	}
-	return errors.Join(errs...)
-}
+func (n *newerVersions) close() error { return closeInputs(n.over) }

@@ -262,7 +262,7 @@ func (r *repairer) rebuild() error {
 	if err := r.logs(); err != nil {
 		return err
 	}
-	if r.hasBlobs() {
+	if len(r.blobs) > 0 { // it has values in blob files, or had
 		if err := r.values(); err != nil {
 			return err
 		}

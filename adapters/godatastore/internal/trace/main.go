@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -35,7 +36,7 @@ func run(ctx context.Context, s record.Load) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	blocks := newRepository(s.Seed, s.Keys)
-	n := newNode(godatastore.New(db), blocks, s.Seed)
+	n := &node{store: godatastore.New(db), of: blocks, rng: rand.New(rand.NewPCG(s.Seed, 2)), gone: map[int]bool{}}
 	for n.added < len(blocks.roots)*2/3 {
 		if err := n.add(ctx); err != nil {
 			return err

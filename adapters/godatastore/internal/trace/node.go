@@ -33,10 +33,6 @@ type node struct {
 	gone  map[int]bool // of these, those that are not pinned any more
 }
 
-func newNode(store *godatastore.Datastore, of *repository, seed uint64) *node {
-	return &node{store: store, of: of, rng: rand.New(rand.NewPCG(seed, 2)), gone: make(map[int]bool)}
-}
-
 // serve is request i of n.
 func (n *node) serve(ctx context.Context, i, of int) error {
 	first := len(n.of.roots) * 2 / 3 // directories that were there before
