@@ -36,6 +36,7 @@ type Program struct {
 	Vars              kong.Vars         // for help texts and defaults; version is what --version prints
 	Helps             map[string]string // see Helps
 	Examples          map[string]string // by command, such as "trace make", a line each
+	Details           map[string]string // by command, what its help says in addition to its flags
 	Stdout, Stderr    io.Writer
 }
 

@@ -35,11 +35,12 @@ func Helps(texts map[string]string) kong.Option {
 	})
 }
 
-// examples returns an option of kong that ends the help of each command with its examples.
+// examples returns an option of kong that ends the help of each command with its details and its examples.
 func (p *Program) examples() kong.Option {
 	return kong.PostBuild(func(app *kong.Kong) error {
 		offered(app, func(n *kong.Node) {
 			name := pathOf(n)
+			n.Detail = strings.TrimSpace(p.Details[name] + "\n\n" + n.Detail)
 			lines := p.Examples[name]
 			if lines == "" {
 				lines = strings.ReplaceAll(standardExamples[name], "NAME", p.Name)

@@ -86,13 +86,6 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 
 type adviseCommand struct{ adviceTrace }
 
-// Help is what --help says in addition to the flags.
-func (adviseCommand) Help() string {
-	return "The store is opened for reading, and nothing of it is changed: no program may be writing to a directory " +
-		"meanwhile. A program that writes has the same of its live traffic, by kv/advice. siftkv apply carries " +
-		"a recommendation out."
-}
-
 // Run prints the advice.
 func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 	r, err := c.advice(ctx, p)

@@ -21,15 +21,6 @@ type applyCommand struct {
 	DryRun  bool   `help:"Say what would be done, and do nothing."`
 }
 
-// Help is what --help says in addition to the flags.
-func (c applyCommand) Help() string {
-	return "The settings are written to the file SIFTKV-OPTIONS of the store, with those that it was last opened " +
-		"with: siftkv's own commands take them from there. A program has its options in its code: take the text " +
-		"over to it, or its next Open undoes them for new files. Then the files whose filters are not those of the " +
-		"settings are rewritten, each in its place. The command may be interrupted or killed at any moment: what " +
-		"was rewritten stays so, and another apply of the same settings goes on from there.\n\n" + c.takesOver.Help()
-}
-
 // Run writes the settings down, and rewrites files.
 func (c *applyCommand) Run(ctx context.Context, p *program) error {
 	text := c.Options

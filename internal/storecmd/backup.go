@@ -22,13 +22,6 @@ type backupCommand struct {
 	Verify cli.File `placeholder:"FILE" help:"${verify}"`
 }
 
-// Help is what --help of the command says in addition to its flags.
-func (backupCommand) Help() string {
-	return "The store may be in use: a program that writes to it goes on, and its directory need not be writable. " +
-		"The backup then has every write up to one moment. Two such backups of a store that has flushed nothing " +
-		"between them cannot follow each other: the second is refused, and can be made later."
-}
-
 // Run makes a backup, or checks one.
 func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if c.Verify != "" {

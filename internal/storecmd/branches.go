@@ -13,13 +13,6 @@ type cloneCommand struct {
 	Checkpoint string `placeholder:"NAME" help:"Begin as this checkpoint is: the same as checkpoint=NAME in the URL."`
 }
 
-// Help is what --help of the command says in addition to its flags.
-func (cloneCommand) Help() string {
-	return "The clone begins as the branch is now in the object store, or as the checkpoint is. No file is copied, " +
-		"and programs that write go on. A URL with branch=NAME opens it: it is a store of its own, with its own " +
-		"writer and its own checkpoints, and can be cloned again."
-}
-
 // Run makes a branch.
 func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 	if err := c.Dir.Dir.inObjects(); err != nil {
@@ -45,12 +38,6 @@ func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 
 type branchesCommand struct{ Dir }
 
-// Help is what --help of the command says in addition to its flags.
-func (branchesCommand) Help() string {
-	return "A branch without a parent is a clone of the main branch. One that is unfinished cannot be opened: clone " +
-		"it again, or drop it."
-}
-
 // Run lists the branches of a store by name.
 func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 	return c.inObjects(ctx, p, "store", func(o *objects.Config) error {
@@ -65,14 +52,6 @@ func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 type dropBranchCommand struct {
 	Dir
 	Name string `arg:"" help:"Name of the branch."`
-}
-
-// Help is what --help of the command says in addition to its flags.
-func (dropBranchCommand) Help() string {
-	return "Deletes, and asks nothing: what was written to the branch since it was cloned, and the branch's " +
-		"checkpoints. Files that it shares with its parent stay there. Its writer is fenced, and its readers find " +
-		"that files are gone. It is refused while clones of the branch need its files. The main branch cannot be " +
-		"dropped."
 }
 
 // Run drops a branch.

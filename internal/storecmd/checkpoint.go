@@ -19,15 +19,6 @@ type checkpointCommand struct {
 	Out string `arg:"" help:"${checkpoint_out}"`
 }
 
-// Help is what --help of the command says in addition to its flags.
-func (checkpointCommand) Help() string {
-	return "A directory may be in use: while a program writes to it, or if it cannot be written to, the checkpoint " +
-		"is a copy without links, of every write up to one moment. " +
-		"In an object store nothing is copied, and a program that writes to it goes on: the state that the " +
-		"object store has now gets a name, and its files stay until siftkv drop-checkpoint. siftkv checkpoints lists " +
-		"them, a URL with checkpoint=NAME reads one, and siftkv clone makes a branch of one."
-}
-
 // Run makes a checkpoint.
 func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	if c.Dir.Dir.remote() {
@@ -181,13 +172,6 @@ func (c *checkpointsCommand) files(ctx context.Context, p *program, info *object
 type dropCheckpointCommand struct {
 	Dir
 	Name string `arg:"" help:"Name of the checkpoint."`
-}
-
-// Help is what --help of the command says in addition to its flags.
-func (dropCheckpointCommand) Help() string {
-	return "Nothing is asked. Files that neither the branch nor another checkpoint or clone needs are deleted by the " +
-		"branch's writer, the next time that it deletes any. Clones of the checkpoint keep what they need; whoever " +
-		"reads it may find that files are gone."
 }
 
 // Run drops a checkpoint.

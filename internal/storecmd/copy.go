@@ -16,15 +16,6 @@ type copyCommand struct {
 	SkipVerify bool     `help:"${copy_skip}"`
 }
 
-// Help is what --help of the command says in addition to its flags.
-func (copyCommand) Help() string {
-	return "The copy has all that was written before, as of one moment, in the files that the source has: with its " +
-		"filters and its compression. Of a store in an object store whose writer has its log on a local disk it has " +
-		"what was flushed. The source is only read, also while a program writes to it. A copy that broke off is no " +
-		"store yet; the same command begins it anew. If only its check broke off, it is one, and siftkv verify " +
-		"checks it."
-}
-
 // Run copies the store and compares the copy with what was read.
 func (c *copyCommand) Run(ctx context.Context, p *program) error {
 	if c.From == c.To {

@@ -15,12 +15,6 @@ type demoCommand struct {
 	Dir Location `arg:"" help:"Directory of the store, not there or empty."`
 }
 
-// Help is what --help of the command says in addition to its flags.
-func (demoCommand) Help() string {
-	return "The store has 20,000 users under user/, 200 photos in blob files under photo/, sessions that expire, and " +
-		"deletes. It has several levels, filters, and a few writes that are in the log only."
-}
-
 // Sizes of the store.
 const (
 	demoUsers    = 20_000

@@ -8,13 +8,6 @@ import (
 
 type gcCommand struct{ Dir }
 
-// Help is what --help of the command says in addition to its flags.
-func (gcCommand) Help() string {
-	return "Deletes files and log entries that earlier writers of the branch have left behind, if they have not been " +
-		"needed for ten minutes. Programs that read and write go on. Writers do the same with their first write: " +
-		"this is for a store that is not written to any more."
-}
-
 // Run deletes what the branch does not need any more.
 func (c *gcCommand) Run(ctx context.Context, p *program) error {
 	if !c.Dir.Dir.remote() {

@@ -51,8 +51,8 @@ func TestTheTerminalOfTheREADME(t *testing.T) {
 
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
 	t.Helper()
-	spec := cli.Program{Name: "siftkv", Vars: kong.Vars{"version": cli.Version("siftkv")}, Helps: helpTexts,
-		Examples: examples, Stdout: io.Discard, Stderr: io.Discard}
+	spec := cli.Program{Name: "siftkv", Vars: kong.Vars{"version": cli.Version("siftkv")}, Helps: texts.Helps,
+		Examples: texts.Examples, Stdout: io.Discard, Stderr: io.Discard}
 	return spec.Parse(t.Context(), argv, &commands{}, &program{})
 }
 

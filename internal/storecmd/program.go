@@ -3,6 +3,7 @@ package storecmd
 import (
 	"bufio"
 	"context"
+	_ "embed" // the words of the help
 	"errors"
 	"fmt"
 	"io"
@@ -75,15 +76,11 @@ type program struct {
 	Globals
 }
 
-const description = "Looks into a SiftKV store, changes it, checks it, copies it, and repairs it. " +
-	"A store is a directory, or in an object store: dir://PATH, a directory that is one, or " +
-	"s3://BUCKET/PREFIX?region=REGION&endpoint=URL (github.com/siftkv/siftkv/objstore/s3/cmd/siftkv has S3). " +
-	"get, scan, explain, stats, verify, copy, backup and checkpoint leave a program that writes to a directory " +
-	"alone; the other commands on a directory refuse it meanwhile. In an object store, commands that read leave its " +
-	"writer alone, and those that write take the store over. There, branch=NAME in the URL means a branch of the " +
-	"store, and checkpoint=NAME a checkpoint of it: dir://PATH?branch=NAME.\n\n" +
-	"Exit status: 0 ok, 1 error, 2 usage, 3 key not found, " +
-	"4 damage found (verify, dumps) or something lost (repair), 130 interrupted."
+//go:embed texts.txt
+var textsFile string
+
+// texts are the words of the help. Long texts are no tags of flags and commands.
+var texts = cli.ParseTexts(textsFile)
 
 // Exit statuses.
 const (
@@ -111,8 +108,8 @@ func Main(openers Openers) {
 func (p *program) run(ctx context.Context, argv []string) int {
 	p.out, p.argv = bufio.NewWriterSize(p.stdout, 64<<10), argv
 	var line commands
-	spec := cli.Program{Name: "siftkv", Description: description, Vars: kong.Vars{"version": cli.Version("siftkv")},
-		Helps: helpTexts, Examples: examples, Stdout: p.stdout, Stderr: p.stderr}
+	spec := cli.Program{Name: "siftkv", Description: texts.Description, Helps: texts.Helps, Examples: texts.Examples,
+		Details: texts.Details, Vars: kong.Vars{"version": cli.Version("siftkv")}, Stdout: p.stdout, Stderr: p.stderr}
 	parsed, err := spec.Parse(ctx, argv, &line, p)
 	switch {
 	case errors.Is(err, cli.ErrUsage):

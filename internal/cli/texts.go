@@ -1,0 +1,39 @@
+package cli
+
+import "strings"
+
+// Texts are the words of a program's help: see Program.
+type Texts struct {
+	Description              string
+	Helps, Examples, Details map[string]string
+}
+
+// ParseTexts reads texts from a file that is a part of the program. A line "== KIND NAME" begins one of a kind:
+// description, help, detail or example. Lines up to an empty one are a paragraph; those of examples stay lines.
+func ParseTexts(file string) *Texts {
+	t := &Texts{Helps: map[string]string{}, Examples: map[string]string{}, Details: map[string]string{}}
+	_, file, _ = strings.Cut(file, "\n== ")
+	for section := range strings.SplitSeq(file, "\n== ") {
+		head, lines, _ := strings.Cut(section, "\n")
+		kind, name, _ := strings.Cut(head, " ")
+		lines = strings.TrimSpace(lines)
+		paragraphs := strings.Split(lines, "\n\n")
+		for i, p := range paragraphs {
+			paragraphs[i] = strings.ReplaceAll(p, "\n", " ")
+		}
+		text := strings.Join(paragraphs, "\n\n")
+		switch kind {
+		case "description":
+			t.Description = text
+		case "help":
+			t.Helps[name] = text
+		case "detail":
+			t.Details[name] = text
+		case "example":
+			t.Examples[name] = lines
+		default:
+			panic("cli: texts have no kind " + kind)
+		}
+	}
+	return t
+}
