@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/alecthomas/kong"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/compare"
@@ -19,15 +18,13 @@ import (
 var textsFile []byte
 
 // texts are the words of the help texts.
-var texts = sync.OnceValue(func() (t struct {
+var texts = sync.OnceValue(func() words { return bench.Table[words](textsFile) })
+
+// words are in the file of texts.
+type words struct {
 	Description              string
 	Helps, Examples, Details map[string]string
-}) {
-	if err := yaml.Unmarshal(textsFile, &t); err != nil {
-		panic(err) // the file is a part of the program
-	}
-	return t
-})
+}
 
 // vars returns the words that tags of flags refer to.
 func vars() kong.Vars {

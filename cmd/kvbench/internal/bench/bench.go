@@ -32,6 +32,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/siftkv/siftkv/internal/bytesize"
 	"github.com/siftkv/siftkv/internal/cli"
 )
@@ -242,6 +244,14 @@ func Count(n any) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
+}
+
+// Table returns what a YAML file that is a part of the program says.
+func Table[T any](file []byte) (t T) {
+	if err := yaml.Unmarshal(file, &t); err != nil {
+		panic(err)
+	}
+	return t
 }
 
 // JSON returns a result as indented JSON that ends with a line feed.

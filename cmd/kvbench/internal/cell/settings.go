@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -163,10 +161,8 @@ type setting struct {
 var settingsFile []byte
 
 // settings are those of the file.
-var settings = func() (all []setting) {
-	if err := yaml.Unmarshal(settingsFile, &all); err != nil {
-		panic(err) // the file is a part of the program
-	}
+var settings = func() []setting {
+	all := bench.Table[[]setting](settingsFile)
 	for i := range all {
 		field, _ := reflect.TypeFor[Settings]().FieldByName(all[i].Field) // there is one
 		all[i].at = field.Index[0]

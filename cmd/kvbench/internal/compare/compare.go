@@ -20,8 +20,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -151,16 +149,11 @@ func (f *Figure) value(fields map[string]float64) float64 {
 var workloadsFile []byte
 
 // workloads are the tables of the file.
-var workloads = func() (w struct {
+var workloads = bench.Table[struct {
 	Phases      []Phase
 	Figures     []Figure
 	Experiments []experiment
-}) {
-	if err := yaml.Unmarshal(workloadsFile, &w); err != nil {
-		panic(err) // the file is a part of the program
-	}
-	return w
-}()
+}](workloadsFile)
 
 // Figures lists what is taken of which phase.
 var Figures = workloads.Figures

@@ -13,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/dgraph-io/badger/v4"
 	"go.etcd.io/bbolt"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -122,10 +121,8 @@ func Open(name, dir string, s Settings) (Live, error) {
 var notesFile []byte
 
 // notes are those of the file.
-var notes = sync.OnceValue(func() (all map[string]string) {
-	if err := yaml.Unmarshal(notesFile, &all); err != nil {
-		panic(err) // the file is a part of the program
-	}
+var notes = sync.OnceValue(func() map[string]string {
+	all := bench.Table[map[string]string](notesFile)
 	all[RocksDBName] += rocksDBBuild()
 	return all
 })

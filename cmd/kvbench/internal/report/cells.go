@@ -1,12 +1,14 @@
 package report
 
 import (
+	_ "embed" // the columns
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
@@ -114,20 +116,10 @@ func Grids(set []*cell.Result) []*Grid {
 	l := NewLabels(cell.Measured(set))
 	grids := []*Grid{phaseGrid(set, l, engine.Absent), phaseGrid(set, l, engine.Existing)}
 	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Scans != nil }) {
-		grids = append(grids, cellGrid("Scans between two bounds", set, l, metricColumns(cell.ScanKind, scanColumns)))
+		scans := metricColumns(cell.ScanKind, cellTables.Scans)
+		grids = append(grids, cellGrid("Scans between two bounds", set, l, scans))
 	}
 	return append(grids, storeGrid(set, l))
-}
-
-var scanColumns = []metricColumn{
-	{"files/op", "files /op", "files within the bounds of a scan", perOne},
-	{"denied/op", "denied /op", "of these, ruled out by a filter", perOne},
-	{"empty/op", "empty /op", "read, and without an entry within the bounds", perOne},
-	{"with-entries/op", "with entries /op", "read, with an entry within the bounds", perOne},
-	{"false-positives/op", "false+ /op", "of the empty ones, a range filter said maybe", perOne},
-	{"blocks/op", "blocks /op", "data blocks, from the cache or from disk", perOne},
-	{"disk-blocks/op", "disk /op", "data blocks from disk", perOne},
-	{"ns/op", "ns /op", "time of a scan, an iterator of its own included", nanos},
 }
 
 // settingColumns are the columns of the settings in which cells differ.
@@ -140,37 +132,24 @@ func settingColumns(l *Labels) []Column {
 }
 
 // A metricColumn shows a metric of a cell.
-type metricColumn struct {
-	unit, name, help string
-	format           func(float64) string
-}
+type metricColumn struct{ Unit, Name, Help, Format string }
 
-var phaseColumns = []metricColumn{
-	{"files/op", "files /op", "files whose place in the tree could hold the key", perOne},
-	{"filter-checks/op", "checks /op", "filter probes", perOne},
-	{"false-positives/op", "false+ /op", "probes that said maybe of a file without the key", perOne},
-	{"index/op", "index /op", "block index searches", perOne},
-	{"blocks/op", "blocks /op", "blocks read, from cache or file", perOne},
-	{"disk-blocks/op", "disk /op", "blocks read from a file", perOne},
-	{"disk-bytes/op", "bytes /op", "bytes read from files, as stored", perOne},
-	{"ns/op", "ns /op", "time of a lookup, median of the repetitions", nanos},
-	{"p50-ns", "p50 ns", "median of single lookups", nanos},
-	{"p99-ns", "p99 ns", "99th percentile of single lookups", nanos},
-	{"p99.99-ns", "p99.99 ns", "99.99th percentile of single lookups", nanos},
-	{"max-ns", "max ns", "slowest single lookup", nanos},
-}
+// formats are the forms of numbers by their names in the file of columns.
+var formats = map[string]func(float64) string{"count": perOne, "ns": nanos, "whole": whole, "bits": bits,
+	"bytes": size[float64], "ratio": ratio, "s": seconds}
 
-// rateColumn is shown if some cell has several workers: with one it is the time turned
-// over.
-var rateColumn = metricColumn{"lookups/s", "lookups\u00a0/s",
-	"lookups of all workers in a second, median of the repetitions", whole}
+//go:embed columns.yaml
+var columnsFile []byte
+
+// cellTables are the columns of the file.
+var cellTables = bench.Table[struct{ Lookups, Workers, Scans, Stores []metricColumn }](columnsFile)
 
 // columnsOf returns the columns of a table of lookups.
 func columnsOf(set []*cell.Result) []metricColumn {
 	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Settings.Threads > 1 }) {
-		return append(slices.Clip(phaseColumns), rateColumn)
+		return slices.Concat(cellTables.Lookups, cellTables.Workers)
 	}
-	return phaseColumns
+	return cellTables.Lookups
 }
 
 // keysTitle names the keys of a table: absent ones lie between existing ones, except
@@ -226,9 +205,9 @@ func cellGrid(title string, set []*cell.Result, l *Labels, columns []cellColumn)
 func metricColumns(kind string, list []metricColumn) []cellColumn {
 	var columns []cellColumn
 	for _, c := range list {
-		columns = append(columns, cellColumn{Column{Name: c.name, Help: c.help}, func(r *cell.Result) Item {
-			if m := r.Metric(kind, c.unit); m != nil {
-				return number(m.Value, c.format(m.Value))
+		columns = append(columns, cellColumn{Column{Name: c.Name, Help: c.Help}, func(r *cell.Result) Item {
+			if m := r.Metric(kind, c.Unit); m != nil {
+				return number(m.Value, formats[c.Format](m.Value))
 			}
 			return word(absentCell)
 		}})
@@ -264,26 +243,9 @@ func theoryItem(r *cell.Result) Item {
 	return number(r.Theory.FPR, percent(r.Theory.FPR))
 }
 
-var storeColumns = []metricColumn{
-	{"filter-bits/key", "filter bits/key", "filter bytes on disk x 8 / keys", bits},
-	{"index-bits/key", "index bits/key", "index bytes on disk x 8 / keys", bits},
-	{"filter-memory-bytes", "filter memory", "filters in memory after the lookups", size[float64]},
-	{"index-memory-bytes", "index memory", "indexes in memory after the lookups", size[float64]},
-	{"files", "files", "sorted files", whole},
-	{"runs", "runs", "sorted runs that a lookup may have to ask", whole},
-	{"bytes", "size", "bytes of all files", size[float64]},
-	{"space-amp", "space amp", "bytes of files / bytes of keys and values that are there", ratio},
-	{"write-amp", "write amp", "bytes written by flushes and compactions / bytes of keys and values written", ratio},
-	{"written/user", "written /user", "bytes given to the kernel to write while the store was made, logs and blob " +
-		"files too / bytes of keys and values written", ratio},
-	{"disk/live", "disk /live", "bytes that all files take when it is made / bytes of keys and values that are there",
-		ratio},
-	{"build-s", "build s", "time to load and to compact", seconds},
-}
-
 // storeGrid shows what the stores take and took.
 func storeGrid(set []*cell.Result, l *Labels) *Grid {
-	return cellGrid("Stores", set, l, append(metricColumns(cell.StoreKind, storeColumns), cellColumn{
+	return cellGrid("Stores", set, l, append(metricColumns(cell.StoreKind, cellTables.Stores), cellColumn{
 		Column{Name: "levels", Help: "files of each level, youngest first", Text: true},
 		func(r *cell.Result) Item { return word(levelsText(r.Shape)) },
 	}))

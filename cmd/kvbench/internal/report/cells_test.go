@@ -47,14 +47,14 @@ func TestEveryNumberOfTheTablesIsAMetric(t *testing.T) {
 	require.Equal(t, Grids(set), Grids(again), "the JSON holds what the tables show")
 	for _, g := range Grids(set)[:2] {
 		for i, row := range g.Rows {
-			for n, c := range phaseColumns {
+			for n, c := range cellTables.Lookups {
 				item := row[len(NewLabels(cell.Measured(set)).Varying)+n]
 				kind := "absent"
 				if strings.HasPrefix(g.Title, "Existing") {
 					kind = "existing"
 				}
-				m := set[i].Metric(kind, c.unit)
-				require.Equal(t, m == nil, item.Sort == nil, "%s %s", g.Title, c.unit)
+				m := set[i].Metric(kind, c.Unit)
+				require.Equal(t, m == nil, item.Sort == nil, "%s %s", g.Title, c.Unit)
 				if m != nil {
 					require.InDelta(t, m.Value, *item.Sort, 0)
 				}
@@ -70,7 +70,7 @@ func TestWorkersHaveAColumnForWhatTheyDoTogether(t *testing.T) {
 		set[2].Settings.Threads = 4
 		g = Grids(set)[i]
 		require.Contains(t, g.Text(), "lookups")
-		at := slices.IndexFunc(g.Columns, func(c Column) bool { return c.Name == rateColumn.name })
+		at := slices.IndexFunc(g.Columns, func(c Column) bool { return c.Name == cellTables.Workers[0].Name })
 		require.InDelta(t, set[2].Metric([]string{"absent", "existing"}[i], "lookups/s").Value, *g.Rows[2][at].Sort, 0)
 		set[2].Settings.Threads = 1
 	}

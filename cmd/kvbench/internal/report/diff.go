@@ -164,10 +164,10 @@ func placeItem(metric string, p results.Place) Item {
 // metricFormat returns how the numbers of a metric are shown, as in the other tables.
 func metricFormat(metric string) func(float64) string {
 	_, unit := tidy.SplitMetric(metric)
-	for _, columns := range [][]metricColumn{phaseColumns, storeColumns} {
+	for _, columns := range [][]metricColumn{cellTables.Lookups, cellTables.Stores} {
 		for _, c := range columns {
-			if c.unit == unit {
-				return c.format
+			if c.Unit == unit {
+				return formats[c.Format]
 			}
 		}
 	}

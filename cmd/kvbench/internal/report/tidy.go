@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/filters"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/objects"
@@ -29,14 +27,8 @@ var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": scaling, "con
 var notesFile string
 
 // notes are those of the file.
-var notes = sync.OnceValue(func() (all map[string][]string) {
-	text := strings.NewReplacer("${many}", strconv.Itoa(filters.ManyFilters), "${small}", count(filters.SmallKeys)).
-		Replace(notesFile)
-	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
-		panic(err) // the file is a part of the program
-	}
-	return all
-})
+var notes = bench.Table[map[string][]string]([]byte(strings.NewReplacer("${many}", strconv.Itoa(filters.ManyFilters),
+	"${small}", count(filters.SmallKeys)).Replace(notesFile)))
 
 // TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {
@@ -83,7 +75,7 @@ func Tidy(w io.Writer, r *tidy.Result) error {
 }
 
 // TidyNotes says how the numbers of a result are to be read.
-func TidyNotes(r *tidy.Result) []string { return slices.Concat(r.Notes, notes()[r.Experiment]) }
+func TidyNotes(r *tidy.Result) []string { return slices.Concat(r.Notes, notes[r.Experiment]) }
 
 // settingsOf returns the settings of a result, which may be read from a file.
 func settingsOf[T any](r *tidy.Result) (settings T) {
