@@ -6,12 +6,14 @@ package chart
 
 import (
 	"cmp"
+	_ "embed" // the charts
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -45,24 +47,13 @@ type Chart struct {
 	Series     []Series `json:"series"`
 }
 
-// An Axis has a name.
+// An Axis has a name. Its unit is ns; percentile, a number of things of which one is above the percentile (100 is the
+// 99th), so that its logarithm spreads the tail; or empty: numbers are shown as they are.
 type Axis struct {
 	Name string `json:"name"`
-	Unit Unit   `json:"unit"` // empty: numbers are shown as they are
+	Unit string `json:"unit"`
 	Log  bool   `json:"log"`
 }
-
-// A Unit says how numbers are shown.
-type Unit string
-
-// Units.
-const (
-	Nanoseconds Unit = "ns"
-
-	// Percentile is a number of things of which one is above the percentile: 100 is
-	// the 99th. Its logarithm spreads the tail.
-	Percentile Unit = "percentile"
-)
 
 // A Series has one value per category, or points.
 type Series struct {
@@ -82,6 +73,28 @@ type Point struct {
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Label string  `json:"label"`
+}
+
+//go:embed charts.yaml
+var chartsFile []byte
+
+// described is what the file says of the charts of a set.
+var described = bench.Table[struct {
+	Charts []Chart
+	Funnel []struct {
+		Name  string
+		Units []string
+	}
+	Ratios []struct{ Kind, Unit, Name string }
+}](chartsFile)
+
+// describe returns a chart of the file, without series.
+func describe(id string, kind engine.Kind) Chart {
+	c := described.Charts[slices.IndexFunc(described.Charts, func(c Chart) bool { return c.ID == id })]
+	for _, text := range []*string{&c.ID, &c.Title} {
+		*text = strings.ReplaceAll(*text, "KIND", string(kind))
+	}
+	return c
 }
 
 // All returns the charts of a set, whose cells are called by the labels.
@@ -116,14 +129,8 @@ func perLookup(r *cell.Result, kind engine.Kind, units ...string) (sum float64) 
 // blocks stacks the blocks that a lookup reads, by level; or shows their sums on a logarithmic axis where bars of most
 // cells would be too short to be seen.
 func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
-	c := Chart{
-		ID: "blocks-" + string(kind), Title: "Blocks per lookup of an " + string(kind) + " key, by level", Form: Bars,
-		Stacked: true,
-		Y:       Axis{Name: "blocks per lookup"},
-		Note: "Blocks from cache and from files. An engine that does not count by level has one part, all " +
-			"levels; Pebble's blocks include index and filter blocks.",
-		Categories: labels,
-	}
+	c := describe("blocks-KIND", kind)
+	c.Categories = labels
 	whole := Series{Name: "all levels", Values: make([]float64, len(set))}
 	var parts []Series
 	any := false
@@ -190,26 +197,11 @@ func allZero(values []float64) bool {
 	return true
 }
 
-// funnelSteps are what is left of a lookup after each thing that can rule a file out.
-var funnelSteps = []struct {
-	name  string
-	units []string
-}{
-	{"files considered", []string{"files/op"}}, {"within bounds", []string{"filter-checks/op", "unfiltered/op"}},
-	{"let pass by filters", []string{"index/op"}}, {"blocks", []string{"blocks/op"}},
-	{"blocks from files", []string{"disk-blocks/op"}},
-}
-
 // funnel shows how few of the files that a lookup considers it reads.
 func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
-	c := Chart{
-		ID: "funnel-" + string(kind), Title: "Funnel of one lookup of an " + string(kind) + " key", Form: Bars,
-		Y: Axis{Name: "per lookup"},
-		Note: "What is left after bounds, filters, index and cache. Engines that do not count these steps are left " +
-			"out.",
-	}
-	for _, s := range funnelSteps {
-		c.Categories = append(c.Categories, s.name)
+	c := describe("funnel-KIND", kind)
+	for _, s := range described.Funnel {
+		c.Categories = append(c.Categories, s.Name)
 	}
 	var all []float64
 	for i, r := range set {
@@ -217,8 +209,8 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 			continue
 		}
 		s := Series{Name: labels[i]}
-		for _, step := range funnelSteps {
-			s.Values = append(s.Values, perLookup(r, kind, step.units...))
+		for _, step := range described.Funnel {
+			s.Values = append(s.Values, perLookup(r, kind, step.Units...))
 		}
 		c.Series = append(c.Series, s)
 		all = append(all, s.Values...)
@@ -229,11 +221,8 @@ func funnel(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 
 // times shows the median time of a lookup, of both kinds side by side.
 func times(set []*cell.Result, labels []string) Chart {
-	c := Chart{
-		ID: "times", Title: "Time of a lookup", Form: Bars, Y: Axis{Name: "time of a lookup", Unit: Nanoseconds},
-		Categories: labels,
-		Note:       "Median of the repetitions.",
-	}
+	c := describe("times", "")
+	c.Categories = labels
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
 		s := Series{Name: string(kind)}
 		for _, r := range set {
@@ -262,13 +251,7 @@ func add(list []Series, name string, p Point) []Series {
 
 // rates sets false-positive rates against bits per key, with theory.
 func rates(set []*cell.Result, labels []string) Chart {
-	c := Chart{
-		ID: "fpr", Title: "False-positive rate against bits per key", Form: Lines,
-		X: Axis{Name: "filter bits per key, on disk"},
-		Y: Axis{Name: "false-positive rate", Log: true},
-		Note: "With 95 % Wilson intervals. Dashed: theory, for a file of as many keys. Of a rate of zero the upper " +
-			"end of its interval is drawn; the oracle is left out.",
-	}
+	c := describe("fpr", "")
 	families := map[string]int{} // keys per file
 	for i, r := range set {
 		f := r.Absent.FPR
@@ -324,13 +307,7 @@ func theory(family string, keys int) Series {
 
 // pareto sets what a lookup of an absent key reads against the memory of filters.
 func pareto(set []*cell.Result, labels []string) Chart {
-	c := Chart{
-		ID: "pareto", Title: "Blocks per lookup of an absent key against filter memory", Form: Lines,
-		X: Axis{Name: "filter bits per key, on disk"},
-		Y: Axis{Name: "blocks per lookup", Log: true},
-		Note: "Lower left is better. The front joins what no other cell beats in both. Where no lookup read a block, " +
-			"one block in all lookups is drawn. The oracle, whose memory is not counted, is left out.",
-	}
+	c := describe("pareto", "")
 	var all []Point
 	for i, r := range set {
 		blocks, memory := r.Metric("absent", "blocks/op"), r.Metric(cell.StoreKind, "filter-bits/key")
@@ -365,18 +342,10 @@ func front(points []Point) []Point {
 }
 
 // spectrum shows the latency at each percentile.
-func spectrum(set []*cell.Result, labels []string, kind string) Chart {
-	c := Chart{
-		ID: "latency-" + kind, Title: "Latency of single lookups of " + kind + " keys", Form: Lines,
-		X:    Axis{Name: "percentile", Unit: Percentile, Log: true},
-		Y:    Axis{Name: "latency", Unit: Nanoseconds, Log: true},
-		Note: "Each latency has one reading of the clock in it. The last point is the slowest of all.",
-	}
+func spectrum(set []*cell.Result, labels []string, kind engine.Kind) Chart {
+	c := describe("latency-KIND", kind)
 	for i, r := range set {
-		p := &r.Existing
-		if kind == "absent" {
-			p = &r.Absent
-		}
+		p := r.Phase(kind)
 		s := Series{Name: labels[i], Line: true}
 		for _, q := range p.Spectrum {
 			in := 100 / (100 - q.Percentile)

@@ -214,27 +214,10 @@ func (c *Chart) bars(t *results.Table) {
 	}
 }
 
-// ratioColumns are the metrics that are compared with those of the baseline.
-var ratioColumns = []struct{ kind, unit, name string }{
-	{"absent", "blocks/op", "absent blocks"},
-	{"absent", "ns/op", "absent time"},
-	{"absent", "p99-ns", "absent p99"},
-	{"existing", "blocks/op", "existing blocks"},
-	{"existing", "ns/op", "existing time"},
-	{"existing", "p99-ns", "existing p99"},
-	{cell.StoreKind, "filter-bits/key", "filter bits"},
-	{cell.StoreKind, "space-amp", "space amp"},
-	{cell.StoreKind, "write-amp", "write amp"},
-	{cell.StoreKind, "build-s", "build time"},
-}
-
 // ratios holds every cell against the first that is a store.
 func ratios(set []*cell.Result, labels []string) Chart {
-	c := Chart{
-		ID: "ratios", Title: "Every cell beside a baseline", Form: Ratios, Baseline: -1, Categories: labels,
-		Note: "Times as much as the baseline has; less is better. Blue is less, orange is more, full from eight " +
-			"times on.",
-	}
+	c := describe("ratios", "")
+	c.Categories, c.Baseline = labels, -1
 	for i, r := range set {
 		if c.Baseline < 0 && r.Metric(cell.StoreKind, "files") != nil {
 			c.Baseline = i
@@ -243,11 +226,11 @@ func ratios(set []*cell.Result, labels []string) Chart {
 	if c.Baseline < 0 || len(set) < 2 {
 		return Chart{}
 	}
-	for _, column := range ratioColumns {
-		s, known := Series{Name: column.name}, false
+	for _, column := range described.Ratios {
+		s, known := Series{Name: column.Name}, false
 		for _, r := range set {
 			value := -1.0
-			if m := r.Metric(column.kind, column.unit); m != nil {
+			if m := r.Metric(column.Kind, column.Unit); m != nil {
 				value, known = m.Value, true
 			}
 			s.Values = append(s.Values, value)
