@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed" // the script
 	"fmt"
 	"io"
 	"slices"
@@ -70,6 +71,11 @@ func subcommands(n *kong.Node) (names []string) {
 	return names
 }
 
+// bashSource has %[1]s in place of the name of the program, and %[2]s in that of the cases: words after a command.
+//
+//go:embed completion.bash
+var bashSource string
+
 // bashScript finds the command in the words before the current one, past flags and their values.
 func bashScript(name string, app *kong.Kong) string {
 	var cases strings.Builder
@@ -100,49 +106,7 @@ func bashScript(name string, app *kong.Kong) string {
 		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" -", strings.Join(flags, " "))
 		fmt.Fprintf(&cases, "    %q) words=%q ;;\n", path+" =", strings.Join(valued, " "))
 	})
-	return fmt.Sprintf(`_%[1]s_words() {
-  words=""
-  case "$1" in
-%[2]s  esac
-}
-_%[1]s() {
-  local current="${COMP_WORDS[COMP_CWORD]}" last="" path="" flag="" prefix="" words="" word i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word="${COMP_WORDS[i]}"
-    if [ "$word" = "=" ]; then
-      flag="$last"
-      continue
-    elif [ -n "$flag" ]; then
-      flag=""
-      continue
-    fi
-    case "$word" in
-      --*=*) ;;
-      -*)
-        last="$word"
-        _%[1]s_words "$path ="
-        case " $words " in *" $word "*) flag="$word" ;; esac ;;
-      *)
-        _%[1]s_words "$path "
-        case " $words " in *" $word "*) path="${path:+$path }$word" ;; esac ;;
-    esac
-  done
-  case "$current" in
-    =) flag="$last" current="" ;;
-    --*=*) flag="${current%%%%=*}" prefix="$flag=" current="${current#*=}" ;;
-  esac
-  if [ -n "$flag" ]; then
-    _%[1]s_words "$path $flag"
-  else
-    case "$current" in
-      -*) _%[1]s_words "$path -" ;;
-      *) _%[1]s_words "$path " ;;
-    esac
-  fi
-  COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$current"))
-}
-complete -o default -F _%[1]s %[1]s
-`, name, cases.String())
+	return fmt.Sprintf(bashSource, name, cases.String())
 }
 
 // fishLines has a line per command and per flag.
