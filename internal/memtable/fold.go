@@ -141,10 +141,8 @@ func (g *foldInput) add(value []byte, oldest base.SeqNum) {
 }
 
 func (g *foldInput) oldestFirst() [][]byte {
-	values := make([][]byte, 0, len(g.values))
-	for _, v := range slices.Backward(g.values) {
-		values = append(values, v)
-	}
+	values := slices.Clone(g.values)
+	slices.Reverse(values)
 	return values
 }
 

@@ -1,10 +1,6 @@
 package survey
 
-import (
-	"slices"
-
-	"github.com/siftkv/siftkv/internal/manifest"
-)
+import "slices"
 
 // judge decides whether the manifest can be trusted. A truncated one may lack edits; the files show it.
 func (s *Store) judge() {
@@ -99,7 +95,7 @@ func (s *Store) judgeEnd(live []*Log) {
 			m.Trusted = false
 		case t.Level >= 0 || t.Info == nil || m.Dead[t.Num] || t.Holds != "" || s.Unfinished(t):
 		case whole && uint64(t.Info.LargestSeq) > known,
-			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t):
+			!writes && t.Num > m.Num && uint64(t.Info.SmallestSeq) <= known && !s.overlapsLive(t, 0):
 			s.damaged(m.Name, -1, "the manifest has lost its end: it does not list %s, whose writes are in no "+
 				"other file", t.Name)
 			m.Trusted = false
@@ -131,17 +127,7 @@ func (s *Store) judgeEndByBlobs(known uint64, whole bool) {
 // made of tables which refer to a blob file.
 func (s *Store) movedOn(blob uint64) bool {
 	return slices.ContainsFunc(s.Tables, func(t Table) bool {
-		if t.Level >= 0 || t.Info == nil || t.Num <= s.Manifest.Num || s.Manifest.Dead[t.Num] || t.Holds != "" ||
-			s.Unfinished(&t) {
-			return false
-		}
-		d := t.Describe()
-		for _, a := range s.Manifest.Live {
-			refers := slices.ContainsFunc(a.Table.Blobs, func(r manifest.BlobRef) bool { return r.Num == blob })
-			if refers && a.Table.Overlaps(d.Smallest, d.UpperBound()) {
-				return true
-			}
-		}
-		return false
+		return t.Level < 0 && t.Info != nil && t.Num > s.Manifest.Num && !s.Manifest.Dead[t.Num] && t.Holds == "" &&
+			!s.Unfinished(&t) && s.overlapsLive(&t, blob)
 	})
 }

@@ -19,17 +19,19 @@ import (
 type loggedValues struct {
 	s      *Store
 	replay values.Replay
-	faults []valueFault // of one log
+
+	faults  []valueFault // of one log
+	unnamed int          // values after these that are not whole
 }
 
-// maxFaults bounds how many faults are kept: those after them are not read. Open ends a log at the first.
-const maxFaults = 16
+// maxNamed bounds how many values of a log that are not whole are named.
+const maxNamed = 100
 
 // A valueFault is an error of a value of a record.
 type valueFault struct {
 	offset int64 // of the record
 	last   uint64
-	err    error
+	err    *values.ValueError
 }
 
 func (s *Store) newLoggedValues() *loggedValues {
@@ -40,20 +42,14 @@ func (s *Store) newLoggedValues() *loggedValues {
 
 // readLog reads a log, and the values of its records if they may be in no table.
 func (v *loggedValues) readLog(num uint64) (*Log, error) {
-	v.faults = v.faults[:0]
+	v.faults, v.unnamed = v.faults[:0], 0
 	l, err := v.s.ReadLog(num, func(rec Record) error {
-		if !v.s.o.Deep || len(v.faults) == maxFaults || v.s.InTables(&Log{Num: num}) {
+		if !v.s.o.Deep || v.s.InTables(&Log{Num: num}) {
 			return nil
 		}
+		v.replay.Fault = func(err *values.ValueError) error { return v.note(rec, err) }
 		_, err := v.replay.Inline(rec.Data, base.SeqNum(rec.Seq))
-		if err == nil {
-			return nil
-		}
-		if !v.s.IsDamage(err) {
-			return err
-		}
-		v.faults = append(v.faults, valueFault{rec.Offset, rec.Seq + rec.Count - 1, err})
-		return nil
+		return err
 	})
 	if err == nil {
 		v.classify(l)
@@ -61,27 +57,42 @@ func (v *loggedValues) readLog(num uint64) (*Log, error) {
 	return l, err
 }
 
+// note keeps a fault of a record, or the number of values that are not whole if there are many: one that was kept has
+// ended the log before the others, or is damage. A file that is missing is one fault. It returns what is no damage.
+func (v *loggedValues) note(rec Record, err *values.ValueError) error {
+	switch {
+	case !v.s.IsDamage(err):
+		return err
+	case err.Torn && len(v.faults) >= maxNamed:
+		v.unnamed++
+	case err.Torn || !slices.ContainsFunc(v.faults, func(f valueFault) bool { return f.err.Error() == err.Error() }):
+		v.faults = append(v.faults, valueFault{rec.Offset, rec.Seq + rec.Count - 1, err})
+	}
+	return nil
+}
+
 // classify decides what the faults of the log's values are. A blob file that is missing, or is no file of a log, is
 // reported with the blob files.
 func (v *loggedValues) classify(l *Log) {
 	closed := cmp.Or(v.s.Manifest, &Manifest{}).ClosedSeq
 	for _, f := range v.faults {
-		ve, _ := errors.AsType[*values.ValueError](f.err)
+		d := damageOf(l.Name, f.err)[0]
 		switch {
-		case ve != nil && ve.CrashExplains(f.offset, l.syncedTo) && f.last > closed:
+		case f.err.CrashExplains(f.offset, l.syncedTo) && f.last > closed:
 			if f.offset < l.End {
-				l.End, l.tornValue = f.offset, damageOf(l.Name, f.err)[0]
+				l.End, l.tornValue = f.offset, d
 				l.Torn = fmt.Sprintf("a value of %s is not whole, and the log does not tell whether it was synced: %v",
 					l.Name, f.err)
 			}
 			continue
-		case ve == nil || ve.Torn || !errors.Is(f.err, base.ErrCorruption):
-			for _, d := range damageOf(l.Name, f.err) {
-				if !slices.Contains(v.s.Damage, d) {
-					v.s.Damage = append(v.s.Damage, d)
-				}
+		case f.err.Torn || !errors.Is(f.err, base.ErrCorruption):
+			if !slices.Contains(v.s.Damage, d) {
+				v.s.Damage = append(v.s.Damage, d)
 			}
 		}
 		l.valuesLost = true
+	}
+	if v.unnamed > 0 && l.valuesLost {
+		v.s.note("%s has handles of %d more values that are not whole", l.Name, v.unnamed)
 	}
 }

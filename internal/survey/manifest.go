@@ -198,10 +198,12 @@ func (s *Store) Trusted() bool { return s.Manifest != nil && s.Manifest.Trusted 
 func (s *Store) InTables(l *Log) bool { return s.Manifest != nil && l.Num < s.Manifest.LogNum }
 
 // overlapsLive reports whether a table that the manifest lists may hold keys of t: one that t may have been made of.
-func (s *Store) overlapsLive(t *Table) bool {
+// It must refer to a blob file, unless blob is 0.
+func (s *Store) overlapsLive(t *Table, blob uint64) bool {
 	d := t.Describe()
 	for _, a := range s.Manifest.Live {
-		if a.Table.Overlaps(d.Smallest, d.UpperBound()) {
+		refers := slices.ContainsFunc(a.Table.Blobs, func(r manifest.BlobRef) bool { return r.Num == blob })
+		if (refers || blob == 0) && a.Table.Overlaps(d.Smallest, d.UpperBound()) {
 			return true
 		}
 	}

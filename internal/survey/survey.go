@@ -160,7 +160,8 @@ func (s *Store) damaged(file string, offset int64, format string, args ...any) {
 
 // damageOf turns an error, which may be several joined, into places.
 func damageOf(file string, err error) []Damage {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && !isCorruption(err) {
+	_, whole := err.(*base.CorruptionError) //nolint:errorlint // the outermost error, taken apart by hand
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && !whole {
 		var all []Damage
 		for _, e := range joined.Unwrap() {
 			all = append(all, damageOf(file, e)...)
@@ -179,11 +180,6 @@ func damageOf(file string, err error) []Damage {
 		d.What += ": " + ce.Cause.Error()
 	}
 	return []Damage{d}
-}
-
-func isCorruption(err error) bool {
-	_, ok := err.(*base.CorruptionError) //nolint:errorlint // the outermost error, taken apart by hand
-	return ok
 }
 
 // findGarbage lists the files that a trusted manifest does not refer to. A file that a writer has just made may not be

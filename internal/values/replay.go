@@ -25,6 +25,7 @@ import (
 // A Replay reads the values that records of replayed logs have handles of.
 type Replay struct {
 	Store *Store
+	Fault func(*ValueError) error // after which Inline goes on if this returns nil; nil: it does not
 
 	holding map[heldBy]bool
 	files   map[uint64]*replayedFile // by number
@@ -74,16 +75,20 @@ func (p *Replay) Inline(record []byte, seq base.SeqNum) ([]byte, error) {
 				return nil, err
 			}
 			f, err := p.file(h.File)
-			if err != nil {
-				return nil, &ValueError{Cause: err}
-			}
-			if f.log != nil {
+			if err == nil && f.log != nil {
 				kind, value = kind.Inline(), nil
 				if expiry > 0 {
 					value = base.AppendExpiry(nil, expiry)
 				}
-				if value, err = f.append(value, e.Key.User, h); err != nil {
-					return nil, &ValueError{Cause: err, Torn: errors.Is(err, base.ErrCorruption)}
+				value, err = f.append(value, e.Key.User, h)
+			}
+			if err != nil {
+				fault := &ValueError{Cause: err, Torn: f != nil && errors.Is(err, base.ErrCorruption)}
+				if p.Fault == nil {
+					return nil, fault
+				}
+				if err := p.Fault(fault); err != nil {
+					return nil, err
 				}
 			}
 		}
