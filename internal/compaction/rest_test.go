@@ -2,6 +2,7 @@ package compaction
 
 import (
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 // A restSim is a Rest in a bubble, with a store of 40 MiB, 30 of them in level 0.
 type restSim struct {
+	mu sync.Mutex // held by the test, except while time passes
 	Rest
 	in      *Input
 	flushed int64
@@ -26,7 +28,11 @@ func inRest(t *testing.T, after time.Duration, test func(t *testing.T, s *restSi
 		s := &restSim{in: input(versionOf(t, append(flushes(3), table(lastLevel, "a", "z", 10*mib))...)),
 			free: math.MaxInt64}
 		s.After = after
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.Look = func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.looks++
 			s.Note(s.in.Version, time.Now(), s.flushed, s.reads, s.free)
 		}
@@ -51,6 +57,8 @@ func (s *restSim) succeed(j *Job) {
 
 // pass lets time pass.
 func (s *restSim) pass(d time.Duration) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
 	time.Sleep(d)
 	synctest.Wait()
 }

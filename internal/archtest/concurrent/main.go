@@ -72,7 +72,8 @@ func isShared(file *ast.File) bool {
 	})
 }
 
-// startsGoroutines reports whether a file has a go statement, or calls a method Go, as that of sync.WaitGroup.
+// startsGoroutines reports whether a file has a go statement, or calls a method Go, as that of sync.WaitGroup, or
+// AfterFunc.
 func startsGoroutines(file *ast.File) (found bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -80,7 +81,7 @@ func startsGoroutines(file *ast.File) (found bool) {
 			found = true
 		case *ast.CallExpr:
 			f, ok := n.Fun.(*ast.SelectorExpr)
-			found = found || ok && f.Sel.Name == "Go"
+			found = found || ok && (f.Sel.Name == "Go" || f.Sel.Name == "AfterFunc")
 		}
 		return !found
 	})

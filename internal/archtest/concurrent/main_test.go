@@ -26,12 +26,13 @@ func TestConcurrentPackagesOfTheTree(t *testing.T) {
 
 func TestGoroutinesAndLocksAreFound(t *testing.T) {
 	for source, want := range map[string]struct{ shared, starts bool }{
-		`package p; import "sync"; var mu sync.Mutex`:               {shared: true},
-		`package p; import "sync/atomic"; var n atomic.Int64`:       {shared: true},
-		`package p; func f() { go f() }`:                            {starts: true},
-		`package p; func f() { for { defer func() { go f() }() }}`:  {starts: true},
-		`package p; import "sync"; func f() { g.Go(f) }`:            {shared: true, starts: true},
-		`package p; import "strings"; func f() { g.Done(); Go(f) }`: {},
+		`package p; import "sync"; var mu sync.Mutex`:                 {shared: true},
+		`package p; import "sync/atomic"; var n atomic.Int64`:         {shared: true},
+		`package p; func f() { go f() }`:                              {starts: true},
+		`package p; func f() { for { defer func() { go f() }() }}`:    {starts: true},
+		`package p; import "sync"; func f() { g.Go(f) }`:              {shared: true, starts: true},
+		`package p; import "time"; func f() { time.AfterFunc(1, f) }`: {starts: true},
+		`package p; import "strings"; func f() { g.Done(); Go(f) }`:   {},
 	} {
 		file, err := parser.ParseFile(token.NewFileSet(), "p.go", source, 0)
 		require.NoError(t, err)
