@@ -136,6 +136,7 @@ func TestNoEarlyFlushWhileCompactionsArePaused(t *testing.T) {
 	db := openMem(t, nil)
 	setEach(t, db, 0, 20_000, []byte("value"))
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
+	db.settle() // all flushes are counted
 	pause := func(paused bool) {
 		db.mu.Lock()
 		defer db.mu.Unlock()

@@ -71,6 +71,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 		write(i)
 		require.NoError(t, db.Flush(t.Context()))
 	}
+	db.settle() // all flushes are counted
 	write(2)
 	log, _ := db.measureMemtable()
 	flushes := db.Metrics().Flushes
@@ -79,6 +80,7 @@ func TestALongLogWaitsForLevel0(t *testing.T) {
 	require.Equal(t, flushes, db.Metrics().Flushes)
 	pause(false)
 	require.NoError(t, db.Compact(context.Background(), nil, nil))
+	db.settle()
 	write(3)
 	log, _ = db.measureMemtable()
 	flushes = db.Metrics().Flushes
