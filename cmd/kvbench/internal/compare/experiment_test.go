@@ -1,6 +1,9 @@
 package compare
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +47,30 @@ func TestExperimentsHaveThePhases(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, all, of)
+}
+
+// TestFiguresAreMadeOfFields finds a field of a figure, and a stage and a way of the file, that there is not.
+func TestFiguresAreMadeOfFields(t *testing.T) {
+	t.Parallel()
+	fields := []string{"", "data"}
+	for i := range reflect.TypeFor[Sample]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[Sample]().Field(i).Tag.Get("json"), ",")
+		fields = append(fields, name)
+	}
+	for _, f := range Figures {
+		require.NotEmpty(t, f.Of, f.Name)
+		require.Subset(t, fields, []string{f.Of, f.Less, f.Per}, f.Name)
+		require.Contains(t, Workloads(), f.Phase, f.Name)
+	}
+	stages := slices.Concat(reading, writing, []stage{loading, unsettled, fresh, ownStore})
+	for _, p := range phases {
+		require.Contains(t, stages, p.Stage, p.Name)
+	}
+	for _, e := range experiments {
+		for _, s := range e.Steps {
+			require.Contains(t, []string{"fill", "rewrite", "do", "ask", "size"}, s.How, s.Phase)
+		}
+	}
 }
 
 // TestExperimentsAlone loads no other stores, and repeats as loads are repeated.

@@ -134,9 +134,18 @@ func settingColumns(l *Labels) []Column {
 // A metricColumn shows a metric of a cell.
 type metricColumn struct{ Unit, Name, Help, Format string }
 
-// formats are the forms of numbers by their names in the file of columns.
+// formats are the forms of numbers by their names in the files of columns and tables.
 var formats = map[string]func(float64) string{"count": perOne, "ns": nanos, "whole": whole, "bits": bits,
-	"bytes": size[float64], "ratio": ratio, "s": seconds}
+	"bytes": size[float64], "ratio": ratio, "s": seconds, "figure": figure, "percent": percent, "three": threeDigits,
+	"one":        func(x float64) string { return fixed(x, 1) },
+	"two":        func(x float64) string { return fixed(x, 2) },
+	"KiB":        func(x float64) string { return threeDigits(x / (1 << 10)) },
+	"MiB":        func(x float64) string { return figure(x / (1 << 20)) },
+	"s in ms":    func(x float64) string { return figure(1e3 * x) },
+	"ns in µs":   func(x float64) string { return figure(x / 1e3) },
+	"thousands":  func(x float64) string { return figure(x / 1e3) },
+	"rate in ns": func(x float64) string { return nanos(1e9 / x) },
+}
 
 //go:embed columns.yaml
 var columnsFile []byte

@@ -25,18 +25,12 @@ func comparing(r *tidy.Result) (grids []*Grid) {
 			}
 		}
 	}
-	return append(grids, cellTable(r, "Loads", 2, []string{"engine", "compression"},
-		column{"load s", repeated(two, "load")}, column{"settle s", repeated(two, "settle")},
-		column{"CPU s", repeated(two, "processor-time")}, column{"written / data", repeated(two, "written")},
-		column{"disk / data", repeated(two, "disk")}, column{"files", repeated(whole, "files")}), compareFigures(r))
+	return append(append(grids, tablesOf(r)...), compareFigures(r))
 }
 
 // enginesOf returns the engines in the order of the settings, of which the first is the baseline, whichever has the
 // first row.
 func enginesOf(r *tidy.Result) []string { return settingsOf[compare.Settings](r).Engines }
-
-// two shows two digits after the point.
-func two(x float64) string { return fixed(x, 2) }
 
 // timed returns the phases of a compression that are of operations.
 func timed(r *tidy.Result, compression string) []compare.Phase {
@@ -137,7 +131,7 @@ func compareFigures(r *tidy.Result) *Grid {
 			for _, engine := range engines {
 				n := numbers{r, compare.Cell(f.Phase, compression, engine)}
 				known = known || r.Values(n.cell, f.Name) != nil
-				row = append(row, in(figure, f.Name)(n))
+				row = append(row, (&columnSpec{Of: f.Name, Form: "figure"}).text(n))
 			}
 			if known {
 				g.Add(row...)
@@ -145,22 +139,6 @@ func compareFigures(r *tidy.Result) *Grid {
 		}
 	}
 	return g
-}
-
-// scaling is how cost grows with the number of keys.
-func scaling(r *tidy.Result) []*Grid {
-	by := []string{"engine", "keys"}
-	return []*Grid{
-		cellTable(r, "Nanoseconds of processor time per lookup [least, most]", 1, by,
-			column{"load s", in(figure, "load")}, column{"files", in(whole, "files")},
-			column{"absent", spread(nanos, "absent")}, column{"existing", spread(nanos, "existing")},
-			column{"zipfian", spread(nanos, "zipfian")}, column{"one load", in(nanos, "dependent-load")},
-			column{"growth", growth}),
-		cellTable(r, "Bytes per key", 1, by, column{"filters", perKey("filters")},
-			column{"indexes", perKey("indexes")}, column{"other", perKey("other")},
-			column{"pinned", perKey("pinned")}, column{"RSS", perKey("resident")},
-			column{"cache", perKey("cache")}, column{"on disk", perKey("disk")}),
-	}
 }
 
 // growth shows what an absent lookup takes more than in the first store of the engine.
@@ -179,14 +157,14 @@ func growth(n numbers) string {
 // contending is many goroutines under several numbers of processors.
 func contending(r *tidy.Result) (grids []*Grid) {
 	for _, work := range compare.ContendWorks {
-		table := func(what string, show figures) {
-			grids = append(grids, crossTable(r, work+": "+what, 1, []string{"engine", "gomaxprocs"}, "goroutines",
-				crowds(r, "workload", work), show))
+		for _, c := range []columnSpec{
+			{Name: "thousands per second", Of: compare.PerSecond, Form: "thousands"},
+			{Name: "nanoseconds of processor time per operation", Of: compare.PerCPU, Form: "rate in ns"},
+			{Name: "nanoseconds of waits for locks per operation", Of: compare.LockWait, Form: "ns"},
+		} {
+			grids = append(grids, crossTable(r, work+": "+c.Name, 1, []string{"engine", "gomaxprocs"}, "goroutines",
+				crowds(r, "workload", work), c.text))
 		}
-		table("thousands per second", in(func(x float64) string { return figure(x / 1e3) }, compare.PerSecond))
-		table("nanoseconds of processor time per operation",
-			in(func(x float64) string { return nanos(1e9 / x) }, compare.PerCPU))
-		table("nanoseconds of waits for locks per operation", in(nanos, compare.LockWait))
 	}
 	return append(grids, throughputHeld(r)...)
 }
@@ -219,57 +197,9 @@ func throughputHeld(r *tidy.Result) []*Grid {
 		})}
 }
 
-// cold is stores that are larger than memory.
-func cold(r *tidy.Result) []*Grid {
-	by := []string{"engine", "tree", "keys"}
-	var reads, times []column
-	for i, kind := range []string{"absent", "existing"} {
-		first := []string{"absent\n", "existing\n"}[i]
-		reads = append(reads, column{first + "reads", in(perOne, kind+" reads")},
-			column{"bytes", in(perOne, kind+" bytes")},
-			column{"device\nbytes", in(perOne, kind+" device-bytes")},
-			column{"requests", in(perOne, kind+" requests")})
-		micros := func(x float64) string { return figure(x / 1e3) }
-		times = append(times, column{first + "p50", in(micros, kind+" p50")},
-			column{"p99", in(micros, kind+" p99")}, column{"p99.9", in(micros, kind+" p99.9")})
-	}
-	millis := func(x float64) string { return figure(1e3 * x) }
-	return []*Grid{
-		coldLoads(r),
-		cellTable(r, "Per lookup: absent keys, then existing ones", 2, by,
-			append([]column{{"runs", in(whole, "runs")}}, reads...)...),
-		cellTable(r, "Microseconds per lookup: absent keys, then existing ones", 2, by,
-			append([]column{{"open ms", in(millis, "open")}}, times...)...),
-		cellTable(r, "Memory", 2, by, column{"filter\nbits", in(bits, "filters")},
-			column{"index\nbytes", perKey("indexes")}, column{"pinned\nfilters", perKey("filter-memory")},
-			column{"pinned\nindexes", perKey("index-memory")}, column{"cache\nMiB", in(mebi, "cache-memory")},
-			column{"peak\nMiB", in(mebi, "peak-memory")},
-			column{"of it before\nopen, MiB", in(mebi, "base-memory")}),
-	}
-}
-
-func coldLoads(r *tidy.Result) *Grid {
-	ofData := func(metric string) figures {
-		return func(n numbers) string {
-			data, _ := n.median("data")
-			return in(func(x float64) string { return fixed(x/data, 2) }, metric)(n)
-		}
-	}
-	disk := func(tree string) figures { // of the store in a tree
-		return func(n numbers) string {
-			data, _ := n.median("data")
-			show := in(func(x float64) string { return fixed(x/data, 2) }, "disk")
-			return show(numbers{n.Result, n.cell.With("tree", tree)})
-		}
-	}
-	rate := func(n numbers) string {
-		load, _ := n.median("load")
-		calm, _ := n.median("calm")
-		return whole(n.keys() / (load + calm))
-	}
-	return cellTable(r, "Loads", 1, []string{"engine", "keys"}, column{"load s", in(figure, "load")},
-		column{"calm s", in(figure, "calm")}, column{"settle s", in(figure, "settle")}, column{"keys/s", rate},
-		column{"CPU s", in(figure, "processor-time")}, column{"written\n/ data", ofData("written")},
-		column{"disk\n/ data", disk(compare.TreeCalm)}, column{"settled\n/ data", disk(compare.TreeSettled)},
-		column{"at most\n/ data", ofData("peak-disk")}, column{"peak\nMiB", in(mebi, "peak-memory")})
+// loadRate shows the keys that were loaded in a second, with the compactions that this set off.
+func loadRate(n numbers) string {
+	load, _ := n.median("load")
+	calm, _ := n.median("calm")
+	return whole(n.keys() / (load + calm))
 }

@@ -20,15 +20,20 @@ import (
 )
 
 // experiments are those with tables of their own, by name. Of these, tables without a row are left out.
-var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": scaling, "contend": contending, "cold": cold,
+var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": tablesOf, "contend": contending, "cold": tablesOf,
 	"filters": filtering, "ranges": ranging, "compare": comparing, "objects": storing}
 
 //go:embed notes.yaml
 var notesFile string
 
 // notes are those of the file.
-var notes = bench.Table[map[string][]string]([]byte(strings.NewReplacer("${many}", strconv.Itoa(filters.ManyFilters),
-	"${small}", count(filters.SmallKeys)).Replace(notesFile)))
+var notes = bench.Table[map[string][]string](replaced(notesFile))
+
+// replaced returns a file with the numbers that it refers to.
+func replaced(file string) []byte {
+	return []byte(strings.NewReplacer("${many}", strconv.Itoa(filters.ManyFilters),
+		"${small}", count(filters.SmallKeys)).Replace(file))
+}
 
 // TidyGrids returns the tables of a result. Those of an experiment that has none of its own are one with all numbers.
 func TidyGrids(r *tidy.Result) []*Grid {
@@ -109,100 +114,110 @@ func (n numbers) keys() float64 {
 // A figures makes the text of a number of a cell.
 type figures func(n numbers) string
 
-// in shows the median of a metric.
-func in(format func(float64) string, metric string) figures {
-	return func(n numbers) string {
-		if x, ok := n.median(metric); ok {
-			return format(x)
-		}
+// A tableSpec is a table of the file, which says what it has.
+type tableSpec struct {
+	Title   string
+	Words   int
+	By      []string
+	Columns []columnSpec
+}
+
+// A columnSpec is a column of a table of cells.
+type columnSpec struct {
+	Name, Of, Form, Show, Per string
+	With                      tidy.Cell
+	figures                   figures // in place of the others
+}
+
+//go:embed tables.yaml
+var tablesFile string
+
+// tables are those of the file, by experiment.
+var tables = bench.Table[map[string][]tableSpec](replaced(tablesFile))
+
+// special are the columns that are functions.
+var special = map[string]figures{"growth": growth, "keys per second": loadRate, "faster than pebble": fasterThanPebble}
+
+// text makes the text of the column for a cell.
+func (c *columnSpec) text(n numbers) string {
+	f := c.figures
+	if f == nil {
+		f = special[c.Show]
+	}
+	if f != nil {
+		return f(n)
+	}
+	per := 1.0
+	switch c.Per {
+	case "":
+	case "keys":
+		per = n.keys()
+	default:
+		per, _ = n.median(c.Per)
+	}
+	n.cell = maps.Clone(n.cell)
+	maps.Copy(n.cell, c.With)
+	all := n.Values(n.cell, c.Of)
+	if len(all) == 0 {
 		return absentCell
 	}
-}
-
-// spread shows the median of a metric with its extremes.
-func spread(format func(float64) string, metric string) figures {
-	return func(n numbers) string {
-		all := n.Values(n.cell, metric)
-		if len(all) == 0 {
-			return absentCell
-		}
-		return between(format, measure.Median(all), slices.Min(all), slices.Max(all))
+	form := func(x float64) string { return formats[c.Form](x / per) }
+	switch {
+	case c.Show == "interval":
+		low, _ := n.median(c.Of + "-low")
+		high, _ := n.median(c.Of + "-high")
+		return between(form, measure.Median(all), low, high)
+	case c.Show == "spread", c.Show == "repeated" && len(all) > 1:
+		return between(form, measure.Median(all), slices.Min(all), slices.Max(all))
 	}
+	return form(measure.Median(all))
 }
 
-// repeated shows what spread does, and a metric of one repetition without extremes.
-func repeated(format func(float64) string, metric string) figures {
-	return func(n numbers) string {
-		if len(n.Values(n.cell, metric)) > 1 {
-			return spread(format, metric)(n)
-		}
-		return in(format, metric)(n)
+// tablesOf returns the tables of an experiment.
+func tablesOf(r *tidy.Result) (grids []*Grid) {
+	for _, t := range tables[r.Experiment] {
+		grids = append(grids, t.grid(r, r.Cells(slices.Clone(t.By)...)))
 	}
+	return grids
 }
 
-// interval shows a metric between those that end in -low and -high.
-func interval(format func(float64) string, metric string) figures {
-	return func(n numbers) string {
-		x, ok := n.median(metric)
-		low, _ := n.median(metric + "-low")
-		high, _ := n.median(metric + "-high")
-		if !ok {
-			return absentCell
-		}
-		return between(format, x, low, high)
+// grid has a row for each of some cells.
+func (t tableSpec) grid(r *tidy.Result, cells []tidy.Cell) *Grid {
+	names := slices.Clone(t.By)
+	for _, c := range t.Columns {
+		names = append(names, c.Name)
 	}
-}
-
-// perKey shows bytes of a metric by key.
-func perKey(metric string) figures {
-	return func(n numbers) string {
-		return in(func(x float64) string { return fixed(x/n.keys(), 2) }, metric)(n)
-	}
-}
-
-// A column of a table of cells has a heading and what it shows.
-type column struct {
-	name string
-	show figures
-}
-
-// cellTable has a row for each cell that has the settings of by and no others. The first ones, as many as words
-// says, are text.
-func cellTable(r *tidy.Result, title string, words int, by []string, columns ...column) *Grid {
-	return cellsTable(r, title, words, by, r.Cells(slices.Clone(by)...), columns...)
-}
-
-// cellsTable has a row for each of some cells.
-func cellsTable(r *tidy.Result, title string, words int, by []string, cells []tidy.Cell, columns ...column) *Grid {
-	names := slices.Clone(by)
-	for _, c := range columns {
-		names = append(names, c.name)
-	}
-	g := newLines(title, words, names...)
+	g := newLines(t.Title, t.Words, names...)
 	for _, cell := range cells {
 		var row []any
-		for _, name := range by {
+		for _, name := range t.By {
 			row = append(row, setting(cell[name]))
 		}
-		for _, c := range columns {
-			row = append(row, c.show(numbers{r, cell}))
+		for _, c := range t.Columns {
+			row = append(row, c.text(numbers{r, cell}))
 		}
 		g.Add(row...)
 	}
 	return g
 }
 
+// titled returns the table with a title, and with more columns.
+func (t tableSpec) titled(title string, more ...columnSpec) tableSpec {
+	t.Title, t.Columns = title, slices.Concat(t.Columns, more)
+	return t
+}
+
 // crossTable has a row for each of some cells without one of their settings, and a column for each value of that. The
 // first ones, as many as words says, are text. Rows with the same value in the first column are together.
 func crossTable(r *tidy.Result, title string, words int, by []string, over string, cells []tidy.Cell, show figures,
 ) *Grid {
-	var columns []column
+	var columns []columnSpec
 	var rows []tidy.Cell
 	for _, cell := range cells {
 		value := cell[over]
 		name := setting(value) + " " + over
-		if !slices.ContainsFunc(columns, func(c column) bool { return c.name == name }) {
-			columns = append(columns, column{name, func(n numbers) string {
+		if !slices.ContainsFunc(columns, func(c columnSpec) bool { return c.Name == name }) {
+			columns = append(columns, columnSpec{Name: name, figures: func(n numbers) string {
 				return show(numbers{r, n.cell.With(over, value)})
 			}})
 		}
@@ -215,7 +230,7 @@ func crossTable(r *tidy.Result, title string, words int, by []string, over strin
 	slices.SortStableFunc(rows, func(a, b tidy.Cell) int {
 		return cmp.Compare(slices.Index(order, a[by[0]]), slices.Index(order, b[by[0]]))
 	})
-	return cellsTable(r, title, words, by, rows, columns...)
+	return tableSpec{title, words, by, columns}.grid(r, rows)
 }
 
 // setting shows the value of a setting: numbers with their digits in groups.
@@ -226,22 +241,11 @@ func setting(value string) string {
 	return value
 }
 
-// mebi shows bytes in MiB.
-func mebi(bytes float64) string { return figure(bytes / (1 << 20)) }
-
 // filtering is filters by themselves.
 func filtering(r *tidy.Result) (grids []*Grid) {
 	for _, keys := range r.Each("keys") {
 		cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
-		grids = append(grids, cellsTable(r, setting(keys)+" keys", 1, []string{"filter"}, cells,
-			column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
-			column{"FPR % [95 %]", interval(percent, "fpr")}, column{"theory", in(percent, "theory-fpr")},
-			column{"build ns", in(nanos, "build")},
-			column{"build B", in(func(x float64) string { return fixed(x, 1) }, "build-bytes")},
-			column{"present ns", in(nanos, "present")}, column{"absent ns", in(nanos, "absent")},
-			column{"small", in(nanos, "small-present")}, column{"small absent", in(nanos, "small-absent")},
-			column{fmt.Sprintf("%d files", filters.ManyFilters), in(nanos, "many-absent")},
-			column{"x pebble", fasterThanPebble}))
+		grids = append(grids, tables["filters"][0].titled(setting(keys)+" keys").grid(r, cells))
 	}
 	return grids
 }
@@ -249,10 +253,11 @@ func filtering(r *tidy.Result) (grids []*Grid) {
 // fasterThanPebble shows how many times as long Pebble's filter takes for an absent key.
 func fasterThanPebble(n numbers) string {
 	base, ok := numbers{n.Result, n.cell.With("filter", filters.Pebble)}.median("absent")
-	if !ok {
+	x, known := n.median("absent")
+	if !ok || !known {
 		return absentCell
 	}
-	return in(func(x float64) string { return ratio(base / x) }, "absent")(n)
+	return ratio(base / x)
 }
 
 // ranging is range filters by themselves.
@@ -272,38 +277,20 @@ func ranging(r *tidy.Result) (grids []*Grid) {
 		}
 		size, _ := numbers{r, set}.median("key-size")
 		title := fmt.Sprintf("%s: %s keys of %s bytes", set["set"], setting(set["keys"]), fixed(size, 1))
-		grids = append(grids, cellsTable(r, title, 1, []string{"filter"}, of,
-			column{"bits/key", in(two, "size")}, column{"theory", in(two, "theory-size")},
-			column{"theory %", in(percent, "theory-rate")}, column{"build ns", in(nanos, "build")},
-			column{"x blocked", slowerThanPoints}, column{"query ns", func(n numbers) string {
-				return in(nanos, "query")(numbers{r, n.cell.With("ranges", kinds[0]["ranges"])})
-			}}))
-		columns := []column{{"asked", in(whole, "asked")}}
+		grids = append(grids, tables["ranges"][0].titled(title, columnSpec{Name: "query ns", Of: "query", Form: "ns",
+			With: tidy.Cell{"ranges": kinds[0]["ranges"]}}).grid(r, of))
+		columns := []columnSpec{{Name: "asked", Of: "asked", Form: "whole"}}
 		for _, f := range of {
-			columns = append(columns, column{f["filter"] + " %", func(n numbers) string {
-				return interval(percent, "rate")(numbers{r, n.cell.With("filter", f["filter"])})
-			}})
+			columns = append(columns, columnSpec{Name: f["filter"] + " %", Of: "rate", Form: "percent",
+				Show: "interval", With: tidy.Cell{"filter": f["filter"]}})
 		}
-		grids = append(grids, cellsTable(r, "", 1, []string{"ranges"}, kinds, columns...))
+		grids = append(grids, tableSpec{"", 1, []string{"ranges"}, columns}.grid(r, kinds))
 	}
 	return grids
 }
 
-// slowerThanPoints shows how many times as long as the filter for lookups this one takes to build.
-func slowerThanPoints(n numbers) string {
-	points, _ := n.median("point-build")
-	return in(func(x float64) string { return ratio(x / points) }, "build")(n)
-}
-
 // storing is a store in an object store.
 func storing(r *tidy.Result) (grids []*Grid) {
-	kib := func(bytes float64) string { return threeDigits(bytes / 1024) }
-	columns := []column{{"bits\n/key", in(bits, "filters")}}
-	for _, kind := range objects.LookupKinds {
-		columns = append(columns, column{kind + "\nGET", in(threeDigits, kind+" gets")},
-			column{kind + "\nKiB", in(kib, kind+" received")},
-			column{kind + "\n$/M", in(threeDigits, kind+" dollars")})
-	}
 	for _, shape := range []string{objects.Settled, objects.Young} {
 		cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),
 			func(c tidy.Cell) bool { return c["shape"] != shape })
@@ -313,19 +300,13 @@ func storing(r *tidy.Result) (grids []*Grid) {
 		files, _ := numbers{r, cells[0]}.median("files")
 		title := map[string]string{objects.Settled: "Lookups, settled",
 			objects.Young: "Lookups, young files in level 0"}[shape]
-		grids = append(grids, cellsTable(r, title+" ("+times(int(files), "file")+" in all)", 2,
-			[]string{"filter", "cache"}, cells, columns...))
+		title += " (" + times(int(files), "file") + " in all)"
+		grids = append(grids, tables["objects"][0].titled(title).grid(r, cells))
 	}
 	operations := r.Cells("operation", "shape", "filter")
 	if len(operations) == 0 {
 		return grids
 	}
-	return append(grids, cellsTable(r, "Operations, "+operations[0]["filter"]+", no cache", 2,
-		[]string{"operation", "shape"}, operations, column{"files", in(whole, "files")},
-		column{"times", in(whole, "times")}, column{"GET\n/op", in(threeDigits, "gets")},
-		column{"PUT\n/op", in(threeDigits, "puts")}, column{"LIST\n/op", in(threeDigits, "lists")},
-		column{"KiB\nin /op", in(kib, "received")}, column{"KiB\nout /op", in(kib, "sent")},
-		column{"$/M", in(threeDigits, "dollars")}, column{"trips", in(figure, "trips")},
-		column{"most\ntrips", in(whole, "most-trips")},
-		column{"ms", in(func(s float64) string { return figure(1e3 * s) }, "time")}))
+	title := "Operations, " + operations[0]["filter"] + ", no cache"
+	return append(grids, tables["objects"][1].titled(title).grid(r, operations))
 }
