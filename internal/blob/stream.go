@@ -41,9 +41,6 @@ func (r *Reader) OpenStream(key []byte, h Handle) (*Stream, error) {
 	return &Stream{r: r, h: h, record: p.Record, at: h.Offset + int64(p.valueAt()), left: p.Stored}, nil
 }
 
-// Size returns the length of the value in bytes.
-func (s *Stream) Size() int64 { return s.record.Size }
-
 // Taken returns the number of bytes of the record that were read.
 func (s *Stream) Taken() int64 { return s.at - s.h.Offset }
 

@@ -57,18 +57,12 @@ func (c *Lookups) fields() []*uint64 {
 
 // Add returns the sums of two sets of counters.
 func (c Lookups) Add(o Lookups) Lookups {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] += *f
-	}
+	addTimes(1, c.fields(), o.fields())
 	return c
 }
 
 // Sub returns c - o: what was counted between the two.
 func (c Lookups) Sub(o Lookups) Lookups {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] -= *f
-	}
+	addTimes(-1, c.fields(), o.fields())
 	return c
 }

@@ -41,19 +41,13 @@ func (c *Scans) fields() []*uint64 {
 
 // Add returns the sums of two sets of counters.
 func (c Scans) Add(o Scans) Scans {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] += *f
-	}
+	addTimes(1, c.fields(), o.fields())
 	return c
 }
 
 // Sub returns c - o: what was counted between the two.
 func (c Scans) Sub(o Scans) Scans {
-	fields := c.fields()
-	for i, f := range o.fields() {
-		*fields[i] -= *f
-	}
+	addTimes(-1, c.fields(), o.fields())
 	return c
 }
 

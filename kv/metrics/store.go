@@ -170,10 +170,7 @@ func (m *Store) counters() []*uint64 {
 // same store. Figures of the moment (sizes, numbers of files, debt) stay.
 func (m *Store) Sub(prev *Store) *Store {
 	d, p := *m, *prev
-	counters := d.counters()
-	for i, c := range p.counters() {
-		*counters[i] -= *c
-	}
+	addTimes(-1, d.counters(), p.counters())
 	d.StallTime -= prev.StallTime
 	d.SlowdownTime -= prev.SlowdownTime
 	d.CompactionRateTime -= prev.CompactionRateTime
@@ -184,4 +181,11 @@ func (m *Store) Sub(prev *Store) *Store {
 		d.Levels[i].Scan = d.Levels[i].Scan.Sub(prev.Levels[i].Scan)
 	}
 	return &d
+}
+
+// addTimes adds n times each of some counters to those of others.
+func addTimes(n int64, to, counters []*uint64) {
+	for i, c := range counters {
+		*to[i] += uint64(n) * *c
+	}
 }
