@@ -152,7 +152,7 @@ func (x *run) result() *Result {
 		predicted, measured := measure.SumRates(r.Levels)
 		r.Predicted, r.Sum = predicted, &measured
 	}
-	r.Metrics, r.Identities = metrics(r), checkIdentities(r, x.variant.Null)
+	r.Metrics, r.Identities = metricsOf(r), checkIdentities(r, x.variant.Null)
 	r.Notes, r.Warnings = x.notes(r), warnings(r)
 	return r
 }
@@ -230,9 +230,9 @@ const (
 	higher = "higher"
 )
 
-// metrics lists every number of a cell that can be compared, in the order of reports.
+// metricsOf lists every number of a cell that can be compared, in the order of reports.
 // What the engine does not count is left out.
-func metrics(r *Result) []Metric {
+func metricsOf(r *Result) []Metric {
 	var out []Metric
 	for _, kind := range engine.Kinds {
 		out = append(out, phaseMetrics(kind, r.Phase(kind), r.Settings)...)

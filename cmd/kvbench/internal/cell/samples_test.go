@@ -103,7 +103,7 @@ func sample(eng, filter, shape string, bits, rate float64) *Result {
 	for i, kind := range engine.Kinds {
 		r.Phase(kind).makeUp(eng, kind, rate, bits > 0, young, int64(40+len(filter)*30+50*i))
 	}
-	r.Metrics = metrics(r)
+	r.Metrics = metricsOf(r)
 	r.Identities = checkIdentities(r, eng == "null")
 	return r
 }

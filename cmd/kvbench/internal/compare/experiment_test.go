@@ -53,8 +53,8 @@ func TestExperimentsHaveThePhases(t *testing.T) {
 func TestFiguresAreMadeOfFields(t *testing.T) {
 	t.Parallel()
 	fields := []string{"", "data"}
-	for i := range reflect.TypeFor[Sample]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[Sample]().Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeFor[Sample]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		fields = append(fields, name)
 	}
 	for _, f := range Figures {

@@ -17,12 +17,3 @@ func TestRangeFiltersOfStores(t *testing.T) {
 		require.ErrorIs(t, CheckRange(text), bench.ErrUsage, text)
 	}
 }
-
-func TestScanTallies(t *testing.T) {
-	a := ScanTally{Files: 10, DeniedByPrefix: 1, DeniedByRange: 2, Empty: 3, WithEntries: 4, FalsePositives: 2,
-		CachedBlocks: 5, DiskBlocks: 6, DiskBytes: 7}
-	require.Equal(t, a, Minus(Plus(a, a), a))
-	require.EqualValues(t, 3, a.Denied())
-	require.EqualValues(t, 11, a.Blocks())
-	require.EqualValues(t, 20, Plus(a, a).Files)
-}

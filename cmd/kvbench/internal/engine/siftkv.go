@@ -325,27 +325,8 @@ type Ranger interface {
 	// visit's until it returns.
 	ScanBetween(lo, hi []byte, visit func(key, value []byte)) error
 	// Scans returns what scans have done since the store was opened.
-	Scans() ScanTally
+	Scans() metrics.Scans
 }
-
-// A ScanTally is what scans did in files.
-type ScanTally struct {
-	Files          Count `json:"files"` // within the bounds
-	DeniedByPrefix Count `json:"denied_by_prefix"`
-	DeniedByRange  Count `json:"denied_by_range"`
-	Empty          Count `json:"empty"` // read, and without an entry within the bounds
-	WithEntries    Count `json:"with_entries"`
-	FalsePositives Count `json:"false_positives"` // of Empty, a range filter said maybe
-	CachedBlocks   Count `json:"cached_blocks"`
-	DiskBlocks     Count `json:"disk_blocks"`
-	DiskBytes      Count `json:"disk_bytes"`
-}
-
-// Denied returns the files that a filter ruled out.
-func (t ScanTally) Denied() Count { return t.DeniedByPrefix + t.DeniedByRange }
-
-// Blocks returns the data blocks that were looked at, in the cache or on the disk.
-func (t ScanTally) Blocks() Count { return t.CachedBlocks + t.DiskBlocks }
 
 // ScanBetween walks a new iterator with bounds.
 func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error {
@@ -360,10 +341,4 @@ func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error
 }
 
 // Scans reads the metrics.
-func (s *SiftKV) Scans() ScanTally {
-	m := s.db.Metrics()
-	c := m.Scans()
-	return ScanTally{Count(c.Files), Count(c.DeniedByPrefix), Count(c.DeniedByRange), Count(c.Empty),
-		Count(c.WithEntries), Count(c.RangeFalsePositives), Count(c.BlocksFromCache), Count(c.BlocksFromDisk),
-		Count(c.BytesFromDisk)}
-}
+func (s *SiftKV) Scans() metrics.Scans { return s.db.Metrics().Scans() }
