@@ -97,7 +97,7 @@ func TestATraceIsInTheOrderOfTime(t *testing.T) {
 	r, err := lookuptrace.NewReader(bytes.NewReader(data), "t")
 	require.NoError(t, err)
 	var inFile []time.Duration
-	for l, _, err := r.NextRecord(); err == nil; l, _, err = r.NextRecord() {
+	for l, err := r.Next(); err == nil; l, err = r.Next() {
 		inFile = append(inFile, l.At)
 	}
 	require.False(t, slices.IsSorted(inFile))

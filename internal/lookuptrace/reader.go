@@ -79,9 +79,19 @@ func (t *Reader) Header() Header { return t.header }
 // Dropped returns how many lookups and scans are known to be missing, by what was read.
 func (t *Reader) Dropped() uint64 { return t.dropped }
 
-// NextRecord returns the next lookup, or the next scan, which is the reader's until its next move, in the order of the
-// file; times ascend within a frame only. At the end of the trace it returns io.EOF, and what matches ErrUnfinished if
-// the end lacks. Damage matches base.ErrCorruption and ends reading.
+// Next returns the next lookup in the order of the file; times ascend within a
+// frame only. Scans are passed over. At the end of the trace it returns io.EOF, and what matches
+// ErrUnfinished if the end lacks. Damage matches base.ErrCorruption and ends reading.
+func (t *Reader) Next() (Lookup, error) {
+	for {
+		if l, s, err := t.NextRecord(); err != nil || s == nil {
+			return l, err
+		}
+	}
+}
+
+// NextRecord is Next that does not pass over scans: if the next record is one, it is
+// returned in place of a lookup, and is the reader's until its next move.
 func (t *Reader) NextRecord() (Lookup, *Scan, error) {
 	for t.err == nil && t.left == 0 {
 		t.err = t.nextFrame()

@@ -33,14 +33,11 @@ func Read(t testing.TB, path string) (c Count) {
 	require.NoError(t, err)
 	keys := make(map[string]bool)
 	for {
-		l, scan, err := r.NextRecord()
+		l, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
-		if scan != nil {
-			continue
-		}
 		require.NotNil(t, l.Key, "the trace has keys")
 		keys[string(l.Key)] = true
 		sum := maphash.Bytes(seed, l.Key)
