@@ -134,18 +134,11 @@ func (s Size) String() string {
 // Compressions lists the names of compressions that a store may be made with.
 var Compressions = []string{"none", "snappy", "zstd"}
 
-// A Bound is a number under the name of its flag, with the least and the most that it
-// may be.
-type Bound struct {
-	Flag             string
-	Value, Low, High int64
-}
-
-// CheckBounds reports the first number that is not within its bounds.
-func CheckBounds(bounds ...Bound) error {
-	for _, b := range bounds {
-		if b.Value < b.Low || b.Value > b.High {
-			return Usagef("%s %d: want %d to %d", b.Flag, b.Value, b.Low, b.High)
+// Within reports the first of some values of a flag that is not within its bounds.
+func Within[N int | int64](flag string, low, high int64, values ...N) error {
+	for _, x := range values {
+		if int64(x) < low || int64(x) > high {
+			return Usagef("%s %d: want %d to %d", flag, x, low, high)
 		}
 	}
 	return nil
@@ -206,14 +199,11 @@ type Probing struct {
 
 // Check reports the first number that makes no sense.
 func (p *Probing) Check(minKeys, maxKeys int64) error {
-	bounds := []Bound{{"--probes", int64(p.Probes), 1000, 1 << 30}, {"--reps", int64(p.Repetitions), 1, 1000}}
-	for _, n := range p.Keys {
-		bounds = append(bounds, Bound{"--keys", int64(n), minKeys, maxKeys})
-	}
 	if len(p.Keys) == 0 {
 		return Usagef("--keys: want at least one number, such as 100000")
 	}
-	return cmp.Or(CheckBounds(bounds...), CheckTwice("--keys", p.Keys))
+	return cmp.Or(Within("--probes", 1000, 1<<30, p.Probes), Within("--reps", 1, 1000, p.Repetitions),
+		Within("--keys", minKeys, maxKeys, p.Keys...), CheckTwice("--keys", p.Keys))
 }
 
 // Remarks are sentences for the reader of a result.

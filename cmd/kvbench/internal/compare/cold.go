@@ -43,9 +43,7 @@ func (c *Config) validateCold() error {
 		return bench.Usagef("--variant: nothing to measure")
 	}
 	return cmp.Or(checkEngines(c.Engines), bench.CheckTwice("--variant", c.Variants),
-		bench.CheckBounds(
-			bench.Bound{Flag: "--memory", Value: c.Memory, Low: 4 << 20, High: 1 << 40},
-			bench.Bound{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: 1 << 30}),
+		bench.Within("--memory", 4<<20, 1<<40, c.Memory), bench.Within("--lookups", 1, 1<<30, c.Lookups),
 		checkStores(c.Sizes, c.KeySize, c.ValueSize, c.Store.WithMemoryLimit(c.Memory)))
 }
 

@@ -78,7 +78,7 @@ func (c *Config) validate() error {
 	store := c.Store
 	store.Compression = c.Compressions[0]
 	return cmp.Or(c.Large.validate(), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, store),
-		c.checkTurns(), bench.CheckBounds(bench.Bound{Flag: "--loads", Value: int64(c.Loads), Low: 1, High: 100}))
+		c.checkTurns(), bench.Within("--loads", 1, 100, c.Loads))
 }
 
 // bytesOf returns the bytes of keys with their values.
@@ -89,7 +89,7 @@ func (s *Settings) dataBytes() int64 { return s.bytesOf(s.Keys) }
 
 // checkTurns reports repetitions or seconds that make no sense.
 func (s *Settings) checkTurns() error {
-	return cmp.Or(bench.CheckBounds(bench.Bound{Flag: "--reps", Value: int64(s.Repetitions), Low: 1, High: 1000}),
+	return cmp.Or(bench.Within("--reps", 1, 1000, s.Repetitions),
 		bench.CheckSeconds(s.Seconds))
 }
 

@@ -21,13 +21,6 @@ import (
 var ContendWorks = []string{"absent", "existing", "set"}
 
 func (c *Config) validateContend() error {
-	var bounds []bench.Bound
-	for _, n := range c.Procs {
-		bounds = append(bounds, bench.Bound{Flag: "--procs", Value: int64(n), Low: 1, High: 1024})
-	}
-	for _, n := range c.Goroutines {
-		bounds = append(bounds, bench.Bound{Flag: "--goroutines", Value: int64(n), Low: 1, High: chunkKeys})
-	}
 	if len(c.Goroutines) == 0 {
 		return bench.Usagef("--goroutines: nothing to measure")
 	}
@@ -35,8 +28,8 @@ func (c *Config) validateContend() error {
 		return bench.Usagef("--engine %s: it does not see what is written", engine.PebbleIteratorName)
 	}
 	return cmp.Or(checkEngines(c.Engines), checkStores([]int{c.Keys}, c.KeySize, c.ValueSize, c.Store),
-		bench.CheckBounds(bounds...), c.checkTurns(), bench.CheckTwice("--procs", c.Procs),
-		bench.CheckTwice("--goroutines", c.Goroutines))
+		bench.Within("--procs", 1, 1024, c.Procs...), bench.Within("--goroutines", 1, chunkKeys, c.Goroutines...),
+		c.checkTurns(), bench.CheckTwice("--procs", c.Procs), bench.CheckTwice("--goroutines", c.Goroutines))
 }
 
 // Contend compares engines at a few workloads with every number of goroutines under every number of processors, with

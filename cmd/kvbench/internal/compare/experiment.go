@@ -260,9 +260,9 @@ func (l *Large) validate() error {
 	if !(l.Minutes > 0 && l.Minutes <= mostMinutes) {
 		return bench.Usagef("--minutes %v: want more than 0 and up to %d", l.Minutes, mostMinutes)
 	}
-	return cmp.Or(bench.CheckNames("--large-values", []string{l.Values}, LargeValues), bench.CheckBounds(
-		bench.Bound{Flag: "--large-size", Value: int64(l.ValueSize), Low: keys.MinValueSize, High: keys.MaxValueSize},
-		bench.Bound{Flag: "--large-data", Value: l.Data, Low: leastLargeData, High: mostLargeData}))
+	return cmp.Or(bench.CheckNames("--large-values", []string{l.Values}, LargeValues),
+		bench.Within("--large-size", keys.MinValueSize, keys.MaxValueSize, l.ValueSize),
+		bench.Within("--large-data", leastLargeData, mostLargeData, l.Data))
 }
 
 // keys returns how many keys there are, some at least.

@@ -464,7 +464,7 @@ func checkEngines(names []string) error {
 // checkStores reports the first number of keys, size or setting of stores that makes no sense.
 func checkStores(sizes []int, keySize, valueSize int, settings engine.Settings) error {
 	for _, n := range sizes {
-		err := bench.CheckBounds(bench.Bound{Flag: "--keys", Value: int64(n), Low: minKeys, High: maxKeys})
+		err := bench.Within("--keys", minKeys, maxKeys, n)
 		if err == nil {
 			_, err = newKeyspace(&startTask{Keys: n, KeySize: keySize, ValueSize: valueSize})
 		}

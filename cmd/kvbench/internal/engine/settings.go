@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -117,13 +118,11 @@ func (s *Settings) Check(prefix string) error {
 	if s.BlobSpace != 0 && !(s.BlobSpace >= minBlobSpace && s.BlobSpace <= maxBlobSpace) {
 		return bench.Usagef("%sblob-space %v: want %v to %v", prefix, s.BlobSpace, minBlobSpace, maxBlobSpace)
 	}
-	return bench.CheckBounds(
-		bench.Bound{Flag: prefix + "separate-from", Value: int64(s.SeparateFrom), High: maxSeparateFrom},
-		bench.Bound{Flag: prefix + "cache", Value: s.CacheBytes, Low: minCache, High: 1 << 40},
-		bench.Bound{Flag: prefix + "memtable", Value: s.MemtableBytes, Low: minMemtable, High: MaxMemtable},
-		bench.Bound{Flag: prefix + "block", Value: int64(s.BlockBytes), Low: minBlock, High: maxBlock},
-		bench.Bound{Flag: prefix + "max-compactions", Value: int64(s.Compactions), Low: 1, High: 64},
-	)
+	return cmp.Or(bench.Within(prefix+"separate-from", 0, maxSeparateFrom, s.SeparateFrom),
+		bench.Within(prefix+"cache", minCache, 1<<40, s.CacheBytes),
+		bench.Within(prefix+"memtable", minMemtable, MaxMemtable, s.MemtableBytes),
+		bench.Within(prefix+"block", minBlock, maxBlock, s.BlockBytes),
+		bench.Within(prefix+"max-compactions", 1, 64, s.Compactions))
 }
 
 // A Tree sizes the levels of a store, and says how much memory its filters

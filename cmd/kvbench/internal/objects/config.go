@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
@@ -71,28 +72,17 @@ const (
 
 // validate reports the first field that makes no sense.
 func (c *Config) validate() error {
-	bounds := []bench.Bound{
-		{Flag: "--keys", Value: int64(c.Keys), Low: youngPart, High: 1 << 28},
-		{Flag: "--young", Value: int64(c.Young), Low: 1, High: 64},
-		{Flag: "--target-file", Value: c.TargetFile, Low: 16 << 10, High: 1 << 30},
-		{Flag: "--lookups", Value: int64(c.Lookups), Low: 1, High: 1 << 24},
-		{Flag: "--reps", Value: int64(c.Repetitions), Low: 1, High: 10_000},
-		{Flag: "--delay", Value: c.Delay.Milliseconds(), Low: 1, High: 10_000},
-	}
-	if c.Memory != 0 {
-		bounds = append(bounds, bench.Bound{Flag: "--memory", Value: c.Memory, Low: 4 << 20, High: 1 << 40})
-	}
-	for _, size := range c.Caches {
-		if size != 0 {
-			bounds = append(bounds, bench.Bound{Flag: "--cache", Value: size, Low: 64 << 10, High: 1 << 40})
-		}
-	}
 	_, err := bench.Specs(c.Filters, filterpolicy.Parse)
 	if len(c.Filters) == 0 || len(c.Caches) == 0 {
 		return bench.Usagef("--filter and --cache: nothing to measure without one of each")
 	}
-	return cmp.Or(err, bench.CheckBounds(bounds...), checkPrice("--get-price", c.GetPrice),
-		checkPrice("--put-price", c.PutPrice),
+	none := func(size int64) bool { return size == 0 }
+	return cmp.Or(err, bench.Within("--keys", youngPart, 1<<28, c.Keys), bench.Within("--young", 1, 64, c.Young),
+		bench.Within("--target-file", 16<<10, 1<<30, c.TargetFile), bench.Within("--lookups", 1, 1<<24, c.Lookups),
+		bench.Within("--reps", 1, 10_000, c.Repetitions), bench.Within("--delay", 1, 10_000, c.Delay.Milliseconds()),
+		bench.Within("--memory", 4<<20, 1<<40, cmp.Or(c.Memory, 4<<20)),
+		bench.Within("--cache", 64<<10, 1<<40, slices.DeleteFunc(slices.Clone(c.Caches), none)...),
+		checkPrice("--get-price", c.GetPrice), checkPrice("--put-price", c.PutPrice),
 		bench.CheckNames("--compression", []string{c.Compression}, bench.Compressions),
 		bench.CheckTwice("--cache", c.Caches))
 }

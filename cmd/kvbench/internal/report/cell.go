@@ -26,29 +26,20 @@ func Cell(w io.Writer, r *cell.Result) error {
 	})
 }
 
-// funnelSteps are the steps of a lookup, from the files it considers to the answer.
-var funnelSteps = []struct{ name, unit string }{
-	{"files", "files/op"}, {"out of bounds", "out-of-bounds/op"}, {"filter checks", "filter-checks/op"},
-	{"negatives", "negatives/op"}, {"true+", "true-positives/op"}, {"false+", "false-positives/op"},
-	{"remembered", "remembered/op"}, {"no filter", "unfiltered/op"}, {"index", "index/op"},
-	{"cached blocks", "cached-blocks/op"}, {"disk blocks", "disk-blocks/op"}, {"bytes read", "disk-bytes/op"},
-	{"bytes decoded", "decoded-bytes/op"}, {"answered", "answered/op"},
-}
-
 // funnelGrids show per level what a lookup did, for each kind of lookup.
 func funnelGrids(r *cell.Result) []*Grid {
 	var grids []*Grid
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {
 		g := newGrid(fmt.Sprintf("A lookup of an %s key, by level (%s lookups)", kind, count(r.Phase(kind).Lookups)), 1,
 			"level")
-		for _, s := range funnelSteps {
-			g.Columns = append(g.Columns, Column{Name: s.name})
+		for _, s := range cellTables.Funnel {
+			g.Columns = append(g.Columns, Column{Name: s.Name})
 		}
 		add := func(name, level, missing string) {
 			row := []any{name}
-			for _, s := range funnelSteps {
+			for _, s := range cellTables.Funnel {
 				text := missing
-				if m := tidy.Find(r.Metrics, level, string(kind), s.unit); m != nil {
+				if m := tidy.Find(r.Metrics, level, string(kind), s.Unit); m != nil {
 					text = perOne(m.Value)
 				}
 				row = append(row, text)
@@ -56,7 +47,7 @@ func funnelGrids(r *cell.Result) []*Grid {
 			g.Add(row...)
 		}
 		for _, m := range r.Metrics {
-			if m.Level != "" && m.Kind == string(kind) && m.Unit == funnelSteps[0].unit {
+			if m.Level != "" && m.Kind == string(kind) && m.Unit == cellTables.Funnel[0].Unit {
 				add("L"+m.Level, m.Level, "0")
 			}
 		}
