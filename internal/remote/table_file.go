@@ -41,7 +41,6 @@ func (f *tableFile) ReadAt(p []byte, off int64) (int, error) { return f.read(p, 
 
 // ReadAgain implements vfs.Rereader. It is one request.
 func (f *tableFile) ReadAgain(p []byte, off int64) (int, error) {
-	f.t.stats.rereads.Add(1)
 	return f.read(p, off, func(ctx context.Context, f *tableFile, p []byte, off int64) (int, error) {
 		f.t.o.Cache.Forget(f.t.o.CacheName+f.name, off, int64(len(p)))
 		return f.t.fetch(ctx, f.name, p, off)
@@ -104,7 +103,6 @@ func (f *tableFile) Close() error {
 // readAt fills p, all of which is in the file. The error is not nil if and only if it has not.
 func (t *Tables) readAt(ctx context.Context, f *tableFile, p []byte, off int64) (int, error) {
 	if t.fresh.readAt(f.name, p, off) {
-		t.stats.freshReads.Add(1)
 		return len(p), nil
 	}
 	get := func(p []byte, off int64) (int, error) { return t.fetch(ctx, f.name, p, off) }
@@ -124,7 +122,6 @@ func (t *Tables) fetch(ctx context.Context, name string, p []byte, off int64) (n
 			return ctx.Err()
 		}
 		n, err = t.store.GetRange(ctx, name, off, p)
-		t.stats.reads.Add(1)
 		return err
 	})
 	return n, asPathError(err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sync/atomic"
 	"time"
 
 	"github.com/siftkv/siftkv/internal/diskcache"
@@ -66,8 +65,6 @@ type Tables struct {
 	cancel context.CancelFunc
 	places chan struct{} // one is taken by each range that is being read
 	fresh  freshEnds
-
-	stats struct{ reads, retries, rereads, freshReads, uploads atomic.Int64 }
 }
 
 // NewTables returns the files in s. It sends no request.
@@ -127,7 +124,6 @@ func (t *Tables) retry(ctx context.Context, timeout time.Duration, do func(ctx c
 			}
 			return err
 		}
-		t.stats.retries.Add(1)
 	}
 }
 

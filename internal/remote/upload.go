@@ -35,12 +35,7 @@ func (t *Tables) create(name string, keepsEnd bool) (vfs.WriteFile, error) {
 // as for Create.
 func (t *Tables) Put(name string, r io.ReaderAt, size int64) error {
 	timeout := max(t.o.ReadTimeout, time.Minute) + onSlowestLine(size)
-	err := t.retry(t.ctx, timeout, func(ctx context.Context) error { return t.store.Put(ctx, name, r, size) })
-	if err != nil {
-		return err
-	}
-	t.stats.uploads.Add(1)
-	return nil
+	return t.retry(t.ctx, timeout, func(ctx context.Context) error { return t.store.Put(ctx, name, r, size) })
 }
 
 // onSlowestLine returns how long size bytes take over the slowest line that is of use, 64 KiB/s. It is for stores that
