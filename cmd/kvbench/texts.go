@@ -18,7 +18,7 @@ import (
 var textsFile []byte
 
 // texts are the words of the help texts.
-var texts = sync.OnceValue(func() words { return bench.Table[words](textsFile) })
+var texts = sync.OnceValue(func() words { return bench.Table[words]("texts.yaml", textsFile) })
 
 // words are in the file of texts.
 type words struct {

@@ -236,10 +236,13 @@ func Count(n any) string {
 	return text
 }
 
-// Table returns what a YAML file that is a part of the program says.
-func Table[T any](file []byte) (t T) {
-	if err := yaml.Unmarshal(file, &t); err != nil {
-		panic(err)
+// Table returns what a YAML file that is a part of the program says. It panics with the name of a file that is wrong,
+// or that has a key which T does not have.
+func Table[T any](name string, file []byte) (t T) {
+	in := yaml.NewDecoder(bytes.NewReader(file))
+	in.KnownFields(true)
+	if err := in.Decode(&t); err != nil {
+		panic(fmt.Errorf("read %s: %w", name, err))
 	}
 	return t
 }

@@ -162,7 +162,7 @@ var settingsFile []byte
 
 // settings are those of the file.
 var settings = func() []setting {
-	all := bench.Table[[]setting](settingsFile)
+	all := bench.Table[[]setting]("cell/settings.yaml", settingsFile)
 	for i := range all {
 		field, _ := reflect.TypeFor[Settings]().FieldByName(all[i].Field) // there is one
 		all[i].at = field.Index[0]

@@ -153,7 +153,7 @@ var workloads = bench.Table[struct {
 	Phases      []Phase
 	Figures     []Figure
 	Experiments []experiment
-}](workloadsFile)
+}]("compare/workloads.yaml", workloadsFile)
 
 // Figures lists what is taken of which phase.
 var Figures = workloads.Figures

@@ -122,7 +122,7 @@ var notesFile []byte
 
 // notes are those of the file.
 var notes = sync.OnceValue(func() map[string]string {
-	all := bench.Table[map[string]string](notesFile)
+	all := bench.Table[map[string]string]("engine/notes.yaml", notesFile)
 	all[RocksDBName] += rocksDBBuild()
 	return all
 })

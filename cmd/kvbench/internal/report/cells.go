@@ -151,7 +151,9 @@ var formats = map[string]func(float64) string{"count": perOne, "ns": nanos, "who
 var columnsFile []byte
 
 // cellTables are the columns of the file.
-var cellTables = bench.Table[struct{ Lookups, Workers, Funnel, Scans, Stores []metricColumn }](columnsFile)
+var cellTables = bench.Table[struct {
+	Lookups, Workers, Funnel, Scans, Stores []metricColumn
+}]("report/columns.yaml", columnsFile)
 
 // columnsOf returns the columns of a table of lookups.
 func columnsOf(set []*cell.Result) []metricColumn {

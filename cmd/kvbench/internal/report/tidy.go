@@ -27,7 +27,7 @@ var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": tablesOf, "co
 var notesFile string
 
 // notes are those of the file.
-var notes = bench.Table[map[string][]string](replaced(notesFile))
+var notes = bench.Table[map[string][]string]("report/notes.yaml", replaced(notesFile))
 
 // replaced returns a file with the numbers that it refers to.
 func replaced(file string) []byte {
@@ -133,7 +133,7 @@ type columnSpec struct {
 var tablesFile string
 
 // tables are those of the file, by experiment.
-var tables = bench.Table[map[string][]tableSpec](replaced(tablesFile))
+var tables = bench.Table[map[string][]tableSpec]("report/tables.yaml", replaced(tablesFile))
 
 // special are the columns that are functions.
 var special = map[string]figures{"growth": growth, "keys per second": loadRate, "faster than pebble": fasterThanPebble}

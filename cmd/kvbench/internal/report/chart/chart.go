@@ -86,7 +86,7 @@ var described = bench.Table[struct {
 		Units []string
 	}
 	Ratios []struct{ Kind, Unit, Name string }
-}](chartsFile)
+}]("chart/charts.yaml", chartsFile)
 
 // describe returns a chart of the file, without series.
 func describe(id string, kind engine.Kind) Chart {
