@@ -162,7 +162,7 @@ func TestReportWritesEveryFormat(t *testing.T) {
 	require.Zero(t, status, stderr)
 	for format, want := range map[string]string{
 		"table": "cells     2", "csv": "cell,engine,filter",
-		"json": "kvbench.rows/v1",
+		"json": "kvbench.rows/v2",
 	} {
 		status, stdout, stderr := kvbench(t, &program{}, "report", out, "--format", format)
 		require.Zero(t, status, stderr)

@@ -45,11 +45,14 @@ table keys 'absent blocks/op' --rows engine,workload --columns keys --where filt
 table ranges 'scan blocks/op' --rows shape,range --columns scan --where keys=100000
 table ranges 'scan blocks/op' --rows range --columns keys,scan --where shape=young:16 --where scan=0 --where scan=behind
 
-# The budget, level by level: keys, bits per key, blocks and disk reads per lookup.
+# The budget, level by level: keys, bits per key, blocks and disk reads per lookup. A level has no row for a count of 0.
 for cache in 65536 2097152 8388608; do
 	jq -r --argjson cache "$cache" 'select(.settings.cache_bytes == $cache and (.settings.filter == "bloom:9" or .settings.filter == "bloom:10"))
 		| . as $r | .shape.levels[] | (.level | tostring) as $n
-		| def of(m): [$r.rows[] | select(.cell.level == $n and .metric == m) | .value][0] // 0;
+		| [$r.rows[] | select(.cell.level == $n)] as $rows
+		| def of(m): [$rows[] | select(.metric == m) | .value][0] // 0;
+		if $r.schema != "kvbench.rows/v2" then error("\($r.name) has the schema \($r.schema), not kvbench.rows/v2")
+		elif $rows == [] then error("\($r.name) has no rows of level \($n)") else . end |
 		[$cache, $r.settings.budget, "L\($n)", .entries, 8 * .filter_bytes / .entries,
 			of("absent blocks/op"), of("absent disk-blocks/op")] | @tsv' "$out"/budget/*.json
 done

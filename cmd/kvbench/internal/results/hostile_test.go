@@ -35,7 +35,7 @@ func TestHostileResults(t *testing.T) {
 		requireBounded(t, []byte(strings.Repeat(s, 5000)))
 		requireBounded(t, []byte("["+strings.Repeat(s, 5000)+"null]"))
 	}
-	requireBounded(t, []byte(`{"schema":"kvbench.rows/v1","experiment":"cell","rows":[`+
+	requireBounded(t, []byte(`{"schema":"kvbench.rows/v2","experiment":"cell","rows":[`+
 		strings.Repeat(`{"metric":"a"},`, 5000)+`{}]}`))
 }
 

@@ -249,7 +249,8 @@ func TestLoadRefusesWhatIsNoResult(t *testing.T) {
 	require.ErrorIs(t, err, bench.ErrUsage)
 	for text, want := range map[string]string{
 		`{"schema":"kvbench.readamp/v1"}`: "kvbench.readamp/v1",
-		`{"schema":"kvbench.cell/v1"}`:    "not kvbench.rows/v1",
+		`{"schema":"kvbench.cell/v1"}`:    "not kvbench.rows/v2",
+		`{"schema":"kvbench.rows/v1"}`:    `its schema is "kvbench.rows/v1", not kvbench.rows/v2`,
 		`[null]`:                          "schema",
 		`12`:                              "not a result",
 	} {

@@ -23,7 +23,7 @@ import (
 )
 
 // Schema names the form of all results in JSON. It changes when a field changes its meaning or goes away.
-const Schema = "kvbench.rows/v1"
+const Schema = "kvbench.rows/v2"
 
 // A Result is all that an experiment found out.
 type Result struct {

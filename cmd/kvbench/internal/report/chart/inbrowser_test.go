@@ -353,8 +353,8 @@ func dropFiles(t *testing.T, b *tab, _ *Data, set []*cell.Result) {
 	said("Cannot compare: ")
 	require.Zero(t, eval[int](b, `document.getElementById("differences").children.length`))
 	b.drop(target, write("strange.json", []any{nil, map[string]int{"schema": 1}, "x"}))
-	said("has no cells of the schema kvbench.rows/v1")
-	b.drop(target, write("odd.json", []any{map[string]any{"schema": "kvbench.rows/v1", "experiment": "cell",
+	said("has no cells of the schema kvbench.rows/v2")
+	b.drop(target, write("odd.json", []any{map[string]any{"schema": "kvbench.rows/v2", "experiment": "cell",
 		"rows": []any{}}}))
 	said("the two sets have no cell of equal settings")
 	b.drop(target, first, first, first)
