@@ -129,16 +129,13 @@ const writers = 16
 // A Figure is something that a phase shows in addition to its operations per second.
 type Figure struct {
 	Phase, Name, Title, Unit string
-	Of, Less, Per            string // fields of a sample
-	Times                    float64
+	Of, Less, Per            string  // fields of a sample
+	Times, By                float64 // 0: 1
 }
 
 // value returns the figure of a sample by its fields.
 func (f *Figure) value(fields map[string]float64) float64 {
-	x := max(0, fields[f.Of]-fields[f.Less]) * cmp.Or(f.Times, 1)
-	if f.Unit == "MiB" {
-		x /= 1 << 20
-	}
+	x := max(0, fields[f.Of]-fields[f.Less]) * cmp.Or(f.Times, 1) / cmp.Or(f.By, 1)
 	if f.Per != "" {
 		x /= fields[f.Per]
 	}

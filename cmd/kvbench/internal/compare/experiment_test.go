@@ -73,6 +73,22 @@ func TestFiguresAreMadeOfFields(t *testing.T) {
 	}
 }
 
+func TestFiguresAreInTheirUnits(t *testing.T) {
+	t.Parallel()
+	s := Sample{Operations: 4, CPUSeconds: 0.5, Seconds: 0.25, P50: 9, P999: 9, LongestBatch: 9, Base: 2 << 20,
+		Peak: 3 << 20, Resident: 7 << 20, Anon: 1 << 19, Data: 8 << 20, Live: 4 << 20, Written: 1 << 20}
+	want := map[string]float64{"load-cpu": 125_000, "open": 250, "p50": 9 / 1e3, "p99.9": 9 / 1e3, "stall": 9 / 1e6,
+		"load-peak": 1, "large-peak": 1, "limit-peak": 1, "rss": 5, "rss-anon": 0.5, "limit": 8, "large-written": 0.125}
+	for _, f := range Figures {
+		require.Equal(t, f.Unit == "MiB", f.By == 1<<20, f.Name)
+		if x, ok := want[f.Name]; ok {
+			require.InDelta(t, x, f.value(s.fields()), 0, f.Name)
+			delete(want, f.Name)
+		}
+	}
+	require.Empty(t, want, "there is no such figure")
+}
+
 // TestExperimentsAlone loads no other stores, and repeats as loads are repeated.
 func TestExperimentsAlone(t *testing.T) {
 	t.Parallel()
