@@ -275,10 +275,13 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	for i := range p.Counters.Levels {
 		tally := func(c *engine.Counters) *engine.Tally { return &c.Levels[i] }
 		out = append(out, slices.DeleteFunc(p.countMetrics(kind, s, strconv.Itoa(i), tally),
-			func(m Metric) bool { return m.Value == 0 })...)
+			func(m Metric) bool { return m.Value == 0 && !slices.ContainsFunc(m.Samples, isCounted) })...)
 	}
 	return out
 }
+
+// isCounted reports whether a repetition counted something.
+func isCounted(sample float64) bool { return sample != 0 }
 
 // A countMetric is a count per lookup.
 type countMetric struct {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // exactMetrics returns what the result says is equal in two runs of a cell.
@@ -59,10 +61,23 @@ func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
 				require.Len(t, rate.Samples, 2)
 				require.InEpsilon(t, 600e9/float64(p.Repetitions[0].Wall), rate.Samples[0], 1e-9)
 			}
+			levels := map[string]int{} // by unit
 			for _, m := range first.Metrics {
-				if m.Level != "" && m.Unit == "disk-blocks/op" || m.Unit == "filter-checks/op" {
-					require.Equal(t, m.Unit == "filter-checks/op", m.Exact, "of level %s too", m.Level)
+				switch m.Unit {
+				case "filter-checks/op":
+					require.True(t, m.Exact, "of level %q", m.Level)
+				case "disk-blocks/op":
+					require.False(t, m.Exact, "of level %q", m.Level)
+				default:
+					continue
 				}
+				if m.Level != "" {
+					levels[m.Unit]++
+				}
+			}
+			if tc.engine == "siftkv" {
+				require.Positive(t, levels["filter-checks/op"])
+				require.Positive(t, levels["disk-blocks/op"])
 			}
 			if first.Absent.Counters.Total.BytesFromDisk.Known() {
 				require.Positive(t, first.Existing.Counters.Total.BytesFromDisk)
@@ -71,6 +86,30 @@ func TestWorkersCountTheSameInTwoRuns(t *testing.T) {
 			require.NotEqual(t, exactMetrics(first), exactMetrics(run(s)))
 		})
 	}
+}
+
+// TestALevelHasEachCountOfSomeRepetition has a level that reads from disk in the last of three repetitions.
+func TestALevelHasEachCountOfSomeRepetition(t *testing.T) {
+	t.Parallel()
+	w := &passes{histogram: measure.NewHistogram()}
+	for _, disk := range []engine.Count{0, 0, 4} {
+		levels := []engine.Tally{{}, {FilesConsidered: 10, BlocksFromDisk: disk}}
+		w.reps = append(w.reps, measure.Repetition{Lookups: 10,
+			Counters: engine.Counters{Total: levels[1], Levels: levels}})
+	}
+	var p Phase
+	w.summarise(&p, 1)
+	s := small()
+	s.Threads = 2
+	metrics := phaseMetrics(engine.Absent, &p, s)
+	disk := tidy.Find(metrics, "1", string(engine.Absent), "disk-blocks/op")
+	require.NotNil(t, disk)
+	require.Equal(t, []float64{0, 0, 0.4}, disk.Samples)
+	require.Zero(t, disk.Value, "the median")
+	require.NotNil(t, tidy.Find(metrics, "1", string(engine.Absent), "files/op"))
+	require.Nil(t, tidy.Find(metrics, "1", string(engine.Absent), "negatives/op"), "there are none")
+	require.Nil(t, tidy.Find(metrics, "1", string(engine.Absent), "decoded-bytes/op"), "in no repetition")
+	require.Nil(t, tidy.Find(metrics, "0", string(engine.Absent), "files/op"))
 }
 
 func TestAllCountersAreEqualOnceEverythingIsCached(t *testing.T) {
