@@ -11,6 +11,8 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -26,16 +28,36 @@ const (
 	profileSize = 160     // bytes of a row beside the name
 )
 
+// settings are the command line.
+type settings struct {
+	keys, ops int
+	seed      uint64
+	dir       string
+}
+
 func main() {
-	record.Main(record.Load{Keys: 300_000, Ops: 40_000}, "users before the load", "visits", run)
+	var s settings
+	flag.IntVar(&s.keys, "keys", 300_000, "users before the load")
+	flag.IntVar(&s.ops, "ops", 40_000, "visits")
+	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
+	flag.Parse()
+	s.dir = flag.Arg(0)
+	if flag.NArg() != 1 || s.keys < 100 || s.ops < 10 {
+		fmt.Fprintln(os.Stderr, "usage: usertrace [--keys 100 or more] [--ops 10 or more] [--seed N] DIR")
+		os.Exit(2)
+	}
+	if err := run(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "usertrace:", err)
+		os.Exit(1)
+	}
 }
 
 // run makes the store with the users, and records the visits.
-func run(ctx context.Context, s record.Load) (err error) {
-	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+func run(ctx context.Context, s settings) (err error) {
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		return err
 	}
-	db, err := kv.Open(filepath.Join(s.Dir, "store"), &kv.Options{
+	db, err := kv.Open(filepath.Join(s.dir, "store"), &kv.Options{
 		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has many files
 		CacheSize: 8 << 20,
 	})
@@ -43,18 +65,18 @@ func run(ctx context.Context, s record.Load) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	random := rand.New(rand.NewPCG(s.Seed, 0))
-	v := &service{db: db, random: random, popular: rand.NewZipf(random, skew, 1, uint64(s.Keys-1))}
-	if err := v.seed(s.Keys); err != nil {
+	random := rand.New(rand.NewPCG(s.seed, 0))
+	v := &service{db: db, random: random, popular: rand.NewZipf(random, skew, 1, uint64(s.keys-1))}
+	if err := v.seed(s.keys); err != nil {
 		return err
 	}
-	err = record.Lookups(db, filepath.Join(s.Dir, "trace"), func() error {
-		for range s.Ops * 4 / 5 {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
+		for range s.ops * 4 / 5 {
 			if err := v.visit(random.IntN(100)); err != nil {
 				return err
 			}
 		}
-		for range s.Ops / 5 {
+		for range s.ops / 5 {
 			id := v.user()
 			if random.IntN(10) > 0 {
 				id = v.absentUser()

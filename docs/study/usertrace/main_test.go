@@ -9,14 +9,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/lookuptrace/tracetest"
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // A small load leaves a store that is closed, and a trace that has as much again.
 func TestTrace(t *testing.T) {
 	base := t.TempDir()
 	load := func(dir string) tracetest.Count {
-		require.NoError(t, run(t.Context(), record.Load{Keys: 1000, Ops: 3000, Seed: 1, Dir: filepath.Join(base, dir)}))
+		require.NoError(t, run(t.Context(), settings{keys: 1000, ops: 3000, seed: 1, dir: filepath.Join(base, dir)}))
 		return tracetest.Read(t, filepath.Join(base, dir, "trace"))
 	}
 	count := load("first")
@@ -26,8 +25,7 @@ func TestTrace(t *testing.T) {
 	again := load("second")
 	require.Equal(t, count.Sum, again.Sum)
 	require.Equal(t, count, again)
-	err := run(t.Context(), record.Load{Keys: 1000, Ops: 1, Dir: base})
-	require.ErrorIs(t, err, os.ErrExist, "it overwrites nothing")
+	require.ErrorIs(t, run(t.Context(), settings{keys: 1000, ops: 1, dir: base}), os.ErrExist, "it overwrites nothing")
 
 	db, err := kv.Open(filepath.Join(base, "first", "store"), &kv.Options{ReadOnly: true})
 	require.NoError(t, err)

@@ -9,6 +9,9 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/blevesearch/bleve/v2"
@@ -19,17 +22,37 @@ import (
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
+// settings are the command line.
+type settings struct {
+	keys, ops int
+	seed      uint64
+	dir       string
+}
+
 func main() {
-	record.Main(record.Load{Keys: 2_500, Ops: 15_000}, "files to index, at most", "searches", run)
+	var s settings
+	flag.IntVar(&s.keys, "keys", 2_500, "files to index, at most")
+	flag.IntVar(&s.ops, "ops", 15_000, "searches")
+	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
+	flag.Parse()
+	s.dir = flag.Arg(0)
+	if flag.NArg() != 1 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] DIR")
+		os.Exit(2)
+	}
+	if err := run(s); err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
 }
 
 // run makes the index. Its second half and the searches are recorded.
-func run(ctx context.Context, s record.Load) (err error) {
-	docs, err := sources(s.Keys)
+func run(s settings) (err error) {
+	docs, err := sources(s.keys)
 	if err != nil {
 		return err
 	}
-	index, err := bleve.NewUsing(s.Dir, goMapping(), upsidedown.Name, siftbleve.Name, map[string]any{
+	index, err := bleve.NewUsing(s.dir, goMapping(), upsidedown.Name, siftbleve.Name, map[string]any{
 		"memtable_size": 2 << 20, "memory_limit": 16 << 20, "nosync": true, // so that a small store has several runs
 	})
 	if err != nil {
@@ -44,17 +67,17 @@ func run(ctx context.Context, s record.Load) (err error) {
 	if err != nil {
 		return err
 	}
-	err = record.Lookups(db, filepath.Join(s.Dir, "trace"), func() error {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
 		if err := fill(index, docs[half:]); err != nil {
 			return err
 		}
 		// Terms are counted by Merge, and who opens the store without bleve cannot read such counts.
-		if err := db.Compact(ctx, []byte{'d'}, []byte{'e'}); err != nil {
+		if err := db.Compact(context.Background(), []byte{'d'}, []byte{'e'}); err != nil {
 			return err
 		}
-		return search(index, docs, s.Ops, s.Seed)
+		return search(index, docs, s.ops, s.seed)
 	})
-	return errors.Join(err, record.Settle(ctx, db))
+	return errors.Join(err, record.Settle(context.Background(), db))
 }
 
 // storeOf returns the store below an index.

@@ -9,14 +9,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/lookuptrace/tracetest"
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // A small load leaves a store that is closed, and a trace that is the same again.
 func TestTrace(t *testing.T) {
 	base := t.TempDir()
 	load := func(dir string) tracetest.Count {
-		require.NoError(t, run(t.Context(), record.Load{Keys: 30, Ops: 500, Seed: 1, Dir: filepath.Join(base, dir)}))
+		require.NoError(t, run(settings{keys: 30, ops: 500, seed: 1, dir: filepath.Join(base, dir)}))
 		return tracetest.Read(t, filepath.Join(base, dir, "trace"))
 	}
 	count := load("first")
@@ -24,8 +23,8 @@ func TestTrace(t *testing.T) {
 	require.Greater(t, count.Absent, 100)
 	require.Greater(t, count.Found+count.Absent, count.Distinct, "keys are asked for again")
 	require.Equal(t, count, load("second"))
-	again := record.Load{Keys: 30, Ops: 1, Dir: filepath.Join(base, "first")}
-	require.ErrorIs(t, run(t.Context(), again), bleve.ErrorIndexPathExists, "it overwrites nothing")
+	again := settings{keys: 30, ops: 1, dir: filepath.Join(base, "first")}
+	require.ErrorIs(t, run(again), bleve.ErrorIndexPathExists, "it overwrites nothing")
 
 	db, err := kv.Open(filepath.Join(base, "first", "store"), &kv.Options{ReadOnly: true})
 	require.NoError(t, err)

@@ -9,14 +9,13 @@ import (
 
 	"github.com/siftkv/siftkv/internal/lookuptrace/tracetest"
 	"github.com/siftkv/siftkv/kv"
-	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
 // A small load leaves a store that is closed, and a trace that is the same again.
 func TestTrace(t *testing.T) {
 	base := t.TempDir()
 	load := func(dir string) tracetest.Count {
-		require.NoError(t, run(t.Context(), record.Load{Keys: 1000, Ops: 20, Seed: 1, Dir: filepath.Join(base, dir)}))
+		require.NoError(t, run(settings{keys: 1000, ops: 20, seed: 1, dir: filepath.Join(base, dir)}))
 		return tracetest.Read(t, filepath.Join(base, dir, "trace"))
 	}
 	count := load("first")
@@ -24,8 +23,7 @@ func TestTrace(t *testing.T) {
 	require.Greater(t, count.Absent, 1000)
 	require.Greater(t, count.Found+count.Absent, count.Distinct, "keys are asked for again")
 	require.Equal(t, count, load("second"))
-	err := run(t.Context(), record.Load{Keys: 1000, Ops: 1, Dir: base})
-	require.ErrorIs(t, err, os.ErrExist, "it overwrites nothing")
+	require.ErrorIs(t, run(settings{keys: 1000, ops: 1, dir: base}), os.ErrExist, "it overwrites nothing")
 
 	db, err := kv.Open(filepath.Join(base, "first", "store"), &kv.Options{ReadOnly: true})
 	require.NoError(t, err)

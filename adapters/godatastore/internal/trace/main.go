@@ -9,6 +9,8 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,16 +20,36 @@ import (
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
+// settings are the command line.
+type settings struct {
+	keys, ops int
+	seed      uint64
+	dir       string
+}
+
 func main() {
-	record.Main(record.Load{Keys: 24_000, Ops: 60_000}, "blocks that are ever added, about", "requests", run)
+	var s settings
+	flag.IntVar(&s.keys, "keys", 24_000, "blocks that are ever added, about")
+	flag.IntVar(&s.ops, "ops", 60_000, "requests")
+	flag.Uint64Var(&s.seed, "seed", 1, "of all that is drawn")
+	flag.Parse()
+	s.dir = flag.Arg(0)
+	if flag.NArg() != 1 || s.keys < 100 || s.ops < 1 {
+		fmt.Fprintln(os.Stderr, "usage: trace [--keys 100 or more] [--ops N] [--seed N] DIR")
+		os.Exit(2)
+	}
+	if err := run(context.Background(), s); err != nil {
+		fmt.Fprintln(os.Stderr, "trace:", err)
+		os.Exit(1)
+	}
 }
 
 // run makes the store with two thirds of the blocks, and records the load.
-func run(ctx context.Context, s record.Load) (err error) {
-	if err := os.Mkdir(s.Dir, 0o755); err != nil {
+func run(ctx context.Context, s settings) (err error) {
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		return err
 	}
-	db, err := kv.Open(filepath.Join(s.Dir, "store"), &kv.Options{
+	db, err := kv.Open(filepath.Join(s.dir, "store"), &kv.Options{
 		MemtableSize: 2 << 20, TargetFileSize: 2 << 20, BaseLevelSize: 4 << 20, // so that a small store has many files
 		CacheSize: 8 << 20,
 	})
@@ -35,16 +57,16 @@ func run(ctx context.Context, s record.Load) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	blocks := newRepository(s.Seed, s.Keys)
-	n := &node{store: godatastore.New(db), of: blocks, rng: rand.New(rand.NewPCG(s.Seed, 2)), gone: map[int]bool{}}
+	blocks := newRepository(s.seed, s.keys)
+	n := &node{store: godatastore.New(db), of: blocks, rng: rand.New(rand.NewPCG(s.seed, 2)), gone: map[int]bool{}}
 	for n.added < len(blocks.roots)*2/3 {
 		if err := n.add(ctx); err != nil {
 			return err
 		}
 	}
-	err = record.Lookups(db, filepath.Join(s.Dir, "trace"), func() error {
-		for i := range s.Ops {
-			if err := n.serve(ctx, i, s.Ops); err != nil {
+	err = record.Lookups(db, filepath.Join(s.dir, "trace"), func() error {
+		for i := range s.ops {
+			if err := n.serve(ctx, i, s.ops); err != nil {
 				return err
 			}
 		}
