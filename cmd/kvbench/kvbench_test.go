@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/cell"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/measure"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/report"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
@@ -48,6 +50,21 @@ func readResult[R any](t *testing.T, path, printed string, text func(io.Writer, 
 	require.NoError(t, text(&again, result))
 	require.Equal(t, printed, again.String())
 	return result
+}
+
+// requireColumns fails for a column of the tables of a result that shows nothing in any row, except for some.
+func requireColumns(t *testing.T, r *tidy.Result, except ...string) {
+	t.Helper()
+	grids := report.TidyGrids(r)
+	require.NotEmpty(t, grids)
+	for _, g := range grids {
+		for i, c := range g.Columns {
+			shows := slices.ContainsFunc(g.Rows, func(row []report.Item) bool {
+				return row[i].Text != "-" && row[i].Text != ""
+			})
+			assert.True(t, shows || slices.Contains(except, c.Name), "column %q of %q shows nothing", c.Name, g.Title)
+		}
+	}
 }
 
 // kvbench runs a command line and returns its exit status and output.
@@ -203,6 +220,7 @@ func TestCompareInProcessesOfTheirOwn(t *testing.T) {
 	require.Contains(t, stderr, "load pebble, none")
 
 	result := readResult(t, path, stdout, report.Tidy)
+	requireColumns(t, result)
 	require.Equal(t, tidy.Schema, result.Schema)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -217,6 +235,11 @@ func TestScaleFromTheCommandLine(t *testing.T) {
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "Bytes per key")
 	result := readResult(t, path, stdout, report.Tidy)
+	for _, row := range slices.Clone(result.Rows) { // growth is from one size to another
+		row.Cell = row.Cell.With("keys", 4000)
+		result.Rows = append(result.Rows, row)
+	}
+	requireColumns(t, result)
 	require.Equal(t, tidy.Schema, result.Schema)
 	status, csv, stderr := kvbench(t, &program{}, "scale", "--keys", "2000", "--reps", "1", "--seconds", "0.002",
 		"--memtable", "1MiB", "--csv", "-")
@@ -233,6 +256,15 @@ func TestColdFromTheCommandLine(t *testing.T) {
 	require.Contains(t, stdout, "siftkv xor:8+index:1KiB")
 	require.Contains(t, stdout, "pebble-iterator")
 	result := readResult(t, path, stdout, report.Tidy)
+	var unknown []string
+	device := measure.DeviceReadsOf(t.TempDir())
+	if !device.Bytes.Known() {
+		unknown = append(unknown, "device\nbytes")
+	}
+	if !device.Requests.Known() { // the directory is not on one device
+		unknown = append(unknown, "requests")
+	}
+	requireColumns(t, result, unknown...)
 	require.Equal(t, "cold", result.Experiment)
 }
 
@@ -260,6 +292,7 @@ func TestObjectsFromTheCommandLine(t *testing.T) {
 	require.Contains(t, stdout, "2 young ones")
 	require.NotContains(t, stdout, "short")
 	result := readResult(t, path, stdout, report.Tidy)
+	requireColumns(t, result)
 	require.Equal(t, tidy.Schema, result.Schema)
 	require.Contains(t, result.About, "(directory)")
 	cells := result.Cells("filter", "shape", "cache")
@@ -368,6 +401,7 @@ func TestRangeFiltersFromTheCommandLine(t *testing.T) {
 	require.Contains(t, stdout, "random: 500 keys")
 	require.Contains(t, stdout, "all of an absent user")
 	result := readResult(t, files[1], stdout, report.Tidy)
+	requireColumns(t, result)
 	require.Equal(t, "ranges", result.Experiment)
 	data, err := os.ReadFile(files[3])
 	require.NoError(t, err)
@@ -383,5 +417,6 @@ func TestFiltersFromTheCommandLine(t *testing.T) {
 	require.Contains(t, stdout, "1,000 keys")
 	require.Contains(t, stdout, "blocked:10")
 	result := readResult(t, path, stdout, report.Tidy)
+	requireColumns(t, result)
 	require.Equal(t, []string{"500", "1000"}, result.Each("keys"))
 }

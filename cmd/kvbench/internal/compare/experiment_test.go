@@ -65,6 +65,9 @@ func TestFiguresAreMadeOfFields(t *testing.T) {
 	stages := slices.Concat(reading, writing, []stage{loading, unsettled, fresh, ownStore})
 	for _, p := range phases {
 		require.Contains(t, stages, p.Stage, p.Name)
+		if p.Stage == durable {
+			require.Equal(t, writers, p.Threads, "stores are opened for that many")
+		}
 	}
 	for _, e := range experiments {
 		for _, s := range e.Steps {
