@@ -65,7 +65,7 @@ test: ## all tests, two modules at a time: tests of one wait while those of anot
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(MODULES:%=test/%)
 
 # They read files of the root, which the cache of results does not look at.
-test/docs: export GOFLAGS += -count=1
+test/docs test/cmd/kvbench: export GOFLAGS += -count=1
 
 test/%:
 	.ci/in $* $(GO) test ./...

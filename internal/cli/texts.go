@@ -9,7 +9,8 @@ type Texts struct {
 }
 
 // ParseTexts reads texts from a file that is a part of the program. A line "== KIND NAME" begins one of a kind:
-// description, help, detail or example. Lines up to an empty one are a paragraph; those of examples stay lines.
+// description, help, detail or example. Lines up to an empty one are a paragraph; those of examples stay lines. It
+// panics if the file has two of a name.
 func ParseTexts(file string) *Texts {
 	t := &Texts{Helps: map[string]string{}, Examples: map[string]string{}, Details: map[string]string{}}
 	_, file, _ = strings.Cut(file, "\n== ")
@@ -26,14 +27,21 @@ func ParseTexts(file string) *Texts {
 		case "description":
 			t.Description = text
 		case "help":
-			t.Helps[name] = text
+			add(t.Helps, name, text)
 		case "detail":
-			t.Details[name] = text
+			add(t.Details, name, text)
 		case "example":
-			t.Examples[name] = lines
+			add(t.Examples, name, lines)
 		default:
 			panic("cli: texts have no kind " + kind)
 		}
 	}
 	return t
+}
+
+func add(texts map[string]string, name, text string) {
+	if _, known := texts[name]; known {
+		panic("cli: there are two texts of " + name)
+	}
+	texts[name] = text
 }

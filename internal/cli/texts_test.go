@@ -12,4 +12,5 @@ func TestTexts(t *testing.T) {
 	require.Equal(t, &Texts{Description: "One paragraph.\n\nAnother.", Helps: map[string]string{"json": "Print JSON."},
 		Details: map[string]string{"trace make": "More."}, Examples: map[string]string{"": "a b\na c"}}, texts)
 	require.Panics(t, func() { ParseTexts("\n== hlep json\nPrint JSON.\n") })
+	require.Panics(t, func() { ParseTexts("\n== help json\nPrint JSON.\n\n== help json\nAgain.\n") })
 }

@@ -2,8 +2,10 @@ package storecmd
 
 import (
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,15 +54,22 @@ func TestTheTerminalOfTheREADME(t *testing.T) {
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
 	t.Helper()
 	spec := cli.Program{Name: "siftkv", Vars: kong.Vars{"version": cli.Version("siftkv")}, Helps: texts.Helps,
-		Examples: texts.Examples, Stdout: io.Discard, Stderr: io.Discard}
+		Examples: texts.Examples, Details: texts.Details, Stdout: io.Discard, Stderr: io.Discard}
 	return spec.Parse(t.Context(), argv, &commands{}, &program{})
 }
 
 func TestEveryHelpHasExamplesThatParse(t *testing.T) {
 	parsed, err := parseLine(t, []string{"siftkv", "version"})
 	require.NoError(t, err)
-	clitest.RequireExamples(t, "siftkv", parsed.Model.Leaves(true), func(argv []string) error {
+	commands := parsed.Model.Leaves(true)
+	clitest.RequireExamples(t, "siftkv", commands, func(argv []string) error {
 		_, err := parseLine(t, argv)
 		return err
 	})
+	names := []string{""} // of the program itself
+	for _, c := range commands {
+		names = append(names, c.Path())
+	}
+	require.Subset(t, names, slices.Collect(maps.Keys(texts.Details)), "texts of commands that are not there")
+	require.Subset(t, names, slices.Collect(maps.Keys(texts.Examples)), "texts of commands that are not there")
 }
