@@ -65,14 +65,6 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return t, err
 }
 
-// IsTrace reports whether a file that begins so is a trace.
-func IsTrace(head []byte) bool {
-	return len(head) >= len(magic) && string(head[:len(magic)]) == magic
-}
-
-// MagicSize is how many bytes IsTrace looks at.
-const MagicSize = len(magic)
-
 // Header says how the trace was made.
 func (t *Reader) Header() Header { return t.header }
 

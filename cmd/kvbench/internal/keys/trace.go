@@ -46,9 +46,8 @@ func isTrace(path string) bool {
 		return false
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	head := make([]byte, lookuptrace.MagicSize)
-	_, err = io.ReadFull(f, head)
-	return err == nil && lookuptrace.IsTrace(head)
+	_, err = lookuptrace.NewReader(f, path)
+	return !errors.Is(err, lookuptrace.ErrNotTrace)
 }
 
 // OpenTrace reads a trace, and adds so many keys to those that are present. A trace without
