@@ -25,7 +25,9 @@ import (
 // A Replay reads the values that records of replayed logs have handles of.
 type Replay struct {
 	Store *Store
-	Fault func(*ValueError) error // after which Inline goes on if this returns nil; nil: it does not
+	// Fault, if set, is called with each error of a value. If it returns nil, Inline reads the values that follow, and
+	// its result must not be used. If Fault is nil, Inline returns the first error.
+	Fault func(*ValueError) error
 
 	holding map[heldBy]bool
 	files   map[uint64]*replayedFile // by number
@@ -45,6 +47,7 @@ type replayedFile struct {
 	name string
 	log  *blob.Reader // of a log's file; nil: the file is a stream
 	next int64        // the minimum offset of the next record of the log's file
+	err  error        // why it cannot be read
 }
 
 // A ValueError is an error of a value that a log has a handle of.
@@ -83,7 +86,7 @@ func (p *Replay) Inline(record []byte, seq base.SeqNum) ([]byte, error) {
 				value, err = f.append(value, e.Key.User, h)
 			}
 			if err != nil {
-				fault := &ValueError{Cause: err, Torn: f != nil && errors.Is(err, base.ErrCorruption)}
+				fault := &ValueError{Cause: err, Torn: f.log != nil && errors.Is(err, base.ErrCorruption)}
 				if p.Fault == nil {
 					return nil, fault
 				}
@@ -161,50 +164,43 @@ func (f *replayedFile) append(dst, key []byte, h blob.Handle) ([]byte, error) {
 	return f.log.AppendValue(dst, key, h)
 }
 
-// file returns a blob file that records have handles of.
+// file returns a blob file that records have handles of, and its err. It tries once to open the file.
 func (p *Replay) file(num uint64) (*replayedFile, error) {
 	if f, ok := p.files[num]; ok {
-		return f, nil
+		return f, f.err
 	}
-	name := p.Store.Blobs.Path(num)
-	file, err := p.Store.Blobs.OpenFile(name)
+	f := &replayedFile{name: p.Store.Blobs.Path(num)}
+	file, err := p.Store.Blobs.OpenFile(f.name)
 	if err != nil {
-		return nil, p.missing(num, err)
-	}
-	f, err := p.examine(file, num)
-	if err != nil || f.log == nil {
+		f.err = p.missing(num, err)
+	} else if f.err = f.examine(file, num, p.Store.Blobs.Hint); f.log == nil {
 		_ = file.Close() // it was only read
-	}
-	if err != nil {
-		return nil, err
 	}
 	if p.files == nil {
 		p.files = map[uint64]*replayedFile{}
 	}
 	p.files[num] = f
-	return f, nil
+	return f, f.err
 }
 
 // examine finds out which kind of file it is.
-func (p *Replay) examine(file vfs.ReadFile, num uint64) (*replayedFile, error) {
-	o := blob.ReaderOptions{Name: p.Store.Blobs.Path(num), Hint: p.Store.Blobs.Hint}
+func (f *replayedFile) examine(file vfs.ReadFile, num uint64, hint string) error {
 	size, err := file.Size()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, byCommit, err := blob.OpenUnfinished(file, size, o)
-	if err != nil {
-		return nil, err
+	r, byCommit, err := blob.OpenUnfinished(file, size, blob.ReaderOptions{Name: f.name, Hint: hint})
+	if err != nil || byCommit {
+		f.log = r
+		return err
 	}
-	if byCommit {
-		return &replayedFile{name: o.Name, log: r}, nil
-	}
-	info, err := blob.ReadInfo(file, size, o.Name)
+	info, err := blob.ReadInfo(file, size, f.name)
 	if err == nil && info.Records == 0 {
-		err = &base.CorruptionError{File: o.Name, Offset: -1, What: "a log has handles of its values, and it has none"}
+		err = &base.CorruptionError{File: f.name, Offset: -1, What: "a log has handles of its values, and it has none"}
 	}
 	info.Num = num
-	return &replayedFile{BlobFile: listing(info)}, err
+	f.BlobFile = listing(info)
+	return err
 }
 
 // Close closes the files that are open.

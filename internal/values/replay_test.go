@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/blob"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/version"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Of a replayed record the values of a log's file are inline again, and the memtable holds streams.
@@ -45,6 +46,28 @@ func TestReplayInlinesLogsFilesAndHoldsStreams(t *testing.T) {
 	require.ErrorContains(t, recovered.CheckListed(v), "which the manifest says are in tables")
 	mem.Drop()
 	require.Empty(t, recovered.Files())
+}
+
+// A file that cannot be opened is tried once, however many values of it records have.
+func TestReplayOpensAMissingFileOnce(t *testing.T) {
+	t.Parallel()
+	ts := newTestStore(t)
+	opens, faults := 0, 0
+	ts.Blobs.OpenFile = func(name string) (vfs.ReadFile, error) { opens++; return ts.mem.Open(name) }
+	p := Replay{Store: New(ts.Config), Fault: func(err *ValueError) error {
+		require.ErrorIs(t, err, base.ErrCorruption)
+		require.False(t, err.Torn)
+		faults++
+		return nil
+	}}
+	b := batchrepr.Writer{}
+	for range 3 {
+		b.Add(base.KindSetSeparated, []byte("k"), blob.Handle{File: 9, Offset: 32, Length: 100, Size: 80}.Append(nil))
+	}
+	_, err := p.Inline(b.Seal(1), 1)
+	require.NoError(t, err)
+	require.Equal(t, 3, faults)
+	require.Equal(t, 1, opens)
 }
 
 // A value that is not whole ends the log; a stream that is not, or a file that is missing, is damage.
