@@ -42,10 +42,11 @@ type Log struct {
 
 	Blobs map[uint64]bool `json:"-"` // the numbers of the blob files that it has handles of
 
-	syncedTo   int64  // up to where it proves that it was synced
-	tornValue  Damage // what set End; the zero value: no value did
-	valuesLost bool   // it has handles of values that were synced and are not whole
-	broken     bool   // something could not be read since the last record
+	syncedTo   int64    // up to where it proves that it was synced
+	valuesLost bool     // it has handles of values that cannot be read, and no crash explains that
+	tornValues []Damage // other values that are not whole, which are damage if all records count
+	unnamed    int      // more values of both kinds
+	broken     bool     // something could not be read since the last record
 }
 
 // A SeqRange is a range of sequence numbers, both ends included.
@@ -153,15 +154,22 @@ func (s *Store) endHistory() {
 	for i, l := range live {
 		damaged = damaged || len(l.Damage) > 0 || l.valuesLost
 		if cut >= 0 && i > cut && l.Records > 0 && l.syncedTo > 0 {
-			d := cmp.Or(live[cut].tornValue, Damage{live[cut].Name, live[cut].Bytes, "the log has lost its end"})
-			s.damaged(d.File, d.Offset, "%s, although %s, which came later, was synced", d.What, l.Name)
 			damaged = true
+			if c := live[cut]; len(c.tornValues) > 0 {
+				s.note("%s has values that are not whole, although %s, which came later, was synced", c.Name, l.Name)
+			} else {
+				s.damaged(c.Name, c.Bytes, "the log has lost its end although %s, which came later, was synced", l.Name)
+			}
 		}
 	}
 	for i, l := range live {
 		switch {
 		case damaged:
 			l.End = math.MaxInt64
+			s.Damage = append(s.Damage, l.tornValues...)
+			if l.unnamed > 0 {
+				s.note("%s has handles of %d more values that are damaged", l.Name, l.unnamed)
+			}
 		case cut >= 0 && i > cut:
 			l.End = 0
 			if l.Records > 0 {

@@ -20,15 +20,16 @@ type loggedValues struct {
 	s      *Store
 	replay values.Replay
 
-	faults  []valueFault // of one log
-	unnamed int          // values after these that are not whole
+	faults  []valueFault // of one log, the first maxNamed, each once
+	unnamed int          // values of that log after these
+	lost    bool         // a value of it cannot be read, and no crash explains that
 }
 
-// maxNamed bounds how many values of a log that are not whole are named.
-const maxNamed = 100
+const maxNamed = 100 // damaged values of a log
 
 // A valueFault is an error of a value of a record.
 type valueFault struct {
+	Damage
 	offset int64 // of the record
 	last   uint64
 	err    *values.ValueError
@@ -42,12 +43,12 @@ func (s *Store) newLoggedValues() *loggedValues {
 
 // readLog reads a log, and the values of its records if they may be in no table.
 func (v *loggedValues) readLog(num uint64) (*Log, error) {
-	v.faults, v.unnamed = v.faults[:0], 0
+	v.faults, v.unnamed, v.lost = v.faults[:0], 0, false
 	l, err := v.s.ReadLog(num, func(rec Record) error {
 		if !v.s.o.Deep || v.s.InTables(&Log{Num: num}) {
 			return nil
 		}
-		v.replay.Fault = func(err *values.ValueError) error { return v.note(rec, err) }
+		v.replay.Fault = func(err *values.ValueError) error { return v.note(num, rec, err) }
 		_, err := v.replay.Inline(rec.Data, base.SeqNum(rec.Seq))
 		return err
 	})
@@ -57,42 +58,44 @@ func (v *loggedValues) readLog(num uint64) (*Log, error) {
 	return l, err
 }
 
-// note keeps a fault of a record, or the number of values that are not whole if there are many: one that was kept has
-// ended the log before the others, or is damage. A file that is missing is one fault. It returns what is no damage.
-func (v *loggedValues) note(rec Record, err *values.ValueError) error {
-	switch {
-	case !v.s.IsDamage(err):
+// note keeps the first maxNamed faults of a log and counts the others. Offsets ascend: if a torn value was synced, the
+// first torn one that was kept was too, or lost is set. It returns an error that is not damage.
+// A blob file that is missing, or is not the file of a log, is reported with the blob files.
+func (v *loggedValues) note(log uint64, rec Record, err *values.ValueError) error {
+	if !v.s.IsDamage(err) {
 		return err
-	case err.Torn && len(v.faults) >= maxNamed:
+	}
+	v.lost = v.lost || !err.Torn
+	d := damageOf(manifest.FileName(manifest.FileWAL, log), err)[0]
+	switch {
+	case !err.Torn && errors.Is(err, base.ErrCorruption):
+	case slices.ContainsFunc(v.faults, func(f valueFault) bool { return f.Damage == d }):
+	case len(v.faults) < maxNamed:
+		v.faults = append(v.faults, valueFault{d, rec.Offset, rec.Seq + rec.Count - 1, err})
+	default:
 		v.unnamed++
-	case err.Torn || !slices.ContainsFunc(v.faults, func(f valueFault) bool { return f.err.Error() == err.Error() }):
-		v.faults = append(v.faults, valueFault{rec.Offset, rec.Seq + rec.Count - 1, err})
 	}
 	return nil
 }
 
-// classify decides what the faults of the log's values are. A blob file that is missing, or is no file of a log, is
-// reported with the blob files.
+// classify decides what the faults of the log's values are. What a crash explains counts as damage only if endHistory
+// decides that all records count.
 func (v *loggedValues) classify(l *Log) {
 	closed := cmp.Or(v.s.Manifest, &Manifest{}).ClosedSeq
+	l.valuesLost, l.unnamed = v.lost, v.unnamed
 	for _, f := range v.faults {
-		d := damageOf(l.Name, f.err)[0]
 		switch {
 		case f.err.CrashExplains(f.offset, l.syncedTo) && f.last > closed:
 			if f.offset < l.End {
-				l.End, l.tornValue = f.offset, d
+				l.End = f.offset
 				l.Torn = fmt.Sprintf("a value of %s is not whole, and the log does not tell whether it was synced: %v",
 					l.Name, f.err)
 			}
+			l.tornValues = append(l.tornValues, f.Damage)
 			continue
-		case f.err.Torn || !errors.Is(f.err, base.ErrCorruption):
-			if !slices.Contains(v.s.Damage, d) {
-				v.s.Damage = append(v.s.Damage, d)
-			}
+		case !slices.Contains(v.s.Damage, f.Damage):
+			v.s.Damage = append(v.s.Damage, f.Damage)
 		}
 		l.valuesLost = true
-	}
-	if v.unnamed > 0 && l.valuesLost {
-		v.s.note("%s has handles of %d more values that are not whole", l.Name, v.unnamed)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -220,6 +221,10 @@ func TestEveryRecordCountsIfAStreamIsLostToo(t *testing.T) {
 				require.NoError(t, os.Remove(name))
 			}
 		}
+		s, err := doctor.Verify(t.Context(), dir, survey.Options{})
+		require.NoError(t, err)
+		require.Len(t, s.Damage, min(n, 100)+1, "each value, and the stream")
+		require.Equal(t, n > 100, strings.Contains(fmt.Sprint(s.Notes), " 20 more values "), "%v", s.Notes)
 		r, err := Run(t.Context(), dir, Options{})
 		require.NoError(t, err)
 		require.True(t, r.LostForSure(), "%d", n)
@@ -268,6 +273,47 @@ func TestDamagedValuesOfALogAreListedOnce(t *testing.T) {
 	}
 }
 
+// A failingDevice reads nothing but the header of one file.
+type failingDevice struct {
+	vfs.FS
+	name string
+}
+
+func (d failingDevice) Open(name string) (vfs.ReadFile, error) {
+	f, err := d.FS.Open(name)
+	if err == nil && filepath.Base(name) == d.name {
+		f = failingFile{f}
+	}
+	return f, err
+}
+
+type failingFile struct{ vfs.ReadFile }
+
+func (f failingFile) ReadAt(b []byte, off int64) (int, error) {
+	if off > 0 {
+		return 0, syscall.EIO
+	}
+	return f.ReadFile.ReadAt(b, off)
+}
+
+// Of many values that a device cannot read, a survey lists some, and counts the others.
+func TestUnreadableValuesOfALogAreCounted(t *testing.T) {
+	t.Parallel()
+	dir := tornStore(t, func(set func(k, v string), db *kv.DB) {
+		for i := range 200 {
+			set(strconv.Itoa(i), large(strconv.Itoa(i)))
+		}
+		require.NoError(t, db.Sync(t.Context()))
+		set("b", "short")
+	})
+	names := filesOf(t, dir, manifest.FileBlob)
+	device := failingDevice{vfs.OS, filepath.Base(names[len(names)-1])}
+	s, err := doctor.Verify(t.Context(), dir, survey.Options{FS: device, ReadAround: true})
+	require.NoError(t, err)
+	require.Len(t, s.Damage, 100)
+	require.Contains(t, fmt.Sprint(s.Notes), " 100 more values ")
+}
+
 // A waitingFS creates no table while one waits.
 type waitingFS struct {
 	vfs.FS
@@ -283,7 +329,8 @@ func (f *waitingFS) Create(name string) (vfs.WriteFile, error) {
 	return f.FS.Create(name)
 }
 
-// If a later log was synced, a value that is not whole is damage, and is said to be: the log before has its end.
+// If a later log was synced, values that are not whole are damage, and are named or counted. The log before has its
+// end.
 func TestAValueBeforeALogThatWasSyncedIsNamed(t *testing.T) {
 	t.Parallel()
 	from := filepath.Join(t.TempDir(), "open")
@@ -292,7 +339,11 @@ func TestAValueBeforeALogThatWasSyncedIsNamed(t *testing.T) {
 	*harness.Of(o) = harness.Harness{FS: fsys}
 	db, err := kv.Open(from, o)
 	require.NoError(t, err)
-	require.NoError(t, db.Set([]byte("a"), []byte(large("torn")), kv.NoSync))
+	var tags []string
+	for i := range 120 {
+		tags = append(tags, fmt.Sprintf("torn%03d", i))
+		require.NoError(t, db.Set([]byte(tags[i]), []byte(large(tags[i])), kv.NoSync))
+	}
 	fsys.waits.Store(true)
 	flushed := make(chan error, 1)
 	go func() { flushed <- db.Flush(t.Context()) }()
@@ -305,12 +356,17 @@ func TestAValueBeforeALogThatWasSyncedIsNamed(t *testing.T) {
 	close(fsys.goesOn)
 	require.NoError(t, <-flushed)
 	require.NoError(t, db.Close())
-	tear(t, dir, "torn")
+	for _, tag := range tags {
+		tear(t, dir, tag)
+	}
 	s, err := doctor.Verify(t.Context(), dir, survey.Options{})
 	require.NoError(t, err)
-	require.NotEmpty(t, s.Damage)
-	require.Equal(t, manifest.FileBlob, kindOf(s.Damage[0].File), "%v", s.Damage)
-	require.NotContains(t, fmt.Sprint(s.Damage), "has lost its end")
+	require.Len(t, s.Damage, 100)
+	for _, d := range s.Damage {
+		require.Equal(t, manifest.FileBlob, kindOf(d.File), "%v", d)
+	}
+	require.Contains(t, fmt.Sprint(s.Notes), "which came later, was synced")
+	require.Contains(t, fmt.Sprint(s.Notes), " 20 more values ")
 }
 
 // A tablelessFS creates no tables.
