@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -76,6 +78,26 @@ func TestSweepFindsWhatNothingNeeds(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = mem.Stat("db/notes")
 	require.NoError(t, err)
+}
+
+// A half-written file that cannot be removed is logged with its path.
+func TestSweepNamesAHalfWrittenFileThatStays(t *testing.T) {
+	t.Parallel()
+	faults := &vfstest.FaultFS{FS: vfs.NewMem()}
+	require.NoError(t, faults.MkdirAll("db"))
+	f, err := faults.Create("db/CURRENT.tmp")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	faults.Set(func(c vfstest.Call) (_ int, err error) {
+		if c.Op == "remove" {
+			err = fs.ErrPermission
+		}
+		return 0, err
+	})
+	var logged strings.Builder
+	c := &Cleaner{FS: faults, Dir: "db", Log: slog.New(slog.NewTextHandler(&logged, nil))}
+	c.Sweep(&Version{}, 5, 7)
+	require.Contains(t, logged.String(), "file="+filepath.Join("db", "CURRENT.tmp")+" ")
 }
 
 func tableOf(num uint64) manifest.Table {
