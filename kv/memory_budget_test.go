@@ -79,7 +79,7 @@ func TestBudgetOfAStoreThatDoesNotOpen(t *testing.T) {
 // meant for it, and the figures of the stores add up to those of the budget.
 func TestBudgetHoldsForAllParts(t *testing.T) {
 	t.Parallel()
-	const limit, stores, keys = 8 << 20, 6, 4000 * 2 / storetest.RaceFactor
+	const limit, stores, keys = 8 << 20, 6, 8000 / min(storetest.RaceFactor, 2)
 	b := NewMemoryBudget(limit)
 	var dbs []*DB
 	for range stores {
