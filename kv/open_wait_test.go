@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +41,20 @@ func TestOpenContextWaitsForTheLock(t *testing.T) {
 		if errors.Is(err, ErrLocked) { // it was not canceled before it began
 			require.ErrorContains(t, err, strconv.Itoa(cmd.Process.Pid))
 		}
+
+		for wait := time.Millisecond; ; wait *= 2 { // until the context ends after the first attempt
+			ctx, cancel := context.WithTimeout(t.Context(), wait)
+			_, err = OpenContext(ctx, dir, o)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			if errors.Is(err, ErrLocked) {
+				break
+			}
+			require.Less(t, wait, 5*time.Minute)
+		}
+		locked, ok = errors.AsType[*LockedError](err)
+		require.True(t, ok)
+		require.Equal(t, cmd.Process.Pid, locked.PID)
 	}
 	deadline, cancel := context.WithTimeout(t.Context(), firstLockWait)
 	defer cancel()
