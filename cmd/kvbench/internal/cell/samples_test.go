@@ -38,7 +38,7 @@ func TestGoldenSamples(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, all, again, "nothing is lost in the file")
+	require.Equal(t, all, again, "only counters by level and repetition are lost in the file")
 }
 
 // samples makes up the results of package celltest.

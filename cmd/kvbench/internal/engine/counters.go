@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -110,7 +111,8 @@ type Counters struct {
 	Levels          []Tally `json:"-"`                // by level, youngest first; empty if not counted by level
 }
 
-// Plus returns the sums of all counts of two values of a type, such as those of several repetitions.
+// Plus returns the sums of all counts of two values of a type, such as those of several repetitions. A type that has
+// more than signed integers, in structures and slices, makes Plus and Minus panic with its name.
 func Plus[T any](a, b T) T { return combine(a, b, Count.Plus) }
 
 // Minus returns what happened after b was taken and before a.
@@ -134,6 +136,9 @@ func combine[T any](a, b T, f func(Count, Count) Count) (out T) {
 				walk(out.Index(i), a.Index(i), b.Index(i))
 			}
 		default:
+			if !a.CanInt() {
+				panic(fmt.Errorf("combine counts: %s has a value of type %s", reflect.TypeFor[T](), a.Type()))
+			}
 			out.SetInt(int64(f(Count(a.Int()), Count(b.Int()))))
 		}
 	}

@@ -279,6 +279,13 @@ func TestTalliesAddAndSubtractEveryCount(t *testing.T) {
 		Counters{Lookups: 2, Total: b, Levels: []Tally{b, b}})
 	require.Equal(t, Count(3), sum.Lookups)
 	require.Equal(t, []Tally{Plus(a, b), Plus(b, b)}, sum.Levels)
+	require.Equal(t, Count(3), Plus[Count](1, 2))
+}
+
+func TestWhatIsNoCountIsNotAdded(t *testing.T) {
+	require.PanicsWithError(t, "combine counts: string has a value of type string", func() { Plus("a", "b") })
+	require.PanicsWithError(t, "combine counts: []float64 has a value of type float64",
+		func() { Minus([]float64{2}, []float64{1}) })
 }
 
 func TestShapeAddsLevels(t *testing.T) {
