@@ -37,8 +37,8 @@ func crashAroundLargeBatches(t *testing.T, dir string, n int, o Options) (want s
 	return want, logs
 }
 
-// stopFlushes keeps a store from flushing, or lets it go on. A flush that runs ends first: Flush may have returned
-// before it, and it would go on with what comes.
+// stopFlushes keeps a store from flushing, or lets it go on. It first waits for a flush under way: Flush may return
+// before that ends, and its goroutine would flush the next memtables too.
 func stopFlushes(db *DB, stop bool) {
 	db.mu.Lock()
 	for stop && db.flushing {

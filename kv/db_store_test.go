@@ -60,7 +60,7 @@ func (d *DB) untilResumed() {
 // and Flush among them, leave such work behind.
 func (d *DB) settle() { settle(d) }
 
-// installed returns the current version. It takes mu, so a test may ask beside the store's own work.
+// installed returns the current version. It takes mu, so a test may ask while the store works.
 func (d *DB) installed() *version.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()

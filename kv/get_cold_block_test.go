@@ -30,8 +30,8 @@ func slowStore(t *testing.T, n int, o Options) (*DB, *vfstest.SlowReadFS) {
 	if o.MemoryMap {
 		fsys.FS = vfs.OS
 	}
-	if ahead, ok := o.harness.FS.(*aheadFS); ok {
-		ahead.SlowReadFS = fsys
+	if prefetch, ok := o.harness.FS.(*prefetchFS); ok {
+		prefetch.SlowReadFS = fsys
 	} else {
 		o.harness.FS = fsys
 	}
@@ -179,11 +179,11 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{4, 32, 1 + multiget.MaxPrefetch, 2 + multiget.MaxPrefetch, 300} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := newAheadFS()
+			prefetch := newPrefetchFS()
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression,
-				harness: harness.Harness{FS: ahead}})
+				harness: harness.Harness{FS: prefetch}})
 			keys := keysOfBlocks(t, db, n)
-			ahead.Forget()
+			prefetch.Forget()
 			fsys.Delay.Store(int64(readDelay))
 			fsys.Reset()
 			began := time.Now()
@@ -202,12 +202,12 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
-			ahead := newAheadFS()
-			o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead},
+			prefetch := newPrefetchFS()
+			o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: prefetch},
 				IndexPartition: partition}
 			db, fsys := storeOfBlocks(t, o)
 			keys := keysOfBlocks(t, db, multiget.MaxPrefetch)
-			ahead.Forget()
+			prefetch.Forget()
 			fsys.Delay.Store(int64(readDelay))
 			fsys.Reset()
 			began, before := time.Now(), indexLeavesFromDisk(db)
@@ -217,7 +217,7 @@ func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 			require.EqualValues(t, 2, fsys.Reads.Load(), "calls that wait")
 			leaves := indexLeavesFromDisk(db) - before
 			require.Greater(t, leaves, uint64(5))
-			require.EqualValues(t, int(leaves)+len(keys), ahead.Asked, "each once")
+			require.EqualValues(t, int(leaves)+len(keys), prefetch.Asked, "each once")
 			requireValues(t, db, keys)
 			require.NoError(t, db.Close())
 		})
@@ -234,11 +234,12 @@ func indexLeavesFromDisk(db *DB) (n uint64) {
 // Where the system is asked for blocks and does not begin to read them, they are waited for side by side.
 func TestMultiGetWaitsSideBySideIfAskingAheadIsNoHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ahead := newAheadFS()
-		db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: ahead}})
+		prefetch := newPrefetchFS()
+		o := Options{Compression: sstable.NoCompression, harness: harness.Harness{FS: prefetch}}
+		db, fsys := storeOfBlocks(t, o)
 		keys := keysOfBlocks(t, db, 32)
-		ahead.Forget()
-		ahead.Deaf = true
+		prefetch.Forget()
+		prefetch.Deaf = true
 		fsys.Delay.Store(int64(readDelay))
 		fsys.Reset()
 		began := time.Now()
@@ -266,16 +267,16 @@ func TestMultiGetOfBlocksOfWhichSomeAreInMemory(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", c.name, warm), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := Options{Compression: sstable.NoCompression}
-					ahead := newAheadFS()
+					prefetch := newPrefetchFS()
 					if c.ahead {
-						o.harness.FS = ahead
+						o.harness.FS = prefetch
 					}
 					db, fsys := storeOfBlocks(t, o)
 					keys := keysOfBlocks(t, db, 300)
 					fsys.Delay.Store(int64(readDelay))
 					fsys.Warm.Store(int64(warm))
 					fsys.Reset()
-					ahead.Forget()
+					prefetch.Forget()
 					before := blocksFromDisk(db)
 					requireValues(t, db, keys)
 					require.EqualValues(t, len(keys), blocksFromDisk(db)-before)

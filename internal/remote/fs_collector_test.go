@@ -53,7 +53,7 @@ func giveUpFile(t *testing.T, f *FS, num uint64) {
 }
 
 // giveUpFilesUntilGone gives up files, with numbers from one on, until an object is not there any more. It leaves the
-// collector time for each, and minutes for all: a busy machine comes to it late.
+// collector time for each, for up to 5 minutes: a busy machine may need minutes for all of them.
 func giveUpFilesUntilGone(t *testing.T, f *FS, store objstore.Store, key string, num uint64) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); num++ {

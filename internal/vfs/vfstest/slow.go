@@ -36,7 +36,7 @@ func (s *SlowReadFS) Open(name string) (vfs.ReadFile, error) {
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != slow {
 		return f, err
 	}
-	return slowReadFile{f, s}, nil
+	return slowReadFile{Mapped{f}, s}, nil
 }
 
 // Reset forgets what was counted.
@@ -58,7 +58,7 @@ func (s *SlowReadFS) Begin() int64 {
 func (s *SlowReadFS) End() { s.flying.Add(-1) }
 
 type slowReadFile struct {
-	vfs.ReadFile
+	Mapped
 	fs *SlowReadFS
 }
 
@@ -74,8 +74,11 @@ func (f slowReadFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReadFile.ReadAt(p, off)
 }
 
+// A Mapped is a file to embed: what embeds it can be mapped if the file can.
+type Mapped struct{ vfs.ReadFile }
+
 // Map implements vfs.Mapper, if the file does.
-func (f slowReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
+func (f Mapped) Map(size int64) (data []byte, unmap func() error, err error) {
 	if m, ok := f.ReadFile.(vfs.Mapper); ok {
 		return m.Map(size)
 	}

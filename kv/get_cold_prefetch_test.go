@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"errors"
 	"path/filepath"
 	"sync"
 	"time"
@@ -11,26 +10,26 @@ import (
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
-// An aheadFS is a vfstest.SlowReadFS that begins to read without a wait, as Linux does. Only what has
+// A prefetchFS is a vfstest.SlowReadFS that begins to read without a wait, as Linux does. Only what has
 // to be waited for is counted as a read.
-type aheadFS struct {
+type prefetchFS struct {
 	*vfstest.SlowReadFS
 	mu    sync.Mutex
 	Asked int
-	Deaf  bool                     // it says that it begins, and does not
-	ready map[aheadPlace]time.Time // what was asked for, and when it is in memory
+	Deaf  bool                         // it says that it begins, and does not
+	ready map[prefetchOffset]time.Time // what was asked for, and when it is in memory
 }
 
-type aheadPlace struct {
+type prefetchOffset struct {
 	name   string
 	offset int64
 }
 
-// newAheadFS returns an aheadFS that has nothing in memory. The caller sets its SlowReadFS before the first call.
-func newAheadFS() *aheadFS { return &aheadFS{ready: map[aheadPlace]time.Time{}} }
+// newPrefetchFS returns a prefetchFS that has nothing in memory. The caller sets its SlowReadFS before the first call.
+func newPrefetchFS() *prefetchFS { return &prefetchFS{ready: map[prefetchOffset]time.Time{}} }
 
 // Forget makes the system forget what it has in memory.
-func (a *aheadFS) Forget() {
+func (a *prefetchFS) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.Asked = 0
@@ -38,37 +37,37 @@ func (a *aheadFS) Forget() {
 }
 
 // Open implements vfs.FS.
-func (a *aheadFS) Open(name string) (vfs.ReadFile, error) {
+func (a *prefetchFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := a.FS.Open(name)
 	if kind, _ := manifest.ParseFileName(filepath.Base(name)); err != nil || kind != manifest.FileTable {
 		return f, err
 	}
-	return aheadFile{f, name, a}, nil
+	return prefetchFile{vfstest.Mapped{ReadFile: f}, name, a}, nil
 }
 
-type aheadFile struct {
-	vfs.ReadFile
+type prefetchFile struct {
+	vfstest.Mapped
 	name string
-	a    *aheadFS
+	a    *prefetchFS
 }
 
 // ask returns when the bytes at off are in memory, and begins to read them.
-func (f aheadFile) ask(off int64) time.Time {
+func (f prefetchFile) ask(off int64) time.Time {
 	f.a.mu.Lock()
 	defer f.a.mu.Unlock()
-	at, ok := f.a.ready[aheadPlace{f.name, off}]
+	at, ok := f.a.ready[prefetchOffset{f.name, off}]
 	if !ok {
 		at = time.Now()
 		if f.a.Asked++; f.a.Asked > int(f.a.Warm.Load()) {
 			at = at.Add(time.Duration(f.a.Delay.Load()))
 		}
-		f.a.ready[aheadPlace{f.name, off}] = at
+		f.a.ready[prefetchOffset{f.name, off}] = at
 	}
 	return at
 }
 
 // ReadNow implements vfs.NowReader.
-func (f aheadFile) ReadNow(p []byte, off int64) vfs.NowRead {
+func (f prefetchFile) ReadNow(p []byte, off int64) vfs.NowRead {
 	if f.a.Deaf && f.a.Delay.Load() > 0 || time.Until(f.ask(off)) > 0 {
 		return vfs.NowBegun
 	}
@@ -78,15 +77,7 @@ func (f aheadFile) ReadNow(p []byte, off int64) vfs.NowRead {
 	return vfs.NowDone
 }
 
-// Map implements vfs.Mapper, if the file does.
-func (f aheadFile) Map(size int64) (data []byte, unmap func() error, err error) {
-	if m, ok := f.ReadFile.(vfs.Mapper); ok {
-		return m.Map(size)
-	}
-	return nil, nil, errors.ErrUnsupported
-}
-
-func (f aheadFile) ReadAt(p []byte, off int64) (int, error) {
+func (f prefetchFile) ReadAt(p []byte, off int64) (int, error) {
 	f.a.Begin()
 	defer f.a.End()
 	time.Sleep(time.Until(f.ask(off)))
