@@ -69,7 +69,7 @@ func playAttack(t *testing.T, b *tab, _ *service) {
 	b.wait(cell(6, 2) + ` > 1000`) // absent keys
 	b.wait(`document.getElementById("verdict").className === "good"`)
 	b.wait(points("wait", 1) + ` > 20`)
-	require.Regexp(t, `^\d+ of 60 s$`, eval[string](b, text("clock")))
+	require.Regexp(t, `^\d+ of 3,600 s$`, eval[string](b, text("clock")))
 	require.Contains(t, eval[string](b, `document.getElementById("asked").textContent`), "no such row")
 }
 

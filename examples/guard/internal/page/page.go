@@ -11,6 +11,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -29,10 +30,7 @@ var embedded embed.FS
 
 var files, _ = fs.Sub(embedded, "files") // the page's parts
 
-const (
-	keep   = 120         // samples that a page shows
-	length = time.Minute // of an attack
-)
+const keep = 120 // samples that a page shows
 
 // Page is a page. Make one with its fields, and have Run running. It is for any number of goroutines.
 type Page struct {
@@ -41,6 +39,7 @@ type Page struct {
 	Filter  *guard.Switch
 	Promise float64       // the share of false positives that the filters promise, such as 0.01
 	Every   time.Duration // between samples
+	Length  time.Duration // of an attack; 0: a minute
 
 	mu       sync.Mutex
 	samples  []sample        // the last ones, oldest first
@@ -72,6 +71,8 @@ type state struct {
 	Keep    int      `json:"keep"`
 	Samples []sample `json:"samples"`
 }
+
+func (p *Page) length() time.Duration { return cmp.Or(p.Length, time.Minute) }
 
 // Run takes samples until the context ends. Then it ends the attack, and returns when its visitors have left.
 func (p *Page) Run(ctx context.Context) {
@@ -115,7 +116,7 @@ func (p *Page) state() state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := state{
-		Running: p.running, Limit: length.Seconds(), On: p.Filter.On(), Promise: p.Promise,
+		Running: p.running, Limit: p.length().Seconds(), On: p.Filter.On(), Promise: p.Promise,
 		Every: p.Every.Seconds(), Keep: keep, Samples: append([]sample{}, p.samples...),
 	}
 	if p.cancel != nil {
@@ -135,7 +136,7 @@ func (p *Page) attack() {
 	p.begun, p.running, p.cancel = time.Now(), true, cancel
 	p.visitors.Go(func() {
 		defer cancel()
-		p.Load.Run(ctx, length)
+		p.Load.Run(ctx, p.length())
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.running = false

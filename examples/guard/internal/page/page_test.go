@@ -30,7 +30,7 @@ func TestTheButtons(t *testing.T) {
 	require.False(t, p.Running)
 	require.Zero(t, p.Seconds)
 	require.True(t, p.On)
-	require.Equal(t, 60.0, p.Limit)
+	require.Equal(t, 3600.0, p.Limit)
 
 	require.Equal(t, http.StatusNoContent, s.ask(t, "POST", "/attack"))
 	p = s.await(t, func(p state) bool { return p.last().Absent > 300 })
@@ -113,6 +113,7 @@ func TestNoAttackBeginsWhenTheServiceEnds(t *testing.T) {
 	}
 	p.attack()
 	require.False(t, p.state().Running, "Run is not running")
+	require.Equal(t, 60.0, p.state().Limit)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

@@ -39,7 +39,8 @@ func serve(t *testing.T) *service {
 	s.url = listener.URL
 	s.page = &Page{
 		Layers: s.counters.Layers, Filter: &s.Switch, Promise: 0.01, Every: 20 * time.Millisecond,
-		Load: &load.Load{Base: s.url, Users: existing, Rate: 500},
+		Length: time.Hour, // a busy machine shows an attack late
+		Load:   &load.Load{Base: s.url, Users: existing, Rate: 500},
 	}
 	s.page.Register(mux)
 	mux.HandleFunc("/", s.answer)
