@@ -190,7 +190,7 @@ func (c *Cleaner) closed(files []unneededFile, f unneededFile, err error, obsole
 // report logs a failure: the file stays, and the next Open tries again.
 func (c *Cleaner) report(name string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Log.Warn("an obsolete file could not be removed", "file", filepath.Join(c.Dir, name), "error", err)
+		c.Log.Warn("an obsolete file could not be removed", "file", name, "error", err)
 	}
 }
 

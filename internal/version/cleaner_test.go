@@ -80,8 +80,8 @@ func TestSweepFindsWhatNothingNeeds(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A half-written file that cannot be removed is logged with its path.
-func TestSweepNamesAHalfWrittenFileThatStays(t *testing.T) {
+// A half-written file that cannot be removed is logged with its path, and so is an obsolete one.
+func TestFilesThatStayAreNamedByTheirPaths(t *testing.T) {
 	t.Parallel()
 	faults := &vfstest.FaultFS{FS: vfs.NewMem()}
 	require.NoError(t, faults.MkdirAll("db"))
@@ -98,6 +98,9 @@ func TestSweepNamesAHalfWrittenFileThatStays(t *testing.T) {
 	c := &Cleaner{FS: faults, Dir: "db", Log: slog.New(slog.NewTextHandler(&logged, nil))}
 	c.Sweep(&Version{}, 5, 7)
 	require.Contains(t, logged.String(), "file="+filepath.Join("db", "CURRENT.tmp")+" ")
+	path := filepath.Join("db", "000004.wal")
+	c.closed(nil, unneededFile{name: path}, fs.ErrPermission, false)
+	require.Contains(t, logged.String(), "file="+path+" ")
 }
 
 func tableOf(num uint64) manifest.Table {
