@@ -78,7 +78,7 @@ func (p *program) run(ctx context.Context, argv []string) int {
 		return p.fail(p.work())
 	}
 	spec := cli.Program{Name: "kvbench", Description: texts().Description, Stdout: p.stdout, Stderr: p.stderr,
-		Vars: vars(), Helps: helps(), Examples: texts().Examples}
+		Vars: vars(), Helps: helps(), Examples: texts().Examples, Details: texts().Details}
 	var c commands
 	parsed, err := spec.Parse(ctx, argv, &c, p)
 	switch {

@@ -54,7 +54,7 @@ func TestTheSweepsOfThePagesHaveCells(t *testing.T) {
 func parseLine(t *testing.T, argv []string) (*kong.Context, error) {
 	t.Helper()
 	spec := cli.Program{Name: "kvbench", Stdout: io.Discard, Stderr: io.Discard, Vars: vars(), Helps: helps(),
-		Examples: texts().Examples}
+		Examples: texts().Examples, Details: texts().Details}
 	return spec.Parse(t.Context(), argv, &commands{}, &program{})
 }
 

@@ -182,9 +182,6 @@ type diffCommand struct {
 	rowsFlags
 }
 
-// Help shows examples, and what is behind them.
-func (diffCommand) Help() string { return texts().Details["diff"] }
-
 // Run compares and prints; a limit that is passed is an error after that.
 func (c *diffCommand) Run(p *program) error {
 	limits, err := results.ParseLimits(c.FailOn)

@@ -71,9 +71,6 @@ type sweepCommand struct {
 	Plan  bool      `help:"List the cells and run nothing."`
 }
 
-// Help shows examples, and what is behind them.
-func (sweepCommand) Help() string { return texts().Details["sweep"] }
-
 // Run runs the cells that have no result yet and prints the tables of all.
 func (c *sweepCommand) Run(ctx context.Context, p *program) error {
 	plan, err := c.plan()
@@ -114,7 +111,7 @@ func (c *sweepCommand) Run(ctx context.Context, p *program) error {
 			done.Kept, len(plan.Cells), c.Out)
 	}
 	if done.Mixed != nil {
-		_, _ = fmt.Fprintf(p.stderr, "kvbench: the results come from several revisions: %s; --force makes them anew\n",
+		_, _ = fmt.Fprintf(p.stderr, "kvbench: the results come from several revisions: %s; --force runs all again\n",
 			strings.Join(done.Mixed, ", "))
 	}
 	if len(done.Results) > 0 {
@@ -172,9 +169,6 @@ type traceReplayCommand struct {
 	runCommand
 }
 
-// Help shows examples, and what is behind them.
-func (traceReplayCommand) Help() string { return texts().Details["trace replay"] }
-
 // replayLookups is how many lookups are replayed if nothing is said.
 const replayLookups = 1_000_000
 
@@ -199,9 +193,6 @@ type traceMakeCommand struct {
 	Dir       string `arg:"" help:"Directory for the store and the trace; it is made."`
 	cellFlags `group:"Settings of a cell"`
 }
-
-// Help shows examples, and what is behind them.
-func (traceMakeCommand) Help() string { return texts().Details["trace make"] }
 
 // Run makes both.
 func (c *traceMakeCommand) Run(ctx context.Context, p *program) error {

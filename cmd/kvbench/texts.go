@@ -12,19 +12,14 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/environ"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/readamp"
+	"github.com/siftkv/siftkv/internal/cli"
 )
 
-//go:embed texts.yaml
-var textsFile []byte
+//go:embed texts.txt
+var textsFile string
 
-// texts are the words of the help texts.
-var texts = sync.OnceValue(func() words { return bench.Table[words]("texts.yaml", textsFile) })
-
-// words are in the file of texts.
-type words struct {
-	Description              string
-	Helps, Examples, Details map[string]string
-}
+// texts are the words of the help. The worker, whose memory is measured, does not read them.
+var texts = sync.OnceValue(func() *cli.Texts { return cli.ParseTexts(textsFile) })
 
 // vars returns the words that tags of flags refer to.
 func vars() kong.Vars {

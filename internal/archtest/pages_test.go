@@ -59,6 +59,24 @@ func TestPagesAreEasyToRead(t *testing.T) {
 	assert.LessOrEqual(t, all, maxDocsWords, "words of docs")
 }
 
+// TestTextsOfProgramsHaveNoRetiredWords holds the help of programs, and the words of the laboratory's reports, to the
+// words of pages.
+func TestTextsOfProgramsHaveNoRetiredWords(t *testing.T) {
+	checked := 0
+	walkSources(t, func(path string) {
+		table := filepath.Ext(path) == ".yaml" && strings.HasPrefix(path, laboratoryModule)
+		if filepath.Base(path) != "texts.txt" && !table {
+			return
+		}
+		data, err := os.ReadFile(filepath.Join("../..", path))
+		require.NoError(t, err)
+		checked++
+		text := strings.Join(strings.Fields(string(data)), " ")
+		assert.Empty(t, retired.FindAllString(text, -1), "%s: write words of the field", path)
+	})
+	require.Greater(t, checked, 5, "the walk found the texts")
+}
+
 // faultsOf returns the rules that a page breaks, except those of its length.
 func faultsOf(page string) (faults []string) {
 	for line := range strings.Lines(page) {

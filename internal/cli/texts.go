@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Texts are the words of a program's help: see Program.
 type Texts struct {
@@ -9,8 +12,8 @@ type Texts struct {
 }
 
 // ParseTexts reads texts from a file that is a part of the program. A line "== KIND NAME" begins one of a kind:
-// description, help, detail or example. Lines up to an empty one are a paragraph; those of examples stay lines. It
-// panics if the file has two of a name.
+// description, help, detail or example. Lines up to an empty one are a paragraph; those of examples stay lines, and
+// so do lines that begin with a space. It panics if the file has two of a name.
 func ParseTexts(file string) *Texts {
 	t := &Texts{Helps: map[string]string{}, Examples: map[string]string{}, Details: map[string]string{}}
 	_, file, _ = strings.Cut(file, "\n== ")
@@ -20,7 +23,7 @@ func ParseTexts(file string) *Texts {
 		lines = strings.TrimSpace(lines)
 		paragraphs := strings.Split(lines, "\n\n")
 		for i, p := range paragraphs {
-			paragraphs[i] = strings.ReplaceAll(p, "\n", " ")
+			paragraphs[i] = unindented.ReplaceAllString(p, " $1")
 		}
 		text := strings.Join(paragraphs, "\n\n")
 		switch kind {
@@ -38,6 +41,9 @@ func ParseTexts(file string) *Texts {
 	}
 	return t
 }
+
+// unindented is the end of a line, and the first letter of one that continues it.
+var unindented = regexp.MustCompile(`\n([^ ])`)
 
 func add(texts map[string]string, name, text string) {
 	if _, known := texts[name]; known {

@@ -145,7 +145,7 @@ func (s *Settings) shaped() (young, overwrites int, err error) {
 // checkSeparation checks the settings of values, and sets that of their space in its canonical form.
 func (s *Settings) checkSeparation() error {
 	if s.Separate > 0 && !engine.SeparatesValues(s.Engine) {
-		return engine.Unsupported("separate-from %d: %s has all values beside their keys", s.Separate, s.Engine)
+		return engine.Unsupported("separate-from %d: %s stores all values with their keys", s.Separate, s.Engine)
 	}
 	if s.AtCommit != "" && (s.Engine != "siftkv" || s.Separate == 0) {
 		return engine.Unsupported("at-commit %s: only siftkv has it, with separate-from", s.AtCommit)
@@ -158,7 +158,7 @@ func (s *Settings) checkSeparation() error {
 		return bench.Usagef("blob-space %s: want a number, such as 1.3", s.BlobSpace)
 	}
 	if s.Separate == 0 {
-		return engine.Unsupported("blob-space %s: all values are beside their keys without separate-from", s.BlobSpace)
+		return engine.Unsupported("blob-space %s: it needs separate-from", s.BlobSpace)
 	}
 	s.BlobSpace = strconv.FormatFloat(space, 'g', -1, 64)
 	return nil
