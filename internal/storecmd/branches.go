@@ -40,7 +40,7 @@ type branchesCommand struct{ Dir }
 
 // Run lists the branches of a store by name.
 func (c *branchesCommand) Run(ctx context.Context, p *program) error {
-	return c.inObjects(ctx, p, "store", func(o *objects.Config) error {
+	return c.onStore(ctx, p, func(o *objects.Config) error {
 		all, err := o.Branches(ctx)
 		return list(ctx, p, &c.Dir, all, err, func(b *objects.BranchInfo) (object, error) {
 			return object{"branch", b.Name, "parent", b.Parent, "checkpoint", b.Checkpoint,
@@ -56,7 +56,7 @@ type dropBranchCommand struct {
 
 // Run drops a branch.
 func (c *dropBranchCommand) Run(ctx context.Context, p *program) error {
-	return c.inObjects(ctx, p, "store", func(o *objects.Config) error {
+	return c.onStore(ctx, p, func(o *objects.Config) error {
 		return c.dropped(p, c.Name, o.DropBranch(ctx, c.Name))
 	})
 }

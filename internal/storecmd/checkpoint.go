@@ -48,7 +48,7 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 		return usagef("%q is no name of a checkpoint in an object store: want 1 to 48 letters, digits, and -_.; "+
 			"siftkv copy copies a store to a directory", c.Out)
 	}
-	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
+	return c.onBranch(ctx, p, func(o *objects.Config) error {
 		info, err := o.PinCheckpoint(ctx, c.Out)
 		if err != nil {
 			return err
@@ -59,9 +59,8 @@ func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 	})
 }
 
-// inObjects calls f with a store in an object store. The command is for one branch, or for the whole store: its URL
-// must not name less.
-func (d *Dir) inObjects(ctx context.Context, p *program, of string, f func(*objects.Config) error) error {
+// onBranch calls f with a branch in an object store: the URL must not name a checkpoint.
+func (d *Dir) onBranch(ctx context.Context, p *program, f func(*objects.Config) error) error {
 	if err := d.Dir.inObjects(); err != nil {
 		return err
 	}
@@ -69,12 +68,18 @@ func (d *Dir) inObjects(ctx context.Context, p *program, of string, f func(*obje
 	switch {
 	case err != nil:
 		return err
-	case of == "store" && (a.branch != "" || a.checkpoint != ""):
-		return usagef("%s is one branch, and the command is for the whole store: leave branch= and checkpoint= out", a)
 	case a.checkpoint != "":
 		return usagef("%s is a checkpoint; the command wants a branch: leave checkpoint= out", a)
 	}
 	return d.objects(ctx, p, f)
+}
+
+// onStore calls f with the whole store in an object store: the URL must not name less.
+func (d *Dir) onStore(ctx context.Context, p *program, f func(*objects.Config) error) error {
+	if a, err := d.Dir.address(); err == nil && d.Dir.remote() && (a.branch != "" || a.checkpoint != "") {
+		return usagef("%s is one branch, and the command is for the whole store: leave branch= and checkpoint= out", a)
+	}
+	return d.onBranch(ctx, p, f)
 }
 
 // list prints a row for each of what a store has; if that is nothing, there must be a store.
@@ -130,7 +135,7 @@ type checkpointsCommand struct{ Dir }
 
 // Run lists the checkpoints of a branch by name.
 func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
-	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
+	return c.onBranch(ctx, p, func(o *objects.Config) error {
 		all, err := o.Checkpoints(ctx)
 		return list(ctx, p, &c.Dir, all, err, func(info *objects.CheckpointInfo) (object, error) {
 			files, err := c.files(ctx, p, info)
@@ -176,7 +181,7 @@ type dropCheckpointCommand struct {
 
 // Run drops a checkpoint.
 func (c *dropCheckpointCommand) Run(ctx context.Context, p *program) error {
-	return c.inObjects(ctx, p, "branch", func(o *objects.Config) error {
+	return c.onBranch(ctx, p, func(o *objects.Config) error {
 		return c.dropped(p, c.Name, o.DropCheckpoint(ctx, c.Name))
 	})
 }
