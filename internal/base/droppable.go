@@ -24,15 +24,7 @@ func (d *Droppable) Append(dst []byte) []byte {
 	return d.Octiles.Append(dst)
 }
 
-// CutDroppable takes what Append appended off b. It reports false if that is not there.
-func CutDroppable(b []byte) (d Droppable, rest []byte, ok bool) {
-	for _, v := range []*uint64{&d.Overwritten, &d.Expiring, &d.LastExpiry} {
-		n := 0
-		if *v, n = binary.Uvarint(b); n <= 0 {
-			return Droppable{}, nil, false
-		}
-		b = b[n:]
-	}
-	d.Octiles, rest, ok = CutOctiles(b)
-	return d, rest, ok
+// Droppable returns what Droppable.Append appended.
+func (d *Decoder) Droppable() Droppable {
+	return Droppable{Overwritten: d.Uvarint(), Expiring: d.Uvarint(), LastExpiry: d.Uvarint(), Octiles: d.Octiles()}
 }

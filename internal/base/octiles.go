@@ -32,17 +32,13 @@ func (o *Octiles) Append(dst []byte) []byte {
 	return dst
 }
 
-// CutOctiles takes what Append appended off b. It reports false if that is not there.
-func CutOctiles(b []byte) (o Octiles, rest []byte, ok bool) {
-	moment := uint64(0)
+// Octiles returns what Octiles.Append appended.
+func (d *Decoder) Octiles() (o Octiles) {
+	before := uint64(0)
 	for i := range o {
-		step, n := binary.Uvarint(b)
-		if n <= 0 || moment+step < moment {
-			return Octiles{}, nil, false
-		}
-		b = b[n:]
-		moment += step
-		o[i] = moment
+		o[i] = before + d.Uvarint()
+		d.Bad = d.Bad || o[i] < before
+		before = o[i]
 	}
-	return o, b, true
+	return o
 }

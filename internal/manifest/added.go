@@ -64,15 +64,14 @@ func (t *Table) appendWaste(dst []byte) []byte {
 
 // waste sets the droppable entries of a table that the edit adds, and reports whether they are valid.
 func (a *addedTables) waste(d *decoder) bool {
-	at := a.find(d.uvarint())
+	at := a.find(d.Uvarint())
 	if at == nil || at.Table.wasteful() {
 		return false
 	}
 	t := &at.Table
-	t.Overwritten = d.uvarint()
-	var ok bool
-	t.ExpiryOctiles, d.b, ok = base.CutOctiles(d.b)
-	return ok && !d.bad && t.wasteful()
+	t.Overwritten = d.Uvarint()
+	t.ExpiryOctiles = d.Octiles()
+	return !d.Bad && t.wasteful()
 }
 
 // dense sets how many tombstones of a table that the edit adds are in clusters, and reports whether that is valid.

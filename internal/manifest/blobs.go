@@ -64,20 +64,20 @@ func (t *Table) BlobBytes() (sum uint64) {
 }
 
 func (d *decoder) blobFile() BlobFile {
-	b := BlobFile{Num: d.uvarint(), ID: d.uvarint(), Size: d.size(), Records: d.uvarint(), ValueBytes: d.uvarint()}
-	d.bad = d.bad || b.Num == 0 || b.ID == 0 || b.Records == 0
+	b := BlobFile{Num: d.Uvarint(), ID: d.Uvarint(), Size: d.size(), Records: d.Uvarint(), ValueBytes: d.Uvarint()}
+	d.Bad = d.Bad || b.Num == 0 || b.ID == 0 || b.Records == 0
 	return b
 }
 
 // refs sets what a table that the edit adds has in blob files, and reports whether that can be.
 func (a *addedTables) refs(d *decoder) bool {
-	at := a.find(d.uvarint())
-	if at == nil || len(at.Table.Blobs) > 0 || len(d.b) == 0 {
+	at := a.find(d.Uvarint())
+	if at == nil || len(at.Table.Blobs) > 0 || len(d.Rest) == 0 {
 		return false
 	}
 	t, last, records := &at.Table, uint64(0), uint64(0)
-	for len(d.b) > 0 && !d.bad {
-		r := BlobRef{Num: d.uvarint(), Records: d.uvarint(), Bytes: d.uvarint()}
+	for len(d.Rest) > 0 && !d.Bad {
+		r := BlobRef{Num: d.Uvarint(), Records: d.Uvarint(), Bytes: d.Uvarint()}
 		if r.Num <= last || r.Records == 0 || r.Bytes < r.Records || r.Records > t.Entries-records {
 			return false
 		}
@@ -85,17 +85,16 @@ func (a *addedTables) refs(d *decoder) bool {
 		records += r.Records
 		t.Blobs = append(t.Blobs, r)
 	}
-	return !d.bad
+	return !d.Bad
 }
 
 // garbage sets what field 23 says of a table that the edit adds, and reports whether that can be.
-func (a *addedTables) garbage(d *decoder) (ok bool) {
-	at := a.find(d.uvarint())
+func (a *addedTables) garbage(d *decoder) bool {
+	at := a.find(d.Uvarint())
 	if at == nil || at.Table.Garbage != (Garbage{}) {
 		return false
 	}
 	g := &at.Table.Garbage
-	g.HiddenBytes = d.uvarint()
-	g.Droppable, d.b, ok = base.CutDroppable(d.b)
-	return ok && !d.bad && *g != (Garbage{}) && max(g.Overwritten, g.Expiring) <= at.Table.BlobBytes()
+	g.HiddenBytes, g.Droppable = d.Uvarint(), d.Droppable()
+	return !d.Bad && *g != (Garbage{}) && max(g.Overwritten, g.Expiring) <= at.Table.BlobBytes()
 }

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/siftkv/siftkv/internal/base"
@@ -12,125 +11,103 @@ import (
 func DecodeEdit(b []byte) (*Edit, error) {
 	e := &Edit{}
 	added := addedTables{edit: e}
-	d := decoder{b: b}
-	for len(d.b) > 0 && !d.bad {
-		tag := d.uvarint()
-		f := decoder{b: d.bytes()}
-		f.bad = d.bad
+	d := newDecoder(b)
+	for len(d.Rest) > 0 && !d.Bad {
+		tag := d.Uvarint()
+		f := newDecoder(d.Bytes())
+		f.Bad = d.Bad
 		switch tag {
 		case tagStoreID:
-			e.StoreID = f.uvarint()
+			e.StoreID = f.Uvarint()
 		case tagNextFile:
-			e.NextFile = f.uvarint()
+			e.NextFile = f.Uvarint()
 		case tagLogNum:
-			e.LogNum = f.uvarint()
+			e.LogNum = f.Uvarint()
 		case tagLastSeq:
-			e.LastSeq = base.SeqNum(f.uvarint())
+			e.LastSeq = base.SeqNum(f.Uvarint())
 		case tagClosed:
-			e.Closed = base.SeqNum(f.uvarint())
+			e.Closed = base.SeqNum(f.Uvarint())
 		case tagRestored:
-			e.Restored = f.uvarint()
+			e.Restored = f.Uvarint()
 		case tagDeleted:
-			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.uvarint()})
+			e.Deleted = append(e.Deleted, DeletedTable{Level: f.level(), Num: f.Uvarint()})
 		case tagAdded:
 			e.Added = append(e.Added, f.table())
 		case tagIngested:
-			f.bad = f.bad || !added.ingested(f.uvarint(), base.SeqNum(f.uvarint()))
+			f.Bad = f.Bad || !added.ingested(f.Uvarint(), base.SeqNum(f.Uvarint()))
 		case tagRun:
-			f.bad = f.bad || !added.inRun(f.uvarint(), f.uvarint(), false)
+			f.Bad = f.Bad || !added.inRun(f.Uvarint(), f.Uvarint(), false)
 		case tagLevel0Run:
-			f.bad = f.bad || !added.inRun(f.uvarint(), f.uvarint(), true)
+			f.Bad = f.Bad || !added.inRun(f.Uvarint(), f.Uvarint(), true)
 		case tagWaste:
-			f.bad = f.bad || !added.waste(&f)
+			f.Bad = f.Bad || !added.waste(&f)
 		case tagDense:
-			f.bad = f.bad || !added.dense(f.uvarint(), f.uvarint())
+			f.Bad = f.Bad || !added.dense(f.Uvarint(), f.Uvarint())
 		case tagFeatures:
-			e.Features = Features(f.uvarint())
-			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.bad {
+			e.Features = Features(f.Uvarint())
+			if unknown := e.Features &^ knownFeatures; unknown != 0 && !f.Bad {
 				return nil, fmt.Errorf("%w: it has features %#x", ErrNewerFormat, uint64(unknown))
 			}
 		case tagMerger:
-			e.Merger, f.b = string(f.b), nil
+			e.Merger, f.Rest = string(f.Rest), nil
 		case tagAddedKinds:
 			e.Added = append(e.Added, f.tableWithKinds())
 		case tagAddedBlob:
 			e.AddedBlobs = append(e.AddedBlobs, f.blobFile())
 		case tagDeletedBlob:
-			e.DeletedBlobs = append(e.DeletedBlobs, f.uvarint())
+			e.DeletedBlobs = append(e.DeletedBlobs, f.Uvarint())
 		case tagBlobRefs:
-			f.bad = f.bad || !added.refs(&f)
+			f.Bad = f.Bad || !added.refs(&f)
 		case tagGarbage:
-			f.bad = f.bad || !added.garbage(&f)
+			f.Bad = f.Bad || !added.garbage(&f)
 		default:
-			if d.bad {
+			if d.Bad {
 				return nil, errEdit
 			}
 			return nil, fmt.Errorf("%w: a version edit has a field %d", ErrNewerFormat, tag)
 		}
-		d.bad = d.bad || f.bad || len(f.b) > 0
+		d.Bad = d.Bad || f.Bad || len(f.Rest) > 0
 	}
-	if d.bad || max(e.LastSeq, e.Closed) > base.MaxSeqNum {
+	if d.Bad || max(e.LastSeq, e.Closed) > base.MaxSeqNum {
 		return nil, errEdit
 	}
 	return e, nil
 }
 
-// A decoder takes values off a slice and remembers whether one was not there.
-type decoder struct {
-	b   []byte
-	bad bool
-}
+// A decoder takes values of edits off a slice.
+type decoder struct{ base.Decoder }
 
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 || d.bad {
-		d.b, d.bad = nil, true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if d.bad || n > uint64(len(d.b)) {
-		d.b, d.bad = nil, true
-		return nil
-	}
-	v := d.b[:n:n]
-	d.b = d.b[n:]
-	return v
-}
+func newDecoder(b []byte) decoder { return decoder{base.Decoder{Rest: b}} }
 
 func (d *decoder) size() int64 {
-	v := d.uvarint()
-	d.bad = d.bad || v > 1<<62
+	v := d.Uvarint()
+	d.Bad = d.Bad || v > 1<<62
 	return int64(v)
 }
 
 func (d *decoder) level() int {
-	v := d.uvarint()
-	d.bad = d.bad || v >= NumLevels
+	v := d.Uvarint()
+	d.Bad = d.Bad || v >= NumLevels
 	return int(v)
 }
 
 func (d *decoder) table() AddedTable {
 	a := AddedTable{Level: d.level()}
 	t := &a.Table
-	t.Num, t.ID = d.uvarint(), d.uvarint()
+	t.Num, t.ID = d.Uvarint(), d.Uvarint()
 	t.Size, t.TailSize = d.size(), d.size()
-	t.SmallestSeq, t.LargestSeq = base.SeqNum(d.uvarint()), base.SeqNum(d.uvarint())
-	t.Entries, t.Deletes, t.RangeDeletes = d.uvarint(), d.uvarint(), d.uvarint()
-	t.FilterBytes, t.IndexBytes = d.uvarint(), d.uvarint()
-	upper := d.uvarint() // one byte, as a small uvarint is
-	t.Smallest, t.Largest = append([]byte{}, d.bytes()...), append([]byte{}, d.bytes()...)
+	t.SmallestSeq, t.LargestSeq = base.SeqNum(d.Uvarint()), base.SeqNum(d.Uvarint())
+	t.Entries, t.Deletes, t.RangeDeletes = d.Uvarint(), d.Uvarint(), d.Uvarint()
+	t.FilterBytes, t.IndexBytes = d.Uvarint(), d.Uvarint()
+	upper := d.Uvarint() // one byte, as a small uvarint is
+	t.Smallest, t.Largest = append([]byte{}, d.Bytes()...), append([]byte{}, d.Bytes()...)
 	t.LargestExclusive = upper == upperExclusive
 	if upper == upperUnbounded {
-		d.bad = d.bad || len(t.Largest) > 0
+		d.Bad = d.Bad || len(t.Largest) > 0
 		t.Largest = nil
 	}
-	d.bad = d.bad || t.SmallestSeq > base.MaxSeqNum || t.LargestSeq > base.MaxSeqNum
-	d.bad = d.bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
+	d.Bad = d.Bad || t.SmallestSeq > base.MaxSeqNum || t.LargestSeq > base.MaxSeqNum
+	d.Bad = d.Bad || upper > upperUnbounded || rangedel.CompareEnds(t.Smallest, t.Largest) > 0
 	return a
 }
 
@@ -138,7 +115,7 @@ func (d *decoder) table() AddedTable {
 func (d *decoder) tableWithKinds() AddedTable {
 	a := d.table()
 	t := &a.Table
-	t.Merges, t.Expiring, t.LastExpiry = d.uvarint(), d.uvarint(), d.uvarint()
-	d.bad = d.bad || !t.kinds()
+	t.Merges, t.Expiring, t.LastExpiry = d.Uvarint(), d.Uvarint(), d.Uvarint()
+	d.Bad = d.Bad || !t.kinds()
 	return a
 }

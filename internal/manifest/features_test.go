@@ -29,12 +29,12 @@ func TestGoldenFeatures(t *testing.T) {
 // tags returns the tags of an edit's fields. Version 1 of this program knew those up
 // to 6.
 func tags(t *testing.T, b []byte) (tags []uint64) {
-	d := decoder{b: b}
-	for len(d.b) > 0 {
-		tags = append(tags, d.uvarint())
-		d.bytes()
+	d := newDecoder(b)
+	for len(d.Rest) > 0 {
+		tags = append(tags, d.Uvarint())
+		d.Bytes()
 	}
-	require.False(t, d.bad)
+	require.False(t, d.Bad)
 	return tags
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
 )
 
@@ -32,16 +33,9 @@ func (rs BlobRefs) encode() (dst []byte) {
 // cutBlobRefs decodes all of b. It reports false if that is not a list with something in it, by ascending numbers.
 func cutBlobRefs(b []byte) (rs BlobRefs, ok bool) {
 	last := uint64(0)
-	for len(b) > 0 {
-		var r BlobRef
-		for _, to := range []*uint64{&r.Num, &r.ID, &r.Records, &r.Bytes} {
-			v, n := binary.Uvarint(b)
-			if n <= 0 {
-				return nil, false
-			}
-			*to, b = v, b[n:]
-		}
-		if r.Num <= last || r.ID == 0 || r.Records == 0 || r.Bytes == 0 {
+	for d := (base.Decoder{Rest: b}); len(d.Rest) > 0; {
+		r := BlobRef{Num: d.Uvarint(), ID: d.Uvarint(), Records: d.Uvarint(), Bytes: d.Uvarint()}
+		if d.Bad || r.Num <= last || r.ID == 0 || r.Records == 0 || r.Bytes == 0 {
 			return nil, false
 		}
 		last = r.Num

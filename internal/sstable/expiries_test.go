@@ -37,10 +37,9 @@ func TestOctiles(t *testing.T) {
 		}
 		require.EqualValues(t, n, o.Expired(uint64(n), all[n-1], all[n-1]))
 		require.Zero(t, o.Expired(uint64(n), all[n-1], 0))
-		decoded, rest, ok := base.CutOctiles(o.Append(nil))
-		require.True(t, ok)
-		require.Empty(t, rest)
-		require.Equal(t, o, decoded)
+		decoder := base.Decoder{Rest: o.Append(nil)}
+		require.Equal(t, o, decoder.Octiles())
+		require.True(t, decoder.Done())
 	}
 	require.Zero(t, new(expirySample).octiles())
 	require.EqualValues(t, 5, new(Octiles).Expired(5, 10, 10))

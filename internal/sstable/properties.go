@@ -196,26 +196,25 @@ var errProperties = errors.New("malformed properties")
 func decodeProperties(b []byte) (*Properties, error) {
 	p := &Properties{}
 	fields := p.fields()
-	for len(b) > 0 {
-		tag, value, rest, ok := cutProperty(b)
-		if !ok {
+	for d := (base.Decoder{Rest: b}); len(d.Rest) > 0; {
+		tag, value := d.Uvarint(), d.Bytes()
+		if d.Bad {
 			return nil, errProperties
 		}
 		if !decodeProperty(fields[tag], value) {
 			return nil, fmt.Errorf("%w: tag %d has another form", errProperties, tag)
 		}
-		b = rest
 	}
 	return p, nil
 }
 
 // decodeProperty sets a field, nil for one that is not known, to what is on disk.
 func decodeProperty(field any, value []byte) (ok bool) {
+	d := base.Decoder{Rest: value}
 	switch f := field.(type) {
 	case *uint64:
-		n, width := binary.Uvarint(value)
-		*f = n
-		return width == len(value) && width > 0
+		*f = d.Uvarint()
+		return d.Done()
 	case *string:
 		*f = string(value)
 	case *[]byte:
@@ -228,30 +227,14 @@ func decodeProperty(field any, value []byte) (ok bool) {
 		}
 		*f = Compression(value[0])
 	case *Octiles:
-		octiles, rest, ok := base.CutOctiles(value)
-		*f = octiles
-		return ok && len(rest) == 0
+		*f = d.Octiles()
+		return d.Done()
 	case *BlobRefs:
 		*f, ok = cutBlobRefs(value)
 		return ok
 	case *base.Droppable:
-		droppable, rest, ok := base.CutDroppable(value)
-		*f = droppable
-		return ok && len(rest) == 0
+		*f = d.Droppable()
+		return d.Done()
 	}
 	return true
-}
-
-func cutProperty(b []byte) (tag uint64, value, rest []byte, ok bool) {
-	tag, n := binary.Uvarint(b)
-	if n <= 0 {
-		return 0, nil, nil, false
-	}
-	b = b[n:]
-	size, n := binary.Uvarint(b)
-	if n <= 0 || size > uint64(len(b)-n) {
-		return 0, nil, nil, false
-	}
-	b = b[n:]
-	return tag, b[:size], b[size:], true
 }

@@ -101,14 +101,14 @@ func withoutTags(t *testing.T, data []byte) []byte {
 	h := handle{f.propsOffset, uint64(f.propsLength)}
 	b, err := h.cut(data, 0, f.tableID)
 	require.NoError(t, err)
-	for rest := b; len(rest) > 0; {
-		tag, _, after, ok := cutProperty(rest)
-		require.True(t, ok)
+	for d := (base.Decoder{Rest: b}); len(d.Rest) > 0; {
+		first := &d.Rest[0]
+		tag, _ := d.Uvarint(), d.Bytes()
+		require.False(t, d.Bad)
 		if tag >= tagRangeFilterBytes && tag <= tagRangeFilterLength {
 			require.Less(t, tag+50, uint64(128), "one byte, as before")
-			rest[0] = byte(tag + 50)
+			*first = byte(tag + 50)
 		}
-		rest = after
 	}
 	stored := data[h.offset : h.offset+h.length] // its trailer has room behind it
 	appendTrailer(stored, f.tableID, f.propsOffset, stored, NoCompression)

@@ -88,8 +88,8 @@ func appendBytes(dst []byte, s string) []byte {
 }
 
 func decodeBranch(b []byte, key string) (got branch, err error) {
-	d := filelist.NewDecoder(b)
-	if version := d.Uvarint(); version != Version && !d.Failed() {
+	d := base.Decoder{Rest: b}
+	if version := d.Uvarint(); version != Version && !d.Bad {
 		return got, fmt.Errorf("%s: %w: a branch has version %d", key, manifest.ErrNewerFormat, version)
 	}
 	got.state, got.prefix = branchState(d.Uvarint()), filelist.BranchPrefix(d.Bytes())

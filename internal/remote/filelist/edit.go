@@ -59,12 +59,12 @@ func (e *edit) encode() []byte {
 
 // decodeEdit decodes an edit, which shares no memory with b.
 func decodeEdit(b []byte) (e edit, err error) {
-	d := Decoder{b: b}
+	d := newDecoder(b)
 	e.chain, e.length, e.gone = d.numbers(), d.Uvarint(), d.numbers()
-	if d.bad || len(e.chain) == 0 {
+	if d.Bad || len(e.chain) == 0 {
 		return edit{}, ErrMalformed
 	}
-	e.list, err = decodeFiles(d.b)
+	e.list, err = decodeFiles(d.Rest)
 	if err == nil && e.list.Current != "" {
 		err = fmt.Errorf("%w: an edit has its own CURRENT", ErrMalformed)
 	}

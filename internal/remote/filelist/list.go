@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/remote/locallog"
 )
@@ -153,9 +154,9 @@ func Decode(b []byte) (l List, num uint64, err error) {
 
 // decodeFiles decodes a list whose CURRENT may be anything.
 func decodeFiles(b []byte) (l List, err error) {
-	d := Decoder{b: b}
+	d := newDecoder(b)
 	version := d.Uvarint()
-	if version != listVersion && version != listVersionBlob && !d.bad {
+	if version != listVersion && version != listVersionBlob && !d.Bad {
 		return l, fmt.Errorf("%w: a list of files has version %d", manifest.ErrNewerFormat, version)
 	}
 	l.Current, l.Manifest = string(d.Bytes()), slices.Clone(d.Bytes())
@@ -165,21 +166,21 @@ func decodeFiles(b []byte) (l List, err error) {
 	l.Location = locallog.Location{ID: d.Uvarint(), Epoch: d.Uvarint()}
 	l.Location.Place = string(d.Bytes())
 	l.Location.Logs = d.numbers()
-	for n := d.count(2); n > 0 && !d.bad; n-- {
+	for n := d.count(2); n > 0 && !d.Bad; n-- {
 		l.Location.Ended = append(l.Location.Ended, locallog.EndedLog{ID: d.Uvarint(), Epoch: d.Uvarint()})
 	}
-	if d.bad || len(d.b) > 0 {
+	if d.Bad || len(d.Rest) > 0 {
 		return List{}, ErrMalformed
 	}
 	return l, nil
 }
 
 // files returns the sorted files, and the blob files if there are any.
-func (d *Decoder) files(blobs bool) map[uint64]File {
+func (d *decoder) files(blobs bool) map[uint64]File {
 	var writers []WriterID
-	for n := d.count(10); n > 0 && !d.bad; n-- {
+	for n := d.count(10); n > 0 && !d.Bad; n-- {
 		o := WriterID{Prefix: BranchPrefix(d.Bytes()), Epoch: d.Uvarint(), Nonce: d.u64()}
-		d.bad = d.bad || !o.Prefix.Valid()
+		d.Bad = d.Bad || !o.Prefix.Valid()
 		writers = append(writers, o)
 	}
 	files := map[uint64]File{}
@@ -187,86 +188,52 @@ func (d *Decoder) files(blobs bool) map[uint64]File {
 	if blobs {
 		before := len(files)
 		d.filesOf(writers, files, true)
-		d.bad = d.bad || len(files) == before
+		d.Bad = d.Bad || len(files) == before
 	}
 	return files
 }
 
 // filesOf adds the sorted files, or the blob files. A number that is there already is bad.
-func (d *Decoder) filesOf(writers []WriterID, files map[uint64]File, blob bool) {
-	for last, n := uint64(0), d.count(3); n > 0 && !d.bad; n-- {
+func (d *decoder) filesOf(writers []WriterID, files map[uint64]File, blob bool) {
+	for last, n := uint64(0), d.count(3); n > 0 && !d.Bad; n-- {
 		last = d.after(last)
 		of, size := d.Uvarint(), d.Uvarint()
 		_, twice := files[last]
 		if of >= uint64(len(writers)) || size > math.MaxInt64 || twice {
-			d.b, d.bad = nil, true
+			d.Fail()
 			break
 		}
 		files[last] = File{WriterID: writers[of], Size: int64(size), Blob: blob}
 	}
 }
 
-// A Decoder takes values off the front of b. After bad, all are zero. Snapshots and branches are decoded by it too.
-type Decoder struct {
-	b   []byte
-	bad bool
-}
+// A decoder takes values of file lists off a slice.
+type decoder struct{ base.Decoder }
 
-// NewDecoder returns a decoder of b.
-func NewDecoder(b []byte) *Decoder { return &Decoder{b: b} }
+func newDecoder(b []byte) decoder { return decoder{base.Decoder{Rest: b}} }
 
-// Failed reports whether a value was malformed.
-func (d *Decoder) Failed() bool { return d.bad }
-
-// Done reports whether all was decoded, and nothing was malformed.
-func (d *Decoder) Done() bool { return !d.bad && len(d.b) == 0 }
-
-// Uvarint returns a number.
-func (d *Decoder) Uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.b, d.bad = nil, true
+func (d *decoder) u64() (v uint64) {
+	if len(d.Rest) < 8 {
+		d.Fail()
 		return 0
 	}
-	d.b = d.b[n:]
+	v, d.Rest = binary.LittleEndian.Uint64(d.Rest), d.Rest[8:]
 	return v
-}
-
-func (d *Decoder) u64() uint64 {
-	if len(d.b) < 8 {
-		d.b, d.bad = nil, true
-		return 0
-	}
-	v := binary.LittleEndian.Uint64(d.b)
-	d.b = d.b[8:]
-	return v
-}
-
-// Bytes returns bytes that are preceded by their length, and alias what is decoded.
-func (d *Decoder) Bytes() []byte {
-	n := d.Uvarint()
-	if n > uint64(len(d.b)) {
-		d.b, d.bad = nil, true
-		return nil
-	}
-	b := d.b[:n]
-	d.b = d.b[n:]
-	return b
 }
 
 // count returns a number of items, each of which has "least" bytes or more.
-func (d *Decoder) count(least uint64) uint64 {
+func (d *decoder) count(least uint64) uint64 {
 	n := d.Uvarint()
-	if n > uint64(len(d.b))/least {
-		d.b, d.bad = nil, true
+	if n > uint64(len(d.Rest))/least {
+		d.Fail()
 		return 0
 	}
 	return n
 }
 
 // numbers is the inverse of appendNumbers.
-func (d *Decoder) numbers() (nums []uint64) {
-	for last, n := uint64(0), d.count(1); n > 0 && !d.bad; n-- {
+func (d *decoder) numbers() (nums []uint64) {
+	for last, n := uint64(0), d.count(1); n > 0 && !d.Bad; n-- {
 		last = d.after(last)
 		nums = append(nums, last)
 	}
@@ -274,10 +241,10 @@ func (d *Decoder) numbers() (nums []uint64) {
 }
 
 // after returns a number that is greater than last.
-func (d *Decoder) after(last uint64) uint64 {
+func (d *decoder) after(last uint64) uint64 {
 	delta := d.Uvarint()
 	if delta == 0 || last+delta < last {
-		d.b, d.bad = nil, true
+		d.Fail()
 		return 0
 	}
 	return last + delta
