@@ -37,10 +37,13 @@ func Save(dir string, r *cell.Result) error {
 	return WriteJSON(Path(dir, r.Settings), r)
 }
 
-// Find returns the result of a cell from a directory, nil if there is none: no file,
-// one of another schema, or one of other settings.
+// ErrOther is matched if the file of a cell has something else: a result of another schema or of other settings.
+var ErrOther = errors.New("not the result of this cell")
+
+// Find returns the result of a cell from a directory, nil if there is no file.
 func Find(dir string, s cell.Settings) (*cell.Result, error) {
-	data, err := os.ReadFile(Path(dir, s))
+	path := Path(dir, s)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -48,8 +51,11 @@ func Find(dir string, s cell.Settings) (*cell.Result, error) {
 		return nil, fmt.Errorf("results: %w", err)
 	}
 	found, err := parse(data)
-	if err != nil || len(found.Cells) != 1 || found.Cells[0].Settings.Text() != s.Text() {
-		return nil, nil //nolint:nilerr // what is not this cell's result is made anew
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrOther, err)
+	}
+	if len(found.Cells) != 1 || found.Cells[0].Settings.Text() != s.Text() {
+		return nil, fmt.Errorf("%s: %w: its settings differ", path, ErrOther)
 	}
 	return found.Cells[0], nil
 }

@@ -290,10 +290,12 @@ func Run(ctx context.Context, c *Config) (*Outcome, error) {
 	for i, s := range c.Plan.Cells {
 		if !c.Force {
 			found, err := results.Find(c.Out, s)
-			if err != nil {
+			switch {
+			case errors.Is(err, results.ErrOther):
+				c.Progress.Line("cell %d of %d is measured again: %v", i+1, n, err)
+			case err != nil:
 				return o, err
-			}
-			if found != nil {
+			case found != nil:
 				o.Results, o.Kept = append(o.Results, found), o.Kept+1
 				continue
 			}

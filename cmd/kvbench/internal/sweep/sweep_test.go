@@ -158,11 +158,17 @@ func TestASweepGoesOnWhereItWasStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, loaded.Cells, len(p.Cells))
 
-	// A file that is no result of the cell is made anew, and --force makes all.
-	require.NoError(t, os.WriteFile(results.Path(h.out, p.Cells[0]), []byte("{"), 0o600))
-	again, err = Run(t.Context(), &h.config)
-	require.NoError(t, err)
-	require.Equal(t, 1, again.Run)
+	// A file that is no result of the cell is replaced, which the sweep says, and --force makes all.
+	for bad, says := range map[string]string{"{": "not a result of kvbench",
+		`{"schema":"kvbench.cell/v1"}`: `its schema is "kvbench.cell/v1"`} {
+		require.NoError(t, os.WriteFile(results.Path(h.out, p.Cells[0]), []byte(bad), 0o600))
+		h.stderr.Reset()
+		again, err = Run(t.Context(), &h.config)
+		require.NoError(t, err)
+		require.Equal(t, 1, again.Run)
+		require.Contains(t, h.stderr.String(), "cell 1 of 8 is measured again: ")
+		require.Contains(t, h.stderr.String(), says)
+	}
 	h.config.Force = true
 	h.config.Plan = &Plan{Cells: p.Cells[:2]}
 	again, err = Run(t.Context(), &h.config)
