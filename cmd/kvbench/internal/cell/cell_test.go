@@ -430,36 +430,3 @@ func TestAStoreThatDoesNotFitIsRefusedBeforeItIsLoaded(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
-
-// TestValuesOfSettingsAreThoseOfTheConstants holds the file of settings to names that Go has for values.
-func TestValuesOfSettingsAreThoseOfTheConstants(t *testing.T) {
-	t.Parallel()
-	want := map[string][]string{ // the usual one first
-		"range": {engine.NoRange}, "budget": {Uniform, Spread}, "compaction": engine.CompactionStyles,
-		"shape": {Settled}, "values": {HalfValues, RandomValues}, "at-commit": {No, Yes}, "workload": {Uniform},
-		"scan": {NoScan}, "state": {Warm, Cold},
-	}
-	for _, f := range settings {
-		values, ok := want[f.Name]
-		require.True(t, ok || f.Of == nil, f.Name)
-		if ok {
-			require.Equal(t, values[0], f.Usual, f.Name)
-		}
-		if f.Of != nil {
-			require.Equal(t, values, f.Of, f.Name)
-		}
-		delete(want, f.Name)
-	}
-	require.Empty(t, want, "there is no such setting")
-}
-
-// TestBoundsOfSizesAreThoseOfKeysAndValues holds the file of settings to what makes keys and values.
-func TestBoundsOfSizesAreThoseOfKeysAndValues(t *testing.T) {
-	t.Parallel()
-	bounds := map[string][2]int64{}
-	for _, f := range settings {
-		bounds[f.Name] = [2]int64{f.Low, f.High}
-	}
-	require.Equal(t, [2]int64{keys.MinKeySize, keys.MaxKeySize}, bounds["key-size"])
-	require.Equal(t, [2]int64{keys.MinValueSize, keys.MaxValueSize}, bounds["value-size"])
-}

@@ -2,21 +2,20 @@ package cell
 
 import (
 	"crypto/sha256"
-	_ "embed" // the settings
 	"encoding/hex"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
 // Settings say what a cell is. Two cells of equal settings are the same experiment.
-// What else there is to know of a field is in the table of settings.
+// What else there is to know of a field is in Fields.
 type Settings struct {
 	Engine      string `json:"engine"`
 	Filter      string `json:"filter"`
@@ -148,46 +147,60 @@ func (s Settings) Name() string {
 	return fmt.Sprintf("%.80s-%s", plain, hex.EncodeToString(sum[:])[:hashDigits])
 }
 
-// A setting is all that there is to know of a field of Settings but what it means; the file says how.
-type setting struct {
-	Name, Field, Label, Usual string
-	Build, Zero, Size, Later  bool
-	Low, High                 int64
-	Of                        []string
-	at                        int // number of the field
-}
-
-//go:embed settings.yaml
-var settingsFile []byte
-
-// settings are those of the file.
-var settings = func() []setting {
-	all := bench.Table[[]setting]("cell/settings.yaml", settingsFile)
-	for i := range all {
-		field, _ := reflect.TypeFor[Settings]().FieldByName(all[i].Field) // there is one
-		all[i].at = field.Index[0]
-	}
-	return all
-}()
-
-// A Field is a setting of some settings.
+// A Field is all that there is to know of a field of some settings but what it means. Another place checks a setting
+// that has no bounds and no list.
 type Field struct {
-	setting
-	value any // *string, *int64 or *uint64 of the settings
+	Name      string // of the flag, and of the key in a sweep's file
+	value     any    // *string, *int64 or *uint64 of the settings
+	Usual     string // its default
+	Low, High int64
+	Zero      bool     // 0 is allowed too
+	Size      bool     // it is a number of bytes
+	Build     bool     // the store's files depend on it
+	Later     bool     // cells were named before it was there: a usual value is empty, and not in their text
+	Of        []string // what a text may be
+	Label     string   // the format in which a name says a value that is not the usual one; empty: it does not
 }
 
 // Fields returns every setting of s in the order of its text.
 func Fields(s *Settings) []Field {
-	fields := make([]Field, len(settings))
-	for i, f := range settings {
-		fields[i] = f.of(s)
+	return []Field{
+		{Name: "engine", value: &s.Engine, Usual: "siftkv", Build: true},
+		{Name: "filter", value: &s.Filter, Usual: "blocked:10", Build: true},
+		{Name: "range", value: &s.Range, Usual: engine.NoRange, Build: true, Later: true, Label: "range-%s"},
+		{Name: "budget", value: &s.Budget, Usual: Uniform, Build: true, Of: []string{Uniform, Spread}, Label: "%s"},
+		{Name: "index", value: &s.Index, Usual: "0", Low: 64, High: 1 << 30, Zero: true, Size: true,
+			Build: true, Label: "index-%s"},
+		{Name: "compaction", value: &s.Compaction, Usual: engine.CompactionStyles[0], Build: true, Label: "%s"},
+		{Name: "shape", value: &s.Shape, Usual: Settled, Build: true, Label: "%s"},
+		{Name: "cache", value: &s.Cache, Usual: "64MiB", Size: true},
+		{Name: "remember", value: &s.Remember, Usual: "0", Low: 128, High: 1 << 30, Zero: true, Size: true,
+			Label: "remember-%s"},
+		{Name: "memtable", value: &s.Memtable, Usual: "16MiB", Size: true, Build: true},
+		{Name: "block", value: &s.Block, Usual: "4096", Size: true, Build: true},
+		{Name: "compression", value: &s.Compression, Usual: "snappy", Build: true},
+		{Name: "keys", value: &s.Keys, Usual: "1000000", Build: true},
+		{Name: "key-size", value: &s.KeySize, Usual: "16", Low: keys.MinKeySize, High: keys.MaxKeySize,
+			Size: true, Build: true},
+		{Name: "fill", value: &s.Fill, Usual: "0", High: 1 << 30, Build: true},
+		{Name: "value-size", value: &s.ValueSize, Usual: "100", Low: keys.MinValueSize, High: keys.MaxValueSize,
+			Size: true, Build: true},
+		{Name: "values", value: &s.Values, Usual: HalfValues, Build: true, Later: true,
+			Of: []string{HalfValues, RandomValues}, Label: "%s-values"},
+		{Name: "separate-from", value: &s.Separate, Usual: "0", Low: 1, High: 1 << 30, Zero: true, Size: true,
+			Build: true, Later: true, Label: "apart-%s"},
+		{Name: "blob-space", value: &s.BlobSpace, Usual: "1.5", Build: true, Later: true, Label: "space-%s"},
+		{Name: "at-commit", value: &s.AtCommit, Usual: No, Build: true, Later: true, Of: []string{No, Yes},
+			Label: "at-commit-%s"},
+		{Name: "data-seed", value: &s.DataSeed, Usual: "1", Build: true},
+		{Name: "workload", value: &s.Workload, Usual: Uniform, Label: "%s"},
+		{Name: "scan", value: &s.Scan, Usual: NoScan, Later: true, Label: "scan-%s"},
+		{Name: "state", value: &s.State, Usual: Warm, Of: []string{Warm, Cold}, Label: "%s"},
+		{Name: "threads", value: &s.Threads, Usual: "1", Low: 1, High: 256, Label: "%s-threads"},
+		{Name: "lookups", value: &s.Lookups, Usual: "40000", Low: 1, High: 10_000_000}, // they are held in memory
+		{Name: "reps", value: &s.Reps, Usual: "5", Low: 1, High: 1000},
+		{Name: "seed", value: &s.Seed, Usual: "1"},
 	}
-	return fields
-}
-
-// of returns the setting of some settings.
-func (f setting) of(s *Settings) Field {
-	return Field{f, reflect.ValueOf(s).Elem().Field(f.at).Addr().Interface()}
 }
 
 // Shown returns every setting in the order of its text, as it is and as it is shown.
@@ -201,9 +214,9 @@ func (s Settings) Shown() []tidy.Setting {
 
 // FieldNames lists the names of all settings.
 func FieldNames() []string {
-	names := make([]string, len(settings))
-	for i, f := range settings {
-		names[i] = f.Name
+	var names []string
+	for _, f := range Fields(&Settings{}) {
+		names = append(names, f.Name)
 	}
 	return names
 }
@@ -272,10 +285,7 @@ func (f Field) Show() string {
 }
 
 // usualValue reports whether the setting has its default.
-func (f Field) usualValue() bool {
-	s := Default()
-	return f.Text() == f.of(&s).Text()
-}
+func (f Field) usualValue() bool { return f.Text() == f.Usual || f.Show() == f.Usual }
 
 // checkBounds reports the first setting that is not within its bounds, or none of what it may be.
 func (s *Settings) checkBounds() error {
