@@ -24,7 +24,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// compareCommand is the command line of kvbench compare.
 type compareCommand struct {
 	Engine   []string `placeholder:"NAMES" help:"${compare_engine}"`
 	Workload []string `default:"${workloads}" placeholder:"NAMES" help:"${compare_workload}"`
@@ -62,7 +61,6 @@ func (c *compareCommand) engines() []string {
 // compared are the engines of compare by default.
 var compared = []string{"siftkv", "pebble", "badger", "goleveldb", "bbolt"}
 
-// Run compares, prints the tables, and writes the JSON file if asked to.
 func (c *compareCommand) Run(ctx context.Context, p *program) error {
 	store := c.settings(c.Cache, "")
 	store.SeparateFrom, store.BlobSpace = int(c.SeparateFrom), c.BlobSpace
@@ -94,7 +92,6 @@ func (p *program) work() error {
 	return compare.Serve(context.Background(), os.Stdin, p.stdout, nil)
 }
 
-// scaleCommand is the command line of kvbench scale.
 type scaleCommand struct {
 	Keys       int      `placeholder:"N" help:"${scale_keys}"`
 	Engine     []string `placeholder:"NAMES" help:"${scale_engine}"`
@@ -117,7 +114,6 @@ type scaleCommand struct {
 	rowsFlags
 }
 
-// Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *scaleCommand) Run(ctx context.Context, p *program) error {
 	switch {
 	case c.Cold && len(c.Procs) > 0:
@@ -222,7 +218,6 @@ const families = "bloom:10;blocked:10;blocked:16;cuckoo:12;cuckoo:12,4,semisort;
 // rangeFamilies are the range filters that kvbench filters --ranges measures by default.
 const rangeFamilies = "cut:4;cut:6;cut:8"
 
-// filtersCommand is the command line of kvbench filters.
 type filtersCommand struct {
 	Keys      []int    `default:"100000,1000000" placeholder:"N" help:"${filters_keys}"`
 	Filter    []string `sep:"none" placeholder:"SPECS" help:"${filters_filter}"`
@@ -235,7 +230,6 @@ type filtersCommand struct {
 	rowsFlags
 }
 
-// Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *filtersCommand) Run(ctx context.Context, p *program) error {
 	if c.Ranges {
 		return c.runRanges(ctx, p)
@@ -261,7 +255,6 @@ func (c *filtersCommand) probing() bench.Probing {
 	return bench.Probing{Keys: c.Keys, Probes: c.Probes, Repetitions: c.Reps, Seed: c.Seed}
 }
 
-// runRanges is Run for range filters.
 func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 	c.otherwise(50_000, rangeFamilies)
 	return c.show(p)(ranges.Run(ctx, &ranges.Config{
@@ -275,7 +268,6 @@ const objectFilters = "none;blocked:10;blocked:16;blocked:20;cuckoo:18"
 // openS3 opens the object store of a URL. It is nil in a program without a client of S3.
 var openS3 func(ctx context.Context, url string) (objstore.Store, error)
 
-// objectsCommand is the command line of kvbench objects.
 type objectsCommand struct {
 	Filter     []string      `default:"${objectfilters}" sep:"none" placeholder:"SPECS" help:"${objects_filter}"`
 	Cache      []bench.Size  `default:"0,1MiB,64MiB" placeholder:"SIZES" help:"${objects_cache}"`
@@ -297,7 +289,6 @@ type objectsCommand struct {
 	rowsFlags
 }
 
-// Run measures, prints the tables, and writes the JSON file if asked to.
 func (c *objectsCommand) Run(ctx context.Context, p *program) error {
 	caches := make([]int64, len(c.Cache))
 	for i, size := range c.Cache {
@@ -349,5 +340,4 @@ type part struct {
 	bucket objstore.Store
 }
 
-// Close implements [objstore.Store].
 func (p part) Close() error { return p.bucket.Close() }

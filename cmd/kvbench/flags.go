@@ -21,7 +21,6 @@ import (
 // settings are those of cells (cell.Fields).
 // Texts that are longer than a line are in texts, under the name of the flag.
 
-// secondsFlag bounds a workload by time.
 type secondsFlag struct {
 	Seconds float64 `default:"0.5" placeholder:"S" help:"${seconds}"`
 }
@@ -48,12 +47,10 @@ type dataFlags struct {
 	Seed      uint64 `default:"1" placeholder:"N" help:"${seed}"`
 }
 
-// repsFlag says how often something is measured.
 type repsFlag struct {
 	Reps int `default:"${repetitions=5}" placeholder:"N" help:"Repetitions, for medians (default ${default})."`
 }
 
-// compressionFlag is for stores of one compression.
 type compressionFlag struct {
 	Compression string `default:"snappy" placeholder:"NAME" help:"Compression: ${compressions} (default ${default})."`
 }
@@ -63,7 +60,6 @@ type dirFlag struct {
 	Dir string `placeholder:"DIR" help:"Where to make the temporary stores${room}; they are removed at the end${tmp}."`
 }
 
-// jsonFlag names the file of a result.
 type jsonFlag struct {
 	JSON resultFile `name:"json" placeholder:"FILE" help:"${json}"`
 }
@@ -78,7 +74,6 @@ type rowsFlags struct {
 // error that comes with a result.
 func (f *rowsFlags) show(p *program) func(*tidy.Result, error) error { return f.showAs(p, report.Tidy) }
 
-// showAs is show with another text.
 func (f *rowsFlags) showAs(p *program, text func(io.Writer, *tidy.Result) error) func(*tidy.Result, error) error {
 	return func(r *tidy.Result, err error) error {
 		if r == nil {
@@ -148,13 +143,11 @@ type rowFlags struct {
 	Seed        []string `placeholder:"N" help:"Seed of the lookups (default 1)."`
 }
 
-// block returns what was given.
 func (f *cellFlags) block() sweep.Block {
 	f.Filter = specs(f.Filter)
 	return blockOf(reflect.ValueOf(*f))
 }
 
-// blockOf returns the settings of a struct of flags.
 func blockOf(v reflect.Value) sweep.Block {
 	b := sweep.Block{}
 	for i := range v.NumField() {

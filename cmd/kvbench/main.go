@@ -42,7 +42,6 @@ func main() {
 	cli.Main(p.run)
 }
 
-// commands is the command line.
 type commands struct {
 	Quiet    bool   `short:"q" help:"No progress."`
 	Progress string `default:"auto" enum:"auto,plain,none" placeholder:"MODE" help:"${progress}"`
@@ -112,7 +111,6 @@ func (p *program) fail(err error) int {
 // A resultFile is a flag that names a file to write.
 type resultFile = cli.OutFile
 
-// writeJSON writes a result as indented JSON.
 func writeJSON(w io.Writer, result any) error {
 	data, err := bench.JSON(result)
 	if err == nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// reportCommand is the command line of kvbench report.
 type reportCommand struct {
 	Results string     `arg:"" help:"A directory of results, or a file."`
 	Format  string     `default:"table" enum:"table,markdown,csv,json" placeholder:"NAME" help:"${format}"`
@@ -36,7 +35,6 @@ var formats = map[string]struct {
 	"csv":   {report.CellsCSV, func(w io.Writer, r *tidy.Result) error { return r.WriteCSV(w) }},
 }
 
-// Run prints the results, and writes the page if asked to.
 func (c *reportCommand) Run(p *program) error {
 	if err := c.checkPivot(); err != nil {
 		return err
@@ -63,7 +61,6 @@ func (c *reportCommand) Run(p *program) error {
 	return p.writePage(c.HTML, d, set.Cells)
 }
 
-// print prints the results.
 func (c *reportCommand) print(w io.Writer, set *results.Set) error {
 	f := formats[c.Format]
 	switch {
@@ -118,7 +115,6 @@ func (f *pivotFlags) table(set *results.Set, metrics []string) (*results.Table, 
 	return results.Pivot(all, results.Query{Rows: rows, Columns: f.Columns, Metrics: metrics, Where: f.Where})
 }
 
-// pivot prints one table, and draws it if asked to.
 func (c *reportCommand) pivot(p *program, set *results.Set) error {
 	t, err := c.table(set, c.Metric)
 	if err != nil {
@@ -145,7 +141,6 @@ func (c *reportCommand) pivot(p *program, set *results.Set) error {
 	return c.pivotPage(p, set, t)
 }
 
-// pivotPage writes a page with the table and the chart of it.
 func (c *reportCommand) pivotPage(p *program, set *results.Set, t *results.Table) error {
 	var x *results.Table
 	if c.X != "" {
@@ -173,7 +168,6 @@ func fileName(title string) string {
 	return strings.Join(words, "-")
 }
 
-// diffCommand is the command line of kvbench diff.
 type diffCommand struct {
 	A      string   `arg:"" help:"First set: a directory of results, or a file."`
 	B      string   `arg:"" help:"Second set."`
@@ -204,13 +198,11 @@ func (c *diffCommand) Run(p *program) error {
 	return cmp.Or(c.showAs(p, text)(d.Rows(), nil), d.Err())
 }
 
-// envCommand is the command line of kvbench env.
 type envCommand struct {
 	Dir  string `placeholder:"DIR" help:"Where stores would be made (default: the system's temporary directory)."`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Run prints what a result would say of this machine.
 func (c *envCommand) Run(p *program) error {
 	dir := c.Dir
 	if dir == "" {

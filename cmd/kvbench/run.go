@@ -20,7 +20,6 @@ import (
 	"github.com/siftkv/siftkv/internal/cli"
 )
 
-// runCommand is the command line of kvbench run.
 type runCommand struct {
 	cellFlags `group:"Settings of a cell"`
 	dirFlag
@@ -61,7 +60,6 @@ func (c *runCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// sweepCommand is the command line of kvbench sweep.
 type sweepCommand struct {
 	cellFlags `group:"Settings of a cell"`
 	dirFlag
@@ -144,20 +142,17 @@ func (c *sweepCommand) plan() (*sweep.Plan, error) {
 	return spec.Plan()
 }
 
-// traceCommand is the command line of kvbench trace.
 type traceCommand struct {
 	Info   traceInfoCommand   `cmd:"" help:"What is in a trace: lookups, keys, how uneven, what lacks."`
 	Replay traceReplayCommand `cmd:"" help:"Replay a trace on an engine with a filter."`
 	Make   traceMakeCommand   `cmd:"" help:"A store of a cell, and a trace of lookups in it."`
 }
 
-// traceInfoCommand is the command line of kvbench trace info.
 type traceInfoCommand struct {
 	File cli.File `arg:"" help:"Trace that lookuptrace.Tracer wrote."`
 	rowsFlags
 }
 
-// Run reads and prints.
 func (c *traceInfoCommand) Run(ctx context.Context, p *program) error {
 	return c.show(p)(traceinfo.Read(ctx, string(c.File), p.argv))
 }
@@ -172,7 +167,6 @@ type traceReplayCommand struct {
 // replayLookups is how many lookups are replayed if nothing is said.
 const replayLookups = 1_000_000
 
-// Run measures the cell of the trace.
 func (c *traceReplayCommand) Run(ctx context.Context, p *program) error {
 	if len(c.Keys) > 0 || len(c.Workload) > 0 {
 		return bench.Usagef("--keys, --workload: a replay takes both from the trace; kvbench run --keys %s has the "+
@@ -188,13 +182,11 @@ func (c *traceReplayCommand) Run(ctx context.Context, p *program) error {
 	return c.runCommand.Run(ctx, p)
 }
 
-// traceMakeCommand is the command line of kvbench trace make.
 type traceMakeCommand struct {
 	Dir       string `arg:"" help:"Directory for the store and the trace; it is made."`
 	cellFlags `group:"Settings of a cell"`
 }
 
-// Run makes both.
 func (c *traceMakeCommand) Run(ctx context.Context, p *program) error {
 	of, err := c.one()
 	if err != nil {

@@ -24,7 +24,6 @@ type built struct {
 	store  engine.Store // nil while it is not open
 }
 
-// close closes the store if it is open.
 func (b *built) close() error {
 	if b == nil || b.store == nil {
 		return nil
@@ -98,7 +97,6 @@ func (x *run) checkRoom() error {
 	return bench.CheckRoom(x.lab.dir, n, bench.SpaceOf(compression, int64(data)))
 }
 
-// open opens the store with the cell's settings.
 func (x *run) open() error {
 	s := x.settings.store()
 	if x.settings.Shape == Grown { // so that the loader says when to flush
@@ -117,7 +115,6 @@ func (x *run) open() error {
 	return nil
 }
 
-// A loader fills the store of a cell.
 type loader struct {
 	measure.Loader
 	x     *run

@@ -84,7 +84,6 @@ func (s *Settings) variant() (*engine.Variant, error) {
 	return engine.NewVariant(s.Engine, s.Filter, v)
 }
 
-// values returns the values of the cell's keys.
 func (s *Settings) values() (keys.Values, error) {
 	v, err := keys.NewValues(int(s.ValueSize), s.DataSeed)
 	if s.Values == RandomValues {
@@ -96,7 +95,6 @@ func (s *Settings) values() (keys.Values, error) {
 // Open returns the keys of the cell.
 func (s *Settings) Open() (keys.Source, error) { return keys.Open(s.request()) }
 
-// request says which keys the cell has.
 func (s *Settings) request() keys.Request {
 	r := keys.Request{Keys: s.Keys, KeySize: int(s.KeySize), MaxLen: kv.MaxKeySize, Fill: int(s.Fill), Seed: s.DataSeed}
 	if s.Keys == s.file.name {

@@ -62,7 +62,6 @@ func NewLab(parent string, argv []string, p *progress.Reporter) (*Lab, error) {
 // Close removes the directory with everything in it.
 func (l *Lab) Close() error { return l.remove() }
 
-// conditions describes the machine.
 func (l *Lab) conditions() conditions {
 	e := environ.Capture(l.Argv, l.dir)
 	e.Dir = filepath.Dir(l.dir)
@@ -159,7 +158,6 @@ func (l *Lab) single(s Settings) (*run, error) {
 	return x, err
 }
 
-// forget removes the store of the last cell.
 func (l *Lab) forget() error {
 	if l.last == nil {
 		return nil
@@ -169,7 +167,6 @@ func (l *Lab) forget() error {
 	return os.RemoveAll(dir)
 }
 
-// phase starts a phase of the cell.
 func (x *run) phase(name string, total int, unit string) *progress.Phase {
 	return x.lab.Progress.Start(name+" "+x.title, total, unit)
 }
@@ -186,7 +183,6 @@ func (x *run) reopen() error {
 	return x.openReaders()
 }
 
-// openReaders opens a reader for each kind and worker.
 func (x *run) openReaders() error {
 	x.readers = map[engine.Kind][]engine.Reader{}
 	for _, kind := range engine.Kinds {
@@ -201,7 +197,6 @@ func (x *run) openReaders() error {
 	return nil
 }
 
-// closeReaders closes the readers.
 func (x *run) closeReaders() error {
 	var errs []error
 	for _, kind := range engine.Kinds {
@@ -253,7 +248,6 @@ func (l *Lab) Make(ctx context.Context, s Settings, dir, trace string) (err erro
 	return nil
 }
 
-// record looks keys up and writes a trace of that.
 func (x *run) record(ctx context.Context, path string) error {
 	store, ok := x.built.store.(tracedStore)
 	if !ok {
@@ -266,7 +260,6 @@ func (x *run) record(ctx context.Context, path string) error {
 	return err
 }
 
-// askInTurns looks up existing and absent keys in turns.
 func (x *run) askInTurns(ctx context.Context) (err error) {
 	both, total := x.askBoth(x.orders.timed, 0)
 	phase := x.phase("look up", total, "lookups")
@@ -367,7 +360,6 @@ func (x *run) share(ctx context.Context, runs []*run) error {
 	return x.reopen()
 }
 
-// warmUp warms every row up.
 func (l *Lab) warmUp(ctx context.Context, runs []*run) error {
 	asked, n := runs[0].askBoth(inTurns.warmup, 0)
 	phase := l.Progress.Start("warm up", n*len(runs), "lookups")

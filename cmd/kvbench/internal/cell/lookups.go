@@ -206,13 +206,11 @@ func (x *run) distinct(kind engine.Kind) float64 {
 	return min(1, float64(measure.Domain(x.source, kind))/asked)
 }
 
-// spectrumPoints are the percentiles of a spectrum.
 var spectrumPoints = []float64{
 	0, 1, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97.5, 98, 99, 99.5, 99.75, 99.9, 99.95, 99.99,
 	99.995, 99.999, 100,
 }
 
-// summarise fills a phase.
 func (p *passes) summarise(out *Phase, distinct float64) {
 	if len(p.reps) == 0 { // a trace without lookups of the kind
 		out.Repetitions, out.Spectrum = []measure.Repetition{}, []Quantile{}

@@ -157,7 +157,6 @@ func (x *run) result() *Result {
 	return r
 }
 
-// checkIdentities evaluates every rule on every repetition.
 func checkIdentities(r *Result, null bool) measure.Identities {
 	c := &measure.Checker{}
 	oracle := r.Settings.Filter == engine.OracleFilter
@@ -181,7 +180,6 @@ func checkIdentities(r *Result, null bool) measure.Identities {
 	return c.Out
 }
 
-// Rules of the rates of levels.
 const (
 	ruleRates = "probes and passes behind the rates of all levels = those counted in all"
 	ruleRuns  = "runs, files, entries and filter bytes of the runs of a level = those of the level"
@@ -240,7 +238,6 @@ func metricsOf(r *Result) []Metric {
 	return append(append(out, scanMetrics(r)...), storeMetrics(r)...)
 }
 
-// phaseMetrics lists what lookups of one kind cost.
 func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	if p.Lookups == 0 {
 		return nil // of a trace
@@ -280,10 +277,8 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	return out
 }
 
-// isCounted reports whether a repetition counted something.
 func isCounted(sample float64) bool { return sample != 0 }
 
-// A countMetric is a count per lookup.
 type countMetric struct {
 	unit      string
 	better    string
@@ -346,7 +341,6 @@ func (p *Phase) countsBlocks() bool {
 	return t.IndexLookups.Known() && t.LeavesFromDisk <= 0
 }
 
-// storeMetrics lists what the store takes and took.
 func storeMetrics(r *Result) []Metric {
 	total := r.Shape.Total()
 	if total.Files == 0 {
@@ -391,7 +385,6 @@ func storeMetrics(r *Result) []Metric {
 		Samples: []float64{seconds}})
 }
 
-// notes says how the numbers are to be read.
 func (x *run) notes(r *Result) []string {
 	n, s := bench.Remarks{}, &r.Settings
 	iterator := x.variant.Access == engine.Iterator
@@ -413,7 +406,6 @@ func (x *run) notes(r *Result) []string {
 	return n
 }
 
-// warnings says what makes the numbers less trustworthy.
 func warnings(r *Result) []string {
 	w := append(bench.Remarks{}, r.Environment.Warnings...)
 	w = append(w, replayWarnings(&r.Keys)...)
@@ -428,7 +420,6 @@ func warnings(r *Result) []string {
 	return w
 }
 
-// replayNote says what was replayed.
 func replayNote(k *keys.Description, lookups int64) string {
 	t := k.Replay
 	text := fmt.Sprintf("Replay of %d lookups of keys that were found and %d of keys that never were, recorded over "+
@@ -449,7 +440,6 @@ func replayNote(k *keys.Description, lookups int64) string {
 	return text
 }
 
-// replayWarnings says what a trace lacks.
 func replayWarnings(k *keys.Description) []string {
 	t := k.Replay
 	if t == nil {

@@ -65,7 +65,6 @@ func (s *Settings) scanKind() (k scanKind, err error) {
 	return k, nil
 }
 
-// checkScan checks the settings of scans and of range filters.
 func (s *Settings) checkScan() error {
 	if s.Range != "" {
 		if err := engine.CheckRange(s.Range); err != nil {
@@ -92,7 +91,6 @@ func (s *Settings) checkScan() error {
 	return nil
 }
 
-// A scanner draws scans and makes them.
 type scanner struct {
 	kind    scanKind
 	present [][]byte // in order
@@ -125,7 +123,6 @@ func (x *run) newScanner() (*scanner, error) {
 	return s, nil
 }
 
-// draw draws a scan.
 func (s *scanner) draw() span {
 	for {
 		var p span
@@ -163,7 +160,6 @@ func (s *scanner) empty() (lo, hi []byte) {
 	return lo, hi
 }
 
-// scan makes a scan and checks how many entries it meets.
 func (s *scanner) scan(store engine.Ranger, p span) error {
 	met := 0
 	if err := store.ScanBetween(p.lo, p.hi, func(_, _ []byte) { met++ }); err != nil {
@@ -209,7 +205,6 @@ func (x *run) scan(ctx context.Context) (*Scans, error) {
 	return out, nil
 }
 
-// loopScans draws scans and makes them in one timed loop.
 func (x *run) loopScans(ctx context.Context, s *scanner, n int) (rep ScanRepetition, err error) {
 	store, ok := x.built.store.(engine.Ranger)
 	if !ok {
@@ -232,14 +227,12 @@ func (x *run) loopScans(ctx context.Context, s *scanner, n int) (rep ScanRepetit
 	return rep, nil
 }
 
-// Rules of scans.
 const (
 	ruleScans      = "files within the bounds of scans = denied + empty but read + with entries"
 	ruleScanOracle = "false positives of the range oracle = 0"
 	ruleScanEmpty  = "files with entries within the bounds of empty scans = 0"
 )
 
-// checkScans evaluates the rules of scans on every repetition.
 func checkScans(r *Result, c *measure.Checker) {
 	if r.Scans == nil {
 		return
@@ -262,7 +255,6 @@ func checkScans(r *Result, c *measure.Checker) {
 // ScanKind is the kind of metrics that are of scans.
 const ScanKind = "scan"
 
-// scanMetrics lists what scans cost.
 func scanMetrics(r *Result) []Metric {
 	if r.Scans == nil {
 		return nil

@@ -49,7 +49,6 @@ type Settings struct {
 	file namedFile // that Keys names
 }
 
-// A namedFile is a file of keys.
 type namedFile struct{ path, name string }
 
 // Values that settings may have.

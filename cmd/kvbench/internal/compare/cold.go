@@ -247,7 +247,6 @@ type treeSample struct {
 	Usage engine.Usage      `json:"usage"`
 }
 
-// tree describes the store.
 func (w *worker) tree() (*Sample, error) {
 	shape, err := w.store.Shape()
 	if err != nil {

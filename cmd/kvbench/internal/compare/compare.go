@@ -59,7 +59,6 @@ type Settings struct {
 // Compressions lists what every log-structured engine has.
 var Compressions = []string{"none", "snappy"}
 
-// validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	if err := checkEngines(c.Engines); err != nil {
 		return err
@@ -81,13 +80,10 @@ func (c *Config) validate() error {
 		c.checkTurns(), bench.Within("--loads", 1, 100, c.Loads))
 }
 
-// bytesOf returns the bytes of keys with their values.
 func (s *Settings) bytesOf(keys int) int64 { return int64(keys) * int64(s.KeySize+s.ValueSize) }
 
-// dataBytes returns the bytes of all keys and values.
 func (s *Settings) dataBytes() int64 { return s.bytesOf(s.Keys) }
 
-// checkTurns reports repetitions or seconds that make no sense.
 func (s *Settings) checkTurns() error {
 	return cmp.Or(bench.Within("--reps", 1, 1000, s.Repetitions),
 		bench.CheckSeconds(s.Seconds))
@@ -133,7 +129,6 @@ type Figure struct {
 	Times, By                float64 // 0: 1
 }
 
-// value returns the figure of a sample by its fields.
 func (f *Figure) value(fields map[string]float64) float64 {
 	x := max(0, fields[f.Of]-fields[f.Less]) * cmp.Or(f.Times, 1) / cmp.Or(f.By, 1)
 	if f.Per != "" {
@@ -162,7 +157,6 @@ var phases, experiments = workloads.Phases, workloads.Experiments
 // and compactions must happen in it.
 const heavySeconds = 6
 
-// writes reports whether a stage changes the stores.
 func (s stage) writes() bool { return s == ownStore || slices.Contains(writing, s) }
 
 // Workloads lists the names of all phases.
@@ -199,7 +193,6 @@ func (p *Phase) cell(compression, engine string) tidy.Cell {
 	return of
 }
 
-// A number is the value of a metric.
 type number struct {
 	unit  string
 	value float64

@@ -58,7 +58,6 @@ type step struct {
 	WithKeys bool `yaml:"with_keys"` // by engines that scan keys without values
 }
 
-// has reports whether a phase is one of the experiment.
 func (e *experiment) has(phase string) bool {
 	return slices.ContainsFunc(e.Steps, func(s step) bool { return phase != "" && s.Phase == phase })
 }
@@ -101,7 +100,6 @@ func (x *run) runExperiments(ctx context.Context, compression string) error {
 	return nil
 }
 
-// trial runs an experiment with one engine.
 func (x *run) trial(ctx context.Context, e *experiment, name, compression string) error {
 	dir := filepath.Join(x.dir, name+"-trial")
 	settings := x.settings(loading, compression)
@@ -138,12 +136,10 @@ func (x *run) trial(ctx context.Context, e *experiment, name, compression string
 	return c.stop(ctx)
 }
 
-// chosen reports whether a phase is to be measured.
 func (t *trial) chosen(phase string) bool {
 	return slices.ContainsFunc(t.run.phases, func(p Phase) bool { return p.Name == phase })
 }
 
-// add adds a sample to a phase, if it is chosen.
 func (t *trial) add(phase string, s *Sample) {
 	for _, p := range t.run.of(ownStore) {
 		if p.Name == phase {

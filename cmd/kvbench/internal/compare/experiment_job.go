@@ -22,12 +22,10 @@ var (
 	rangeHole = hole{20, 0, 10}
 )
 
-// has reports whether the key of a rank is deleted.
 func (h hole) has(rank int) bool {
 	return h.period > 0 && rank%h.period >= h.from && rank%h.period < h.to
 }
 
-// rank returns the rank of deleted key i.
 func (h hole) rank(i int) int { return i/(h.to-h.from)*h.period + h.from + i%(h.to-h.from) }
 
 // count returns how many of n keys are deleted, at least. A period that is cut short does
@@ -99,7 +97,6 @@ func (s *Sample) of(operations int) *Sample {
 	return s
 }
 
-// deletePoints deletes keys one by one, in random order.
 func (w *worker) deletePoints(ctx context.Context) (*Sample, error) {
 	var key []byte
 	return w.dig(ctx, pointHole, pointHole.count(w.keyspace.n), func(i int) error {
@@ -108,7 +105,6 @@ func (w *worker) deletePoints(ctx context.Context) (*Sample, error) {
 	})
 }
 
-// deleteRanges deletes ranges of keys, in random order.
 func (w *worker) deleteRanges(ctx context.Context) (*Sample, error) {
 	store, ok := w.store.(engine.RangeDeleter)
 	if !ok {
@@ -131,7 +127,6 @@ func (w *worker) dig(ctx context.Context, h hole, n int, remove func(i int) erro
 	return s, err
 }
 
-// gone draws keys that were deleted.
 func (u *keyspace) gone(h hole, pass uint64) drawing {
 	return u.cycle(h.count(u.n), absentOrder, pass, func(c *chunk, number int) {
 		c.keys, c.words = u.source.AppendInOrder(c.keys, h.rank(number)), append(c.words, 0)
@@ -197,7 +192,6 @@ func (w *worker) counters(pass uint64) drawing {
 	})
 }
 
-// isCounter reports whether a value is a counter with a sum.
 func isCounter(_, value []byte, sum uint64) bool {
 	return len(value) == 8 && binary.LittleEndian.Uint64(value) == sum
 }

@@ -183,7 +183,6 @@ func (w *worker) job(ctx context.Context, j *job) (*Sample, error) {
 	return s, nil
 }
 
-// lookups is a loop of point lookups.
 type lookups struct {
 	reader engine.Reader
 	right  func(key, value []byte, word uint64) bool // of a key that is there

@@ -44,7 +44,6 @@ func (u *keyspace) Absent() int { return u.n / 2 }
 // spare returns how many records can be written after the load.
 func (u *keyspace) spare() int { return u.source.Absent() - u.Absent() }
 
-// AppendKey appends the key of a record.
 func (u *keyspace) AppendKey(dst []byte, record int) []byte {
 	if record < u.n {
 		return u.source.AppendPresent(dst, record)
@@ -89,7 +88,6 @@ func (c *chunk) reset()           { c.keys, c.words = c.keys[:0], c.words[:0] }
 func (c *chunk) len() int         { return len(c.words) }
 func (c *chunk) key(i int) []byte { return c.keys[i*c.size : (i+1)*c.size : (i+1)*c.size] }
 
-// last returns the key added last.
 func (c *chunk) last() []byte { return c.keys[len(c.keys)-c.size:] }
 
 // A drawing fills chunks, each with other keys than the last.
@@ -127,7 +125,6 @@ func (u *keyspace) cycle(n int, order, pass uint64, add func(c *chunk, number in
 	}
 }
 
-// existing draws loaded keys.
 func (u *keyspace) existing(order, pass uint64) drawing {
 	return u.cycle(u.n, order, pass, u.addLoaded)
 }

@@ -59,7 +59,6 @@ func startChild(ctx context.Context, argv []string, start *startTask) (*child, e
 	return c, nil
 }
 
-// do sends a task and waits for the answer.
 func (c *child) do(ctx context.Context, t task) (*Sample, error) {
 	if c.gone != nil {
 		return nil, c.gone
@@ -149,7 +148,6 @@ func (c *child) stop(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the process at once.
 func (c *child) kill() {
 	if c.gone == nil {
 		c.gone = fmt.Errorf("%s: killed", c.name)
@@ -165,7 +163,6 @@ const tailBytes = 4 << 10
 // A tail keeps the end of what is written to it.
 type tail struct{ last []byte }
 
-// Write never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.last = append(t.last, p...)
 	if extra := len(t.last) - tailBytes; extra > 0 {
@@ -200,7 +197,6 @@ type startTask struct {
 	Watch     bool   `json:"watch,omitempty"`  // note what the files take while they are written
 }
 
-// opening returns the task to open the store.
 func opening(s engine.Settings) task { return task{Do: "open", Open: &s} }
 
 // lookingUp returns the task to look keys up for a time. Passes of different numbers ask
@@ -324,7 +320,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer,
 	return nil
 }
 
-// do carries out one task.
 func (w *worker) do(ctx context.Context, t task) (*Sample, error) {
 	if w.keyspace == nil && t.Do != "start" {
 		return nil, fmt.Errorf("task %q before the start", t.Do)
@@ -376,7 +371,6 @@ func (w *worker) begin(s *startTask) (*Sample, error) {
 	return &Sample{}, nil
 }
 
-// open opens the store and says how long that took.
 func (w *worker) open(o *engine.Settings) (*Sample, error) {
 	if err := w.close(); err != nil {
 		return nil, err
@@ -416,7 +410,6 @@ func processorTime() time.Duration {
 	return turns.ProcessorTime()
 }
 
-// timed measures one call.
 func (w *worker) timed(f func() error) (*Sample, error) {
 	cpu, start := processorTime(), time.Now()
 	if err := f(); err != nil {
@@ -426,7 +419,6 @@ func (w *worker) timed(f func() error) (*Sample, error) {
 	return s.of(1), nil
 }
 
-// sizes measures the process and the files of the store.
 func (w *worker) sizes() (*Sample, error) {
 	s := &Sample{Base: w.base.Resident, Written: measure.Written(), PeakDisk: w.peakDisk}
 	s.Resident, s.Anon, s.Peak = measure.Resident()

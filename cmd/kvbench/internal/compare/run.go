@@ -58,7 +58,6 @@ func (x *run) all(ctx context.Context) error {
 	return x.measure(ctx)
 }
 
-// notes says what the engines are measured with.
 func (c *Config) notes() []string {
 	notes := []string{fmt.Sprintf("settings: cache %s, memtable %s, blocks of %s, Bloom filters of 10 bits per key, "+
 		"batches of %d, no sync, %d compactions at most", bench.Bytes(c.Store.CacheBytes),
@@ -170,7 +169,6 @@ func closeAll(ctx context.Context, stores []*store) error {
 	return nil
 }
 
-// settings returns the settings of a stage.
 func (x *run) settings(s stage, compression string) engine.Settings {
 	o := x.config.Store
 	o.Compression, o.BatchKeys, o.Durability = compression, batchKeys, engine.Soon
@@ -278,7 +276,6 @@ type store struct {
 	child       *child
 }
 
-// find returns the store of an engine with a compression, if it exists.
 func (x *run) find(name, compression string) *store {
 	if !engine.LogStructured(name) {
 		compression = ""
@@ -445,7 +442,6 @@ func (s *Setup) measured(experiment, about string, settings any, run func(r *tid
 	return tidy.Measure(experiment, about, settings, s.Argv, s.Dir, run)
 }
 
-// Bounds of the number of keys.
 const (
 	minKeys = 1000
 	maxKeys = 1 << 30

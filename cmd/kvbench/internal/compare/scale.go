@@ -190,7 +190,6 @@ func parseVariant(name string) (variant, error) {
 	return v, nil
 }
 
-// apply returns the settings of a store of n keys.
 func (v variant) apply(s engine.Settings, n int) engine.Settings {
 	s.SiftKVFilter, s.SiftKVFilterBudget = v.filter, int64(v.budgetBits*float64(n)/8)
 	if v.index > 0 {

@@ -42,7 +42,6 @@ func newSets(w *worker, pass uint64) *sets {
 	return s
 }
 
-// pair returns write i of the chunk.
 func (s *sets) pair(i int) (key, value []byte) {
 	k, v := s.w.keyspace.keySize, s.w.start.ValueSize
 	return s.keys[i*k : (i+1)*k : (i+1)*k], s.values[i*v : (i+1)*v : (i+1)*v]

@@ -13,7 +13,6 @@ import (
 	"github.com/siftkv/siftkv/internal/racebuild"
 )
 
-// badgerStore is a store of github.com/dgraph-io/badger.
 type badgerStore struct {
 	batched
 	db      *badger.DB
@@ -101,7 +100,6 @@ func (b *badgerStore) Settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Shape reads the list of levels.
 func (b *badgerStore) Shape() (Shape, error) {
 	var shape Shape
 	for _, l := range b.db.Levels() {
@@ -137,7 +135,6 @@ func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte
 	})
 }
 
-// ScanKeys implements KeyScanner.
 func (b *badgerStore) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
 	return b.scan(false, start, limit, func(item *badger.Item) error {
 		visit(item.Key())

@@ -8,10 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// boltBucket holds every key.
 var boltBucket = []byte("kvbench")
 
-// bolt is a store of go.etcd.io/bbolt.
 type bolt struct {
 	flat
 	db      *bbolt.DB
@@ -76,7 +74,6 @@ func (b *bolt) Set(key, value []byte) error {
 	return failed("bbolt: put", update(put))
 }
 
-// Scan walks a cursor in a transaction of its own.
 func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	err := b.db.View(func(tx *bbolt.Tx) error {
 		c, more := tx.Bucket(boltBucket).Cursor(), upTo(limit, visit)

@@ -113,7 +113,6 @@ func (holdsNothing) Close() error { return nil }
 // uncounted is part of readers of engines that keep no counters of lookups.
 type uncounted struct{ holdsNothing }
 
-// Counters has nothing to count.
 func (uncounted) Counters() (Counters, error) {
 	return Counters{Lookups: Unknown, MemtableAnswers: Unknown, Total: UnknownTally()}, nil
 }
@@ -145,7 +144,6 @@ func (b *batched) Put(key, value []byte) error {
 	return b.commit()
 }
 
-// commit writes the batch.
 func (b *batched) commit() error {
 	err := b.write()
 	b.n = 0
@@ -156,10 +154,8 @@ func (b *batched) commit() error {
 // flat is the part of a store that has neither levels nor background work.
 type flat struct{ batched }
 
-// Settle commits.
 func (f *flat) Settle(ctx context.Context) error { return cmp.Or(f.commit(), ctx.Err()) }
 
-// Shape is empty.
 func (f *flat) Shape() (Shape, error) { return Shape{}, nil }
 
 // upTo returns what calls visit and reports whether there may be more entries, up to a limit; no limit if it is 0.

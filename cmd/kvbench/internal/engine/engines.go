@@ -86,7 +86,6 @@ func names(wanted func(e *entry) bool) []string {
 	return out
 }
 
-// built reports whether an engine is in this program.
 func built(name string) bool {
 	switch name {
 	case RocksDBName:

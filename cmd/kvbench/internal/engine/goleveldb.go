@@ -11,7 +11,6 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/util"
 )
 
-// goLevelDB is a store of github.com/syndtr/goleveldb.
 type goLevelDB struct {
 	batched
 	db    *leveldb.DB
@@ -46,7 +45,6 @@ func openGoLevelDB(dir string, s Settings) (Live, error) {
 	return l, nil
 }
 
-// Settle commits and compacts everything.
 func (l *goLevelDB) Settle(ctx context.Context) error {
 	if err := l.commit(); err != nil {
 		return err

@@ -10,10 +10,8 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine/lmdb"
 )
 
-// hasLMDB says that this program was built with LMDB.
 const hasLMDB = true
 
-// lmdbStore is a store of LMDB.
 type lmdbStore struct {
 	flat
 	db    *lmdb.DB
@@ -60,7 +58,6 @@ func (l *lmdbStore) NewReader(access Access, _ Kind) (Reader, error) {
 // lmdbBatches are for writes of one key.
 var lmdbBatches = sync.Pool{New: func() any { return new(lmdb.Batch) }}
 
-// Set writes one key.
 func (l *lmdbStore) Set(key, value []byte) error {
 	b := lmdbBatches.Get().(*lmdb.Batch)
 	defer lmdbBatches.Put(b)
@@ -69,7 +66,6 @@ func (l *lmdbStore) Set(key, value []byte) error {
 	return l.db.Write(b)
 }
 
-// Delete deletes one key.
 func (l *lmdbStore) Delete(key []byte) error {
 	b := lmdbBatches.Get().(*lmdb.Batch)
 	defer lmdbBatches.Put(b)
@@ -78,22 +74,18 @@ func (l *lmdbStore) Delete(key []byte) error {
 	return l.db.Write(b)
 }
 
-// Scan walks a cursor in a transaction of its own.
 func (l *lmdbStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return l.db.Scan(start, limit, visit)
 }
 
-// Close closes the database.
 func (l *lmdbStore) Close() error {
 	l.db.Close()
 	return nil
 }
 
-// lmdbReader looks keys up.
 type lmdbReader struct {
 	*lmdb.Reader
 	none uncounted
 }
 
-// Counters has nothing to count.
 func (r *lmdbReader) Counters() (Counters, error) { return r.none.Counters() }

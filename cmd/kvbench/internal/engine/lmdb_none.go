@@ -4,7 +4,6 @@ package engine
 
 import "errors"
 
-// hasLMDB says that this program was built without LMDB.
 const hasLMDB = false
 
 func openLMDB(string, Settings) (Live, error) {

@@ -84,7 +84,6 @@ func (b *oracleBuilder) Finish(dst []byte) (data []byte, ok bool) {
 	return binary.LittleEndian.AppendUint64(dst, number), true
 }
 
-// pebble returns the policy with Pebble's types.
 func (p oraclePolicy) pebble() pebble.FilterPolicy { return pebbleOracle{p} }
 
 type pebbleOracle struct{ of oraclePolicy }
@@ -147,7 +146,6 @@ func keySetsOf(dir string) *keySets {
 	return s
 }
 
-// add keeps a set and returns its number.
 func (s *keySets) add(set keySet) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +153,6 @@ func (s *keySets) add(set keySet) uint64 {
 	return uint64(len(s.sets) - 1)
 }
 
-// at returns the set of a number, nil if there is none.
 func (s *keySets) at(number uint64) keySet {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -168,7 +165,6 @@ func (s *keySets) at(number uint64) keySet {
 // A keySet is a set of hashes. It does not change, and any number of goroutines may ask it.
 type keySet map[uint64]struct{}
 
-// newKeySet returns the set of some hashes, of which some may be equal.
 func newKeySet(hashes []uint64) keySet {
 	s := make(keySet, len(hashes))
 	for _, h := range hashes {
@@ -177,7 +173,6 @@ func newKeySet(hashes []uint64) keySet {
 	return s
 }
 
-// MayContainHash reports whether a key with this hash was added.
 func (s keySet) MayContainHash(h uint64) bool {
 	_, ok := s[h]
 	return ok

@@ -98,7 +98,6 @@ const (
 	pebbleBlobAge = time.Second
 )
 
-// pebbleSeparation maps the settings of large values.
 func pebbleSeparation(s *Settings) pebble.ValueSeparationPolicy {
 	return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: s.SeparateFrom, MaxBlobReferenceDepth: pebbleDepth,
 		RewriteMinimumAge: pebbleBlobAge, TargetGarbageRatio: s.garbageShare()}
@@ -128,7 +127,6 @@ func (p *Pebble) Rest(ctx context.Context) error {
 	return p.wait(ctx)
 }
 
-// flush commits and flushes.
 func (p *Pebble) flush() error {
 	if err := p.commit(); err != nil {
 		return err
@@ -146,7 +144,6 @@ func (p *Pebble) wait(ctx context.Context) error {
 	return cmp.Or(err, p.log.failure())
 }
 
-// lastKey returns a copy of the largest key.
 func (p *Pebble) lastKey() ([]byte, error) {
 	it, err := p.db.NewIter(nil)
 	if err != nil {
@@ -258,10 +255,8 @@ type pebbleLog struct {
 	fatal io.Writer
 }
 
-// Infof drops the message.
 func (l *pebbleLog) Infof(string, ...any) {}
 
-// Errorf remembers the first message.
 func (l *pebbleLog) Errorf(format string, args ...any) {
 	err := fmt.Errorf("pebble: "+format, args...)
 	l.first.CompareAndSwap(nil, &err)
@@ -297,7 +292,6 @@ func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
 	return nil, fmt.Errorf("pebble: no access named %q", access)
 }
 
-// pebbleGet looks keys up with DB.Get.
 type pebbleGet struct {
 	holdsNothing
 	counters pebbleCounters
@@ -330,7 +324,6 @@ func (r *pebbleGet) Counters() (Counters, error) {
 	return r.counters.from(m, bytesRead), nil
 }
 
-// pebbleIterator looks keys up with one iterator.
 type pebbleIterator struct {
 	counters pebbleCounters
 	it       *pebble.Iterator

@@ -11,7 +11,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine/rocksdb"
 )
 
-// hasRocksDB says that this program was built with RocksDB.
 const hasRocksDB = true
 
 // rocksDBBuild says what is unusual about how the library was built, if anything.

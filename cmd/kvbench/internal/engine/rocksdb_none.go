@@ -4,7 +4,6 @@ package engine
 
 import "errors"
 
-// hasRocksDB says that this program was built without RocksDB.
 const hasRocksDB = false
 
 var errNoRocksDB = errors.New("rocksdb: this program was built without it")

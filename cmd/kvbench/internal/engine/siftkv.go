@@ -101,7 +101,6 @@ func newSiftKV(db *kv.DB, batchKeys int) *SiftKV {
 	return s
 }
 
-// siftkvSeparation sets from which length on values are separated, if any are.
 func siftkvSeparation(o *kv.Options, s *Settings) {
 	switch {
 	case s.SeparateFrom > 0:
@@ -208,13 +207,11 @@ func (s *SiftKV) Close() error {
 // TraceLookups has lookups written down from now on; nil ends it.
 func (s *SiftKV) TraceLookups(t *lookuptrace.Tracer) { s.db.TraceLookups(t) }
 
-// siftkvReader looks keys up with AppendGet.
 type siftkvReader struct {
 	holdsNothing
 	db *kv.DB
 }
 
-// Get appends the value of key to dst.
 func (r siftkvReader) Get(dst, key []byte) ([]byte, bool, error) {
 	value, err := r.db.AppendGet(dst, key)
 	if err != nil {

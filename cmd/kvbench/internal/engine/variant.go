@@ -18,7 +18,6 @@ import (
 // have together. A sweep leaves such cells out.
 var ErrUnsupported = errors.New("unsupported")
 
-// unsupportedError matches ErrUnsupported and what it wraps.
 type unsupportedError struct{ error }
 
 func (e unsupportedError) Unwrap() []error { return []error{ErrUnsupported, e.error} }
@@ -125,7 +124,6 @@ func policyIn(p filterpolicy.Policy, dir string) filterpolicy.Policy {
 	return p
 }
 
-// null makes a variant one that stores nothing.
 func (v *Variant) null(filterpolicy.Policy) error {
 	v.Null, v.Open = true, func(string, Settings, Tree) (Store, error) { return NewNull(v.values), nil }
 	if v.Filter != "none" {
@@ -134,7 +132,6 @@ func (v *Variant) null(filterpolicy.Policy) error {
 	return nil
 }
 
-// siftkv makes a variant one of SiftKV.
 func (v *Variant) siftkv(policy filterpolicy.Policy) error {
 	if policy == nil {
 		return Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10", v.Filter)

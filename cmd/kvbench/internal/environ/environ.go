@@ -114,7 +114,6 @@ func build() (version, revision string, cgo bool, deps []Module) {
 	return version, revision, cgo, deps
 }
 
-// warnings says what a reader should know before trusting the times.
 func (e *Environment) warnings() []string {
 	w := bench.Remarks{}
 	w.If(e.Filesystem == "tmpfs" || e.Filesystem == "ramfs",

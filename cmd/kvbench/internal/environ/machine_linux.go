@@ -44,7 +44,6 @@ var filesystems = map[int64]string{
 	0x2fc12fc1: "zfs", // not in golang.org/x/sys/unix
 }
 
-// filesystem names a magic number of statfs(2).
 func filesystem(magic int64) string {
 	return cmp.Or(filesystems[magic], fmt.Sprintf("filesystem 0x%x", magic))
 }

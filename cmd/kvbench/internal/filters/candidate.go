@@ -29,7 +29,6 @@ type candidate struct {
 	theory func(keys int) (bitsPerKey, fpr float64, ok bool)
 }
 
-// policyCandidate is a family of this project.
 func policyCandidate(p filterpolicy.Policy) candidate {
 	b := p.NewBuilder()
 	return candidate{

@@ -32,7 +32,6 @@ const SmallKeys = 10_000
 // ManyFilters is how many files a store with much in its young levels may ask.
 const ManyFilters = 30
 
-// candidates returns what is to be measured.
 func (c *Config) candidates() (all []candidate, err error) {
 	if err := c.Check(1, 1<<30); err != nil {
 		return nil, err

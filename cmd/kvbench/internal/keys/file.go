@@ -138,15 +138,12 @@ func (l *listed) Present() int { return len(l.present) }
 
 func (l *listed) Absent() int { return len(l.absent) }
 
-// AppendPresent appends the i-th present key in load order.
 func (l *listed) AppendPresent(dst []byte, i int) []byte {
 	return append(dst, l.set.at(l.present[i])...)
 }
 
-// AppendAbsent appends the i-th absent key in random order.
 func (l *listed) AppendAbsent(dst []byte, i int) []byte { return append(dst, l.set.at(l.absent[i])...) }
 
-// Describe says where the keys come from and what was dropped.
 func (l *listed) Describe() Description { return l.about }
 
 // between returns what tells whether a key lies between two present ones.
@@ -176,7 +173,6 @@ func shuffled(numbers []uint32, seed uint64) []uint32 {
 	return out
 }
 
-// describe fills the numbers of the description.
 func (l *listed) describe() {
 	d, size := &l.about, 0
 	d.Present, d.Absent = len(l.present), len(l.absent)
@@ -207,7 +203,6 @@ type set struct {
 
 func newSet() *set { return &set{ends: make([]uint64, 1, 1024), numbers: map[string]uint32{}} }
 
-// len returns the number of distinct keys.
 func (s *set) len() int { return len(s.ends) - 1 }
 
 // at returns key i. It must not be changed.

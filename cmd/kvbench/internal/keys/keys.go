@@ -128,7 +128,6 @@ func Name(path string) (string, error) {
 	return plain + "@" + sum[:nameDigits], nil
 }
 
-// openLines opens a file of keys.
 func openLines(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && cli.IsShortNumber(path) {

@@ -39,7 +39,6 @@ type Replay struct {
 	Filled     int           `json:"filled"` // keys that are there and were not in the trace
 }
 
-// isTrace reports whether a file is a trace.
 func isTrace(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

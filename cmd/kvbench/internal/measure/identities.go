@@ -25,7 +25,6 @@ type Failure struct {
 	Right    engine.Count `json:"right"`
 }
 
-// String shows the failure in one line.
 func (f Failure) String() string {
 	return fmt.Sprintf("%s: %s: not so: %d %s %d", f.Where, f.Rule, f.Left, f.Relation, f.Right)
 }

@@ -34,15 +34,12 @@ type WrongAnswer struct {
 	What string // what came instead of the right answer
 }
 
-// Error names the key, quoted and in hex.
 func (w *WrongAnswer) Error() string {
 	return fmt.Sprintf("wrong answer for the %s key %q (hex %x): %s", w.Kind, w.Key, w.Key, w.What)
 }
 
-// Unwrap makes errors.Is(err, bench.ErrWrongAnswer) true.
 func (w *WrongAnswer) Unwrap() error { return bench.ErrWrongAnswer }
 
-// wrong describes a wrong answer to lookup i.
 func (s *Stream) wrong(i int, value []byte, found bool) error {
 	w := &WrongAnswer{Kind: s.kind, Key: append([]byte(nil), s.Key(i)...)}
 	switch {

@@ -70,7 +70,6 @@ const (
 	batchKeys = 1000
 )
 
-// validate reports the first field that makes no sense.
 func (c *Config) validate() error {
 	_, err := bench.Specs(c.Filters, filterpolicy.Parse)
 	if len(c.Filters) == 0 || len(c.Caches) == 0 {
@@ -95,14 +94,12 @@ func checkPrice(flag string, dollars float64) error {
 	return nil
 }
 
-// about says what is measured, in an object store of some origin.
 func (c *Config) about(origin string) string {
 	return fmt.Sprintf("A store in an object store (%s): %s keys of %d bytes, values of %d bytes, files of %s, %d "+
 		"young ones, compression %s, seed %d", origin, bench.Count(c.Keys), c.KeySize, c.ValueSize,
 		bench.Bytes(c.TargetFile), c.Young, c.Compression, c.Seed)
 }
 
-// notes says how the numbers are to be read.
 func (c *Config) notes() []string {
 	notes := []string{
 		fmt.Sprintf("$%g per 1,000 GET, $%g per 1,000 PUT and LIST. A young file has a hundredth of the keys.",

@@ -178,7 +178,6 @@ func (s *store) opening(name string, open func(string, *kv.Options) (*kv.DB, err
 	return db.Close()
 }
 
-// multiGet looks some keys up at once.
 func (s *store) multiGet(ctx context.Context, db *kv.DB, random *keys.Random) error {
 	wanted := make([][]byte, multiKeys)
 	for i := range wanted {
@@ -253,7 +252,6 @@ func (s *store) writes(ctx context.Context) error {
 	}))
 }
 
-// together has several goroutines write a key each.
 func (s *store) together(ctx context.Context, db *kv.DB) error {
 	var all sync.WaitGroup
 	errs := make([]error, writers)

@@ -62,7 +62,6 @@ func Run(ctx context.Context, c *Config) (_ *tidy.Result, err error) {
 	})
 }
 
-// measure measures a store with each filter.
 func (x *experiment) measure(ctx context.Context) (err error) {
 	for i, spec := range x.Filters {
 		if err = x.filter(ctx, i, spec); err != nil {
@@ -90,7 +89,6 @@ func (x *experiment) measure(ctx context.Context) (err error) {
 // cleanup is how long it takes at most to delete the objects of a run that its context has ended.
 const cleanup = time.Minute
 
-// clear deletes all objects.
 func (x *experiment) clear(ctx context.Context) error {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -143,7 +141,6 @@ func (x *experiment) operator() int {
 	return 0
 }
 
-// filter measures one store.
 func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 	policy, err := filterpolicy.Parse(spec)
 	if err != nil {
@@ -177,7 +174,6 @@ func (x *experiment) filter(ctx context.Context, i int, spec string) error {
 	return nil
 }
 
-// traffic returns what f costs.
 func (x *experiment) traffic(f func() error) (objstore.Counts, error) {
 	before := x.counters.Snapshot()
 	err := f()
@@ -226,7 +222,6 @@ func (s *store) limited() *kv.Options {
 	return o
 }
 
-// using opens the store, calls f, and closes it.
 func (s *store) using(o *kv.Options, f func(*kv.DB) error) error {
 	db, err := kv.Open(s.x.logs, o)
 	if err != nil {
@@ -306,7 +301,6 @@ func (s *store) checkShape(m *metrics.Store) error {
 		bench.ErrIdentity, s.shape, len(m.Runs), young)
 }
 
-// files returns how many sorted files a store has.
 func files(m *metrics.Store) (n int) {
 	for _, l := range m.Levels {
 		n += l.Files
@@ -314,7 +308,6 @@ func files(m *metrics.Store) (n int) {
 	return n
 }
 
-// bitsPerKey returns the bits that filters have for each entry.
 func bitsPerKey(m *metrics.Store) float64 {
 	var bytes, entries float64
 	for _, l := range m.Levels {

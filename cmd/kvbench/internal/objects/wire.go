@@ -72,7 +72,6 @@ func (w *wire) begin(ctx context.Context) (end func()) {
 	})
 }
 
-// GetRange implements [objstore.Store].
 func (w *wire) GetRange(ctx context.Context, key string, off int64, p []byte) (int, error) {
 	if len(p) > 0 {
 		defer w.begin(ctx)()
@@ -80,13 +79,11 @@ func (w *wire) GetRange(ctx context.Context, key string, off int64, p []byte) (i
 	return w.Store.GetRange(ctx, key, off, p)
 }
 
-// Put implements [objstore.Store].
 func (w *wire) Put(ctx context.Context, key string, r io.ReaderAt, size int64) error {
 	defer w.begin(ctx)()
 	return w.Store.Put(ctx, key, r, size)
 }
 
-// PutIfAbsent implements [objstore.Store].
 func (w *wire) PutIfAbsent(ctx context.Context, key string, body []byte) error {
 	defer w.begin(ctx)()
 	return w.Store.PutIfAbsent(ctx, key, body)
@@ -107,7 +104,6 @@ func (w *wire) List(ctx context.Context, prefix, after string) iter.Seq2[objstor
 	}
 }
 
-// Delete implements [objstore.Store].
 func (w *wire) Delete(ctx context.Context, key string) error {
 	defer w.begin(ctx)()
 	return w.Store.Delete(ctx, key)

@@ -27,13 +27,11 @@ var generators = map[string]func(r *rand.Rand, n int) *keyset{
 // Generated lists the sets of keys that are generated.
 func Generated() []string { return []string{"random", "names", "urls", "series"} }
 
-// within reports whether a key is in [lo, hi).
 func (s *keyset) within(lo, hi []byte) bool {
 	i, _ := slices.BinarySearchFunc(s.list, lo, bytes.Compare)
 	return i < len(s.list) && bytes.Compare(s.list[i], hi) < 0
 }
 
-// meanLen returns the mean length of a key.
 func (s *keyset) meanLen() float64 {
 	size := 0
 	for _, key := range s.list {
@@ -52,7 +50,6 @@ func drawn(n int, draw func() []byte) [][]byte {
 	return slices.CompactFunc(list, bytes.Equal)
 }
 
-// randomSize is the bytes of a random key.
 const randomSize = 16
 
 func randomKeys(r *rand.Rand, n int) *keyset {
@@ -85,7 +82,6 @@ func dealt(name string, n int, draw func() []byte) *keyset {
 	return s
 }
 
-// Parts of names.
 var syllables = []string{
 	"py", "data", "lib", "test", "web", "auto", "fast", "micro", "sim", "net", "log", "core", "io", "kit", "ml", "api",
 	"ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "wo", "xi", "yo",

@@ -31,7 +31,6 @@ type Config struct {
 	Progress *progress.Reporter
 }
 
-// policies returns what is to be measured.
 func (c *Config) policies() ([]filterpolicy.RangePolicy, error) {
 	if err := cmp.Or(c.Check(2, 1<<27), bench.CheckTwice("--sets", c.Sets)); err != nil {
 		return nil, err
@@ -143,7 +142,6 @@ func (m *meter) cell(settings ...any) tidy.Cell {
 	return tidy.Of("set", m.set.name, "keys", len(m.set.list)).With(settings...)
 }
 
-// measure adds the rows of one filter.
 func (m *meter) measure(ctx context.Context, p filterpolicy.RangePolicy, r *tidy.Result) error {
 	of := m.cell("filter", p)
 	if e := filterpolicy.ExpectedRange(p, len(m.set.list)); e.OK {

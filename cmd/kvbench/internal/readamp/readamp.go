@@ -78,7 +78,6 @@ func (c *Config) rows() ([]cell.Row, error) {
 	return planned(spec, rowName)
 }
 
-// rowName names a row.
 func rowName(s *cell.Settings) string {
 	bits, own := strings.CutPrefix(s.Filter, "own:")
 	name := strings.Replace(s.Engine, "-", " ", 1)
@@ -188,10 +187,8 @@ type first struct {
 	n int
 }
 
-// Present implements [keys.Source].
 func (f first) Present() int { return f.n }
 
-// Describe implements [keys.Source].
 func (f first) Describe() keys.Description {
 	d := f.Source.Describe()
 	d.Present = f.n

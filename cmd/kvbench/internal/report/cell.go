@@ -26,7 +26,6 @@ func Cell(w io.Writer, r *cell.Result) error {
 	})
 }
 
-// funnelGrids show per level what a lookup did, for each kind of lookup.
 func funnelGrids(r *cell.Result) []*Grid {
 	var grids []*Grid
 	for _, kind := range []engine.Kind{engine.Absent, engine.Existing} {

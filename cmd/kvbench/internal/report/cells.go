@@ -29,7 +29,6 @@ func Cells(w io.Writer, set []*cell.Result) error {
 	})
 }
 
-// writeCommon says what all cells have in common, and on what they ran.
 func writeCommon(out *Page, set []*cell.Result) {
 	out.Printf("cells     %s\n", count(len(set)))
 	if l := NewLabels(cell.Measured(set)); len(l.Common) > 0 {
@@ -122,7 +121,6 @@ func Grids(set []*cell.Result) []*Grid {
 	return append(grids, storeGrid(set, l))
 }
 
-// settingColumns are the columns of the settings in which cells differ.
 func settingColumns(l *Labels) []Column {
 	var columns []Column
 	for _, name := range l.Varying {
@@ -131,7 +129,6 @@ func settingColumns(l *Labels) []Column {
 	return columns
 }
 
-// A metricColumn shows a metric of a cell.
 type metricColumn struct{ Unit, Name, Help, Format string }
 
 // formats are the forms of numbers by their names in the files of columns and tables.
@@ -190,7 +187,6 @@ func keysTitle(set []*cell.Result, kind engine.Kind) string {
 	return "Absent keys, between existing ones"
 }
 
-// A cellColumn shows something of a cell.
 type cellColumn struct {
 	Column
 	item func(*cell.Result) Item
@@ -226,7 +222,6 @@ func metricColumns(kind string, list []metricColumn) []cellColumn {
 	return columns
 }
 
-// phaseGrid shows what lookups of one kind cost.
 func phaseGrid(set []*cell.Result, l *Labels, kind engine.Kind) *Grid {
 	columns := metricColumns(string(kind), columnsOf(set))
 	if kind == engine.Absent {
@@ -254,7 +249,6 @@ func theoryItem(r *cell.Result) Item {
 	return number(r.Theory.FPR, percent(r.Theory.FPR))
 }
 
-// storeGrid shows what the stores take and took.
 func storeGrid(set []*cell.Result, l *Labels) *Grid {
 	return cellGrid("Stores", set, l, append(metricColumns(cell.StoreKind, cellTables.Stores), cellColumn{
 		Column{Name: "levels", Help: "files of each level, youngest first", Text: true},
@@ -262,7 +256,6 @@ func storeGrid(set []*cell.Result, l *Labels) *Grid {
 	}))
 }
 
-// levelsText shows the files of each level.
 func levelsText(s engine.Shape) string {
 	var out []string
 	for _, l := range s.Levels {

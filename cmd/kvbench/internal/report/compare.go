@@ -12,7 +12,6 @@ import (
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 )
 
-// comparing is the same workloads on several engines.
 func comparing(r *tidy.Result) (grids []*Grid) {
 	for _, compression := range r.Each("compression") {
 		for _, of := range []struct{ time, ratio, rate string }{

@@ -78,7 +78,6 @@ func diffItems(c *results.Comparison) []Item {
 	}
 }
 
-// deltaText formats a relative change.
 func deltaText(x float64) string {
 	switch {
 	case x == 0:
@@ -149,7 +148,6 @@ func PivotCSV(w io.Writer, t *results.Table) error {
 	})
 }
 
-// placeItem shows a place.
 func placeItem(metric string, p results.Place) Item {
 	if p.Cells == 0 {
 		return word(absentCell)

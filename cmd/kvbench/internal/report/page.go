@@ -149,7 +149,6 @@ func (g *Grid) Add(values ...any) {
 	g.Rows = append(g.Rows, row)
 }
 
-// word is an item of text.
 func word(text string) Item { return Item{Text: text} }
 
 // number is an item of a number; NaN is not known.
@@ -255,7 +254,6 @@ func steps(x float64, list ...step) string {
 // figure formats a number with about three digits.
 func figure(x float64) string { return steps(x, step{100, grouping}, step{10, 1}, step{0, 2}) }
 
-// bits formats bits per key.
 func bits(x float64) string {
 	if x == 0 {
 		return absentCell
@@ -275,7 +273,6 @@ func threeDigits(x float64) string {
 		step{0, 6})
 }
 
-// perOp formats a count per lookup.
 func perOp(c engine.Count, lookups int) string {
 	if !c.Known() || lookups == 0 {
 		return absentCell
@@ -296,13 +293,10 @@ func percent(x float64) string {
 	return steps(100*x, step{10, 1}, step{1, 2}, step{0.1, 3}, step{0, 4})
 }
 
-// ratio formats a quotient of times.
 func ratio(x float64) string { return steps(x, step{10, 0}, step{0, 2}) }
 
-// nanos formats a time per operation.
 func nanos(x float64) string { return steps(x, step{100, grouping}, step{0, 1}) }
 
-// seconds formats a time.
 func seconds(x float64) string { return fixed(x, 1) }
 
 // between formats a number and the ends of its interval.

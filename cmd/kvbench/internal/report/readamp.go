@@ -81,7 +81,6 @@ func writeSettings(out *Page, rows []*cell.Result) {
 	out.Machine(first.Environment.String())
 }
 
-// storeTable shows the shape of every store, a line per level.
 func storeTable(rows []*cell.Result) *Grid {
 	g := newLines("Stores: loaded in the same random order, flushed, compacted whole, reopened", 1,
 		"store", "level", "files", "size", "entries", "filter", "bits/key", "index", "load s", "settle s")
@@ -102,7 +101,6 @@ func storeTable(rows []*cell.Result) *Grid {
 
 func levelName(level int) string { return fmt.Sprintf("L%d", level) }
 
-// phaseTable shows what lookups of one kind cost, a line per row.
 func phaseTable(rows []*cell.Result, kind engine.Kind) *Grid {
 	title := fmt.Sprintf("%s: %s lookups per row", keysTitle(rows, kind), count(rows[0].Phase(kind).Lookups))
 	g := newLines(title, 1,
@@ -164,7 +162,6 @@ func writeComparisons(out *Page, rows []*cell.Result) {
 	}
 }
 
-// readampNotes says how the numbers are to be read.
 func readampNotes(rows []*cell.Result) []string {
 	return append(Notes(rows), "\"-\": the engine does not count it.",
 		fmt.Sprintf("ns/op: wall time of a loop per lookup, median of the repetitions (%d). p50 and p99: single "+
@@ -181,7 +178,6 @@ const budgetNote = "Filter budget: a run is a sorted sequence of files, of which
 	"an absent key costs in reads where it lies within the bounds of each (probes/op says how many did). Predicted: " +
 	"theory; under the budget at the bits that the level's filters take."
 
-// filterBytes returns the bytes of the filters of a tree.
 func filterBytes(r *cell.Result) int64 { return r.Shape.Total().FilterBytes }
 
 // more returns which part more the filters with the budget take.
@@ -192,7 +188,6 @@ func (b *budget) more() float64 {
 // equalMemory is how far the memory of two stores may differ to be called equal.
 const equalMemory = 0.02
 
-// warnings says what makes the comparison less trustworthy.
 func (b *budget) warnings() []string {
 	if math.Abs(b.more()) <= equalMemory {
 		return nil
@@ -234,7 +229,6 @@ func (b *budget) write(out *Page) {
 		func(_, _ float64) string { return fmt.Sprintf("%+.2f %%", 100*b.more()) })
 }
 
-// table shows a line per level of each store, and its sums.
 func (b *budget) table() *Grid {
 	g := newLines("", 2, "", "level", "files", "runs", "keys", "bits\n/key", "FPR %\npredicted",
 		"FPR %\nmeasured [95 %]", "probes\n/op", "blocks\n/op")

@@ -105,7 +105,6 @@ func (n numbers) median(metric string) (float64, bool) {
 	return measure.Median(all), true
 }
 
-// keys returns how many keys the store of the cell has.
 func (n numbers) keys() float64 {
 	keys, _ := strconv.ParseFloat(n.cell["keys"], 64)
 	return keys
@@ -173,7 +172,6 @@ func (c *columnSpec) text(n numbers) string {
 	return form(measure.Median(all))
 }
 
-// tablesOf returns the tables of an experiment.
 func tablesOf(r *tidy.Result) (grids []*Grid) {
 	for _, t := range tables[r.Experiment] {
 		grids = append(grids, t.grid(r, r.Cells(slices.Clone(t.By)...)))
@@ -241,7 +239,6 @@ func setting(value string) string {
 	return value
 }
 
-// filtering is filters by themselves.
 func filtering(r *tidy.Result) (grids []*Grid) {
 	for _, keys := range r.Each("keys") {
 		cells := slices.DeleteFunc(r.Cells("keys", "filter"), func(c tidy.Cell) bool { return c["keys"] != keys })
@@ -260,7 +257,6 @@ func fasterThanPebble(n numbers) string {
 	return ratio(base / x)
 }
 
-// ranging is range filters by themselves.
 func ranging(r *tidy.Result) (grids []*Grid) {
 	for _, set := range r.Cells("set", "keys") {
 		of := slices.DeleteFunc(r.Cells("set", "keys", "filter"), func(c tidy.Cell) bool {
@@ -289,7 +285,6 @@ func ranging(r *tidy.Result) (grids []*Grid) {
 	return grids
 }
 
-// storing is a store in an object store.
 func storing(r *tidy.Result) (grids []*Grid) {
 	for _, shape := range []string{objects.Settled, objects.Young} {
 		cells := slices.DeleteFunc(r.Cells("filter", "shape", "cache"),

@@ -170,7 +170,6 @@ func byText(set []*tidy.Measured) (map[string]*tidy.Measured, error) {
 	return cells, nil
 }
 
-// pair compares the metrics of a cell.
 func (d *Diff) pair(p *Pair) {
 	for _, m := range p.A.Metrics {
 		other := p.B.Metric(m.Kind, m.Unit)
@@ -189,7 +188,6 @@ func (d *Diff) pair(p *Pair) {
 	}
 }
 
-// compare compares one metric.
 func compare(a, b *tidy.Metric) Comparison {
 	c := Comparison{Kind: a.Kind, Unit: a.Unit, Exact: a.Exact && b.Exact, A: a.Value, B: b.Value, Verdict: Unclear,
 		N: [2]int{max(1, len(a.Samples)), max(1, len(b.Samples))}}
@@ -218,7 +216,6 @@ func compare(a, b *tidy.Metric) Comparison {
 	return c
 }
 
-// verdict says whether a change is for the better.
 func verdict(better string, delta float64) Verdict {
 	switch {
 	case delta == 0:
@@ -231,7 +228,6 @@ func verdict(better string, delta float64) Verdict {
 	return Worse
 }
 
-// warn says what makes the comparison less trustworthy.
 func (d *Diff) warn() {
 	add := func(text string) {
 		if !slices.Contains(d.Warnings, text) {
@@ -309,7 +305,6 @@ type Violation struct {
 	Comparison
 }
 
-// String says what is wrong.
 func (v *Violation) String() string {
 	if v.Missing {
 		return fmt.Sprintf("%s: %s: %s is missing from the second set", v.Limit, v.Cell, v.Name())
@@ -334,7 +329,6 @@ func (l Limit) passes(c *Comparison) bool {
 	return c.Delta < l.Delta
 }
 
-// covers reports whether the limit is for a metric.
 func (l Limit) covers(m *tidy.Metric) bool {
 	return m.Unit == l.Unit && (l.Kind == "" || m.Kind == l.Kind)
 }
@@ -365,7 +359,6 @@ func (d *Diff) enforce(limits []Limit, gone []Pair) error {
 	return nil
 }
 
-// enforceOn is enforce for one metric.
 func (d *Diff) enforceOn(l Limit, p *Pair, m *tidy.Metric) {
 	same := func(c Comparison) bool { return c.Kind == m.Kind && c.Unit == m.Unit }
 	at := slices.IndexFunc(p.Metrics, same)

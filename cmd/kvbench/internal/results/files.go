@@ -23,7 +23,6 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/outfile"
 )
 
-// suffix ends the name of every file.
 const suffix = ".json"
 
 // Path returns the file of a cell in a directory.
@@ -106,7 +105,6 @@ func (s *Set) All() []any {
 	return all
 }
 
-// add adds the results of another set.
 func (s *Set) add(other *Set) {
 	s.Cells, s.Rows = append(s.Cells, other.Cells...), append(s.Rows, other.Rows...)
 }
@@ -142,7 +140,6 @@ func Load(path string) (*Set, error) {
 	return all, nil
 }
 
-// list returns the files of results in a directory.
 func list(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -124,7 +124,6 @@ func (t *Table) checkMetrics(set []*tidy.Measured) error {
 	return nil
 }
 
-// metricNames lists the metrics of all cells, each once.
 func metricNames(set []*tidy.Measured) []string {
 	var names []string
 	for _, r := range set {
@@ -219,7 +218,6 @@ type Key struct {
 	exact []string // of sizes, the bytes
 }
 
-// String returns the values in one line.
 func (k Key) String() string { return strings.Join(k.Shown, " ") }
 
 // Number returns the value of a key of one number: of a filter such as bloom:10 its

@@ -227,7 +227,6 @@ func (p *planner) add(s cell.Settings) error {
 	return nil
 }
 
-// nameKeys returns the name of a file of keys.
 func (p *planner) nameKeys(path string) (string, error) {
 	if name, ok := p.named[path]; ok {
 		return name, nil
@@ -323,7 +322,6 @@ func Run(ctx context.Context, c *Config) (*Outcome, error) {
 // errSave marks a result that could not be written.
 var errSave = errors.New("cannot write the result")
 
-// one runs and saves one cell.
 func (c *Config) one(ctx context.Context, s cell.Settings) (*cell.Result, error) {
 	r, err := c.Lab.Run(ctx, s)
 	if err != nil {

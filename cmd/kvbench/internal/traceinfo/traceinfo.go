@@ -57,7 +57,6 @@ func Read(ctx context.Context, path string, argv []string) (*tidy.Result, error)
 	return s.result(path, argv), nil
 }
 
-// result returns the rows of the trace.
 func (s *sum) result(path string, argv []string) *tidy.Result {
 	form := "hashes of keys"
 	if s.Keys {
@@ -75,7 +74,6 @@ func (s *sum) result(path string, argv []string) *tidy.Result {
 	return r
 }
 
-// lookup takes one lookup in.
 func (s *sum) lookup(l *lookuptrace.Lookup) {
 	if len(s.seen) == 0 || l.Size < s.minKey {
 		s.minKey = l.Size
@@ -92,7 +90,6 @@ func (s *sum) lookup(l *lookuptrace.Lookup) {
 	s.seen[hash] = c
 }
 
-// scan takes one scan in.
 func (s *sum) scan(l *lookuptrace.Scan) {
 	s.span = max(s.span, l.At.Seconds())
 	t := &s.scans
@@ -114,7 +111,6 @@ func one(is bool) int {
 	return 0
 }
 
-// addTo adds the rows of the trace.
 func (s *sum) addTo(r *tidy.Result) {
 	var found, never []uint32
 	for _, c := range s.seen {
@@ -173,7 +169,6 @@ func addKeys(r *tidy.Result, which string, counts []uint32) {
 	}
 }
 
-// warnings says what the trace lacks.
 func (s *sum) warnings() []string {
 	var w bench.Remarks
 	w.If(s.Unfinished, "the trace has no end: its process was killed, is still recording, or the file was cut; what "+

@@ -116,7 +116,6 @@ func (d *DB) NewReader() (*Reader, error) {
 	return &Reader{db: d, txn: txn}, nil
 }
 
-// begin begins a transaction that reads.
 func (d *DB) begin() (*C.MDB_txn, error) {
 	var txn *C.MDB_txn
 	if rc := C.mdb_txn_begin(d.env, nil, C.MDB_RDONLY, &txn); rc != 0 {

@@ -233,7 +233,6 @@ func times(set []*cell.Result, labels []string) Chart {
 	return c
 }
 
-// family returns the engine and the family of a cell's filter.
 func family(r *cell.Result) string {
 	name, _, _ := strings.Cut(r.Settings.Filter, ":")
 	return r.Settings.Engine + " " + name

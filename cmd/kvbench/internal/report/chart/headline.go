@@ -73,7 +73,6 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// nanoseconds shows a time.
 func nanoseconds(ns float64) string {
 	if ns >= 1000 {
 		return digits(ns/1000) + " µs"
