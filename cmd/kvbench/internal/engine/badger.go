@@ -121,6 +121,10 @@ func (b *badgerStore) Set(key, value []byte) error {
 	return failed("badger: set", b.db.Update(func(tx *badger.Txn) error { return tx.Set(key, value) }))
 }
 
+func (b *badgerStore) Delete(key []byte) error {
+	return failed("badger: delete", b.db.Update(func(tx *badger.Txn) error { return tx.Delete(key) }))
+}
+
 // Scan walks a new iterator. It fetches values ahead if they are in the log; in the tree
 // they are beside their keys.
 func (b *badgerStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {

@@ -74,6 +74,10 @@ func (b *bolt) Set(key, value []byte) error {
 	return failed("bbolt: put", update(put))
 }
 
+func (b *bolt) Delete(key []byte) error {
+	return failed("bbolt: delete", b.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Delete(key) }))
+}
+
 func (b *bolt) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	err := b.db.View(func(tx *bbolt.Tx) error {
 		c, more := tx.Bucket(boltBucket).Cursor(), upTo(limit, visit)

@@ -100,7 +100,7 @@ func TestEveryStoreAnswersRightly(t *testing.T) {
 	require.NoError(t, err)
 	const n = 2000
 	siftkv := func(p filterpolicy.Policy) func(string, Settings) (Store, error) {
-		return func(dir string, s Settings) (Store, error) { return OpenSiftKVTree(dir, s, p, Tree{}) }
+		return func(dir string, s Settings) (Store, error) { return openSiftKVTree(dir, s, p, Tree{}) }
 	}
 	peb := func(p pebble.FilterPolicy) func(string, Settings) (Store, error) {
 		return func(dir string, s Settings) (Store, error) { return openPebbleTree(dir, s, p, Tree{}) }
@@ -143,7 +143,7 @@ func TestSiftKVCountsByLevel(t *testing.T) {
 	v := newValues(t)
 	policy, err := filterpolicy.Parse("bloom:10")
 	require.NoError(t, err)
-	s, err := OpenSiftKVTree(t.TempDir(), settings, policy, Tree{})
+	s, err := openSiftKVTree(t.TempDir(), settings, policy, Tree{})
 	require.NoError(t, err)
 	const n = 5000
 	fill(t, s, v, n)

@@ -78,6 +78,10 @@ func (l *goLevelDB) Set(key, value []byte) error {
 	return failed("goleveldb: put", l.db.Put(key, value, l.sets))
 }
 
+func (l *goLevelDB) Delete(key []byte) error {
+	return failed("goleveldb: delete", l.db.Delete(key, l.sets))
+}
+
 func (l *goLevelDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	it := l.db.NewIterator(nil, nil)
 	defer it.Release()

@@ -22,10 +22,10 @@ func TestTheOracleNeverErrs(t *testing.T) {
 	require.NoError(t, err)
 	tree := Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10}
 	const n = 4000
-	open := func() *SiftKV {
+	open := func() *siftkvStore {
 		s, err := variant.Open(dir, settings, tree)
 		require.NoError(t, err)
-		return s.(*SiftKV)
+		return s.(*siftkvStore)
 	}
 	s := open()
 	fillLevels(t, s, v, n)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// Pebble is a store of github.com/cockroachdb/pebble/v2. What is not set here is
+// pebbleStore is a store of github.com/cockroachdb/pebble/v2. What is not set here is
 // Pebble's default, with its bytewise comparer, whose Split is the whole key.
-type Pebble struct {
+type pebbleStore struct {
 	batched
 	db    *pebble.DB
 	batch *pebble.Batch
@@ -36,13 +37,13 @@ func openPebble(dir string, s Settings) (Live, error) {
 
 // openPebbleTree opens or creates a store in dir with one filter policy on every level;
 // nil means no filter.
-func openPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*Pebble, error) {
+func openPebbleTree(dir string, s Settings, policy pebble.FilterPolicy, t Tree) (*pebbleStore, error) {
 	log := &pebbleLog{fatal: os.Stderr}
 	db, err := pebble.Open(dir, pebbleOptions(s, policy, t, log))
 	if err != nil {
 		return nil, fmt.Errorf("pebble: open %s: %w", dir, err)
 	}
-	p := &Pebble{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log}
+	p := &pebbleStore{db: db, batch: db.NewBatch(), sets: pebble.NoSync, log: log}
 	if s.Durability == Durable {
 		p.sets = pebble.Sync
 	}
@@ -103,8 +104,7 @@ func pebbleSeparation(s *Settings) pebble.ValueSeparationPolicy {
 		RewriteMinimumAge: pebbleBlobAge, TargetGarbageRatio: s.garbageShare()}
 }
 
-// Settle commits, flushes, compacts every key and waits for background work.
-func (p *Pebble) Settle(ctx context.Context) error {
+func (p *pebbleStore) Settle(ctx context.Context) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
@@ -119,15 +119,14 @@ func (p *Pebble) Settle(ctx context.Context) error {
 	return p.wait(ctx)
 }
 
-// Rest commits, flushes and waits until Pebble finds nothing left to compact.
-func (p *Pebble) Rest(ctx context.Context) error {
+func (p *pebbleStore) Rest(ctx context.Context) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
 	return p.wait(ctx)
 }
 
-func (p *Pebble) flush() error {
+func (p *pebbleStore) flush() error {
 	if err := p.commit(); err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func (p *Pebble) flush() error {
 
 // wait waits until nothing runs in the background. A compaction that ends starts the
 // next that is due before it stops being counted.
-func (p *Pebble) wait(ctx context.Context) error {
+func (p *pebbleStore) wait(ctx context.Context) error {
 	err := until(ctx, time.Millisecond, func() bool {
 		m := p.db.Metrics()
 		return m.Compact.NumInProgress == 0 && m.Flush.NumInProgress == 0
@@ -144,7 +143,7 @@ func (p *Pebble) wait(ctx context.Context) error {
 	return cmp.Or(err, p.log.failure())
 }
 
-func (p *Pebble) lastKey() ([]byte, error) {
+func (p *pebbleStore) lastKey() ([]byte, error) {
 	it, err := p.db.NewIter(nil)
 	if err != nil {
 		return nil, fmt.Errorf("pebble: new iterator: %w", err)
@@ -159,22 +158,58 @@ func (p *Pebble) lastKey() ([]byte, error) {
 	return last, nil
 }
 
-// Set writes one key.
-func (p *Pebble) Set(key, value []byte) error {
+func (p *pebbleStore) Set(key, value []byte) error {
 	return failed("pebble: set", p.db.Set(key, value, p.sets))
 }
 
-// Scan walks a new iterator.
-func (p *Pebble) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+func (p *pebbleStore) Delete(key []byte) error {
+	return failed("pebble: delete", p.db.Delete(key, p.sets))
+}
+
+func (p *pebbleStore) DeleteRange(start, end []byte) error {
+	return failed("pebble: delete range", p.db.DeleteRange(start, end, p.sets))
+}
+
+func (p *pebbleStore) Add(key, counter []byte) error {
+	return failed("pebble: merge", p.db.Merge(key, counter, p.sets))
+}
+
+// pebbleCounters64 adds counters up, in whatever order they come.
+var pebbleCounters64 = &pebble.Merger{
+	Name: "kvbench.counters",
+	Merge: func(_, value []byte) (pebble.ValueMerger, error) {
+		s := &pebbleSum{}
+		return s, s.MergeNewer(value)
+	},
+}
+
+// pebbleSum is a counter that is added up.
+type pebbleSum struct{ sum uint64 }
+
+func (s *pebbleSum) MergeNewer(value []byte) error {
+	if len(value) != 8 {
+		return fmt.Errorf("a counter of %d bytes", len(value))
+	}
+	s.sum += binary.LittleEndian.Uint64(value)
+	return nil
+}
+
+func (s *pebbleSum) MergeOlder(value []byte) error { return s.MergeNewer(value) }
+
+func (s *pebbleSum) Finish(bool) ([]byte, io.Closer, error) {
+	return binary.LittleEndian.AppendUint64(nil, s.sum), nil, nil
+}
+
+func (p *pebbleStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return p.scan(start, limit, func(it *pebble.Iterator) { visit(it.Key(), it.Value()) })
 }
 
 // ScanKeys implements KeyScanner: a value that nobody asks for is not read.
-func (p *Pebble) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
+func (p *pebbleStore) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
 	return p.scan(start, limit, func(it *pebble.Iterator) { visit(it.Key()) })
 }
 
-func (p *Pebble) scan(start []byte, limit int, visit func(it *pebble.Iterator)) error {
+func (p *pebbleStore) scan(start []byte, limit int, visit func(it *pebble.Iterator)) error {
 	it, err := p.db.NewIter(nil)
 	if err != nil {
 		return fmt.Errorf("pebble: new iterator: %w", err)
@@ -190,13 +225,13 @@ func (p *Pebble) scan(start []byte, limit int, visit func(it *pebble.Iterator)) 
 }
 
 // Close closes the database. Readers are closed first.
-func (p *Pebble) Close() error {
+func (p *pebbleStore) Close() error {
 	_ = p.batch.Close()
 	return failed("pebble: close", p.db.Close())
 }
 
 // pebbleIteratorLive answers lookups through one iterator for each reader.
-type pebbleIteratorLive struct{ *Pebble }
+type pebbleIteratorLive struct{ *pebbleStore }
 
 func openPebbleIterator(dir string, s Settings) (Live, error) {
 	p, err := openPebbleTree(dir, s, bloom.FilterPolicy(10), Tree{})
@@ -208,11 +243,10 @@ func openPebbleIterator(dir string, s Settings) (Live, error) {
 
 // NewReader opens an iterator, whatever access is asked for.
 func (p pebbleIteratorLive) NewReader(_ Access, kind Kind) (Reader, error) {
-	return p.Pebble.NewReader(Iterator, kind)
+	return p.pebbleStore.NewReader(Iterator, kind)
 }
 
-// Shape reads the properties of every file.
-func (p *Pebble) Shape() (Shape, error) {
+func (p *pebbleStore) Shape() (Shape, error) {
 	levels, err := p.db.SSTables(pebble.WithProperties())
 	if err != nil {
 		return Shape{}, fmt.Errorf("pebble: sstables: %w", err)
@@ -235,7 +269,7 @@ func (p *Pebble) Shape() (Shape, error) {
 
 // Usage reads the metrics. Pebble keeps filters and indexes in its block cache, among
 // other blocks.
-func (p *Pebble) Usage() Usage {
+func (p *pebbleStore) Usage() Usage {
 	m := p.db.Metrics()
 	u := Usage{
 		Logged: Count(m.WAL.BytesWritten), FilterMemory: Unknown, IndexMemory: Unknown,
@@ -277,7 +311,7 @@ func (l *pebbleLog) failure() error {
 
 // NewReader returns a reader that uses Get, or one iterator that consults
 // last-level filters.
-func (p *Pebble) NewReader(access Access, kind Kind) (Reader, error) {
+func (p *pebbleStore) NewReader(access Access, kind Kind) (Reader, error) {
 	switch access {
 	case Get:
 		return &pebbleGet{counters: pebbleCounters{p, kind}}, nil
@@ -364,7 +398,7 @@ func (r *pebbleIterator) Close() error {
 
 // pebbleCounters maps what Pebble counts to what kvbench reports.
 type pebbleCounters struct {
-	store *Pebble
+	store *pebbleStore
 	kind  Kind
 }
 

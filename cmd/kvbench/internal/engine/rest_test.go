@@ -16,7 +16,7 @@ func TestRestKeepsTheLevels(t *testing.T) {
 	policy, err := filterpolicy.Parse("bloom:10")
 	require.NoError(t, err)
 	const n, budget = 4000, 5000
-	s, err := OpenSiftKVTree(t.TempDir(), settings, policy,
+	s, err := openSiftKVTree(t.TempDir(), settings, policy,
 		Tree{FileBytes: 16 << 10, BaseLevelBytes: 16 << 10, FilterBudgetBytes: budget})
 	require.NoError(t, err)
 	fillLevels(t, s, v, n)

@@ -21,8 +21,7 @@ func rocksDBBuild() string {
 	return ""
 }
 
-// RocksDB is a store of RocksDB.
-type RocksDB struct {
+type rocksDBStore struct {
 	batched
 	db      *rocksdb.DB
 	batch   *rocksdb.Batch
@@ -43,12 +42,12 @@ func openRocksDBTree(dir string, s Settings, filter string, t Tree) (Store, erro
 	return openRocksDB(dir, s, filter, t, true)
 }
 
-func openRocksDB(dir string, s Settings, filter string, t Tree, statistics bool) (*RocksDB, error) {
+func openRocksDB(dir string, s Settings, filter string, t Tree, statistics bool) (*rocksDBStore, error) {
 	db, err := rocksdb.Open(dir, rocksDBOptions(s, filter, t), statistics)
 	if err != nil {
 		return nil, err
 	}
-	r := &RocksDB{db: db, batch: rocksdb.NewBatch(), durable: s.Durability == Durable}
+	r := &rocksDBStore{db: db, batch: rocksdb.NewBatch(), durable: s.Durability == Durable}
 	r.batched = batched{perKey: s.BatchKeys, write: func() error { return db.Write(r.batch, false) }, reset: func() {},
 		add: func(key, value []byte) error {
 			r.batch.Put(key, value)
@@ -101,8 +100,7 @@ func rocksDBOptions(s Settings, filter string, t Tree) string {
 	return strings.Join(all, ";")
 }
 
-// Settle commits, flushes, compacts everything and waits for background work.
-func (r *RocksDB) Settle(ctx context.Context) error {
+func (r *rocksDBStore) Settle(ctx context.Context) error {
 	if err := r.Rest(ctx); err != nil {
 		return err
 	}
@@ -110,8 +108,7 @@ func (r *RocksDB) Settle(ctx context.Context) error {
 	return r.Rest(ctx)
 }
 
-// Rest commits, flushes and waits until RocksDB finds nothing left to compact.
-func (r *RocksDB) Rest(ctx context.Context) error {
+func (r *rocksDBStore) Rest(ctx context.Context) error {
 	if err := r.commit(); err != nil {
 		return err
 	}
@@ -130,7 +127,7 @@ func (r *RocksDB) Rest(ctx context.Context) error {
 // resting reports whether nothing runs and nothing is due. A compaction that ends
 // between two of the questions makes another version of the tree, and what it made due
 // would be missed: the answer counts if the version is the same before and after.
-func (r *RocksDB) resting() bool {
+func (r *rocksDBStore) resting() bool {
 	const version = "rocksdb.current-super-version-number"
 	before := r.db.Number(version)
 	for _, name := range []string{
@@ -144,8 +141,7 @@ func (r *RocksDB) resting() bool {
 	return r.db.Number(version) == before
 }
 
-// Shape reads the metadata of all files.
-func (r *RocksDB) Shape() (Shape, error) {
+func (r *rocksDBStore) Shape() (Shape, error) {
 	var shape Shape
 	for _, l := range r.db.Levels() {
 		shape.Levels = append(shape.Levels, LevelShape{
@@ -156,29 +152,24 @@ func (r *RocksDB) Shape() (Shape, error) {
 	return shape, nil
 }
 
-// NewReader returns a reader that uses Get.
-func (r *RocksDB) NewReader(access Access, _ Kind) (Reader, error) {
+func (r *rocksDBStore) NewReader(access Access, _ Kind) (Reader, error) {
 	return rocksDBReader{db: r.db}, onlyGet("rocksdb", access)
 }
 
-// Set writes one key.
-func (r *RocksDB) Set(key, value []byte) error { return r.db.Set(key, value, r.durable) }
+func (r *rocksDBStore) Set(key, value []byte) error { return r.db.Set(key, value, r.durable) }
 
-// Delete deletes one key.
-func (r *RocksDB) Delete(key []byte) error { return r.db.Delete(key, r.durable) }
+func (r *rocksDBStore) Delete(key []byte) error { return r.db.Delete(key, r.durable) }
 
-// DeleteRange implements RangeDeleter.
-func (r *RocksDB) DeleteRange(start, end []byte) error {
+func (r *rocksDBStore) DeleteRange(start, end []byte) error {
 	return r.db.DeleteRange(start, end, r.durable)
 }
 
-// Scan walks a new iterator.
-func (r *RocksDB) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+func (r *rocksDBStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return r.db.Scan(start, limit, visit)
 }
 
 // Usage reads the properties and the statistics. Filters and indexes are in the cache.
-func (r *RocksDB) Usage() Usage {
+func (r *rocksDBStore) Usage() Usage {
 	u := UnknownUsage()
 	u.CacheMemory = Count(r.db.Number("rocksdb.block-cache-usage"))
 	if t := r.db.Tickers(); t != nil {
@@ -188,14 +179,12 @@ func (r *RocksDB) Usage() Usage {
 	return u
 }
 
-// Close closes the database.
-func (r *RocksDB) Close() error {
+func (r *rocksDBStore) Close() error {
 	r.batch.Close()
 	r.db.Close()
 	return nil
 }
 
-// rocksDBReader looks keys up with Get.
 type rocksDBReader struct {
 	holdsNothing
 	db *rocksdb.DB

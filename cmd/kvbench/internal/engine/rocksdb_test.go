@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func openRocksDBVariant(t *testing.T, filter, dir string, s Settings, tree Tree) *RocksDB {
+func openRocksDBVariant(t *testing.T, filter, dir string, s Settings, tree Tree) *rocksDBStore {
 	t.Helper()
 	variant, err := NewVariant(RocksDBName, filter, newValues(t))
 	require.NoError(t, err)
 	store, err := variant.Open(dir, s, tree)
 	require.NoError(t, err)
-	return store.(*RocksDB)
+	return store.(*rocksDBStore)
 }
 
 // TestRocksDBCountsWhatLookupsDo loads, settles and opens stores with every filter

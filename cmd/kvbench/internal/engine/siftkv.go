@@ -17,8 +17,7 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// SiftKV is a store of this project.
-type SiftKV struct {
+type siftkvStore struct {
 	batched
 	db    *kv.DB
 	batch *kv.Batch
@@ -34,12 +33,12 @@ func openSiftKV(dir string, s Settings) (Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("siftkv: %w", err)
 	}
-	return OpenSiftKVTree(dir, s, policy, Tree{FilterBudgetBytes: s.SiftKVFilterBudget, Remember: usualMemory})
+	return openSiftKVTree(dir, s, policy, Tree{FilterBudgetBytes: s.SiftKVFilterBudget, Remember: usualMemory})
 }
 
-// OpenSiftKVTree opens or creates a store in dir with one filter policy on every level. With
+// openSiftKVTree opens or creates a store in dir with one filter policy on every level. With
 // a budget the policy gives the filters' family, and the level their bits.
-func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) (*SiftKV, error) {
+func openSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) (*siftkvStore, error) {
 	o := &kv.Options{
 		CacheSize:                s.CacheBytes,
 		MemtableSize:             s.MemtableBytes,
@@ -94,8 +93,8 @@ func OpenSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 }
 
 // newSiftKV returns an open store whose batches have some keys each.
-func newSiftKV(db *kv.DB, batchKeys int) *SiftKV {
-	s := &SiftKV{db: db, batch: db.NewBatch(), sets: kv.Async}
+func newSiftKV(db *kv.DB, batchKeys int) *siftkvStore {
+	s := &siftkvStore{db: db, batch: db.NewBatch(), sets: kv.Async}
 	s.batched = batched{perKey: batchKeys, add: s.batch.Set, reset: s.batch.Reset,
 		write: func() error { return failed("siftkv: commit", s.batch.Commit(kv.Async)) }}
 	return s
@@ -116,8 +115,7 @@ var siftkvCompression = map[string]sstable.Compression{
 	"zstd":   sstable.Zstd,
 }
 
-// Settle commits, flushes and compacts everything into the last level.
-func (s *SiftKV) Settle(ctx context.Context) error {
+func (s *siftkvStore) Settle(ctx context.Context) error {
 	if err := s.commit(); err != nil {
 		return err
 	}
@@ -137,7 +135,7 @@ const restPause = 200 * time.Microsecond
 // compact; unlike Settle it leaves the levels that came of it. What is there then
 // depends on what was written between two rests, and not on time, if Compactions
 // is 1.
-func (s *SiftKV) Rest(ctx context.Context) error {
+func (s *siftkvStore) Rest(ctx context.Context) error {
 	if err := s.commit(); err != nil {
 		return err
 	}
@@ -155,25 +153,31 @@ func (s *SiftKV) Rest(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Shape reads the metrics.
-func (s *SiftKV) Shape() (Shape, error) { return ShapeOf(s.db.Metrics()), nil }
-
-// Set writes one key.
-func (s *SiftKV) Set(key, value []byte) error {
+func (s *siftkvStore) Set(key, value []byte) error {
 	return failed("siftkv: set", s.db.Set(key, value, s.sets))
 }
 
-// Scan walks a new iterator.
-func (s *SiftKV) Scan(start []byte, limit int, visit func(key, value []byte)) error {
+func (s *siftkvStore) Delete(key []byte) error {
+	return failed("siftkv: delete", s.db.Delete(key, s.sets))
+}
+
+func (s *siftkvStore) DeleteRange(start, end []byte) error {
+	return failed("siftkv: delete range", s.db.DeleteRange(start, end, s.sets))
+}
+
+func (s *siftkvStore) Add(key, counter []byte) error {
+	return failed("siftkv: merge", s.db.Merge(key, counter, s.sets))
+}
+
+func (s *siftkvStore) Scan(start []byte, limit int, visit func(key, value []byte)) error {
 	return s.scan(nil, start, limit, visit)
 }
 
-// ScanKeys implements KeyScanner.
-func (s *SiftKV) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
+func (s *siftkvStore) ScanKeys(start []byte, limit int, visit func(key []byte)) error {
 	return s.scan(&kv.IterOptions{KeysOnly: true}, start, limit, func(key, _ []byte) { visit(key) })
 }
 
-func (s *SiftKV) scan(o *kv.IterOptions, start []byte, limit int, visit func(key, value []byte)) error {
+func (s *siftkvStore) scan(o *kv.IterOptions, start []byte, limit int, visit func(key, value []byte)) error {
 	it, err := s.db.NewIter(o)
 	if err != nil {
 		return fmt.Errorf("siftkv: new iterator: %w", err)
@@ -184,8 +188,7 @@ func (s *SiftKV) scan(o *kv.IterOptions, start []byte, limit int, visit func(key
 	return failed("siftkv: scan", errors.Join(it.Error(), it.Close()))
 }
 
-// Usage reads the metrics.
-func (s *SiftKV) Usage() Usage {
+func (s *siftkvStore) Usage() Usage {
 	m := s.db.Metrics()
 	return Usage{
 		Logged: Count(m.WALBytes), Flushed: Count(m.FlushBytes + m.Blobs.Committed),
@@ -195,17 +198,16 @@ func (s *SiftKV) Usage() Usage {
 }
 
 // NewReader returns a reader that uses AppendGet, the only access there is.
-func (s *SiftKV) NewReader(access Access, _ Kind) (Reader, error) {
+func (s *siftkvStore) NewReader(access Access, _ Kind) (Reader, error) {
 	return siftkvReader{db: s.db}, onlyGet("siftkv", access)
 }
 
-// Close closes the store.
-func (s *SiftKV) Close() error {
+func (s *siftkvStore) Close() error {
 	return failed("siftkv: close", s.db.Close())
 }
 
 // TraceLookups has lookups written down from now on; nil ends it.
-func (s *SiftKV) TraceLookups(t *lookuptrace.Tracer) { s.db.TraceLookups(t) }
+func (s *siftkvStore) TraceLookups(t *lookuptrace.Tracer) { s.db.TraceLookups(t) }
 
 type siftkvReader struct {
 	holdsNothing
@@ -259,8 +261,8 @@ func siftkvTally(l metrics.Lookups) Tally {
 	}
 }
 
-// ShapeOf translates the metrics of a store.
-func ShapeOf(m *metrics.Store) Shape {
+func (s *siftkvStore) Shape() (Shape, error) {
+	m := s.db.Metrics()
 	var shape Shape
 	for i, l := range m.Levels {
 		if l.Files == 0 {
@@ -277,7 +279,7 @@ func ShapeOf(m *metrics.Store) Shape {
 			FilterBytes: r.FilterBytes,
 		})
 	}
-	return shape
+	return shape, nil
 }
 
 // NoRange is a store without range filters.
@@ -325,8 +327,7 @@ type Ranger interface {
 	Scans() metrics.Scans
 }
 
-// ScanBetween walks a new iterator with bounds.
-func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error {
+func (s *siftkvStore) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error {
 	it, err := s.db.NewIter(&kv.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {
 		return fmt.Errorf("siftkv: new iterator: %w", err)
@@ -337,5 +338,4 @@ func (s *SiftKV) ScanBetween(lo, hi []byte, visit func(key, value []byte)) error
 	return failed("siftkv: scan", errors.Join(it.Error(), it.Close()))
 }
 
-// Scans reads the metrics.
-func (s *SiftKV) Scans() metrics.Scans { return s.db.Metrics().Scans() }
+func (s *siftkvStore) Scans() metrics.Scans { return s.db.Metrics().Scans() }

@@ -137,7 +137,7 @@ func (v *Variant) siftkv(policy filterpolicy.Policy) error {
 		return Unsupported("filter %s: siftkv has no filters but those of this project, such as bloom:10", v.Filter)
 	}
 	v.Open = func(dir string, s Settings, t Tree) (Store, error) {
-		return OpenSiftKVTree(dir, s, policyIn(policy, dir), t)
+		return openSiftKVTree(dir, s, policyIn(policy, dir), t)
 	}
 	return nil
 }
