@@ -75,7 +75,6 @@ func usages() string {
 	return strings.Join(each(families, func(f family) string { return f.usage }), ", ")
 }
 
-// each returns what of says of each family.
 func each[F any](families []F, of func(F) string) []string {
 	all := make([]string, len(families))
 	for i, f := range families {

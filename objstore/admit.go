@@ -30,7 +30,6 @@ func (g *gate) check(ctx context.Context) error {
 	return nil
 }
 
-// Close implements [Store].
 func (g *gate) Close() error {
 	g.closed.Store(true)
 	return nil

@@ -133,7 +133,6 @@ func (m *mem) Delete(ctx context.Context, key string) error {
 // copyChunk is how many bytes are copied between two looks at the context.
 const copyChunk = 1 << 20
 
-// copyObject writes the first size bytes of r to w.
 func copyObject(ctx context.Context, w io.Writer, r io.ReaderAt, size int64) error {
 	if size < 0 {
 		return fmt.Errorf("an object of %d bytes", size)

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// A sub is a Store.
 type sub struct {
 	gate
 	s      Store

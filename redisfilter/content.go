@@ -33,7 +33,6 @@ func (p partitions) put(ctx context.Context, generation string, _ bool, a *addit
 	return whole, nil
 }
 
-// survey implements content.
 func (p partitions) survey(ctx context.Context, generation string, count bool, f func(shard) error) error {
 	return p.Survey(ctx, generation, count, func(st chain.State) error {
 		shape := st.Shape

@@ -119,7 +119,6 @@ func (l *lineage) stored() config.Stored { return config.Stored{Conn: l.client, 
 // wrap says of which set an error is.
 func (l *lineage) wrap(err error) error { return l.client.Wrap(l.name, err) }
 
-// deadline returns a context that ends.
 func (l *lineage) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return conn.Deadline(ctx, l.options.Timeout)
 }
@@ -197,7 +196,6 @@ func (l *lineage) Close() error {
 	return nil
 }
 
-// current returns the view to work with.
 func (l *lineage) current() (*view, error) {
 	if l.closed.Load() {
 		return nil, ErrClosed

@@ -16,12 +16,10 @@ func (s *Set) Mirror(ctx context.Context, o *mirror.Options) (*mirror.Mirror, er
 // mirrored is a Set for its mirrors, whose methods are no part of the API of sets.
 type mirrored struct{ *Set }
 
-// Inside implements copies.Set.
 func (m mirrored) Inside() copies.Inside {
 	return copies.Inside{Conn: m.client, Name: m.name, Logger: m.options.Logger}
 }
 
-// View implements copies.Set.
 func (m mirrored) View() copies.SetView {
 	v := m.view.Load()
 	if err := v.usable(); err != nil {

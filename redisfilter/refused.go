@@ -32,7 +32,6 @@ func (e *RefusedError) Unwrap() (all []error) {
 	return all
 }
 
-// note notes the answer for a key.
 func (e *RefusedError) note(key int, a cuckootable.Answer) {
 	switch a {
 	case cuckootable.Full:
@@ -48,7 +47,6 @@ func (e *RefusedError) sort() {
 	slices.Sort(e.TooManyCopies)
 }
 
-// has reports whether a key was refused.
 func (e *RefusedError) has(key int) bool {
 	_, full := slices.BinarySearch(e.Full, key)
 	_, often := slices.BinarySearch(e.TooManyCopies, key)

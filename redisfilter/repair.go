@@ -213,7 +213,6 @@ func (l *lineage) since(v *view) time.Time {
 	return from
 }
 
-// loaded counts a load.
 func (l *lineage) loaded(err error) {
 	if err != nil {
 		l.failedLoads.Add(1)

@@ -207,7 +207,6 @@ func (t *tables) Blank(ctx context.Context, generation string) error {
 	}, nil)
 }
 
-// survey implements content.
 func (t *tables) survey(ctx context.Context, generation string, count bool, f func(shard) error) error {
 	one := t.shape
 	one.Shards = 1

@@ -40,7 +40,6 @@ func (v *view) usable() error {
 	return nil
 }
 
-// contentOf returns the content of a generation.
 func (v *view) contentOf(generation string) content {
 	if other := v.others[generation]; other != nil {
 		return other
@@ -82,7 +81,6 @@ func trustedKey(name, generation string) string {
 // A poller is a lineage for the watch, whose method is no part of the API of sets.
 type poller struct{ lineage *lineage }
 
-// Refresh implements nodes.Refresher.
 func (p poller) Refresh(ctx context.Context) { p.lineage.refresh(ctx) }
 
 // refresh reads the configuration; the watch has it called at every poll.

@@ -14,7 +14,6 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// A config is what a configuration says.
 type config struct {
 	path          string
 	create        bool

@@ -28,7 +28,6 @@ func (i *iterator) Next() {
 	}
 }
 
-// Valid reports whether the iterator is on an entry.
 func (i *iterator) Valid() bool { return i.err == nil && i.it.Valid() }
 
 // Key returns the entry's key, nil at the end.
@@ -54,7 +53,6 @@ func (i *iterator) Value() []byte {
 	return i.value
 }
 
-// Current returns all three.
 func (i *iterator) Current() (key, value []byte, valid bool) {
 	value = i.Value()
 	if !i.Valid() { // the value may have failed

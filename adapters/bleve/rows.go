@@ -33,7 +33,6 @@ var (
 	errOperands = errors.New("operands are cut off")
 )
 
-// appendValue appends what is stored for a value.
 func appendValue(dst, value []byte) []byte {
 	if len(value) > 0 && value[0] >= escape {
 		dst = append(dst, escape)
@@ -49,7 +48,6 @@ func appendOperand(dst, operand []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(operand))), operand...)
 }
 
-// areOperands reports whether a stored form is that of operands.
 func areOperands(stored []byte) bool { return len(stored) > 0 && stored[0] == operands }
 
 // split returns operands of their stored form, which they alias.

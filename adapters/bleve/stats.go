@@ -12,7 +12,6 @@ func (s *Store) Stats() json.Marshaler { return stats{s} }
 
 type stats struct{ s *Store }
 
-// MarshalJSON returns a JSON object.
 func (t stats) MarshalJSON() ([]byte, error) {
 	m := t.s.db.Metrics()
 	all := figures(m)

@@ -17,7 +17,6 @@ var (
 // A writer makes batches and executes them. It has no state of its own.
 type writer struct{ store *Store }
 
-// NewBatch returns an empty batch.
 func (w writer) NewBatch() store.KVBatch { return &batch{store: w.store, b: w.store.db.NewBatch()} }
 
 // NewBatchEx returns an empty batch, and memory for the caller to put keys and values together in. The batch copies
@@ -41,7 +40,6 @@ func (w writer) ExecuteBatch(kb store.KVBatch) error {
 	return b.b.Commit(w.store.writes)
 }
 
-// Close does nothing.
 func (w writer) Close() error { return nil }
 
 // A batch collects operations, which take effect in their order. It belongs to one goroutine. After Close it takes
@@ -54,7 +52,6 @@ type batch struct {
 
 // Errors of operations are kept by the kv.Batch, and returned by its Commit.
 
-// Set stores a value.
 func (b *batch) Set(key, value []byte) {
 	if b.b == nil {
 		return
@@ -66,7 +63,6 @@ func (b *batch) Set(key, value []byte) {
 	_ = b.b.Set(key, value)
 }
 
-// Delete removes a key.
 func (b *batch) Delete(key []byte) {
 	if b.b != nil {
 		_ = b.b.Delete(key)

@@ -34,7 +34,6 @@ func (f figure) with(label, value string) figure {
 	return f
 }
 
-// figuresOf returns the figures of a whole store.
 func figuresOf(m *metrics.Store) []figure {
 	return slices.Concat(figuresOfReads(m), figuresOfWrites(m), figuresOfBlobs(m), figuresOfState(m))
 }

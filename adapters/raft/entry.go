@@ -25,7 +25,6 @@ const entryFormat = 1
 // errEntry is what a record that is none gets.
 var errEntry = errors.New("siftraft: a log entry that this version cannot read")
 
-// appendEntry appends the record of an entry to dst.
 func appendEntry(dst []byte, e *raft.Log) []byte {
 	dst = append(dst, entryFormat, byte(e.Type))
 	dst = binary.AppendUvarint(dst, e.Term)
@@ -88,7 +87,6 @@ func (f *fields) take(size int) bool {
 	return true
 }
 
-// byte returns the next byte.
 func (f *fields) byte() byte {
 	if len(f.rest) == 0 {
 		f.short = true

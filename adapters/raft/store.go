@@ -47,7 +47,6 @@ type Store struct {
 	ends ends
 }
 
-// A keyRange is the keys of [lo, hi).
 type keyRange struct{ lo, hi []byte }
 
 var (
@@ -103,7 +102,6 @@ func (s *Store) key(kind byte, more ...byte) []byte {
 	return append(append(append(k, s.prefix...), kind), more...)
 }
 
-// entryKey returns the key of the entry at index.
 func (s *Store) entryKey(index uint64) []byte {
 	k := append(make([]byte, 0, len(s.log.lo)+8), s.log.lo...)
 	return binary.BigEndian.AppendUint64(k, index)
@@ -164,7 +162,6 @@ func (s *Store) readEnds() (e ends, err error) {
 	return e, err
 }
 
-// index returns the index that the key of an entry has.
 func (s *Store) index(key []byte) (uint64, error) {
 	digits := key[len(s.log.lo):]
 	if len(digits) != 8 {

@@ -82,7 +82,6 @@ func (b *bucket) addChild(name []byte, number uint64) *bucket {
 	return child
 }
 
-// CreateBucket makes a bucket in this one.
 func (b *bucket) CreateBucket(name []byte) (walletdb.ReadWriteBucket, error) {
 	child, made, err := b.create(name)
 	switch {
@@ -94,7 +93,6 @@ func (b *bucket) CreateBucket(name []byte) (walletdb.ReadWriteBucket, error) {
 	return child, nil
 }
 
-// CreateBucketIfNotExists returns a bucket in this one, which it makes if it is not there.
 func (b *bucket) CreateBucketIfNotExists(name []byte) (walletdb.ReadWriteBucket, error) {
 	child, _, err := b.create(name)
 	if err != nil {
@@ -202,5 +200,4 @@ func (b *bucket) checkWritable() error {
 	return nil
 }
 
-// Tx returns the transaction.
 func (b *bucket) Tx() walletdb.ReadWriteTx { return b.tx }

@@ -125,7 +125,6 @@ func (b *bucket) sequence() (uint64, error) {
 	return binary.BigEndian.Uint64(stored), nil
 }
 
-// SetSequence sets the bucket's number.
 func (b *bucket) SetSequence(n uint64) error {
 	if err := b.checkWritable(); err != nil {
 		return err

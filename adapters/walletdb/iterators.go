@@ -38,7 +38,6 @@ func (o *openIterators) drop(c *cursor) {
 	c.it = nil
 }
 
-// closeAll closes all iterators.
 func (o *openIterators) closeAll() {
 	for len(o.cursors) > 0 {
 		o.drop(o.cursors[0])

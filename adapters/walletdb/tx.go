@@ -50,7 +50,6 @@ func (t *tx) ForEachBucket(f func(name []byte) error) error {
 	return t.root.ForEach(func(name, _ []byte) error { return f(name) })
 }
 
-// CreateTopLevelBucket returns a bucket, which it makes if it is not there.
 func (t *tx) CreateTopLevelBucket(name []byte) (walletdb.ReadWriteBucket, error) {
 	return t.root.CreateBucketIfNotExists(name)
 }

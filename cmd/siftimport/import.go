@@ -22,7 +22,6 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// command is the command line.
 type command struct {
 	Version cli.VersionFlag `short:"V" help:"Print the version, and exit."`
 
@@ -43,7 +42,6 @@ type command struct {
 	Quiet  bool `short:"q" help:"No progress."`
 }
 
-// An importer is one run.
 type importer struct {
 	*command
 	program *program
@@ -54,7 +52,6 @@ type importer struct {
 	result  result
 }
 
-// run imports.
 func (c *command) run(ctx context.Context, p *program) error {
 	im := &importer{command: c, program: p}
 	if err := errors.Join(c.checkSource(), im.options()); err != nil {
@@ -131,7 +128,6 @@ func (im *importer) begin() (again string, err error) {
 	return "", errors.Join(err, im.dir.Close())
 }
 
-// run does what is left to do.
 func (im *importer) run(ctx context.Context) error {
 	if im.dir.Stage == "" {
 		if err := im.checkDest(); err != nil {
@@ -210,7 +206,6 @@ func (im *importer) checkDest() error {
 	return errors.Join(err, db.Close())
 }
 
-// hasKeys reports whether there is a key in a store.
 func hasKeys(db *kv.DB) (bool, error) {
 	it, err := db.NewIter(nil)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// A program is siftimport with its surroundings.
 type program struct {
 	stdout, stderr io.Writer
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/progress"
 )
 
-// A result is what a run has to say.
 type result struct {
 	Source, Dest *compare.Side // nil: not compared
 
@@ -24,7 +23,6 @@ type result struct {
 	Notes                         []string
 }
 
-// print prints the result.
 func (im *importer) print() error {
 	r := &im.result
 	var keys, bytes int64
@@ -86,7 +84,6 @@ func (im *importer) meter(name string) *meter {
 		places: map[string]*place{}}
 }
 
-// begin has the pass begin at a key.
 func (m *meter) begin(key []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +128,6 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// end says that the pass is done.
 func (m *meter) end() { m.phase.Done() }
 
 // stop takes the bar away. Where there is none, nothing is said of a pass that was broken off.

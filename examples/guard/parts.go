@@ -74,7 +74,6 @@ func (p *parts) open(ctx context.Context, f flags) error {
 	return p.openFilters(ctx, f, options)
 }
 
-// openStore opens the database.
 func (p *parts) openStore(ctx context.Context, f flags) (err error) {
 	if f.Postgres != "" {
 		p.Store, err = guard.OpenPostgres(ctx, f.Postgres, f.DBConns+spareConns, f.Timeout)

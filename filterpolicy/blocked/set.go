@@ -130,7 +130,6 @@ func (s *Set) FillRatio() float64 {
 	return float64(n) / float64(len(s.cells)*8)
 }
 
-// ones returns the number of bits that are set.
 func (l *line) ones() (n int) {
 	for at := 0; at < LineLen; at += 8 {
 		n += bits.OnesCount64(binary.LittleEndian.Uint64(l[at:]))

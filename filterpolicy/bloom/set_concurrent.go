@@ -147,7 +147,6 @@ func (s *ConcurrentSet) Snapshot() *Set {
 	return c
 }
 
-// parts returns the payload of a snapshot.
 func (s *ConcurrentSet) parts() [][]byte { return s.Snapshot().parts() }
 
 // load keeps nothing of payload.

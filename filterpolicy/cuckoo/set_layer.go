@@ -44,7 +44,6 @@ func (l *layer) placeOf(h uint64) place {
 	return place{fingerprint, i, l.other(fingerprint, i)}
 }
 
-// len returns the number of keys.
 func (l *layer) len() uint64 {
 	n := l.used + l.extras
 	if l.victim.fingerprint != 0 {
@@ -191,7 +190,6 @@ func (t *table) take(bucket, fingerprint uint64) bool {
 	return false
 }
 
-// at returns what a slot of a bucket holds.
 func (t *table) at(bucket, slot uint64) uint64 {
 	return t.word(bucket*t.words+slot>>t.lanesLog) >> (slot & (1<<t.lanesLog - 1) * t.bits) & t.values
 }

@@ -120,7 +120,6 @@ func (t *table) word(i uint64) uint64 {
 	return binary.LittleEndian.Uint64(t.cells[bit/8:]) >> (bit % 8)
 }
 
-// has reports whether a bucket holds the fingerprint.
 func (t *table) has(bucket, fingerprint uint64) bool {
 	pattern := fingerprint * t.ones
 	found := uint64(0)

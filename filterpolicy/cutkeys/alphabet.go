@@ -86,7 +86,6 @@ func halve(sums []uint64, lengths []byte, depth byte) (longest byte) {
 	return max(halve(sums[:at+1], lengths[:at], depth+1), halve(sums[at:], lengths[at:], depth+1))
 }
 
-// appendAlphabet appends the alphabet of some symbols to dst.
 func appendAlphabet(dst []byte, symbols []int, lengths []byte) []byte {
 	var occurs [bitmapLen]byte
 	for _, s := range symbols[1 : len(symbols)-1] {

@@ -78,7 +78,6 @@ type path struct {
 	n     int
 }
 
-// truncate cuts the path to n bits.
 func (p *path) truncate(n int) {
 	p.words, p.n = p.words[:(n+wordBits-1)/wordBits], n
 	if off := n % wordBits; off != 0 {

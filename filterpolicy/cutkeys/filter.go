@@ -67,7 +67,6 @@ func (f *Filter) ascends() bool {
 	return begin <= uint64(len(f.streams)-wordLen)
 }
 
-// len returns the number of groups.
 func (f *Filter) len() int { return len(f.marks) / wordLen }
 
 func (f *Filter) mark(i int) uint64 { return littleEndian(f.marks, i*wordLen) }
@@ -129,7 +128,6 @@ func (f *Filter) behindPrefix(bound []byte) (rest []byte, where side) {
 	return nil, over
 }
 
-// keysOf returns the number of keys of a group.
 func (f *Filter) keysOf(i int) int {
 	return int(min(groupLen, f.keys-uint64(i)*groupLen))
 }

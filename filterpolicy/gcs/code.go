@@ -37,7 +37,6 @@ func (w *writer) write(x uint64, n uint) {
 	}
 }
 
-// len returns the number of bits.
 func (w *writer) len() uint64 { return uint64(len(w.bytes))*8 + uint64(w.n) }
 
 // flush fills the last byte with zeros.
@@ -48,7 +47,6 @@ func (w *writer) flush() {
 	}
 }
 
-// put appends x in code c.
 func (w *writer) put(c code, x uint64) {
 	const step = 32
 	zeros := x / c.divisor

@@ -62,7 +62,6 @@ func valuesPerKey(b spec.Bits) uint64 {
 // and the divisor that suits the differences.
 type geometry struct{ buckets, width, divisor uint64 }
 
-// geometryOf returns the geometry for n keys.
 func geometryOf(b spec.Bits, n uint64) geometry {
 	perKey := valuesPerKey(b)
 	buckets := (n + bucketKeys - 1) / bucketKeys
@@ -85,7 +84,6 @@ func sizes(positions, offset uint64) (bases, deviations uint64) {
 	return (positions + groupLen - 1) / groupLen * wordLen, ((positions*offset+63)/64 + 1) * wordLen
 }
 
-// at returns a position.
 func (x *index) at(i uint64) uint64 {
 	base := binary.LittleEndian.Uint64(x.bases[i/groupLen*wordLen:])
 	return base + i%groupLen*x.stride + word(x.deviations, i*x.offset)&(1<<x.offset-1)

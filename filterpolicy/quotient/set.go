@@ -111,7 +111,6 @@ func (s *Set) CountHash(h uint64) int {
 	return s.times(s.Value(h))
 }
 
-// times returns the copies of a value that is there.
 func (s *Set) times(v uint64) int { return 1 + int(s.extra[v]) }
 
 // Remove takes one copy of a key away and says whether there was one. Read about

@@ -33,7 +33,6 @@ type place struct {
 	last  bool // it is, or would be, at the end of the run
 }
 
-// locate returns the place of a value.
 func (t *table) locate(value uint64) place {
 	quotient, remainder := value>>t.bits, value&(1<<t.bits-1)
 	after := t.end(quotient)
@@ -116,7 +115,6 @@ func (t *table) addOffsets(quotient, last uint64, by int) {
 	}
 }
 
-// write replaces what is in a slot.
 func (t *table) write(slot, remainder uint64, endsRun bool) {
 	block, i := t.block(slot/blockSlots), slot%blockSlots
 	bit := i * t.bits

@@ -45,7 +45,6 @@ type table struct {
 	bits      uint64 // R
 }
 
-// block returns the bytes of a block.
 func (t *table) block(i uint64) []byte {
 	n := blockLen(t.bits)
 	return t.cells[i*n : i*n+n]
@@ -66,7 +65,6 @@ func (t *table) remainder(slot uint64) uint64 {
 	return binary.LittleEndian.Uint64(t.block(slot / blockSlots)[bit/8:]) >> (bit % 8) & (1<<t.bits - 1)
 }
 
-// endsRun reports whether a slot is the last of its run.
 func (t *table) endsRun(slot uint64) bool {
 	return t.runends(t.block(slot/blockSlots))>>(slot%blockSlots)&1 != 0
 }
@@ -74,10 +72,8 @@ func (t *table) endsRun(slot uint64) bool {
 // values returns the size of the range of values.
 func (t *table) values() uint64 { return t.quotients << t.bits }
 
-// value returns the value of a mixed hash.
 func (t *table) value(z uint64) uint64 { return hash64.Reduce(z, t.values()) }
 
-// has reports whether a value is stored.
 func (t *table) has(value uint64) bool {
 	quotient, remainder := value>>t.bits, value&(1<<t.bits-1)
 	block := t.block(quotient / blockSlots)

@@ -68,14 +68,12 @@ func shapeOf(columns, entry uint64) (s shape, ok bool) {
 	return s, wide && s.blocks >= minBlocks && s.narrow <= s.blocks
 }
 
-// entry returns the directory's entry.
 func (s shape) entry() uint64 { return s.blocks | s.narrow<<32 }
 
 // starts returns the number of slots at which an equation may start: those from
 // which it does not reach beyond the last block.
 func (s shape) starts() uint64 { return blockLen * (s.blocks - 1) }
 
-// size returns the bytes of the layer's words and of its thresholds.
 func (s shape) size(last bool) (words, thresholds uint64) {
 	words = wordLen * (s.blocks*s.columns + s.blocks - s.narrow)
 	if !last {

@@ -122,7 +122,6 @@ func (s *Set) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, nil
 }
 
-// readLayer reads a layer of a kind.
 func readLayer(r io.Reader, kind byte) (l layer, n int64, err error) {
 	l, ok := zeroLayer(frame.Family(kind))
 	if !ok {

@@ -62,7 +62,6 @@ func (l *layer) containsHash(h uint64) bool {
 // mostBlocked is how many times the bits of a classic layer a blocked one may have.
 const mostBlocked = 1.5
 
-// newLayer returns layer i, empty.
 func (sh shape) newLayer(i int) (layer, error) {
 	n, rate := sh.layerKeys(i), sh.layerRate(i)
 	if sh.blocked {

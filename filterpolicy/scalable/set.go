@@ -79,7 +79,6 @@ func (sh shape) check() error {
 	return nil
 }
 
-// layerKeys returns the number of keys that layer i is made for.
 func (sh shape) layerKeys(i int) int {
 	return int(min(math.Round(float64(sh.first)*math.Pow(sh.growth, float64(i))), sizing.MaxKeys))
 }

@@ -104,7 +104,6 @@ func (c blockCut) part(p *Part, entries float64, was *File, place float64) {
 	p.First = min(p.First, int32(was.Blocks)*c.parts-p.Blocks)
 }
 
-// indexBytes returns the bytes of all indexes.
 func (s *Store) indexBytes() (sum int64) {
 	for i := range s.Files {
 		sum += s.Files[i].IndexBytes

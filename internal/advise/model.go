@@ -41,7 +41,6 @@ type touch struct {
 	present bool
 }
 
-// scanTouches are the blocks of a scan.
 type scanTouches []touch
 
 // A keyStat counts the lookups of a key.
@@ -145,7 +144,6 @@ func (m *Model) at(i int32) int64 {
 	return int64(m.trace.Lookups[i].At)
 }
 
-// A blockID is a block of a file.
 type blockID struct{ file, block int32 }
 
 // A numbering gives the blocks that are replayed numbers, and draws those that are not known.

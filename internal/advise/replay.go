@@ -1,6 +1,5 @@
 package advise
 
-// A tally is what a replay counted.
 type tally struct {
 	reads [numKinds]float64 // blocks that the cache did not have, by kind
 	bytes [numKinds]float64 // of them, as stored
@@ -38,7 +37,6 @@ func (m *Model) stream(f *filters, remembered int, salt uint64) ([]access, tally
 	return s.all, s.t
 }
 
-// A streaming is a stream in the making.
 type streaming struct {
 	m      *Model
 	f      *filters
@@ -48,7 +46,6 @@ type streaming struct {
 	t      tally
 }
 
-// scan adds the blocks of a scan.
 func (s *streaming) scan(blocks scanTouches, counted bool) {
 	for _, b := range blocks {
 		if b.present || unit(mix(b.draw^s.salt)) < s.f.ranges[b.file] {

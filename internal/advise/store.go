@@ -109,7 +109,6 @@ func (s *Store) blocks() uint64 {
 	return max(1, sum)
 }
 
-// runKeys returns the entries of each run.
 func (s *Store) runKeys() []uint64 {
 	keys := make([]uint64, s.Runs)
 	for i := range s.Files {

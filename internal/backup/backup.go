@@ -161,7 +161,6 @@ func (b *Backup) source(s Source) (err error) {
 	return b.copy(f, name, s.Size)
 }
 
-// copy writes the bytes of a file.
 func (b *Backup) copy(f vfs.ReadFile, name string, size int64) error {
 	part := int64(MaxPayload)
 	if p, ok := f.(vfs.PartReader); ok { // each read is a request

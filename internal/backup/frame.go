@@ -84,7 +84,6 @@ func (h *Header) appendPreamble(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, 0)
 }
 
-// decodePreamble returns a header with what the preamble says.
 func decodePreamble(b []byte) (h Header, err error) {
 	if binary.LittleEndian.Uint32(b[24:]) != base.Checksum(0, 0, b[:24]) {
 		return h, errors.New("preamble: checksum does not match")
@@ -105,7 +104,6 @@ func (h *Header) append(dst []byte) []byte {
 	return appendUint64s(dst, h.StoreID, h.Parent, uint64(h.ParentOffset), h.Files, uint64(h.Bytes), uint64(h.LastSeq))
 }
 
-// decode adds what a header frame says.
 func (h *Header) decode(b []byte) error {
 	if len(b) != headerSize {
 		return errors.New("header: wrong length")

@@ -61,7 +61,6 @@ func (w VerifiedFS) Open(name string) (vfs.ReadFile, error) {
 // wholePart is how many bytes of a file are asked for at a time.
 const wholePart = 8 << 20
 
-// readWhole reads a file by readAt, in parts.
 func readWhole(name string, f vfs.ReadFile, readAt func(p []byte, off int64) (int, error)) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {

@@ -122,7 +122,6 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("siftkv: read the value of key %q: %v", e.Key, e.Cause)
 }
 
-// Unwrap returns the cause.
 func (e *ValueError) Unwrap() error { return e.Cause }
 
 // WithKey returns an error as a ValueError; nil for nil.

@@ -103,7 +103,6 @@ func (i *Info) appendFooter(dst []byte) []byte {
 	return append(dst, tailMagic...)
 }
 
-// decodeFooter decodes the last footerSize bytes of a file of size bytes.
 func decodeFooter(b []byte, size int64) (i Info, err error) {
 	if len(b) != footerSize || string(b[48:]) != tailMagic {
 		return i, errors.New("footer: not that of a file of large values (wrong magic number)")

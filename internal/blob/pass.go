@@ -50,7 +50,6 @@ const (
 	windowGrowth = 8
 )
 
-// An aheadFile is a file that prefetches.
 type aheadFile struct {
 	file  io.ReaderAt
 	again vfs.Rereader
@@ -63,7 +62,6 @@ type aheadFile struct {
 	end    int64 // of the last requested range
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *aheadFile) ReadAt(p []byte, off int64) (int, error) {
 	near := off >= f.start && off-f.end <= int64(f.window)
 	f.end = off + int64(len(p))

@@ -81,7 +81,6 @@ func (r *Reader) corrupt(offset int64, cause error) error {
 	return &base.CorruptionError{File: r.name, Offset: offset, What: "large value", Cause: cause, Hint: r.hint}
 }
 
-// readFull reads len(b) bytes at offset.
 func (r *Reader) readFull(b []byte, offset int64) error {
 	if r.ReadNow(b, offset) == vfs.NowDone {
 		return nil
@@ -119,10 +118,8 @@ func (r *Reader) readChecked(b []byte, offset int64, check func() error) error {
 // An againFile is a file past all caches.
 type againFile struct{ vfs.Rereader }
 
-// ReadAt implements io.ReaderAt.
 func (f againFile) ReadAt(p []byte, off int64) (int, error) { return f.ReadAgain(p, off) }
 
-// errOutside says that a handle, or a record, is outside the file.
 var errOutside = errors.New("the record is not in the file")
 
 // admits checks that a handle may be one of the file.

@@ -88,7 +88,6 @@ type prefix struct {
 	length int64 // of the record
 }
 
-// valueAt returns the offset of the value in the record.
 func (p *prefix) valueAt() int { return p.keyAt + p.keyLen }
 
 var (

@@ -47,7 +47,6 @@ func (s *Stream) Taken() int64 { return s.at - s.h.Offset }
 // Record returns what the record says of the value. Its key is valid as long as the stream is.
 func (s *Stream) Record() Record { return s.record }
 
-// Read implements io.Reader.
 func (s *Stream) Read(b []byte) (n int, err error) {
 	if !s.opened && s.record.Compression != compression.None {
 		if s.given, err = s.decoded(); err != nil {

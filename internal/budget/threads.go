@@ -37,7 +37,6 @@ func (w *Request) Acquire() bool {
 	return false
 }
 
-// state returns whether w is in the queue, and whether it was granted a thread.
 func (w *Request) state() (queued, granted bool) {
 	if w == nil {
 		return false, false

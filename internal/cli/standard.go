@@ -34,12 +34,10 @@ type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"The command."`
 }
 
-// Run prints the help.
 func (c *helpCommand) Run(app *kong.Kong) error { return again(app, append(c.Command, "--help")...) }
 
 type versionCommand struct{}
 
-// Run prints the version.
 func (versionCommand) Run(app *kong.Kong) error { return again(app, "--version") }
 
 // again reads another command line, which answers with no more than a text.
@@ -115,7 +113,6 @@ func Output(w io.Writer) io.Writer { return output{w} }
 
 type output struct{ w io.Writer }
 
-// Write implements io.Writer.
 func (o output) Write(b []byte) (int, error) {
 	n, err := o.w.Write(b)
 	if errors.Is(err, syscall.EPIPE) {

@@ -24,7 +24,6 @@ func keepBytes() kong.Option {
 	})
 }
 
-// decodeText reads one text.
 func decodeText(ctx *kong.DecodeContext, target reflect.Value) error {
 	t, err := ctx.Scan.PopValue("string")
 	if err != nil {

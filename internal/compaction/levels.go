@@ -31,7 +31,6 @@ func (o *Options) level0Batch(share float64) int64 {
 	return scaled(min(o.BaseLevelSize, 2*o.MemtableSize), share)
 }
 
-// scaled returns the share of a size.
 func scaled(size int64, share float64) int64 { return int64(float64(size) * share) }
 
 // tableShare returns the tables' share of a store's bytes: 1 without separated values. It takes O(levels).

@@ -99,7 +99,6 @@ func (l *Latencies) Stalled(took time.Duration) {
 	}
 }
 
-// metrics returns the histograms.
 func (l *Latencies) metrics() (m metrics.Latency) {
 	if l == nil {
 		return m

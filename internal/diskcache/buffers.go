@@ -7,7 +7,6 @@ var pageBuffers bufferPool
 
 type bufferPool struct{ pool sync.Pool }
 
-// get returns a buffer of n bytes.
 func (b *bufferPool) get(n int) *[]byte {
 	buf, ok := b.pool.Get().(*[]byte)
 	if !ok || cap(*buf) < n {

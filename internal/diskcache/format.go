@@ -57,7 +57,6 @@ func (k pageKey) hash() uint64 {
 // pageLength returns how long a page of n bytes is in a segment.
 func (k pageKey) pageLength(n int) int { return pageHeader + len(k.name) + n }
 
-// appendPage appends a page to dst.
 func appendPage(dst []byte, k pageKey, data []byte) []byte {
 	at := len(dst)
 	dst = binary.LittleEndian.AppendUint64(dst, 0)
@@ -111,12 +110,10 @@ type listedPage struct {
 	position, length uint32
 }
 
-// appendSegmentHeader appends the header of a segment to dst.
 func appendSegmentHeader(dst []byte, number uint32) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, segmentMagic...), uint64(number))
 }
 
-// appendIndex appends the index of a segment to dst.
 func appendIndex(dst []byte, pages []listedPage) []byte {
 	at := len(dst)
 	for _, p := range pages {

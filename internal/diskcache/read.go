@@ -70,7 +70,6 @@ func (r *diskRead) read(ctx context.Context) (int, error) {
 	}
 }
 
-// A diskRead is a read.
 type diskRead struct {
 	c      *Cache
 	object string

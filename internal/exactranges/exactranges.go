@@ -26,7 +26,6 @@ var Asked atomic.Int64
 // Name implements filterpolicy.RangePolicy.
 func (Policy) Name() string { return Name }
 
-// String implements filterpolicy.RangePolicy.
 func (Policy) String() string { return Name }
 
 // NewRangeBuilder implements filterpolicy.RangePolicy.
@@ -84,7 +83,6 @@ func (f *filter) key(i int) []byte {
 	return rest[width:][:n]
 }
 
-// MayContainRange implements filterpolicy.RangeFilter.
 func (f *filter) MayContainRange(lo, hi []byte) bool {
 	Asked.Add(1)
 	i := sort.Search(len(f.starts), func(i int) bool { return bytes.Compare(f.key(i), lo) >= 0 })

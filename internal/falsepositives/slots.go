@@ -30,7 +30,6 @@ type set struct {
 	uses atomic.Uint64
 }
 
-// slots are the slots of a Memory.
 type slots struct {
 	sets  []set
 	facts []atomic.Pointer[fact] // ways for each set
@@ -72,7 +71,6 @@ func (s *slots) find(t *Table, key []byte, hash uint64) bool {
 	return false
 }
 
-// use counts a use of a slot.
 func (s *set) use(slot int) {
 	// A favourite has all the uses there are, or else its readers would share a line that they write to.
 	if u := s.uses.Load(); u>>(2*slot)&maxUses < maxUses {
@@ -80,7 +78,6 @@ func (s *set) use(slot int) {
 	}
 }
 
-// empty returns an empty slot, if there is one.
 func (s *set) empty() (slot int, ok bool) {
 	for w := range s.tags {
 		if match := lanesWith(s.tags[w].Load(), 0); match != 0 {

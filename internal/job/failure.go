@@ -12,7 +12,6 @@ import (
 // An InputError is a failure to read what a job merges.
 type InputError struct{ error }
 
-// Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.error }
 
 // Unreadable returns the input whose file an error names, or all inputs if it names none of them.

@@ -92,7 +92,6 @@ func (s *sharedMerge) one(ctx context.Context) bool {
 	return true
 }
 
-// left returns how many ranges are left.
 func (s *sharedMerge) left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,7 +86,6 @@ type Sampler struct {
 	scanRoom  int
 }
 
-// An entry is a key of the sample.
 type entry struct {
 	hash uint64
 	key  []byte

@@ -106,7 +106,6 @@ func (t *Reader) NextRecord() (Lookup, *Scan, error) {
 	return l, s, nil
 }
 
-// nextFrame reads the next frame.
 func (t *Reader) nextFrame() error {
 	if len(t.rest) > 0 {
 		return t.damage(t.place, "bytes are left after the records of the frame")

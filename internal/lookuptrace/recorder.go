@@ -89,7 +89,6 @@ func NewRecorder(w io.Writer, o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// newRecorder returns a recorder that has not begun.
 func newRecorder(w io.Writer, h Header, now func() uint64) *Recorder {
 	r := &Recorder{
 		header: h, secret: maphash.MakeSeed(), most: math.MaxUint64 / uint64(h.OneIn), now: now, w: w,

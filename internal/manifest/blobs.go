@@ -28,7 +28,6 @@ type Garbage struct {
 	base.Droppable        // of its own records
 }
 
-// appendBlobs appends what an edit says of blob files, field by field.
 func (e *Edit) appendBlobs(field func(tag uint64, body []byte)) {
 	for i := range e.AddedBlobs {
 		b := &e.AddedBlobs[i]

@@ -23,7 +23,6 @@ import (
 //
 // Its name does not begin with OPTIONS: geth takes a directory with such a file and a CURRENT for one of Pebble.
 
-// optionsVersion is the version of the file.
 const optionsVersion = 1
 
 // maxOptionsSize is much more than an options file has.

@@ -93,7 +93,6 @@ func (h *History) Add(ts []Tombstone) *History {
 	return next
 }
 
-// tree returns the tree of all tombstones.
 func (h *History) tree() *node {
 	if h.pending == 0 {
 		return h.base

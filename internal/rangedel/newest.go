@@ -52,21 +52,18 @@ func appendSpan(out []Tombstone, t Tombstone) []Tombstone {
 	return append(out, t)
 }
 
-// newestFirst is a heap of tombstones.
 type newestFirst []Tombstone
 
 func (h newestFirst) Len() int           { return len(h) }
 func (h newestFirst) Less(i, j int) bool { return h[i].Seq > h[j].Seq }
 func (h newestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-// Push implements heap.Interface.
 func (h *newestFirst) Push(x any) {
 	if t, ok := x.(Tombstone); ok {
 		*h = append(*h, t)
 	}
 }
 
-// Pop implements heap.Interface.
 func (h *newestFirst) Pop() any {
 	last := len(*h) - 1
 	t := (*h)[last]

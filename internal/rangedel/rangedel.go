@@ -52,7 +52,6 @@ func NewSet(ts []Tombstone) *Set {
 	return b.Set()
 }
 
-// addGroup adds the fragments of a group.
 func (b *Builder) addGroup(ts []Tombstone) {
 	if len(ts) == 1 {
 		b.add(ts[0])

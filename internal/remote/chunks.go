@@ -29,7 +29,6 @@ func (c *chunks) write(p []byte) {
 	}
 }
 
-// ReadAt implements io.ReaderAt.
 func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 	n := 0
 	for n < len(p) && off < c.size {

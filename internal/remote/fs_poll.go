@@ -100,7 +100,6 @@ func (f *FS) refresh() error {
 	return err
 }
 
-// polled notes what a poll has found.
 func (f *FS) polled(now time.Time, found int, err error) {
 	switch {
 	case err != nil:

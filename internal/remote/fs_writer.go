@@ -123,7 +123,6 @@ func (w *fsWriter) createFile(num uint64, blob bool) (vfs.WriteFile, error) {
 	return &newFile{WriteFile: out, w: w, num: num, file: f}, nil
 }
 
-// A newFile is one that is being written.
 type newFile struct {
 	vfs.WriteFile
 	w    *fsWriter
@@ -320,7 +319,6 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 	return l, nil
 }
 
-// path returns the name of a numbered file.
 func (f *FS) path(kind manifest.FileKind, num uint64) string {
 	return filepath.Join(objectdir.Root, manifest.FileName(kind, num))
 }

@@ -85,7 +85,6 @@ func (f *tableFile) Size() (int64, error) {
 	return f.size, nil
 }
 
-// PartSize implements vfs.PartReader.
 func (f *tableFile) PartSize() int { return f.t.o.PartSize }
 
 // Close implements vfs.ReadFile. It makes the reads end that are under way, and waits for that.

@@ -58,7 +58,6 @@ type upload struct {
 	closed   bool
 }
 
-// Write implements vfs.WriteFile.
 func (u *upload) Write(p []byte) (int, error) {
 	if err := u.check(); err != nil {
 		return 0, &fs.PathError{Op: "write", Path: u.name, Err: err}

@@ -61,7 +61,6 @@ func (p *Replayer) dropLogs(torn uint64, later []uint64) error {
 	return nil
 }
 
-// readLog calls f with a reader of a WAL, and with the name and the size of its file.
 func (p *Replayer) readLog(num uint64, f func(r *wal.Reader, name string, size int64) error) (err error) {
 	name := manifest.Path(p.Dir, manifest.FileWAL, num)
 	file, err := p.FS.Open(name)

@@ -15,7 +15,6 @@ const (
 	NumModes
 )
 
-// String returns the mode's name.
 func (m Mode) String() string {
 	names := [NumModes]string{"PointInTime", "TolerateTornTail", "Absolute", "SkipCorrupt"}
 	if m >= NumModes {

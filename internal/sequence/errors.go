@@ -22,5 +22,4 @@ func (e *FencedError) Error() string {
 	return fmt.Sprintf("%v: epoch %d, where this one has %d (%s)", base.ErrFenced, e.Epoch, e.Own, e.Key)
 }
 
-// Unwrap returns base.ErrFenced.
 func (e *FencedError) Unwrap() error { return base.ErrFenced }

@@ -25,7 +25,6 @@ type adviceTrace struct {
 	Device time.Duration `placeholder:"TIME" help:"${advise_device}"`
 }
 
-// options returns what to ask.
 func (c *adviceTrace) options(trace io.Reader) (*advice.Options, error) {
 	o := &advice.Options{Trace: trace, DeviceRead: c.Device}
 	for _, specs := range c.Filter {
@@ -45,7 +44,6 @@ func (c *adviceTrace) options(trace io.Reader) (*advice.Options, error) {
 // traceSuffix makes the name of the trace next to a directory.
 const traceSuffix = ".trace"
 
-// file returns the name of the trace.
 func (c *adviceTrace) file() (string, error) {
 	switch {
 	case c.Trace != "":
@@ -95,14 +93,12 @@ func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 	return p.report(&r)
 }
 
-// An adviceReport is advice about a store.
 type adviceReport struct {
 	Store keytext.Name `json:"store"`
 	Trace keytext.Name `json:"trace"`
 	*advice.Report
 }
 
-// WriteText writes the advice for people.
 func (r *adviceReport) WriteText(w io.Writer) error {
 	s := &r.Sample
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

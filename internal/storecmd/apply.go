@@ -174,7 +174,6 @@ func fieldOf(line string) (name string, own bool) {
 	return strings.TrimSpace(name), own && comment
 }
 
-// tell says what there is to do.
 func (c *applyCommand) tell(p *program, db *kv.DB, merged string) error {
 	var stale kv.FilterCompaction
 	var err error

@@ -134,7 +134,6 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 	return errors.Join(err, b.print(p, to))
 }
 
-// A backupItem is a backup in JSON.
 type backupItem struct {
 	Backup  keytext.Name `json:"backup"` // its file; "-": a standard stream
 	ID      string       `json:"id"`

@@ -13,7 +13,6 @@ type cloneCommand struct {
 	Checkpoint string `placeholder:"NAME" help:"Begin as this checkpoint is: the same as checkpoint=NAME in the URL."`
 }
 
-// Run makes a branch.
 func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 	if err := c.Dir.Dir.inObjects(); err != nil {
 		return err
@@ -54,7 +53,6 @@ type dropBranchCommand struct {
 	Name string `arg:"" help:"Name of the branch."`
 }
 
-// Run drops a branch.
 func (c *dropBranchCommand) Run(ctx context.Context, p *program) error {
 	return c.onStore(ctx, p, func(o *objects.Config) error {
 		return c.dropped(p, c.Name, o.DropBranch(ctx, c.Name))

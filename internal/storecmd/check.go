@@ -39,7 +39,6 @@ func (c *verifyCommand) Run(ctx context.Context, p *program) error {
 	return fmt.Errorf("%w: %d places; run: %s", errDamage, len(s.Damage), repair)
 }
 
-// verify checks a store, and shows its progress.
 func (p *program) verify(ctx context.Context, l Location) (*survey.Store, error) {
 	step, end := p.progress()
 	defer end()

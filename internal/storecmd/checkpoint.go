@@ -19,7 +19,6 @@ type checkpointCommand struct {
 	Out string `arg:"" help:"${checkpoint_out}"`
 }
 
-// Run makes a checkpoint.
 func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	if c.Dir.Dir.remote() {
 		return c.pin(ctx, p)
@@ -119,7 +118,6 @@ func (d *Dir) objects(ctx context.Context, p *program, f func(*objects.Config) e
 	return errors.Join(err, o.Store.Close())
 }
 
-// inObjects returns an error unless the location is an object store.
 func (l Location) inObjects() error {
 	if !l.remote() {
 		return usagef("%s is a directory, and only stores in object stores have branches, and checkpoints that share "+
@@ -179,7 +177,6 @@ type dropCheckpointCommand struct {
 	Name string `arg:"" help:"Name of the checkpoint."`
 }
 
-// Run drops a checkpoint.
 func (c *dropCheckpointCommand) Run(ctx context.Context, p *program) error {
 	return c.onBranch(ctx, p, func(o *objects.Config) error {
 		return c.dropped(p, c.Name, o.DropCheckpoint(ctx, c.Name))

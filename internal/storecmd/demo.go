@@ -22,7 +22,6 @@ const (
 	demoSessions = 1_000
 )
 
-// Run makes the store.
 func (c *demoCommand) Run(ctx context.Context, p *program) error {
 	if err := c.Dir.onDisk("a store to try things on is in a directory; siftkv copy copies it"); err != nil {
 		return err

@@ -71,7 +71,6 @@ func openDirectory(o *objects.Config) (objectdir.Directory, error) {
 // Close ends all requests, and closes the object store.
 func (f *frozenFS) Close() error { return errors.Join(f.Directory.Close(), f.objects.Store.Close()) }
 
-// Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
 	if f.current != nil && filepath.Clean(name) == filepath.Join(objectdir.Root, manifest.CurrentName) {
 		return vfs.FileOf(f.current), nil
@@ -137,7 +136,6 @@ func (p *program) openFile(ctx context.Context, name cli.File) (vfs.ReadFile, st
 	return &storeFile{ReadFile: f, fs: fsys}, l.String(), nil
 }
 
-// A storeFile is a file of a store that was opened for it.
 type storeFile struct {
 	vfs.ReadFile
 	fs *frozenFS

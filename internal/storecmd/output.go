@@ -57,7 +57,6 @@ func encodeJSON(w io.Writer, v any, indent string) error {
 // An object is one of JSON: names and values by turns, in the order of the output. A value that is nil is left out.
 type object []any
 
-// MarshalJSON implements json.Marshaler.
 func (o object) MarshalJSON() ([]byte, error) {
 	b := bytes.NewBufferString("{")
 	for i := 0; i < len(o); i += 2 {
@@ -124,7 +123,6 @@ type formatted struct {
 	bytes []byte
 }
 
-// MarshalJSON implements json.Marshaler.
 func (f formatted) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := encodeJSON(&b, f.JSON(f.bytes), "")

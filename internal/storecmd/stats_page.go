@@ -70,7 +70,6 @@ type runRow struct {
 	Files []fileBox
 }
 
-// A fileBox is a file in a run.
 type fileBox struct {
 	*fileStats
 	Share float64 // of the run, in percent
@@ -82,7 +81,6 @@ type fileBox struct {
 // A lookupStep is a place that a lookup came to.
 type lookupStep struct{ Where, Verdict, Class string }
 
-// writePage writes the picture of a store.
 func (r *statsReport) writePage(w io.Writer, format keytext.Format, lookup *explain.Lookup) error {
 	p := &storePage{statsReport: r, Lookup: lookup, format: format, passed: map[string]string{}}
 	p.lookUp()

@@ -59,7 +59,6 @@ func (s *streams) close() {
 	}
 }
 
-// Read implements io.Reader.
 func (s *streams) Read(b []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)

@@ -138,7 +138,6 @@ func (f *frozenFS) freezeLogs(names []string) error {
 	return nil
 }
 
-// has reports whether a file was there.
 func (f *frozenFS) has(name string) bool {
 	kind, num := manifest.ParseFileName(name)
 	m := f.manifest
@@ -172,7 +171,6 @@ func (f *frozenFS) isOfLog(name string) bool {
 
 func (f *frozenFS) path(name string) string { return filepath.Join(f.dir, name) }
 
-// List implements vfs.FS.
 func (f *frozenFS) List(dir string) ([]string, error) {
 	if dir == f.dir {
 		return slices.Clone(f.names), nil
@@ -180,7 +178,6 @@ func (f *frozenFS) List(dir string) ([]string, error) {
 	return f.FS.List(dir)
 }
 
-// Open implements vfs.FS.
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {
 	if name == f.path(manifest.CurrentName) {
 		return vfs.FileOf(f.current), nil
@@ -218,7 +215,6 @@ func Outlived(damage []Damage, names []string) error {
 	return nil
 }
 
-// A frozenFile is the beginning of a file.
 type frozenFile struct {
 	vfs.ReadFile
 	size int64

@@ -175,7 +175,6 @@ func (s *Store) inspectBlob(b *Blob, f vfs.ReadFile) error {
 	return err
 }
 
-// verifyLogFile returns what is wrong with the finished blob file of a log.
 func (s *Store) verifyLogFile(b *Blob, f vfs.ReadFile) error {
 	r, err := blob.NewReader(onlyReader{f}, b.Size, blob.ReaderOptions{Name: s.path(b.Name), ID: b.ID})
 	if err != nil {

@@ -76,7 +76,6 @@ func (w *watchedFile) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// PartSize implements vfs.PartReader.
 func (w *watchedFile) PartSize() int {
 	if f, ok := w.ReadFile.(vfs.PartReader); ok {
 		return f.PartSize()

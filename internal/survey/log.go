@@ -120,7 +120,6 @@ func (s *Store) ReadLog(num uint64, visit func(Record) error) (*Log, error) {
 	return l, nil
 }
 
-// read reads all of the log.
 func (l *Log) read(r *wal.Reader, visit func(Record) error) error {
 	left, err := Records(r, func(offset int64, data []byte) error {
 		return l.record(data, offset, visit)

@@ -21,7 +21,6 @@ type Damage struct {
 	What   string `json:"what"`
 }
 
-// String is one line.
 func (d Damage) String() string {
 	if d.Offset < 0 {
 		return d.File + ": " + d.What

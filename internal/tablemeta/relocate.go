@@ -11,10 +11,8 @@ type CandidateError struct {
 	Cause error  // names file and offset
 }
 
-// Error implements error.
 func (e *CandidateError) Error() string { return e.Cause.Error() }
 
-// Unwrap returns the cause.
 func (e *CandidateError) Unwrap() error { return e.Cause }
 
 // Relocated returns how many bytes of records were copied from other blob files.

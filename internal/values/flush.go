@@ -116,5 +116,4 @@ type heldVersion struct {
 	v *version.Version
 }
 
-// Release implements memtable.Held.
 func (h heldVersion) Release() { h.s.Cleaner.Unref(h.v) }

@@ -225,7 +225,6 @@ func (s *span) readEach(take func(r *Read)) {
 	}
 }
 
-// wait reads the span.
 func (s *span) wait() { s.read = s.reader.ReadSpan(s.raw, s.offset) == nil }
 
 // finish takes the values out of a span that was read. Those that were compressed are appended to plain.

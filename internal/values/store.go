@@ -94,7 +94,6 @@ func (s *Store) create(ofLog bool) (*File, error) {
 	return f, nil
 }
 
-// finish ends the file.
 func (f *File) finish() error {
 	info, err := f.w.Finish()
 	if err == nil {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeSpace implements FreeSpacer.
 func (o osFS) FreeSpace(dir string) (int64, error) {
 	var st unix.Statfs_t
 	stat := func() error { return unix.Statfs(dir, &st) }

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// FreeSpace implements FreeSpacer.
 func (o osFS) FreeSpace(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

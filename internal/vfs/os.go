@@ -26,7 +26,6 @@ type osFS struct {
 	open      *Directory // the last directory that was opened, or nil
 }
 
-// openFile opens a file.
 func (o osFS) openFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	d, rel := o.open.in(name)
 	if d == nil {
@@ -35,7 +34,6 @@ func (o osFS) openFile(name string, flag int, perm fs.FileMode) (*os.File, error
 	return d.openFile(rel, flag, perm)
 }
 
-// stat says what is known of a file.
 func (o osFS) stat(name string) (fileInfo, error) {
 	if d, rel := o.open.in(name); d != nil {
 		return d.stat(rel)

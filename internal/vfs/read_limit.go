@@ -197,7 +197,6 @@ func (f *limitedFile) reopen() error {
 	return nil
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *limitedFile) ReadAt(p []byte, off int64) (int, error) {
 	file, err := f.acquire()
 	if err != nil {
@@ -207,7 +206,6 @@ func (f *limitedFile) ReadAt(p []byte, off int64) (int, error) {
 	return file.ReadAt(p, off)
 }
 
-// ReadNow implements NowReader, if the file does.
 func (f *limitedFile) ReadNow(p []byte, off int64) NowRead {
 	file, err := f.acquire()
 	if err != nil {
@@ -220,7 +218,6 @@ func (f *limitedFile) ReadNow(p []byte, off int64) NowRead {
 	return NowUnable
 }
 
-// Size implements ReadFile.
 func (f *limitedFile) Size() (int64, error) {
 	file, err := f.acquire()
 	if err != nil {
@@ -244,7 +241,6 @@ func (f *limitedFile) Map(size int64) (data []byte, unmap func() error, err erro
 	return m.Map(size)
 }
 
-// Close implements ReadFile.
 func (f *limitedFile) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,7 +12,6 @@ func (l *ReadLimit) Relieve(fsys FS) FS {
 	return r
 }
 
-// OpenDirectory implements DirectoryOpener.
 func (r relieved) OpenDirectory(dir string) (FS, *Directory, error) {
 	var d *Directory
 	fsys, err := relieve(r.limit, func() (fsys FS, err error) {

@@ -26,7 +26,6 @@ type TailFile struct {
 // NewTailFile returns a TailFile that writes to out, which is empty.
 func NewTailFile(out WriteFile) *TailFile { return &TailFile{out: out} }
 
-// Write implements WriteFile.
 func (f *TailFile) Write(p []byte) (int, error) {
 	n, err := f.out.Write(p)
 	f.tail.append(p[:n])
@@ -101,7 +100,6 @@ func (r *tailReader) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// ReadNow implements NowReader.
 func (r *tailReader) ReadNow(p []byte, off int64) NowRead {
 	if r.now == nil {
 		return NowUnable

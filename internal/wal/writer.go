@@ -261,7 +261,6 @@ func (w *Writer) Torn() bool { return w.torn }
 // Buffered returns the bytes that are appended and not flushed.
 func (w *Writer) Buffered() int { return len(w.buf) }
 
-// failure returns the error that broke the writer, if one did.
 func (w *Writer) failure() error {
 	if err := w.err.Load(); err != nil {
 		return *err

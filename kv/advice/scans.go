@@ -39,7 +39,6 @@ func (l *locator) scan(s *advise.Scan) {
 	}
 }
 
-// A partOfScan is the part of a scan in one run.
 type partOfScan struct {
 	l        *locator
 	lo, hi   []byte

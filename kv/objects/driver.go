@@ -61,7 +61,6 @@ func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", base.ErrInvalidOptions, fmt.Sprintf(format, args...))
 }
 
-// open implements objectdir.Ops.
 func (d *driver) open(p objectdir.Params) (objectdir.Directory, error) {
 	local, abandon, cache := d.LocalLog, d.AbandonLog, d.CacheSize
 	switch {
@@ -79,7 +78,6 @@ func (d *driver) open(p objectdir.Params) (objectdir.Directory, error) {
 		Tables: remote.TableOptions{PartSize: p.PartSize, WriteThrough: d.WriteThrough}}), nil
 }
 
-// checkStore implements objectdir.Ops.
 func (d *driver) checkStore(ctx context.Context) error {
 	if err := objstore.CheckConditional(ctx, d.Store, "check/"); err != nil {
 		return fmt.Errorf("siftkv: the object store cannot hold a store: %w", err)

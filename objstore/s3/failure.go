@@ -32,7 +32,6 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// Unwrap returns what the failure matches.
 func (f *failure) Unwrap() []error { return f.causes }
 
 func (f *failure) is(target error) bool { return slices.Contains(f.causes, target) }

@@ -102,7 +102,6 @@ func sendable(s string) string {
 	return s
 }
 
-// page fetches a page.
 func (c *call) page(ctx context.Context, input *s3.ListObjectsV2Input) (page *s3.ListObjectsV2Output, f *failure) {
 	f = c.repeat(ctx, request{kind: objstore.List, send: func(ctx context.Context, _ *attempt) (err error) {
 		page, err = c.s.client.ListObjectsV2(ctx, input)
@@ -114,7 +113,6 @@ func (c *call) page(ctx context.Context, input *s3.ListObjectsV2Input) (page *s3
 	return page, f
 }
 
-// object returns what an entry of a page says.
 func (s *store) object(entry types.Object, encoding types.EncodingType) (objstore.Object, *failure) {
 	key := aws.ToString(entry.Key)
 	if encoding == types.EncodingTypeUrl {

@@ -30,7 +30,6 @@ type attemptKey struct{}
 // An observer notes in the attempt what becomes of a request.
 type observer struct{ next s3.HTTPClient }
 
-// Do implements [s3.HTTPClient].
 func (o *observer) Do(r *http.Request) (*http.Response, error) {
 	a, _ := r.Context().Value(attemptKey{}).(*attempt)
 	if a == nil {

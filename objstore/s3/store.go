@@ -12,7 +12,6 @@ import (
 	"github.com/siftkv/siftkv/objstore"
 )
 
-// store implements [objstore.Store].
 type store struct {
 	client *s3.Client
 	Options

@@ -32,7 +32,6 @@ const (
 // Refresh reads the clock; the watch calls it at every poll.
 func (c *clock) Refresh(ctx context.Context) { _, _ = c.read(ctx) }
 
-// Read reads the clock.
 func (c *clock) Read(ctx context.Context) error {
 	_, err := c.read(ctx)
 	return err

@@ -148,7 +148,6 @@ func (s *Sets) start(ctx context.Context, fresh *config.Config) error {
 // A poller is sets for the watch, whose method is no part of their API.
 type poller struct{ sets *Sets }
 
-// Refresh implements nodes.Refresher.
 func (p poller) Refresh(ctx context.Context) { p.sets.refresh(ctx) }
 
 // refresh reads the configuration. It puts one back that is gone: forgetting does the sets no harm.
@@ -196,7 +195,6 @@ func (s *Sets) deadline(ctx context.Context) (context.Context, context.CancelFun
 
 func (s *Sets) wrap(err error) error { return s.stored.Conn.Wrap(s.stored.Name, err) }
 
-// now returns the state to work with.
 func (s *Sets) now() (*state, error) {
 	if s.closed.Load() {
 		return nil, redisfilter.ErrClosed

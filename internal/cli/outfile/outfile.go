@@ -207,7 +207,6 @@ func overwrite(path, from string) error {
 	return errors.Join(err, dst.Close(), src.Close())
 }
 
-// writeThrough writes to a stream.
 func (t *target) writeThrough(write func(io.Writer) error) error {
 	if f := standard(t.old); f != nil {
 		return fill(f, write)

@@ -40,7 +40,6 @@ type blobFile struct {
 	moved    uint64      // values that were copied
 }
 
-// name returns the base name of the file.
 func (b *blobFile) name() string { return manifest.FileName(manifest.FileBlob, b.num) }
 
 // records returns how many records the file had when it was written; 0 if nothing tells.
@@ -93,7 +92,6 @@ func (r *repairer) findBlobs() {
 	}
 }
 
-// blob returns the blob file of a number.
 func (r *repairer) blob(num uint64) *blobFile {
 	b := r.blobs[num]
 	if b == nil {

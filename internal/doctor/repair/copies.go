@@ -22,7 +22,6 @@ type recordCopy struct {
 	h    blob.Handle
 }
 
-// writeSum is a hash of a write.
 func writeSum(key []byte, seq base.SeqNum) uint64 {
 	return filterpolicy.Hash(binary.LittleEndian.AppendUint64(bytes.Clone(key), uint64(seq)))
 }

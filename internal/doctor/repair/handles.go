@@ -110,7 +110,6 @@ func eachHandle(p *piece, visit func(k base.InternalKey, h blob.Handle) error) (
 	return in.it.Error()
 }
 
-// A place is that of a record.
 type place struct {
 	file   uint64
 	offset int64

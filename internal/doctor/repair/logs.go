@@ -14,7 +14,6 @@ import (
 	"github.com/siftkv/siftkv/internal/survey"
 )
 
-// A batch is a record of a log.
 type batch struct {
 	log         string
 	first, last uint64 // sequence numbers

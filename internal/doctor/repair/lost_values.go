@@ -20,7 +20,6 @@ type LostValue struct {
 	Shows  string        `json:"shows"`  // what the key shows now
 }
 
-// String is one line.
 func (v *LostValue) String() string {
 	s := fmt.Sprintf("key %s: %d bytes at offset %d; it shows %s", v.Key, v.Bytes, v.Offset, v.Shows)
 	if v.Shows == ShowsNothing {
@@ -45,7 +44,6 @@ type lostValues struct {
 	rest     Range  // of the keys of these
 }
 
-// loseValue notes a value that is lost.
 func (r *repairer) loseValue(b *blobFile, v LostValue) error {
 	if r.o.LostValue != nil {
 		told := v
@@ -109,7 +107,6 @@ func (r *repairer) loseValues() {
 	}
 }
 
-// loseListed reports a loss with its values.
 func (r *repairer) loseListed(l *lostValues, loss Loss) {
 	if l.seen == 0 {
 		return
@@ -121,7 +118,6 @@ func (r *repairer) loseListed(l *lostValues, loss Loss) {
 	r.report.lose(loss)
 }
 
-// writeValues writes the values of a loss, a line each.
 func (l *Loss) writeValues(b *strings.Builder) {
 	for i := range l.Values {
 		fmt.Fprintf(b, "\n    %s", &l.Values[i])

@@ -20,7 +20,6 @@ const markName = "REPAIR"
 
 const markLine = "siftkv repair=1: what is here is no store yet; run the repair again, or remove it\n"
 
-// An outDir is the directory of Options.Out.
 type outDir struct {
 	fs        vfs.FS // has the directory open once the repair has begun
 	dir       string

@@ -57,7 +57,6 @@ type window struct {
 	at int64
 }
 
-// ReadAt implements io.ReaderAt.
 func (w window) ReadAt(b []byte, off int64) (int, error) {
 	if off < w.at || off-w.at > int64(len(w.b)) {
 		return 0, io.EOF

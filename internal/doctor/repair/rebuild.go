@@ -299,7 +299,6 @@ func (e *rebuiltEntries) take(r *repairer, t *lostTable, key []byte, rec *foundR
 	return e.out.add(base.MakeKey(key, t.seqOf(rec), base.KindSetSeparated), rec.h.Append(nil))
 }
 
-// finish returns the tables of the entries.
 func (e *rebuiltEntries) finish() ([]*piece, error) {
 	if e.out == nil {
 		return nil, nil

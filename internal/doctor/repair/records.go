@@ -140,7 +140,6 @@ type recordCursor struct {
 	sorted []keyedRecord // what is left of a file that is in no order; nil: it is read as it goes
 }
 
-// A keyedRecord is a record with its key.
 type keyedRecord struct {
 	key []byte
 	at  foundRecord

@@ -86,7 +86,6 @@ func (r *repairer) verify() error {
 	return r.checkTarget()
 }
 
-// A repairer is one repair.
 type repairer struct {
 	ctx    context.Context
 	name   string // of the damaged store's directory, as the caller has it

@@ -66,7 +66,6 @@ func (r *Range) Contains(key []byte) bool {
 	return r.Upper == nil || string(key) < string(r.Upper) || !r.UpperExclusive && string(key) == string(r.Upper)
 }
 
-// String is one line.
 func (r *Range) String() string {
 	lower, upper, end := "the first key", "the last key", ""
 	if r.Lower != nil {

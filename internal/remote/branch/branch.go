@@ -101,7 +101,6 @@ func decodeBranch(b []byte, key string) (got branch, err error) {
 	return got, nil
 }
 
-// registryOf returns the sequence of a name.
 func (f *Set) registryOf(name string) *sequence.Sequence {
 	return sequence.New(f.store, "branch/"+name+"@", sequence.Options{Patience: f.patience})
 }

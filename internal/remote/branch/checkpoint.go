@@ -112,7 +112,6 @@ func (s *saving) run(ctx context.Context) (key string, now *Snapshot, err error)
 	return "", nil, errors.New("siftkv: the branch gives up its files faster than they can be saved")
 }
 
-// put puts the object.
 func (s *saving) put(ctx context.Context, state *Snapshot, number uint64) (key string, err error) {
 	if s.name == "" {
 		state = &Snapshot{List: state.List}
@@ -186,7 +185,6 @@ func Checkpoints(ctx context.Context, o Options) (all []objectdir.Checkpoint, er
 	return all, nil
 }
 
-// head reads the header of a checkpoint.
 func (f *Set) head(ctx context.Context, key string) (h Header, err error) {
 	err = twice(func() error {
 		b, err := f.getStart(ctx, key, headerSize)

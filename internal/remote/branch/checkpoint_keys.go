@@ -21,7 +21,6 @@ import (
 
 const confirmedSuffix = "-ok"
 
-// stateKey returns the key of a snapshot.
 func stateKey(at filelist.BranchPrefix, name string, number uint64) string {
 	return fmt.Sprintf("%s%s@%016x", at.Checkpoints(), name, number)
 }

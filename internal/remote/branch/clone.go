@@ -39,7 +39,6 @@ func Clone(ctx context.Context, o Options, name string) error {
 	return err
 }
 
-// A cloning is a branch that is being made.
 type cloning struct {
 	f      *Set
 	parent string

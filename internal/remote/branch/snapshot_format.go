@@ -54,7 +54,6 @@ type Header struct {
 // listEnd returns where the list and its checksum end.
 func (h *Header) listEnd() uint64 { return headerSize + h.list + sumSize }
 
-// end returns the size of the object.
 func (h *Header) end() uint64 { return h.listEnd() + h.logs + sumSize }
 
 // Encode returns the object with a key. Sizes and lengths of h do not matter.
@@ -76,7 +75,6 @@ func (s *Snapshot) Encode(key string, h Header) []byte {
 	return u32(append(dst, logs...), base.Checksum(h.Store, h.Number+1, logs))
 }
 
-// decodeHeader decodes the header of the object with a key.
 func decodeHeader(b []byte, key string) (h Header, err error) {
 	if len(b) < headerSize {
 		return h, base.Corruptf(key, 0, "an object of %d bytes: no room for a checkpoint", len(b))

@@ -74,7 +74,6 @@ func (l *List) Encode() []byte {
 	return dst
 }
 
-// hasBlobs reports whether there are blob files.
 func (l *List) hasBlobs() bool {
 	for _, f := range l.Files {
 		if f.Blob {

@@ -130,7 +130,6 @@ func (d *Dir) leave() error {
 	return d.Sync()
 }
 
-// free releases the directory.
 func (d *Dir) free() error { return errors.Join(d.lock.Close(), d.directory.Close()) }
 
 // Close releases the directory. If left, it removes all that the store has there.

@@ -40,7 +40,6 @@ func sumBlobs(s *survey.Store, all, last *Level) *BlobSums {
 	return sums
 }
 
-// write writes the sums for people.
 func (s *BlobSums) write(b *strings.Builder) {
 	if s == nil {
 		return

@@ -151,7 +151,6 @@ func (l *Level) add(t *survey.Table, first bool) {
 	l.LargestSeq = max(l.LargestSeq, uint64(t.Info.LargestSeq))
 }
 
-// writeRangeFilters writes what range filters the level has, if it has any.
 func (l *Level) writeRangeFilters(b *strings.Builder) {
 	if l.RangeFilterKeys == 0 {
 		return

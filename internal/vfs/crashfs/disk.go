@@ -166,7 +166,6 @@ func parts(name string) []string {
 	return strings.FieldsFunc(filepath.Clean(name), func(r rune) bool { return r == filepath.Separator })
 }
 
-// node returns what a name leads to.
 func (d *Disk) node(name string) (*node, error) {
 	n := d.root
 	for _, part := range parts(name) {
@@ -199,7 +198,6 @@ func (d *Disk) dir(name string) (*node, error) {
 	return n, err
 }
 
-// parent returns the directory of a name, and the name in it.
 func (d *Disk) parent(name string) (dir *node, base string, err error) {
 	name = filepath.Clean(name)
 	if dir, err = d.dir(filepath.Dir(name)); err != nil {

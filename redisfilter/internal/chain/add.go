@@ -19,7 +19,6 @@ type Added struct {
 	Whole bool // so that fresh is certain
 }
 
-// An adding is the commands of one add.
 type adding struct {
 	seat   int
 	layer  int

@@ -187,7 +187,6 @@ func getLine(ctx context.Context, key string, line int) *redis.StringCmd {
 	return redis.NewStringCmd(ctx, "getrange", key, at, at+blocked.LineLen-1)
 }
 
-// getHeader reads the header of layer 0.
 func getHeader(ctx context.Context, prefix string) *redis.StringCmd {
 	return redis.NewStringCmd(ctx, "getrange", layout.ShardKey(prefix, 0, 0), 0, layout.HeaderLen-1)
 }

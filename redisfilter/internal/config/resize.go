@@ -50,7 +50,6 @@ func (c *Config) Size(o *Config) *Size {
 	return s
 }
 
-// resized returns the request for another number of keys.
 func (r Request) resized(keys int) Request {
 	r.Keys = keys
 	return r

@@ -54,10 +54,8 @@ func (cs *connections) DialHook(next redis.DialHook) redis.DialHook {
 	}
 }
 
-// ProcessHook does nothing.
 func (cs *connections) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
-// ProcessPipelineHook does nothing.
 func (cs *connections) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }

@@ -42,7 +42,6 @@ type value struct {
 	state atomic.Uint32
 }
 
-// State returns the value's state.
 func (v *value) State() State { return State(v.state.Load()) }
 
 // Load returns the copy and whether it is fresh, which the package's documentation explains. It takes no lock and
@@ -141,7 +140,6 @@ func (e *Entry) forget() {
 	e.dirty()
 }
 
-// wordsOf returns b's bytes in words.
 func wordsOf(b []byte) []uint64 {
 	words := make([]uint64, (len(b)+7)/8)
 	for i := range len(b) / 8 {

@@ -59,7 +59,6 @@ type readOnly struct{}
 
 func (readOnly) Error() string { return "READONLY the server is a replica" }
 
-// RedisError implements redis.Error.
 func (readOnly) RedisError() {}
 
 // Address returns where in a cluster the master with an identity is, as host:port.

@@ -154,7 +154,6 @@ func (s *Server) alive() bool {
 	}
 }
 
-// id returns the server's name in the cluster.
 func (s *Server) id(ctx context.Context) string {
 	s.t.Helper()
 	text, err := s.do(ctx, "CLUSTER", "MYID").Text()

@@ -80,7 +80,6 @@ func run(s settings) (err error) {
 	return errors.Join(err, record.Settle(context.Background(), db))
 }
 
-// storeOf returns the store below an index.
 func storeOf(index bleve.Index) (*kv.DB, error) {
 	advanced, err := index.Advanced()
 	if err != nil {

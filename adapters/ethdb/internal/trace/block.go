@@ -27,7 +27,6 @@ func newBlock(db host.KeyValueStore, number uint64) *block {
 	}
 }
 
-// has asks whether a key is there.
 func (b *block) has(key []byte) {
 	if b.err == nil {
 		_, b.err = b.db.Has(key)

@@ -27,7 +27,6 @@ func newTrie(accounts int) *trie {
 	return t
 }
 
-// nodes returns all nodes.
 func (t *trie) nodes() iter.Seq[path] {
 	return func(yield func(path) bool) {
 		for depth := range t.depth + 1 {

@@ -60,7 +60,6 @@ func Run(ctx context.Context, s source.Store, ranges []source.Range, dir *work.D
 	return s.Check()
 }
 
-// A run is one call of Run.
 type run struct {
 	Options
 	ctx    context.Context

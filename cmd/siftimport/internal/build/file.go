@@ -10,7 +10,6 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// A job is a file to be built.
 type job struct {
 	name   string
 	chunks chan *chunk // closed: that is all

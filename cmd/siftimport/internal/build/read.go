@@ -49,7 +49,6 @@ func (r *run) readPart(s source.Store, p *part) error {
 	return r.ctx.Err()
 }
 
-// visit takes an entry.
 func (in *reader) visit(e *source.Entry) error {
 	if err := in.check(e); err != nil {
 		return err

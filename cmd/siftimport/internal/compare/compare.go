@@ -41,7 +41,6 @@ type Input struct {
 
 const often = 64 << 10 // bytes from a look at ctx to the next
 
-// read reads a range.
 func (in *Input) read(ctx context.Context, r source.Range) (side Side, err error) {
 	var text, last []byte
 	var looked int64

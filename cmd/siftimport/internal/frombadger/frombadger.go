@@ -118,7 +118,6 @@ func (s *store) Check() error {
 	return s.explain(source.Guard(s.db.VerifyChecksum))
 }
 
-// total returns what all ranges have.
 func (s *store) total() (sum count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +225,6 @@ func isOperand(item *badger.Item) bool {
 	return err == nil && meta&merge != 0
 }
 
-// explain says what kind of error it is.
 func (s *store) explain(err error) error {
 	for _, known := range []error{source.ErrDamaged, source.ErrUnsupported, source.ErrNoStore, source.ErrInUse,
 		fs.ErrNotExist, fs.ErrPermission} {

@@ -26,7 +26,6 @@ func (*logger) Infof(string, ...any) {}
 
 func (*logger) Debugf(string, ...any) {}
 
-// failure returns the first error.
 func (l *logger) failure() error {
 	if text := l.first.Load(); text != nil {
 		return fmt.Errorf("%w: %s", source.ErrDamaged, *text)

@@ -63,7 +63,6 @@ func (s *store) open() error {
 	return err
 }
 
-// find returns a bucket; nil if it is not there.
 func find(tx *bbolt.Tx, path [][]byte) *bbolt.Bucket {
 	b := tx.Bucket(path[0])
 	for _, name := range path[1:] {
@@ -108,7 +107,6 @@ func (s *store) scan(tx *bbolt.Tx, from []byte, visit source.Visitor) error {
 	return w.within(tx.Cursor(), tx.Bucket)
 }
 
-// explain says what kind of error it is.
 func (s *store) explain(err error) error {
 	switch {
 	case err == nil:

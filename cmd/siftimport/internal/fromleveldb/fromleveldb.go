@@ -84,7 +84,6 @@ func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	})
 }
 
-// explain says what kind of error it is.
 func (s *store) explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, source.ErrDamaged):

@@ -105,7 +105,6 @@ func (s *store) Scan(r source.Range, visit source.Visitor) error {
 	})
 }
 
-// explain says what kind of error it is.
 func (s *store) explain(err error) error {
 	if err == nil || errors.Is(err, source.ErrDamaged) || !pebble.IsCorruptionError(err) {
 		return err

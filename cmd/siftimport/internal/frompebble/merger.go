@@ -37,10 +37,8 @@ func mergerOf(options string) (*pebble.Merger, error) {
 // A logger keeps Pebble quiet. Its errors come back from calls.
 type logger struct{}
 
-// Infof implements pebble.Logger.
 func (*logger) Infof(string, ...any) {}
 
-// Errorf implements pebble.Logger.
 func (*logger) Errorf(string, ...any) {}
 
 // Fatalf implements pebble.Logger: it must not return.

@@ -131,7 +131,6 @@ func (r *rows) load(ctx context.Context, key string, ask query, keep bool) (row,
 	return answer, nil
 }
 
-// ask asks the database.
 func (r *rows) ask(ctx context.Context, ask query) (answer row, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()

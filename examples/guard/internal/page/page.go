@@ -60,7 +60,6 @@ type sample struct {
 	load.Figures
 }
 
-// A state is what the page shows.
 type state struct {
 	Running bool     `json:"running"`
 	Seconds float64  `json:"seconds"` // since the last attack began; 0: there was none
