@@ -240,8 +240,11 @@ func (x *run) stage(ctx context.Context, st stage, compression string, stores []
 func (x *run) turn(ctx context.Context, p Phase, s *store, compression string, rep int) error {
 	j := p.job
 	j.Seconds, j.Pass = x.config.Seconds, uint64(rep)
-	if j.Kind == "heavy" {
+	switch {
+	case j.Kind == "heavy":
 		j.Seconds *= heavySeconds
+	case p.Stage == unsettled: // the store settles meanwhile
+		j.Seconds = min(j.Seconds, 0.3)
 	}
 	sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
 	if err != nil {
@@ -339,8 +342,10 @@ func (x *run) load(ctx context.Context, s *store, compression string, rep int) e
 	if err != nil {
 		return err
 	}
-	if err := x.lookUpUnsettled(ctx, s, compression, rep); err != nil {
-		return err
+	for _, p := range x.of(unsettled) {
+		if err := x.turn(ctx, p, s, compression, rep); err != nil {
+			return err
+		}
 	}
 	// Opened again, the store has no memtable left.
 	after, err := s.child.steps(ctx, task{Do: "settle"}, task{Do: "sizes"}, open, task{Do: "resettle"},
@@ -409,20 +414,6 @@ func (x *run) restart(ctx context.Context, compression string, stores []*store) 
 			}
 		}
 		phase.Done()
-	}
-	return nil
-}
-
-// lookUpUnsettled runs the phases of a store that compacts.
-func (x *run) lookUpUnsettled(ctx context.Context, s *store, compression string, rep int) error {
-	for _, p := range x.of(unsettled) {
-		j := p.job
-		j.Seconds, j.Pass = min(x.config.Seconds, 0.3), uint64(rep)
-		sample, err := s.child.do(ctx, task{Do: "job", Job: &j})
-		if err != nil {
-			return err
-		}
-		x.add(p, s.engine, compression, *sample)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (t *Trace) read(path string) ([]ask, error) {
 		}
 		asks = append(asks, ask{l.At, number, l.Found})
 		return nil
-	})
+	}, func(*lookuptrace.Scan) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -191,39 +191,24 @@ type Walk struct {
 	Unfinished bool   // it has no end
 }
 
-// OpenRecords opens a trace, whose file the caller closes. What is no trace matches bench.ErrUsage.
-func OpenRecords(path string) (*lookuptrace.Reader, *os.File, error) {
+// WalkTrace visits the lookups and scans of a trace in the order of the file, which is that of time only within a
+// frame. A lookup has no key (nil) if the trace has hashes, and its key is good until lookup returns. An error of
+// lookup or scan ends the walk. A trace without an end is read as far as it goes; damage is an error, and what is no
+// trace matches bench.ErrUsage.
+func WalkTrace(path string, lookup func(l *lookuptrace.Lookup) error,
+	scan func(s *lookuptrace.Scan) error) (*Walk, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, nil, bench.Usagef("trace: %w", err)
+		return nil, bench.Usagef("trace: %w", err)
 	}
+	defer func() { _ = f.Close() }() // it was only read
 	r, err := lookuptrace.NewReader(f, path)
 	if errors.Is(err, lookuptrace.ErrNotTrace) {
 		err = bench.Usagef("%w; lookuptrace.Tracer writes one", err)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return r, f, nil
-}
-
-// WalkTrace visits the lookups of a trace in the order of the file, which is that of
-// time only within a frame. A lookup has no key (nil) if the trace has hashes, and its key is good
-// until visit returns; an error of visit ends the walk. A trace without an end is read
-// as far as it goes; damage is an error, and what is no trace matches bench.ErrUsage. Scans
-// are counted.
-func WalkTrace(path string, visit func(l *lookuptrace.Lookup) error) (*Walk, error) {
-	return WalkRecords(path, visit, func(*lookuptrace.Scan) error { return nil })
-}
-
-// WalkRecords is WalkTrace, and visits scans as well.
-func WalkRecords(path string, lookup func(l *lookuptrace.Lookup) error,
-	scan func(s *lookuptrace.Scan) error) (*Walk, error) {
-	r, f, err := OpenRecords(path)
-	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
 	w := &Walk{Header: r.Header()}
 	if info, err := f.Stat(); err == nil {
 		w.Bytes = info.Size()

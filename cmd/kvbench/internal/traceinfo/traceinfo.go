@@ -44,7 +44,7 @@ func Read(ctx context.Context, path string, argv []string) (*tidy.Result, error)
 		return nil
 	}
 	var err error
-	s.Walk, err = keys.WalkRecords(path, func(l *lookuptrace.Lookup) error {
+	s.Walk, err = keys.WalkTrace(path, func(l *lookuptrace.Lookup) error {
 		s.lookup(l)
 		return ended()
 	}, func(l *lookuptrace.Scan) error {
