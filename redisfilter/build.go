@@ -83,7 +83,6 @@ func (l *lineage) build(ctx context.Context, source Source) (err error) {
 	return l.retire(ctx, cfg, map[string]content{cfg.Retiring: v.content})
 }
 
-// fill adds all keys of the source.
 func (l *lineage) fill(ctx context.Context, c content, generation string, source Source) error {
 	if source == nil {
 		return nil

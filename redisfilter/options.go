@@ -68,7 +68,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// complete fills in the defaults.
 func (o *Options) complete() error {
 	if o.Grace < 0 || o.Timeout < 0 || o.ReplicaLag < 0 {
 		return errors.New("redisfilter: Grace, ReplicaLag and Timeout must not be negative")

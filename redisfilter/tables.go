@@ -197,7 +197,6 @@ func (t *tables) changes(generation string, hashes []uint64, keys []int) (all []
 	return all
 }
 
-// Blank makes the shards of a generation.
 func (t *tables) Blank(ctx context.Context, generation string) error {
 	blank := t.shape.Blank()
 	return t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
@@ -232,14 +231,12 @@ func (t *tables) survey(ctx context.Context, generation string, count bool, f fu
 	})
 }
 
-// Discard removes the shards of a generation.
 func (t *tables) Discard(ctx context.Context, generation string) error {
 	return t.client.ForAll(ctx, t.count(), func(part int) []redis.Cmder {
 		return []redis.Cmder{redis.NewIntCmd(ctx, "unlink", t.shard(part, generation))}
 	}, nil)
 }
 
-// Insert adds keys to one generation.
 func (t *tables) Insert(ctx context.Context, generation string, hashes []uint64) error {
 	all := make([]int, len(hashes))
 	for i := range all {

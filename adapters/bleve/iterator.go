@@ -20,7 +20,6 @@ func (i *iterator) Seek(key []byte) {
 	}
 }
 
-// Next moves to the next entry.
 func (i *iterator) Next() {
 	i.known = false
 	if i.err == nil {

@@ -77,7 +77,6 @@ func (b *batch) Merge(key, operand []byte) {
 	}
 }
 
-// Reset empties the batch for reuse.
 func (b *batch) Reset() {
 	if b.b != nil {
 		b.b.Reset()

@@ -34,7 +34,6 @@ func (b *bucket) ReadCursor() walletdb.ReadCursor { return &cursor{bucket: b} }
 // ReadWriteCursor returns a cursor that is nowhere yet.
 func (b *bucket) ReadWriteCursor() walletdb.ReadWriteCursor { return &cursor{bucket: b} }
 
-// First goes to the first entry.
 func (c *cursor) First() (key, value []byte) {
 	if !c.refresh() {
 		return nil, nil
@@ -42,7 +41,6 @@ func (c *cursor) First() (key, value []byte) {
 	return c.arrive(c.it.First())
 }
 
-// Last goes to the last entry.
 func (c *cursor) Last() (key, value []byte) {
 	if !c.refresh() {
 		return nil, nil

@@ -119,7 +119,6 @@ func (m *meter) show(r source.Range, key []byte) {
 	}
 }
 
-// add shows more bytes.
 func (m *meter) add(n int64) {
 	m.done += max(n, 0)
 	if done := min(m.done, m.total) >> 20; done > m.shown {

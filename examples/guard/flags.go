@@ -8,7 +8,6 @@ import (
 	"github.com/siftkv/siftkv/examples/guard/internal/guard"
 )
 
-// flags are the command line.
 type flags struct {
 	Listen string `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Address to serve on."`
 

@@ -72,7 +72,6 @@ func (l *layer) holds(p place) bool {
 	return l.has(p.i, p.fingerprint) || l.has(p.j, p.fingerprint) || l.victim.equal(p)
 }
 
-// copies returns how often a class is there.
 func (l *layer) copies(p place) uint64 {
 	n := l.countIn(p.i, p.fingerprint) + l.countIn(p.j, p.fingerprint) + uint64(l.extra[p.class()])
 	if l.victim.equal(p) {
@@ -150,7 +149,6 @@ func (l *layer) remove(p place) {
 	}
 }
 
-// clear empties the table.
 func (l *layer) clear() {
 	clear(l.cells)
 	*l = layer{table: l.table}

@@ -36,7 +36,6 @@ func (s *scan) open(f *Filter, i int) {
 	s.size = max(0, s.end-wordBits)
 }
 
-// decode returns the next length.
 func (s *scan) decode() int {
 	x := littleEndian(s.streams, min(s.lengths>>3, len(s.streams)-wordLen)) >> (s.lengths & 7)
 	low := x & (1<<s.rice - 1)

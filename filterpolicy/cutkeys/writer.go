@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// A writer writes groups of cut keys.
 type writer struct {
 	data    []byte
 	marks   int // where in data they are: room for all
@@ -44,7 +43,6 @@ func (w *writer) add(key *path, before, end int) {
 // tailStep is how many bits of a tail are written, and read, at a time.
 const tailStep = 56
 
-// close writes the last group.
 func (w *writer) close() { w.flush(0) }
 
 // flush writes a group. Its last key has after bits in common with the key after it.

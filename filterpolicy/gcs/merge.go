@@ -24,7 +24,6 @@ func (f *Filter) All() iter.Seq[uint64] {
 	}
 }
 
-// A cursor goes through the values of a filter.
 type cursor struct {
 	of      *Filter
 	bucket  uint64 // the next one

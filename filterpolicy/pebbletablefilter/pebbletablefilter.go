@@ -82,7 +82,6 @@ func (w writer[F]) Finish() (data []byte, family F, ok bool) {
 	return data, w.family, true
 }
 
-// A decoder reads the filters of one family.
 type decoder[F ~string] struct{ of keyfilter.Decoder }
 
 func (d decoder[F]) Family() F { return F(d.of.Name()) }

@@ -81,7 +81,6 @@ func (t *table) ascending() iter.Seq[uint64] {
 	}
 }
 
-// A cursor goes through the values of a table.
 type cursor struct {
 	*table
 	block    uint64 // the next to look at

@@ -43,7 +43,6 @@ type touch struct {
 
 type scanTouches []touch
 
-// A keyStat counts the lookups of a key.
 type keyStat struct {
 	counted int
 	all     int

@@ -15,7 +15,6 @@ const (
 	numKinds
 )
 
-// An access is a block that is read.
 type access struct {
 	block   int32
 	kind    int8

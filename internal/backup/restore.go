@@ -193,7 +193,6 @@ func isLog(name string) bool {
 	return kind == manifest.FileWAL
 }
 
-// run reads the stream to its end.
 func (r *restore) run() (offset int64, err error) {
 	if err = r.files(); err == nil {
 		err = r.finish()

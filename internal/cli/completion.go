@@ -61,7 +61,6 @@ func flagsOf(n *kong.Node) (flags []*kong.Flag) {
 	return flags
 }
 
-// subcommands returns the names of the commands below one.
 func subcommands(n *kong.Node) (names []string) {
 	for _, c := range n.Children {
 		if !c.Hidden {

@@ -59,14 +59,12 @@ type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Run prints the script.
 func (c *completionCommand) Run(app *kong.Kong) error {
 	return Completion(Output(app.Stdout), app, c.Shell)
 }
 
 type manCommand struct{}
 
-// Run prints the page.
 func (manCommand) Run(app *kong.Kong) error { return Man(Output(app.Stdout), app) }
 
 // VersionFlag prints the version and ends the program.

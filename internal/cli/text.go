@@ -33,7 +33,6 @@ func decodeText(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// decodeInt reads a whole number.
 func decodeInt(ctx *kong.DecodeContext, target reflect.Value) error {
 	t, err := ctx.Scan.PopValue("int")
 	if err != nil {

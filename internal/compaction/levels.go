@@ -43,7 +43,6 @@ func tableShare(v *version.Version) float64 {
 	return float64(tables) / (float64(tables) + float64(live))
 }
 
-// tableBytes returns the size of all tables.
 func tableBytes(v *version.Version) (bytes int64) {
 	for n := range v.Levels {
 		bytes += v.Levels[n].Bytes

@@ -104,7 +104,6 @@ func decodePage(b []byte) (k pageKey, data []byte, err error) {
 	return k, b[pageHeader+name:], nil
 }
 
-// A listedPage is an entry of a segment's index.
 type listedPage struct {
 	key              uint64
 	position, length uint32

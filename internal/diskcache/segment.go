@@ -13,7 +13,6 @@ import (
 
 const segmentPrefix = "pages-"
 
-// segmentName returns the base name of a segment.
 func segmentName(number uint32) string { return fmt.Sprintf("%s%08x", segmentPrefix, number) }
 
 // segmentNumber returns the number of a segment with a base name.

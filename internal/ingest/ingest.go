@@ -231,7 +231,6 @@ func (b *Batch) admit(path string, info *sstable.FileInfo, tombs []rangedel.Tomb
 	return nil
 }
 
-// verify reads the whole file.
 func (b *Batch) verify(path string, r *sstable.Reader) error {
 	var last []byte
 	n := 0

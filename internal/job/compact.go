@@ -47,7 +47,6 @@ func (c *Compaction) Do(ctx context.Context, env *Env) (*manifest.Edit, Output, 
 	return e, out, nil
 }
 
-// merge merges the inputs into new tables.
 func (c *Compaction) merge(ctx context.Context, env *Env) (Output, error) {
 	in, err := c.open(env)
 	if err != nil {

@@ -208,7 +208,6 @@ func (t *Reader) decodeTime() (time.Duration, error) {
 	return time.Duration(t.at), nil
 }
 
-// decodeScan takes a scan from the frame.
 func (t *Reader) decodeScan() (*Scan, error) {
 	at, err := t.decodeTime()
 	if err != nil {
@@ -223,7 +222,6 @@ func (t *Reader) decodeScan() (*Scan, error) {
 	return &t.scan, nil
 }
 
-// decode takes a lookup from the frame.
 func (t *Reader) decode() (Lookup, error) {
 	at, err := t.decodeTime()
 	if err != nil {

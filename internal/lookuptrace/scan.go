@@ -29,7 +29,6 @@ type Bound struct {
 	Size int    // bytes of the whole
 }
 
-// bits returns the flags of a scan.
 func (s *Scan) bits() (bits uint64) {
 	for _, f := range []struct {
 		set bool

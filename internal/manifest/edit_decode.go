@@ -74,7 +74,6 @@ func DecodeEdit(b []byte) (*Edit, error) {
 	return e, nil
 }
 
-// A decoder takes values of edits off a slice.
 type decoder struct{ base.Decoder }
 
 func newDecoder(b []byte) decoder { return decoder{base.Decoder{Rest: b}} }

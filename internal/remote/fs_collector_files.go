@@ -69,7 +69,6 @@ func (c *collector) keep(files []removedFile) {
 	c.pinned = append(c.pinned, files...)
 }
 
-// noteFailure counts a deletion that failed.
 func (c *collector) noteFailure() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

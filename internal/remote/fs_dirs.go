@@ -76,5 +76,4 @@ func (f *FS) SyncDir(dir string) error {
 	return f.o.Local.SyncDir(dir)
 }
 
-// isRoot reports whether dir is the store's directory.
 func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(objectdir.Root) }

@@ -47,7 +47,6 @@ var (
 	errGivenUp  = errors.New("an upload failed, and the file must be given up")
 )
 
-// An upload is a file that is being written.
 type upload struct {
 	t        *Tables
 	name     string

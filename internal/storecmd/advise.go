@@ -84,7 +84,6 @@ func (c *adviceTrace) advice(ctx context.Context, p *program) (r adviceReport, e
 
 type adviseCommand struct{ adviceTrace }
 
-// Run prints the advice.
 func (c *adviseCommand) Run(ctx context.Context, p *program) error {
 	r, err := c.advice(ctx, p)
 	if err != nil {

@@ -21,7 +21,6 @@ type applyCommand struct {
 	DryRun  bool   `help:"Say what would be done, and do nothing."`
 }
 
-// Run writes the settings down, and rewrites files.
 func (c *applyCommand) Run(ctx context.Context, p *program) error {
 	text := c.Options
 	if text == "" {

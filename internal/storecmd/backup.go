@@ -22,7 +22,6 @@ type backupCommand struct {
 	Verify cli.File `placeholder:"FILE" help:"${verify}"`
 }
 
-// Run makes a backup, or checks one.
 func (c *backupCommand) Run(ctx context.Context, p *program) error {
 	if c.Verify != "" {
 		return c.verify(ctx, p)

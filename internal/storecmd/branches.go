@@ -37,7 +37,6 @@ func (c *cloneCommand) Run(ctx context.Context, p *program) error {
 
 type branchesCommand struct{ Dir }
 
-// Run lists the branches of a store by name.
 func (c *branchesCommand) Run(ctx context.Context, p *program) error {
 	return c.onStore(ctx, p, func(o *objects.Config) error {
 		all, err := o.Branches(ctx)

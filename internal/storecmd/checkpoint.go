@@ -41,7 +41,6 @@ func (c *checkpointCommand) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-// pin makes a checkpoint in an object store.
 func (c *checkpointCommand) pin(ctx context.Context, p *program) error {
 	if !plainName(c.Out) {
 		return usagef("%q is no name of a checkpoint in an object store: want 1 to 48 letters, digits, and -_.; "+
@@ -131,7 +130,6 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 type checkpointsCommand struct{ Dir }
 
-// Run lists the checkpoints of a branch by name.
 func (c *checkpointsCommand) Run(ctx context.Context, p *program) error {
 	return c.onBranch(ctx, p, func(o *objects.Config) error {
 		all, err := o.Checkpoints(ctx)

@@ -50,7 +50,6 @@ func (c *dumpBlobCommand) Run(ctx context.Context, p *program) (err error) {
 	return p.printFaults(d.faults)
 }
 
-// A blobDump is one run of the command.
 type blobDump struct {
 	*program
 	values bool

@@ -104,7 +104,6 @@ type dumpManifestCommand struct {
 	File cli.File `arg:"" help:"A manifest: MANIFEST-000007, or s3://BUCKET/PREFIX/MANIFEST-000007."`
 }
 
-// Run prints every version edit.
 func (c *dumpManifestCommand) Run(ctx context.Context, p *program) error {
 	return p.dumpLog(ctx, c.File, func(offset int64, record []byte) error {
 		e, err := manifest.DecodeEdit(record)

@@ -68,7 +68,6 @@ func openDirectory(o *objects.Config) (objectdir.Directory, error) {
 		Log: slog.New(slog.DiscardHandler)})
 }
 
-// Close ends all requests, and closes the object store.
 func (f *frozenFS) Close() error { return errors.Join(f.Directory.Close(), f.objects.Store.Close()) }
 
 func (f *frozenFS) Open(name string) (vfs.ReadFile, error) {

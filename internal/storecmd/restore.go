@@ -21,7 +21,6 @@ type restoreCommand struct {
 	Verify bool      `help:"Check every byte of the restored store."`
 }
 
-// Run restores one backup after the other.
 func (c *restoreCommand) Run(ctx context.Context, p *program) error {
 	r := &restoring{ctx: ctx, p: p, dir: c.Dir.Dir,
 		answer: restoreItem{Restored: c.Dir.Dir.name(), Streams: []streamItem{}}}
@@ -217,7 +216,6 @@ func (r *restoring) unfinished(in *streams, h backup.Header, base int64, u *kv.R
 	return err
 }
 
-// A restoreItem is the result in JSON.
 type restoreItem struct {
 	Restored keytext.Name `json:"restored"` // the directory, or the URL without its parameters
 	Streams  []streamItem `json:"streams"`

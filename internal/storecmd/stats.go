@@ -63,7 +63,6 @@ func (c *statsCommand) Run(ctx context.Context, p *program) error {
 	return errors.Join(c.print(ctx, p, &r), moved)
 }
 
-// print prints the shape, and writes the page.
 func (c *statsCommand) print(ctx context.Context, p *program, r *statsReport) error {
 	if c.HTML == "" {
 		if c.Key != "" {
@@ -101,7 +100,6 @@ type statsReport struct {
 	BlobFiles []blobStats `json:"blob_files,omitempty"`
 }
 
-// fileStats describes a sorted file.
 type fileStats struct {
 	Name       string `json:"name"`
 	Level      int    `json:"level"`
@@ -151,7 +149,6 @@ func (r *statsReport) add(ctx context.Context, s *survey.Store, files bool) erro
 	return nil
 }
 
-// describe describes a file, and probes its filter.
 func describe(s *survey.Store, t *survey.Table) (fileStats, error) {
 	p := t.Info
 	f := fileStats{Name: t.Name, Level: max(t.Level, 0), Run: t.Run, Bytes: t.Size, Entries: p.Entries,
@@ -208,7 +205,6 @@ func passRate(file vfs.ReadFile, t *survey.Table) (*float64, error) {
 	return &passed, nil
 }
 
-// WriteText writes the shape for people.
 func (r *statsReport) WriteText(w io.Writer) error {
 	if err := r.Stats.WriteText(w); err != nil || len(r.Files) == 0 {
 		return err

@@ -92,7 +92,6 @@ func (r *statsReport) writePage(w io.Writer, format keytext.Format, lookup *expl
 	return statsTemplate.Execute(w, p)
 }
 
-// lookUp describes the lookup.
 func (p *storePage) lookUp() {
 	if p.Lookup == nil {
 		return
@@ -227,7 +226,6 @@ func (p *storePage) sum() {
 	}
 }
 
-// blobStats describes a blob file.
 type blobStats struct {
 	Name        string `json:"name"`
 	Bytes       int64  `json:"bytes"`
@@ -236,7 +234,6 @@ type blobStats struct {
 	LiveBytes   uint64 `json:"live_bytes"`
 }
 
-// blobsOf describes the blob files that a store lists.
 func blobsOf(s *survey.Store) (all []blobStats) {
 	records, bytes := map[uint64]uint64{}, map[uint64]uint64{}
 	for i := range s.Tables {
@@ -262,7 +259,6 @@ func (p *storePage) BlobWidth(b blobStats) float64 {
 	return 100 * float64(b.Bytes) / float64(max(p.maxBlob, 1))
 }
 
-// LiveShare is described at BlobWidth.
 func (*storePage) LiveShare(b blobStats) float64 {
 	records := max(b.Bytes-blob.MinSize, 1) // without header and footer
 	return min(100*float64(b.LiveBytes)/float64(records), 100)

@@ -45,7 +45,6 @@ func (d *Dir) write(ctx context.Context, p *program, f func(db *kv.DB) error) er
 	return d.writeWith(ctx, p, d.Dir.stored(), f)
 }
 
-// writeWith is write with other options.
 func (d *Dir) writeWith(ctx context.Context, p *program, o *kv.Options, f func(db *kv.DB) error) error {
 	if err := d.Dir.changes(); err != nil {
 		return err
@@ -117,7 +116,6 @@ func (d *Dir) with(ctx context.Context, p *program, o *kv.Options, create bool, 
 	return using(f)(db, err)
 }
 
-// withObjects is with for an object store.
 func (d *Dir) withObjects(ctx context.Context, p *program, o *kv.Options, create bool,
 	f func(db *kv.DB) error) (err error) {
 	objects, err := p.objects(ctx, d.Dir, create)

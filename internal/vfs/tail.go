@@ -147,7 +147,6 @@ func (t *tail) append(p []byte) {
 	}
 }
 
-// drop drops what is before an offset.
 func (t *tail) drop(to int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -147,7 +147,6 @@ func (f *Faults) begin(ctx context.Context, kind objstore.Kind, key string, size
 	return call, fault, nil
 }
 
-// next numbers a call.
 func (f *Faults) next(kind objstore.Kind, key string, size int64) (Call, Rule) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

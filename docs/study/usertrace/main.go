@@ -28,7 +28,6 @@ const (
 	profileSize = 160     // bytes of a row beside the name
 )
 
-// settings are the command line.
 type settings struct {
 	keys, ops int
 	seed      uint64

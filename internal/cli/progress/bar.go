@@ -75,7 +75,6 @@ func (b *bar) draw(now time.Time) {
 	_, _ = io.WriteString(b.w, clearLine+b.line(now.Sub(b.start)))
 }
 
-// clear removes the line.
 func (b *bar) clear() {
 	b.stop()
 	b.mu.Lock()

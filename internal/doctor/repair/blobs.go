@@ -135,7 +135,6 @@ func (b *blobFile) readerOptions() blob.ReaderOptions {
 	return blob.ReaderOptions{Name: b.path, ID: b.id, Unfinished: b.unfinished}
 }
 
-// closeBlobs closes the files that open has opened.
 func (r *repairer) closeBlobs() error {
 	var errs []error
 	for _, b := range r.blobs {
@@ -191,7 +190,6 @@ func (w *valueWriter) open() (err error) {
 	return nil
 }
 
-// finish ends the open file, if there is one.
 func (w *valueWriter) finish() error {
 	if w.out == nil {
 		return nil

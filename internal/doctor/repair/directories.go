@@ -39,7 +39,6 @@ func (r *repairer) openDirectories(dir string) (err error) {
 	return r.out.check()
 }
 
-// closeDirectories gives the directories back.
 func (r *repairer) closeDirectories() error {
 	err := r.directory.Close()
 	if r.out != nil {

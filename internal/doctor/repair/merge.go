@@ -122,7 +122,6 @@ func (m *merger) open(p *piece, tombs []rangedel.Tombstone) ([]rangedel.Tombston
 	return in.r.Tombstones().Clip(tombs, nil, nil), nil
 }
 
-// next moves to the next entry.
 func (m *merger) next() bool {
 	var least *mergeInput
 	for _, in := range m.inputs {

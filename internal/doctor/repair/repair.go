@@ -75,7 +75,6 @@ func Run(ctx context.Context, dir string, o Options) (rep *Report, err error) {
 	return r.report, r.verify()
 }
 
-// verify checks the repaired store.
 func (r *repairer) verify() error {
 	if err := r.checkTarget(); err != nil {
 		return err
@@ -150,7 +149,6 @@ func (p *piece) age() (num uint64) {
 	return cmp.Or(num, p.t.Num)
 }
 
-// examine surveys the store.
 func (r *repairer) examine() (err error) {
 	o := survey.Options{FS: r.fs, Deep: true, Progress: r.o.Progress, ReadAround: r.o.Out != ""}
 	before, listErr := r.fs.List(r.dir)

@@ -80,7 +80,6 @@ func (r *Range) String() string {
 	return lower + " to " + upper + end
 }
 
-// boundsOf returns the range of a table's keys.
 func boundsOf(t *manifest.Table) *Range {
 	return &Range{Lower: append([]byte{}, t.Smallest...), Upper: t.Largest, UpperExclusive: t.LargestExclusive}
 }
@@ -174,7 +173,6 @@ func (r *Report) note(format string, args ...any) {
 
 func (r *Report) lose(l Loss) { r.Lost = append(r.Lost, l) }
 
-// file notes what becomes of a file.
 func (r *Report) file(name, action, why string) {
 	r.Files = append(r.Files, File{Name: name, Action: action, Why: why})
 }

@@ -128,7 +128,6 @@ func (w *tableWriter) finish(tombs *rangedel.Set) ([]*piece, error) {
 	return w.tables, err
 }
 
-// abort closes and removes the open table's file.
 func (w *tableWriter) abort() {
 	if w.file != nil {
 		_ = w.file.Close() // it is removed next

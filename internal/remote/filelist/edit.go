@@ -95,7 +95,6 @@ func (e *edit) apply(l *List) error {
 	return nil
 }
 
-// editOf decodes the edit of an entry.
 func editOf(s *sequence.Sequence, b SlotBody) (e edit, err error) {
 	e, err = decodeEdit(b.Edit)
 	if err == nil && (e.chain[len(e.chain)-1] >= b.Slot || e.list.LogStart > b.Slot) {

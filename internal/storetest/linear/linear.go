@@ -139,7 +139,6 @@ func Require(t testing.TB, history []porcupine.Operation, what string) {
 	require.FailNow(t, "the history of "+what+" is not linearizable")
 }
 
-// client does random operations.
 func (r *run) client(id int, rng *rand.Rand, ops int) {
 	for range ops {
 		op := &Op{}

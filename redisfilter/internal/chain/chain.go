@@ -179,7 +179,6 @@ func (c *Chains) judge(cmd *redis.StringCmd, s Seat, layer int) (layout.Answer, 
 	return layout.Ask(line, s.Spot, c.Layers[layer].Probes), nil
 }
 
-// keyAsked returns the key that a command is about.
 func keyAsked(cmd redis.Cmder) string { return cmd.Args()[1].(string) }
 
 func getLine(ctx context.Context, key string, line int) *redis.StringCmd {

@@ -20,7 +20,6 @@ import (
 
 var errPortTaken = errors.New("another program listens on the port")
 
-// A process is one run of redis-server.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended

@@ -22,7 +22,6 @@ import (
 	"github.com/siftkv/siftkv/kv/lookuptrace/record"
 )
 
-// settings are the command line.
 type settings struct {
 	keys, ops int
 	seed      uint64

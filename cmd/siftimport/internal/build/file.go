@@ -64,7 +64,6 @@ func (r *run) write(j *job) (f *os.File, err error) {
 	return f, nil
 }
 
-// fill writes a job's entries.
 func (r *run) fill(w *sstable.Writer, j *job) error {
 	set := func(key, value []byte, until time.Time) error {
 		j.file.Bytes += int64(len(key) + len(value))

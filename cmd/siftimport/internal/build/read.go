@@ -125,7 +125,6 @@ func (in *reader) send() error {
 	return nil
 }
 
-// finish ends the job.
 func (in *reader) finish() {
 	if in.job != nil {
 		close(in.job.chunks)

@@ -110,7 +110,6 @@ func (p *Page) take(before time.Time) (begun time.Time) {
 	return begun
 }
 
-// state returns the state and the last samples.
 func (p *Page) state() state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +185,6 @@ func (p *Page) Register(mux *http.ServeMux) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// serveFile sends a part of the page.
 func serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
