@@ -1,5 +1,5 @@
 // Package property checks properties with the same draws each time, so that only a change can turn a test red. With
-// LONG=1, or where -rapid.seed says so, the draws are others.
+// LONG=1, or where -rapid.seed says so, the draws are others. Under the race detector and with LONG=0 there are fewer.
 package property
 
 import (
@@ -31,6 +31,7 @@ func Often(n int) {
 	settled.Do(func() {
 		if !scale.Long() {
 			replace("rapid.seed", 0, 1)
+			n = scale.Fewer(n, (n+3)/4)
 		}
 		replace("rapid.checks", Usual, n)
 	})

@@ -1,6 +1,8 @@
 // Package scale sets the size of tests that could have any size: how many seeds, rounds, power cuts or keys.
 // Tests are quick by default. The environment variable LONG=1 makes them long, and LONG=n makes them n times as long.
-// Under the race detector, which slows a program down, they are shorter. Every size does everything once.
+// LONG=0 is for what goroutines do to each other: tests that repeat themselves have fewer rounds (Fewer), and tests of
+// one goroutine are left out (OneGoroutine). So it is under the race detector by default, which slows a program down.
+// With LONG=1 tests are shorter under it. Every size does everything once.
 package scale
 
 import (
@@ -16,13 +18,16 @@ import (
 // long is the value of LONG, or 0 if it is not set.
 var long = parse(os.Getenv("LONG"))
 
+// meetings is whether only goroutines that meet are tested.
+var meetings = long == 0 && (racebuild.Enabled || os.Getenv("LONG") != "")
+
 func parse(text string) int {
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		panic(fmt.Sprintf("LONG=%q: give a whole number of at least 1, or leave it out", text))
+	if err != nil || n < 0 {
+		panic(fmt.Sprintf("LONG=%q: give a whole number, or leave it out", text))
 	}
 	return n
 }
@@ -41,6 +46,15 @@ func count(n, nLong, times, slowdown int) int {
 	return max(min(n, full), 1)
 }
 
+// Fewer returns how often a quick test repeats something: n, or fewer with LONG=0 and under the race detector. Later
+// rounds are for what the code computes. Goroutines meet in the first ones.
+func Fewer[N int | uint64](n, fewer N) N {
+	if meetings {
+		return fewer
+	}
+	return n
+}
+
 // Stride returns the distance between the places that a test tries, of which there are more the smaller it is: n by
 // default, nLong divided by LONG with LONG, and at least 1.
 func Stride(n, nLong int) int { return stride(n, nLong, long, racebuild.Slowdown) }
@@ -55,12 +69,12 @@ func stride(n, nLong, times, slowdown int) int {
 	return n * slowdown
 }
 
-// OneGoroutine skips a long test under the race detector, which has nothing to find in it. Its code runs on a single
-// goroutine, or other tests run its goroutines under the detector. The reason says which.
+// OneGoroutine skips a test with LONG=0 and under the race detector, which have nothing to find in it. Its code runs on
+// a single goroutine, or other tests run its goroutines. The reason says which.
 func OneGoroutine(t testing.TB, reason string) {
 	t.Helper()
-	if racebuild.Enabled {
-		t.Skip("not under the race detector: " + reason)
+	if racebuild.Enabled || meetings {
+		t.Skip("not under the race detector or with LONG=0: " + reason)
 	}
 }
 

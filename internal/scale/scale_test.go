@@ -38,9 +38,18 @@ func TestStride(t *testing.T) {
 
 func TestAWrongValueOfLongIsRefused(t *testing.T) {
 	require.Equal(t, 0, parse(""))
+	require.Equal(t, 0, parse("0"))
 	require.Equal(t, 1, parse("1"))
 	require.Equal(t, 40, parse("40"))
-	for _, text := range []string{"0", "-1", "yes", "1.5", " 1"} {
+	for _, text := range []string{"-1", "yes", "1.5", " 1"} {
 		require.Panics(t, func() { parse(text) }, text)
 	}
+}
+
+func TestFewerRoundsWhereOnlyGoroutinesAreTested(t *testing.T) {
+	defer func(was bool) { meetings = was }(meetings)
+	meetings = false
+	require.Equal(t, 40, Fewer(40, 10))
+	meetings = true
+	require.Equal(t, 10, Fewer(40, 10))
 }

@@ -39,4 +39,4 @@ func (m Model) DeleteRange(lo, hi []byte) {
 }
 
 // ModelSeeds is how many histories a test run goes through.
-var ModelSeeds = uint64(scale.Count(40, 300))
+var ModelSeeds = uint64(scale.Count(scale.Fewer(40, 10), 300))

@@ -22,7 +22,7 @@ import (
 func TestModelBackup(t *testing.T) {
 	t.Parallel()
 	fullBytes, moreBytes, separated := 0, 0, 0
-	for seed := range uint64(scale.Count(4, 10)) {
+	for seed := range uint64(scale.Count(scale.Fewer(4, 2), 10)) {
 		rng := rand.New(rand.NewPCG(seed, 707))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock:     &storetest.Clock{},
@@ -114,7 +114,7 @@ func everything(t *testing.T, db kv.Reader) storetest.Model {
 func TestModelBackupOfViews(t *testing.T) {
 	t.Parallel()
 	logged, flushed := 0, 0
-	seeds := scale.Count(5, 10)
+	seeds := scale.Count(scale.Fewer(5, 2), 10)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 711))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},

@@ -40,7 +40,7 @@ func (r *modelRun) ingest(n int) {
 // TestModelWithIngest is TestModel with ingests between the other operations.
 func TestModelWithIngest(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Count(6, 12)) {
+	for seed := range uint64(scale.Count(scale.Fewer(6, 2), 12)) {
 		rng := rand.New(rand.NewPCG(seed, 606))
 		r := &modelRun{t: t, rng: rng, fs: vfs.NewMem(), opts: stores.RandomOptions(rng), m: modelStore{},
 			clock: &storetest.Clock{}}
