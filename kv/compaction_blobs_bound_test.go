@@ -300,7 +300,7 @@ func TestBlobFilesKeepToTheirLimitUnderConstantWrites(t *testing.T) {
 func (s *largeStore) overwriteWithin(t *testing.T, times float64) {
 	t.Helper()
 	memtables := float64(s.opts.MaxMemtables * largeFlush)
-	for i := range max(scale.Count(3, 12), 3) * s.keys {
+	for i := range scale.Fewer(max(scale.Count(3, 12), 3), 1) * s.keys {
 		s.put(s.rng.IntN(s.keys), largeValue, 0)
 		if i%20 == 0 {
 			s.mu.Lock()

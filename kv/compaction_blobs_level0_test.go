@@ -47,6 +47,7 @@ func TestGarbageUnderLevel0IsCollected(t *testing.T) {
 // Nobody is slowed down for space that cannot be had: a table that is left alone keeps what may be hidden hidden.
 func TestWritersAreNotSlowedDownForWhatCannotBeHad(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes; TestGarbageOfBlobFilesIsCollected has the goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		db := collected(t, kind, func(o *Options) { o.BlobSpace = 1.1 })
 		rng := rand.New(rand.NewPCG(4, 4))

@@ -126,6 +126,7 @@ func TestOneValueOfEachFileIsCollected(t *testing.T) {
 // its garbage is all in files that cannot be collected.
 func TestCollectionEnds(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of collections; TestGarbageOfBlobFilesIsCollected has the goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		for space := range 3 {
 			db := collected(t, kind, func(o *Options) { o.BlobSpace = []float64{1.1, 1.3, 2}[space] })
@@ -275,7 +276,7 @@ func TestCompactLeavesADamagedBlobFileAlone(t *testing.T) {
 // between those.
 func TestCollectedTablesKeepClearOfOthers(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(scale.Count(2, 6)) {
+	for seed := range uint64(scale.Count(scale.Fewer(2, 1), 6)) {
 		db := collected(t, Leveled, func(o *Options) {
 			o.TargetFileSize, o.BaseLevelSize = 16<<10, 16<<10
 			o.BlobSpace = 1.1
@@ -351,6 +352,7 @@ func TestCollectionOnAFullDisk(t *testing.T) {
 // Writers do not wait for what cannot be had: all garbage is in files that cannot be read.
 func TestWritersDoNotWaitForWhatCannotBeHad(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes; TestGarbageOfBlobFilesIsCollected has the goroutines")
 	db := collected(t, Leveled, func(o *Options) { o.BlobSpace = 1.1 })
 	rng := rand.New(rand.NewPCG(10, 10))
 	m := storetest.Model{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/harness"
 	"github.com/siftkv/siftkv/internal/multiget"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/values"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -155,7 +156,7 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 	for _, c := range []struct{ keys, rounds int }{
 		{4, 2}, {32, 2}, {1 + values.MaxReads, 2}, {2 + values.MaxReads, 3},
 		{100, 1 + (99+values.MaxReads-1)/values.MaxReads},
-	} {
+	}[scale.Fewer(0, 3):] {
 		synctest.Test(t, func(t *testing.T) {
 			db, fsys := storeOfBlocks(t, Options{Compression: sstable.NoCompression})
 			keys := keysOfBlocks(t, db, c.keys)
@@ -177,6 +178,7 @@ func TestMultiGetWaitsForAllBlocksAtOnce(t *testing.T) {
 // nobody but the caller waits.
 func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine asks ahead; TestMultiGetWaitsForAllBlocksAtOnce has several")
 	for _, n := range []int{4, 32, 1 + multiget.MaxPrefetch, 2 + multiget.MaxPrefetch, 300} {
 		synctest.Test(t, func(t *testing.T) {
 			prefetch := newPrefetchFS()
@@ -200,6 +202,7 @@ func TestMultiGetAsksForBlocksAheadOfTheFirstWait(t *testing.T) {
 // Leaves of the index that are not in memory are asked for ahead as well: two waits in all.
 func TestMultiGetAsksForLeavesAhead(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine asks ahead; TestMultiGetWaitsForAllBlocksAtOnce has several")
 	for _, partition := range []int{64, 512} {
 		synctest.Test(t, func(t *testing.T) {
 			prefetch := newPrefetchFS()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -20,7 +21,8 @@ import (
 // wait for no lock at all, however many goroutines there are: the profiles of mutexes and of
 // waits know of none.
 func TestLookupsTakeNoLock(t *testing.T) {
-	const n, goroutines = 20_000, 8
+	const goroutines = 8
+	n := scale.Fewer(20_000, 4000)
 	defer runtime.SetMutexProfileFraction(runtime.SetMutexProfileFraction(1))
 	runtime.SetBlockProfileRate(1)
 	defer runtime.SetBlockProfileRate(0)

@@ -268,6 +268,7 @@ func TestUnusableRangeFiltersCostReads(t *testing.T) {
 // Where memory is short, scans too bring the filters back that they need.
 func TestScansBringFiltersBack(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "scans of one goroutine; TestRangeFiltersUnderConcurrency has several")
 	db, files := youngFiles(t, &Options{RangeFilter: exactranges.Policy{}, MemoryLimit: 4 << 20}, 4, 2000)
 	all := slices.Sorted(slices.Values(slices.Concat(files...)))
 	s := db.acquire(0)

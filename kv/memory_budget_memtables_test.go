@@ -9,6 +9,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/budget"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -69,7 +70,7 @@ func TestBudgetMemtablesFollowTheWriter(t *testing.T) {
 	for _, w := range writers {
 		require.Less(t, w.size(), b.memory.Memtables()/10, "a store that has written nothing has little")
 	}
-	for range 2 {
+	for range scale.Fewer(2, 1) {
 		for _, w := range writers {
 			for w.size() < b.memory.Memtables()/5 {
 				w.write(100)
@@ -88,7 +89,7 @@ func TestBudgetMemtablesOfManyWriters(t *testing.T) {
 	t.Parallel()
 	b := NewMemoryBudget(16 << 20)
 	var writers []*shareWriter
-	for n := range 8 {
+	for n := range scale.Fewer(8, 4) {
 		writers = append(writers, sharers(t, b, 1)...)
 		writers[n].name = n
 		even := b.memory.Memtables() / int64(3*len(writers))
@@ -152,7 +153,7 @@ func TestBudgetBesideAStoreWithAFullDisk(t *testing.T) {
 	held := sick.db.Metrics().BudgetBytes
 	healthy := sharers(t, b, 4)
 	floor := b.memory.Memtables() / budget.FloorPart / int64(3*(len(healthy)+1))
-	for range 100 {
+	for range scale.Fewer(100, 25) {
 		for _, w := range healthy {
 			w.write(50)
 			require.GreaterOrEqual(t, w.size(), floor*9/10)
@@ -192,7 +193,7 @@ func TestBudgetBesideAStoreThatHangs(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for range 20_000 {
+		for range scale.Fewer(20_000, 10_000) {
 			if err := hung.db.Set(shareKey(0, hung.n), make([]byte, 900), Async); err != nil {
 				t.Error(err)
 			}
@@ -201,7 +202,7 @@ func TestBudgetBesideAStoreThatHangs(t *testing.T) {
 	}()
 	<-stuck
 	for _, w := range sharers(t, b, 3) {
-		w.write(5000)
+		w.write(scale.Fewer(5000, 1500))
 		require.NoError(t, w.db.Compact(t.Context(), nil, nil))
 		w.check()
 	}

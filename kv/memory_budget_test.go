@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -47,7 +48,7 @@ func TestBudgetIsTooSmallForTheNumberOfStores(t *testing.T) {
 	require.ErrorContains(t, err, "8 stores are open and need 4194304, and this one needs 524288")
 	require.ErrorContains(t, err, "want a budget of 4718592")
 	for i, db := range stores {
-		require.NoError(t, loadShare(db, i, 3000))
+		require.NoError(t, loadShare(db, i, scale.Fewer(3000, 500)))
 	}
 	require.NoError(t, stores[0].Close())
 	again := openDir(t, "db", o)
@@ -166,6 +167,7 @@ func TestBudgetCacheTellsStoresApart(t *testing.T) {
 // A store that is read gets what a store in the cache has that is not read any more.
 func TestBudgetCacheGoesToTheStoreThatIsRead(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "stores are read in turn; TestBudgetHoldsForAllParts reads them at once")
 	const keys = 6000
 	b := NewMemoryBudget(4 << 20)
 	var dbs []*DB
@@ -187,6 +189,7 @@ func TestBudgetCacheGoesToTheStoreThatIsRead(t *testing.T) {
 // are closed.
 func TestBudgetCountsWhatIteratorsKeep(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "stores are written in turn; TestBudgetHoldsForAllParts writes them at once")
 	b := NewMemoryBudget(16 << 20)
 	o := &Options{MemoryBudget: b, InMemory: true}
 	db, other := openDir(t, "db", o), openDir(t, "db", o)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/compaction"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -136,7 +137,8 @@ func TestBudgetWritersWaitForAThread(t *testing.T) {
 // No more threads compact at any time than the budget has, whatever the stores.
 func TestBudgetBoundsThreads(t *testing.T) {
 	t.Parallel()
-	const stores, keys = 8, 3000
+	const stores = 8
+	keys := scale.Fewer(3000, 1000)
 	b := NewMemoryBudget(16 << 20)
 	var wg sync.WaitGroup
 	var dbs []*DB

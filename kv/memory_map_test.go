@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/sstable"
 )
 
@@ -61,7 +62,7 @@ func TestMemoryMapUnderCompactions(t *testing.T) {
 				}
 			})
 		}
-		for round := range 4 {
+		for round := range scale.Fewer(4, 2) {
 			write(round)
 			require.NoError(t, db.Flush(t.Context()))
 			require.NoError(t, db.Compact(t.Context(), nil, nil))

@@ -146,7 +146,7 @@ func TestFiltersAndReadersComeAndGoBesideReaders(t *testing.T) {
 	for n := range 4 {
 		readers.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(n), 5))
-			for round := range 8 {
+			for round := range scale.Fewer(8, 4) {
 				load(rng)
 				if n == round%4 {
 					runtime.GC()

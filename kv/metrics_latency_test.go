@@ -12,6 +12,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/counters"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv/metrics"
@@ -42,7 +43,8 @@ func checkOneIn(t *testing.T, h metrics.Histogram, n int) {
 func TestTimedOperationsAreCounted(t *testing.T) {
 	t.Parallel()
 	db := openMem(t, &Options{LatencyHistograms: true})
-	const workers, rounds = 8, 1000
+	const workers = 8
+	rounds := scale.Fewer(1000, 250)
 	value, done := bytes.Repeat([]byte("v"), 20), make(chan struct{})
 	var working, watching sync.WaitGroup
 	watching.Go(func() {
