@@ -326,6 +326,7 @@ func TestCompactionKeepsWhatReadersSee(t *testing.T) {
 
 // A chain that is too long for memory is combined in pieces.
 func TestLongChainsAreCut(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine merges operands")
 	p := &pass{merger: joined("")}
 	for i := range 5 {
 		v := slices.Repeat([]byte{byte('e' - i)}, maxChainBytes/2+1)

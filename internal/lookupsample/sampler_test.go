@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/lookuptrace"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // An asker is a sampler and what is asked of it.
@@ -185,6 +186,7 @@ func TestLongKeysHaveRoom(t *testing.T) {
 
 // The memory is what was asked for.
 func TestMemoryIsBounded(t *testing.T) {
+	scale.OneGoroutine(t, "a count of bytes")
 	for _, size := range []int64{MinBytes, 1 << 20, 8 << 20} {
 		var before, after runtime.MemStats
 		runtime.GC()

@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/remote/branch"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/objstore"
 	"github.com/siftkv/siftkv/objstore/objstoretest"
@@ -57,6 +58,7 @@ func cloneOfADroppedCheckpoint(t *testing.T, s objstore.Store, name string) FSOp
 // A branch was opened more than a thousand times since it was last written to, and a drop of it breaks off after it has
 // deleted what it had: another goes on.
 func TestADropGoesOnBehindManyFences(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine; TestModelOfBranches has several")
 	mem := objstore.NewMem()
 	startModelStore(t, mem)
 	o := branchOptions(mem, "")

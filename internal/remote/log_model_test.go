@@ -180,7 +180,7 @@ func work(ctx context.Context, c *sequencetest.Client, opts LogOptions, note fun
 // TestModelOfLogs lets writers take a store over from each other. All that a writer was told is durable is what its
 // successors begin with: in that order, and once.
 func TestModelOfLogs(t *testing.T) {
-	total, longest, seen, edits, seeds := 0, 0, 0, 0, scale.Count(80, 400)
+	total, longest, seen, edits, seeds := 0, 0, 0, 0, scale.Count(scale.Fewer(80, 25), 400)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := sequencetest.New(t, seed)

@@ -103,7 +103,7 @@ func (r *record) follow(ctx context.Context, c *sequencetest.Client, s *Sequence
 
 // TestModelOfWriters lets writers open a sequence again and again, beside a reader.
 func TestModelOfWriters(t *testing.T) {
-	fenced, acked, seeds := 0, 0, scale.Count(120, 600)
+	fenced, acked, seeds := 0, 0, scale.Count(scale.Fewer(120, 40), 600)
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := sequencetest.New(t, seed)

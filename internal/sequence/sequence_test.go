@@ -201,6 +201,7 @@ func TestRequestsAreAsDocumented(t *testing.T) {
 
 // TestAThousandFencesCostTwoReads opens a store again and again that nothing is written to.
 func TestAThousandFencesCostTwoReads(t *testing.T) {
+	scale.OneGoroutine(t, "a count of requests; TestModelOfWriters has the goroutines")
 	var c objstore.Counters
 	mem := objstore.NewMem()
 	w, _ := open(t, newTestSequence(mem))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // bigLeafFile is a file of n keys whose index leaves have 16 KiB.
@@ -18,6 +19,7 @@ func bigLeafFile(t *testing.T, n int) []byte {
 }
 
 func TestALeafThatTheCacheCannotKeepIsReadOnce(t *testing.T) {
+	scale.OneGoroutine(t, "a count of blocks that one goroutine reads")
 	const n = 20_000
 	data := bigLeafFile(t, n)
 	for _, cacheSize := range []int64{32 << 10, 1 << 20, -1} {

@@ -54,7 +54,7 @@ func TestIteratorsMoveAnywhereWhileTheyReadAhead(t *testing.T) {
 			}
 		}
 		var it Iter
-		for range scale.Count(15, 40) {
+		for range scale.Count(scale.Fewer(15, 5), 40) {
 			n := rng.IntN(len(readers))
 			if rng.IntN(3) == 0 {
 				it.Release()

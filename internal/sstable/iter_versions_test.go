@@ -11,12 +11,14 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // Whatever version of a key with many blocks of them is looked for, with what bounds, it is found by reading some of
 // the blocks.
 func TestVersionsInManyBlocksAreBisected(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of blocks that one goroutine reads")
 	var vs []version
 	add := func(key string, newest, n int) {
 		for i := range n { // every second number

@@ -12,6 +12,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // salvageFile is a file of many blocks, and its entries.
@@ -85,6 +86,7 @@ func TestSalvageOfAWholeFile(t *testing.T) {
 }
 
 func TestSalvageAroundDamage(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine salvages")
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		for _, partition := range []int{0, 256} {
 			whole, want, info := salvageFile(t,
@@ -110,6 +112,7 @@ func TestSalvageAroundDamage(t *testing.T) {
 }
 
 func TestSalvageBehindALargeHole(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine salvages")
 	for _, c := range []Compression{NoCompression, Snappy} {
 		data, want, info := salvageFile(t, &WriterOptions{Compression: c, ID: 9}, 40_000)
 		clear(data[len(data)/4 : len(data)/2])

@@ -90,6 +90,7 @@ func TestIndexLeavesHaveABoundInBytes(t *testing.T) {
 // A few huge separators side by side do not make small leaves of all others, of which every
 // reader would hold the top.
 func TestAFewHugeSeparatorsLeaveTheTopIndexSmall(t *testing.T) {
+	scale.OneGoroutine(t, "a count of bytes")
 	const n = 100_000
 	w := indexWriter{partition: defaultIndexPartition}
 	for i, s := range separators(n, func(i int) int { return 16 + 50_000*(i/(n-20)) }) {
@@ -138,6 +139,7 @@ func TestLeavesOfAFileWhoseKeysGrow(t *testing.T) {
 // What huge keys have in common is in the index once, or once in a leaf, and not once for each block.
 func TestTheIndexOfKeysThatBeginAlikeIsSmall(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "a count of bytes")
 	const long, n = 20_000, 1500
 	start := bytes.Repeat([]byte("a"), long)
 	key := func(i int) []byte { return fmt.Appendf(bytes.Clone(start), "%08d", i) }

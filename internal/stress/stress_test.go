@@ -29,7 +29,7 @@ func TestStress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
-			c.Rounds = max(scale.Count(c.Rounds/3, c.Rounds), 6)
+			c.Rounds = max(scale.Count(scale.Fewer(c.Rounds/3, c.Rounds/6), c.Rounds), 6)
 			c.Log, c.Patience = &log, 5*time.Minute
 			r, err := Run(t.Context(), c)
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -194,6 +195,7 @@ func (m *treeModel) checkNodes(t *rapid.T, n *node, height int) *Totals {
 }
 
 func TestARunIsASliceOfTables(t *testing.T) {
+	scale.OneGoroutine(t, "tables of one goroutine")
 	property.Check(t, func(t *rapid.T) {
 		m := newTreeModel()
 		for range rapid.IntRange(1, 12).Draw(t, "edits") {

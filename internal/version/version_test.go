@@ -14,6 +14,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/property"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/tablecache"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/stretchr/testify/require"
@@ -172,6 +173,7 @@ func TestVersionsHoldWhatEditsSay(t *testing.T) {
 // An edit of a version with many tables makes and visits little of it, and so does a follower
 // that comes to know of it.
 func TestAnEditCostsWhatItChanges(t *testing.T) {
+	scale.OneGoroutine(t, "edits of one; TestReadersHoldTablesWhileVersionsChange has several")
 	allocated := func(f func()) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

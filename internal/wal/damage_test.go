@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // smallLog is a log of a little more than a block, with every type of fragment
@@ -86,6 +87,7 @@ func requirePrefix(t require.TestingT, records, got [][]byte) {
 }
 
 func TestEveryTruncation(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine reads a log")
 	for _, c := range sampleLogs(t) {
 		ends := recordEnds(t, c.log)
 		for _, n := range sampleOffsets(c.log, ends) {
@@ -124,6 +126,7 @@ func recordEnds(t require.TestingT, log []byte) []int64 {
 }
 
 func TestZerosAtTheEnd(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine reads a log")
 	log, records := smallLog(t)
 	for n := 0; n < len(log)-1; n += 101 {
 		for _, zeros := range []int{1, 20, 5000, 2 * blockSize} {
@@ -141,6 +144,7 @@ func TestZerosAtTheEnd(t *testing.T) {
 // TestEveryFlip flips bits of every byte in turn. Each must be noticed, and the
 // records that the damage does not touch must be found.
 func TestEveryFlip(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine reads a log")
 	for _, c := range sampleLogs(t) {
 		ends := recordEnds(t, c.log)
 		rng := rand.New(rand.NewPCG(1, 2))

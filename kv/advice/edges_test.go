@@ -138,6 +138,7 @@ func TestAdviceAndRewritingBesideReadersAndWriters(t *testing.T) {
 // The price of a read is measured, and an error of the file is the answer's.
 func TestAdviceMeasuresReads(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "reads of one; TestAdviceAndRewritingBesideReadersAndWriters has several")
 	db, dir := adviceStore(t, &kv.Options{LookupSample: 1 << 20})
 	ask(t, db)
 	a, err := For(t.Context(), db, nil)

@@ -49,6 +49,7 @@ func cachedStore(t *testing.T, o *kv.Options, flush bool) (*kv.DB, []byte) {
 // A lookup that found nothing is taken to find nothing, though its key was written since; a third of them here.
 func TestAdviceOfAStoreThatIsFilledOnAMiss(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "lookups of one; TestAdviceAndRewritingBesideReadersAndWriters has several")
 	for _, flush := range []bool{true, false} {
 		db, trace := cachedStore(t, &kv.Options{LookupSample: 1 << 20, L0CompactionThreshold: 10}, flush)
 		fromTrace, err := For(t.Context(), db, &Options{Trace: bytes.NewReader(trace)})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -120,7 +121,7 @@ func (r *branchRun) check() {
 // Branches and checkpoints have what maps have, while all that nobody needs is deleted at once.
 func TestModelOfCheckpointsAndClones(t *testing.T) {
 	t.Parallel()
-	for seed := range max(storetest.ModelSeeds/20, 5) {
+	for seed := range max(storetest.ModelSeeds/20, scale.Fewer(uint64(5), 2)) {
 		r := &branchRun{t: t, rng: rand.New(rand.NewPCG(seed, 24)), store: objstore.NewMem(),
 			branches: map[string]storetest.Model{"": {}}, open: map[string]*kv.DB{},
 			checkpoints: map[string]map[string]storetest.Model{"": {}}}

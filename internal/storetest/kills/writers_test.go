@@ -226,7 +226,7 @@ func TestKill(t *testing.T) {
 	rounds := 0
 	k.soak = *soakMinutes > 0
 	end := time.Now().Add(time.Duration(*soakMinutes) * time.Minute)
-	for rounds < max(scale.Count(5, 50), 5) || time.Now().Before(end) {
+	for rounds < scale.Fewer(max(scale.Count(5, 50), 5), 3) || time.Now().Before(end) {
 		k.round(rounds)
 		rounds++
 		if k.soak {

@@ -20,7 +20,7 @@ import (
 // Histories of stores whose disk lets others go on at each call.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
-	histories, ops, conflicts, flushes := scale.Count(80, 300), 0, uint64(0), uint64(0)
+	histories, ops, conflicts, flushes := scale.Count(scale.Fewer(80, 25), 300), 0, uint64(0), uint64(0)
 	for seed := range histories {
 		rng := rand.New(rand.NewPCG(uint64(seed), 6))
 		o := stores.RandomOptions(rng)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
@@ -299,7 +300,7 @@ func TestALocalLogWhoseDirectoryIsReplaced(t *testing.T) {
 // A process that dies at any of its requests leaves a log and lists of files that fit each other.
 func TestDeathAtEachRequestWithALocalLog(t *testing.T) {
 	t.Parallel()
-	for nth := int64(1); ; nth++ {
+	for nth := int64(1); ; nth += int64(scale.Stride(1, 1)) {
 		dead := false
 		for mode := range 4 { // of the life that dies, and of the next
 			if !t.Run(fmt.Sprintf("%d/%d", nth, mode), func(t *testing.T) { dead = deathWithALocalLog(t, nth, mode) }) {

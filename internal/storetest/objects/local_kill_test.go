@@ -33,7 +33,7 @@ func TestKillWithALocalLog(t *testing.T) {
 		w.synced = w.n
 		return w
 	}
-	rounds, writes := max(scale.Count(4, 12), 4), 0
+	rounds, writes := scale.Fewer(max(scale.Count(4, 12), 4), 2), 0
 	for round := range rounds {
 		c := startObjectsChildOf(t, "local log", dir, round)
 		for limit := writes + rng.IntN(200); limit > writes && c.synced < limit && c.read(); {

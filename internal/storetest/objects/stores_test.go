@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -75,7 +76,7 @@ func TestTakeOverFromTheDead(t *testing.T) {
 	t.Parallel()
 	s := objstore.NewMem()
 	want := storetest.Model{}
-	for round := range 20 {
+	for round := range scale.Fewer(20, 6) {
 		faults := objstoretest.NewFaults(s, 1)
 		db := openObjects(t, faults, nil)
 		storetest.RequireContents(t, want, db)

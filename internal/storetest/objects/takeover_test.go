@@ -118,7 +118,7 @@ func TestTakeOverFromAnotherProcess(t *testing.T) {
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(14, 500))
 	var before *kv.DB // which the next one takes the store over from
-	rounds, writes, killed := max(scale.Count(4, 12), 4), 0, 0
+	rounds, writes, killed := scale.Fewer(max(scale.Count(4, 12), 4), 2), 0, 0
 	for round := range rounds {
 		c := startObjectsChild(t, dir, round)
 		limit := writes + rng.IntN(60)

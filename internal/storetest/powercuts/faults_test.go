@@ -259,7 +259,7 @@ func (r *faultRun) scan() (n int, err error) {
 // history has some two thousand calls.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	faults, calls := scale.Count(40, 120), map[string]int{}
+	faults, calls := scale.Count(scale.Fewer(40, 12), 120), map[string]int{}
 	per := len(storetest.FaultModes)
 	for n, seed := 0, uint64(0); n < faults; seed++ {
 		dry := newFaultRun(t, seed, storetest.FaultMode{Fails: func(vfstest.Call, int) bool { return false },

@@ -263,7 +263,7 @@ func (r *cutRun) recoveredOn(c cut, fs vfs.FS) int {
 // a thousand cuts on, the power is cut before every call that changes the disk.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
-	want := int64(scale.Count(40, 240))
+	want := int64(scale.Count(scale.Fewer(40, 15), 240))
 	stride, histories := 1, 2
 	if want < 1000 {
 		stride, histories = 20, 1

@@ -25,7 +25,7 @@ func optionsIn(s *storetest.FrozenStore, rng *rand.Rand) *objects.Config {
 // openings: the object store is as it was at that moment.
 func TestPowerCutOfALocalLog(t *testing.T) {
 	t.Parallel()
-	want := int64(scale.Count(40, 240))
+	want := int64(scale.Count(scale.Fewer(40, 15), 240))
 	var cuts, calls, seeds atomic.Int64
 	for cuts.Load() < want {
 		seed := uint64(seeds.Add(1) - 1)
