@@ -22,14 +22,10 @@ MODULES  ?= . $(NESTED)
 # $(call each,COMMAND) runs a command in the directory of each module.
 each = @set -e; for module in $(MODULES); do echo "-- $$module: "'$(1)'; .ci/in $$module $(1); done
 
-# $(workspaced) enters a module of the workspace as that has it: the linter does not take the go.mod that .ci/in makes.
-workspaced = f() { module=$$1; shift; if [ $$module = . ] || grep -qx "[[:space:]]*./$$module" go.work; \
-	then (cd $$module && "$$@"); else .ci/in $$module "$$@"; fi; }; f
-
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(CURDIR)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help check fmt vet verify tidy release-check lint test race fuzz long hosts bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
+.PHONY: help check fmt vet requires verify tidy release-check lint test race fuzz long hosts bench golden cross crossvet embed readamp rocksdb lmdb crash faults bitflip soak stress \
 	echarts hooks
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +38,10 @@ fmt: ## fail if a file is not gofmt-clean
 vet: ## go vet
 	$(call each,$(GO) vet ./...)
 
+requires: export SHARED =
+requires: ## check that each go.mod requires what its module imports: the workspace (SHARED=1) has all
+	$(call each,$(GO) list -deps -test ./... >/dev/null)
+
 verify: ## check the modules that are required against go.sum
 	$(call each,$(GO) mod verify)
 
@@ -51,8 +51,10 @@ release-check: ## make modules of the last commit, as VERSION, and install progr
 tidy: ## go mod tidy
 	.ci/tidy $(MODULES)
 
+# The linter does not take the go.mod that .ci/in makes.
+lint: export SHARED = 1
 lint: $(GOLANGCI) ## golangci-lint; LINTFLAGS=--fast-only does without types
-	@set -e; for module in $(MODULES); do echo "-- $$module"; $(workspaced) $$module $(GOLANGCI) run $(LINTFLAGS) ./...; done
+	@set -e; for module in $(MODULES); do echo "-- $$module"; .ci/in $$module $(GOLANGCI) run $(LINTFLAGS) ./...; done
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin GOGC=400 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
@@ -154,7 +156,8 @@ stress: ## everything at once beside faults, power cuts and lies, for MINUTES, f
 long: ## what is worth it each night: all tests at full size, the linter, the race detector and fuzz targets of all modules, and the five targets above: hours
 	$(MAKE) verify lint
 	@set -e; for module in $(MODULES); do echo "-- $$module"; LONG=1 .ci/in $$module $(GO) test -count 1 -timeout $(TIMEOUT) ./...; done
-	$(MAKE) race
+	LONG=1 $(MAKE) race
+	GOMAXPROCS=1 .ci/in . $(GO) test -count 1 -timeout $(TIMEOUT) ./kv ./internal/storetest/...
 	$(MAKE) cross
 	$(MAKE) fuzz FUZZTIME=60s
 	$(MAKE) crash faults bitflip soak stress
