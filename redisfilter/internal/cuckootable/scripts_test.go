@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/redisfilter/internal/conn"
 	"github.com/siftkv/siftkv/redisfilter/internal/redistest"
 )
@@ -54,6 +55,7 @@ func TestCallsAreMadeOnce(t *testing.T) {
 
 // A whole shard of the usual size fills as a table in memory does, and refuses what that refuses.
 func TestScriptsFillShards(t *testing.T) {
+	scale.OneGoroutine(t, "many clients are in TestConcurrentChanges")
 	onServers(t, func(t *testing.T, client *redis.Client) {
 		ctx := t.Context()
 		shard := store(ctx, t, client, Shape{Bits: 13, Buckets: 600, Shards: 1})
@@ -116,7 +118,7 @@ func toBytes(answers []Answer) (text []byte) {
 // Many clients add and remove keys of one shard at once; keys that no client removes are there at every moment.
 func TestConcurrentChanges(t *testing.T) {
 	onServers(t, func(t *testing.T, client *redis.Client) {
-		const workers, rounds = 8, 60
+		workers, rounds := 8, scale.Fewer(60, 20)
 		shard := store(t.Context(), t, client, Shape{Bits: 16, Buckets: 60, Shards: 1})
 		var group sync.WaitGroup
 		kept := make([]map[uint64]int, workers)
@@ -200,6 +202,7 @@ func TestScriptsAreSentAgain(t *testing.T) {
 
 // Scripts find the other bucket of every fingerprint where Go does.
 func TestScriptsKnowTheOtherBucket(t *testing.T) {
+	scale.OneGoroutine(t, "many clients are in TestConcurrentChanges")
 	onServers(t, func(t *testing.T, client *redis.Client) {
 		const luaOthers = `local others = {}
 			for at = 7, #ARGV, 3 do

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // build adds random keys to a set's tables until one is refused, or until there are n.
@@ -24,6 +26,7 @@ func build(s Shape, n uint64, random *rand.Rand) (tables []*Table, added uint64)
 
 // What a set promises when it is made holds when it has all its keys.
 func TestRateIsWhatWasPromised(t *testing.T) {
+	scale.OneGoroutine(t, "tables in memory, of one goroutine")
 	const n, probes = 20_000, 3_000_000
 	for _, rate := range []float64{0.03, 0.01, 0.001} {
 		random := rand.New(rand.NewPCG(1, math.Float64bits(rate)))
@@ -46,6 +49,7 @@ func TestRateIsWhatWasPromised(t *testing.T) {
 
 // About one set in a thousand refuses a key before it has all its keys.
 func TestSetsAreHardlyEverFullBeforeTheirKeys(t *testing.T) {
+	scale.OneGoroutine(t, "tables in memory, of one goroutine")
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []uint64{1, 8, 20, 26, 50, 100, 300, 1000, 5000, 6000, 30_000} {
 		trials, refused := min(2000, 600_000/int(n)), 0
