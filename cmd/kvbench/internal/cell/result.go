@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -272,12 +273,10 @@ func phaseMetrics(kind engine.Kind, p *Phase, s Settings) []Metric {
 	for i := range p.Counters.Levels {
 		tally := func(c *engine.Counters) *engine.Tally { return &c.Levels[i] }
 		out = append(out, slices.DeleteFunc(p.countMetrics(kind, s, strconv.Itoa(i), tally),
-			func(m Metric) bool { return m.Value == 0 && !slices.ContainsFunc(m.Samples, isCounted) })...)
+			func(m Metric) bool { return m.Value == 0 && cmp.Or(m.Samples...) == 0 })...)
 	}
 	return out
 }
-
-func isCounted(sample float64) bool { return sample != 0 }
 
 type countMetric struct {
 	unit      string

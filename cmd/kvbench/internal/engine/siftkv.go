@@ -261,8 +261,10 @@ func siftkvTally(l metrics.Lookups) Tally {
 	}
 }
 
-func (s *siftkvStore) Shape() (Shape, error) {
-	m := s.db.Metrics()
+func (s *siftkvStore) Shape() (Shape, error) { return ShapeOf(s.db.Metrics()), nil }
+
+// ShapeOf translates the metrics of a store.
+func ShapeOf(m *metrics.Store) Shape {
 	var shape Shape
 	for i, l := range m.Levels {
 		if l.Files == 0 {
@@ -279,7 +281,7 @@ func (s *siftkvStore) Shape() (Shape, error) {
 			FilterBytes: r.FilterBytes,
 		})
 	}
-	return shape, nil
+	return shape
 }
 
 // NoRange is a store without range filters.

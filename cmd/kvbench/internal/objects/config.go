@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/cli/progress"
@@ -189,7 +190,7 @@ func (s *store) note(db *kv.DB, operations ...operation) error {
 func (s *store) noteOne(db *kv.DB, op *operation) error {
 	of := OperationCell(op.name, s.shape, s.policy.String())
 	if db != nil {
-		s.x.result.Add(of, "files", "", float64(files(db.Metrics()))) // before
+		s.x.result.Add(of, "files", "", float64(engine.ShapeOf(db.Metrics()).Total().Files)) // before
 	}
 	defer s.x.wire.lengthen(0)
 	var seconds float64

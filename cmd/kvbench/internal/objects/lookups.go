@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/bench"
+	"github.com/siftkv/siftkv/cmd/kvbench/internal/engine"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/keys"
 	"github.com/siftkv/siftkv/cmd/kvbench/internal/tidy"
 	"github.com/siftkv/siftkv/kv"
@@ -47,9 +48,10 @@ func (s *store) row(ctx context.Context, db *kv.DB, of tidy.Cell, cached bool) e
 		return err
 	}
 	r := s.x.result
-	r.Add(of, "files", "", float64(files(m)))
+	shape := engine.ShapeOf(m).Total()
+	r.Add(of, "files", "", float64(shape.Files))
 	r.Add(of, "runs", "", float64(len(m.Runs)))
-	r.Add(of, "filters", "bits/key", bitsPerKey(m)) // in the object store
+	r.Add(of, "filters", "bits/key", shape.BitsPerKey()) // in the object store
 	if cached {
 		if err := s.walk(ctx, db); err != nil {
 			return err
@@ -174,7 +176,8 @@ func (s *store) opening(name string, open func(string, *kv.Options) (*kv.DB, err
 	if err != nil {
 		return err
 	}
-	s.x.result.Add(OperationCell(name, s.shape, s.policy.String()), "files", "", float64(files(db.Metrics())))
+	of := OperationCell(name, s.shape, s.policy.String())
+	s.x.result.Add(of, "files", "", float64(engine.ShapeOf(db.Metrics()).Total().Files))
 	return db.Close()
 }
 

@@ -300,18 +300,3 @@ func (s *store) checkShape(m *metrics.Store) error {
 	return fmt.Errorf("%w: the store should be %s, and has %d sorted runs, %d of them in level 0",
 		bench.ErrIdentity, s.shape, len(m.Runs), young)
 }
-
-func files(m *metrics.Store) (n int) {
-	for _, l := range m.Levels {
-		n += l.Files
-	}
-	return n
-}
-
-func bitsPerKey(m *metrics.Store) float64 {
-	var bytes, entries float64
-	for _, l := range m.Levels {
-		bytes, entries = bytes+float64(l.FilterBytes), entries+float64(l.Entries)
-	}
-	return 8 * bytes / entries
-}

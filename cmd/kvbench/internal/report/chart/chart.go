@@ -152,7 +152,7 @@ func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 		return Chart{}
 	}
 	for _, s := range append(parts, whole) {
-		if !allZero(s.Values) {
+		if slices.ContainsFunc(s.Values, func(x float64) bool { return x != 0 }) {
 			c.Series = append(c.Series, s)
 		}
 	}
@@ -186,15 +186,6 @@ func spread(values []float64) float64 {
 		}
 	}
 	return high / low
-}
-
-func allZero(values []float64) bool {
-	for _, x := range values {
-		if x != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // funnel shows how few of the files that a lookup considers it reads.
