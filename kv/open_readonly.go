@@ -34,7 +34,7 @@ func OpenReadOnly(dir string, o *Options) (*DB, error) {
 		opts = *o
 	}
 	if opts.InMemory {
-		return nil, fmt.Errorf("%w: InMemory is set, and nobody else has that store", ErrInvalidOptions)
+		return nil, fmt.Errorf("%w: InMemory is set, and no other process has that store", ErrInvalidOptions)
 	}
 	opts.ReadOnly, opts.RecoveryMode = true, PointInTime
 	return openStore(context.Background(), dir, &opts, func(d *DB) error {

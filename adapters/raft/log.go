@@ -135,7 +135,7 @@ func (s *Store) neighbour(index uint64, seek func(*kv.Iterator) bool) (found uin
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	if !seek(it) {
-		return 0, errors.Join(fmt.Errorf("siftraft: no entry beside %d", index), it.Error())
+		return 0, errors.Join(fmt.Errorf("siftraft: no entry next to %d", index), it.Error())
 	}
 	return s.index(it.Key())
 }

@@ -63,8 +63,8 @@ func (m *Model) unknown() []string {
 	add(s.Pathless > 0, "where keys are: the trace has hashes in place of %d %% of them, which are taken to be "+
 		"spread evenly over runs and blocks; neighbours that are asked for together would read less",
 		100*s.Pathless/max(1, s.Lookups))
-	add(m.oneIn > 1, "what is asked for beside the one key in %d that was recorded: the others are taken to be as "+
-		"popular, and to lie anywhere; neighbours that are asked for together would read less", m.oneIn)
+	add(m.oneIn > 1, "lookups of the others, as one key in %d was recorded: they are taken to be as popular, "+
+		"and anywhere; neighbours that are asked for together would read less", m.oneIn)
 	add(float64(s.Changed) > manyChanged*float64(s.Lookups), "the store as it was: %d of %d lookups had another "+
 		"answer than it gives now", s.Changed, s.Lookups)
 	add(t.Dropped > 0, "%d lookups that the trace lacks", t.Dropped)

@@ -1,6 +1,9 @@
 package archtest
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,6 +78,31 @@ func TestTextsOfProgramsHaveNoRetiredWords(t *testing.T) {
 		assert.Empty(t, retired.FindAllString(text, -1), "%s: write words of the field", path)
 	})
 	require.Greater(t, checked, 5, "the walk found the texts")
+}
+
+// victim is the field's word for the fingerprint that a full cuckoo filter has no slot for.
+var victim = regexp.MustCompile(`(?i)\bvictims?\b`)
+
+// TestMessagesHaveNoRetiredWords holds what programs and packages say to the words of pages.
+func TestMessagesHaveNoRetiredWords(t *testing.T) {
+	checked := 0
+	walkSources(t, func(path string) {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, filepath.Join("../..", path), nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				checked++
+				word := retired.FindString(victim.ReplaceAllString(text.Value, ""))
+				assert.Empty(t, word, "%s: %s: write words of the field", positions.Position(text.Pos()), text.Value)
+			}
+			return true
+		})
+	})
+	require.Greater(t, checked, 5000, "the walk found the messages")
 }
 
 // faultsOf returns the rules that a page breaks, except those of its length.

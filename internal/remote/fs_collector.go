@@ -135,7 +135,7 @@ func (c *collector) arm() {
 // warn logs why objects stay.
 func (c *collector) warn(err error) {
 	if err != nil && c.ctx.Err() == nil {
-		c.w.f.o.Log.Warn("objects that nobody needs could not be deleted", slog.Any("error", err))
+		c.w.f.o.Log.Warn("objects that are not needed could not be deleted", slog.Any("error", err))
 	}
 }
 

@@ -145,7 +145,7 @@ func (c *applyCommand) storedText() (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("%w (what it says would be lost; remove the file to begin anew)", err)
+		return "", fmt.Errorf("%w (what it says would be lost; remove the file to begin without it)", err)
 	}
 	return stored.Text, nil
 }

@@ -79,7 +79,7 @@ func TestAdviseFromATrace(t *testing.T) {
 	var priced adviceReport
 	require.NoError(t, json.Unmarshal([]byte(works(t, "advise", dir, "--json", "--device", "90us", "--memory", "1MiB",
 		"--filter", "none blocked:10;ribbon:8")), &priced))
-	require.Contains(t, priced.Prices, "a read of a block is said to take 90µs")
+	require.Contains(t, priced.Prices, "a read of a block takes 90µs, as given")
 	require.Greater(t, priced.Now.Lookups.Nanos, 90_000*priced.Now.Lookups.DeviceReads)
 	for _, s := range priced.Front {
 		require.Contains(t, []string{"", "none", "blocked:10", "ribbon:8"}, s.Filter)
@@ -191,7 +191,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	flip(t, name, 70)
 	r = process(t, "apply", dir, "--options", "Filter = none")
 	require.Equal(t, statusDamage, r.Status)
-	require.Contains(t, r.Stderr, "remove the file to begin anew")
+	require.Contains(t, r.Stderr, "remove the file to begin without it")
 	require.NoError(t, os.Remove(name))
 	require.Equal(t, "Filter = none\n", apply(t, dir, "--options", "Filter = none").Options)
 }

@@ -102,7 +102,7 @@ func (c *backupCommand) verify(ctx context.Context, p *program) error {
 func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMark, bytes int64, err error) error {
 	if errors.Is(err, syscall.EPIPE) { // elsewhere that is no error
 		// it must not match what it is made of
-		err = fmt.Errorf("nobody reads the backup any more: %v", err) //nolint:errorlint // on purpose
+		err = fmt.Errorf("the reader of the backup has gone: %v", err) //nolint:errorlint // on purpose
 	}
 	b := describeBackup(c.Out, mark, bytes)
 	parent := parse(since)
@@ -120,7 +120,7 @@ func (c *backupCommand) settle(p *program, out *outFile, since, mark kv.BackupMa
 	if markName != "" && b.id != 0 && (useful || c.Mark != "") {
 		if markErr := writeMark(markName, mark); markErr != nil {
 			return errors.Join(err, fmt.Errorf(
-				"the mark could not be saved (siftkv backup --verify makes it anew from a whole backup): %w", markErr))
+				"the mark could not be saved (siftkv backup --verify makes it again from a whole backup): %w", markErr))
 		}
 	}
 	if err != nil && !useful {

@@ -244,7 +244,7 @@ func TestABackupThatBrokeOffGoesOnFromItsMark(t *testing.T) {
 	stderr.Reset()
 	p = &program{stdout: closedPipe{}, stderr: &stderr}
 	require.Equal(t, statusError, p.run(t.Context(), []string{"siftkv", "backup", c.store, "-"}))
-	require.Contains(t, stderr.String(), "nobody reads the backup any more")
+	require.Contains(t, stderr.String(), "the reader of the backup has gone")
 }
 
 func TestBackupOverwritesNothing(t *testing.T) {

@@ -43,7 +43,7 @@ func TestARepairNamesTheValuesOfALostBlobFile(t *testing.T) {
 	require.Contains(t, out, "lost: "+name+": values of a blob file that is missing: 20 values\n"+
 		"    key key10: 1010 bytes at offset ")
 	require.Contains(t, out, "; it shows nothing, and nothing older\n")
-	require.Contains(t, out, "note: 10 values were lost that nobody could see any more")
+	require.Contains(t, out, "note: 10 values were lost that no read could see any more")
 	require.Contains(t, out, "a repair would leave 2 tables with 40 entries and 1 blob files; levels by manifest\n")
 	data, err := os.ReadFile(list)
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ func (s *Store) Reader(v *version.Version, num uint64) (*blob.Reader, error) {
 	}
 	f := s.File(num)
 	if f == nil {
-		return nil, s.corrupt(num, "a value is said to be there, and no such blob file is the store's", nil)
+		return nil, s.corrupt(num, "a handle leads to a blob file that the store does not have", nil)
 	}
 	return f.Open(&s.Blobs)
 }

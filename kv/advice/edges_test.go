@@ -147,7 +147,7 @@ func TestAdviceMeasuresReads(t *testing.T) {
 	const read = 10 * time.Second
 	slow, err := For(t.Context(), db, &Options{DeviceRead: read, Filters: []string{"none"}})
 	require.NoError(t, err)
-	require.Contains(t, slow.Prices, "said to take 10s")
+	require.Contains(t, slow.Prices, "takes 10s, as given")
 	require.InEpsilon(t, slow.Now.Lookups.DeviceReads*float64(read), slow.Now.Lookups.Nanos, 0.01)
 	for _, o := range []Options{{Memory: -1}, {DeviceRead: -1}, {Filters: []string{"bluum:3"}}} {
 		_, err := For(t.Context(), db, &o)

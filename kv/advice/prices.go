@@ -22,7 +22,7 @@ func (l *locator) prices(o *Options) (advise.Prices, error) {
 	const probes = "probes of filters are measured here; "
 	switch {
 	case o.DeviceRead > 0:
-		p.From = probes + fmt.Sprintf("a read of a block is said to take %v", o.DeviceRead)
+		p.From = probes + fmt.Sprintf("a read of a block takes %v, as given", o.DeviceRead)
 		return p.Device(float64(o.DeviceRead)), nil
 	case l.store.Tables.Far:
 		p.From = probes + fmt.Sprintf("a read is taken to be a request of %v", remoteRead)

@@ -164,7 +164,7 @@ func raceCreates(t *testing.T, clients ...objstore.Store) {
 		reading.Wait()
 		winner := slices.Index(errs[:], nil)
 		if winner < 0 {
-			t.Fatalf("nobody created %q: %v", key, errs)
+			t.Fatalf("no call created %q: %v", key, errs)
 		}
 		for w, err := range errs {
 			if w != winner {
@@ -176,7 +176,7 @@ func raceCreates(t *testing.T, clients ...objstore.Store) {
 		}
 		wantErr(t, seenErr, io.EOF)
 		if !bytes.Equal(room[:seen], bodies[winner]) {
-			t.Fatalf("beside the race %d bytes %.20q were seen, of %d", seen, room[:seen], len(bodies[winner]))
+			t.Fatalf("during the race %d bytes %.20q were seen, of %d", seen, room[:seen], len(bodies[winner]))
 		}
 	}
 }
@@ -193,10 +193,10 @@ func createsBesideDeletes(t *testing.T, s objstore.Store) {
 				if err == nil {
 					won.Add(1)
 				} else if !errors.Is(err, objstore.ErrExists) && !errors.Is(err, objstore.ErrUnknown) {
-					t.Errorf("create beside a delete: %v", err)
+					t.Errorf("create during a delete: %v", err)
 				}
 				if err := s.Delete(t.Context(), "dir/object"); err != nil {
-					t.Errorf("delete beside a create: %v", err)
+					t.Errorf("delete during a create: %v", err)
 				}
 			}
 		})

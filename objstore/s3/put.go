@@ -48,7 +48,7 @@ func sending(r io.ReaderAt, off, size int64,
 		body := &source{r: r, off: off, size: size}
 		err := send(ctx, body)
 		if failed := body.stop(); failed != nil && err != nil {
-			return broken(fmt.Errorf("reading what is to be written: %w", failed))
+			return broken(fmt.Errorf("reading what will be written: %w", failed))
 		}
 		return err
 	}

@@ -103,7 +103,7 @@ func (r *repairer) loseValues() {
 		}
 	}
 	if hidden > 0 {
-		r.report.note("%d values were lost that nobody could see any more: their keys have newer versions", hidden)
+		r.report.note("%d values were lost that no read could see any more: their keys have newer versions", hidden)
 	}
 }
 

@@ -229,7 +229,7 @@ func (r *repairer) unchanged() error {
 		return slices.Contains(r.written, filepath.Join(r.dir, name)) || comesAndGoes(name)
 	})
 	if !slices.Equal(names, r.before) {
-		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that nobody has the "+
+		return fmt.Errorf("siftkv: repair: the files of %s have changed meanwhile: make sure that no program has the "+
 			"store open, and run again", r.dir)
 	}
 	return nil
@@ -241,7 +241,7 @@ func (r *repairer) refuseReaders() error {
 	if err != nil || n == 0 {
 		return err
 	}
-	return fmt.Errorf("siftkv: repair: %w: processes that read it beside its writer, each with a file "+
+	return fmt.Errorf("siftkv: repair: %w: processes that read it next to its writer, each with a file "+
 		"READER-<process id>-<number> in %s: %d; end them, or repair into another directory",
 		kv.ErrLocked, r.dir, n)
 }

@@ -156,7 +156,7 @@ func (c *cloning) begin(ctx context.Context) error {
 	s := c.f.Sequence(c.branch.prefix, c.branch.store)
 	own, err := s.CreateData(ctx, firstSlot, c.branch.store, c.state.first(firstSlot))
 	if err == nil && !own {
-		err = fmt.Errorf("%w: somebody else has begun to make the branch %q since", ErrExists, c.name)
+		err = fmt.Errorf("%w: another process has begun to make the branch %q since", ErrExists, c.name)
 	}
 	return err
 }

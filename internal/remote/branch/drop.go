@@ -63,7 +63,7 @@ func (f *Set) retire(ctx context.Context, name string, b branch) (branch, error)
 		now.state = state
 		now, won, err := f.change(ctx, name, b, now)
 		if err == nil && !won {
-			err = fmt.Errorf("siftkv: somebody else is dropping the branch %q", name)
+			err = fmt.Errorf("siftkv: another process is dropping the branch %q", name)
 		}
 		if err == nil {
 			b = now

@@ -139,7 +139,7 @@ func (d *Dir) Close(left bool, log *slog.Logger) error {
 	}
 	if left {
 		if err := d.leave(); err != nil { // the next writer does it
-			log.Warn("logs that nobody needs could not be removed", "dir", d.dir, "error", err)
+			log.Warn("logs that are not needed could not be removed", "dir", d.dir, "error", err)
 		}
 	}
 	return d.free()

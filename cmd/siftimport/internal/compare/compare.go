@@ -130,7 +130,7 @@ func Difference(ctx context.Context, a, b Scanner) (string, error) {
 	}
 }
 
-var errStopped = errors.New("nobody asks for more")
+var errStopped = errors.New("no more is wanted")
 
 // entries returns a sequence of a store's entries. An error other than one of its end is put into err.
 func entries(ctx context.Context, s Scanner, err *error) iter.Seq[source.Entry] {
