@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func (r osReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
+func (r *osReadFile) Map(size int64) (data []byte, unmap func() error, err error) {
 	if size <= 0 || math.MaxInt == math.MaxInt32 {
 		return nil, nil, errors.ErrUnsupported // 32 bits of addresses are too few to map files
 	}

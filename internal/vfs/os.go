@@ -78,7 +78,7 @@ func (o osFS) Open(name string) (ReadFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newReadFile(f)
+	return newReadFile(f), nil
 }
 
 func (o osFS) Remove(name string) error {
@@ -151,10 +151,9 @@ func (w osWriteFile) Write(p []byte) (int, error) { return w.f.Write(p) }
 func (w osWriteFile) Sync() error                 { return syncFile(w.f) }
 func (w osWriteFile) Close() error                { return w.f.Close() }
 
-func (r osReadFile) ReadAt(p []byte, off int64) (int, error) { return r.f.ReadAt(p, off) }
-func (r osReadFile) Close() error                            { return r.f.Close() }
+func (r *osReadFile) ReadAt(p []byte, off int64) (int, error) { return r.f.ReadAt(p, off) }
 
-func (r osReadFile) Size() (int64, error) {
+func (r *osReadFile) Size() (int64, error) {
 	info, err := r.f.Stat()
 	if err != nil {
 		return 0, err
