@@ -145,12 +145,13 @@ func (c *Cache) Pin(s *Slot) (data []byte, ok bool) {
 // slot); it spreads blocks over the rings. The block is counted for the owner, as long as it is there; Abandon and Drop
 // get the same one.
 func (c *Cache) Reserve(key uint64, slot *Slot, n int, owner *Owner) []byte {
-	return c.ReserveMore(key, slot, n, 0, owner)
+	return c.ReserveMore(key, slot, n, 0, false, owner)
 }
 
 // ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to until Publish, and which
-// are not kept: what a file has after the block.
-func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) []byte {
+// are not kept: what a file has after the block. A block that is cheap to read again evicts others only if it was
+// missed not long ago. To insert one that no reader asks for again costs a fifth of its read.
+func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, cheap bool, owner *Owner) []byte {
 	if c == nil || n <= 0 || n > maxLength || int64(n+more) > c.size {
 		return nil
 	}
@@ -165,7 +166,8 @@ func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) [
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot.word.Load() != 0 {
+	empty := slot.word.Load()
+	if !empty.empty() || cheap && !s.ring.admits(slot, empty, unitsOf(n)) {
 		return nil
 	}
 	units := unitsOf(n + more)
@@ -174,7 +176,7 @@ func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) [
 		return nil
 	}
 	w := makeWord(at, n)
-	if !slot.word.CompareAndSwap(0, w.busy()) {
+	if !slot.word.CompareAndSwap(empty, w.busy()) {
 		return nil
 	}
 	s.ring.push(entry{slot: slot, owner: owner, at: at, units: units}, unitsOf(n))
@@ -183,13 +185,13 @@ func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, owner *Owner) [
 
 // Drop empties the slot of a closed table. It must not be pinned.
 func (c *Cache) Drop(key uint64, slot *Slot, owner *Owner) {
-	if c == nil || slot.word.Load() == 0 {
+	if c == nil || slot.word.Load().empty() {
 		return
 	}
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w := slot.word.Load(); w != 0 && slot.word.CompareAndSwap(w.unpinned(), 0) {
+	if w := slot.word.Load(); !w.empty() && slot.word.CompareAndSwap(w.unpinned(), 0) {
 		s.ring.forget(w, owner)
 	}
 }

@@ -57,6 +57,44 @@ func TestHitReturnsTheBlockAndAMissNothing(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// Blocks that are cheap to read again fill free room. After that one goes in only if it was missed not long before.
+func TestACheapBlockNeedsRoomOrASecondMiss(t *testing.T) {
+	const n, blocks = 4 << 10, 256
+	c := New(n * blocks)
+	defer c.Release()
+	slots := make([]Slot, 4*blocks)
+	cheap := func(i int) bool {
+		if c.ReserveMore(uint64(i), &slots[i], n, 0, true, nil) == nil {
+			return false
+		}
+		slots[i].Publish()
+		slots[i].Unpin()
+		return true
+	}
+	at := 0
+	for ; cheap(at); at++ {
+		require.True(t, slots[at].Filled())
+	}
+	require.InDelta(t, blocks*7/8, at, 1)
+	require.False(t, slots[at].Filled())
+	require.True(t, cheap(at), "missed a moment ago")
+	require.True(t, slots[at].Filled())
+	missed := at + 1
+	require.False(t, cheap(missed))
+	for i := range blocks/2 - 1 {
+		require.False(t, cheap(missed+1+i), "never missed before")
+	}
+	require.True(t, cheap(missed), "half of the cache was missed in between")
+	require.False(t, cheap(missed+blocks))
+	require.False(t, cheap(missed+1), "more than half")
+	require.True(t, add(c, 1000, &slots[1000], n, 1), "not cheap")
+	checkSum(t, c, slots)
+	for i := range slots {
+		c.Drop(uint64(i), &slots[i], nil)
+	}
+	require.True(t, cheap(1001), "there is room again")
+}
+
 func TestASlotThatIsBeingFilledIsAMiss(t *testing.T) {
 	c := New(1 << 20)
 	defer c.Release()
@@ -138,7 +176,7 @@ func checkSum(t *testing.T, c *Cache, slots []Slot) {
 	var sum int64
 	held := 0
 	for i := range slots {
-		if w := slots[i].word.Load(); w != 0 {
+		if w := slots[i].word.Load(); !w.empty() {
 			sum += int64(unitsOf(w.length())) << unitShift
 			held++
 		}

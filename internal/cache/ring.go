@@ -18,7 +18,8 @@ type ring struct {
 
 	used    int64 // units of blocks that can be found
 	blocks  int
-	written bool // there was a block
+	written bool   // there was a block
+	missed  uint32 // units of the blocks that admits was asked for
 }
 
 // An entry is a block's place. It is the slot's block only if the slot's word agrees; a block that was dropped leaves
@@ -28,6 +29,17 @@ type entry struct {
 	owner *Owner
 	at    uint32 // in units of the cache's memory
 	units uint32
+}
+
+// admits reports whether a block that is cheap to read again goes into the ring, and notes that it was missed. It does
+// if there is room, or if it was missed before, and no more than the ring holds was missed in between.
+func (r *ring) admits(slot *Slot, w word, units uint32) bool {
+	r.missed += units
+	if r.used < int64(r.limit-r.limit/8) || w != 0 && r.missed-w.at() <= r.limit/2 {
+		return true
+	}
+	slot.word.CompareAndSwap(w, makeWord(r.missed, 0))
+	return false
 }
 
 // maxMoved bounds what one allocation moves, in units, and so how long the lock is held. Marked blocks beyond are
@@ -78,7 +90,7 @@ func (r *ring) evictOldest(mem []byte, hard bool) (moved uint32) {
 	for {
 		w := e.slot.word.Load()
 		switch {
-		case w == 0 || w.at() != e.at:
+		case w.empty() || w.at() != e.at:
 			return 0 // dropped
 		case w&pinMask != 0:
 			// It stays where it is, and what is free before it is lost for this turn.
@@ -129,7 +141,7 @@ func (r *ring) sweep() {
 	head := r.head
 	for range r.queue.len() {
 		e := r.queue.pop()
-		if w := e.slot.word.Load(); w != 0 && w.at() == e.at {
+		if w := e.slot.word.Load(); !w.empty() && w.at() == e.at {
 			r.queue.push(e)
 		}
 	}
@@ -148,7 +160,7 @@ func (r *ring) resize(limit uint32) (shrunk bool) {
 		e := r.queue.pop()
 		w := e.slot.word.Load()
 		switch {
-		case w == 0 || w.at() != e.at:
+		case w.empty() || w.at() != e.at:
 			continue
 		case e.at-r.base+e.units > limit:
 			if w&pinMask == 0 && e.slot.word.CompareAndSwap(w, 0) {

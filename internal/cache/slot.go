@@ -12,7 +12,8 @@ type Slot struct{ word atomicWord }
 //	bits 11–31  its length in bytes
 //	bits 32–63  its offset in the cache's memory, in units
 //
-// Zero is an empty slot: a block has at least one byte.
+// A slot of length 0 is empty, as a block has at least one byte. Then the offset says when the block was last missed,
+// as ring.missed counts; zero is never.
 type word uint64
 
 const (
@@ -32,6 +33,7 @@ func makeWord(at uint32, length int) word {
 
 func (w word) offset() int    { return int(w >> offsetAt << unitShift) }
 func (w word) length() int    { return int(w >> lengthAt & maxLength) }
+func (w word) empty() bool    { return w.length() == 0 }
 func (w word) at() uint32     { return uint32(w >> offsetAt) }
 func (w word) busy() word     { return w | pinMask }
 func (w word) unpinned() word { return w &^ pinMask }
@@ -39,7 +41,7 @@ func (w word) pinned() word   { return w | mark + 1 }
 
 // pinnable reports whether there is a block with room for another pin. With a thousand pins there is none, and a reader
 // reads the file instead.
-func (w word) pinnable() bool { return w != 0 && w&pinMask < pinMask-1 }
+func (w word) pinnable() bool { return !w.empty() && w&pinMask < pinMask-1 }
 
 // unitsOf returns how many units n bytes take.
 func unitsOf(n int) uint32 { return uint32((n + 1<<unitShift - 1) >> unitShift) }

@@ -43,35 +43,26 @@ func (r *Reader) bigLeaf(i int, keep bool, p *Probe) (*blockindex.Index, error) 
 	if leaf := at.Load(); leaf != nil || !keep {
 		return leaf, nil
 	}
-	n := r.dataCount + i
-	if other := r.reading.begin(n); other != nil {
-		_, err := other.take()
-		return at.Load(), err
-	}
-	ended := false
-	defer r.reading.guard(n, &ended)
-	leaf, err := r.readBigLeaf(i, p)
-	ended = true
-	_, err = r.reading.end(n, held{}, err)
-	return leaf, err
+	_, _, err := r.shared(r.dataCount+i, func() (held, error) { return held{}, r.readBigLeaf(i, p) })
+	return at.Load(), err
 }
 
 // readBigLeaf reads big leaf i and keeps it.
-func (r *Reader) readBigLeaf(i int, p *Probe) (*blockindex.Index, error) {
+func (r *Reader) readBigLeaf(i int, p *Probe) error {
 	at := &r.big.leaves[i]
-	if leaf := at.Load(); leaf != nil {
-		return leaf, nil // it has come since we looked
+	if at.Load() != nil {
+		return nil // it has come since we looked
 	}
 	offset, length := r.index.Block(i)
 	data, err := r.readBlock(new([]byte), indexLeaf, offset, length)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.countRead(indexLeaf, length, len(data))
 	leaf, err := r.viewLeaf(i, data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	at.Store(&leaf)
-	return &leaf, nil
+	return nil
 }

@@ -63,7 +63,9 @@ func (r *Reader) NewIter(o IterOptions) *Iter {
 func (i *Iter) Init(r *Reader, o IterOptions) {
 	// A pass that continues in the next table keeps its prefetch size, and what it has filled of the cache.
 	run, size := i.run, i.ahead.size
-	i.clear()
+	if i.r != nil { // not after Release
+		i.clear()
+	}
 	i.run = blockRun{blocks: run.blocks, bytes: run.bytes}
 	i.ahead.size = size
 	i.r, i.lift, i.sequential, i.keysOnly = r, r.lift(0), o.Sequential, o.KeysOnly
@@ -71,7 +73,7 @@ func (i *Iter) Init(r *Reader, o IterOptions) {
 	if r.part > 0 {
 		i.initFar(run.backward)
 	}
-	i.ahead.file, i.ahead.limit, i.ahead.pace = r.file, int64(r.props.DataBytes), paceOf(r.part)
+	i.ahead.file, i.ahead.limit, i.ahead.pace = nowFirst{r}, int64(r.props.DataBytes), paceOf(r.part)
 	if o.Sequential {
 		i.ahead.size = i.ahead.pace.most
 	}
@@ -105,7 +107,7 @@ func (i *Iter) clear() {
 	*i = Iter{
 		data: i.data[:0], raw: i.raw[:0], seek: i.seek[:0], separator: i.separator[:0],
 		ahead:  readAhead{buf: i.ahead.buf[:0]},
-		stride: stride{mean: i.stride.mean},
+		stride: stride{mean: i.stride.mean, last: i.stride.last, pages: i.stride.pages},
 		far:    i.far,
 		block:  blockIter{user: i.block.user},
 	}
@@ -256,8 +258,6 @@ func (i *Iter) nextBlock() bool {
 	}
 	return i.across(1, (*blockIter).first)
 }
-
-func (i *Iter) endStride() { i.stride.end(i.block.after, len(i.block.b.entries)) }
 
 // Step is Next within the block. After false, which the end of the block is too, Key is still
 // that of the entry before, and Next goes on.

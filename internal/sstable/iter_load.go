@@ -1,13 +1,18 @@
 package sstable
 
-import "github.com/siftkv/siftkv/internal/compression"
+import (
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/compression"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
 
 // How iterators read blocks. A cached block is copied. Uncached blocks are read several at a time, in pieces of the
 // file: a system call costs as much as two blocks. After a seek, the piece has as many blocks as the iterator used
 // after earlier seeks, or one block if it learns that this was too little. With the fifth block in a row, and after a
 // piece of several, pieces become larger and larger. After a part of the cache's size, blocks no longer go into the
 // cache: a pass over much of the store would evict everything else. A store that fits the cache is in it after a few
-// passes.
+// passes. Where the system has the file in memory, a full cache takes only blocks that are missed again (cache.ring).
 //
 // In a file that is read in parts, a piece is a request: see parts.go. There, cached blocks do not end a run, and a run
 // may go backward.
@@ -63,22 +68,16 @@ func (r *blockRun) pass(n int) {
 // % slower in scans of 10.
 func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	slot := &i.r.slots[loc.block]
-	if i.sequential {
-		if data, ok := i.r.cache.Pin(slot); ok {
-			i.data = append(i.data[:0], data...)
-			slot.Unpin()
-			return i.data, nil
-		}
-		return i.loadAhead(loc)
-	}
-	if i.r.mapped != nil {
+	if i.r.mapped != nil && !i.sequential {
 		ok, err := i.copyMapped(loc)
 		if ok || err != nil {
 			return i.data, err
 		}
 	}
 	if data, ok := i.r.cache.Pin(slot); ok {
-		i.Probe.BlocksFromCache++
+		if !i.sequential {
+			i.Probe.BlocksFromCache++
+		}
 		i.copyBlock(data)
 		slot.Unpin()
 		if i.r.part > 0 {
@@ -88,29 +87,58 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 		}
 		return i.data, nil
 	}
-	if i.r.part > 0 {
+	switch {
+	case i.sequential:
+	case i.r.part > 0:
 		i.addFar(loc, key)
-	} else if i.run.add(loc.block); i.run.blocks == 1 {
-		i.ahead.size = i.foreseen(loc, key)
-	}
-	if i.ahead.foreseen {
-		return i.loadForeseen(loc)
-	}
-	if i.ahead.size > 0 || i.run.blocks > i.ahead.pace.run {
-		data, err := i.loadAhead(loc)
-		if err != nil {
-			return nil, err
+	default:
+		if i.run.add(loc.block); i.run.blocks == 1 {
+			i.ahead.size = i.foreseen(loc, key)
 		}
-		if i.run.bytes += int64(len(data)); i.run.bytes < i.r.cache.Capacity()/maxFilledPart {
-			if h, ok := i.r.insert(loc.block, data); ok {
-				h.release()
-			}
-		}
-		return data, nil
 	}
-	h, err := i.r.holdCold(dataBlock, loc, true, &i.Probe)
+	pieces := i.ahead.size > 0 || i.run.blocks > i.ahead.pace.run
+	offset, length := i.r.place(loc)
+	var raw []byte
+	switch {
+	case i.ahead.foreseen && i.r.now == nil: // else the system sees to it that a page is read once
+	case pieces:
+		raw = i.view(offset, length)
+	case i.r.now != nil:
+		raw = i.viewNow(offset, length)
+	}
+	if raw == nil && (!pieces || i.ahead.foreseen) {
+		return i.loadShared(loc, offset, length)
+	}
+	data, err := i.unpack(raw, offset, length)
+	if err != nil || i.sequential {
+		return data, err
+	}
+	if i.run.bytes += int64(len(data)); i.run.bytes < i.r.cache.Capacity()/maxFilledPart {
+		if h, ok := i.r.insert(loc.block, data, i.r.cheap.Load() && !i.stride.pages); ok {
+			h.release()
+		}
+	}
+	return data, nil
+}
+
+// loadShared is load for a block that has to be waited for, and no run has begun. Other goroutines that want it wait
+// for it, and so does the iterator if another reads it.
+func (i *Iter) loadShared(loc location, offset uint64, length int) ([]byte, error) {
+	h, cached, err := i.r.shared(loc.block, func() (h held, err error) {
+		if !i.ahead.foreseen {
+			return i.r.holdFromFile(dataBlock, loc, true, &i.Probe)
+		}
+		data, err := i.unpack(i.view(offset, length), offset, length)
+		if err == nil {
+			h = i.r.keep(loc.block, data)
+		}
+		return h, err
+	})
 	if err != nil {
 		return nil, err
+	}
+	if cached {
+		i.Probe.BlocksFromCache++
 	}
 	i.copyBlock(h.data)
 	i.run.bytes += int64(len(h.data))
@@ -118,49 +146,33 @@ func (i *Iter) load(loc location, key []byte) ([]byte, error) {
 	return i.data, nil
 }
 
-// loadForeseen is load for the first block after a seek, where the piece of the file has more than that block. Other
-// goroutines that want the block wait for it, and so does the iterator if another reads it.
-func (i *Iter) loadForeseen(loc location) ([]byte, error) {
-	if other := i.r.reading.begin(loc.block); other != nil {
-		h, err := other.take()
-		if err == nil {
-			i.copyHeld(&h)
-		}
-		return i.data, err
+// view returns a block as it is in the file out of a piece; nil if it is in none.
+func (i *Iter) view(offset uint64, length int) []byte {
+	if i.inParts(int64(offset), length) {
+		return i.far.parts.view(i, int64(offset), length)
 	}
-	var h held
-	ended := false
-	defer i.r.reading.guard(loc.block, &ended)
-	if data, ok := i.r.cache.Pin(&i.r.slots[loc.block]); ok { // it has come since load looked
-		ended = true
-		h = held{data: data, slot: &i.r.slots[loc.block]}
-		h, _ = i.r.reading.end(loc.block, h, nil)
-		i.copyHeld(&h)
-		return i.data, nil
-	}
-	data, err := i.loadAhead(loc)
-	if err == nil {
-		i.run.bytes += int64(len(data))
-		h = i.r.keep(loc.block, data)
-	}
-	ended = true
-	h, err = i.r.reading.end(loc.block, h, err)
-	h.release()
-	return data, err
+	return i.ahead.view(int64(offset), length)
 }
 
-// copyHeld copies a block that was read by another, and releases it.
-func (i *Iter) copyHeld(h *held) {
-	i.Probe.BlocksFromCache++
-	i.copyBlock(h.data)
-	h.release()
+// viewNow returns a block as it is in the file, if the system has that in memory.
+func (i *Iter) viewNow(offset uint64, length int) []byte {
+	i.raw = slices.Grow(i.raw[:0], length)[:length]
+	if i.r.closed.Load() || i.r.readNow(i.raw, int64(offset)) != vfs.NowDone {
+		return nil
+	}
+	return i.raw
 }
 
-// loadAhead reads a block out of a larger piece of the file. The result is in i.data, or in
-// the piece: valid until the next call.
-func (i *Iter) loadAhead(loc location) ([]byte, error) {
-	offset, length := i.r.place(loc)
-	data, c, err := i.stored(offset, length)
+// unpack checks a block as it is in the file, and decodes it into the iterator's buffer: most blocks go nowhere else,
+// and the processor's cache has that. It reads a nil one, and one that was damaged on its way.
+func (i *Iter) unpack(raw []byte, offset uint64, length int) (data []byte, err error) {
+	var c Compression
+	if raw != nil && !i.r.closed.Load() {
+		data, c, err = i.r.stored(raw, dataBlock, offset)
+	}
+	if data == nil && (err == nil || i.r.again != nil) {
+		data, c, err = i.r.readStored(&i.raw, dataBlock, offset, length, &i.Probe)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,21 +192,4 @@ func (i *Iter) loadAhead(loc location) ([]byte, error) {
 		i.far.Pass.count(i, length)
 	}
 	return data, nil
-}
-
-// stored returns a block as stored, valid until the next call. It is part of a prefetched piece, if possible.
-func (i *Iter) stored(offset uint64, length int) ([]byte, Compression, error) {
-	var raw []byte
-	if i.inParts(int64(offset), length) {
-		raw = i.far.parts.view(i, int64(offset), length)
-	} else {
-		raw = i.ahead.view(int64(offset), length)
-	}
-	if raw != nil && !i.r.closed.Load() {
-		data, c, err := i.r.stored(raw, dataBlock, offset)
-		if err == nil || i.r.again == nil {
-			return data, c, err
-		}
-	}
-	return i.r.readStored(&i.raw, dataBlock, offset, length, &i.Probe)
 }

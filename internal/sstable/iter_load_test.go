@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cache"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A countedFile counts reads, and fails those that touch the byte at fail.
@@ -30,6 +32,23 @@ func (c *countedFile) ReadAt(b []byte, offset int64) (int, error) {
 }
 
 var _ io.ReaderAt = (*countedFile)(nil)
+
+// A memoryFile is a file that the system has in memory, all of it or, with a fail set, the rest.
+type memoryFile struct {
+	*countedFile
+	cold bool // nothing
+}
+
+// ReadNow implements vfs.NowReader.
+func (m *memoryFile) ReadNow(b []byte, offset int64) vfs.NowRead {
+	if m.cold {
+		return vfs.NowBegun
+	}
+	if _, err := m.ReadAt(b, offset); err != nil {
+		return vfs.NowUnable
+	}
+	return vfs.NowDone
+}
 
 const runKeys = 6000
 
@@ -96,6 +115,96 @@ func TestAShortScanReadsWhatItNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, blocks, f.reads, "they are in the cache now")
 	require.Equal(t, blocks, p.BlocksFromCache)
+}
+
+// Of a file that the system has in memory scans read the same, and as often.
+func TestScansReadWhatTheSystemHas(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
+		cold, f := openCounted(t, c, 64<<10)
+		_, err := walk(t, cold, runKeys)
+		require.NoError(t, err)
+		m := &memoryFile{countedFile: &countedFile{Reader: f.Reader}}
+		r := openRun(t, m, int(f.Size()), 64<<10)
+		m.reads = 0
+		p, err := walk(t, r, runKeys)
+		require.NoError(t, err)
+		require.Equal(t, f.reads, m.reads)
+		require.Equal(t, r.dataCount, p.BlocksFromDisk)
+		require.Positive(t, passAround(t, r, &m.fail, IterOptions{}))
+		require.Positive(t, passAround(t, r, &m.fail, IterOptions{Sequential: true}))
+	}
+}
+
+// A full cache takes a block that the system had in memory when it is missed again, and one that had to be waited for
+// at once. So do lookups.
+func TestAFullCacheTakesWhatIsMissedAgain(t *testing.T) {
+	for _, c := range []Compression{NoCompression, Snappy} {
+		f := &memoryFile{countedFile: &countedFile{}}
+		o := WriterOptions{Compression: c, BlockSize: 1 << 10, Filter: mustParse("none"), ID: 1}
+		data := plainFile(t, runKeys, o)
+		f.Reader = bytes.NewReader(data)
+		r := openRun(t, f, len(data), 64<<10)
+		it := r.NewIter(IterOptions{})
+		seek := func(key int) (cached bool) {
+			before := it.Probe.BlocksFromCache
+			require.True(t, it.SeekGE(base.SearchKey(keyOf(key), base.MaxSeqNum)))
+			require.Equal(t, keyOf(key), it.Key().User)
+			return it.Probe.BlocksFromCache > before
+		}
+		find := func(key int) (cached bool) {
+			var p Probe
+			k := keyOf(key)
+			_, _, ok, err := r.Find(nil, k, filterpolicy.Hash(k), base.MaxSeqNum, &p)
+			require.NoError(t, err)
+			require.True(t, ok)
+			return p.BlocksFromCache > 0
+		}
+		for at := range 100 { // fills the cache
+			require.False(t, seek(20*at))
+		}
+		for i, read := range []func(int) bool{seek, find} {
+			key := 3000 + 500*i
+			require.False(t, read(key))
+			require.False(t, read(key), "it was not kept")
+			require.True(t, read(key), "it is missed again")
+			f.cold = true
+			require.False(t, read(key+200))
+			require.False(t, read(key+300))
+			require.True(t, read(key+300), "the read before it had to wait")
+			f.cold = false
+			require.False(t, read(key+400))
+		}
+	}
+}
+
+// Scans that go on where the one before ended read each block once, also while the cache is full.
+func TestPagesOfAScanReadABlockOnce(t *testing.T) {
+	f := &memoryFile{countedFile: &countedFile{}}
+	data := plainFile(t, runKeys, WriterOptions{BlockSize: 1 << 10, Filter: mustParse("none"), ID: 1})
+	f.Reader = bytes.NewReader(data)
+	r := openRun(t, f, len(data), 64<<10)
+	var it Iter
+	var p Probe
+	page := func(first int) {
+		const keys = 3
+		it.Init(r, IterOptions{})
+		i := first
+		for ok := it.SeekGE(base.SearchKey(keyOf(i), base.MaxSeqNum)); ok && i < first+keys; ok = it.Next() {
+			i++
+		}
+		p.add(&it.Probe)
+		it.Release()
+	}
+	for i := range runKeys / 3 { // each begins with an entry that the one before has seen
+		page(3 * i)
+	}
+	require.LessOrEqual(t, p.BlocksFromDisk, r.dataCount*21/20)
+	p = Probe{}
+	for i := range runKeys / 3 {
+		page(i * 1777 % (runKeys / 3) * 3)
+	}
+	require.Greater(t, p.BlocksFromDisk, runKeys/3, "no pages")
+	require.False(t, it.stride.pages)
 }
 
 // A store that fits the cache is in it after some passes, though each fills a part.

@@ -7,6 +7,9 @@ type stride struct {
 	under  bool
 	begin  int // in the first block
 	blocks int // passed
+
+	last  uint64 // the slotKey of the block in which the one before ended
+	pages bool   // they go on where the one before ended: the last block of each is read again
 }
 
 // maxStride bounds the mean: a pass over everything says little about what comes after it.
@@ -15,11 +18,12 @@ const maxStride = 16 << 8
 // start begins one at an offset of a block.
 func (w *stride) start(offset, size int) { w.under, w.blocks, w.begin = true, 0, portion(offset, size) }
 
-// end ends the one that is under way, if there is one.
-func (w *stride) end(offset, size int) {
-	if w.under {
-		w.under = false
-		w.mean = (w.mean + min(max(w.blocks<<8+portion(offset, size)-w.begin, 0), maxStride) + 1) / 2
+// endStride ends the one that is under way, if there is one.
+func (i *Iter) endStride() {
+	if w := &i.stride; w.under {
+		w.under, w.last = false, i.r.slotKey(i.loc.block)
+		gone := w.blocks<<8 + portion(i.block.after, len(i.block.b.entries)) - w.begin
+		w.mean = (w.mean + min(max(gone, 0), maxStride) + 1) / 2
 	}
 }
 
@@ -29,6 +33,9 @@ func portion(offset, size int) int { return offset << 8 / max(size, 1) }
 // block at loc, where key is looked for: 0 for a block alone.
 func (i *Iter) foreseen(loc location, key []byte) int {
 	i.ahead.foreseen = false
+	if key != nil {
+		i.stride.pages = i.stride.last == i.r.slotKey(loc.block)
+	}
 	if key == nil || i.r.leafBlocks > 0 || i.stride.mean == 0 {
 		return 0
 	}

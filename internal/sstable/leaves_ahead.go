@@ -63,7 +63,7 @@ func (r *Reader) leafAhead(i int, fill bool, a *leavesAhead, p *Probe) (blockind
 	}
 	p.countRead(indexLeaf, length, len(data))
 	if fill {
-		if h, ok := r.insert(r.dataCount+i, data); ok {
+		if h, ok := r.insert(r.dataCount+i, data, false); ok {
 			h.release()
 		}
 	}

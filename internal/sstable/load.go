@@ -3,6 +3,8 @@ package sstable
 import (
 	"errors"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/siftkv/siftkv/blockindex"
 	"github.com/siftkv/siftkv/internal/cache"
@@ -41,44 +43,23 @@ func (h *held) release() {
 	*h = held{}
 }
 
-// hold returns a decoded block: from the cache, or from the file, and then into the
-// cache if fill is set. It allocates nothing once buffers are there.
-func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (held, error) {
-	slot := &r.slots[loc.block]
-	if data, ok := r.cache.Pin(slot); ok {
-		if kind == dataBlock {
-			p.BlocksFromCache++
-		}
-		return held{data: data, slot: slot}, nil
-	}
-	return r.holdCold(kind, loc, fill, p)
-}
-
-// holdCold is hold for a block that was not in the cache. If another goroutine is
-// reading it, it waits for that, and has what the other has; without fill it reads for itself.
-func (r *Reader) holdCold(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
-	if !fill {
-		return r.holdFromFile(kind, loc, fill, p)
-	}
-	if other := r.reading.begin(loc.block); other != nil {
-		if h, err = other.take(); err == nil && kind == dataBlock {
-			p.BlocksFromCache++
-		}
-		return h, err
-	}
-	ended := false
-	defer r.reading.guard(loc.block, &ended)
-	slot := &r.slots[loc.block]
-	if data, ok := r.cache.Pin(slot); ok { // it has come since we looked
-		if kind == dataBlock {
-			p.BlocksFromCache++
-		}
-		h = held{data: data, slot: slot}
-	} else {
+// hold returns a decoded block: from the cache, or from the file, and then into the cache if fill is set. If another
+// goroutine is reading it, it waits for that, and has what the other has; without fill it reads for itself. With
+// buffers there, it allocates nothing.
+func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
+	data, cached := r.cache.Pin(&r.slots[loc.block])
+	switch {
+	case cached:
+		h = held{data: data, slot: &r.slots[loc.block]}
+	case fill:
+		h, cached, err = r.shared(loc.block, func() (held, error) { return r.holdFromFile(kind, loc, fill, p) })
+	default:
 		h, err = r.holdFromFile(kind, loc, fill, p)
 	}
-	ended = true
-	return r.reading.end(loc.block, h, err)
+	if cached && err == nil && kind == dataBlock {
+		p.BlocksFromCache++
+	}
+	return h, err
 }
 
 func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
@@ -87,9 +68,10 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 		if h, ok, err := r.holdAsStored(loc.block, offset, length, p); ok || err != nil {
 			return h, err
 		}
+		fill = false
 	}
-	raw := readBuffers.get()
-	defer readBuffers.put(raw)
+	raw := blockBuffers.get()
+	defer blockBuffers.put(raw)
 	stored, c, err := r.readStored(raw, kind, offset, length, p)
 	if err != nil {
 		return held{}, err
@@ -107,7 +89,7 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 // reports false if the cache does not take the block, or the block is another than it should be.
 func (r *Reader) holdAsStored(n int, offset uint64, length int, p *Probe) (h held, ok bool, err error) {
 	key, slot := r.slotKey(n), &r.slots[n]
-	b := r.cache.ReserveMore(key, slot, length-trailerSize, trailerSize, r.owner)
+	b := r.cache.ReserveMore(key, slot, length-trailerSize, trailerSize, r.cheap.Load(), r.owner)
 	if b == nil {
 		return held{}, false, nil
 	}
@@ -135,7 +117,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 	key, slot := r.slotKey(n), &r.slots[n]
 	var b []byte
 	if fill && size >= 0 {
-		b = r.cache.Reserve(key, slot, size, r.owner)
+		b = r.cache.ReserveMore(key, slot, size, 0, kind == dataBlock && r.cheap.Load(), r.owner)
 	}
 	reserved := b != nil
 	if !reserved {
@@ -159,7 +141,7 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 	}
 	*h.buf = h.data[:0]
 	if fill && size < 0 {
-		if cached, ok := r.insert(n, h.data); ok {
+		if cached, ok := r.insert(n, h.data, kind == dataBlock && r.cheap.Load()); ok {
 			h.release()
 			return cached, nil
 		}
@@ -168,9 +150,9 @@ func (r *Reader) decode(kind blockKind, n int, stored []byte, c Compression, fil
 }
 
 // insert copies a decoded block into the cache, if the cache takes it.
-func (r *Reader) insert(n int, data []byte) (h held, ok bool) {
+func (r *Reader) insert(n int, data []byte, cheap bool) (h held, ok bool) {
 	slot := &r.slots[n]
-	b := r.cache.Reserve(r.slotKey(n), slot, len(data), r.owner)
+	b := r.cache.ReserveMore(r.slotKey(n), slot, len(data), 0, cheap, r.owner)
 	if b == nil {
 		return held{}, false
 	}
@@ -181,7 +163,7 @@ func (r *Reader) insert(n int, data []byte) (h held, ok bool) {
 
 // keep copies a decoded block into the cache or, if that does not take it, into a buffer.
 func (r *Reader) keep(n int, data []byte) held {
-	if h, ok := r.insert(n, data); ok {
+	if h, ok := r.insert(n, data, false); ok {
 		return h
 	}
 	buf := blockBuffers.get()
@@ -205,7 +187,7 @@ func (r *Reader) readInto(raw []byte, kind blockKind, offset uint64, p *Probe) (
 	}
 	now := vfs.NowUnable
 	if r.now != nil {
-		if now = r.now.ReadNow(raw, int64(offset)); now == vfs.NowDone {
+		if now = r.readNow(raw, int64(offset)); now == vfs.NowDone {
 			return r.stored(raw, kind, offset)
 		}
 	}
@@ -223,6 +205,26 @@ func (r *Reader) readInto(raw []byte, kind blockKind, offset uint64, p *Probe) (
 		return r.readAgain(raw, kind, offset)
 	}
 	return data, c, err
+}
+
+// readNow reads into raw what the system has in memory, and notes whether it has.
+func (r *Reader) readNow(raw []byte, offset int64) vfs.NowRead {
+	now := r.now.ReadNow(raw, offset)
+	if done := now == vfs.NowDone; r.cheap.Load() != done {
+		r.cheap.Store(done)
+	}
+	return now
+}
+
+// nowFirst is a reader's file. What the system has in memory is read as readNow does.
+type nowFirst struct{ r *Reader }
+
+// ReadAt implements io.ReaderAt.
+func (f nowFirst) ReadAt(p []byte, off int64) (int, error) {
+	if f.r.now != nil && f.r.readNow(p, off) == vfs.NowDone {
+		return len(p), nil
+	}
+	return f.r.file.ReadAt(p, off)
 }
 
 // stored checks what was read at offset, a block with its trailer, and returns the
@@ -243,8 +245,8 @@ func (r *Reader) stored(raw []byte, kind blockKind, offset uint64) ([]byte, Comp
 
 // readBlock reads, checks and decompresses a block, past the cache and into *into.
 func (r *Reader) readBlock(into *[]byte, kind blockKind, offset uint64, length int) ([]byte, error) {
-	buf := readBuffers.get()
-	defer readBuffers.put(buf)
+	buf := blockBuffers.get()
+	defer blockBuffers.put(buf)
 	stored, c, err := r.readStored(buf, kind, offset, length, new(Probe))
 	if err != nil {
 		return nil, err
@@ -270,4 +272,40 @@ func (k blockKind) check(data []byte) error {
 		return err
 	}
 	return checkBlock(data)
+}
+
+// TimeRead returns how long it takes to read a data block from the file, check and decode it, without the cache.
+func (r *Reader) TimeRead(block int) (time.Duration, error) {
+	var p Probe
+	loc, err := r.locateBlock(block, false, nil, &p)
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	h, err := r.holdFromFile(dataBlock, loc, false, &p)
+	took := time.Since(begun)
+	h.release()
+	return took, err
+}
+
+// blockBuffers hold blocks as stored, between read and decompression, and decoded ones that the cache does not take.
+var blockBuffers bufferPool
+
+// maxPooled is the largest buffer that goes back to a pool: a giant one would be held for blocks of any size.
+const maxPooled = 1 << 20
+
+// A bufferPool keeps buffers for the next block.
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	if cap(*b) <= maxPooled {
+		p.pool.Put(b)
+	}
 }

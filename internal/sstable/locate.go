@@ -148,3 +148,64 @@ func (r *Reader) viewLeaf(i int, data []byte) (blockindex.Index, error) {
 	}
 	return leaf, nil
 }
+
+// BlockOf returns the number of the only data block that may hold key, and false if the key is
+// after all of them. It asks the index and no filter, and reads no data block.
+func (r *Reader) BlockOf(key []byte) (block int, ok bool, err error) {
+	var p Probe
+	loc, ok, err := r.locate(key, true, nil, &p)
+	return loc.block, ok, err
+}
+
+// BlockAbout is BlockOf without a read: if the index is in leaves, all that is known of the block is which leaf
+// names it. Which of its blocks is returned is drawn by the hash of the key, and exact is false.
+func (r *Reader) BlockAbout(key []byte, hash uint64) (block int, exact, ok bool) {
+	i := r.index.Find(key)
+	runtime.KeepAlive(r)
+	switch {
+	case i == r.index.Len():
+		return 0, false, false
+	case r.leafBlocks == 0:
+		return i, true, true
+	}
+	first := i * r.leafBlocks
+	return first + int(hash>>1%uint64(min(r.leafBlocks, r.dataCount-first))), false, true
+}
+
+// Cold reports whether an iterator that seeks key may have to read from the file: the block is not cached, or only
+// index leaves on disk could tell.
+func (r *Reader) Cold(key []byte) bool {
+	if r.leafBlocks > 0 {
+		return true
+	}
+	i := r.index.Find(key)
+	runtime.KeepAlive(r)
+	return i < r.dataCount && !r.slots[i].Filled()
+}
+
+// ColdEnd reports whether an iterator that goes to the first entry, or to the last, may have to read from the file.
+func (r *Reader) ColdEnd(last bool) bool {
+	n := 0
+	if last {
+		n = r.dataCount - 1
+	}
+	return r.dataCount > 0 && (r.leafBlocks > 0 || !r.slots[n].Filled())
+}
+
+// Cuts returns up to n keys, in order, that cut the file's blocks into parts of about the same
+// size: none is before the first key, and each is a bound between two blocks. It reads leaves
+// of a partitioned index where it has to, and no data.
+func (r *Reader) Cuts(n int) (keys [][]byte, err error) {
+	n = min(n, r.dataCount-1)
+	var memo leafMemo
+	var p Probe
+	for i := range n {
+		block := (i+1)*r.dataCount/(n+1) - 1
+		key, err := r.appendSeparator(nil, block, false, &memo, &p)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}

@@ -106,12 +106,12 @@ func (r *Reader) prefetch(offset uint64, length int) {
 	if r.now == nil || r.closed.Load() {
 		return
 	}
-	raw := readBuffers.get()
+	raw := blockBuffers.get()
 	if cap(*raw) < length {
 		*raw = make([]byte, length)
 	}
 	r.now.ReadNow((*raw)[:length], int64(offset)) // it reads, or begins to
-	readBuffers.put(raw)
+	blockBuffers.put(raw)
 }
 
 // Pin pins the block of l in the cache, until FindPinned. It reports false if it is not there.

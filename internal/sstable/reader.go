@@ -116,8 +116,8 @@ func NewReader(f io.ReaderAt, size int64, o *ReaderOptions) (*Reader, error) {
 
 // open reads and decodes the file's tail.
 func (r *Reader) open(opts *ReaderOptions) error {
-	buf := readBuffers.get()
-	defer readBuffers.put(buf)
+	buf := blockBuffers.get()
+	defer blockBuffers.put(buf)
 	tail, start, err := r.readTail(buf, opts.TailSize)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 type life struct {
 	reading   readingList
 	closed    atomic.Bool
+	cheap     atomic.Bool // the last block was read without a wait: the system has the file, or much of it, in memory
 	foreign   *foreignMemory
 	forgotten runtime.Cleanup // does what Close does, if Close is not called
 }

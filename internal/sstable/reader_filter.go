@@ -138,8 +138,8 @@ func (r *Reader) WithFilters() (*Reader, error) {
 // reload reads a filter's bytes and decodes them. It returns why the filter is not usable, or an error
 // that says that it cannot be read now.
 func (r *Reader) reload(kind blockKind, h handle, decode func(data []byte) error) (unusable, err error) {
-	buf := readBuffers.get()
-	defer readBuffers.put(buf)
+	buf := blockBuffers.get()
+	defer blockBuffers.put(buf)
 	data, err := r.readFilter(buf, kind, h)
 	switch {
 	case err == nil:

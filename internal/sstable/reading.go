@@ -30,6 +30,25 @@ type sharedRead struct {
 	err  error
 }
 
+// shared returns block n from the cache, or else what read returns, which reads it. If another goroutine reads the
+// block, it waits for that and has what the other has. Cached says that read was not called.
+func (r *Reader) shared(n int, read func() (held, error)) (h held, cached bool, err error) {
+	if other := r.reading.begin(n); other != nil {
+		h, err = other.take()
+		return h, true, err
+	}
+	ended := false
+	defer r.reading.guard(n, &ended)
+	if data, ok := r.cache.Pin(&r.slots[n]); ok { // it has come since we looked
+		h, cached = held{data: data, slot: &r.slots[n]}, true
+	} else {
+		h, err = read()
+	}
+	ended = true
+	h, err = r.reading.end(n, h, err)
+	return h, cached, err
+}
+
 // begin enters a block and returns nil: the caller reads it and then calls end, with guard deferred. If another
 // goroutine reads it, begin waits for that and returns the result.
 func (l *readingList) begin(block int) *sharedRead {

@@ -48,13 +48,16 @@ func BenchmarkScanBesideBBolt(b *testing.B) {
 		{"cache=64MiB", "none", kv.Options{Compression: sstable.NoCompression}},
 		{"snappy", "snappy", kv.Options{CacheSize: 1 << 30}},
 		{"snappy,cache=64MiB", "snappy", kv.Options{}},
+		{"snappy,cache=64MiB,runs=4", "runs", kv.Options{L0CompactionThreshold: 20}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			c.o.MemtableSize = 16 << 20
 			db, err := kv.Open(filepath.Join(dir, c.files), &c.o)
 			require.NoError(b, err)
 			store := newSiftKV(db, scanBatch)
-			fillForScans(b, store, source)
+			if fillForScans(b, store, source) && c.files == "runs" {
+				addRuns(b, db, source)
+			}
 			for range 2 { // pages of mapped files are there, and what fits the cache is in it
 				require.NoError(b, store.Scan(nil, 0, func(_, _ []byte) {}))
 				require.NoError(b, other.Scan(nil, 0, func(_, _ []byte) {}))
@@ -72,13 +75,13 @@ func BenchmarkScanBesideBBolt(b *testing.B) {
 	require.NoError(b, other.Close())
 }
 
-// fillForScans loads a store that is empty.
-func fillForScans(b *testing.B, s Live, source *keys.Generated) {
+// fillForScans loads a store that is empty, and reports whether it was.
+func fillForScans(b *testing.B, s Live, source *keys.Generated) bool {
 	b.Helper()
 	n := 0
 	require.NoError(b, s.Scan(nil, 1, func(_, _ []byte) { n++ }))
 	if n > 0 {
-		return
+		return false
 	}
 	values, err := keys.NewValues(100, 1)
 	require.NoError(b, err)
@@ -89,6 +92,24 @@ func fillForScans(b *testing.B, s Live, source *keys.Generated) {
 		require.NoError(b, s.Put(key, value))
 	}
 	require.NoError(b, s.Settle(b.Context()))
+	return true
+}
+
+// addRuns adds three runs to a settled store: what an update of every tenth key leaves.
+func addRuns(b *testing.B, db *kv.DB, source *keys.Generated) {
+	b.Helper()
+	values, err := keys.NewValues(100, 1)
+	require.NoError(b, err)
+	var key, value []byte
+	for run := range 3 {
+		for i := run; i < scanKeys; i += 30 {
+			key = source.AppendPresent(key[:0], i)
+			value = values.Append(value[:0], key)
+			require.NoError(b, db.Set(key, value, kv.Async))
+		}
+		require.NoError(b, db.Flush(b.Context()))
+	}
+	require.Len(b, db.Metrics().Runs, 4)
 }
 
 // compareScans does rounds of scans of up to limit entries from the same random keys on in both
