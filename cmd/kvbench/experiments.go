@@ -58,7 +58,6 @@ func (c *compareCommand) engines() []string {
 	return orElse(c.Engine, compared...)
 }
 
-// compared are the engines of compare by default.
 var compared = []string{"siftkv", "pebble", "badger", "goleveldb", "bbolt"}
 
 func (c *compareCommand) Run(ctx context.Context, p *program) error {
@@ -140,20 +139,17 @@ func (c *scaleCommand) config(p *program, keys int, engines ...string) *compare.
 	}
 }
 
-// Numbers of keys if none is given.
 const (
 	scaleKeys   = 10_000_000
 	contendKeys = 1_000_000
 )
 
-// contend measures many goroutines under several numbers of processors.
 func (c *scaleCommand) contend(ctx context.Context, p *program) error {
 	config := c.config(p, contendKeys, "siftkv", "pebble")
 	config.Procs, config.Goroutines = c.Procs, c.Goroutines
 	return c.show(p)(compare.Contend(ctx, config))
 }
 
-// cold measures stores that are larger than memory.
 func (c *scaleCommand) cold(ctx context.Context, p *program) error {
 	config := c.config(p, scaleKeys, "siftkv", "pebble")
 	config.Sizes, config.Variants = compare.ColdSizes(config.Keys), orElse(specs(c.Variant), coldVariants...)
@@ -262,7 +258,6 @@ func (c *filtersCommand) runRanges(ctx context.Context, p *program) error {
 	}))
 }
 
-// objectFilters are those that are measured by default.
 const objectFilters = "none;blocked:10;blocked:16;blocked:20;cuckoo:18"
 
 // openS3 opens the object store of a URL. It is nil in a program without a client of S3.

@@ -61,7 +61,6 @@ type commands struct {
 	cli.Standard
 }
 
-// A program is kvbench with its surroundings.
 type program struct {
 	stdout, stderr io.Writer
 	argv           []string // as it may be printed

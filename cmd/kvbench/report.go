@@ -26,7 +26,6 @@ type reportCommand struct {
 	pivotFlags `group:"One table"`
 }
 
-// formats print cells, and other results one by one.
 var formats = map[string]struct {
 	cells func(io.Writer, []*cell.Result) error
 	rows  func(io.Writer, *tidy.Result) error

@@ -75,7 +75,6 @@ func (s *Settings) checkVariant() error {
 	return nil
 }
 
-// variant returns the engine of the cell with its filter.
 func (s *Settings) variant() (*engine.Variant, error) {
 	v, err := s.values()
 	if err != nil {

@@ -123,7 +123,6 @@ func (x *run) throughput(ctx context.Context, kind engine.Kind, all streams) err
 	})
 }
 
-// repeat times one loop and then single lookups.
 func (x *run) repeat(ctx context.Context, kind engine.Kind, timed, single streams) error {
 	p := x.passes[kind]
 	if x.settings.Workload != Uniform {
@@ -169,7 +168,6 @@ func (x *run) dropCaches() error {
 	return x.reopen()
 }
 
-// passes are what the lookups of one kind gave.
 type passes struct {
 	reps      []measure.Repetition
 	histogram *hdrhistogram.Histogram

@@ -223,7 +223,6 @@ func checkLevels(r *Result, c *measure.Checker) {
 // StoreKind is the kind of metrics that are of the store and not of lookups.
 const StoreKind = "store"
 
-// What is better of something.
 const (
 	lower  = "lower"
 	higher = "higher"

@@ -283,7 +283,6 @@ func (f Field) Show() string {
 	return f.Text()
 }
 
-// usualValue reports whether the setting has its default.
 func (f Field) usualValue() bool { return f.Text() == f.Usual || f.Show() == f.Usual }
 
 // checkBounds reports the first setting that is not within its bounds, or none of what it may be.

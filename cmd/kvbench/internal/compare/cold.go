@@ -109,7 +109,6 @@ func (c *Config) variantsOf(name string, n int) []variant {
 	return variants
 }
 
-// A coldStore is one engine with one number of keys.
 type coldStore struct {
 	config  *Config
 	result  *tidy.Result

@@ -62,7 +62,6 @@ func (e *experiment) has(phase string) bool {
 	return slices.ContainsFunc(e.Steps, func(s step) bool { return phase != "" && s.Phase == phase })
 }
 
-// A trial is one engine in an experiment under way.
 type trial struct {
 	run         *run
 	child       *child
@@ -226,7 +225,6 @@ const (
 // LargeValues lists what Large.Values may be.
 var LargeValues = []string{RandomValues, HalfValues}
 
-// Bounds of a Large.
 const (
 	leastLargeData = 1 << 20
 	mostLargeData  = 1 << 40

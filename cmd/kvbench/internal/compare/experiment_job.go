@@ -72,7 +72,6 @@ func (u *keyspace) rounds() func(i int) int {
 	}
 }
 
-// overwrite makes j.Lookups writes of loaded records in batches.
 func (w *worker) overwrite(ctx context.Context, j *job) (*Sample, error) {
 	u := w.keyspace
 	var key, value []byte

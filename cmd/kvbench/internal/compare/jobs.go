@@ -84,7 +84,6 @@ func runLoop(ctx context.Context, l loop, limit time.Duration) (t total, err err
 	return t, nil
 }
 
-// newLoop makes the loop of one thread of a job.
 func (w *worker) newLoop(j *job, thread int) (loop, error) {
 	u, pass := w.keyspace, j.Pass*16+uint64(thread)
 	switch {

@@ -447,7 +447,6 @@ func collected() Sample {
 	return s
 }
 
-// pinned measures what an open store keeps in memory.
 func (w *worker) pinned() (*Sample, error) {
 	s := collected()
 	s.Base, s.BaseHeap, s.BaseAnon = w.base.Resident, w.base.Heap, w.base.Anon

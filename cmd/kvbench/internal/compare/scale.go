@@ -161,7 +161,6 @@ type variant struct {
 	index      int64
 }
 
-// parseVariant reads what was given as --variant.
 func parseVariant(name string) (variant, error) {
 	v := variant{name: name}
 	for word := range strings.SplitSeq(name, "+") {

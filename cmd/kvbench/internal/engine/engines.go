@@ -112,7 +112,6 @@ func Open(name, dir string, s Settings) (Live, error) {
 //go:embed notes.yaml
 var notesFile []byte
 
-// notes are those of the file.
 var notes = sync.OnceValue(func() map[string]string {
 	all := bench.Table[map[string]string]("engine/notes.yaml", notesFile)
 	all[RocksDBName] += rocksDBBuild()

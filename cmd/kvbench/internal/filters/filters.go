@@ -201,7 +201,6 @@ func timeProbes(s set, hashes []uint64) float64 {
 	return float64(took) / float64(len(hashes))
 }
 
-// repeat returns n hashes that go round and round.
 func repeat(hashes []uint64, n int) []uint64 {
 	out := make([]uint64, n)
 	for i := range out {

@@ -72,7 +72,6 @@ func split(keys *set, seed uint64) *File {
 	return f
 }
 
-// lineStats counts what reading a file met.
 type lineStats struct {
 	lines, empty, duplicates int
 }
@@ -127,7 +126,6 @@ func readLines(r io.Reader, maxLen int) (*set, lineStats, error) {
 	}
 }
 
-// listed is a source whose keys are in a set.
 type listed struct {
 	set             *set
 	present, absent []uint32 // numbers in set, in the order of loading and of asking

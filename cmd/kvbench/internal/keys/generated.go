@@ -76,7 +76,6 @@ func (g *Generated) AppendInOrder(dst []byte, i int) []byte {
 	return g.appendRank(dst, 2*uint64(i))
 }
 
-// appendRank appends the key of a rank.
 func (g *Generated) appendRank(dst []byte, rank uint64) []byte {
 	h := Mix(g.seed ^ Mix(rank))
 	jitter, _ := bits.Mul64(h, g.stride)

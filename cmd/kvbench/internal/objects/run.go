@@ -192,7 +192,6 @@ func (x *experiment) check(key, got []byte, present bool) (err error) {
 	return nil
 }
 
-// A store is what is measured with one filter.
 type store struct {
 	x       *experiment
 	policy  filterpolicy.Policy

@@ -188,7 +188,6 @@ func (m *meter) measure(ctx context.Context, p filterpolicy.RangePolicy, r *tidy
 	return nil
 }
 
-// build builds a filter, and returns the time per key.
 func (m *meter) build(p filterpolicy.RangePolicy) (data []byte, ns float64, ok bool) {
 	b := p.NewRangeBuilder()
 	runtime.GC()

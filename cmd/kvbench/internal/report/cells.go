@@ -147,12 +147,10 @@ var formats = map[string]func(float64) string{"count": perOne, "ns": nanos, "who
 //go:embed columns.yaml
 var columnsFile []byte
 
-// cellTables are the columns of the file.
 var cellTables = bench.Table[struct {
 	Lookups, Workers, Funnel, Scans, Stores []metricColumn
 }]("report/columns.yaml", columnsFile)
 
-// columnsOf returns the columns of a table of lookups.
 func columnsOf(set []*cell.Result) []metricColumn {
 	if slices.ContainsFunc(set, func(r *cell.Result) bool { return r.Settings.Threads > 1 }) {
 		return slices.Concat(cellTables.Lookups, cellTables.Workers)

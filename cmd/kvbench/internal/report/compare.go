@@ -153,7 +153,6 @@ func growth(n numbers) string {
 	return fixed((now-then)/load, 2)
 }
 
-// contending is many goroutines under several numbers of processors.
 func contending(r *tidy.Result) (grids []*Grid) {
 	for _, work := range compare.ContendWorks {
 		for _, c := range []columnSpec{

@@ -159,7 +159,6 @@ func number(x float64, text string) Item {
 	return Item{Text: text, Sort: &x}
 }
 
-// writer returns the grid as a table of go-pretty.
 func (g *Grid) writer(name func(Column) string) table.Writer {
 	t := table.NewWriter()
 	header := table.Row{}

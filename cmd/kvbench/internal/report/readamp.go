@@ -42,7 +42,6 @@ func ReadAmp(w io.Writer, set []*cell.Result) error {
 	})
 }
 
-// writeSettings says what was measured, on what.
 func writeSettings(out *Page, rows []*cell.Result) {
 	first := rows[0]
 	s, k := &first.Settings, &first.Keys

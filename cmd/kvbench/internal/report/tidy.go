@@ -26,7 +26,6 @@ var experiments = map[string]func(r *tidy.Result) []*Grid{"scale": tablesOf, "co
 //go:embed notes.yaml
 var notesFile string
 
-// notes are those of the file.
 var notes = bench.Table[map[string][]string]("report/notes.yaml", replaced(notesFile))
 
 // replaced returns a file with the numbers that it refers to.
@@ -131,7 +130,6 @@ type columnSpec struct {
 //go:embed tables.yaml
 var tablesFile string
 
-// tables are those of the file, by experiment.
 var tables = bench.Table[map[string][]tableSpec]("report/tables.yaml", replaced(tablesFile))
 
 // special are the columns that are functions.
@@ -179,7 +177,6 @@ func tablesOf(r *tidy.Result) (grids []*Grid) {
 	return grids
 }
 
-// grid has a row for each of some cells.
 func (t tableSpec) grid(r *tidy.Result, cells []tidy.Cell) *Grid {
 	names := slices.Clone(t.By)
 	for _, c := range t.Columns {

@@ -92,7 +92,6 @@ func (d *Diff) Rows() *tidy.Result {
 	return r
 }
 
-// addTo adds the rows of a metric to a result.
 func (p *Pair) addTo(r *tidy.Result, c *Comparison) {
 	of, unit := tidy.Of("cell", p.Name, "of", c.Name(), "verdict", c.Verdict), c.Unit
 	if p.A.Units != nil {

@@ -240,7 +240,6 @@ func (k Key) Size() bool {
 	return ok && strings.HasSuffix(k.Shown[0], "B")
 }
 
-// keyOf returns the values of some settings of a cell.
 func keyOf(m *tidy.Measured, names []string) Key {
 	k := Key{}
 	for _, name := range names {

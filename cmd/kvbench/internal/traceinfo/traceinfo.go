@@ -16,7 +16,6 @@ import (
 	"github.com/siftkv/siftkv/internal/lookuptrace"
 )
 
-// A sum is what was read of a trace.
 type sum struct {
 	*keys.Walk
 	span   float64 // seconds until the last lookup or scan
@@ -28,7 +27,6 @@ type sum struct {
 	scans                    struct{ bounded, backward, broken, empty, keysOnly, entries, most, common int }
 }
 
-// count is what a key was asked for.
 type count struct{ lookups, found uint32 }
 
 // Read sums a trace up as rows: of all lookups, of scans, and of keys that were found and those that never were. It

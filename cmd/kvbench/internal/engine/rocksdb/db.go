@@ -237,7 +237,6 @@ func (d *DB) Scan(start []byte, limit int, visit func(key, value []byte)) error 
 	return nil
 }
 
-// walk calls visit with the entries that kv_scan has copied.
 func walk(entries []byte, visit func(key, value []byte)) {
 	const header = 8
 	for len(entries) > 0 {

@@ -166,7 +166,6 @@ func blocks(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 // visible is how many times as long as the shortest bar the longest may be: beside it, the shortest has some pixels.
 const visible = 20
 
-// sums returns the sum of the series for each category.
 func (c *Chart) sums() []float64 {
 	sums := make([]float64, len(c.Categories))
 	for _, s := range c.Series {
@@ -331,7 +330,6 @@ func front(points []Point) []Point {
 	return out
 }
 
-// spectrum shows the latency at each percentile.
 func spectrum(set []*cell.Result, labels []string, kind engine.Kind) Chart {
 	c := describe("latency-KIND", kind)
 	for i, r := range set {
