@@ -91,6 +91,7 @@ func Usagef(format string, args ...any) error { return cli.Usagef(format, args..
 // letter case.
 type Size int64
 
+// Binary units.
 const (
 	KiB Size = 1 << 10
 	MiB Size = 1 << 20
