@@ -30,6 +30,7 @@ var layers = []struct {
 	{"internal/golden", 0},
 	{"internal/hostile", 2},
 	{"internal/keytext", 0},
+	{"internal/keyformat", 1},
 	{"internal/offheap", 0},
 	{"internal/racebuild", 0},
 	{"internal/property", 2},

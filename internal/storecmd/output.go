@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/keytext"
 )
 
@@ -119,7 +120,7 @@ func textOf(v any) string {
 
 // A formatted is a key or a value in a row, in the format of the command line.
 type formatted struct {
-	keytext.Format
+	keyformat.Format
 	bytes []byte
 }
 
@@ -136,8 +137,8 @@ func (p *program) formatted(b []byte) formatted { return formatted{p.KeyFormat, 
 // A keyBound is a bound of a file's keys in a row: text has it in the format of the command line, JSON as all reports
 // have keys.
 type keyBound struct {
-	keytext.Bytes
-	format keytext.Format
+	keyformat.Bytes
+	format keyformat.Format
 }
 
 func (k keyBound) String() string {

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
@@ -61,9 +62,9 @@ type commands struct {
 
 // Globals are flags of every command.
 type Globals struct {
-	JSON      bool           `name:"json" help:"${json}"`
-	Quiet     bool           `short:"q" help:"No progress."`
-	KeyFormat keytext.Format `enum:"text,hex,base64" default:"text" help:"${key_format}"`
+	JSON      bool             `name:"json" help:"${json}"`
+	Quiet     bool             `short:"q" help:"No progress."`
+	KeyFormat keyformat.Format `enum:"text,hex,base64" default:"text" help:"${key_format}"`
 }
 
 // A program is siftkv with its surroundings.

@@ -13,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/sstable"
 	"github.com/siftkv/siftkv/internal/survey"
@@ -108,7 +109,7 @@ type fileStats struct {
 	Entries    uint64 `json:"entries"`
 	LargestSeq uint64 `json:"largest_seq"`
 
-	Smallest, Largest keytext.Bytes `json:"-"`
+	Smallest, Largest keyformat.Bytes `json:"-"`
 
 	Blocks      uint64  `json:"blocks"` // of data
 	DataBytes   uint64  `json:"data_bytes"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/siftkv/siftkv/internal/blob"
-	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/kv/explain"
 )
@@ -50,7 +50,7 @@ type storePage struct {
 	Key      string          // of the lookup; empty: there is none
 	Lookup   *explain.Lookup // nil: there is none
 	Steps    []lookupStep
-	format   keytext.Format
+	format   keyformat.Format
 	Unasked  bool              // there are filters that are damaged, or that only their program can ask
 	passed   map[string]string // files that the lookup came to, with what happened there
 	maxBlob  int64
@@ -81,7 +81,7 @@ type fileBox struct {
 // A lookupStep is a place that a lookup came to.
 type lookupStep struct{ Where, Verdict, Class string }
 
-func (r *statsReport) writePage(w io.Writer, format keytext.Format, lookup *explain.Lookup) error {
+func (r *statsReport) writePage(w io.Writer, format keyformat.Format, lookup *explain.Lookup) error {
 	p := &storePage{statsReport: r, Lookup: lookup, format: format, passed: map[string]string{}}
 	p.lookUp()
 	p.draw()

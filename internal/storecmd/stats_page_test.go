@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/filterpolicy"
-	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/survey/shape"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -112,6 +112,6 @@ func TestAPictureOfADamagedFilterAndOfManyFiles(t *testing.T) {
 		many.Files = append(many.Files, fileStats{Name: strconv.Itoa(i), Level: 6, Bytes: 1})
 	}
 	var out strings.Builder
-	require.NoError(t, many.writePage(&out, keytext.Text, nil))
+	require.NoError(t, many.writePage(&out, keyformat.Text, nil))
 	require.Equal(t, 1000, strings.Count(out.String(), `class=" bare thin" style="width:0.100%"`))
 }

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/internal/keyformat"
 )
 
 // A LostValue is a value of a blob file that cannot be read any more.
 type LostValue struct {
-	File   string        `json:"file,omitempty"` // the blob file; not in a list of one's
-	Key    keytext.Bytes `json:"key"`
-	Seq    uint64        `json:"seq"`    // of the write, or 0
-	Bytes  int64         `json:"bytes"`  // the length that it had
-	Offset int64         `json:"offset"` // of its record in the blob file
-	Shows  string        `json:"shows"`  // what the key shows now
+	File   string          `json:"file,omitempty"` // the blob file; not in a list of one's
+	Key    keyformat.Bytes `json:"key"`
+	Seq    uint64          `json:"seq"`    // of the write, or 0
+	Bytes  int64           `json:"bytes"`  // the length that it had
+	Offset int64           `json:"offset"` // of its record in the blob file
+	Shows  string          `json:"shows"`  // what the key shows now
 }
 
 func (v *LostValue) String() string {

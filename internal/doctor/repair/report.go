@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/siftkv/siftkv/internal/keyformat"
 	"github.com/siftkv/siftkv/internal/keytext"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/rangedel"
@@ -53,9 +54,9 @@ type File struct {
 
 // A Range is a range of keys; a nil bound has no limit.
 type Range struct {
-	Lower          keytext.Bytes `json:"lower"`
-	Upper          keytext.Bytes `json:"upper"`
-	UpperExclusive bool          `json:"upper_exclusive,omitempty"`
+	Lower          keyformat.Bytes `json:"lower"`
+	Upper          keyformat.Bytes `json:"upper"`
+	UpperExclusive bool            `json:"upper_exclusive,omitempty"`
 }
 
 // Contains reports whether a key is in the range.
