@@ -1,7 +1,7 @@
 package memtable
 
 import (
-	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/siftkv/siftkv/filterpolicy"
@@ -31,7 +31,7 @@ func Measure(record []byte) (size int, used manifest.Features, err error) {
 }
 
 // inOrderFrom is the number of entries from which a record is sorted first, which finds neighbours with fewer cache
-// misses; BenchmarkApply measures it. Keys that ascend find them as well in the order of the record, without an Order.
+// misses; BenchmarkApply measures it.
 const inOrderFrom = 1000
 
 // Apply adds the entries of a record, with filterpolicy.Hash as the hash of keys. Records
@@ -41,7 +41,7 @@ func (m *Memtable) Apply(record []byte) error {
 	if err != nil {
 		return err
 	}
-	if r.Len() >= inOrderFrom && !ascends(r) {
+	if r.Len() >= inOrderFrom {
 		if o, err := Sort(record); err == nil {
 			return m.applyInOrder(record, o)
 		}
@@ -49,28 +49,21 @@ func (m *Memtable) Apply(record []byte) error {
 	return m.ApplyEntries(r)
 }
 
-// ascends reports whether the points that are left in r have ascending user keys.
-func ascends(r batchrepr.Reader) bool {
-	var last []byte
-	for first := true; ; {
-		e, ok, err := r.Next()
-		switch {
-		case err != nil || !ok:
-			return err == nil
-		case e.Key.Kind() == base.KindRangeDelete:
-			continue
-		case !first && bytes.Compare(last, e.Key.User) >= 0:
-			return false
-		}
-		last, first = e.Key.User, false
+// ApplyEntries adds the entries that are left in r, on the terms of Apply.
+func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
+	if r.Len() == 1 {
+		return m.apply(r, true, nil)
 	}
+	return m.applyTogether(r)
 }
 
-// ApplyEntries adds the entries that are left in r, on the terms of Apply.
-func (m *Memtable) ApplyEntries(r batchrepr.Reader) error { return m.apply(r, true) }
+func (m *Memtable) applyTogether(r batchrepr.Reader) error {
+	var in inserts
+	return cmp.Or(m.apply(r, true, &in), in.flush(m))
+}
 
-// apply is ApplyEntries, of the range tombstones alone unless points is set.
-func (m *Memtable) apply(r batchrepr.Reader, points bool) error {
+// apply is ApplyEntries, of the range tombstones alone unless points is set. Points are added with in unless it is nil.
+func (m *Memtable) apply(r batchrepr.Reader, points bool, in *inserts) error {
 	var tombs []rangedel.Tombstone
 	for {
 		e, ok, err := r.Next()
@@ -85,7 +78,13 @@ func (m *Memtable) apply(r batchrepr.Reader, points bool) error {
 			if !points {
 				continue
 			}
-			if err := m.Add(e.Key, filterpolicy.Hash(e.Key.User), e.Value); err != nil {
+			hash := filterpolicy.Hash(e.Key.User)
+			if in == nil {
+				err = m.Add(e.Key, hash, e.Value)
+			} else {
+				err = in.add(m, e.Key, hash, e.Value)
+			}
+			if err != nil {
 				return err
 			}
 			continue

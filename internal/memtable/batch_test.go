@@ -82,7 +82,7 @@ func TestRangeTombstonesFillAMemtable(t *testing.T) {
 func BenchmarkApply(b *testing.B) {
 	const entries = 300_000
 	for _, order := range []string{"ascending", "sorted", "random"} {
-		for _, n := range []int{300, 1000, 10_000} {
+		for _, n := range []int{10, 100, 1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/%d", order, n), func(b *testing.B) {
 				rng := rand.New(rand.NewPCG(1, 2))
 				keys, total := make([]uint64, entries), 0

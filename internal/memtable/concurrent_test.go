@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,16 +23,18 @@ func numbered(i int) base.InternalKey {
 
 // A history is numbers that writers insert, each its share and in order.
 type history struct {
-	m      *Memtable
-	shares [][]int
-	added  []atomic.Int64 // by writer: how many of its Adds have returned
+	m        *Memtable
+	together int // points that a writer inserts together
+	shares   [][]int
+	added    []atomic.Int64 // by writer: how many of its Adds have returned
 }
 
-func newHistory(numbers []int, writers int) *history {
+func newHistory(numbers []int, writers, together int) *history {
 	h := &history{
-		m:      New(len(numbers)*EntrySize(9, 8) + 1<<10),
-		shares: make([][]int, writers),
-		added:  make([]atomic.Int64, writers),
+		together: together,
+		m:        New(len(numbers)*EntrySize(9, 8) + 1<<10),
+		shares:   make([][]int, writers),
+		added:    make([]atomic.Int64, writers),
 	}
 	for i, n := range numbers {
 		h.shares[i%writers] = append(h.shares[i%writers], n)
@@ -40,12 +43,18 @@ func newHistory(numbers []int, writers int) *history {
 }
 
 func (h *history) write(w int) error {
-	for _, n := range h.shares[w] {
-		k := numbered(n)
-		if err := add(h.m, k, k.User[1:]); err != nil {
+	for part := range slices.Chunk(h.shares[w], h.together) {
+		var in inserts
+		for _, n := range part {
+			k := numbered(n)
+			if err := in.add(h.m, k, xxhash.Sum64(k.User), k.User[1:]); err != nil {
+				return err
+			}
+		}
+		if err := in.flush(h.m); err != nil {
 			return err
 		}
-		h.added[w].Add(1)
+		h.added[w].Add(int64(len(part)))
 	}
 	return nil
 }
@@ -126,13 +135,17 @@ func TestReadersBesideWriters(t *testing.T) {
 	descending := slices.Clone(ascending)
 	slices.Reverse(descending)
 	// Ascending and descending writers contend at one place, others everywhere.
-	for name, numbers := range map[string][]int{
-		"ascending":  ascending,
-		"descending": descending,
-		"random":     rand.New(rand.NewPCG(1, 2)).Perm(n),
+	random := rand.New(rand.NewPCG(1, 2)).Perm(n)
+	for _, test := range []struct {
+		name     string
+		numbers  []int
+		together int
+	}{
+		{"ascending", ascending, 1}, {"descending", descending, 1}, {"random", random, 1},
+		{"descending together", descending, maxInserts - 3}, {"random together", random, maxInserts + 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHistory(numbers, writers)
+		t.Run(test.name, func(t *testing.T) {
+			h := newHistory(test.numbers, writers, test.together)
 			var writing, reading sync.WaitGroup
 			var done atomic.Bool
 			for w := range writers {
@@ -213,18 +226,14 @@ func TestLinkAfterALostRace(t *testing.T) {
 		require.NoError(t, add(m, numbered(i), nil))
 	}
 	k := numbered(30)
-	prefix := keyPrefix(k.User)
-	n, err := m.newNode(k, nil, 1)
-	require.NoError(t, err)
-	var s splice
-	m.find(prefix, k, 1, &s)
+	var p insert
+	require.NoError(t, m.prepare(&p, k, 0, nil))
+	m.find(&p)
 	for _, i := range []int{20, 25, 40} { // others, meanwhile
 		require.NoError(t, add(m, numbered(i), nil))
 	}
-	require.False(t, m.link(n, 0, &s))
-	m.findFrom(prefix, k, 0, &s)
-	require.True(t, m.link(n, 0, &s))
-	require.False(t, s.duplicate)
+	require.False(t, m.link(p.node, 0, &p.splice))
+	require.NoError(t, m.put(&p))
 
 	var order []int
 	for _, e := range contents(t, m) {

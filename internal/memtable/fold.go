@@ -121,7 +121,7 @@ func (m *Memtable) foldIfDue(k base.InternalKey, combine Combine) {
 	}
 	defer m.Release(room)
 	m.folded.Store(true)
-	if m.insert(base.MakeKey(k.User, k.SeqNum(), KindFold), hash, f, nil) == nil && growing {
+	if m.Add(base.MakeKey(k.User, k.SeqNum(), KindFold), hash, f) == nil && growing {
 		m.growing += int64(len(value))
 	}
 }

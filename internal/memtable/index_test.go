@@ -201,16 +201,20 @@ func TestNewerVersionBesideOneNotYetIndexed(t *testing.T) {
 	hash := xxhash.Sum64([]byte("k"))
 	m := New(1 << 12)
 	require.NoError(t, add(m, version(50), nil))
-	n, err := m.newNode(version(70), nil, 1)
+	insertion := func(seq base.SeqNum) *insert { return &insert{k: version(seq), hash: hash} }
+	p := insertion(70)
+	var err error
+	p.node, err = m.newNode(p.k, nil, 1)
 	require.NoError(t, err)
-	var s splice
-	require.True(t, m.findNewer(version(70), hash, &s))
-	require.True(t, m.link(n, 0, &s)) // and that is how far its Add has come
+	require.True(t, m.findNewer(p))
+	n := p.node
+	require.True(t, m.link(n, 0, &p.splice)) // and that is how far its Add has come
 
-	require.False(t, m.findNewer(version(90), hash, &s), "its place is not next to the version that the index has")
-	require.False(t, m.findNewer(version(40), hash, &s), "it is no newer version")
-	require.True(t, m.findNewer(version(60), hash, &s))
-	require.Equal(t, n, s.before[0])
+	require.False(t, m.findNewer(insertion(90)), "its place is not next to the version that the index has")
+	require.False(t, m.findNewer(insertion(40)), "it is no newer version")
+	p = insertion(60)
+	require.True(t, m.findNewer(p))
+	require.Equal(t, n, p.splice.before[0])
 	for _, seq := range []base.SeqNum{90, 60, 40} {
 		require.NoError(t, add(m, version(seq), nil))
 	}

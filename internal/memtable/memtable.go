@@ -142,37 +142,45 @@ func (m *Memtable) Release(n int) { m.reserved.Add(-int64(n)) }
 // It returns ErrFull if the arena has no room for the entry. It returns ErrDuplicate if the table has an entry of the
 // same user key, sequence number and kind. Then that entry stays as it is, and the space that the attempt took is lost.
 func (m *Memtable) Add(k base.InternalKey, hash uint64, value []byte) error {
-	return m.insert(k, hash, value, nil)
-}
-
-// insert is Add, and for a fold, which does not count as a point. If last is not nil, it has the splice of a smaller
-// key, and gets that of k: the search begins there.
-func (m *Memtable) insert(k base.InternalKey, hash uint64, value []byte, last *splice) error {
-	height := m.drawHeight(k.Trailer, hash)
-	n, err := m.newNode(k, value, height)
-	if err != nil {
+	var p insert
+	if err := m.prepare(&p, k, hash, value); err != nil {
 		return err
 	}
-	m.raise(height)
-	var alone splice
-	s, prefix := last, keyPrefix(k.User)
-	if last != nil {
-		m.findOn(prefix, k, s)
-	} else if s = &alone; !m.findEnd(prefix, k, height, s) && (height > 1 || !m.findNewer(k, hash, s)) {
-		m.find(prefix, k, height, s)
+	m.locate(&p)
+	return m.put(&p)
+}
+
+// prepare makes p the insertion of a point, and its node.
+func (m *Memtable) prepare(p *insert, k base.InternalKey, hash uint64, value []byte) (err error) {
+	p.k, p.prefix, p.hash, p.height = k, keyPrefix(k.User), hash, m.drawHeight(k.Trailer, hash)
+	if p.node, err = m.newNode(k, value, p.height); err != nil {
+		return err
 	}
-	for level := range height {
-		for !m.link(n, level, s) {
-			m.findFrom(prefix, k, level, s)
-			clear(s.after[:level]) // the node found may be before these, which findOn relies on to be in order
+	m.raise(p.height)
+	p.splice.duplicate = false
+	return nil
+}
+
+// locate fills in the splice of p, the shortest way.
+func (m *Memtable) locate(p *insert) {
+	if !m.findEnd(p) && (p.height > 1 || !m.findNewer(p)) {
+		m.find(p)
+	}
+}
+
+// put puts the node of p into the list and the index. A fold does not count as a point.
+func (m *Memtable) put(p *insert) error {
+	n, s := p.node, &p.splice
+	for level := range p.height {
+		for !m.link(n, level, s) { // others have linked nodes there
+			s.before[level], s.after[level] = m.walk(s.before[level], nilNode, p.prefix, p.k, level)
 		}
 		if s.duplicate {
 			return ErrDuplicate
 		}
-		s.before[level] = n
 	}
-	m.enter(n, hash)
-	switch k.Kind() {
+	m.enter(n, p.hash)
+	switch p.k.Kind() {
 	case KindFold:
 	case base.KindDelete:
 		m.count.Add(1 + 1<<32)

@@ -144,26 +144,23 @@ func (m *Memtable) Fill(record []byte, o *Order) error {
 	m.publish(&first, &last)
 	m.count.Add(int64(len(o.points)))
 	if o.tombstones {
-		return m.apply(r, false)
+		return m.apply(r, false, nil)
 	}
 	return nil
 }
 
 // applyInOrder is Apply of a record whose order is known.
 func (m *Memtable) applyInOrder(record []byte, o *Order) error {
+	var in inserts
 	r, err := batchrepr.NewReader(record)
-	last := splice{}
-	for level := range last.before {
-		last.before[level] = head
-	}
 	for i := 0; i < len(o.points) && err == nil; i++ {
 		var e batchrepr.Entry
 		if e, _, err = o.entry(record, r.Seq(), i); err == nil {
-			err = m.insert(e.Key, filterpolicy.Hash(e.Key.User), e.Value, &last)
+			err = in.add(m, e.Key, filterpolicy.Hash(e.Key.User), e.Value)
 		}
 	}
-	if err == nil && o.tombstones {
-		err = m.apply(r, false)
+	if err = cmp.Or(err, in.flush(m)); err == nil && o.tombstones {
+		err = m.apply(r, false, nil)
 	}
 	return err
 }

@@ -86,67 +86,43 @@ func (m *Memtable) lessTied(n node, k base.InternalKey) bool {
 	return m.trailer(n) > k.Trailer
 }
 
-// find fills in the splice of k on all levels below height.
-func (m *Memtable) find(prefix uint64, k base.InternalKey, height int, s *splice) {
+// find fills in the splice of p.
+func (m *Memtable) find(p *insert) {
 	n, after := head, nilNode
 	for level := int(m.height.Load()) - 1; level >= 0; level-- {
-		n, after = m.walk(n, after, prefix, k, level)
-		if level < height {
-			s.before[level], s.after[level] = n, after
+		n, after = m.walk(n, after, p.prefix, p.k, level)
+		if level < p.height {
+			p.splice.before[level], p.splice.after[level] = n, after
 		}
-	}
-}
-
-// findOn is find for a key after that of s. It goes up to the first level whose next node is not before the key, and
-// leaves the levels above as they are: their next nodes are no nearer.
-func (m *Memtable) findOn(prefix uint64, k base.InternalKey, s *splice) {
-	level, moved, n, after := 0, false, head, nilNode
-	for top := int(m.height.Load()) - 1; level < top; level++ {
-		if n = s.after[level]; n != nilNode && base.Compare(m.key(n), k) >= 0 {
-			break
-		}
-	}
-	for ; level >= 0; level-- {
-		if !moved {
-			n = s.before[level]
-		}
-		s.before[level], s.after[level] = m.walk(n, after, prefix, k, level)
-		moved = moved || s.before[level] != n
-		n, after = s.before[level], s.after[level]
 	}
 }
 
 // findNewer is find, on level 0 alone, for a version newer than all of its key: its place is known from the one that
 // was the newest until now. It reports false if there is no such, or if others are at work in the same place.
-func (m *Memtable) findNewer(k base.InternalKey, hash uint64, s *splice) bool {
-	after, _ := m.indexed(k.User, hash)
-	if after == nilNode || m.trailer(after) >= k.Trailer {
+func (m *Memtable) findNewer(p *insert) bool {
+	after, _ := m.indexed(p.k.User, p.hash)
+	if after == nilNode || m.trailer(after) >= p.k.Trailer {
 		return false
 	}
 	before := m.before(after)
-	if before != head && base.Compare(m.key(before), k) >= 0 {
+	if before != head && base.Compare(m.key(before), p.k) >= 0 {
 		return false // a newer version still; its Add has not returned
 	}
-	s.before[0], s.after[0] = before, after
+	p.splice.before[0], p.splice.after[0] = before, after
 	return true
 }
 
 // findEnd is find for a key after all others, as those of an ascending load are: it takes a step per level, whatever
 // the table's size. It reports false for other keys, and if the hint at the last node of level 0 is out of date.
-func (m *Memtable) findEnd(prefix uint64, k base.InternalKey, height int, s *splice) bool {
-	for level := range height {
+func (m *Memtable) findEnd(p *insert) bool {
+	for level := range p.height {
 		n := node(m.tails[level].Load())
-		if level == 0 && m.next(n) != nilNode || n != head && base.Compare(m.key(n), k) >= 0 {
+		if level == 0 && m.next(n) != nilNode || n != head && base.Compare(m.key(n), p.k) >= 0 {
 			return false
 		}
-		s.before[level], s.after[level] = m.walk(n, nilNode, prefix, k, level)
+		p.splice.before[level], p.splice.after[level] = m.walk(n, nilNode, p.prefix, p.k, level)
 	}
 	return true
-}
-
-// findFrom brings the splice of one level up to date, after others have linked nodes there.
-func (m *Memtable) findFrom(prefix uint64, k base.InternalKey, level int, s *splice) {
-	s.before[level], s.after[level] = m.walk(s.before[level], nilNode, prefix, k, level)
 }
 
 // link puts a node between its neighbours on one level. It reports false if they are no longer neighbours. On level 0

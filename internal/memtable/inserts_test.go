@@ -1,0 +1,73 @@
+package memtable
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/siftkv/siftkv/filterpolicy"
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/property"
+)
+
+// Points that are inserted together make the list that Add makes of them, versions of one key included.
+func TestPointsInsertedTogetherAreAsAdded(t *testing.T) {
+	kinds := []base.Kind{base.KindSet, base.KindDelete, base.KindMerge}
+	property.Check(t, func(t *rapid.T) {
+		const capacity = 1 << 20
+		together, alone := New(capacity), New(capacity)
+		together.seed = alone.seed
+		seq, keys := base.SeqNum(0), map[string]bool{}
+		for range rapid.IntRange(1, 5).Draw(t, "groups") {
+			var records [][]byte
+			for range rapid.IntRange(1, 4).Draw(t, "records") {
+				w, first := &batchrepr.Writer{}, seq+1
+				for range rapid.IntRange(1, 2*maxInserts).Draw(t, "entries") {
+					user := []byte(rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 0, 10, -1).Draw(t, "key"))
+					kind, value := rapid.SampledFrom(kinds).Draw(t, "kind"), []byte(nil)
+					if kind != base.KindDelete {
+						value = user
+					}
+					w.Add(kind, user, value)
+					seq++
+					require.NoError(t, alone.Add(base.MakeKey(user, seq, kind), filterpolicy.Hash(user), value))
+					keys[string(user)] = true
+				}
+				records = append(records, w.Seal(first))
+			}
+			for _, record := range records {
+				require.NoError(t, together.Apply(record))
+			}
+			require.Equal(t, contents(t, alone), contents(t, together))
+			for user := range keys {
+				hash := filterpolicy.Hash([]byte(user))
+				at := base.SeqNum(rapid.Uint64Range(1, uint64(seq)).Draw(t, "at"))
+				for _, at := range []base.SeqNum{at, base.MaxSeqNum} {
+					value, trailer, ok := together.Get([]byte(user), hash, at)
+					wantValue, wantTrailer, want := alone.Get([]byte(user), hash, at)
+					require.Equal(t, want, ok)
+					require.Equal(t, wantTrailer, trailer)
+					require.Equal(t, wantValue, value)
+				}
+			}
+		}
+		require.Equal(t, alone.Len(), together.Len())
+		require.Equal(t, alone.Deletes(), together.Deletes())
+		for level := range maxHeight {
+			require.Equal(t, len(levelOf(alone, level)), len(levelOf(together, level)))
+		}
+	})
+}
+
+// The points before a duplicate are in the list.
+func TestADuplicateAmongPointsInsertedTogether(t *testing.T) {
+	m := New(1 << 16)
+	var in inserts
+	for _, i := range []int{3, 1, 3, 2} {
+		require.NoError(t, in.add(m, numbered(i), uint64(i), nil))
+	}
+	require.ErrorIs(t, in.flush(m), ErrDuplicate)
+	require.Len(t, contents(t, m), 2)
+}
