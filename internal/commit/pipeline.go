@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,6 +101,7 @@ type Pipeline struct {
 	mu      sync.Mutex
 	waiting []*request // none if there is no leader
 	leading bool
+	crowded bool // the last group had several writers, and none of them wanted a sync
 	gate    gate
 	syncs   syncs
 
@@ -203,8 +205,9 @@ func (p *Pipeline) submit(r *request) error {
 	switch {
 	case r.gated():
 		lead = p.arrive(r)
-	case p.leading:
+	case p.leading || p.crowded:
 		p.waiting = append(p.waiting, r)
+		lead, p.leading = !p.leading, true
 	default: // nothing waits: the group is taken while the lock is held
 		p.leading, lead, taken = true, true, true
 		p.group = append(p.group[:0], r)
@@ -344,6 +347,11 @@ func (p *Pipeline) settle(group []*request, err error) (done []*request, syncer 
 func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.crowded { // the others of the last group are about to write again, and share one write call
+		p.mu.Unlock()
+		runtime.Gosched()
+		p.mu.Lock()
+	}
 	n, synced := 0, false
 	for n < len(p.waiting) {
 		r := p.waiting[n]
@@ -361,6 +369,7 @@ func (p *Pipeline) takeGroup(maxBytes int) (group []*request, size int) {
 		}
 	}
 	p.group = append(p.group[:0], p.waiting[:n]...)
+	p.crowded = n > 1 && !synced
 	rest := copy(p.waiting, p.waiting[n:])
 	clear(p.waiting[rest:])
 	p.waiting = p.waiting[:rest]

@@ -30,12 +30,11 @@ func Measure(record []byte) (size int, used manifest.Features, err error) {
 	return size + tombs, used, nil
 }
 
-// inOrderFrom is the number of entries from which a record is sorted first, which finds neighbours with fewer cache
-// misses; BenchmarkApply measures it.
+// inOrderFrom is the number of entries from which a record is sorted first: fewer cache misses, see BenchmarkApply.
 const inOrderFrom = 1000
 
-// Apply adds the entries of a record, with filterpolicy.Hash as the hash of keys. Records
-// may be applied concurrently, but those with range tombstones one after the other, in their order.
+// Apply adds the entries of a record, with filterpolicy.Hash as the hash of keys. Records may be applied concurrently,
+// but those with range tombstones one after the other, in their order.
 func (m *Memtable) Apply(record []byte) error {
 	r, err := batchrepr.NewReader(record)
 	if err != nil {

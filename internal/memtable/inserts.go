@@ -2,8 +2,7 @@ package memtable
 
 import "github.com/siftkv/siftkv/internal/base"
 
-// maxInserts is how many points are inserted together. BenchmarkApply measures it.
-const maxInserts = 8
+const maxInserts = 8 // see BenchmarkApply
 
 // An inserts is points whose searches take turns, a node each. In a large table a search waits for a cache miss at
 // almost every node: the misses of several searches are waited for together.

@@ -17,8 +17,7 @@ type Iter struct {
 // NewIter returns an iterator over the points that is on no entry.
 func (m *Memtable) NewIter() *Iter { return &Iter{m: m} }
 
-// InitWithFolds makes it an iterator of m that is on no entry, and returns folds too. A reader can
-// use one iterator again and again without an allocation.
+// InitWithFolds makes it an iterator of m that is on no entry, and returns folds too. One may be used again and again.
 func (it *Iter) InitWithFolds(m *Memtable) { *it = Iter{m: m, folds: true} }
 
 // First goes to the first entry.
@@ -28,10 +27,16 @@ func (it *Iter) First() bool { return it.forward(it.m.next(head)) }
 func (it *Iter) Last() bool { return it.backward(it.m.last()) }
 
 // SeekGE goes to the first entry at or after k.
-func (it *Iter) SeekGE(k base.InternalKey) bool { return it.forward(it.m.seekGE(k)) }
+func (it *Iter) SeekGE(k base.InternalKey) bool {
+	_, n := it.m.seek(k)
+	return it.forward(n)
+}
 
 // SeekLT goes to the last entry before k.
-func (it *Iter) SeekLT(k base.InternalKey) bool { return it.backward(it.m.seekLT(k)) }
+func (it *Iter) SeekLT(k base.InternalKey) bool {
+	n, _ := it.m.seek(k)
+	return it.backward(n)
+}
 
 // SeekVersion goes to the newest version of a user key at or below seq, and to no
 // entry if there is none. Its hash and costs are those of Get.

@@ -269,7 +269,7 @@ func (m *Memtable) newest(user []byte, hash uint64, seq base.SeqNum) node {
 			return nilNode
 		}
 	}
-	if n = m.seekGE(k); n == nilNode || !bytes.Equal(m.user(n), user) {
+	if _, n = m.seek(k); n == nilNode || !bytes.Equal(m.user(n), user) {
 		return nilNode
 	}
 	return n

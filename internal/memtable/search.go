@@ -12,19 +12,7 @@ type splice struct {
 	duplicate     bool // the key is in the list already, at after[0]
 }
 
-// seekGE returns the first node at or after k.
-func (m *Memtable) seekGE(k base.InternalKey) node {
-	_, after := m.seek(k)
-	return after
-}
-
-// seekLT returns the last node before k, which may be head.
-func (m *Memtable) seekLT(k base.InternalKey) node {
-	before, _ := m.seek(k)
-	return before
-}
-
-// seek returns the neighbours between which k belongs.
+// seek returns the last node before k, which may be head, and the first at or after it.
 func (m *Memtable) seek(k base.InternalKey) (before, after node) {
 	prefix := keyPrefix(k.User)
 	before, after = head, nilNode
