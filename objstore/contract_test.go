@@ -1,6 +1,7 @@
 package objstore_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,9 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if strings.Contains(name, " of ") {
+				scale.OneGoroutine(t, "a part adds a prefix to keys; the whole has its goroutines")
+			}
 			for range scale.Count(1, 3) {
 				objstoretest.Run(t, open)
 			}

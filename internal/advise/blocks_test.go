@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // sized gives a bed's files blocks that say their size, and its keys their bytes.
@@ -22,6 +24,7 @@ func (b *bed) sized(t *Trace) {
 
 // Popular keys that lie far from each other take less of a cache in small blocks, and the index takes more memory.
 func TestSmallBlocksForPopularKeysThatLieApart(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine counts; kv/advice has readers and writers beside")
 	b := newBed(40_000, "bloom:10")
 	tr := b.trace(60_000, 1.1)
 	b.sized(tr)

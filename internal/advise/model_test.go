@@ -100,6 +100,7 @@ func (b *bed) trace(lookups int, skew float64) *Trace {
 
 // Expected blocks are those that real filters of the same keys let pass, within what chance does.
 func TestBlocksAreThoseOfRealFilters(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine counts; kv/advice has readers and writers beside")
 	b := newBed(20_000, "blocked:10")
 	trace := b.trace(40_000, 1.0001)
 	m := New(&b.store, trace, UsualPrices())
@@ -179,6 +180,7 @@ func TestReadsAreThoseOfAReplay(t *testing.T) {
 
 // A part of the blocks tells what all of them would.
 func TestASampleOfTheBlocksIsEnough(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine counts; kv/advice has readers and writers beside")
 	b := newBed(400_000, "blocked:10")
 	trace := b.trace(100_000, 1.05)
 	whole, part := New(&b.store, trace, UsualPrices()), newModel(&b.store, trace, UsualPrices(), 80_000)
@@ -259,6 +261,7 @@ func TestABudgetIsSpread(t *testing.T) {
 
 // An advice keeps to the limit of memory, and its best setting is the best of those within it.
 func TestAdviceKeepsToTheLimit(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine counts; kv/advice has readers and writers beside")
 	n := uint64(scale.Count(12_000, 50_000))
 	b := newBed(n, "blocked:10")
 	m := New(&b.store, b.trace(int(n-n/5), 1.05), UsualPrices())

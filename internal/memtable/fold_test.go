@@ -15,6 +15,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/property"
 	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/scale"
 )
 
 // count adds up decimal numbers; join makes a list, which tells the order.
@@ -152,6 +153,7 @@ func TestFoldsSayWhatTheirVersionsSay(t *testing.T) {
 
 // A reader passes few entries, however many operands a key has.
 func TestFoldsKeepChainsShort(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine folds; TestReadersBesideWriters has several")
 	for name, combine := range map[string]Combine{"count": count, "join": join} {
 		t.Run(name, func(t *testing.T) {
 			const operands = 4_000
@@ -185,6 +187,7 @@ func TestFoldsKeepChainsShort(t *testing.T) {
 // What writers of long lists combine is in proportion to what they write, and a counter beside
 // such a list has its folds.
 func TestFoldsCostInProportionToWhatIsWritten(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine folds; TestReadersBesideWriters has several")
 	for _, size := range []int{10, 1_000, 30_000} {
 		combined := 0
 		f := &folded{m: New(16 << 20), combine: func(key []byte, values [][]byte) ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -46,6 +47,7 @@ func (f unreadableFile) ReadAt(b []byte, off int64) (int, error) {
 // damaged table ends with the error, whenever it comes, and changes nothing. One into
 // another directory takes what can be read.
 func TestARepairInPlaceDoesNotReadAround(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine repairs")
 	t.Run("table", func(t *testing.T) { requireNoReadAround(t, store, manifest.FileTable) })
 	t.Run("blob file", func(t *testing.T) { requireNoReadAround(t, separatedStore, manifest.FileBlob) })
 }

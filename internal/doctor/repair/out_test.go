@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -57,6 +58,7 @@ func damagedStore(t *testing.T) (dir string, h *history) {
 // A repair for which there is no room leaves nothing behind, neither in another
 // directory nor in place, whatever byte was the first that had none.
 func TestARepairWithoutRoomLeavesNothingBehind(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine repairs")
 	origin, h := damagedStore(t)
 	for _, toOut := range []bool{true, false} {
 		full := 0
@@ -95,6 +97,7 @@ func TestARepairWithoutRoomLeavesNothingBehind(t *testing.T) {
 // A repair into another directory that was killed, at whatever change of the file
 // system, can be run again. Its directory is no store before the repair is done.
 func TestAKilledRepairIntoAnotherDirectoryCanBeRunAgain(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine repairs")
 	dir, h := damagedStore(t)
 	before := snapshotDir(t, dir)
 	killed, done := 0, 0

@@ -56,6 +56,7 @@ func writeTable(t *testing.T, dir string, num uint64, keys map[string][]version,
 // and when it has been compacted.
 func TestTablesAloneGiveTheNewestVersions(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine repairs")
 	merged, seeds := 0, uint64(scale.Count(20, 60))
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 9))

@@ -24,6 +24,7 @@ import (
 // of the separated values are back.
 func TestEachTableOfAStoreWithSeparatedValuesInTurn(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine repairs")
 	for seed := uint64(0); seed < 4; seed += uint64(scale.Stride(3, 1)) {
 		origin := filepath.Join(t.TempDir(), "origin")
 		h := separatedStore(t, origin, seed)
@@ -90,6 +91,7 @@ func largeStore(t *testing.T, dir string) *history {
 }
 
 func TestTablesOfLargeValuesAloneAreRebuiltWhole(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine repairs")
 	origin := filepath.Join(t.TempDir(), "origin")
 	h := largeStore(t, origin)
 	tables := filesOf(t, origin, manifest.FileTable)
@@ -140,6 +142,7 @@ func TestTablesOfLargeValuesAloneAreRebuiltWhole(t *testing.T) {
 // how many of these may be back, and no more are.
 func TestValuesThatWereDeletedMayBeBackAndAreCounted(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine repairs")
 	back, doubts := 0, 0
 	for seed := uint64(0); seed < 6; seed += uint64(scale.Stride(3, 1)) {
 		origin := filepath.Join(t.TempDir(), "origin")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/scale"
 	"github.com/siftkv/siftkv/kv"
 )
 
@@ -15,6 +16,7 @@ import (
 // nothing of it is lost.
 func TestTablesUnderOtherNamesAreFoundByTheirIDs(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine repairs")
 	rename := func(t *testing.T, from, to string) { require.NoError(t, os.Rename(from, to)) }
 	for name, c := range map[string]struct {
 		spoil  func(t *testing.T, dir string, tables []string)

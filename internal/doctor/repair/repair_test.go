@@ -283,6 +283,7 @@ func TestEveryCombinationOfDamages(t *testing.T) {
 // Random bytes of random files, on stores of several kinds.
 func TestRandomDamageIsReportedAndNothingIsInvented(t *testing.T) {
 	t.Parallel()
+	scale.OneGoroutine(t, "one goroutine repairs")
 	for seed := range uint64(9) {
 		origin := filepath.Join(t.TempDir(), "origin")
 		kind := store

@@ -60,6 +60,7 @@ func TestTheReportSaysWhatKeysShow(t *testing.T) {
 
 // The list of lost values in a report has a bound; the rest are counted, and their keys are in a range.
 func TestTheListOfLostValuesIsBounded(t *testing.T) {
+	scale.OneGoroutine(t, "one goroutine repairs")
 	dir := filepath.Join(t.TempDir(), "store")
 	db, err := kv.Open(dir, &kv.Options{SeparateFrom: 1})
 	require.NoError(t, err)
