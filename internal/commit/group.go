@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/callback"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/memtable"
@@ -95,7 +96,7 @@ func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, lev
 	if err != nil {
 		return p.Fail(writingLog, err)
 	}
-	if err := applyGroup(mem, group, size); err != nil {
+	if err := p.applyGroup(mem, group, size); err != nil {
 		return p.store.Fail("filling a memtable", true, err)
 	}
 	if used&manifest.FeatureMerge != 0 && p.store.Combine != nil {
@@ -149,9 +150,8 @@ func (p *Pipeline) number(group []*request, log *wal.Writer, mem *memtable.Memta
 	return publish, nil
 }
 
-// applyGroup puts the batches of a group into the memtable: the leader alone if
-// they are small, else every writer its own.
-func applyGroup(mem *memtable.Memtable, group []*request, size int) error {
+// applyGroup puts the batches of a group into the memtable: of a large group every writer its own, else the leader all.
+func (p *Pipeline) applyGroup(mem *memtable.Memtable, group []*request, size int) (errs error) {
 	if own := group[0].own; own != nil {
 		b := group[0].batch
 		b.Give()
@@ -160,19 +160,20 @@ func applyGroup(mem *memtable.Memtable, group []*request, size int) error {
 	if size >= ParallelBytes && len(group) > 1 {
 		return applyParallel(mem, group)
 	}
-	var errs error
-	for _, r := range group {
-		if err := mem.Apply(r.batch.Record()); err != nil {
-			errs = errors.Join(errs, err)
-		}
+	if len(group) == 1 {
+		return mem.Apply(group[0].batch.Record())
 	}
-	return errs
+	p.readers = p.readers[:0]
+	for _, r := range group {
+		reader, err := batchrepr.NewReader(r.batch.Record())
+		p.readers, errs = append(p.readers, reader), errors.Join(errs, err)
+	}
+	return errors.Join(errs, mem.ApplyGroup(p.readers...))
 }
 
-// applyParallel has every writer of a group put its own batch into the memtable. Range
-// tombstones make a list, so the leader applies batches that have some. It is separate
-// from applyGroup so that the common case there allocates nothing.
-func applyParallel(mem *memtable.Memtable, group []*request) error {
+// applyParallel has every writer of a group put its own batch into the memtable. Range tombstones make a list, so the
+// leader applies batches that have some. It is separate so that the common case of applyGroup allocates nothing.
+func applyParallel(mem *memtable.Memtable, group []*request) (errs error) {
 	var others sync.WaitGroup
 	for _, r := range group[1:] {
 		if r.batch.RangeDeletes == 0 {
@@ -181,16 +182,12 @@ func applyParallel(mem *memtable.Memtable, group []*request) error {
 			r.signal <- signalApply
 		}
 	}
-	var errs error
 	for i, r := range group {
 		if i == 0 || r.batch.RangeDeletes > 0 {
 			errs = errors.Join(errs, mem.Apply(r.batch.Record()))
 		}
 	}
 	others.Wait()
-	if errs != nil {
-		return errs
-	}
 	for _, r := range group {
 		errs = errors.Join(errs, r.err)
 	}
@@ -198,8 +195,7 @@ func applyParallel(mem *memtable.Memtable, group []*request) error {
 }
 
 // foldOperands makes folds of the operands of a group that is in the memtable.
-func foldOperands(mem *memtable.Memtable, group []*request, combine memtable.Combine) error {
-	var errs error
+func foldOperands(mem *memtable.Memtable, group []*request, combine memtable.Combine) (errs error) {
 	for _, r := range group {
 		if r.batch.Features&manifest.FeatureMerge != 0 {
 			errs = errors.Join(errs, mem.FoldOperands(r.batch.Record(), combine))

@@ -53,12 +53,16 @@ func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
 	if r.Len() == 1 {
 		return m.apply(r, true, nil)
 	}
-	return m.applyTogether(r)
+	return m.ApplyGroup(r)
 }
 
-func (m *Memtable) applyTogether(r batchrepr.Reader) error {
+// ApplyGroup is ApplyEntries for each of readers, in their order.
+func (m *Memtable) ApplyGroup(readers ...batchrepr.Reader) (err error) {
 	var in inserts
-	return cmp.Or(m.apply(r, true, &in), in.flush(m))
+	for i := 0; i < len(readers) && err == nil; i++ {
+		err = m.apply(readers[i], true, &in)
+	}
+	return cmp.Or(err, in.flush(m))
 }
 
 // apply is ApplyEntries, of the range tombstones alone unless points is set. Points are added with in unless it is nil.

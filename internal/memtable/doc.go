@@ -9,9 +9,8 @@
 // says that there is none, at the cost of one cache miss (index.go). The list is for order:
 // iterators, versions, and the few keys that the index has no room for.
 //
-// Arena and index hold no pointers, so the garbage collector never scans them. They are
-// released as a whole when the last reference to its Memtable is gone: keys and
-// values that alias the arena stay valid as long as the Memtable is reachable.
+// Arena and index hold no pointers, so the garbage collector never scans them. They are released with the last
+// reference to the Memtable: keys and values that alias the arena stay valid as long as the Memtable is reachable.
 //
 // Points (values, operands and point tombstones) are sorted by base.Compare. Range tombstones are in a list of their
 // own (tombstones.go): they are few, and a lookup needs them cut into fragments. Apply adds a whole batch (batch.go).

@@ -21,7 +21,7 @@ func TestPointsInsertedTogetherAreAsAdded(t *testing.T) {
 		together.seed = alone.seed
 		seq, keys := base.SeqNum(0), map[string]bool{}
 		for range rapid.IntRange(1, 5).Draw(t, "groups") {
-			var records [][]byte
+			var readers []batchrepr.Reader
 			for range rapid.IntRange(1, 4).Draw(t, "records") {
 				w, first := &batchrepr.Writer{}, seq+1
 				for range rapid.IntRange(1, 2*maxInserts).Draw(t, "entries") {
@@ -35,11 +35,11 @@ func TestPointsInsertedTogetherAreAsAdded(t *testing.T) {
 					require.NoError(t, alone.Add(base.MakeKey(user, seq, kind), filterpolicy.Hash(user), value))
 					keys[string(user)] = true
 				}
-				records = append(records, w.Seal(first))
+				r, err := batchrepr.NewReader(w.Seal(first))
+				require.NoError(t, err)
+				readers = append(readers, r)
 			}
-			for _, record := range records {
-				require.NoError(t, together.Apply(record))
-			}
+			require.NoError(t, together.ApplyGroup(readers...))
 			require.Equal(t, contents(t, alone), contents(t, together))
 			for user := range keys {
 				hash := filterpolicy.Hash([]byte(user))
