@@ -67,7 +67,6 @@ func TestDebtIsWhatCompactionsDo(t *testing.T) {
 // Every compaction that ends takes something off the debt that has grown.
 func TestDebtFallsFromCompactionToCompaction(t *testing.T) {
 	t.Parallel()
-	scale.OneGoroutine(t, "a count of bytes; TestBudgetBoundsThreads has the goroutines")
 	allKinds(t, func(t *testing.T, kind CompactionStyle) {
 		o := tieredOptions(kind)
 		var debts []int64

@@ -1,7 +1,7 @@
 // Package scale sets the size of tests that could have any size: how many seeds, rounds, power cuts or keys.
 // Tests are quick by default. The environment variable LONG=1 makes them long, and LONG=n makes them n times as long.
-// LONG=0 is for what goroutines do to each other: tests that repeat themselves have fewer rounds (Fewer), and tests of
-// one goroutine are left out (OneGoroutine). So it is under the race detector by default, which slows a program down.
+// LONG=0 is for what goroutines do to each other: tests that repeat themselves have fewer rounds (Fewer). So it is
+// under the race detector by default, which slows a program down, and leaves out tests of one goroutine (OneGoroutine).
 // With LONG=1 tests are shorter under it. Every size does everything once.
 package scale
 
@@ -69,12 +69,12 @@ func stride(n, nLong, times, slowdown int) int {
 	return n * slowdown
 }
 
-// OneGoroutine skips a test with LONG=0 and under the race detector, which have nothing to find in it. Its code runs on
-// a single goroutine, or other tests run its goroutines. The reason says which.
+// OneGoroutine skips a test under the race detector, which has nothing to find in it. Its code runs on a single
+// goroutine, or other tests run its goroutines. The reason says which.
 func OneGoroutine(t testing.TB, reason string) {
 	t.Helper()
-	if racebuild.Enabled || meetings {
-		t.Skip("not under the race detector or with LONG=0: " + reason)
+	if racebuild.Enabled {
+		t.Skip("not under the race detector: " + reason)
 	}
 }
 
