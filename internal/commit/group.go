@@ -64,8 +64,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 // write is commitGroup for the writers of a group; there are some.
 func (p *Pipeline) write(mem *memtable.Memtable, group []*request, size int, level Level) error {
 	group = writers(group)
-	used := manifest.Features(0)
-	values := false
+	used, values := manifest.Features(0), false
 	for _, r := range group {
 		used |= r.batch.Features
 		if r.large = p.store.Values != nil && p.store.Values.Has(&r.batch.Writer); r.large {
@@ -168,6 +167,7 @@ func (p *Pipeline) applyGroup(mem *memtable.Memtable, group []*request, size int
 		reader, err := batchrepr.NewReader(r.batch.Record())
 		p.readers, errs = append(p.readers, reader), errors.Join(errs, err)
 	}
+	defer clear(p.readers) // else they keep the records alive
 	return errors.Join(errs, mem.ApplyGroup(p.readers...))
 }
 

@@ -119,7 +119,7 @@ type Pipeline struct {
 	soon     *time.Timer // flushes what Buffered commits left in the log's buffer
 	armed    bool        // soon will fire
 	group    []*request
-	readers  []batchrepr.Reader // of its batches; used again
+	readers  []batchrepr.Reader // of its batches; its memory is used again
 }
 
 // Counters count what was committed.

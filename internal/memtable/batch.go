@@ -56,7 +56,7 @@ func (m *Memtable) ApplyEntries(r batchrepr.Reader) error {
 	return m.ApplyGroup(r)
 }
 
-// ApplyGroup is ApplyEntries for each of readers, in their order.
+// ApplyGroup is ApplyEntries for each of readers, in their order, up to the first error.
 func (m *Memtable) ApplyGroup(readers ...batchrepr.Reader) (err error) {
 	var in inserts
 	for i := 0; i < len(readers) && err == nil; i++ {
