@@ -173,13 +173,13 @@ func (i *Iter) settle(ok bool) bool {
 
 // First moves to the first entry.
 func (i *Iter) First() bool {
-	i.err = nil
+	i.err, i.stride.pages = nil, false
 	return i.openBlock(0) && i.settle(i.block.first())
 }
 
 // Last moves to the last entry.
 func (i *Iter) Last() bool {
-	i.err = nil
+	i.err, i.stride.pages = nil, false
 	return i.openBlock(i.r.dataCount-1) && i.settle(i.block.last())
 }
 
@@ -191,6 +191,7 @@ func (i *Iter) seekBlock(user []byte) bool {
 	if err != nil || !ok {
 		return i.fail(err)
 	}
+	i.stride.pages = i.stride.last == i.r.slotKey(loc.block)
 	return i.open(loc, user)
 }
 

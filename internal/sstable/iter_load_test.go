@@ -207,6 +207,53 @@ func TestPagesOfAScanReadABlockOnce(t *testing.T) {
 	require.False(t, it.stride.pages)
 }
 
+// What comes after scans that went on where the one before ended has nothing to do with them: a full cache takes what
+// it reads when it is missed again.
+func TestWhatComesAfterPagesEvictsNothing(t *testing.T) {
+	search := func(key int) base.InternalKey { return base.SearchKey(keyOf(key), base.MaxSeqNum) }
+	on := func(move func(it *Iter) bool) func(it *Iter, n int) {
+		return func(it *Iter, n int) {
+			for ; n > 0 && move(it); n-- {
+			}
+		}
+	}
+	next, prev := on((*Iter).Next), on((*Iter).Prev)
+	for name, move := range map[string]func(it *Iter){
+		"first": func(it *Iter) { require.True(t, it.First()); next(it, runKeys) },
+		"last":  func(it *Iter) { require.True(t, it.Last()); prev(it, 100) },
+		"seek of a cached block": func(it *Iter) {
+			before := it.Probe.BlocksFromCache
+			require.True(t, it.SeekGE(search(3600)))
+			require.Equal(t, before+1, it.Probe.BlocksFromCache)
+			next(it, 100)
+		},
+		"next table": func(it *Iter) { it.Init(it.r, IterOptions{}); require.True(t, it.First()); next(it, 100) },
+	} {
+		f := &memoryFile{countedFile: &countedFile{}}
+		data := plainFile(t, runKeys, WriterOptions{BlockSize: 1 << 10, Filter: mustParse("none"), ID: 1})
+		f.Reader = bytes.NewReader(data)
+		r := openRun(t, f, len(data), 64<<10)
+		it := r.NewIter(IterOptions{})
+		for at := range 100 { // fills the cache
+			require.True(t, it.SeekGE(search(3000+20*at)))
+		}
+		for first := 1000; first < 1090; first += 30 {
+			require.True(t, it.SeekGE(search(first)))
+			next(it, 30)
+		}
+		require.True(t, it.stride.pages)
+		var kept []bool
+		for n := range r.slots {
+			kept = append(kept, r.slots[n].Filled())
+		}
+		move(it)
+		require.NoError(t, it.Error())
+		for n := range r.slots {
+			require.False(t, r.slots[n].Filled() && !kept[n], "%s: block %d", name, n)
+		}
+	}
+}
+
 // A store that fits the cache is in it after some passes, though each fills a part.
 func TestPassesFillTheCacheByAndBy(t *testing.T) {
 	r, f := openCounted(t, Snappy, 2<<20)

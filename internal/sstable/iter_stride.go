@@ -9,7 +9,7 @@ type stride struct {
 	blocks int // passed
 
 	last  uint64 // the slotKey of the block in which the one before ended
-	pages bool   // they go on where the one before ended: the last block of each is read again
+	pages bool   // this one began where the one before ended: the last block of each is read again
 }
 
 // maxStride bounds the mean: a pass over everything says little about what comes after it.
@@ -33,9 +33,6 @@ func portion(offset, size int) int { return offset << 8 / max(size, 1) }
 // block at loc, where key is looked for: 0 for a block alone.
 func (i *Iter) foreseen(loc location, key []byte) int {
 	i.ahead.foreseen = false
-	if key != nil {
-		i.stride.pages = i.stride.last == i.r.slotKey(loc.block)
-	}
 	if key == nil || i.r.leafBlocks > 0 || i.stride.mean == 0 {
 		return 0
 	}
