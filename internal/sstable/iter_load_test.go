@@ -169,6 +169,7 @@ func TestAFullCacheTakesWhatIsMissedAgain(t *testing.T) {
 			require.True(t, read(key), "it is missed again")
 			f.cold = true
 			require.False(t, read(key+200))
+			require.True(t, read(key+200), "it had to be waited for")
 			require.False(t, read(key+300))
 			require.True(t, read(key+300), "the read before it had to wait")
 			f.cold = false

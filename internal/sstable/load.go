@@ -64,11 +64,11 @@ func (r *Reader) hold(kind blockKind, loc location, fill bool, p *Probe) (h held
 
 func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe) (h held, err error) {
 	offset, length := r.place(loc)
-	if fill && kind == dataBlock && r.props.Compression == NoCompression {
+	asked := fill && kind == dataBlock && r.props.Compression == NoCompression
+	if asked {
 		if h, ok, err := r.holdAsStored(loc.block, offset, length, p); ok || err != nil {
 			return h, err
 		}
-		fill = false
 	}
 	raw := blockBuffers.get()
 	defer blockBuffers.put(raw)
@@ -76,8 +76,8 @@ func (r *Reader) holdFromFile(kind blockKind, loc location, fill bool, p *Probe)
 	if err != nil {
 		return held{}, err
 	}
-	h, err = r.decode(kind, loc.block, stored, c, fill)
-	if err != nil {
+	fill = fill && (!asked || !r.cheap.Load()) // it was missed once, not twice
+	if h, err = r.decode(kind, loc.block, stored, c, fill); err != nil {
 		return held{}, r.corrupt(int64(offset), kind.String(), err)
 	}
 	p.countRead(kind, length, len(h.data))
