@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -117,6 +118,46 @@ func TestCommitsAreNumberedInOrder(t *testing.T) {
 	err := s.Commit(context.Background(), newBatch(base.KindSet, "k"), nil, Synced)
 	require.ErrorIs(t, err, base.ErrClosed)
 	require.NoError(t, s.failed)
+}
+
+// Writers that were in one group are in one again if they go on writing, though each could lead at once. What they
+// wrote is not kept alive.
+func TestWritersOfAGroupShareTheNext(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // a leader that does not yield is alone
+	s := newTestStore(t)
+	ctx := context.Background()
+	const rounds, writers = 100, 4
+	shared := 0
+	for range rounds {
+		before := s.Groups.Load()
+		var wg sync.WaitGroup
+		require.NoError(t, s.Exclusive(ctx, func() error {
+			for range writers {
+				wg.Go(func() {
+					for range 2 {
+						if err := s.Commit(ctx, newBatch(base.KindSet, "k"), nil, Written); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			queued := func() bool { _, n := s.Queue(); return n == writers }
+			require.Eventually(t, queued, time.Minute, 10*time.Microsecond)
+			return nil
+		}))
+		wg.Wait()
+		if s.Groups.Load()-before < 1+writers {
+			shared++
+		}
+	}
+	require.Greater(t, shared, rounds/2, "the scheduler may choose the one that yields")
+	require.NoError(t, s.Exclusive(ctx, func() error {
+		require.NotEmpty(t, s.readers)
+		for _, r := range s.readers {
+			require.Zero(t, r)
+		}
+		return nil
+	}))
 }
 
 // A commit that has to be durable syncs the logs that ended before, and those whose
