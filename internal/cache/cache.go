@@ -150,7 +150,7 @@ func (c *Cache) Reserve(key uint64, slot *Slot, n int, owner *Owner) []byte {
 
 // ReserveMore is Reserve with a capacity of more bytes than n, which the caller may write to until Publish, and which
 // are not kept: what a file has after the block. A block that is cheap to read again evicts others only if it was
-// missed not long ago. To insert one that no reader asks for again costs a fifth of its read.
+// missed not long ago. To insert one that no reader asks for again is work for nothing.
 func (c *Cache) ReserveMore(key uint64, slot *Slot, n, more int, cheap bool, owner *Owner) []byte {
 	if c == nil || n <= 0 || n > maxLength || int64(n+more) > c.size {
 		return nil

@@ -31,8 +31,8 @@ type entry struct {
 	units uint32
 }
 
-// admits reports whether a block that is cheap to read again goes into the ring, and notes that it was missed. It does
-// if there is room, or if it was missed before, and no more than the ring holds was missed in between.
+// admits reports whether a block that is cheap to read again goes into the ring, and else notes that it was missed. It
+// does if more than an eighth of the ring is free, or if it was missed before, and no more than half a ring since.
 func (r *ring) admits(slot *Slot, w word, units uint32) bool {
 	r.missed += units
 	if r.used < int64(r.limit-r.limit/8) || w != 0 && r.missed-w.at() <= r.limit/2 {
