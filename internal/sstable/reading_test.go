@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // A gatedFile stops reads below limit at a gate, and counts them.
@@ -131,15 +132,28 @@ func seekTogether(r *Reader, n, key int) (wait func() (errs []error)) {
 	}
 }
 
+// A neverNow is a file of which the system tells of no byte that it has it in memory.
+type neverNow vfs.NowRead
+
+// ReadNow implements vfs.NowReader.
+func (n neverNow) ReadNow([]byte, int64) vfs.NowRead { return vfs.NowRead(n) }
+
 // Seeks that expect scans of several blocks read the first of them once, in one piece with the next, and
-// lookups have it from there.
+// lookups have it from there; also where the system is asked first what it has in memory.
 func TestABlockThatManySeekIsReadOnceForAll(t *testing.T) {
 	const n = 20
 	for _, c := range []Compression{NoCompression, Snappy, Zstd} {
 		data := gatedData(t, WriterOptions{Compression: c, BlockSize: 1 << 10})
-		for _, cacheSize := range []int64{1 << 20, -1} {
+		for _, o := range []struct {
+			cacheSize int64
+			now       vfs.NowReader
+		}{
+			{1 << 20, nil}, {1 << 20, neverNow(vfs.NowUnable)}, {1 << 20, neverNow(vfs.NowBegun)},
+			{-1, nil}, {-1, neverNow(vfs.NowUnable)}, {-1, neverNow(vfs.NowBegun)},
+		} {
 			synctest.Test(t, func(t *testing.T) {
-				r, f := openGated(t, data, cacheSize)
+				r, f := openGated(t, data, o.cacheSize)
+				r.now = o.now
 				seeks, finds := seekTogether(r, n, 1234), findTogether(r, n, 1234)
 				f.gate <- errFailed // of the piece
 				f.gate <- errFailed // of the block alone
