@@ -64,8 +64,9 @@ const (
 	FeatureTTL                                  // values with an expiry
 	FeatureSeparated                            // values in blob files
 	FeatureSeparatedInLogs                      // logs with handles of such values
+	FeatureSlots                                // logs and files that are kept for slots
 
-	knownFeatures = FeatureMerge | FeatureTTL | FeatureSeparated | FeatureSeparatedInLogs
+	knownFeatures = FeatureMerge | FeatureTTL | FeatureSeparated | FeatureSeparatedInLogs | FeatureSlots
 )
 
 // Contains reports whether the bounds admit a user key.
@@ -110,6 +111,8 @@ type Edit struct {
 
 	AddedBlobs   []BlobFile
 	DeletedBlobs []uint64 // numbers of blob files that no table refers to any more
+
+	Slots Kept
 }
 
 // An AddedTable is a table that came to a level. The tables of a level with the same run are one sorted run: they share
@@ -141,7 +144,7 @@ type DeletedTable struct {
 //	                       smallest: length uvarint, bytes
 //	                       largest: length uvarint, bytes
 //	7  features            uvarint: 1 merge operands, 2 values with an expiry, 4
-//	                       values in blob files
+//	                       values in blob files, 8 handles of them in logs, 16 slots
 //	8  merger              its name
 //	9  added table with    as 6, then uvarints: merge operands, values with an
 //	   such entries        expiry, the latest expiry
@@ -172,9 +175,15 @@ type DeletedTable struct {
 //	                       expiry, octiles 1 to 7 of the expiries by bytes: uvarints, the octiles as
 //	                       differences
 //
-// Fields 7 to 11, 13 to 16 and 20 to 23 are written only if there are such entries and tables. Only then does a program
-// that does not know them refuse the store. A field with another tag comes from a newer version of the format, and the
-// store is refused: unlike a property, an edit cannot be skipped.
+//	30 history             id, the number of the last write that is not kept for slots: uvarints
+//	31 kept log            number, last write, bytes, time, then of each blob file that it has
+//	                       handles of its number: uvarints
+//	32 kept ingest         its write, bytes, time, then of each of its files the number: uvarints
+//	33 kept copy           as 31, of a copy of logs
+//
+// Fields 7 to 11, 13 to 16, 20 to 23 and 30 to 33 are written only if there are such entries and tables. Only then does
+// a program that does not know them refuse the store. A field with another tag comes from a newer version of the
+// format, and the store is refused: unlike a property, an edit cannot be skipped.
 const (
 	tagStoreID = iota + 1
 	tagNextFile
@@ -199,6 +208,13 @@ const (
 	tagDeletedBlob
 	tagBlobRefs
 	tagGarbage
+)
+
+const (
+	tagHistory = iota + 30
+	tagKeptLog
+	tagKeptIngest
+	tagKeptCopy
 )
 
 const (
@@ -269,6 +285,7 @@ func (e *Edit) Append(dst []byte) []byte {
 		}
 	}
 	e.appendBlobs(field)
+	e.Slots.append(field)
 	return dst
 }
 

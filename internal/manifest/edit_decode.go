@@ -60,6 +60,8 @@ func DecodeEdit(b []byte) (*Edit, error) {
 			f.Bad = f.Bad || !added.refs(&f)
 		case tagGarbage:
 			f.Bad = f.Bad || !added.garbage(&f)
+		case tagHistory, tagKeptLog, tagKeptIngest, tagKeptCopy:
+			e.Slots.decode(tag, &f)
 		default:
 			if d.Bad {
 				return nil, errEdit
@@ -68,7 +70,7 @@ func DecodeEdit(b []byte) (*Edit, error) {
 		}
 		d.Bad = d.Bad || f.Bad || len(f.Rest) > 0
 	}
-	if d.Bad || max(e.LastSeq, e.Closed) > base.MaxSeqNum {
+	if d.Bad || max(e.LastSeq, e.Closed, e.Slots.From) > base.MaxSeqNum {
 		return nil, errEdit
 	}
 	return e, nil

@@ -27,6 +27,8 @@ const (
 	FileOptions                  // SIFTKV-OPTIONS: what the store was last opened with
 	FileBlob                     // 000014.blob
 	FileBallast                  // BALLAST: bytes that mean nothing, and keep room on the disk
+	FileKept                     // 000013.kept: a copy of logs, for slots
+	FileSlot                     // SLOT-name: how far the consumer of a slot is
 )
 
 // Names of the files that have no number.
@@ -40,6 +42,7 @@ const (
 
 	readerPrefix = "READER-"
 	ingestPrefix = "INGEST-"
+	slotPrefix   = "SLOT-"
 )
 
 // Path returns the name of a numbered file of a store in dir.
@@ -56,6 +59,8 @@ func FileName(kind FileKind, num uint64) string {
 		return fmt.Sprintf("%06d.wal", num)
 	case FileBlob:
 		return fmt.Sprintf("%06d.blob", num)
+	case FileKept:
+		return fmt.Sprintf("%06d.kept", num)
 	case FileManifest:
 		return fmt.Sprintf("MANIFEST-%06d", num)
 	case FileCurrent:
@@ -112,11 +117,21 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 	if digits, ok := strings.CutSuffix(name, ".blob"); ok {
 		return numbered(FileBlob, digits, name)
 	}
+	if digits, ok := strings.CutSuffix(name, ".kept"); ok {
+		return numbered(FileKept, digits, name)
+	}
 	if ingest, ok := ParseIngest(name); ok {
 		return FileIngest, ingest.Last
 	}
 	if ids, ok := strings.CutPrefix(name, readerPrefix); ok && isReader(ids) {
 		return FileReader, 0
+	}
+	if slot, ok := strings.CutPrefix(name, slotPrefix); ok {
+		if of, temp := strings.CutSuffix(slot, tempSuffix); temp && IsSlotName(of) {
+			return FileTemp, 0
+		} else if IsSlotName(slot) {
+			return FileSlot, 0
+		}
 	}
 	switch name {
 	case CurrentName:
@@ -146,6 +161,23 @@ func isReader(ids string) bool {
 	}
 	return true
 }
+
+// maxSlotName bounds the name of a slot, in bytes.
+const maxSlotName = 64
+
+// IsSlotName reports whether a slot can have a name: 1 to 64 lower-case letters, digits, '-' and '_'.
+func IsSlotName(name string) bool {
+	return len(name) > 0 && len(name) <= maxSlotName &&
+		strings.IndexFunc(name, func(r rune) bool { return !strings.ContainsRune(slotLetters, r) }) < 0
+}
+
+const slotLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// SlotName returns the base name of the file of a slot.
+func SlotName(slot string) string { return slotPrefix + slot }
+
+// SlotOf returns the name of the slot that a file with this base name is of.
+func SlotOf(file string) string { return strings.TrimPrefix(file, slotPrefix) }
 
 func numbered(kind FileKind, digits, name string) (FileKind, uint64) {
 	num, err := strconv.ParseUint(digits, 10, 64)

@@ -18,6 +18,7 @@ type ManifestState struct {
 	lastSeq  base.SeqNum
 	Closed   base.SeqNum // not 0: the store was closed, and has all writes up to here
 	Edits    int
+	Slots    manifest.Kept
 	levels   [manifest.NumLevels]map[uint64]manifest.AddedTable // by number
 	blobs    map[uint64]manifest.BlobFile                       // by number
 
@@ -46,6 +47,7 @@ func (s *ManifestState) Apply(e *manifest.Edit) error {
 	s.Merger = cmp.Or(e.Merger, s.Merger)
 	s.NextFile = max(s.NextFile, e.NextFile)
 	s.LogNum, s.lastSeq = max(s.LogNum, e.LogNum), max(s.lastSeq, e.LastSeq)
+	s.Slots.Apply(&e.Slots)
 	s.note(e)
 	for _, t := range e.Deleted {
 		if _, ok := s.levels[t.Level][t.Num]; !ok {
