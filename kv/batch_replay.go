@@ -2,23 +2,21 @@ package kv
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/internal/rangedel"
 )
 
 // A Writer is what a Batch and a Tx share: it collects writes that take effect together, with a Commit. It copies the
-// slices that it is given. Batch.Replay calls one, which may be an application's own.
-type Writer interface {
-	Set(key, value []byte) error
-	SetUntil(key, value []byte, expiry time.Time) error
-	Merge(key, operand []byte) error
-	Delete(key []byte) error
-	DeleteRange(lo, hi []byte) error
-}
+// slices that it is given. Batch.Replay and Change.Replay call one, which may be an application's own:
+//
+//	Set(key, value []byte) error
+//	SetUntil(key, value []byte, expiry time.Time) error
+//	Merge(key, operand []byte) error
+//	Delete(key []byte) error
+//	DeleteRange(lo, hi []byte) error
+type Writer = batchrepr.Sink
 
 var (
 	_ Writer = (*Batch)(nil)
@@ -42,32 +40,9 @@ func (b *Batch) Replay(w Writer) error {
 		if err != nil || !ok {
 			return err
 		}
-		if err := replayEntry(w, e); err != nil {
+		if err := batchrepr.Replay(w, e); err != nil {
 			return err
 		}
-	}
-}
-
-func replayEntry(w Writer, e batchrepr.Entry) error {
-	key := e.Key.User
-	switch kind := e.Key.Kind(); kind {
-	case base.KindSet:
-		return w.Set(key, e.Value)
-	case base.KindDelete:
-		return w.Delete(key)
-	case base.KindMerge:
-		return w.Merge(key, e.Value)
-	case base.KindSetTTL:
-		expiry, value, _ := base.CutExpiry(e.Value) // the Reader has seen to it that there is one
-		return w.SetUntil(key, value, time.UnixMicro(int64(expiry)))
-	case base.KindRangeDelete:
-		end, err := rangedel.DecodeEnd(e.Value)
-		if err != nil {
-			return err
-		}
-		return w.DeleteRange(key, end)
-	default:
-		return base.UnknownKind(key, kind)
 	}
 }
 

@@ -1,0 +1,296 @@
+package changefeed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/rangedel"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// A reader reads history from a number on. It reads logs in place: the one that takes writes up to the last write that
+// is durable, and the ones before as a whole. Where a log ends, or a write is not the one that follows the last, it
+// asks the store what has the next one.
+type reader struct {
+	store    *Store
+	slot     string
+	at       base.SeqNum // all up to here was read
+	durable  base.SeqNum
+	prefixes [][]byte
+	passed   int // bytes of commits without writes under the prefixes
+
+	part    manifest.KeptPart // whose log is open
+	log     *wal.Reader       // nil: none is
+	file    vfs.ReadFile
+	pending []byte // a record that was read and is beyond what is durable
+	change  Change
+	values  blobs
+}
+
+// maxPassed bounds the bytes that a reader passes over before it says how far it is.
+const maxPassed = 1 << 20
+
+// next returns the next change. It waits for one.
+func (r *reader) next(ctx context.Context) (*Change, error) {
+	for {
+		if err := r.store.Interrupted(ctx); err != nil {
+			return nil, err
+		}
+		if r.at >= r.durable {
+			if r.passed > 0 {
+				return r.progress(), nil // the caller waits next
+			}
+			durable, err := r.store.Await(ctx, r.at)
+			if err != nil {
+				return nil, err
+			}
+			r.durable = durable
+			if err := r.reconsider(); err != nil {
+				return nil, err
+			}
+		}
+		c, err := r.read()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case c == nil:
+		case c.matches(r.prefixes):
+			r.passed = 0
+			return c, nil
+		default:
+			if r.passed += c.size(); r.passed >= maxPassed {
+				return r.progress(), nil
+			}
+		}
+	}
+}
+
+// reconsider gives up a log that another has replaced: writes that failed may follow in it, and have numbers that are
+// below what is durable by now.
+func (r *reader) reconsider() error {
+	if r.log == nil {
+		return nil
+	}
+	part, err := r.store.Locate(r.slot, r.at)
+	if err == nil && !r.reads(part) {
+		r.closeLog()
+	}
+	return err
+}
+
+// progress returns a change without writes.
+func (r *reader) progress() *Change {
+	r.passed = 0
+	r.change = Change{last: r.at, reader: r}
+	return &r.change
+}
+
+// read returns the next commit, or nil if it must look further.
+func (r *reader) read() (*Change, error) {
+	if r.log == nil {
+		part, err := r.store.Locate(r.slot, r.at)
+		if err != nil {
+			return nil, err
+		}
+		if part.Log == 0 {
+			return r.ingested(part), nil
+		}
+		if err := r.open(part); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		record, err := r.record()
+		if err != nil {
+			return nil, err
+		}
+		if record == nil {
+			return nil, r.atEnd()
+		}
+		b, err := batchrepr.NewReader(record)
+		if err != nil {
+			return nil, r.damaged(err)
+		}
+		last := b.Seq() + base.SeqNum(b.Len()) - 1
+		if last <= r.at {
+			continue
+		}
+		if b.Seq() > r.at+1 { // the numbers in between are of failed writes, or of an ingest
+			part, err := r.store.Locate(r.slot, r.at)
+			switch {
+			case err != nil:
+				return nil, err
+			case part.Log == 0:
+				r.pending = record
+				return r.ingested(part), nil
+			case !r.reads(part):
+				r.closeLog()
+				return nil, nil
+			}
+		}
+		if last > r.durable { // it is not durable yet, or failed
+			r.pending = record
+			r.at = r.durable
+			return nil, nil
+		}
+		r.at = last
+		r.change = Change{first: b.Seq(), last: last, record: record, reader: r}
+		return &r.change, nil
+	}
+}
+
+// atEnd says where history goes on after the end of a log. All that is durable was in the file when it was read. So if
+// the next write is in nothing else, there is none up to there.
+func (r *reader) atEnd() error {
+	part, err := r.store.Locate(r.slot, r.at)
+	switch {
+	case err != nil:
+		return err
+	case r.reads(part) && part.Last != base.MaxSeqNum && r.part.Last == base.MaxSeqNum:
+		r.part.Last = part.Last // it has ended since it was opened: what it has by now is read as that of one that has
+	case r.reads(part):
+		r.at = max(r.at, min(part.Last, r.durable))
+	default:
+		r.closeLog()
+	}
+	return nil
+}
+
+// ingested returns the change that an ingest is.
+func (r *reader) ingested(part manifest.KeptPart) *Change {
+	r.at = part.Last
+	r.change = Change{first: part.Last, last: part.Last, ingest: part.Files, reader: r}
+	return &r.change
+}
+
+// reads reports whether the log of a part is the one that is open.
+func (r *reader) reads(part manifest.KeptPart) bool {
+	return part.Log == r.part.Log && part.Copy == r.part.Copy
+}
+
+// record returns the next record of the log, or nil at its end for now.
+func (r *reader) record() ([]byte, error) {
+	if record := r.pending; record != nil {
+		r.pending = nil
+		return record, nil
+	}
+	for looked := false; ; looked = true {
+		record, err := r.log.Next()
+		ended := r.part.Last != base.MaxSeqNum
+		switch {
+		case err == nil:
+			return record, nil
+		case !errors.Is(err, io.EOF) && (ended || !r.log.CrashExplains(err)):
+			return nil, r.damaged(err)
+		case looked && ended && !r.log.Clean():
+			return nil, r.damaged(errNoEnd)
+		case looked:
+			return nil, nil
+		}
+		// The reader has seen the end that the file had when it was opened, or when Follow was called last.
+		if _, err := r.log.Follow(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var errNoEnd = errors.New("it has lost its end")
+
+// damaged makes the error for a log that cannot be read.
+func (r *reader) damaged(err error) error {
+	torn := wal.Broken(err) && !errors.Is(err, base.ErrCorruption)
+	if torn || errors.Is(err, batchrepr.ErrMalformed) || errors.Is(err, errNoEnd) {
+		err = &base.CorruptionError{File: filepath.Join(r.store.Dir, r.part.LogName()), Offset: r.log.Offset(),
+			What: "a log that is kept for slots", Cause: err}
+	}
+	return base.WithHint(err, r.store.Hint)
+}
+
+// open goes on in the log of a part.
+func (r *reader) open(part manifest.KeptPart) error {
+	r.closeLog()
+	name := filepath.Join(r.store.Dir, part.LogName())
+	file, err := r.store.FS.Open(name)
+	if err != nil {
+		return r.missing(part, r.at, name, err)
+	}
+	r.part, r.file, r.log = part, file, wal.NewReader(file, name, part.Log)
+	return nil
+}
+
+// errReplaced says that what was read has another place by now.
+var errReplaced = errors.New("siftkv: a log was replaced after a failure of the disk: call Changes again")
+
+// missing makes the error for a file that cannot be opened, of the part that has the first write after number at.
+func (r *reader) missing(of manifest.KeptPart, at base.SeqNum, name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	part, lost := r.store.Locate(r.slot, at)
+	if lost != nil {
+		return lost // it was given up meanwhile
+	}
+	if part.Log != of.Log || part.Copy != of.Copy {
+		return fmt.Errorf("%w (%w)", errReplaced, err)
+	}
+	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: err,
+		What: "a file that is kept for slots is missing"}, r.store.Hint)
+}
+
+func (r *reader) closeLog() {
+	if r.file != nil {
+		_ = r.file.Close() // it was only read
+	}
+	r.file, r.log, r.pending = nil, nil, nil
+}
+
+func (r *reader) close() {
+	r.closeLog()
+	r.values.close()
+}
+
+// matches reports whether the change has writes of keys that begin with one of the prefixes, and limits it to these.
+func (c *Change) matches(prefixes [][]byte) bool {
+	c.prefixes = prefixes
+	if len(prefixes) == 0 || c.ingest != nil {
+		return true
+	}
+	for e, err := range batchrepr.All(c.record) {
+		if err != nil || c.wants(e) {
+			return true // Replay returns the error
+		}
+	}
+	return false
+}
+
+func (c *Change) size() int { return max(len(c.record), 1) }
+
+// wants reports whether the change's prefixes admit a write.
+func (c *Change) wants(e batchrepr.Entry) bool {
+	if e.Key.Kind() == base.KindRangeDelete {
+		end, err := rangedel.DecodeEnd(e.Value)
+		return err != nil || c.wantsRange(e.Key.User, end)
+	}
+	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
+		return bytes.HasPrefix(e.Key.User, prefix)
+	})
+}
+
+// wantsRange is wants of a deleted range: whether keys of it may have one of the prefixes.
+func (c *Change) wantsRange(lo, hi []byte) bool {
+	return len(c.prefixes) == 0 || slices.ContainsFunc(c.prefixes, func(prefix []byte) bool {
+		before := hi != nil && bytes.Compare(hi, prefix) <= 0
+		return bytes.HasPrefix(lo, prefix) || bytes.Compare(lo, prefix) < 0 && !before
+	})
+}

@@ -1,0 +1,179 @@
+// Package changefeed reads the history of a store, commit by commit, for the consumer of a slot.
+package changefeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/changelog"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Store is what slots need of the store that they are of.
+type Store struct {
+	Log  *changelog.Log
+	FS   vfs.FS
+	Dir  string
+	Hint string // the command that errors about damage tell the user to run
+
+	Last func() base.SeqNum // the last write that is visible
+	// Enter makes the store's Close wait until leave.
+	Enter func() (leave func(), err error)
+	// Locate returns what has the first write after number at: a part that is kept, or a log whose writes are in no
+	// table yet. Of that Last is its last write, or base.MaxSeqNum while it takes writes.
+	Locate func(slot string, at base.SeqNum) (manifest.KeptPart, error)
+	// Await returns, once a write after number at is durable, the last write that is.
+	Await func(ctx context.Context, at base.SeqNum) (base.SeqNum, error)
+	// Interrupted returns an error if the store is closed, or ctx has ended.
+	Interrupted func(ctx context.Context) error
+}
+
+// A Slot is a place in the history of a store that has a name, and is durable. What comes after it is kept until its
+// consumer acknowledges it. One consumer at a time has a slot. Its methods are for one goroutine at a time, but Close
+// may be called at any time.
+type Slot struct {
+	store     *Store
+	name      string
+	position  base.SeqNum // of the last change that the consumer has
+	delivered base.SeqNum // of the last change that was yielded
+
+	closing sync.Mutex
+	closed  bool
+	cancel  context.CancelFunc // ends the wait of Changes; nil: none is under way
+}
+
+// New returns a slot that is open, whose consumer has the writes up to number acked.
+func New(s *Store, name string, acked base.SeqNum) *Slot {
+	return &Slot{store: s, name: name, position: acked, delivered: acked}
+}
+
+// Name returns the slot's name.
+func (s *Slot) Name() string { return s.name }
+
+// Position returns the last write that the consumer has: of the change before the one that Changes yielded last, or of
+// one that was acknowledged or skipped since. Of a new slot it is the last write of its snapshot.
+func (s *Slot) Position() uint64 { return uint64(s.position) }
+
+var errSlotClosed = fmt.Errorf("siftkv: the slot: %w", base.ErrClosed)
+
+// Changes yields each commit after Position, once and in order, and waits for the next until ctx ends. The consumer has
+// a change when the loop goes on to the next: one at which it breaks off comes again, unless it was acknowledged or
+// skipped. A change is in memory as a whole, and valid until the next.
+//
+// With prefixes, Changes yields commits with writes of keys that begin with one of them, and only these writes. A
+// deleted range that may have such keys is yielded as it is. Other commits are passed over. A change without writes
+// follows now and then, so that Position moves on and can be acknowledged.
+//
+// A change is yielded when it is durable: no crash takes it back. If commits with NoSync or Async are waited for,
+// Changes has them synced, at most once in two milliseconds.
+//
+// An error is the last that Changes yields. It matches that of ctx if ctx ended, kv.ErrClosed if slot or store were
+// closed, kv.ErrSlotLost if history that the slot needs was given up, and kv.ErrCorruption if it is damaged. After any
+// other one, of the disk, Changes may be called again, and goes on where it was.
+func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Change, error] {
+	return func(yield func(*Change, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s.closing.Lock()
+		s.cancel = cancel
+		s.closing.Unlock()
+		r := &reader{store: s.store, slot: s.name, at: s.position, prefixes: prefixes}
+		defer r.close()
+		for {
+			c, err := s.next(ctx, r)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			last := c.last
+			s.delivered = max(s.delivered, last)
+			if !yield(c, nil) {
+				return
+			}
+			s.position = max(s.position, last)
+		}
+	}
+}
+
+func (s *Slot) next(ctx context.Context, r *reader) (*Change, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	c, err := r.next(ctx)
+	if closed := s.check(); closed != nil {
+		return nil, closed
+	}
+	return c, err
+}
+
+func (s *Slot) check() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.closed {
+		return errSlotClosed
+	}
+	return nil
+}
+
+// Skip says that the consumer has all changes up to the one whose last write is seq, though it has not acknowledged
+// them: it has noted the number with what it makes of the changes. So it gets each change once, whatever crashes. A
+// number below Position changes nothing. For one that the store has not, the error matches ErrSlotLost.
+func (s *Slot) Skip(seq uint64) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if last := s.store.Last(); seq > uint64(last) {
+		return fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
+	}
+	s.position = max(s.position, base.SeqNum(seq))
+	s.delivered = max(s.delivered, s.position)
+	return nil
+}
+
+var (
+	errAhead = fmt.Errorf("%w: its consumer has a write that the store has not", changelog.ErrLost)
+
+	errNotDelivered = errors.New("siftkv: the slot has not delivered the write that was acknowledged")
+)
+
+// Ack makes durable that the consumer is done with all changes up to the one whose last write is seq, and lets the
+// store remove what no slot needs any more. After a crash Changes goes on there. An acknowledgement costs a small file
+// that is written and synced: many changes may share one. One of a change before the last that was acknowledged does
+// nothing.
+func (s *Slot) Ack(seq uint64) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if seq > uint64(s.delivered) {
+		return fmt.Errorf("%w: %d, after %d", errNotDelivered, seq, s.delivered)
+	}
+	leave, err := s.store.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err = s.store.Log.Ack(s.name, base.SeqNum(seq)); err == nil {
+		s.position = max(s.position, base.SeqNum(seq))
+	}
+	return err
+}
+
+// Close gives the slot back, as it was acknowledged: another consumer can open it. Changes that waits ends. A second
+// Close does nothing.
+func (s *Slot) Close() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if !s.closed {
+		s.closed = true
+		s.store.Log.Close(s.name)
+		if s.cancel != nil {
+			s.cancel()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package changelog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/blob"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// errHole says that a history cannot be kept: a log that broke does not have all of it.
+var errHole = errors.New("siftkv: the logs do not have all writes")
+
+// A Copier copies logs that are not whole, or may have what never was history: writes that failed, and those that
+// recovery has dropped. What it writes has the history and nothing else, and is durable and whole.
+type Copier struct {
+	FS  vfs.FS
+	Dir string
+	// Unwritten returns what a log's file may lack at its end, and its offset; nil: none lacks anything.
+	Unwritten func(log uint64) (offset int64, tail []byte)
+	// Inline returns a record, whose first write has a number, with the values of its log in place of their handles.
+	Inline func(record []byte, first base.SeqNum) ([]byte, error)
+}
+
+// Copy copies the writes after number from, up to number to, of logs, oldest first, into a new file with number num.
+// It returns false if there are none, and an error if they are not all there.
+func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manifest.KeptPart, ok bool, err error) {
+	if from >= to {
+		return p, false, nil
+	}
+	f, err := c.FS.Create(manifest.Path(c.Dir, manifest.FileKept, num))
+	if err != nil {
+		return p, false, err
+	}
+	w := wal.NewWriter(f, num)
+	p = manifest.KeptPart{Log: num, Copy: true, Last: from}
+	err = c.copyAll(w, logs, to, &p)
+	if err == nil {
+		err = w.End()
+	}
+	if err == nil {
+		err = errors.Join(w.SyncFile(), c.FS.SyncDir(c.Dir))
+	}
+	if err = errors.Join(err, w.CloseFile()); err != nil {
+		_ = c.FS.Remove(manifest.Path(c.Dir, manifest.FileKept, num)) // if it stays, the next start removes it
+	}
+	return p, err == nil, err
+}
+
+func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manifest.KeptPart) error {
+	whole := true
+	for _, log := range logs {
+		last := p.Last
+		clean, err := c.copyLog(w, log, to, p)
+		switch {
+		case err != nil:
+			return err
+		case !whole && p.Last > last:
+			return fmt.Errorf("%w: one that breaks off after %d is followed by another", errHole, last)
+		}
+		whole = whole && clean
+	}
+	if p.Last != to {
+		return fmt.Errorf("%w: those up to %d are there, of %d", errHole, p.Last, to)
+	}
+	p.Bytes = w.Size()
+	for _, num := range p.Files {
+		size, err := c.FS.Stat(manifest.Path(c.Dir, manifest.FileBlob, num))
+		if err != nil {
+			return err
+		}
+		p.Bytes += size
+	}
+	return nil
+}
+
+// copyLog copies the records of a log that follow p.Last, up to number to. Where the log breaks off, so does what it
+// has of the history. It reports whether the log has its end.
+func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, p *manifest.KeptPart) (clean bool, err error) {
+	name := manifest.Path(c.Dir, manifest.FileWAL, log)
+	f, err := c.FS.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if c.Unwritten != nil {
+		if offset, tail := c.Unwritten(log); len(tail) > 0 {
+			f = &withTail{ReadFile: f, offset: offset, tail: tail}
+		}
+	}
+	r := wal.NewReader(f, name, log)
+	for {
+		record, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF), wal.Broken(err):
+			return r.Clean(), nil
+		case err != nil:
+			return false, err
+		}
+		b, err := batchrepr.NewReader(record)
+		if err != nil {
+			return false, err
+		}
+		last := b.Seq() + base.SeqNum(b.Len()) - 1
+		if last > to {
+			return false, nil
+		}
+		if last <= p.Last {
+			continue
+		}
+		if record, err = c.inline(record, b.Seq(), p); err != nil {
+			return false, err
+		}
+		if err := w.Append(record); err != nil {
+			return false, err
+		}
+		if w.Buffered() > maxBuffered {
+			if err := w.Flush(); err != nil {
+				return false, err
+			}
+		}
+		p.Last = last
+	}
+}
+
+// maxBuffered is how many bytes of a log are written at once.
+const maxBuffered = 256 << 10
+
+// inline puts values in place of handles, and notes the blob files of the handles that stay.
+func (c *Copier) inline(record []byte, first base.SeqNum, p *manifest.KeptPart) ([]byte, error) {
+	separated, err := handles(record)
+	if err != nil || len(separated) == 0 {
+		return record, err
+	}
+	if record, err = c.Inline(record, first); err != nil {
+		return nil, err
+	}
+	separated, err = handles(record)
+	for _, h := range separated {
+		if n := len(p.Files); n == 0 || p.Files[n-1] != h.File {
+			p.Files = append(p.Files, h.File)
+		}
+	}
+	return record, err
+}
+
+// handles returns the handles of a record.
+func handles(record []byte) (separated []blob.Handle, err error) {
+	for e, err := range batchrepr.All(record) {
+		if err != nil {
+			return nil, err
+		}
+		if kind := e.Key.Kind(); kind.Separated() {
+			h, _, err := blob.HandleOf(kind, e.Value)
+			if err != nil {
+				return nil, err
+			}
+			separated = append(separated, h)
+		}
+	}
+	return separated, nil
+}
+
+// A withTail is a file with another end.
+type withTail struct {
+	vfs.ReadFile
+	offset int64
+	tail   []byte
+}
+
+func (f *withTail) Size() (int64, error) { return f.offset + int64(len(f.tail)), nil }
+
+func (f *withTail) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < f.offset {
+		n, err = f.ReadFile.ReadAt(p[:min(int64(len(p)), f.offset-off)], off)
+		if err != nil && !errors.Is(err, io.EOF) || off+int64(n) < f.offset {
+			return n, err
+		}
+		off = f.offset
+	}
+	m := copy(p[n:], f.tail[min(off-f.offset, int64(len(f.tail))):])
+	if n += m; n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}

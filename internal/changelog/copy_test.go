@@ -1,0 +1,117 @@
+package changelog
+
+import (
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/batchrepr"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/wal"
+)
+
+// writeLog writes a log with a record for each number, and its end unless it is to be without.
+func writeLog(t *testing.T, fsys vfs.FS, num uint64, first, last base.SeqNum, ended bool) *wal.Writer {
+	t.Helper()
+	f, err := fsys.Create(manifest.Path("db", manifest.FileWAL, num))
+	require.NoError(t, err)
+	w := wal.NewWriter(f, num)
+	for seq := first; seq <= last; seq++ {
+		var b batchrepr.Writer
+		b.Add(base.KindSet, fmt.Append(nil, seq), nil)
+		require.NoError(t, w.Append(b.Seal(seq)))
+	}
+	if ended {
+		require.NoError(t, w.End())
+	}
+	require.NoError(t, w.Sync())
+	return w
+}
+
+// copied returns the numbers that a copy has.
+func copied(t *testing.T, fsys vfs.FS, p manifest.KeptPart) (seqs []base.SeqNum) {
+	t.Helper()
+	f, err := fsys.Open("db/" + p.LogName())
+	require.NoError(t, err)
+	r := wal.NewReader(f, "", p.Log)
+	for {
+		record, err := r.Next()
+		if err != nil {
+			require.True(t, r.Clean())
+			return seqs
+		}
+		b, err := batchrepr.NewReader(record)
+		require.NoError(t, err)
+		seqs = append(seqs, b.Seq())
+	}
+}
+
+func TestACopyHasTheHistoryAlone(t *testing.T) {
+	fsys := vfs.NewMem()
+	require.NoError(t, fsys.MkdirAll("db"))
+	writeLog(t, fsys, 5, 1, 4, true)
+	torn := writeLog(t, fsys, 6, 5, 8, false) // 8 has failed
+	c := Copier{FS: fsys, Dir: "db"}
+	p, ok, err := c.Copy([]uint64{5, 6}, 2, 7, 9)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, manifest.KeptPart{Log: 9, Copy: true, Last: 7, Bytes: p.Bytes}, p)
+	require.Equal(t, []base.SeqNum{3, 4, 5, 6, 7}, copied(t, fsys, p))
+	_, ok, err = c.Copy([]uint64{5, 6}, 7, 7, 10)
+	require.NoError(t, err)
+	require.False(t, ok)
+	_, _, err = c.Copy([]uint64{5, 6}, 2, 9, 10)
+	require.ErrorIs(t, err, errHole)
+	_, err = fsys.Stat("db/000010.kept")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	// What the file does not have comes from memory.
+	var b batchrepr.Writer
+	b.Add(base.KindSet, []byte("9"), nil)
+	require.NoError(t, torn.Append(b.Seal(9)))
+	c.Unwritten = func(log uint64) (int64, []byte) {
+		if log == 6 {
+			return torn.Unwritten()
+		}
+		return 0, nil
+	}
+	p, _, err = c.Copy([]uint64{5, 6}, 7, 9, 11)
+	require.NoError(t, err)
+	require.Equal(t, []base.SeqNum{8, 9}, copied(t, fsys, p))
+}
+
+func TestALogThatBreaksOffIsTheLastOfACopy(t *testing.T) {
+	fsys := vfs.NewMem()
+	require.NoError(t, fsys.MkdirAll("db"))
+	writeLog(t, fsys, 5, 1, 4, false)
+	writeLog(t, fsys, 6, 5, 8, true)
+	_, _, err := (&Copier{FS: fsys, Dir: "db"}).Copy([]uint64{5, 6}, 0, 8, 9)
+	require.ErrorIs(t, err, errHole)
+	p, ok, err := (&Copier{FS: fsys, Dir: "db"}).Copy([]uint64{5, 6}, 0, 4, 9)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, []base.SeqNum{1, 2, 3, 4}, copied(t, fsys, p))
+}
+
+// What may pass is tried again, up to a bound. What is not there is lost at once.
+func TestWhenACopyFails(t *testing.T) {
+	l := newLog(t, vfs.NewMem())
+	l.begin(t, "a", 5)
+	for range maxCopyFailures - 1 {
+		require.ErrorIs(t, l.CopyFailed(fs.ErrPermission), fs.ErrPermission)
+	}
+	require.NoError(t, l.CopyFailed(nil))
+	for range maxCopyFailures - 1 {
+		require.Error(t, l.CopyFailed(fs.ErrPermission))
+	}
+	require.True(t, l.Active())
+	require.NoError(t, l.CopyFailed(fs.ErrPermission))
+	require.False(t, l.Active())
+	l.begin(t, "b", 6)
+	require.NoError(t, l.CopyFailed(errHole))
+	require.False(t, l.Active())
+}

@@ -1,0 +1,77 @@
+package changelog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A slot has a file SLOT-<name> of one line:
+//
+//	siftkv slot=index history=1234 acked=4711 crc=89abcdef
+//
+// History is the id of the history that it is a position of, in the manifest. Acked is the last write that its consumer
+// has acknowledged. crc is as in CURRENT. The file is replaced as a whole.
+
+// A record is the content of a slot's file.
+type record struct {
+	Name    string
+	History uint64
+	Acked   base.SeqNum
+}
+
+// maxRecordSize is much more than a slot's file has.
+const maxRecordSize = 4096
+
+func readRecord(fsys vfs.FS, name string) (r record, err error) {
+	data, err := vfs.ReadSmallFile(fsys, name, maxRecordSize)
+	if err != nil {
+		return r, err
+	}
+	slot := manifest.SlotOf(filepath.Base(name))
+	if r, err = parseRecord(string(data)); err == nil && r.Name != slot {
+		err = fmt.Errorf("it is that of slot %.100q", r.Name)
+	}
+	if err != nil {
+		return r, &base.CorruptionError{File: name, What: "the position of a slot: drop it", Cause: err}
+	}
+	return r, nil
+}
+
+// parseRecord is the inverse of record.text.
+func parseRecord(text string) (r record, err error) {
+	line, ok := base.UnsealLine(text)
+	if !ok {
+		return r, errors.New("checksum does not match")
+	}
+	if _, err := fmt.Sscanf(line, "siftkv slot=%s history=%d acked=%d", &r.Name, &r.History, &r.Acked); err != nil {
+		return r, err
+	}
+	if r.line() != line || !manifest.IsSlotName(r.Name) || r.Acked > base.MaxSeqNum {
+		return r, errors.New("not a line that this store writes")
+	}
+	return r, nil
+}
+
+func (r *record) line() string {
+	return fmt.Sprintf("siftkv slot=%s history=%d acked=%d", r.Name, r.History, uint64(r.Acked))
+}
+
+// write makes the record durable, in place of the one before.
+func (r *record) write(fsys vfs.FS, dir string) error {
+	return vfs.ReplaceFile(fsys, filepath.Join(dir, manifest.SlotName(r.Name)), base.SealLine(r.line()))
+}
+
+// removeRecord removes a slot's file, durably.
+func removeRecord(fsys vfs.FS, dir, slot string) error {
+	err := fsys.Remove(filepath.Join(dir, manifest.SlotName(slot)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fsys.SyncDir(dir)
+}
