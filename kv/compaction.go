@@ -23,14 +23,14 @@ func (d *DB) compact(ctx context.Context, c *job.Compaction) error {
 		err = d.applyEdit(func() *manifest.Edit { return e }, func() {})
 	}
 	if err == nil {
-		d.countCompaction(c, &out, time.Since(start))
+		countCompaction(d, c, &out, time.Since(start))
 	}
 	d.afterCompaction(c, err)
 	return err
 }
 
 // countCompaction counts and reports a compaction that has worked.
-func (d *DB) countCompaction(c *job.Compaction, out *job.Output, took time.Duration) {
+func countCompaction(d *DB, c *job.Compaction, out *job.Output, took time.Duration) {
 	tables := c.Tables()
 	info := CompactionInfo{Reason: c.Reason, Level: c.Level, OutputLevel: c.Output, Moved: c.Kind == compaction.Move,
 		InputFiles: len(tables), InputBytes: version.SizeOf(tables), OutputFiles: len(out.Tables),

@@ -30,7 +30,7 @@ func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 	if err := d.Flush(ctx); err != nil {
 		return err
 	}
-	finished, err := d.finishedTables(lo, endAfter(hi))
+	finished, err := finishedTables(d, lo, endAfter(hi))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (d *DB) Compact(ctx context.Context, lo, hi []byte) error {
 }
 
 // finishedTables returns the tables of the last level with keys of [lo, end) that rewriting would not change.
-func (d *DB) finishedTables(lo, end []byte) (map[*version.Table]bool, error) {
+func finishedTables(d *DB, lo, end []byte) (map[*version.Table]bool, error) {
 	s := d.acquire(0)
 	if s == nil {
 		return nil, d.unreadable()

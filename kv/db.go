@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/changelog"
 	"github.com/siftkv/siftkv/internal/commit"
 	"github.com/siftkv/siftkv/internal/compaction"
 	"github.com/siftkv/siftkv/internal/counters"
@@ -56,8 +57,7 @@ type DB struct {
 	values   *values.Store
 	counters counters.Store
 	cleaner  version.Cleaner
-	commits  commit.Pipeline
-	logs     nextlog.Source
+	logged
 
 	compactionRate job.RateLimiter
 	resumer        resumer
@@ -77,6 +77,13 @@ type DB struct {
 	ownership *ownership // of a writer in an object store with Objects.MaxStaleness
 
 	handles openHandles
+}
+
+// logged is what has to do with logs.
+type logged struct {
+	commits commit.Pipeline // writes them
+	logs    nextlog.Source  // makes them
+	slots   changelog.Log   // keeps them
 }
 
 // A place is where the files of a store are. It is the same from Open to Close.
@@ -120,7 +127,7 @@ type guarded struct {
 
 	snapshots   snapshotList
 	flushing    bool
-	ingesting   int // calls of Ingest that may have files in the directory
+	ingesting   int // calls of Ingest, and those about slots, which may write files
 	compactions compaction.Scheduler
 	failure     error // why the store takes no writes, see background_error.go
 	refusal     refusal
@@ -240,6 +247,7 @@ func (d *DB) CloseContext(ctx context.Context) error {
 		}
 	}
 	defer close(d.isClosed)
+	d.commits.Watch.Notify()
 	finished := d.objects.closeWith(ctx)
 	d.closeErr = d.close()
 	if !finished() && d.closeErr != nil {
@@ -268,7 +276,7 @@ func (d *DB) close() error {
 	d.cleaner.Wait()
 	err = d.releaseAll(err, func(err error) error {
 		if d.manifest.Log != nil {
-			err = d.closeManifest(err)
+			err = closeManifest(d, err)
 		}
 		if moved := d.directory.Check(); moved != nil && !d.opts.ReadOnly {
 			err = errors.Join(err, fmt.Errorf("%w; what was written is in the directory that was opened as %s", moved,

@@ -137,6 +137,10 @@ func (d *DB) flush(f flushJob) error {
 	d.mu.Unlock()
 	defer d.cleaner.Unref(v)
 	env, files := d.jobEnv(d.operands), d.values.Flush(mems)
+	parts, err := keepLogs(d, f, files)
+	if err != nil {
+		return err
+	}
 	if !f.stoppable {
 		env.Stop = nil
 	}
@@ -144,11 +148,12 @@ func (d *DB) flush(f flushJob) error {
 	out, err := j.Do(env)
 	out.Stats.CountIn(&d.counters, d.log)
 	if err != nil {
+		dropCopies(d, parts)
 		return err
 	}
 	info := FlushInfo{Memtables: len(mems), Files: len(out.Tables), Bytes: out.Bytes(), BlobFiles: len(out.Blobs),
 		BlobBytes: out.BlobBytes()}
-	e := &manifest.Edit{}
+	e := &manifest.Edit{Slots: manifest.Kept{Parts: parts}}
 	out.AddTo(e, 0, 0)
 	files.List(e)
 	if len(out.Tables) > 0 {
@@ -175,6 +180,7 @@ func (d *DB) flush(f flushJob) error {
 	if err != nil {
 		return err
 	}
+	dropCopies(d, parts) // unless a slot needs them still
 	for _, m := range mems {
 		d.cleaner.File(manifest.Path(d.dir, manifest.FileWAL, m.Log))
 	}

@@ -149,6 +149,7 @@ func (in *ingestJob) install() error {
 		// The number comes after the state: a reader that knows it finds the files.
 		d.installState()
 		d.visible.Store(uint64(seq))
+		d.commits.Watch.Notify()
 	})
 	if err == nil {
 		in.count(seq)
@@ -213,6 +214,13 @@ func (in *ingestJob) place(seq base.SeqNum) *manifest.Edit {
 		}
 		e.Added = append(e.Added, a)
 		e.Features |= featuresOf(&t)
+	}
+	if d.slots.Active() {
+		p := manifest.KeptPart{Last: seq, Time: keptNow()}
+		for _, f := range in.files.Files {
+			p.Files, p.Bytes = append(p.Files, f.Table.Num), p.Bytes+f.Table.Size
+		}
+		e.Slots.Parts = append(e.Slots.Parts, p)
 	}
 	return e
 }

@@ -136,10 +136,27 @@ func connectParts(d *DB) {
 		}}
 	m := &d.manifest
 	m.FS, m.Dir, m.Logger, m.Cleaner, m.MaxSize = d.fs, d.dir, d.log, &d.cleaner, d.opts.harness.MaxManifestSize
-	m.NewNum, m.Describe, m.Check, m.Again = d.newFileNum, d.snapshotEdit, d.verifyDirectory, d.lacksSpace
+	m.NewNum, m.Check, m.Again = d.newFileNum, d.verifyDirectory, d.lacksSpace
+	m.Describe = func(v *version.Version) *manifest.Edit {
+		e := d.snapshotEdit(v)
+		d.slots.Describe(e)
+		return e
+	}
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
+	d.slots.FS, d.slots.Dir, d.slots.Logger = d.fs, d.dir, d.log
+	d.slots.Unneeded = func(copies []string) {
+		for _, name := range copies { // the others were handed in when they were obsolete
+			d.cleaner.File(filepath.Join(d.dir, name))
+		}
+		d.cleaner.LookAgain()
+	}
+	d.slots.MaxBytes, d.slots.MaxAge, d.slots.Now = d.opts.MaxSlotBytes, d.opts.MaxSlotAge, time.Now
+	d.slots.Trim = func() error {
+		return d.applyEdit(func() *manifest.Edit { return &manifest.Edit{} }, func() {})
+	}
 	d.cleaner = version.Cleaner{Tables: &d.tables, Blobs: &d.values.Blobs, History: new(version.History),
-		FS: d.fs, Dir: d.dir, Log: d.log, ReadOnly: d.opts.ReadOnly, Position: d.manifest.Position,
+		FS: d.fs, Dir: d.dir, Log: d.log, ReadOnly: d.opts.ReadOnly, Keeps: d.slots.Keeps,
+		Position: d.manifest.Position,
 		Cleaned: func() { // the writer learns which files a view still needs
 			if err := d.follower.publishPosition(); err != nil {
 				d.log.Warn("the writer keeps more files than this reader needs", "dir", d.dir, "error", err)

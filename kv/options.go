@@ -214,6 +214,12 @@ type Options struct {
 	// runs have cost twice what a merge does. A flush stops it. Stores in an object store do not do it.
 	IdleCompaction time.Duration
 
+	// MaxSlotBytes bounds what is kept for slots, in bytes of logs and ingested files, and MaxSlotAge how long it is
+	// kept after its writes are in tables. A slot that needs more is lost: see DB.CreateSlot. The defaults are 1 GiB,
+	// and no bound of age.
+	MaxSlotBytes int64
+	MaxSlotAge   time.Duration
+
 	// Merger combines the operands of Merge. The default is none, and then Merge returns ErrNoMerger. The store keeps
 	// the merger's name: while it holds operands, Open with a merger of another name fails with ErrInvalidOptions.
 	// Open without a merger does not. If the name is that of a merger of this package, that one is used. Else

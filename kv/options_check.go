@@ -89,6 +89,9 @@ func (o *Options) checkChoices() error {
 			o.RecoveryMode)
 	case o.Compaction >= numCompactions:
 		return invalidf("Compaction is %d: want Leveled, Tiered or LazyLeveled", o.Compaction)
+	case o.MaxSlotBytes < 0 || o.MaxSlotAge < 0:
+		return invalidf("MaxSlotBytes is %d, MaxSlotAge %v: want more than 0, or 0 for the default", o.MaxSlotBytes,
+			o.MaxSlotAge)
 	case o.CompactionRate != 0 && o.CompactionRate < minCompactionRate:
 		return invalidf("CompactionRate is %d: want %d bytes per second or more, or 0 for no bound",
 			o.CompactionRate, minCompactionRate)

@@ -143,6 +143,7 @@ func (o *Options) setCompactions() {
 	if o.Objects != nil || o.Compaction != Leveled {
 		o.IdleCompaction = 0 // never
 	}
+	o.MaxSlotBytes = cmp.Or(o.MaxSlotBytes, 1<<30)
 	leastThreads := 1
 	if o.Compaction != Leveled {
 		leastThreads = 2

@@ -28,7 +28,7 @@ import (
 //   - Compression, Compaction and RecoveryMode by name: zstd, lazy-leveled, TolerateTornTail.
 //   - LevelCompression for each level, beginning with 0, with commas: none, default, zstd.
 //   - Merger by the name of a merger of this package: Int64Add's is siftkv.int64add.
-//   - FileMode as an octal number, IdleCompaction and PollInterval as time.ParseDuration reads them.
+//   - FileMode as an octal number, IdleCompaction, MaxSlotAge and PollInterval as time.ParseDuration reads them.
 //   - Any of them quoted as in Go, if spaces at its ends count: "delimiter: ".
 //
 // Clock, Logger, Events, Objects and MemoryBudget have no text, nor have a Merger, a Filter, a Prefix and a
@@ -91,6 +91,8 @@ var fieldsWithText = []fieldtext.Field{
 	fieldtext.Count("MaxConcurrentCompactions"),
 	fieldtext.Size("CompactionRate"),
 	fieldtext.Value("IdleCompaction", time.Duration.String, time.ParseDuration),
+	fieldtext.Size("MaxSlotBytes"),
+	fieldtext.Value("MaxSlotAge", time.Duration.String, time.ParseDuration),
 	fieldtext.Named("Merger", Merger.Name, parseMerger),
 	fieldtext.Bool("ReadOnly"),
 	fieldtext.Value("RecoveryMode", RecoveryMode.String, parseRecoveryMode),

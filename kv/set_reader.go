@@ -63,11 +63,11 @@ func (d *DB) SetReader(ctx context.Context, key []byte, size int64, r io.Reader,
 	if err := f.Finish(); err != nil {
 		return err
 	}
-	return d.commitStream(ctx, key, f, o)
+	return commitStream(d, ctx, key, f, o)
 }
 
 // commitStream commits the handle of a value that is in a file of its own.
-func (d *DB) commitStream(ctx context.Context, key []byte, f *values.File, o *WriteOptions) error {
+func commitStream(d *DB, ctx context.Context, key []byte, f *values.File, o *WriteOptions) error {
 	b := d.NewBatch()
 	return f.Commit(func(h blob.Handle) error {
 		value := h.Append(nil)

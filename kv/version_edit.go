@@ -12,7 +12,7 @@ import (
 func (d *DB) snapshotEdit(v *version.Version) *manifest.Edit {
 	d.mu.Lock()
 	e := &manifest.Edit{StoreID: d.storeID, NextFile: d.nextFile.Load(), LogNum: d.logNum, LastSeq: v.LastSeq,
-		Features: d.features}
+		Features: d.features &^ manifest.FeatureSlots}
 	d.mu.Unlock()
 	if e.Features&manifest.FeatureMerge != 0 {
 		e.Merger = d.operands.Name
@@ -32,6 +32,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 	defer d.manifest.Unlock()
 	d.mu.Lock()
 	e := edit()
+	d.slots.Change(e)
 	d.current.DropBlobs(e)
 	if len(e.AddedBlobs) > 0 {
 		e.Features |= manifest.FeatureSeparated &^ d.features
@@ -61,10 +62,14 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 		d.logNum = e.LogNum
 	}
 	d.features |= e.Features
+	lost := d.slots.Changed(e)
 	d.installVersion(next)
 	install()
 	d.installState()
 	d.mu.Unlock()
+	for i := range lost {
+		lost[i].Log(d.log)
+	}
 	if err := d.manifest.Rotate(next); err != nil {
 		_ = d.fail(brokenManifest, writingManifest, err) // writers get the error, and the edit is made
 	}
@@ -74,7 +79,7 @@ func (d *DB) applyEdit(edit func() *manifest.Edit, install func()) error {
 // closeManifest ends the manifest with the number of the last write in the logs and tables. Writes that are missing on
 // the next start were not lost to a crash. The manifest stays without an end if something went wrong before, and in an
 // object store if nothing has changed since Open.
-func (d *DB) closeManifest(err error) error {
+func closeManifest(d *DB, err error) error {
 	if err != nil || d.failure != nil || d.objects.finish() {
 		return errors.Join(err, d.manifest.Abandon())
 	}

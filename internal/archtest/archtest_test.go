@@ -83,6 +83,8 @@ var layers = []struct {
 	{"internal/ingest", 5},
 	{"internal/iterator", 6},
 	{"internal/commit", 5},
+	{"internal/changelog", 4},
+	{"internal/changefeed", 5},
 	{"internal/survey", 7},
 	{"internal/survey/shape", 8},
 	{"internal/values", 6},

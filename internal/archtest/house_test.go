@@ -32,13 +32,13 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 60_758},
+		{"lines that kv links", linked, 62_853},
 		{"files of kv", len(kv.files), 60},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 45},
-		{"lines of kv", kv.lines, 8_699},
+		{"lines of kv", kv.lines, 9_021},
 		{"methods of DB, exported or not", methodsOf(kv, "DB"), 150},
-		{"fields of DB", kv.types.Scope().Lookup("DB").Type().Underlying().(*types.Struct).NumFields(), 25},
-		{"exported names of kv, with methods and fields", exportedNames(kv.types), 308},
+		{"fields of DB", kv.types.Scope().Lookup("DB").Type().Underlying().(*types.Struct).NumFields(), 24},
+		{"exported names of kv, with methods and fields", exportedNames(kv.types), 313},
 	} {
 		t.Logf("%s: %d of %d", room.what, room.is, room.max)
 		assert.LessOrEqual(t, room.is, room.max, room.what)

@@ -121,6 +121,7 @@ func (p *Pipeline) publish(seq base.SeqNum) error {
 	}
 	if l.broken == nil {
 		visible.Store(uint64(seq))
+		p.Watch.Notify()
 	}
 	return l.broken
 }
@@ -160,6 +161,36 @@ func (p *Pipeline) syncLogs(upTo uint64) error {
 			return err
 		}
 	}
+}
+
+// SyncEnded makes durable the logs that have ended, up to the one with this number, which are in no table yet. It needs
+// no turn, and a sync of a group may run at the same time. If it cannot, the store has failed.
+func (p *Pipeline) SyncEnded(upTo uint64) error {
+	p.logs.mu.Lock()
+	ended := slices.Clone(p.logs.ended)
+	p.logs.mu.Unlock()
+	for _, log := range ended {
+		if log.ID() > upTo {
+			break
+		}
+		if err := log.SyncFile(); err != nil {
+			return p.Fail(writingLog, err)
+		}
+	}
+	return nil
+}
+
+// Unwritten returns what the file of a log may lack at its end, and its offset. The store has failed, and the caller
+// resumes it: nothing is written meanwhile.
+func (p *Pipeline) Unwritten(log uint64) (offset int64, tail []byte) {
+	p.logs.mu.Lock()
+	defer p.logs.mu.Unlock()
+	for _, l := range p.logs.all() {
+		if l.ID() == log {
+			return l.Unwritten()
+		}
+	}
+	return 0, nil
 }
 
 // beginSync counts a sync. The caller calls end when it has ended.

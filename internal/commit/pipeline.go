@@ -95,6 +95,7 @@ type Values interface {
 // those that are the leader's: these are called by Store's functions and within Exclusive.
 type Pipeline struct {
 	Counters
+	Watch Watch // for writes to become visible
 
 	store Store
 
@@ -179,6 +180,9 @@ func (p *Pipeline) SyncVisible(ctx context.Context) error {
 	r.size, r.arena, r.ctx = 0, 0, ctx
 	return p.submitAndReuse(r)
 }
+
+// Durable reports whether a sync of a group has made all writes up to seq durable.
+func (p *Pipeline) Durable(seq base.SeqNum) bool { return uint64(seq) <= p.durable.Load() }
 
 // submitAndReuse is submit for a request of newRequest.
 func (p *Pipeline) submitAndReuse(r *request) error {

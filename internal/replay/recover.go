@@ -21,6 +21,7 @@ type Recovery struct {
 	Manifest uint64                 // number of the manifest
 	State    *version.ManifestState // what it says
 	Version  *version.Version       // that it describes; nil: it could not be read
+	Replayed []uint64               // the numbers of the logs that follow it, set by ReplayLogs
 }
 
 // ReadManifest reads the manifest in force. The version is the caller's.
@@ -68,7 +69,7 @@ func (r *Recovery) ReplayLogs() error {
 	if err := r.checkFirst(logs); err != nil {
 		return err
 	}
-	r.LastSeq = r.Version.LastSeq
+	r.LastSeq, r.Replayed = r.Version.LastSeq, logs
 	return r.Logs(logs, r.State.Closed)
 }
 

@@ -25,6 +25,7 @@ type Manifest struct {
 	StoreID  uint64
 	NextFile uint64
 	LogNum   uint64 // writes in logs with smaller numbers are in tables
+	Slots    manifest.Kept
 	LastSeq  uint64
 	Live     map[uint64]manifest.AddedTable
 	Dead     map[uint64]bool // tables that some edit deleted for good
@@ -165,12 +166,13 @@ func (m *Manifest) apply(record []byte, offset int64) error {
 	}
 	if m.Edits++; offset == logHeader {
 		m.First = *e
-		m.First.Added, m.First.Deleted, m.First.AddedBlobs = nil, nil, nil
+		m.First.Added, m.First.Deleted, m.First.AddedBlobs, m.First.Slots = nil, nil, nil, manifest.Kept{}
 		m.StoreID = e.StoreID
 	}
-	m.First.Features |= e.Features
+	m.First.Features |= e.Features &^ manifest.FeatureSlots
 	m.First.Merger = cmp.Or(e.Merger, m.First.Merger)
 	m.NextFile, m.LogNum = max(m.NextFile, e.NextFile), max(m.LogNum, e.LogNum)
+	m.Slots.Apply(&e.Slots)
 	m.LastSeq, m.ClosedSeq = max(m.LastSeq, uint64(e.LastSeq)), uint64(e.Closed)
 	for _, d := range e.Deleted {
 		delete(m.Live, d.Num)

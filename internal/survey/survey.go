@@ -207,9 +207,11 @@ func (s *Store) findGarbage(names []string) error {
 			}
 		case manifest.FileWAL:
 			garbage = s.Manifest != nil && num < s.Manifest.LogNum
+		case manifest.FileKept:
+			garbage = s.Manifest != nil
 		default:
 		}
-		if !garbage {
+		if !garbage || s.Manifest != nil && s.Manifest.Slots.Has(name) {
 			continue
 		}
 		size, err := s.fs.Stat(s.path(name))

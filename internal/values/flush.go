@@ -45,6 +45,17 @@ func (s *Store) Flush(mems []*memtable.Memtable) *Flush {
 	return fl
 }
 
+// Whole reports whether the values of all logs are whole, and durable, in their files.
+func (fl *Flush) Whole() bool { return len(fl.copied) == 0 }
+
+// FilesOf returns the numbers of the blob files that the records of a memtable's log have handles of.
+func FilesOf(m *memtable.Memtable) (nums []uint64) {
+	for _, f := range of([]*memtable.Memtable{m}) {
+		nums = append(nums, f.Num)
+	}
+	return nums
+}
+
 // Inline returns a function that replaces handles of files that must not be listed by their values; nil if there are
 // none.
 func (fl *Flush) Inline(v *version.Version) func(base.InternalKey, []byte) (base.InternalKey, []byte, error) {

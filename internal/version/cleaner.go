@@ -29,6 +29,7 @@ type Cleaner struct {
 	Log      *slog.Logger
 	ReadOnly bool                     // nothing is removed
 	Position func() manifest.Position // where the store is in its history
+	Keeps    func(path string) bool   // reports whether a slot needs a file; nil: there are no slots
 	Cleaned  func()                   // called when what was handed in is done
 
 	mu       sync.Mutex
@@ -109,7 +110,7 @@ func (c *Cleaner) Sweep(v *Version, logNum, manifestNum uint64) {
 			obsolete = num < logNum
 		case manifest.FileManifest:
 			obsolete = num != manifestNum
-		case manifest.FileRestore, manifest.FileIngest:
+		case manifest.FileRestore, manifest.FileIngest, manifest.FileKept:
 			obsolete = true
 		case manifest.FileTemp:
 			if err := c.FS.Remove(filepath.Join(c.Dir, name)); err != nil {
@@ -143,9 +144,11 @@ func (c *Cleaner) loop() {
 		}
 		versions, files, blobs := c.versions, c.files, c.blobs
 		c.versions, c.files, c.blobs, c.busy = nil, nil, nil, true
-		if c.recheck {
-			c.recheck, c.timer = false, nil
+		if c.recheck && c.timer != nil {
+			c.timer.Stop()
+			c.timer = nil
 		}
+		c.recheck = false
 		c.mu.Unlock()
 		for _, b := range blobs {
 			files = c.closed(files, unneededFile{name: c.Blobs.Path(b.Num)}, b.Close(), b.remove)
@@ -293,7 +296,7 @@ func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 		return nil
 	}
 	c.held = slices.DeleteFunc(c.held, func(f heldFile) bool {
-		unneeded := n == 0 || !oldest.Before(f.at)
+		unneeded := (n == 0 || !oldest.Before(f.at)) && (c.Keeps == nil || !c.Keeps(f.name))
 		if unneeded {
 			free = append(free, f.unneededFile)
 		}

@@ -62,6 +62,11 @@ func (w *ManifestWriter) Orphan(e *manifest.Edit) {
 			drop(manifest.Path(w.Dir, manifest.FileTable, a.Table.Num))
 		}
 	}
+	for _, p := range e.Slots.Parts {
+		if p.Copy {
+			drop(manifest.Path(w.Dir, manifest.FileKept, p.Log))
+		}
+	}
 	for _, b := range e.AddedBlobs {
 		if !w.Retained(b.Num) {
 			drop(manifest.Path(w.Dir, manifest.FileBlob, b.Num))

@@ -85,7 +85,7 @@ func comesAndGoes(name string) bool {
 
 // staysInPlace are the kinds of files that a repair in place leaves as they are.
 var staysInPlace = []manifest.FileKind{manifest.FileUnknown, manifest.FileTemp, manifest.FileOptions,
-	manifest.FileBallast}
+	manifest.FileBallast, manifest.FileSlot}
 
 // setAside gives a second name, in lost, to every original that the repaired store does
 // not use, and returns their names.

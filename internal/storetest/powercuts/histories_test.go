@@ -31,6 +31,7 @@ type cut struct {
 	synced  int                    // writes that were durable before the cut
 	begun   int                    // writes that had begun
 	copies  int                    // checkpoints that were finished
+	slot    *delivered             // nil: there was no slot for certain
 }
 
 // A cutRun writes a random history, and cuts the power at random calls.
@@ -48,6 +49,7 @@ type cutRun struct {
 	synced, begun atomic.Int64
 	copied        atomic.Int64 // checkpoints that were finished
 	copies        []int        // how many writes each has, or is to have
+	consumer      *consumer    // of a slot; nil: there is none
 	cuts          []cut
 }
 
@@ -60,6 +62,9 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 		calls++
 		if clock.IntN(stride) == 0 {
 			c := cut{call: calls, synced: int(r.synced.Load()), copies: int(r.copied.Load())}
+			if r.consumer != nil {
+				c.slot = r.consumer.last.Load()
+			}
 			c.objects = r.objects.Cut(func() { c.disk = mem.Cut(clock) })
 			c.begun = int(r.begun.Load())
 			r.cuts = append(r.cuts, c)
@@ -88,6 +93,7 @@ func (r *cutRun) open(fs vfs.FS) {
 	var err error
 	r.db, err = kv.Open("db", r.opts)
 	require.NoError(r.t, err)
+	r.consumer.open(r)
 }
 
 // writer returns a batch or a transaction: what survives must not differ.
@@ -114,6 +120,10 @@ func (r *cutRun) writer() interface {
 func (r *cutRun) durable() { r.synced.Store(int64(len(r.states) - 1)) }
 
 func (r *cutRun) step() {
+	if r.consumer != nil && r.rng.IntN(5) == 0 {
+		r.consumer.step(r)
+		return
+	}
 	switch n := r.rng.IntN(100); {
 	case n < 3:
 		require.NoError(r.t, r.db.Flush(context.Background()))
@@ -254,6 +264,7 @@ func (r *cutRun) recoveredOn(c cut, fs vfs.FS) int {
 	require.LessOrEqual(r.t, n, c.begun, what)
 	storetest.RequireContents(r.t, r.states[n], db)
 	require.NoError(r.t, storetest.Verify(db, io.Discard), what)
+	r.consumer.catchUp(r, db, c, n, what)
 	require.NoError(r.t, db.Close(), what)
 	return n
 }

@@ -1,0 +1,292 @@
+package kv
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/changefeed"
+	"github.com/siftkv/siftkv/internal/changelog"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/replay"
+	"github.com/siftkv/siftkv/internal/values"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Slot is a durable place in the history of the store, with the changes after it. See DB.CreateSlot.
+type Slot = changefeed.Slot
+
+// A Change is what one commit wrote: a batch, a transaction, an ingest. See Slot.Changes.
+type Change = changefeed.Change
+
+// A SlotInfo is what DB.Slots tells of a slot.
+type SlotInfo = changelog.State
+
+// ErrSlotLost is matched when a store does not have the history any more that a slot needs, and the error says why. The
+// consumer may be further behind than Options.MaxSlotBytes and MaxSlotAge allow. Or the store has another history by
+// now: it was repaired, opened with SkipCorrupt, or has lost writes. Drop the slot, and begin again with a new one.
+var ErrSlotLost = changelog.ErrLost
+
+// CreateSlot makes a slot, and a snapshot: the slot's changes are all commits after the snapshot. Together they are the
+// store, for whoever keeps something in step with it. Read the snapshot, close it, then take Slot.Changes.
+//
+// From now on the store keeps its history after the slot's last acknowledgement: logs, which it removes else once their
+// writes are in tables, and the files of ingests. It costs a sync of each log that ends, and the space, which
+// Options.MaxSlotBytes bounds. The slot outlives the process, the snapshot does not: a consumer that dies before it has
+// read all of it drops the slot, and creates it again.
+//
+// A name has 1 to 64 letters a to z, digits, '-' and '_'. If there is such a slot, the error matches fs.ErrExist. A
+// store in an object store has no slots; neither have checkpoints and restored stores, whatever their origin has.
+func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, error) {
+	if err := cmp.Or(d.writable(), d.readable()); err != nil {
+		return nil, nil, err
+	}
+	if d.opts.Objects != nil {
+		return nil, nil, fmt.Errorf("%w: a store in an object store has no slots", ErrInvalidOptions)
+	}
+	leave, err := enter(d)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	var snap *Snapshot
+	err = d.commits.Exclusive(ctx, func() error {
+		snap = d.NewSnapshot()
+		return d.slots.Begin(name, snap.view.at)
+	})
+	if err != nil {
+		if snap != nil {
+			err = errors.Join(err, snap.Close())
+		}
+		return nil, nil, err
+	}
+	// What the snapshot has must be durable before the slot is: a crash would leave a slot of the future.
+	if err = d.commits.SyncVisible(ctx); err == nil {
+		err = d.slots.Trim() // the edit begins the history, unless there is one
+	}
+	if err == nil {
+		err = d.slots.Save(name)
+	}
+	if err != nil {
+		d.slots.Forget(name)
+		return nil, nil, errors.Join(err, snap.Close())
+	}
+	return changefeed.New(slotStore(d), name, snap.view.at), snap, nil
+}
+
+// OpenSlot opens a slot for its consumer, who has all changes up to the last one that was acknowledged. If there is no
+// such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it is open already, ErrLocked.
+func (d *DB) OpenSlot(name string) (*Slot, error) {
+	if err := cmp.Or(d.writable(), d.readable()); err != nil {
+		return nil, err
+	}
+	acked, err := d.slots.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return changefeed.New(slotStore(d), name, acked), nil
+}
+
+// DropSlot removes a slot, which must not be open, and the history that only it needed.
+func (d *DB) DropSlot(name string) error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	leave, err := enter(d)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return d.slots.Drop(name)
+}
+
+// Slots returns the store's slots, by name.
+func (d *DB) Slots() []SlotInfo { return d.slots.States(d.seq()) }
+
+// enter makes Close wait for the caller, who may write files, until leave.
+func enter(d *DB) (leave func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closing {
+		return nil, ErrClosed
+	}
+	d.ingesting++
+	return func() { d.reschedule(func() { d.ingesting-- }) }, nil
+}
+
+// slotStore returns what slots need of the store.
+func slotStore(d *DB) *changefeed.Store {
+	return &changefeed.Store{Log: &d.slots, FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
+		Last:        d.seq,
+		Enter:       func() (func(), error) { return enter(d) },
+		Locate:      func(name string, at base.SeqNum) (manifest.KeptPart, error) { return locateHistory(d, name, at) },
+		Await:       func(ctx context.Context, at base.SeqNum) (base.SeqNum, error) { return awaitDurable(ctx, d, at) },
+		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") }}
+}
+
+// locateHistory returns what has the first write after number at. What is kept and the memtables' logs change at one
+// moment, under the lock.
+func locateHistory(d *DB, name string, at base.SeqNum) (manifest.KeptPart, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mem == nil {
+		return manifest.KeptPart{}, ErrClosed
+	}
+	part, ok, err := d.slots.After(name, at)
+	if err != nil || ok {
+		return part, err
+	}
+	for _, m := range d.imms {
+		if last := base.SeqNum(m.LastSeq.Load()); last > at {
+			return manifest.KeptPart{Log: m.Log, Last: last}, nil
+		}
+	}
+	return manifest.KeptPart{Log: d.mem.Log, Last: base.MaxSeqNum}, nil
+}
+
+// minSyncEvery is how much time passes between syncs that consumers of slots want.
+const minSyncEvery = 2 * time.Millisecond
+
+// awaitDurable returns, once a write after number at is durable, the last write that is.
+func awaitDurable(ctx context.Context, d *DB, at base.SeqNum) (base.SeqNum, error) {
+	later := func() bool { return d.closed.Load() || d.seq() > at }
+	if err := d.commits.Watch.Wait(ctx, later); err != nil {
+		return 0, base.ContextError(ctx, "waited for a change")
+	}
+	if d.closed.Load() {
+		return 0, ErrClosed
+	}
+	seq := d.seq()
+	if !d.commits.Durable(seq) {
+		select { // commits that come meanwhile share the sync
+		case <-time.After(minSyncEvery):
+		case <-ctx.Done():
+			return 0, base.ContextError(ctx, "waited for a change")
+		}
+		seq = d.seq()
+		if err := d.commits.SyncVisible(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return seq, nil
+}
+
+// keepLogs returns the parts of the history that the logs of memtables are which a flush is about to write to tables.
+// If a slot needs them, they are durable.
+func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, error) {
+	if !d.slots.Active() {
+		return nil, nil
+	}
+	if f.next != nil || !files.Whole() {
+		return keepCopy(d, f)
+	}
+	if err := d.commits.SyncEnded(f.mems[len(f.mems)-1].Log); err != nil {
+		return nil, err
+	}
+	var parts []manifest.KeptPart
+	for _, m := range f.mems {
+		p := manifest.KeptPart{Log: m.Log, Last: base.SeqNum(m.LastSeq.Load()), Time: keptNow()}
+		p.Files = values.FilesOf(m)
+		for _, name := range p.Names() {
+			size, err := d.fs.Stat(filepath.Join(d.dir, name))
+			if err != nil {
+				return nil, err
+			}
+			p.Bytes += size
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// keepCopy is keepLogs of logs that broke, or whose values are not whole.
+func keepCopy(d *DB, f flushJob) ([]manifest.KeptPart, error) {
+	var logs []uint64
+	for _, m := range f.mems {
+		logs = append(logs, m.Log)
+	}
+	d.mu.Lock()
+	from := d.current.LastSeq
+	d.mu.Unlock()
+	to := f.limit
+	if f.next == nil {
+		to = base.SeqNum(f.mems[len(f.mems)-1].LastSeq.Load())
+	}
+	part, ok, err := copyLogs(d, logs, from, to, d.commits.Unwritten)
+	if err := d.slots.CopyFailed(err); err != nil || !ok {
+		return nil, err
+	}
+	return []manifest.KeptPart{part}, nil
+}
+
+// dropCopies removes copies of logs that no slot needs.
+func dropCopies(d *DB, parts []manifest.KeptPart) {
+	for i := range parts {
+		if path := filepath.Join(d.dir, parts[i].LogName()); parts[i].Copy && !d.slots.Keeps(path) {
+			d.cleaner.File(path)
+		}
+	}
+}
+
+// keptNow returns the time of a part that is kept now.
+func keptNow() uint64 { return uint64(max(time.Now().Unix(), 0)) }
+
+// copyLogs copies the history after number from, up to number to, out of logs that may have more.
+func copyLogs(d *DB, logs []uint64, from, to base.SeqNum, unwritten func(log uint64) (int64, []byte)) (
+	p manifest.KeptPart, ok bool, err error) {
+	v := values.Replay{Store: d.values}
+	defer v.Close()
+	c := changelog.Copier{FS: d.fs, Dir: d.dir, Unwritten: unwritten, Inline: v.Inline}
+	p, ok, err = c.Copy(logs, from, to, d.newFileNum())
+	p.Time = keptNow()
+	return p, ok, err
+}
+
+// recoverSlots finds the slots of a store that was recovered, and keeps what was replayed, which is about to be in
+// tables.
+func recoverSlots(d *DB, r *replay.Recovery) error {
+	if d.opts.Objects != nil {
+		return nil
+	}
+	if err := d.slots.Recover(r.State.Slots, r.LastSeq); err != nil || !d.slots.Active() {
+		return err
+	}
+	if d.opts.RecoveryMode == SkipCorrupt {
+		d.slots.Lose("the store was opened with SkipCorrupt, which may leave out writes")
+		return nil
+	}
+	if err := removeCopies(d, &r.State.Slots); err != nil {
+		return err
+	}
+	part, ok, err := copyLogs(d, r.Replayed, r.Version.LastSeq, r.LastSeq, nil)
+	if err != nil && d.lacksSpace(err) {
+		part, ok, err = copyLogs(d, r.Replayed, r.Version.LastSeq, r.LastSeq, nil)
+	}
+	switch {
+	case changelog.Passes(err) && !vfs.IsNoSpace(err):
+		return err
+	case err != nil: // a full disk does not keep the store from being opened
+		d.slots.Lose(err.Error())
+	case ok:
+		d.slots.Keep(part)
+	}
+	return nil
+}
+
+// removeCopies removes copies of logs that starts of the store have left, which broke off.
+func removeCopies(d *DB, kept *manifest.Kept) error {
+	names, err := d.fs.List(d.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileKept && !kept.Has(name) {
+			err = errors.Join(err, d.fs.Remove(filepath.Join(d.dir, name)))
+		}
+	}
+	return err
+}
