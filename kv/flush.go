@@ -178,6 +178,7 @@ func (d *DB) flush(f flushJob) error {
 		d.imms = append([]*memTable(nil), d.imms[len(mems):]...)
 	})
 	if err != nil {
+		dropCopies(d, slices.DeleteFunc(parts, func(p manifest.KeptPart) bool { return e.Slots.Has(p.LogName()) }))
 		return err
 	}
 	dropCopies(d, parts) // unless a slot needs them still

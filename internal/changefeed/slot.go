@@ -104,6 +104,7 @@ func (s *Slot) next(ctx context.Context, r *reader) (*Change, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	r.at = max(r.at, s.position) // the consumer may have skipped some
 	c, err := r.next(ctx)
 	if closed := s.check(); closed != nil {
 		return nil, closed

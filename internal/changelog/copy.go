@@ -53,17 +53,13 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 }
 
 func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manifest.KeptPart) error {
-	whole := true
+	follows := false // a record must have the number after the last: the log before has no end
 	for _, log := range logs {
-		last := p.Last
-		clean, err := c.copyLog(w, log, to, p)
-		switch {
-		case err != nil:
+		clean, err := c.copyLog(w, log, to, follows, p)
+		if err != nil {
 			return err
-		case !whole && p.Last > last:
-			return fmt.Errorf("%w: one that breaks off after %d is followed by another", errHole, last)
 		}
-		whole = whole && clean
+		follows = !clean
 	}
 	if p.Last != to {
 		return fmt.Errorf("%w: those up to %d are there, of %d", errHole, p.Last, to)
@@ -80,8 +76,10 @@ func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manife
 }
 
 // copyLog copies the records of a log that follow p.Last, up to number to. Where the log breaks off, so does what it
-// has of the history. It reports whether the log has its end.
-func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, p *manifest.KeptPart) (clean bool, err error) {
+// has of the history: if follows is set, that was so of the log before, and its first record must be the next. It
+// reports whether the log has its end.
+func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool, p *manifest.KeptPart) (
+	clean bool, err error) {
 	name := manifest.Path(c.Dir, manifest.FileWAL, log)
 	f, err := c.FS.Open(name)
 	if err != nil {
@@ -98,7 +96,7 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, p *manifest.
 		record, err := r.Next()
 		switch {
 		case errors.Is(err, io.EOF), wal.Broken(err):
-			return r.Clean(), nil
+			return r.Clean() && !follows, nil
 		case err != nil:
 			return false, err
 		}
@@ -110,9 +108,13 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, p *manifest.
 		if last > to {
 			return false, nil
 		}
-		if last <= p.Last {
+		switch {
+		case last <= p.Last:
 			continue
+		case follows && b.Seq() != p.Last+1:
+			return false, fmt.Errorf("%w: %d comes after %d", errHole, b.Seq(), p.Last)
 		}
+		follows = false
 		if record, err = c.inline(record, b.Seq(), p); err != nil {
 			return false, err
 		}

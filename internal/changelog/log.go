@@ -423,12 +423,13 @@ func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
 	if err := r.write(l.FS, l.Dir); err != nil {
 		return false, err
 	}
-	if _, err := l.recordOf(name); err != nil {
-		return false, err // lost meanwhile
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.slots[name].Acked = seq
+	s := l.slots[name]
+	if s.why != "" { // since the file was written
+		return false, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
+	}
+	s.Acked = seq
 	parts := l.kept.Parts
 	return len(parts) > 0 && parts[0].Last <= l.needed(0), nil
 }

@@ -164,7 +164,8 @@ func (p *Pipeline) syncLogs(upTo uint64) error {
 }
 
 // SyncEnded makes durable the logs that have ended, up to the one with this number, which are in no table yet. It needs
-// no turn, and a sync of a group may run at the same time. If it cannot, the store has failed.
+// no turn, and a sync of a group may run at the same time. If it cannot, the store has failed. A log that another
+// goroutine closes meanwhile is durable, or in tables.
 func (p *Pipeline) SyncEnded(upTo uint64) error {
 	p.logs.mu.Lock()
 	ended := slices.Clone(p.logs.ended)
@@ -173,7 +174,10 @@ func (p *Pipeline) SyncEnded(upTo uint64) error {
 		if log.ID() > upTo {
 			break
 		}
-		if err := log.SyncFile(); err != nil {
+		if log.ID() < p.store.FlushedTo() {
+			continue
+		}
+		if err := log.SyncFile(); err != nil && !errors.Is(err, base.ErrClosed) {
 			return p.Fail(writingLog, err)
 		}
 	}
