@@ -20,7 +20,7 @@ import (
 // changesOf calls each for the next n changes of a slot, which has them then.
 func changesOf(t *testing.T, s *Slot, n int, each func(c *Change)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	if n == 0 {
 		return
@@ -185,7 +185,7 @@ func TestChangesOfSomeKeys(t *testing.T) {
 	require.NoError(t, db.Delete([]byte("user/1"), NoSync))
 	var got []listed
 	var empty []bool
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for c, err := range slot.Changes(ctx, []byte("user/")) {
 		require.NoError(t, err)

@@ -78,7 +78,7 @@ func (c *consumer) take(r *cutRun, slot *kv.Slot, at delivered, n int, store fun
 		return
 	}
 	replica := maps.Clone(r.states[at.n])
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	for change, err := range slot.Changes(ctx) {
 		require.NoError(r.t, err, "%d changes were to come", n)
