@@ -32,7 +32,7 @@ type SlotInfo = changelog.State
 var ErrSlotLost = changelog.ErrLost
 
 // CreateSlot makes a slot, and a snapshot: the slot's changes are all commits after the snapshot. Together they are the
-// store, for whoever keeps something in step with it. Read the snapshot, close it, then take Slot.Changes.
+// store, for a consumer that keeps something in step with it. Read the snapshot, close it, then take Slot.Changes.
 //
 // From now on the store keeps its history after the slot's last acknowledgement: logs, which it removes else once their
 // writes are in tables, and the files of ingests. It costs a sync of each log that ends, and the space, which
@@ -78,8 +78,8 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 	return changefeed.New(slotStore(d), name, snap.view.at), snap, nil
 }
 
-// OpenSlot opens a slot for its consumer, who has all changes up to the last one that was acknowledged. If there is no
-// such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it is open already, ErrLocked.
+// OpenSlot opens a slot for its consumer, which has all changes up to the last one that was acknowledged. If there is
+// no such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it is open already, ErrLocked.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
 	if err := cmp.Or(d.writable(), d.readable()); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (d *DB) DropSlot(name string) error {
 // Slots returns the store's slots, by name.
 func (d *DB) Slots() []SlotInfo { return d.slots.States(d.seq()) }
 
-// enter makes Close wait for the caller, who may write files, until leave.
+// enter makes Close wait for the caller, which may write files, until leave.
 func enter(d *DB) (leave func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

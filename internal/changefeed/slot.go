@@ -80,7 +80,9 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		s.closing.Lock()
-		s.cancel = cancel
+		if s.cancel = cancel; s.closed {
+			cancel()
+		}
 		s.closing.Unlock()
 		r := &reader{store: s.store, slot: s.name, at: s.position, prefixes: prefixes}
 		defer r.close()
@@ -101,9 +103,6 @@ func (s *Slot) Changes(ctx context.Context, prefixes ...[]byte) iter.Seq2[*Chang
 }
 
 func (s *Slot) next(ctx context.Context, r *reader) (*Change, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
 	r.at = max(r.at, s.position) // the consumer may have skipped some
 	c, err := r.next(ctx)
 	if closed := s.check(); closed != nil {

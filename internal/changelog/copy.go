@@ -168,6 +168,33 @@ func handles(record []byte) (separated []blob.Handle, err error) {
 	return separated, nil
 }
 
+// maxCopyFailures is how many attempts to copy a history may fail for reasons that may pass.
+const maxCopyFailures = 5
+
+// Passes reports whether a copy that failed may work when it is tried again.
+func Passes(err error) bool {
+	return err != nil && !errors.Is(err, errHole) && !errors.Is(err, base.ErrCorruption)
+}
+
+// CopyFailed is called with the outcome of each copy. It returns an error if the copy should be tried again. Otherwise
+// slots are lost if it has failed: the store goes on without them.
+func (l *Log) CopyFailed(err error) error {
+	l.mu.Lock()
+	l.failures++
+	again := Passes(err) && l.failures < maxCopyFailures
+	if !again {
+		l.failures = 0
+	}
+	l.mu.Unlock()
+	if again {
+		return err
+	}
+	if err != nil {
+		l.Lose(err.Error())
+	}
+	return nil
+}
+
 // A withTail is a file with another end.
 type withTail struct {
 	vfs.ReadFile

@@ -5,12 +5,11 @@ package changelog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,28 +46,6 @@ type Log struct {
 	failures int // copies that failed, one after the other
 }
 
-// A slot is the state of a slot.
-type slot struct {
-	record
-	why  string // it is lost; empty: it is not
-	open bool   // a consumer has it
-}
-
-// Errors of slots.
-var (
-	ErrLost    = errors.New("siftkv: the slot is lost: drop it, and make a new one with a new snapshot")
-	errNoSlot  = fmt.Errorf("siftkv: there is no such slot: %w", fs.ErrNotExist)
-	errExists  = fmt.Errorf("siftkv: there is such a slot: %w", fs.ErrExist)
-	errOpen    = fmt.Errorf("siftkv: the slot has a consumer: %w", vfs.ErrLocked)
-	errBadName = fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_'", base.ErrInvalidOptions)
-)
-
-// Why slots are lost.
-const (
-	errOverrun  = "its consumer is further behind than MaxSlotBytes and MaxSlotAge allow"
-	errDiverged = "the store has another history by now"
-)
-
 // Recover reads the slots of a store whose manifest says what is kept, and whose last write is last.
 func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 	names, err := l.FS.List(l.Dir)
@@ -89,40 +66,22 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 		case err != nil:
 			return err
 		case s.History != kept.History || s.History == 0:
-			s.why = errDiverged
+			s.why = whyDiverged
 		case s.Acked > last:
-			s.why, s.History = errDiverged, 0 // durable, before other writes have these numbers
+			s.why, s.History = whyDiverged, 0 // durable, before other writes have these numbers
 			if err := s.write(l.FS, l.Dir); err != nil {
 				return err
 			}
 		case s.Acked < kept.From:
-			s.why = errOverrun
+			s.why = whyOverrun
 		}
 		l.put(s)
 	}
-	if l.live() > 0 {
+	if l.live() {
 		l.set(kept)
 		l.history = kept.History
 	}
 	return nil
-}
-
-func (l *Log) put(s *slot) {
-	if l.slots == nil {
-		l.slots = map[string]*slot{}
-	}
-	l.slots[s.Name] = s
-	l.active.Store(l.live() > 0)
-}
-
-// live returns how many slots are not lost. The caller holds l.mu.
-func (l *Log) live() (n int) {
-	for _, s := range l.slots {
-		if s.why == "" {
-			n++
-		}
-	}
-	return n
 }
 
 func (l *Log) set(kept manifest.Kept) {
@@ -146,21 +105,6 @@ func (l *Log) Keep(p manifest.KeptPart) {
 // Active reports whether some slot is not lost: logs must be durable before they are kept.
 func (l *Log) Active() bool { return l.active.Load() }
 
-// A Lost is a slot that is lost, and why.
-type Lost struct{ Slot, Why string }
-
-// Log logs it.
-func (l *Lost) Log(to *slog.Logger) { to.Error("a slot is lost", "slot", l.Slot, "reason", l.Why) }
-
-// lose loses a slot, unless it is lost, and adds it to those that were.
-func (s *slot) lose(lost []Lost, why string) []Lost {
-	if s.why != "" {
-		return lost
-	}
-	s.why = why
-	return append(lost, Lost{s.Name, why})
-}
-
 // Lose loses all slots: the history that they need is not there. The next edit begins another history, which none of
 // them is of: they stay lost.
 func (l *Log) Lose(why string) {
@@ -179,24 +123,26 @@ func (l *Log) Lose(why string) {
 // endIfUnused ends the history if no slot needs it: nothing is kept from now on, and so it has a hole. The next edit
 // says so. The caller holds l.mu.
 func (l *Log) endIfUnused() {
-	if live := l.live() > 0; l.active.Swap(live) && !live {
+	if live := l.live(); l.active.Swap(live) && !live {
 		l.history, l.from = rand.Uint64()|1, 0
 	}
 }
 
-// Describe adds what is kept to an edit that describes the whole store.
+// current returns what is kept of the history that slots are of. The caller holds l.mu.
+func (l *Log) current() manifest.Kept {
+	if l.history != l.kept.History {
+		return manifest.Kept{History: l.history, From: l.from} // the next edit begins it
+	}
+	return l.kept
+}
+
+// Describe adds what is kept to an edit that describes the whole store. Without it all slots are lost.
 func (l *Log) Describe(e *manifest.Edit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.live() == 0:
-		return // slots of any history are lost
-	case l.history != l.kept.History:
-		e.Slots = manifest.Kept{History: l.history, From: l.from}
-	default:
-		e.Slots = l.kept
+	if l.live() {
+		e.Slots, e.Features = l.current(), e.Features|manifest.FeatureSlots
 	}
-	e.Features |= manifest.FeatureSlots
 }
 
 // Change completes an edit: it adds what is given up, and of the parts that the edit has it leaves those that a slot
@@ -206,30 +152,22 @@ func (l *Log) Change(e *manifest.Edit) {
 	e.Slots.Parts = nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	live := l.live() > 0
+	live, begun := l.live(), l.history == l.kept.History
 	if !live {
 		parts = nil
 	}
-	all := l.kept
-	if l.history != l.kept.History {
-		all = manifest.Kept{History: l.history, From: l.from}
-	} else if !live {
-		return
-	}
-	change := manifest.Kept{From: l.needed(all.From), Parts: parts}
-	all.Apply(&change)
+	all := l.current()
+	all.Apply(&manifest.Kept{From: l.needed(all.From), Parts: parts})
 	all.Apply(&manifest.Kept{From: l.overrun(all.Parts)})
-	if l.history == l.kept.History && all.From == l.kept.From && len(parts) == 0 {
+	if begun && (!live || all.From == l.kept.From && len(parts) == 0) {
 		return
 	}
+	e.Features |= manifest.FeatureSlots
 	e.Slots = manifest.Kept{History: all.History, From: all.From}
 	for _, p := range parts {
 		if p.Last > all.From {
 			e.Slots.Parts = append(e.Slots.Parts, p)
 		}
-	}
-	if live {
-		e.Features |= manifest.FeatureSlots
 	}
 }
 
@@ -248,7 +186,7 @@ func (l *Log) needed(from base.SeqNum) base.SeqNum {
 }
 
 // overrun returns the last write of the parts that are too old, or too many bytes; 0 if there are none. The newest part
-// stays: who has all before it is not behind.
+// stays: a consumer that has all before it is not behind.
 func (l *Log) overrun(parts []manifest.KeptPart) (from base.SeqNum) {
 	left, oldest := l.MaxBytes, uint64(0)
 	if l.MaxAge > 0 {
@@ -270,26 +208,22 @@ func (l *Log) Changed(e *manifest.Edit) (lost []Lost) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, kept := l.names, l.kept
+	before, was, kept := l.names, l.kept, l.kept
 	kept.Apply(&e.Slots)
 	l.set(kept)
 	for _, s := range l.slots {
 		if s.History == kept.History && s.Acked < kept.From {
-			lost = s.lose(lost, errOverrun)
+			lost = s.lose(lost, whyOverrun)
 		}
 	}
 	l.endIfUnused()
-	gone, copies := false, []string(nil)
-	for name := range before {
-		if l.names[name] {
-			continue
+	if len(before) > 0 && l.Unneeded != nil && (kept.History != was.History || kept.From > was.From) {
+		var copies []string
+		for name := range before {
+			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileKept && !l.names[name] {
+				copies = append(copies, name)
+			}
 		}
-		gone = true
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileKept {
-			copies = append(copies, name)
-		}
-	}
-	if gone && l.Unneeded != nil {
 		l.Unneeded(copies)
 	}
 	return lost
@@ -306,237 +240,16 @@ func (l *Log) Keeps(path string) bool {
 func (l *Log) After(name string, at base.SeqNum) (p manifest.KeptPart, ok bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.slots[name]
-	switch {
-	case s == nil:
-		return p, false, fmt.Errorf("%w: %s", errNoSlot, name)
-	case s.why != "":
-		return p, false, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
+	switch s, err := l.usable(name); {
+	case err != nil:
+		return p, false, err
 	case at < s.Acked: // the consumer's slot was dropped, and this one has its name
 		return p, false, fmt.Errorf("%w: %s", errNoSlot, name)
 	}
-	if l.history != l.kept.History {
-		return p, false, nil // the slot's history has no parts yet
-	}
-	i, _ := slices.BinarySearchFunc(l.kept.Parts, at+1, func(p manifest.KeptPart, at base.SeqNum) int {
-		if p.Last < at {
-			return -1
-		}
-		return 1
-	})
-	if i == len(l.kept.Parts) {
+	parts := l.current().Parts
+	i := sort.Search(len(parts), func(i int) bool { return parts[i].Last > at })
+	if i == len(parts) {
 		return p, false, nil
 	}
-	return l.kept.Parts[i], true, nil
-}
-
-// Begin makes a slot at write at, in memory alone: all later history is kept from now on. The caller leads the commit
-// pipeline, and at is the last write that is visible. An edit makes the history durable, and Save the slot after it.
-func (l *Log) Begin(name string, at base.SeqNum) error {
-	if !manifest.IsSlotName(name) {
-		return fmt.Errorf("%w: %q", errBadName, name)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.slots[name] != nil {
-		return fmt.Errorf("%w: %s", errExists, name)
-	}
-	if l.live() == 0 {
-		l.history, l.from = rand.Uint64()|1, at
-	}
-	l.put(&slot{record: record{Name: name, History: l.history, Acked: at}, open: true})
-	return nil
-}
-
-// Save makes a slot durable as it is, unless it is lost by now.
-func (l *Log) Save(name string) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	r, err := l.recordOf(name)
-	if err != nil {
-		return err
-	}
-	return r.write(l.FS, l.Dir)
-}
-
-// recordOf returns the record of a slot that a consumer has.
-func (l *Log) recordOf(name string) (r record, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.slots[name]
-	switch {
-	case s == nil:
-		return r, fmt.Errorf("%w: %s", errNoSlot, name)
-	case s.why != "":
-		return r, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
-	}
-	return s.record, nil
-}
-
-// Open gives a slot to one consumer, and returns the last write that was acknowledged.
-func (l *Log) Open(name string) (acked base.SeqNum, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.slots[name]
-	switch {
-	case s == nil:
-		return 0, fmt.Errorf("%w: %s", errNoSlot, name)
-	case s.why != "":
-		return 0, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
-	case s.open:
-		return 0, fmt.Errorf("%w: %s", errOpen, name)
-	}
-	s.open = true
-	return s.Acked, nil
-}
-
-// Close takes a slot from its consumer.
-func (l *Log) Close(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.slots[name]; s != nil {
-		s.open = false
-	}
-}
-
-// Ack makes durable that the consumer of a slot has all writes up to seq, which was delivered to it. A number that was
-// acknowledged before changes nothing. It is for the consumer alone.
-func (l *Log) Ack(name string, seq base.SeqNum) error {
-	trim, err := l.ack(name, seq)
-	if err == nil && trim {
-		if err := l.Trim(); err != nil {
-			l.Logger.Warn("what no slot needs any more stays for now", "dir", l.Dir, "error", err)
-		}
-	}
-	return err
-}
-
-// ack is Ack; it reports whether something can be given up.
-func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	r, err := l.recordOf(name)
-	if err != nil || seq <= r.Acked {
-		return false, err
-	}
-	r.Acked = seq
-	if err := r.write(l.FS, l.Dir); err != nil {
-		return false, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.slots[name]
-	if s.why != "" { // since the file was written
-		return false, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
-	}
-	s.Acked = seq
-	parts := l.kept.Parts
-	return len(parts) > 0 && parts[0].Last <= l.needed(0), nil
-}
-
-// Drop removes a slot that no consumer has.
-func (l *Log) Drop(name string) error {
-	l.writing.Lock()
-	err := l.drop(name, false)
-	l.writing.Unlock()
-	if err != nil {
-		return err
-	}
-	return l.Trim()
-}
-
-// drop removes a slot, one that is open only if forced. The caller holds l.writing.
-func (l *Log) drop(name string, forced bool) error {
-	l.mu.Lock()
-	s := l.slots[name]
-	switch {
-	case s == nil:
-		l.mu.Unlock()
-		return fmt.Errorf("%w: %s", errNoSlot, name)
-	case s.open && !forced:
-		l.mu.Unlock()
-		return fmt.Errorf("%w: %s", errOpen, name)
-	}
-	s.open = true // nothing opens it meanwhile
-	l.mu.Unlock()
-	err := removeRecord(l.FS, l.Dir, name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && !forced {
-		s.open = false
-		return err
-	}
-	delete(l.slots, name)
-	l.endIfUnused()
-	return err
-}
-
-// Forget removes a slot that could not be made durable.
-func (l *Log) Forget(name string) {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	if err := l.drop(name, true); err != nil {
-		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
-	}
-}
-
-// maxCopyFailures is how many attempts to copy a history may fail for reasons that may pass.
-const maxCopyFailures = 5
-
-// Passes reports whether a copy that failed may work when it is tried again.
-func Passes(err error) bool {
-	return err != nil && !errors.Is(err, errHole) && !errors.Is(err, base.ErrCorruption)
-}
-
-// CopyFailed is called with the outcome of each copy. It returns an error if the copy should be tried again. Otherwise
-// slots are lost if it has failed: the store goes on without them.
-func (l *Log) CopyFailed(err error) error {
-	l.mu.Lock()
-	l.failures++
-	again := Passes(err) && l.failures < maxCopyFailures
-	if !again {
-		l.failures = 0
-	}
-	l.mu.Unlock()
-	if again {
-		return err
-	}
-	if err != nil {
-		l.Lose(err.Error())
-	}
-	return nil
-}
-
-// A State is what is known of a slot.
-type State struct {
-	Name   string
-	Acked  uint64    // the last write that was acknowledged
-	Behind uint64    // how many writes came after it, about
-	Bytes  int64     // that are kept for it, without the logs that the store needs itself
-	Since  time.Time // when the oldest of them was kept; zero: there is none
-	Lost   string    // why it is lost; empty: it is not
-	Open   bool      // it has a consumer
-}
-
-// States returns the slots of a store whose last write is last, by name.
-func (l *Log) States(last base.SeqNum) (states []State) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
-		s := l.slots[name]
-		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why, Open: s.open}
-		if s.why == "" {
-			state.Behind = uint64(last - min(s.Acked, last))
-		}
-		for _, p := range l.kept.Parts {
-			if s.why != "" || p.Last <= s.Acked {
-				continue
-			}
-			if state.Bytes += p.Bytes; state.Since.IsZero() {
-				state.Since = time.Unix(int64(p.Time), 0)
-			}
-		}
-		states = append(states, state)
-	}
-	return states
+	return parts[i], true, nil
 }

@@ -1,0 +1,262 @@
+package changelog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A slot is the state of a slot.
+type slot struct {
+	record
+	why  string // it is lost; empty: it is not
+	open bool   // a consumer has it
+}
+
+// Errors of slots.
+var (
+	ErrLost    = errors.New("siftkv: the slot is lost: drop it, and make a new one with a new snapshot")
+	errNoSlot  = fmt.Errorf("siftkv: there is no such slot: %w", fs.ErrNotExist)
+	errExists  = fmt.Errorf("siftkv: there is such a slot: %w", fs.ErrExist)
+	errOpen    = fmt.Errorf("siftkv: the slot has a consumer: %w", vfs.ErrLocked)
+	errBadName = fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_'", base.ErrInvalidOptions)
+)
+
+// Why slots are lost.
+const (
+	whyOverrun  = "its consumer is further behind than MaxSlotBytes and MaxSlotAge allow"
+	whyDiverged = "the store has another history by now"
+)
+
+func (l *Log) put(s *slot) {
+	if l.slots == nil {
+		l.slots = map[string]*slot{}
+	}
+	l.slots[s.Name] = s
+	l.active.Store(l.live())
+}
+
+// live reports whether some slot is not lost. The caller holds l.mu.
+func (l *Log) live() bool {
+	for _, s := range l.slots {
+		if s.why == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// A Lost is a slot that is lost, and why.
+type Lost struct{ Slot, Why string }
+
+// Log logs it.
+func (l *Lost) Log(to *slog.Logger) { to.Error("a slot is lost", "slot", l.Slot, "reason", l.Why) }
+
+// lose loses a slot, unless it is lost, and adds it to those that were.
+func (s *slot) lose(lost []Lost, why string) []Lost {
+	if s.why != "" {
+		return lost
+	}
+	s.why = why
+	return append(lost, Lost{s.Name, why})
+}
+
+// Begin makes a slot at write at, in memory alone: all later history is kept from now on. The caller leads the commit
+// pipeline, and at is the last write that is visible. An edit makes the history durable, and Save the slot after it.
+func (l *Log) Begin(name string, at base.SeqNum) error {
+	if !manifest.IsSlotName(name) {
+		return fmt.Errorf("%w: %q", errBadName, name)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.slots[name] != nil {
+		return fmt.Errorf("%w: %s", errExists, name)
+	}
+	if !l.live() {
+		l.history, l.from = rand.Uint64()|1, at
+	}
+	l.put(&slot{record: record{Name: name, History: l.history, Acked: at}, open: true})
+	return nil
+}
+
+// Save makes a slot durable as it is, unless it is lost by now.
+func (l *Log) Save(name string) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	r, err := l.recordOf(name)
+	if err != nil {
+		return err
+	}
+	return r.write(l.FS, l.Dir)
+}
+
+// recordOf returns the record of a slot that is not lost.
+func (l *Log) recordOf(name string) (record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, err := l.usable(name)
+	if err != nil {
+		return record{}, err
+	}
+	return s.record, nil
+}
+
+// usable returns a slot that is not lost. The caller holds l.mu.
+func (l *Log) usable(name string) (*slot, error) {
+	switch s := l.slots[name]; {
+	case s == nil:
+		return nil, fmt.Errorf("%w: %s", errNoSlot, name)
+	case s.why != "":
+		return nil, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
+	default:
+		return s, nil
+	}
+}
+
+// Open gives a slot to one consumer, and returns the last write that was acknowledged.
+func (l *Log) Open(name string) (acked base.SeqNum, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, err := l.usable(name)
+	switch {
+	case err != nil:
+		return 0, err
+	case s.open:
+		return 0, fmt.Errorf("%w: %s", errOpen, name)
+	}
+	s.open = true
+	return s.Acked, nil
+}
+
+// Close takes a slot from its consumer.
+func (l *Log) Close(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.slots[name]; s != nil {
+		s.open = false
+	}
+}
+
+// Ack makes durable that the consumer of a slot has all writes up to seq, which was delivered to it. A number that was
+// acknowledged before changes nothing. It is for the consumer alone.
+func (l *Log) Ack(name string, seq base.SeqNum) error {
+	trim, err := l.ack(name, seq)
+	if err == nil && trim {
+		if err := l.Trim(); err != nil {
+			l.Logger.Warn("what no slot needs any more stays for now", "dir", l.Dir, "error", err)
+		}
+	}
+	return err
+}
+
+// ack is Ack; it reports whether something can be given up.
+func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	r, err := l.recordOf(name)
+	if err != nil || seq <= r.Acked {
+		return false, err
+	}
+	r.Acked = seq
+	if err := r.write(l.FS, l.Dir); err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, err := l.usable(name) // it may be lost since the file was written
+	if err != nil {
+		return false, err
+	}
+	s.Acked = seq
+	parts := l.kept.Parts
+	return len(parts) > 0 && parts[0].Last <= l.needed(0), nil
+}
+
+// Drop removes a slot that no consumer has.
+func (l *Log) Drop(name string) error {
+	l.writing.Lock()
+	err := l.drop(name, false)
+	l.writing.Unlock()
+	if err != nil {
+		return err
+	}
+	return l.Trim()
+}
+
+// drop removes a slot, one that is open only if forced. The caller holds l.writing.
+func (l *Log) drop(name string, forced bool) error {
+	l.mu.Lock()
+	s := l.slots[name]
+	switch {
+	case s == nil:
+		l.mu.Unlock()
+		return fmt.Errorf("%w: %s", errNoSlot, name)
+	case s.open && !forced:
+		l.mu.Unlock()
+		return fmt.Errorf("%w: %s", errOpen, name)
+	}
+	s.open = true // nothing opens it meanwhile
+	l.mu.Unlock()
+	err := removeRecord(l.FS, l.Dir, name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil && !forced {
+		s.open = false
+		return err
+	}
+	delete(l.slots, name)
+	l.endIfUnused()
+	return err
+}
+
+// Forget removes a slot that could not be made durable.
+func (l *Log) Forget(name string) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.drop(name, true); err != nil {
+		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
+	}
+}
+
+// A State is what is known of a slot.
+type State struct {
+	Name   string
+	Acked  uint64    // the last write that was acknowledged
+	Behind uint64    // how many writes came after it, about
+	Bytes  int64     // that are kept for it, without the logs that the store needs itself
+	Since  time.Time // when the oldest of them was kept; zero: there is none
+	Lost   string    // why it is lost; empty: it is not
+	Open   bool      // it has a consumer
+}
+
+// States returns the slots of a store whose last write is last, by name.
+func (l *Log) States(last base.SeqNum) (states []State) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
+		s := l.slots[name]
+		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why, Open: s.open}
+		if s.why == "" {
+			state.Behind = uint64(last - min(s.Acked, last))
+		}
+		for _, p := range l.kept.Parts {
+			if s.why != "" || p.Last <= s.Acked {
+				continue
+			}
+			if state.Bytes += p.Bytes; state.Since.IsZero() {
+				state.Since = time.Unix(int64(p.Time), 0)
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
