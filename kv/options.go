@@ -207,11 +207,10 @@ type Options struct {
 	// else at least 64 KiB. Flushes count and never wait for it, nor do compactions while level 0 delays writes.
 	CompactionRate int64
 
-	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store merges sorted runs
-	// that only make reads dearer: level 0, then the levels above the last. By default, or if negative: never. A store
-	// waits for four times the usual time between two flushes, but at most four minutes, if that is more. It rewrites
-	// 9/8 of the bytes, level 0 aside, that it has flushed since Open, and more, up to its size, once reads of such
-	// runs have cost twice what a merge does. A flush stops it. Stores in an object store do not do it.
+	// IdleCompaction is how long nothing must have been flushed or ingested until a Leveled store on a disk merges runs
+	// that only make reads dearer. The default is 10 seconds; negative: never. It is four times the usual time between
+	// two flushes, but at most four minutes, if that is more. The store rewrites 9/8 of the bytes, level 0 aside, that
+	// it has flushed since Open, and up to its size more, once reads of such runs have cost twice what a merge does.
 	IdleCompaction time.Duration
 
 	// MaxSlotBytes bounds what is kept for slots, in bytes of logs and ingested files, and MaxSlotAge how long it is
@@ -305,6 +304,7 @@ func init() {
 	harness.SeparateByDefault = func(from int, atCommit bool) {
 		separateEverywhere, defaultSeparateFrom, defaultSeparateAtCommit = true, from, atCommit
 	}
+	harness.NoIdleJobs = func() { defaultIdleCompaction = -1 }
 	harness.Resumed = func(db any) { resumed(db.(*DB)) }
 	harness.Settle = func(db any) { settle(db.(*DB)) }
 	harness.Abandon = func(db any) error { return db.(*DB).abandon() }

@@ -98,12 +98,12 @@ func (o *Options) setMemory() {
 	o.MemtableSize = cmp.Or(o.MemtableSize, 32<<20)
 }
 
-// The defaults of Options.SeparateFrom, in bytes, for reasons in docs/adr/0030-values-of-4-kib-are-separated.md, and of
-// SeparateAtCommit. Tests change them.
+// Defaults that tests change. docs/adr/0030 has the reasons for that of SeparateFrom, in bytes.
 var (
 	defaultSeparateFrom     = 4 << 10
 	separateEverywhere      = false // what is read from maps or an object store too
 	defaultSeparateAtCommit = false
+	defaultIdleCompaction   = 10 * time.Second
 )
 
 // usualSeparateFrom returns the default of SeparateFrom: no value is separated where that makes reads dear.
@@ -140,8 +140,8 @@ func (o *Options) setCompactions() {
 	o.L0SlowdownThreshold = cmp.Or(o.L0SlowdownThreshold, max(12, o.L0CompactionThreshold))
 	o.L0StopThreshold = cmp.Or(o.L0StopThreshold, max(36, 2*o.L0SlowdownThreshold))
 	o.RunsPerLevel = cmp.Or(o.RunsPerLevel, 4)
-	if o.Objects != nil || o.Compaction != Leveled {
-		o.IdleCompaction = 0 // never
+	if o.IdleCompaction = cmp.Or(o.IdleCompaction, defaultIdleCompaction); o.Objects != nil || o.Compaction != Leveled {
+		o.IdleCompaction = -1 // never
 	}
 	o.MaxSlotBytes = cmp.Or(o.MaxSlotBytes, 1<<30)
 	leastThreads := 1

@@ -64,16 +64,21 @@ func TestSeparateFromHasADefault(t *testing.T) {
 	}
 }
 
-// No store merges runs while it is idle unless its options say so, and then only a Leveled one does, on a disk.
+// usersIdleCompaction is what stores have that are no test's.
+var usersIdleCompaction = defaultIdleCompaction
+
+// Only a Leveled store merges runs while it is idle, and only on a disk.
 func TestIdleCompactionByDefault(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, 10*time.Second, usersIdleCompaction)
 	object := &objects.Config{Store: objstore.NewMem()}
+	never := Options{IdleCompaction: -1}
 	for _, c := range []struct{ o, want Options }{
-		{Options{}, Options{}},
+		{Options{}, Options{IdleCompaction: defaultIdleCompaction}},
 		{Options{IdleCompaction: time.Second}, Options{IdleCompaction: time.Second}},
-		{Options{IdleCompaction: time.Second, Compaction: Tiered}, Options{}},
-		{Options{IdleCompaction: time.Second, Compaction: LazyLeveled}, Options{}},
-		{Options{IdleCompaction: time.Second, Objects: object}, Options{}},
+		{Options{IdleCompaction: time.Second, Compaction: Tiered}, never},
+		{Options{IdleCompaction: time.Second, Compaction: LazyLeveled}, never},
+		{Options{IdleCompaction: time.Second, Objects: object}, never},
 	} {
 		o, err := c.o.withDefaults()
 		require.NoError(t, err)

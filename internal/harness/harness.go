@@ -33,6 +33,9 @@ var Of func(options any) *Harness
 // SeparateByDefault makes stores separate values of a length on, in bytes, unless their options say otherwise.
 var SeparateByDefault func(from int, atCommit bool)
 
+// NoIdleJobs makes the default of kv.Options.IdleCompaction never.
+var NoIdleJobs func()
+
 // Resumed returns when a store, a *kv.DB, is not being resumed.
 var Resumed func(db any)
 

@@ -39,6 +39,7 @@ func Main(m *testing.M, children map[string]func(dir string) error) {
 	if from := EnvInt("SEPARATE_FROM", 0); from > 0 {
 		harness.SeparateByDefault(from, EnvInt("SEPARATE_AT_COMMIT", 0) > 0)
 	}
+	harness.NoIdleJobs() // tests count files and runs, however long they take
 	run, ok := children[os.Getenv(childEnv)]
 	if !ok {
 		if !racebuild.Enabled { // it keeps in the heap what is outside it otherwise

@@ -51,6 +51,7 @@ func openSiftKVTree(dir string, s Settings, policy filterpolicy.Policy, t Tree) 
 		TargetFileSize:           t.FileBytes,
 		BaseLevelSize:            t.BaseLevelBytes,
 		MaxConcurrentCompactions: s.Compactions,
+		IdleCompaction:           -1, // a tree stays as it was loaded, however long it is measured
 	}
 	if t.BaseLevelBytes > 0 {
 		o.SpaceAmplification = 1.1 // levels that differ by ten times, as in the study
