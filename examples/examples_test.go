@@ -12,7 +12,7 @@ import (
 func TestEachProgramPrintsWhatItSays(t *testing.T) {
 	outputs, err := filepath.Glob("*/output.txt")
 	require.NoError(t, err)
-	require.Len(t, outputs, 5)
+	require.Len(t, outputs, 6)
 	programs := t.TempDir()
 	build := []string{"build", "-ldflags=-w", "-o", programs + string(filepath.Separator)}
 	for _, output := range outputs {
