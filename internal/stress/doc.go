@@ -23,6 +23,9 @@
 //   - An operation that failed otherwise is not there if a write that began later succeeded: the
 //     store had resumed by then.
 //   - Transactions that increment common counters have each value once.
+//   - The snapshot and the changes of a slot are the store after one of its operations, key by key, whatever happens to
+//     the store in between. No operation is missing or comes twice, and none comes that a crash takes back. A slot is
+//     lost only for a reason that docs/changes.md has, and never silently.
 //
 // # Lives, rounds, and replaying them
 //

@@ -12,7 +12,7 @@ import (
 var Features = []string{
 	// What workers do.
 	"ttl", "merge", "rangedel", "tx", "ingest", "backup", "checkpoint", "compact", "snapshot", "context", "follower",
-	"separated", "streams", "huge",
+	"separated", "streams", "huge", "slots",
 	// What goes wrong.
 	"sync", "write", "nospace", "emfile", "read", "names", "latency", "badfile", "cut", "kill",
 	"swap", "fulldisk", "panics",
@@ -27,7 +27,7 @@ var Features = []string{
 // Sparing are features that lives do without now and then: what is there can hide what would
 // be seen without it (Groce et al., "Swarm Testing", ISSTA 2012).
 var sparing = []string{"ttl", "merge", "rangedel", "tx", "ingest", "compact", "snapshot", "latency", "badfile",
-	"read", "nospace", "fulldisk", "panics", "separated", "streams", "huge"}
+	"read", "nospace", "fulldisk", "panics", "separated", "streams", "huge", "slots"}
 
 // A featureSet says which features are wanted.
 type featureSet map[string]bool

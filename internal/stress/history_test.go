@@ -19,6 +19,7 @@ type keyspace struct {
 	last uint64       // number of the last operation
 	base cells        // when the store was last checked
 	ops  []*operation // since then
+	past []*operation // before, as far as the store had them
 	now  cells        // what readers see: base, and all operations that were acknowledged
 }
 

@@ -21,6 +21,10 @@ type life struct {
 	copied   copied
 	bucket   *bucket // of a store in an object store, else nil
 
+	consumers []*consumer
+	losses    losses
+	slotBytes int64 // the bound of what is kept for slots; 0: the default, which a life does not reach
+
 	lastEnd    string // how the round before ended
 	killed     bool   // and only its process died
 	closedWell bool   // and Close succeeded
@@ -32,7 +36,8 @@ const roundsOfLife = 8
 func newLife(seed uint64, workers int, c *counts, want featureSet, patience time.Duration) *life {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	return &life{seed: seed, rng: rng, want: want.some(rng), patience: patience,
-		disk: NewDisk(seed), oracle: newOracle(workers), counts: c, lastEnd: "nothing"}
+		disk: NewDisk(seed), oracle: newOracle(workers), counts: c, lastEnd: "nothing",
+		consumers: newConsumers(), slotBytes: []int64{0, 0, 0, 256 << 10}[rng.IntN(4)]}
 }
 
 // draw draws the next round.
@@ -46,6 +51,7 @@ func (l *life) drawFrom(number int, seed uint64) *round {
 	if !l.want["separated"] {
 		r.setup.opts.SeparateFrom, r.setup.opts.SeparateAtCommit = -1, false
 	}
+	r.setup.opts.MaxSlotBytes = l.slotBytes
 	r.quietAfterEach = len(l.oracle.spaces) == 1
 	r.end = l.drawEnding(rng)
 	r.after = rng.IntN(2) == 0 && l.want["cut"] && l.bucket == nil
@@ -123,7 +129,7 @@ func (l *life) drawMode(r *round) {
 // Scenarios are rounds in which several things come together that chance seldom brings
 // together.
 var scenarios = []func(*round){
-	endedLog, ingestBesideFailure, unreadableFile, cutInIngest, overwritten,
+	endedLog, ingestBesideFailure, unreadableFile, cutInIngest, overwritten, cutAtSlot, laggingSlots,
 }
 
 // endedLog lets the sync of a log fail that has a successor, and the disk be full from then
@@ -201,4 +207,29 @@ func overwritten(r *round) {
 	r.planned = nil
 	r.quiet = r.want["garbage"]
 	r.end = endCloseWell
+}
+
+// cutAtSlot cuts the power, or fails a call, at a file of a slot: while one is made, acknowledged or dropped, or what
+// it needs gets another name.
+func cutAtSlot(r *round) {
+	r.scenario = "a power cut at a slot"
+	at := &rule{name: "power cut at a slot", ops: changing, kinds: slotFiles, after: r.rng.IntN(1 + r.rng.IntN(60)),
+		times: 1, cut: r.want["cut"]}
+	if !at.cut || r.rng.IntN(3) == 0 {
+		at.name, at.cut, at.err, at.short = "a call for a slot fails", false, syscall.EIO, true
+	}
+	r.planned = []*rule{at}
+	r.mix.more("Changes", 60)
+	r.mix.more("Flush", 8)
+	r.mix.steps = 80
+}
+
+// laggingSlots has consumers that take little on a disk that gets full.
+func laggingSlots(r *round) {
+	r.scenario = "slots that lag on a full disk"
+	r.mix.more("Changes", 2)
+	r.mix.more("Flush", 8)
+	r.mix.largest, r.mix.steps = 6000, 150
+	r.planned = []*rule{smallDisk(r.rng, r.disk.Used())}
+	r.setup.retry(time.Millisecond)
 }

@@ -49,6 +49,7 @@ func drawMix(rng *rand.Rand, want featureSet) mix {
 	add("snapshot", "Snapshot", 6, (*worker).snapshot)
 	add("snapshot", "Iterator", 6, (*worker).iterate)
 	add("follower", "Refresh", 1, (*worker).refresh)
+	add("slots", "Changes", 2+rng.IntN(20), (*worker).changes)
 	add("ttl", "clock", 1, (*worker).advance)
 	add("", "Metrics", 1, (*worker).metrics)
 	return m

@@ -33,7 +33,7 @@ const commonCounters = 3
 func newOracle(workers int) *oracle {
 	o := &oracle{clock: newClock(), counters: make([]int64, commonCounters), increments: map[increment]*operation{}}
 	for n := range workers {
-		k := &keyspace{prefix: fmt.Sprintf("w%02d/", n), base: cells{}, now: cells{}}
+		k := &keyspace{prefix: fmt.Sprintf("w%02d/", n), number: n, base: cells{}, now: cells{}}
 		o.spaces = append(o.spaces, k)
 	}
 	return o

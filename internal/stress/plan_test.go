@@ -156,11 +156,12 @@ var (
 	blobs       = []manifest.FileKind{manifest.FileBlob}
 	descriptors = []manifest.FileKind{manifest.FileManifest, manifest.FileCurrent, manifest.FileTemp,
 		manifest.FileOptions}
+	slotFiles = []manifest.FileKind{manifest.FileSlot, manifest.FileTemp, manifest.FileKept}
 )
 
 // drawRule returns a fault of a wanted kind; nil if none is.
 func drawRule(rng *rand.Rand, want featureSet) *rule {
-	kinds := [][]manifest.FileKind{anyKind, logs, logs, tables, blobs, descriptors}[rng.IntN(6)]
+	kinds := [][]manifest.FileKind{anyKind, logs, logs, tables, blobs, descriptors, slotFiles}[rng.IntN(7)]
 	after := rng.IntN(1 + rng.IntN(60))
 	if len(kinds) == 1 {
 		after = rng.IntN(1 + rng.IntN(300))

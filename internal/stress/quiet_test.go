@@ -42,6 +42,9 @@ func (r *round) quietly() *Finding {
 	if f := r.checkBlobs("when all was quiet"); f != nil {
 		return f
 	}
+	if f := r.catchUp(); f != nil {
+		return f
+	}
 	if f := r.lookForSpace(); f != nil {
 		return f
 	}

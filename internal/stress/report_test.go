@@ -27,11 +27,12 @@ type counts struct {
 
 	objectLives, objectDeaths, fenced, views int
 	objectEndings                            map[string]int
+	slots                                    map[string]int
 }
 
 func newCounts() *counts {
 	return &counts{actions: map[string]int{}, endings: map[ending]int{}, strikes: map[string]int{},
-		scenarios: map[string]int{}, objectEndings: map[string]int{}}
+		scenarios: map[string]int{}, objectEndings: map[string]int{}, slots: map[string]int{}}
 }
 
 func (c *counts) count(name string) {
@@ -43,6 +44,12 @@ func (c *counts) count(name string) {
 func (l *life) count(name string) {
 	l.counts.count(name)
 	l.oracle.journal.write(record{Kind: recordCount, Name: name})
+}
+
+func (c *counts) slot(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slots[what]++
 }
 
 func (c *counts) settled(v verdict) {
@@ -107,6 +114,9 @@ func (r *Report) Rounds() int { return r.counts.rounds }
 // Cuts returns how often the power was cut.
 func (r *Report) Cuts() uint64 { return r.counts.disk.Cuts }
 
+// Changes returns how many changes consumers of slots have taken.
+func (r *Report) Changes() int { return r.counts.slots["changes"] }
+
 // WriteText writes the counts for people.
 func (r *Report) WriteText(w io.Writer) error {
 	c := r.counts
@@ -128,6 +138,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	list(&b, "faults", c.strikes)
 	list(&b, "operations", c.actions)
 	list(&b, "scenarios", c.scenarios)
+	list(&b, "slots", c.slots)
 	endings := map[string]int{}
 	for e, n := range c.endings {
 		endings[e.String()] = n

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -220,6 +221,11 @@ func (r *round) tryOpen() error {
 	if s.panics {
 		r.plan.disturb(&s.opts)
 	}
+	log := lossLog{r: r}
+	if s.opts.Logger != nil {
+		log.next = s.opts.Logger.Handler()
+	}
+	s.opts.Logger = slog.New(log)
 	*harness.Of(&s.opts) = s.harness
 	r.watch.begin(mainGoroutine, "Open")
 	defer r.watch.end(mainGoroutine)
@@ -245,6 +251,9 @@ func (r *round) check() *Finding {
 		v, f := r.oracle.settle(what, c, r.killed)
 		if f == nil {
 			f = r.checkBlobs(what)
+		}
+		if f == nil {
+			f = r.checkSlots()
 		}
 		if f == nil {
 			f = r.compareRepaired(c)

@@ -38,6 +38,7 @@ func TestStress(t *testing.T) {
 			require.Greater(t, r.AcknowledgedChecked(), c.Rounds)
 			if c.Place == "disk" {
 				require.Greater(t, r.Cuts(), uint64(c.Rounds/8))
+				require.Greater(t, r.Changes(), c.Rounds)
 			}
 			var counts strings.Builder
 			require.NoError(t, r.WriteText(&counts))

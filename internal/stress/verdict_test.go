@@ -234,6 +234,7 @@ func (o *oracle) judge(k *keyspace, p place, killed bool, v *verdict) *Finding {
 func (o *oracle) rebase(places []place, counters []int64) {
 	for n, k := range o.spaces {
 		k.mu.Lock()
+		k.keep(places[n])
 		k.base, k.ops, k.now = places[n].cells, nil, maps.Clone(places[n].cells)
 		k.mu.Unlock()
 	}

@@ -1,0 +1,503 @@
+package stress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+// A consumer follows a store through a slot. What it has is on another machine: no fault of the disk takes it. A worker
+// that is to do something with a slot takes a step of a consumer that no other worker has.
+type consumer struct {
+	mu    sync.Mutex
+	name  string
+	there bool    // it has a replica, and the slot is there
+	now   replica // all changes that it has
+	noted replica // when it acknowledged last, or tried to: it goes on there after its own end
+	acked uint64  // the last acknowledgement that succeeded
+
+	slot *kv.Slot                                  // nil: it is not open
+	next func() (c *kv.Change, err error, ok bool) // nil: no changes are under way
+	stop func()
+}
+
+// A replica is what a consumer makes of a snapshot and the changes after it.
+type replica struct {
+	position uint64
+	ids      []uint64 // of each keyspace, its last operation
+	cells    cells
+}
+
+func (r *replica) clone() replica {
+	return replica{r.position, slices.Clone(r.ids), maps.Clone(r.cells)}
+}
+
+func newConsumers() (all []*consumer) {
+	for _, name := range []string{"cache", "copy", "index"} {
+		all = append(all, &consumer{name: name})
+	}
+	return all
+}
+
+// changes takes a step of a consumer.
+func (w *worker) changes() *Finding {
+	if w.r.bucket != nil {
+		return nil // an object store has no slots
+	}
+	c := w.r.consumers[w.rng.IntN(len(w.r.consumers))]
+	if !c.mu.TryLock() {
+		return nil
+	}
+	defer c.mu.Unlock()
+	switch {
+	case !c.there:
+		return c.begin(w)
+	case c.slot == nil:
+		return c.reopen(w)
+	}
+	switch n := w.rng.IntN(16); {
+	case n < 3:
+		c.noted = c.now.clone()
+		err := c.slot.Ack(c.now.position)
+		if err == nil {
+			c.acked = c.now.position
+		}
+		return c.failed(w, err)
+	case n == 3:
+		c.detach()
+		return nil
+	case n == 4:
+		return w.dropOpen(c)
+	case w.rng.IntN(3) == 0:
+		return c.take(w, 1+w.rng.IntN(4)) // and lags
+	}
+	return c.take(w, 1000)
+}
+
+// dropOpen drops a slot: first while it is open, which does nothing.
+func (w *worker) dropOpen(c *consumer) *Finding {
+	if err := w.db.DropSlot(c.name); err == nil {
+		return found("slot", "%s is open and was dropped", c.name)
+	} else if !errors.Is(err, kv.ErrLocked) {
+		return w.allow(err)
+	}
+	if w.rng.IntN(4) > 0 {
+		return nil
+	}
+	c.detach()
+	c.there = false
+	return w.allow(w.db.DropSlot(c.name))
+}
+
+// begin makes the consumer's slot, and copies the snapshot.
+func (c *consumer) begin(w *worker) *Finding {
+	var snap *kv.Snapshot
+	err := w.makeDurable(func() (err error) {
+		c.slot, snap, err = w.db.CreateSlot(context.Background(), c.name)
+		return err
+	})
+	if errors.Is(err, fs.ErrExist) { // it is lost, or its consumer never came to be
+		return w.allow(w.db.DropSlot(c.name))
+	}
+	if err != nil {
+		c.slot = nil
+		return w.allow(err)
+	}
+	w.r.losses.of(c.name) // of the one before
+	f := c.copy(w, snap)
+	if err := snap.Close(); f == nil {
+		f = w.allow(err)
+	}
+	if !c.there {
+		c.detach()
+		return f
+	}
+	c.noted, c.acked = c.now.clone(), c.now.position
+	w.r.counts.slot("made")
+	return f
+}
+
+// copy makes the replica of a snapshot, which is a prefix of the writes.
+func (c *consumer) copy(w *worker, snap *kv.Snapshot) *Finding {
+	o := w.r.oracle
+	o.clock.hold.RLock()
+	defer o.clock.hold.RUnlock()
+	got, err := readAll(snap, "", w.rng.IntN(2) == 0)
+	if err != nil {
+		return w.allow(err)
+	}
+	what := "the snapshot of slot " + c.name
+	if f := o.checkView(what, got, nil); f != nil {
+		return f
+	}
+	c.now = replica{position: c.slot.Position(), cells: cells{}}
+	for _, k := range o.spaces {
+		k.mu.Lock()
+		p, f := k.locate(got, o.clock.now())
+		k.mu.Unlock()
+		if f != nil {
+			f.Text = what + ": " + f.Text
+			return f
+		}
+		id := uint64(0)
+		if v, ok := got[k.markKey()]; ok {
+			id, _ = parseMark(v) // locate has read it
+		}
+		c.now.ids = append(c.now.ids, id)
+		maps.Copy(c.now.cells, p.cells)
+	}
+	for n := range commonCounters {
+		if v, ok := got[counterKey(n)]; ok {
+			c.now.cells.apply([]write{{key: counterKey(n), value: v}})
+		}
+	}
+	c.there = true
+	return nil
+}
+
+// reopen opens the slot again, for a consumer that has all its changes, or goes on where it acknowledged last.
+func (c *consumer) reopen(w *worker) *Finding {
+	slot, err := w.db.OpenSlot(c.name)
+	if err != nil {
+		return c.failed(w, err)
+	}
+	c.slot = slot
+	if at := slot.Position(); at != c.acked && at != c.noted.position {
+		return found("slot", "%s was acknowledged up to %d, perhaps %d, and is at %d", c.name, c.acked,
+			c.noted.position, at)
+	}
+	if w.rng.IntN(2) == 0 {
+		c.now = c.noted.clone()
+	}
+	if err := slot.Skip(c.now.position); err != nil {
+		return found("slot", "%s: the consumer has what the store has not: %v", c.name, err)
+	}
+	w.r.counts.slot("opened")
+	return nil
+}
+
+// take takes up to n changes that are there. If there is none, the worker makes one.
+func (c *consumer) take(w *worker, n int) *Finding {
+	if !c.lags(w.r.oracle) {
+		if f := w.setOne(); f != nil {
+			return f
+		}
+	}
+	for ; n > 0 && c.lags(w.r.oracle); n-- {
+		if c.next == nil {
+			c.next, c.stop = iter.Pull2(c.slot.Changes(context.Background()))
+		}
+		change, err, _ := c.next()
+		if err == nil {
+			f, replayed := c.apply(w.r, change)
+			if f != nil {
+				return f
+			}
+			err = replayed
+		}
+		if err != nil {
+			c.end()
+			return c.failed(w, err)
+		}
+		if w.rng.IntN(20) == 0 {
+			c.end() // the last change comes again
+		}
+	}
+	return nil
+}
+
+// lags reports whether there are changes that the consumer has not.
+func (c *consumer) lags(o *oracle) bool {
+	return slices.ContainsFunc(o.spaces, func(k *keyspace) bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.following(c.now.ids[k.number]) != nil
+	})
+}
+
+// following returns the first operation after that of a number which is there. The caller holds k.mu.
+func (k *keyspace) following(id uint64) *operation {
+	i, _ := slices.BinarySearchFunc(k.past, id+1, func(o *operation, id uint64) int { return int(o.id) - int(id) })
+	if i < len(k.past) {
+		return k.past[i]
+	}
+	for _, o := range k.ops {
+		if o.id > id && o.state == acknowledged {
+			return o
+		}
+	}
+	return nil
+}
+
+// find returns an operation by its number, and whether it may be in the store. The caller holds k.mu.
+func (k *keyspace) find(id uint64) (o *operation, may bool) {
+	if i := slices.IndexFunc(k.ops, func(o *operation) bool { return o.id == id }); i >= 0 {
+		return k.ops[i], k.ops[i].state == acknowledged || k.ops[i].state == pending
+	}
+	i, ok := slices.BinarySearchFunc(k.past, id, func(o *operation, id uint64) int { return int(o.id) - int(id) })
+	if !ok {
+		return nil, false
+	}
+	return k.past[i], true
+}
+
+// keep notes which operations the store has that is about to be the base of what comes. The caller holds k.mu.
+func (k *keyspace) keep(p place) {
+	for i, op := range k.ops {
+		if i <= p.index && op.state == acknowledged || i == p.index {
+			k.past = append(k.past, op)
+		}
+	}
+}
+
+// apply takes a change in. It must be the whole of one operation, and the next one of its keyspace. All operations are
+// there that had been acknowledged before it began. So the replica is the store as of that moment, key by key.
+func (c *consumer) apply(r *round, change *kv.Change) (f *Finding, err error) {
+	var got collector
+	if err := change.Replay(&got); err != nil {
+		return nil, err
+	}
+	r.counts.slot("changes")
+	what := fmt.Sprintf("slot %s, after %d, change %d to %d of %d writes", c.name, c.now.position, change.First(),
+		change.Last(), len(got))
+	wrong := func(format string, args ...any) (*Finding, error) {
+		return found("change", "%s: %s", what, fmt.Sprintf(format, args...)), nil
+	}
+	if change.Last() == c.now.position {
+		return nil, nil // the loop broke off at it
+	}
+	if change.First() <= c.now.position || change.Last() < change.First() {
+		return wrong("it is there already")
+	}
+	i := slices.IndexFunc(got, func(w write) bool { return strings.HasSuffix(w.key, "/#") && w.kind <= writeMerge })
+	if i < 0 {
+		return wrong("no operation writes this: %.300v", got)
+	}
+	k := r.oracle.spaces[slices.IndexFunc(r.oracle.spaces,
+		func(k *keyspace) bool { return k.markKey() == got[i].key })]
+	id, err := parseMark(got[i].value)
+	if err != nil {
+		return wrong("%v", err)
+	}
+	k.mu.Lock()
+	op, may := k.find(id)
+	missed := k.following(c.now.ids[k.number])
+	k.mu.Unlock()
+	switch {
+	case !may:
+		return wrong("it is that of %v, which is not in the store", op)
+	case id <= c.now.ids[k.number]:
+		return wrong("it is that of %v, and %d came before", op, c.now.ids[k.number])
+	case missed != nil && missed.id < id:
+		return wrong("it is that of %v, and %v is missing", op, missed)
+	}
+	for _, other := range r.oracle.spaces {
+		other.mu.Lock()
+		missed := other.following(c.now.ids[other.number])
+		late := missed != nil && missed.end < op.start && other != k
+		other.mu.Unlock()
+		if late {
+			return wrong("it is that of %v, and %v of %s is missing", op, missed, other.prefix)
+		}
+	}
+	before := c.now.cells
+	want := maps.Clone(before)
+	want.apply(op.writes)
+	if op.counter >= 0 {
+		n, _ := strconv.ParseInt(before[counterKey(op.counter)].base, 10, 64)
+		if n+1 != op.value {
+			return wrong("it counts %s from %d to %d", counterKey(op.counter), n, op.value)
+		}
+		want.apply([]write{{key: counterKey(op.counter), value: strconv.FormatInt(op.value, 10)}})
+	}
+	c.now.cells = maps.Clone(before)
+	c.now.cells.apply(got)
+	if !slices.Equal(got, op.writes) {
+		diff := cmp.Or(difference(want.at(0), c.now.cells.at(0)), differentEnds(want, c.now.cells))
+		if diff != "" {
+			return wrong("the replica is not as the store after %v: %s", op, diff)
+		}
+	}
+	c.now.ids[k.number], c.now.position = id, change.Last()
+	return nil, nil
+}
+
+// differentEnds describes a key whose value ends at another time; empty: there is none.
+func differentEnds(want, got cells) string {
+	for key, e := range want {
+		if e.set && e.expiry != got[key].expiry {
+			return fmt.Sprintf("%q ends at %d and should at %d", key, got[key].expiry, e.expiry)
+		}
+	}
+	return ""
+}
+
+// A collector takes the writes of a change.
+type collector []write
+
+func (c *collector) add(w write) error { *c = append(*c, w); return nil }
+
+func (c *collector) Set(k, v []byte) error {
+	return c.add(write{key: string(k), value: string(v)})
+}
+
+func (c *collector) SetUntil(k, v []byte, end time.Time) error {
+	return c.add(write{kind: writeTTL, key: string(k), value: string(v), expiry: uint64(end.UnixMicro())})
+}
+
+func (c *collector) Merge(k, v []byte) error {
+	return c.add(write{kind: writeMerge, key: string(k), value: string(v)})
+}
+
+func (c *collector) Delete(k []byte) error { return c.add(write{kind: writeDelete, key: string(k)}) }
+
+func (c *collector) DeleteRange(lo, hi []byte) error {
+	return c.add(write{kind: writeRange, key: string(lo), value: string(hi)})
+}
+
+// end ends changes that are under way.
+func (c *consumer) end() {
+	if c.next != nil {
+		c.stop()
+		c.next, c.stop = nil, nil
+	}
+}
+
+// detach gives the slot back.
+func (c *consumer) detach() {
+	c.end()
+	if c.slot != nil {
+		_ = c.slot.Close() // it never fails
+		c.slot = nil
+	}
+}
+
+// failed judges the error of a slot.
+func (c *consumer) failed(w *worker, err error) *Finding {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, kv.ErrSlotLost):
+		return c.lose(w.r, err.Error())
+	case strings.Contains(err.Error(), "call Changes again"):
+		return nil
+	}
+	return w.allow(err)
+}
+
+// lose gives up a replica whose slot is lost: the store must have said why, and the reason must be one that there was.
+func (c *consumer) lose(r *round, why string) *Finding {
+	c.detach()
+	c.there = false
+	lost := r.losses.of(c.name)
+	if lost.why == "" {
+		lost = lostSlot{why, r.mayLose(why)}
+	}
+	r.counts.slot("lost: " + lost.why)
+	if !lost.may {
+		return found("slot", "%s is lost after %s, mode %v: %s; %s", c.name, r.lastEnd, r.setup.opts.RecoveryMode,
+			lost.why, why)
+	}
+	return nil
+}
+
+// mayLose reports whether a slot may be lost for a reason.
+func (r *round) mayLose(why string) bool {
+	switch {
+	case strings.Contains(why, "further behind"):
+		return r.slotBytes > 0
+	case strings.Contains(why, "SkipCorrupt"):
+		return r.setup.opts.RecoveryMode == kv.SkipCorrupt
+	case strings.Contains(why, "do not have all writes"):
+		return r.setup.opts.SeparateAtCommit
+	case strings.Contains(why, syscall.ENOSPC.Error()), strings.Contains(why, syscall.EIO.Error()),
+		strings.Contains(why, syscall.EMFILE.Error()):
+		return r.plan.failures() > 0 || r.disk.Counts().Full > 0 // of a copy
+	}
+	return false
+}
+
+// failures returns how often rules have struck, but for those that only take time.
+func (p *plan) failures() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, struck := range p.strikes {
+		if name != "latency" {
+			n += struck
+		}
+	}
+	return n
+}
+
+// checkSlots holds the slots of a store that was opened against what consumers have: no slot goes without a reason, and
+// no consumer has what the store has lost.
+func (r *round) checkSlots() *Finding {
+	states := map[string]kv.SlotInfo{}
+	for _, s := range r.db.Slots() {
+		states[s.Name] = s
+	}
+	for _, c := range r.consumers {
+		if !c.there {
+			continue
+		}
+		s, ok := states[c.name]
+		if !ok {
+			return found("slot", "%s is gone after %s", c.name, r.lastEnd)
+		}
+		if s.Lost != "" {
+			if f := c.lose(r, s.Lost); f != nil {
+				return f
+			}
+			continue
+		}
+		for n, k := range r.oracle.spaces {
+			if v, _ := k.base.get(k.markKey(), 0); c.now.ids[n] > 0 {
+				if id, _ := parseMark(v); id < c.now.ids[n] {
+					return found("slot", "after %s: slot %s has delivered operation %d of %s, and the store has %d",
+						r.lastEnd, c.name, c.now.ids[n], k.prefix, id)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// catchUp brings each consumer of a quiet store up to it.
+func (r *round) catchUp() *Finding {
+	w := &worker{r: r, id: mainGoroutine, rng: r.rng, db: r.db, space: r.oracle.spaces[0]}
+	for _, c := range r.consumers {
+		for attempt := 0; c.there && (c.slot == nil || c.lags(r.oracle)); attempt++ {
+			do := c.reopen
+			if c.slot != nil {
+				do = func(w *worker) *Finding { return c.take(w, 100_000) }
+			}
+			if f := do(w); f != nil {
+				return f
+			}
+			if attempt == 100 {
+				return found("slot", "%s does not come up to the store when all is quiet", c.name)
+			}
+		}
+		c.detach()
+	}
+	return nil
+}
+
+// detach ends all consumers, as processes end with the store's.
+func (r *round) detach() {
+	for _, c := range r.consumers {
+		c.detach()
+	}
+}
