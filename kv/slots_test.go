@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/objstore"
 )
 
@@ -294,7 +295,9 @@ func TestAKeptLogThatIsDamaged(t *testing.T) {
 			part, ok, err := db.slots.After("s", 0)
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.NoError(t, damage(filepath.Join(dir, part.LogName())))
+			db.cleaner.Wait()
+			require.True(t, part.Log > 0 && !part.Copy)
+			require.NoError(t, damage(manifest.Path(dir, manifest.FileKept, part.Log)), "only the slot needs it")
 			n := 0
 			for c, err := range slot.Changes(t.Context()) {
 				if err != nil {

@@ -112,7 +112,7 @@ func (c *Change) replaySeparated(w batchrepr.Sink, e batchrepr.Entry) error {
 func (c *Change) replayFile(w batchrepr.Sink, num uint64) (err error) {
 	s := c.reader.store
 	name := manifest.Path(s.Dir, manifest.FileTable, num)
-	f, err := s.FS.Open(name)
+	f, err := manifest.OpenKept(s.FS, name)
 	if err != nil {
 		return c.reader.missing(manifest.KeptPart{}, c.first-1, name, err)
 	}
@@ -164,7 +164,7 @@ func (b *blobs) open(of *Change, num uint64) (*blob.Reader, error) {
 	b.close()
 	s := of.reader.store
 	name := manifest.Path(s.Dir, manifest.FileBlob, num)
-	f, err := s.FS.Open(name)
+	f, err := manifest.OpenKept(s.FS, name)
 	if err != nil {
 		return nil, of.reader.missing(of.reader.part, of.first-1, name, err)
 	}

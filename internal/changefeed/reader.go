@@ -221,7 +221,7 @@ func (r *reader) damaged(err error) error {
 func (r *reader) open(part manifest.KeptPart) error {
 	r.closeLog()
 	name := filepath.Join(r.store.Dir, part.LogName())
-	file, err := r.store.FS.Open(name)
+	file, err := manifest.OpenKept(r.store.FS, name)
 	if err != nil {
 		return r.missing(part, r.at, name, err)
 	}

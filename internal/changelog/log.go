@@ -39,7 +39,7 @@ type Log struct {
 
 	mu       sync.Mutex
 	kept     manifest.Kept   // as edits have it
-	names    map[string]bool // of the files of kept
+	nums     map[uint64]bool // of the files of kept
 	history  uint64          // the history that slots are of: the next edit begins it if kept is another
 	from     base.SeqNum     // where it begins then
 	slots    map[string]*slot
@@ -85,10 +85,11 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 }
 
 func (l *Log) set(kept manifest.Kept) {
-	l.kept, l.names = kept, map[string]bool{}
+	l.kept, l.nums = kept, map[uint64]bool{}
 	for i := range kept.Parts {
-		for _, name := range kept.Parts[i].Names() {
-			l.names[name] = true
+		l.nums[kept.Parts[i].Log] = true
+		for _, num := range kept.Parts[i].Files {
+			l.nums[num] = true
 		}
 	}
 }
@@ -208,7 +209,7 @@ func (l *Log) Changed(e *manifest.Edit) (lost []Lost) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, was, kept := l.names, l.kept, l.kept
+	was, kept := l.kept, l.kept
 	kept.Apply(&e.Slots)
 	l.set(kept)
 	for _, s := range l.slots {
@@ -217,11 +218,11 @@ func (l *Log) Changed(e *manifest.Edit) (lost []Lost) {
 		}
 	}
 	l.endIfUnused()
-	if len(before) > 0 && l.Unneeded != nil && (kept.History != was.History || kept.From > was.From) {
+	if len(was.Parts) > 0 && l.Unneeded != nil && (kept.History != was.History || kept.From > was.From) {
 		var copies []string
-		for name := range before {
-			if kind, _ := manifest.ParseFileName(name); kind == manifest.FileKept && !l.names[name] {
-				copies = append(copies, name)
+		for i := range was.Parts {
+			if p := &was.Parts[i]; p.Copy && !l.nums[p.Log] {
+				copies = append(copies, p.LogName())
 			}
 		}
 		l.Unneeded(copies)
@@ -231,9 +232,10 @@ func (l *Log) Changed(e *manifest.Edit) (lost []Lost) {
 
 // Keeps reports whether a slot needs a file.
 func (l *Log) Keeps(path string) bool {
+	num := manifest.KeptNum(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.names[filepath.Base(path)]
+	return num > 0 && l.nums[num]
 }
 
 // After returns the first part with writes after number at, if there is one, for a slot that is not lost.

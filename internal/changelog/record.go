@@ -75,3 +75,9 @@ func removeRecord(fsys vfs.FS, dir, slot string) error {
 	}
 	return fsys.SyncDir(dir)
 }
+
+// ReadPosition returns what the file of a slot says: which history it is of, and what its consumer has acknowledged.
+func ReadPosition(fsys vfs.FS, name string) (history uint64, acked base.SeqNum, err error) {
+	r, err := readRecord(fsys, name)
+	return r.History, r.Acked, err
+}

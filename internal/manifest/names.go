@@ -27,7 +27,7 @@ const (
 	FileOptions                  // SIFTKV-OPTIONS: what the store was last opened with
 	FileBlob                     // 000014.blob
 	FileBallast                  // BALLAST: bytes that mean nothing, and keep room on the disk
-	FileKept                     // 000013.kept: a copy of logs, for slots
+	FileKept                     // 000013.kept: for slots, a copy of logs, or a file that is obsolete otherwise
 	FileSlot                     // SLOT-name: how far the consumer of a slot is
 )
 

@@ -1,9 +1,13 @@
 package manifest
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/vfs"
 )
 
 // Kept is what a store keeps for its slots: the history of its writes after number From, as far as it is in tables. The
@@ -38,6 +42,18 @@ func (p *KeptPart) Names() (names []string) {
 	return names
 }
 
+// OpenKept opens a file that a slot needs. When nothing else needs it, it is renamed: NNNNNN.kept, which a repair that
+// has lost the manifest does not take for a file of the store.
+func OpenKept(fsys vfs.FS, name string) (vfs.ReadFile, error) {
+	f, err := fsys.Open(name)
+	if num := KeptNum(name); errors.Is(err, fs.ErrNotExist) && num > 0 {
+		if kept, err := fsys.Open(Path(filepath.Dir(name), FileKept, num)); !errors.Is(err, fs.ErrNotExist) {
+			return kept, err
+		}
+	}
+	return f, err
+}
+
 // LogName returns the name of the file of a log or of a copy.
 func (p *KeptPart) LogName() string {
 	if p.Copy {
@@ -46,9 +62,25 @@ func (p *KeptPart) LogName() string {
 	return FileName(FileWAL, p.Log)
 }
 
-// Has reports whether a file with this base name is one of the parts'.
+// Has reports whether a file with this base name is one of the parts', by the name that it had in the store or the one
+// that it has when nothing else needs it.
 func (k *Kept) Has(name string) bool {
-	return slices.ContainsFunc(k.Parts, func(p KeptPart) bool { return slices.Contains(p.Names(), name) })
+	kind, num := ParseFileName(name)
+	return slices.ContainsFunc(k.Parts, func(p KeptPart) bool {
+		renamed := kind == FileKept && (p.Log > 0 && p.Log == num || slices.Contains(p.Files, num))
+		return renamed || slices.Contains(p.Names(), name)
+	})
+}
+
+// KeptNum returns the number of a file that a slot may need; 0: none does. A file has one name or the other: see
+// OpenKept.
+func KeptNum(name string) uint64 {
+	switch kind, num := ParseFileName(filepath.Base(name)); kind {
+	case FileTable, FileWAL, FileBlob, FileKept:
+		return num
+	default:
+		return 0
+	}
 }
 
 // Apply makes the change that an edit describes. It shares no memory with the edit, nor with what k was before.

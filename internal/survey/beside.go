@@ -141,6 +141,9 @@ func (f *frozenFS) freezeLogs(names []string) error {
 func (f *frozenFS) has(name string) bool {
 	kind, num := manifest.ParseFileName(name)
 	m := f.manifest
+	if m != nil && m.Slots.Has(name) {
+		return true
+	}
 	switch kind {
 	case manifest.FileWAL:
 		_, ok := f.sizes[name]

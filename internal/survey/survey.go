@@ -123,6 +123,9 @@ func Take(ctx context.Context, dir string, o Options) (*Store, error) {
 	s.readOptions(names)
 	s.judge()
 	s.endHistory()
+	if err := s.readKept(names); err != nil {
+		return s, err
+	}
 	return s, s.findGarbage(names)
 }
 

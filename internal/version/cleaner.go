@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -295,13 +294,35 @@ func (c *Cleaner) removable(files []unneededFile) (free []unneededFile) {
 		c.Log.Warn("obsolete files stay: whether readers need them is not known", "dir", c.Dir, "error", err)
 		return nil
 	}
-	c.held = slices.DeleteFunc(c.held, func(f heldFile) bool {
-		unneeded := (n == 0 || !oldest.Before(f.at)) && (c.Keeps == nil || !c.Keeps(f.name))
-		if unneeded {
+	needed := c.held[:0]
+	for _, f := range c.held {
+		switch {
+		case n > 0 && oldest.Before(f.at):
+			needed = append(needed, f)
+		case c.Keeps != nil && c.Keeps(f.name):
+			f.name = c.keep(f.name)
+			needed = append(needed, f)
+		default:
 			free = append(free, f.unneededFile)
 		}
-		return unneeded
-	})
+	}
+	clear(c.held[len(needed):])
+	c.held = needed
 	c.holds.Store(int64(len(c.held)))
 	return free
+}
+
+// keep gives an obsolete file that a slot needs the name of such files, and returns it. So a repair that has lost the
+// manifest does not take the file for one of the store. If that fails the file keeps its name.
+func (c *Cleaner) keep(name string) string {
+	kind, num := manifest.ParseFileName(filepath.Base(name))
+	if kind == manifest.FileKept {
+		return name
+	}
+	kept := manifest.Path(c.Dir, manifest.FileKept, num)
+	if err := c.FS.Rename(name, kept); err != nil {
+		c.report(name, err)
+		return name
+	}
+	return kept
 }

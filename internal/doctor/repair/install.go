@@ -11,6 +11,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/survey"
 	"github.com/siftkv/siftkv/internal/vfs"
 )
 
@@ -85,7 +86,12 @@ func comesAndGoes(name string) bool {
 
 // staysInPlace are the kinds of files that a repair in place leaves as they are.
 var staysInPlace = []manifest.FileKind{manifest.FileUnknown, manifest.FileTemp, manifest.FileOptions,
-	manifest.FileBallast, manifest.FileSlot}
+	manifest.FileBallast}
+
+// isDamaged reports whether the survey has found damage in a file.
+func (r *repairer) isDamaged(name string) bool {
+	return slices.ContainsFunc(r.s.Damage, func(d survey.Damage) bool { return d.File == name })
+}
 
 // setAside gives a second name, in lost, to every original that the repaired store does
 // not use, and returns their names.
@@ -97,6 +103,9 @@ func (r *repairer) setAside(names []string) ([]string, error) {
 		kept := kind == manifest.FileTable &&
 			slices.ContainsFunc(r.pieces, func(p *piece) bool { return p.kept && p.t.Num == num }) ||
 			kind == manifest.FileBlob && blobs[num]
+		if kind == manifest.FileSlot && !r.isDamaged(name) {
+			continue // it says that the slot is lost
+		}
 		if !kept && !slices.Contains(staysInPlace, kind) {
 			aside = append(aside, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
@@ -286,6 +287,9 @@ func (r *repairer) rebuild() error {
 			"again, if the call had not returned they never counted")
 	}
 	r.reportBlobs()
+	if slots := r.slots(); len(slots) > 0 {
+		r.report.note("these slots are lost: drop them, and make them again: %s", strings.Join(slots, ", "))
+	}
 	for _, p := range r.pieces {
 		r.report.Tables++
 		r.report.Entries += p.t.Entries
@@ -297,6 +301,16 @@ func (r *repairer) rebuild() error {
 		}
 	}
 	return nil
+}
+
+// slots returns the names of the slots of the store.
+func (r *repairer) slots() (slots []string) {
+	for _, name := range r.before {
+		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileSlot {
+			slots = append(slots, manifest.SlotOf(name))
+		}
+	}
+	return slots
 }
 
 // unordered returns how many tables only the manifest could have placed in history.
