@@ -43,6 +43,11 @@ type commands struct {
 	Advise     adviseCommand     `cmd:"" help:"${advise}"`
 	Apply      applyCommand      `cmd:"" help:"${apply}"`
 
+	Changes    changesCommand    `cmd:"" help:"${changes}"`
+	Slots      slotsCommand      `cmd:"" help:"${slots}"`
+	CreateSlot createSlotCommand `cmd:"" help:"${create_slot}"`
+	DropSlot   dropSlotCommand   `cmd:"" help:"Give up a slot, and the changes that are kept for it."`
+
 	Demo demoCommand `cmd:"" help:"Make a small store to try the other commands on."`
 
 	Checkpoints    checkpointsCommand    `cmd:"" help:"${checkpoints}"`

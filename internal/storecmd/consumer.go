@@ -1,0 +1,106 @@
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/siftkv/siftkv/kv"
+)
+
+// lastWrite returns the number of the last write of a store, which has the slot.
+func lastWrite(db *kv.DB, slot string) uint64 {
+	for _, s := range db.Slots() {
+		if s.Name == slot {
+			return s.Acked + s.Behind
+		}
+	}
+	return 0
+}
+
+// ackEvery is the time from one acknowledgement to the next.
+const ackEvery = time.Second
+
+var errAckDue = errors.New("an acknowledgement is due")
+
+// A consumer hands the changes of a slot on, and acknowledges them once they are safe on the other side.
+type consumer struct {
+	slot     *kv.Slot
+	prefixes [][]byte
+	until    uint64 // the last write to hand on; 0: it goes on until its context ends
+	peek     bool   // acknowledge nothing
+	// take hands a change on, and reports whether it was the last.
+	take func(c *kv.Change) (last bool, err error)
+	// settle makes safe what was taken.
+	settle func() error
+
+	taken uint64 // the last write that was taken
+	acked uint64
+}
+
+// run hands changes on. What was taken is acknowledged once a second at most, and at the end, whatever that is.
+func (c *consumer) run(ctx context.Context) error {
+	c.taken = c.slot.Position()
+	c.acked = c.taken
+	if c.until > 0 && c.taken >= c.until {
+		return nil
+	}
+	for {
+		again, err := c.some(ctx)
+		if err = errors.Join(err, c.acknowledge()); err != nil || !again {
+			return err
+		}
+	}
+}
+
+// some hands changes on until an acknowledgement is due, and nothing else comes.
+func (c *consumer) some(ctx context.Context) (again bool, err error) {
+	wait, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var due time.Time // of an acknowledgement; zero: nothing was taken
+	idle := time.AfterFunc(math.MaxInt64, func() { end(errAckDue) })
+	defer idle.Stop()
+	for change, err := range c.slot.Changes(wait, c.prefixes...) {
+		if err != nil {
+			if errors.Is(context.Cause(wait), errAckDue) && errors.Is(err, context.Canceled) {
+				return true, nil
+			}
+			return false, err
+		}
+		last := false
+		if !change.Empty() {
+			if last, err = c.take(change); err != nil {
+				return false, err
+			}
+		}
+		c.taken = change.Last()
+		if last || c.until > 0 && c.taken >= c.until {
+			return false, nil
+		}
+		switch now := time.Now(); {
+		case due.IsZero():
+			due = now.Add(ackEvery)
+			idle.Reset(2 * ackEvery) // the loop waits for a change by then
+		case now.After(due):
+			if err := c.acknowledge(); err != nil {
+				return false, err
+			}
+			due = now.Add(ackEvery)
+			idle.Reset(2 * ackEvery)
+		}
+	}
+	return false, nil
+}
+
+// acknowledge makes safe what was taken, and tells the slot.
+func (c *consumer) acknowledge() error {
+	if err := c.settle(); err != nil || c.peek || c.taken <= c.acked {
+		return err
+	}
+	if err := c.slot.Ack(c.taken); err != nil {
+		return err
+	}
+	c.acked = c.taken
+	return nil
+}
