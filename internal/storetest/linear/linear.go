@@ -110,6 +110,13 @@ type Clients struct {
 func (c Clients) Check(t testing.TB, db *kv.DB, what string) int {
 	t.Helper()
 	r := &run{t: t, db: db, ended: make(chan struct{}, 1), pad: c.Pad}
+	c.work(r)
+	Require(t, r.history, what)
+	return len(r.history)
+}
+
+// work has the clients work.
+func (c Clients) work(r *run) {
 	var clients, background sync.WaitGroup
 	for id := range c.Number {
 		clients.Go(func() { r.client(id, c.Random(id), c.Ops) })
@@ -122,8 +129,6 @@ func (c Clients) Check(t testing.TB, db *kv.DB, what string) int {
 	clients.Wait()
 	close(r.ended)
 	background.Wait()
-	Require(t, r.history, what)
-	return len(r.history)
 }
 
 // Require requires that there is an order of operations that respects their calls and returns, and that a map would
@@ -169,15 +174,27 @@ func (r *run) client(id int, rng *rand.Rand, ops int) {
 			op.Name = "Tx"
 			r.transaction(op, rng)
 		}
-		done := r.clock.Add(1)
-		r.mu.Lock()
-		r.history = append(r.history, porcupine.Operation{ClientId: id, Input: op, Call: call, Return: done})
-		r.mu.Unlock()
+		r.note(id, op, call)
 		select {
 		case r.ended <- struct{}{}:
 		default: // it is asked for already
 		}
 	}
+}
+
+// read looks a key up.
+func (r *run) read(client, k int) {
+	call, op := r.clock.Add(1), &Op{Name: "Get"}
+	r.get(r.db, op, k)
+	r.note(client, op, call)
+}
+
+// note adds an operation to the history, which returns now.
+func (r *run) note(client int, op *Op, call int64) {
+	done := r.clock.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history = append(r.history, porcupine.Operation{ClientId: client, Input: op, Call: call, Return: done})
 }
 
 func (r *run) compact() {
