@@ -55,10 +55,8 @@ func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefi
 	defer func() { err = errors.Join(err, slot.Close()) }()
 	d, n, now := p.display(), 0, lastWrite(db, c.Slot)
 	defer func() { d.end() }()
-	each := consumer{slot: slot, prefixes: prefixes, peek: c.Peek, settle: p.out.Flush}
-	if c.UntilNow {
-		each.until = now
-	}
+	each := consumer{slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
+		settle: p.out.Flush}
 	each.take = func(change *kv.Change) (last bool, err error) {
 		if err := c.change(ctx, p, change); err != nil {
 			return false, err

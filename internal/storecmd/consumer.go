@@ -28,7 +28,8 @@ var errAckDue = errors.New("an acknowledgement is due")
 type consumer struct {
 	slot     *kv.Slot
 	prefixes [][]byte
-	until    uint64 // the last write to hand on; 0: it goes on until its context ends
+	bounded  bool   // it ends with a write, and not with its context alone
+	until    uint64 // the write
 	peek     bool   // acknowledge nothing
 	// take hands a change on, and reports whether it was the last.
 	take func(c *kv.Change) (last bool, err error)
@@ -43,7 +44,7 @@ type consumer struct {
 func (c *consumer) run(ctx context.Context) error {
 	c.taken = c.slot.Position()
 	c.acked = c.taken
-	if c.until > 0 && c.taken >= c.until {
+	if c.ended() {
 		return nil
 	}
 	for {
@@ -53,6 +54,8 @@ func (c *consumer) run(ctx context.Context) error {
 		}
 	}
 }
+
+func (c *consumer) ended() bool { return c.bounded && c.taken >= c.until }
 
 // some hands changes on until an acknowledgement is due, and nothing else comes.
 func (c *consumer) some(ctx context.Context) (again bool, err error) {
@@ -75,7 +78,7 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 			}
 		}
 		c.taken = change.Last()
-		if last || c.until > 0 && c.taken >= c.until {
+		if last || c.ended() {
 			return false, nil
 		}
 		switch now := time.Now(); {

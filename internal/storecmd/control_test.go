@@ -25,7 +25,8 @@ func TestControlCharactersOfADirectoryAreQuoted(t *testing.T) {
 		"compact DIR", "checkpoint DIR TOP/checkpoint", "copy DIR TOP/copy", "backup DIR TOP/bak",
 		"backup --verify TOP/bak", "restore TOP/restored TOP/bak --verify", "dump-sstable DIR/000099.sst",
 		"apply DIR --options Filter=none", "stats TOP/nowhere", "verify TOP/nowhere", "repair TOP",
-		"put TOP/new a b --create",
+		"put TOP/new a b --create", "create-slot DIR s", "create-slot DIR s", "changes DIR --slot s --until-now",
+		"changes DIR --slot t", "slots DIR", "follow DIR TOP/followed --until-now", "follow DIR TOP/copy",
 	} {
 		var args []string
 		for arg := range strings.FieldsSeq(line) {

@@ -88,11 +88,11 @@ func TestACopyBesideTheWriter(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
-// copyHalfWay starts a copy that stalls half way, and kills it.
-func copyHalfWay(t *testing.T, from, to string) clitest.Result {
+// killedHalfWay starts a copy that stalls half way, and kills it.
+func killedHalfWay(t *testing.T, command, from, to string) clitest.Result {
 	t.Helper()
 	var stderr bytes.Buffer
-	p := &clitest.Process{Args: []string{"copy", from, to}, Stderr: &stderr}
+	p := &clitest.Process{Args: []string{command, from, to}, Stderr: &stderr}
 	cmd := p.Command(t)
 	cmd.Env = append(cmd.Env, "STORECMD_TEST_STALL=1")
 	out, err := cmd.StdoutPipe()
@@ -107,7 +107,7 @@ func copyHalfWay(t *testing.T, from, to string) clitest.Result {
 
 const stalled = "stalled\n"
 
-// openStalling opens a directory as dir:// does. In a process of copyHalfWay it stalls at the second sorted file that
+// openStalling opens a directory as dir:// does. In a process of killedHalfWay it stalls at the second sorted file that
 // is put there, or is read after it was opened, and says so.
 func openStalling(_ context.Context, url string) (objstore.Store, error) {
 	s, err := objstore.OpenDir(strings.TrimPrefix(url, "stalling://"))
@@ -141,7 +141,7 @@ func TestACopyThatIsBrokenOff(t *testing.T) {
 	dir := t.TempDir()
 	objects := filepath.Join(dir, "objects")
 	for range 3 { // into an object store
-		r := copyHalfWay(t, source, "stalling://"+objects)
+		r := killedHalfWay(t, "copy", source, "stalling://"+objects)
 		require.Equal(t, -1, r.Status)
 		require.Contains(t, process(t, "scan", "dir://"+objects).Stderr, "there is no store")
 	}
@@ -150,7 +150,7 @@ func TestACopyThatIsBrokenOff(t *testing.T) {
 
 	stalling := "stalling://" + strings.TrimPrefix(source, "dir://")
 	for range 3 { // into a directory
-		r := copyHalfWay(t, stalling, filepath.Join(dir, "dir"))
+		r := killedHalfWay(t, "copy", stalling, filepath.Join(dir, "dir"))
 		require.Equal(t, -1, r.Status)
 		require.Equal(t, statusError, process(t, "scan", filepath.Join(dir, "dir")).Status)
 	}

@@ -240,6 +240,9 @@ func TestNoCredentialsAreShown(t *testing.T) {
 			{"backup", "--verify", url}, {"restore", url, url}, {"restore", dir + "2", url}, {"ingest", url, url},
 			{"compact", url}, {"dump-wal", url + "/000001.wal"}, {"dump-sstable", url}, {"dump-manifest", url},
 			{"explain", url, "a"}, {"put", dir, "x", "--from", url}, {"put", dir, "--help", url},
+			{"slots", url}, {"create-slot", url, "s"}, {"drop-slot", url, "s"}, {"changes", url, "--slot", "s"},
+			{"changes", dir, "--slot", url}, {"follow", dir, url}, {"follow", url, dir},
+			{"follow", dir, dir, "--slot", url},
 		} {
 			for _, format := range [][]string{nil, {"--json"}} {
 				// In a process of its own, what libraries print is seen too.

@@ -44,6 +44,7 @@ type commands struct {
 	Apply      applyCommand      `cmd:"" help:"${apply}"`
 
 	Changes    changesCommand    `cmd:"" help:"${changes}"`
+	Follow     followCommand     `cmd:"" help:"${follow}"`
 	Slots      slotsCommand      `cmd:"" help:"${slots}"`
 	CreateSlot createSlotCommand `cmd:"" help:"${create_slot}"`
 	DropSlot   dropSlotCommand   `cmd:"" help:"Give up a slot, and the changes that are kept for it."`

@@ -1,0 +1,186 @@
+package storecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/siftkv/siftkv/internal/cli"
+	"github.com/siftkv/siftkv/internal/keytext"
+	"github.com/siftkv/siftkv/kv"
+)
+
+type followCommand struct {
+	From       Location `arg:"" help:"${store}"`
+	To         Location `arg:"" help:"${follow_to}"`
+	Slot       string   `placeholder:"NAME" help:"${follow_slot}"`
+	UntilNow   bool     `help:"End once the copy has the writes that the store has now, in place of waiting for more."`
+	SkipVerify bool     `help:"${follow_skip}"`
+}
+
+// Run copies the store if there is no copy yet, and brings the copy up to it.
+func (c *followCommand) Run(ctx context.Context, p *program) error {
+	if c.From == c.To {
+		return usagef("the copy of %s is to go to the same place", c.To)
+	}
+	if err := cmp.Or(c.From.onDisk(withoutSlots), c.To.changes()); err != nil {
+		return err
+	}
+	f := &following{followCommand: c, p: p}
+	if err := f.look(ctx); err != nil {
+		return err
+	}
+	do := func(db *kv.DB) error { return f.follow(ctx, db) }
+	return (&Dir{c.From}).writeOrRead(ctx, p, do, do)
+}
+
+// following is one run of the command.
+type following struct {
+	*followCommand
+	p      *program
+	copied bool     // there is a copy
+	at     position // of the copy, if it has one
+	source source
+
+	until uint64
+	same  sameness
+	taken int // changes
+}
+
+// follow brings the copy up to the store.
+func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
+	slot, err := f.openSlot(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, slot.Close()) }()
+	if f.source, err = sourceOf(string(f.From)); err != nil {
+		return err
+	}
+	if err := f.begin(ctx, db, slot); err != nil {
+		return err
+	}
+	if err := slot.Skip(f.at.Write); err != nil {
+		return err
+	}
+	snapshot := db.NewSnapshot()
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+	f.until = lastWrite(db, slot.Name())
+	o := f.To.stored()
+	if o.Merger == nil {
+		o.Merger = f.From.stored().Merger
+	}
+	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
+		if err := f.replay(ctx, slot, to); err != nil || !f.UntilNow {
+			return err
+		}
+		return f.verify(ctx, snapshot, to)
+	})
+}
+
+// openSlot opens the slot of the copy. One that is not there yet is made, if there is no copy.
+func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
+	name := cmp.Or(f.Slot, f.To.slotName())
+	for _, s := range db.Slots() {
+		if f.Slot == "" && s.Name == f.at.Slot {
+			name = s.Name // the copy has been moved since
+		}
+	}
+	slot, err := db.OpenSlot(name)
+	missing, lost := errors.Is(err, fs.ErrNotExist), errors.Is(err, kv.ErrSlotLost)
+	switch {
+	case !missing && !lost:
+		return slot, err
+	case f.copied:
+		return nil, fmt.Errorf("%w; the store in %s cannot go on: remove it, and run the command again", err, f.To)
+	case lost:
+		err = db.DropSlot(name)
+	default:
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slot, snapshot, err := db.CreateSlot(ctx, name)
+	if errors.Is(err, kv.ErrReadOnly) {
+		return nil, fmt.Errorf("%s has no slot %s: the program that has it open makes one, with DB.CreateSlot: %w",
+			f.From, name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := snapshot.Close(); err != nil { // the copy is of a later moment
+		return nil, errors.Join(err, slot.Close())
+	}
+	return slot, nil
+}
+
+// slotName is the name of the slot of a copy, unless the command line has one.
+func (l Location) slotName() string {
+	text := string(l)
+	if a, err := l.address(); l.remote() && err == nil {
+		text = a.String()
+	}
+	scheme, path := "", text
+	if cli.Scheme(text) == cli.DirScheme {
+		scheme, path = text[:len("dir://")], text[len("dir://"):]
+	}
+	if scheme != "" || !l.remote() {
+		if absolute, err := filepath.Abs(path); err == nil {
+			text = scheme + absolute
+		}
+	}
+	return fmt.Sprintf("follow-%016x", xxhash.Sum64String(text))
+}
+
+// replay hands the slot's changes on to the copy.
+func (f *following) replay(ctx context.Context, slot *kv.Slot, to *kv.DB) error {
+	d := f.p.display()
+	defer func() { d.end() }()
+	a := &applier{Batch: to.NewBatch(), ctx: ctx, db: to, at: f.at}
+	if err := a.commit(f.at.Write); err != nil { // there may be none yet
+		return err
+	}
+	each := consumer{slot: slot, bounded: f.UntilNow, until: f.until,
+		settle: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
+	each.take = func(change *kv.Change) (last bool, err error) {
+		if err = a.apply(change); errors.Is(err, kv.ErrNoMerger) {
+			err = fmt.Errorf("%w: that of %s is its program's own, which siftkv does not have; the program follows it "+
+				"with DB.OpenSlot", err, f.From)
+		}
+		f.taken++
+		d.show("follow", f.taken, 0, "commits")
+		return false, err
+	}
+	err := each.run(ctx)
+	f.at = a.at
+	return err
+}
+
+// verify compares the copy with the store as it was when the command began, which is what the copy is, and reports.
+func (f *following) verify(ctx context.Context, snapshot *kv.Snapshot, to *kv.DB) (err error) {
+	verified := ""
+	if !f.SkipVerify {
+		if f.at.Write != f.until {
+			return fmt.Errorf("%s is as of write %d, and %s was read as of write %d: run the command again", f.To,
+				f.at.Write, f.From, f.until)
+		}
+		now := to.NewSnapshot()
+		f.same, err = f.p.same(ctx, &side{name: f.From, snapshot: snapshot}, &side{name: f.To, snapshot: now})
+		if err = errors.Join(err, now.Close()); err != nil {
+			return err
+		}
+		verified = fmt.Sprintf("; verified: %d keys, digest %016x on both sides", f.same.keys, f.same.digest)
+	}
+	f.p.answer(object{
+		"followed", f.From.name(), "to", f.To.name(), "slot", f.at.Slot, "position", f.at.Write, "changes", f.taken,
+		"verified", !f.SkipVerify, "keys", present(f.same.keys), "hash", present(keytext.ID(f.same.digest)),
+	}, "%s: copy of %s as of sequence number %d, after %s%s\n", f.To, f.From, f.at.Write, count(f.taken, "change"),
+		verified)
+	return nil
+}

@@ -1,0 +1,128 @@
+package storecmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/kv"
+)
+
+// positionKey is the key under which a copy has its position, after all keys of text. Each batch of changes sets it: so
+// the copy has each change once. It is no part of what is copied and compared.
+const positionKey = "\xffsiftkv/follow"
+
+// A position says which writes a copy has: those of a history up to one.
+type position struct {
+	Slot    string `json:"slot"`
+	History string `json:"history"` // it has the slot; another one of the same store has other writes
+	Write   uint64 `json:"write"`
+}
+
+// A source is what the manifest of a store says of its past.
+type source struct {
+	storeID uint64
+	history string // of its slots
+}
+
+// sourceOf reads the manifest of a store, which may be in use.
+func sourceOf(dir string) (s source, err error) {
+	for range 10 { // a program may have written another manifest meanwhile
+		var kept manifest.Kept
+		num, err := manifest.Current(vfs.OS, dir)
+		if err == nil {
+			err = manifest.Load(vfs.OS, dir, num, func(e *manifest.Edit) error {
+				s.storeID = cmp.Or(e.StoreID, s.storeID)
+				kept.Apply(&e.Slots)
+				return nil
+			})
+		}
+		if s.history = fmt.Sprintf("%016x", kept.History); !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+	}
+	return s, err
+}
+
+// look finds out whether there is a copy, and its position.
+func (f *following) look(ctx context.Context) error {
+	err := (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
+		f.copied = true
+		value, err := db.Get([]byte(positionKey))
+		switch {
+		case errors.Is(err, kv.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := json.Unmarshal(value, &f.at); err != nil {
+			return fmt.Errorf("%w: the position of %s: %w", errDamage, f.To, err)
+		}
+		return nil
+	})
+	if !f.copied && (errors.Is(err, kv.ErrNotExist) || errors.Is(err, kv.ErrRestoreUnfinished)) {
+		return nil
+	}
+	return err
+}
+
+// begin makes the copy, unless there is one, and sets its position.
+func (f *following) begin(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
+	own := f.at.Slot == slot.Name()
+	f.at.Slot = slot.Name()
+	switch {
+	case !f.copied:
+		return f.copy(ctx, db, slot)
+	case own && f.at.History != f.source.history:
+		return f.refused("%s has another history by now", f.From)
+	case own && f.at.Write < slot.Position():
+		return f.refused("it has the writes up to %d, and the slot goes on after %d", f.at.Write, slot.Position())
+	case own:
+		return nil
+	}
+	return f.adopt(ctx, slot)
+}
+
+func (f *following) refused(format string, args ...any) error {
+	return fmt.Errorf("%s does not go on with slot %s of %s: %s; remove it, and run the command again", f.To, f.at.Slot,
+		f.From, fmt.Sprintf(format, args...))
+}
+
+// copy copies the store as it is now. Its last write is acknowledged before: a copy that lacks its position because the
+// command was killed has this one.
+func (f *following) copy(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
+	last := lastWrite(db, slot.Name())
+	if err := cmp.Or(slot.Skip(last), slot.Ack(last)); err != nil {
+		return err
+	}
+	sent, err := (&copyCommand{From: f.From, To: f.To}).copy(ctx, f.p, db)
+	if err != nil {
+		return err
+	}
+	f.at.History, f.at.Write = f.source.history, uint64(sent.edit.LastSeq)
+	return nil
+}
+
+// adopt gives a copy its position that has none yet, or that of the store that it is a copy of. Its last write must be
+// the one that the slot has acknowledged.
+func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
+	err := (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
+		mark, err := db.Backup(ctx, io.Discard, kv.BackupMark{})
+		m := parse(mark)
+		if err == nil && (m.StoreID != f.source.storeID || uint64(m.LastSeq) != slot.Position()) {
+			err = f.refused("it holds a store that is no copy of it as of write %d", slot.Position())
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.at.History, f.at.Write = f.source.history, slot.Position()
+	return nil
+}
