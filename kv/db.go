@@ -84,6 +84,7 @@ type logged struct {
 	commits commit.Pipeline // writes them
 	logs    nextlog.Source  // makes them
 	slots   changelog.Log   // keeps them
+	marks   changelog.Marker
 }
 
 // A place is where the files of a store are. It is the same from Open to Close.
@@ -260,7 +261,7 @@ func (d *DB) close() error {
 	d.resumeAtClose()
 	d.logs.Drop()
 	endless := func() bool { return d.failedError() != nil || d.objects.holdsAll() }
-	err := errors.Join(d.follower.close(), d.commits.Close(endless))
+	err := errors.Join(d.slots.Release(), d.follower.close(), d.commits.Close(endless))
 	d.values.Commits().AwaitSyncs()
 	err = errors.Join(err, d.failedError())
 	if err == nil {

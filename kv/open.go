@@ -143,7 +143,8 @@ func connectParts(d *DB) {
 		return e
 	}
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
-	d.slots.FS, d.slots.Dir, d.slots.Logger = d.fs, d.dir, d.log
+	d.slots.FS, d.slots.Dir, d.slots.Logger, d.slots.Last = d.fs, d.dir, d.log, d.seq
+	connectMarker(d)
 	d.slots.Unneeded = func(copies []string) {
 		for _, name := range copies { // the others were handed in when they were obsolete
 			d.cleaner.File(filepath.Join(d.dir, name))
@@ -225,7 +226,7 @@ func (d *DB) abandon() error {
 	defer close(d.isClosed)
 	d.endBackground()
 	d.cleaner.Stop()
-	err := errors.Join(d.commits.Abandon(), d.follower.close(), d.values.Close())
+	err := errors.Join(d.slots.Release(), d.commits.Abandon(), d.follower.close(), d.values.Close())
 	d.logs.Take().Mem.Drop() // the log stays for the next Open to remove
 	return d.releaseAll(err, func(err error) error {
 		if d.manifest.Log != nil {

@@ -91,6 +91,9 @@ func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.Seq
 	}
 	d.cleaner.Sweep(flushed, d.logNum, d.manifest.Num())
 	d.scheduleCompactions()
+	if d.slots.Active() {
+		d.marks.Start()
+	}
 	return nil
 }
 

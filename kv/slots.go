@@ -53,12 +53,17 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 		return nil, nil, err
 	}
 	defer leave()
+	lock, err := d.slots.Lock(name)
+	if err != nil {
+		return nil, nil, err
+	}
 	var snap *Snapshot
 	err = d.commits.Exclusive(ctx, func() error {
 		snap = d.NewSnapshot()
-		return d.slots.Begin(name, snap.view.at)
+		return d.slots.Begin(name, snap.view.at, lock)
 	})
 	if err != nil {
+		err = errors.Join(err, lock.Close())
 		if snap != nil {
 			err = errors.Join(err, snap.Close())
 		}
@@ -75,12 +80,21 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 		d.slots.Forget(name)
 		return nil, nil, errors.Join(err, snap.Close())
 	}
+	d.marks.Start()
 	return changefeed.New(slotStore(d), name, snap.view.at), snap, nil
 }
 
 // OpenSlot opens a slot for its consumer, which has all changes up to the last one that was acknowledged. If there is
-// no such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it is open already, ErrLocked.
+// no such slot, the error matches fs.ErrNotExist; if it is lost, ErrSlotLost; if it has a consumer already, in this
+// process or another, ErrLocked.
+//
+// A store that OpenReadOnly has opened in a directory has the slots of the store's writer: the consumer is in another
+// process then. It waits for changes as WaitForChange does, and leaves the view as it is. They come while a writer has
+// the store open. Of one that has died, the last writes come after the next has opened it.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
+	if d.follower != nil {
+		return openElsewhere(d, name)
+	}
 	if err := cmp.Or(d.writable(), d.readable()); err != nil {
 		return nil, err
 	}
@@ -89,6 +103,37 @@ func (d *DB) OpenSlot(name string) (*Slot, error) {
 		return nil, err
 	}
 	return changefeed.New(slotStore(d), name, acked), nil
+}
+
+// openElsewhere is OpenSlot for a consumer in another process than the writer.
+func openElsewhere(d *DB, name string) (*Slot, error) {
+	if d.opts.Objects != nil {
+		return nil, fmt.Errorf("%w: a store in an object store has no slots", ErrInvalidOptions)
+	}
+	leave, err := enter(d)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	interrupted := func(ctx context.Context) error {
+		if err := d.interrupted(ctx, "changes were read"); err != nil {
+			return err
+		}
+		return d.directory.Check()
+	}
+	ctx := context.Background()
+	c := &changelog.Consumer{FS: d.fs, Dir: d.dir, Poll: d.opts.PollInterval, Interrupted: interrupted}
+	acked, err := c.Open(ctx, name)
+	if err != nil {
+		return nil, base.WithHint(err, d.opts.hint(d.dir))
+	}
+	d.slots.Attach(c)
+	return changefeed.New(&changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir), Interrupted: interrupted,
+		Skip:    func(seq base.SeqNum) (base.SeqNum, error) { return c.Skip(ctx, seq) },
+		Ack:     func(_ string, seq base.SeqNum) error { return c.Ack(ctx, seq) },
+		Release: func(string) { _ = d.slots.Detach(c) }, // it was only read
+		Locate:  func(_ string, at base.SeqNum) (manifest.KeptPart, error) { return c.Locate(ctx, at) },
+		Await:   c.Await}, name, acked), nil
 }
 
 // DropSlot removes a slot, which must not be open, and the history that only it needed.
@@ -104,8 +149,28 @@ func (d *DB) DropSlot(name string) error {
 	return d.slots.Drop(name)
 }
 
-// Slots returns the store's slots, by name.
-func (d *DB) Slots() []SlotInfo { return d.slots.States(d.seq()) }
+// Slots returns the store's slots, by name. In a store that OpenReadOnly has opened they are those of the store's
+// writer, and it returns none if their files cannot be read.
+func (d *DB) Slots() []SlotInfo {
+	if d.follower == nil {
+		return d.slots.States(d.seq())
+	}
+	if d.opts.Objects != nil || d.closed.Load() {
+		return nil
+	}
+	last, kept, err := manifest.LoadKept(d.fs, d.dir)
+	l := changelog.Log{FS: d.fs, Dir: d.dir, Logger: d.log, ReadOnly: true}
+	d.mu.Lock()
+	last = max(last, d.limit)
+	d.mu.Unlock()
+	if err == nil {
+		err = l.Recover(kept, base.MaxSeqNum)
+	}
+	if err != nil {
+		d.log.Warn("the slots cannot be read", "dir", d.dir, "error", err)
+	}
+	return l.States(last)
+}
 
 // enter makes Close wait for the caller, which may write files, until leave.
 func enter(d *DB) (leave func(), err error) {
@@ -120,12 +185,50 @@ func enter(d *DB) (leave func(), err error) {
 
 // slotStore returns what slots need of the store.
 func slotStore(d *DB) *changefeed.Store {
-	return &changefeed.Store{Log: &d.slots, FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
-		Last:        d.seq,
-		Enter:       func() (func(), error) { return enter(d) },
+	return &changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
+		Skip: func(base.SeqNum) (base.SeqNum, error) { return d.seq(), nil },
+		Ack: func(name string, seq base.SeqNum) error {
+			leave, err := enter(d)
+			if err != nil {
+				return err
+			}
+			defer leave()
+			return d.slots.Ack(name, seq)
+		},
+		Release:     d.slots.Close,
 		Locate:      func(name string, at base.SeqNum) (manifest.KeptPart, error) { return locateHistory(d, name, at) },
 		Await:       func(ctx context.Context, at base.SeqNum) (base.SeqNum, error) { return awaitDurable(ctx, d, at) },
 		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") }}
+}
+
+// maxMarkSyncs is how much time passes at least between syncs for consumers in other processes.
+const (
+	markPause     = 4 * time.Millisecond
+	syncMarkPause = 20 * time.Millisecond
+)
+
+// connectMarker gives the Marker what it needs of the store.
+func connectMarker(d *DB) {
+	marked := base.SeqNum(0)
+	d.marks.Log = &d.slots
+	d.marks.Wait = func(ctx context.Context) {
+		_ = d.commits.Watch.Wait(ctx, func() bool { return d.closed.Load() || d.seq() > marked })
+	}
+	d.marks.Mark = func(ctx context.Context) (pause time.Duration, flushing bool, err error) {
+		marked, pause = d.seq(), markPause
+		if !d.commits.Durable(marked) {
+			pause = syncMarkPause
+		}
+		d.mu.Lock()
+		flushing = len(d.imms) > 0
+		d.mu.Unlock()
+		if err := d.commits.MarkSynced(ctx); err != nil {
+			return 0, false, err
+		}
+		d.manifest.Lock()
+		defer d.manifest.Unlock()
+		return pause, flushing, d.manifest.Mark()
+	}
 }
 
 // locateHistory returns what has the first write after number at. What is kept and the memtables' logs change at one

@@ -119,7 +119,8 @@ func writeBesideSlots(t *testing.T, db *DB, w, n int) {
 	}
 }
 
-// followToEnd makes a slot, and returns what snapshot and changes amount to when the key "end" is there.
+// followToEnd makes a slot, and returns what snapshot and changes amount to when the key "end" is there. The consumer
+// is in this process now, and then in another.
 func followToEnd(t *testing.T, db *DB, name string, seed int) replica {
 	rng := rand.New(rand.NewPCG(uint64(seed), 614))
 	time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
@@ -127,6 +128,8 @@ func followToEnd(t *testing.T, db *DB, name string, seed int) replica {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, slot.Close()) }()
 	r := replica{storetest.Model{}}
+	view := openView(t, db.dir, nil)
+	defer func() { require.NoError(t, view.Close()) }() // it keeps files
 	it, err := snap.NewIter(nil)
 	require.NoError(t, err)
 	for ok := it.First(); ok; ok = it.Next() {
@@ -155,7 +158,11 @@ func followToEnd(t *testing.T, db *DB, name string, seed int) replica {
 		if rng.IntN(3) == 0 {
 			at := slot.Position()
 			require.NoError(t, slot.Close())
-			slot, err = db.OpenSlot(name)
+			from := db
+			if rng.IntN(2) == 0 {
+				from = view
+			}
+			slot, err = from.OpenSlot(name)
 			require.NoError(t, err)
 			require.NoError(t, slot.Skip(at))
 		}

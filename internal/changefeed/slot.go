@@ -16,14 +16,16 @@ import (
 
 // A Store is what slots need of the store that they are of.
 type Store struct {
-	Log  *changelog.Log
 	FS   vfs.FS
 	Dir  string
 	Hint string // the command that errors about damage tell the user to run
 
-	Last func() base.SeqNum // the last write that is visible
-	// Enter makes the store's Close wait until leave.
-	Enter func() (leave func(), err error)
+	// Skip returns the last write that is visible. The consumer has all up to number seq.
+	Skip func(seq base.SeqNum) (last base.SeqNum, err error)
+	// Ack makes durable that the consumer of a slot has all writes up to number seq.
+	Ack func(slot string, seq base.SeqNum) error
+	// Release takes a slot from its consumer.
+	Release func(slot string)
 	// Locate returns what has the first write after number at: a part that is kept, or a log whose writes are in no
 	// table yet. Of that Last is its last write, or base.MaxSeqNum while it takes writes.
 	Locate func(slot string, at base.SeqNum) (manifest.KeptPart, error)
@@ -127,8 +129,12 @@ func (s *Slot) Skip(seq uint64) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if last := s.store.Last(); seq > uint64(last) {
-		return fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
+	last, err := s.store.Skip(base.SeqNum(min(seq, uint64(base.MaxSeqNum))))
+	if err == nil && seq > uint64(last) {
+		err = fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
+	}
+	if err != nil {
+		return err
 	}
 	s.position = max(s.position, base.SeqNum(seq))
 	s.delivered = max(s.delivered, s.position)
@@ -152,12 +158,8 @@ func (s *Slot) Ack(seq uint64) error {
 	if seq > uint64(s.delivered) {
 		return fmt.Errorf("%w: %d, after %d", errNotDelivered, seq, s.delivered)
 	}
-	leave, err := s.store.Enter()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err = s.store.Log.Ack(s.name, base.SeqNum(seq)); err == nil {
+	err := s.store.Ack(s.name, base.SeqNum(seq))
+	if err == nil {
 		s.position = max(s.position, base.SeqNum(seq))
 	}
 	return err
@@ -170,10 +172,10 @@ func (s *Slot) Close() error {
 	defer s.closing.Unlock()
 	if !s.closed {
 		s.closed = true
-		s.store.Log.Close(s.name)
 		if s.cancel != nil {
 			s.cancel()
 		}
+		s.store.Release(s.name)
 	}
 	return nil
 }

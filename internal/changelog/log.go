@@ -30,7 +30,9 @@ type Log struct {
 	MaxBytes int64         // of parts; those before are given up, and the slots that need them are lost
 	MaxAge   time.Duration // of parts; 0: no bound
 	Now      func() time.Time
+	Last     func() base.SeqNum    // the last write that is visible
 	Trim     func() error          // makes an edit, so that what no slot needs is given up
+	ReadOnly bool                  // another process writes the store
 	Unneeded func(copies []string) // is called when files are not needed any more, with the names of copies of logs
 
 	active atomic.Bool // some slot is not lost
@@ -44,43 +46,76 @@ type Log struct {
 	from     base.SeqNum     // where it begins then
 	slots    map[string]*slot
 	failures int // copies that failed, one after the other
+
+	consumers []*Consumer // of slots of a store that another process writes
 }
 
-// Recover reads the slots of a store whose manifest says what is kept, and whose last write is last.
+// Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. With ReadOnly it
+// writes nothing.
 func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 	names, err := l.FS.List(l.Dir)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	ahead := false
 	for _, file := range names {
-		if kind, _ := manifest.ParseFileName(file); kind != manifest.FileSlot {
-			continue
+		slot := manifest.SlotOf(file)
+		switch kind, _ := manifest.ParseFileName(file); {
+		case kind == manifest.FileSlot:
+			err = l.recoverSlot(slot, kept, last, &ahead)
+		case !l.ReadOnly && kind == manifest.FileConsumer && !slices.Contains(names, manifest.SlotName(slot)):
+			_ = l.FS.Remove(filepath.Join(l.Dir, file))
 		}
-		s := &slot{}
-		s.record, err = readRecord(l.FS, filepath.Join(l.Dir, file))
-		switch {
-		case errors.Is(err, base.ErrCorruption):
-			s.record, s.why = record{Name: manifest.SlotOf(file)}, err.Error()
-		case err != nil:
+		if err != nil {
 			return err
-		case s.History != kept.History || s.History == 0:
-			s.why = whyDiverged
-		case s.Acked > last:
-			s.why, s.History = whyDiverged, 0 // durable, before other writes have these numbers
-			if err := s.write(l.FS, l.Dir); err != nil {
-				return err
-			}
-		case s.Acked < kept.From:
-			s.why = whyOverrun
 		}
-		l.put(s)
 	}
+	l.mu.Lock()
 	if l.live() {
 		l.set(kept)
 		l.history = kept.History
 	}
+	l.mu.Unlock()
+	if ahead {
+		l.Lose("a consumer in another process has writes that the store has lost")
+	}
+	return nil
+}
+
+// recoverSlot is Recover for a slot. It sets ahead if a consumer in another process is ahead of the store. Its slot
+// cannot be marked as lost, since the consumer may write the file at any time.
+func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, ahead *bool) error {
+	file := filepath.Join(l.Dir, manifest.SlotName(name))
+	r, err := readRecord(l.FS, file)
+	s := &slot{record: r}
+	switch {
+	case errors.Is(err, base.ErrCorruption):
+		s.record, s.why = record{Name: name}, err.Error()
+	case err != nil:
+		return err
+	case s.History != kept.History || s.History == 0:
+		s.why = whyDiverged
+	case s.Acked > last && l.ReadOnly:
+		s.why = whyDiverged
+	case s.Acked > last:
+		lock, err := lockSlot(l.FS, l.Dir, name)
+		if errors.Is(err, vfs.ErrLocked) {
+			*ahead = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+		s.why, s.History = whyDiverged, 0 // durable, before other writes have these numbers
+		if err := errors.Join(s.write(l.FS, l.Dir), lock.Close()); err != nil {
+			return err
+		}
+	case s.Acked < kept.From:
+		s.why = whyOverrun
+	}
+	l.mu.Lock()
+	l.put(s)
+	l.mu.Unlock()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"errors"
 	"io/fs"
 	"log/slog"
 	"testing"
@@ -32,9 +33,20 @@ func (l *Log) edit(parts ...manifest.KeptPart) *manifest.Edit {
 
 func (l *Log) begin(t *testing.T, name string, at base.SeqNum) {
 	t.Helper()
-	require.NoError(t, l.Begin(name, at))
+	require.NoError(t, l.tryBegin(name, at))
 	require.NoError(t, l.Trim())
 	require.NoError(t, l.Save(name))
+}
+
+func (l *Log) tryBegin(name string, at base.SeqNum) error {
+	lock, err := l.Lock(name)
+	if err != nil {
+		return err
+	}
+	if err = l.Begin(name, at, lock); err != nil {
+		err = errors.Join(err, lock.Close())
+	}
+	return err
 }
 
 func part(log uint64, last base.SeqNum, bytes int64) manifest.KeptPart {
@@ -104,6 +116,7 @@ func TestASlotThatIsTooFarBehindIsLost(t *testing.T) {
 	require.EqualValues(t, 20, l.edit().Slots.From, "the slot that is lost needs nothing")
 
 	// It stays lost when the store is opened again, as the manifest and its file say.
+	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
 	require.NoError(t, again.Recover(l.kept, 30))
 	require.NotEmpty(t, again.States(30)[1].Lost)
@@ -144,15 +157,17 @@ func TestSlotsOfAnotherHistoryAreLost(t *testing.T) {
 		fsys := vfs.NewMem()
 		l := newLog(t, fsys)
 		l.begin(t, "a", 5)
+		require.NoError(t, l.Release())
 		kept := l.kept
 		at.change(&kept)
 		for _, last := range []base.SeqNum{at.last, 60} { // it stays lost when the store has as many writes again
+			require.NoError(t, l.Release())
 			again := newLog(t, fsys)
 			require.NoError(t, again.Recover(kept, last))
 			require.False(t, again.Active(), name)
 			_, err := again.Open("a")
 			require.ErrorIs(t, err, ErrLost, name)
-			require.ErrorIs(t, again.Begin("a", 50), fs.ErrExist, name)
+			require.ErrorIs(t, again.tryBegin("a", 50), fs.ErrExist, name)
 			e := &manifest.Edit{}
 			again.Describe(e)
 			require.Zero(t, *e, name)
@@ -164,6 +179,7 @@ func TestASlotHasOneConsumer(t *testing.T) {
 	fsys := vfs.NewMem()
 	l := newLog(t, fsys)
 	l.begin(t, "a", 5)
+	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
 	require.NoError(t, again.Recover(l.kept, 5))
 	_, err := again.Open("a")
@@ -190,6 +206,7 @@ func TestSlotsAreLostWhereHistoryHasAHole(t *testing.T) {
 	require.ErrorIs(t, err, ErrLost)
 	on := manifest.Kept{History: first, From: 10}
 	on.Apply(&e.Slots)
+	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
 	require.NoError(t, again.Recover(on, 30))
 	_, err = again.Open("a")
@@ -206,6 +223,7 @@ func TestADamagedSlotIsLostAlone(t *testing.T) {
 	l.begin(t, "a", 5)
 	l.begin(t, "b", 5)
 	require.NoError(t, vfs.ReplaceFile(fsys, "db/SLOT-a", []byte("nonsense")))
+	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
 	require.NoError(t, again.Recover(l.kept, 5))
 	_, err := again.Open("a")
@@ -218,11 +236,10 @@ func TestADamagedSlotIsLostAlone(t *testing.T) {
 
 func TestNamesOfSlots(t *testing.T) {
 	l := newLog(t, vfs.NewMem())
-	err := l.Begin("Index", 0)
+	err := l.tryBegin("Index", 0)
 	require.ErrorIs(t, err, base.ErrInvalidOptions)
 	l.begin(t, "index", 0)
-	err = l.Begin("index", 0)
-	require.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorIs(t, l.tryBegin("index", 0), fs.ErrExist)
 	l.Forget("index")
 	require.False(t, l.Active())
 	require.ErrorIs(t, l.Save("index"), fs.ErrNotExist)

@@ -3,10 +3,12 @@ package changelog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -18,8 +20,8 @@ import (
 // A slot is the state of a slot.
 type slot struct {
 	record
-	why  string // it is lost; empty: it is not
-	open bool   // a consumer has it
+	why  string    // it is lost; empty: it is not
+	lock io.Closer // of the consumer in this process; nil: there is none
 }
 
 // Errors of slots.
@@ -70,12 +72,24 @@ func (s *slot) lose(lost []Lost, why string) []Lost {
 	return append(lost, Lost{s.Name, why})
 }
 
+// Lock takes the lock of a slot that is about to be made.
+func (l *Log) Lock(name string) (io.Closer, error) {
+	if !manifest.IsSlotName(name) {
+		return nil, fmt.Errorf("%w: %q", errBadName, name)
+	}
+	l.mu.Lock()
+	exists := l.slots[name] != nil
+	l.mu.Unlock()
+	if exists {
+		return nil, fmt.Errorf("%w: %s", errExists, name)
+	}
+	return lockSlot(l.FS, l.Dir, name)
+}
+
 // Begin makes a slot at write at, in memory alone: all later history is kept from now on. The caller leads the commit
 // pipeline, and at is the last write that is visible. An edit makes the history durable, and Save the slot after it.
-func (l *Log) Begin(name string, at base.SeqNum) error {
-	if !manifest.IsSlotName(name) {
-		return fmt.Errorf("%w: %q", errBadName, name)
-	}
+// The lock is the slot's, if there is no error.
+func (l *Log) Begin(name string, at base.SeqNum, lock io.Closer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.slots[name] != nil {
@@ -84,7 +98,7 @@ func (l *Log) Begin(name string, at base.SeqNum) error {
 	if !l.live() {
 		l.history, l.from = rand.Uint64()|1, at
 	}
-	l.put(&slot{record: record{Name: name, History: l.history, Acked: at}, open: true})
+	l.put(&slot{record: record{Name: name, History: l.history, Acked: at}, lock: lock})
 	return nil
 }
 
@@ -116,33 +130,59 @@ func (l *Log) usable(name string) (*slot, error) {
 	case s == nil:
 		return nil, fmt.Errorf("%w: %s", errNoSlot, name)
 	case s.why != "":
-		return nil, fmt.Errorf("%w: %s: %s", ErrLost, name, s.why)
+		return nil, lostError(name, s.why)
 	default:
 		return s, nil
 	}
 }
 
+// lostError says that a slot is lost.
+func lostError(name, why string) error { return fmt.Errorf("%w: %s: %s", ErrLost, name, why) }
+
 // Open gives a slot to one consumer, and returns the last write that was acknowledged.
 func (l *Log) Open(name string) (acked base.SeqNum, err error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.openable(name); err != nil {
+		return 0, err
+	}
+	lock, err := lockSlot(l.FS, l.Dir, name)
+	if err != nil {
+		return 0, err
+	}
+	l.Learn() // another process may have acknowledged more
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, err := l.usable(name)
-	switch {
-	case err != nil:
-		return 0, err
-	case s.open:
-		return 0, fmt.Errorf("%w: %s", errOpen, name)
+	if err != nil {
+		return 0, errors.Join(err, lock.Close())
 	}
-	s.open = true
+	s.lock = lock
 	return s.Acked, nil
+}
+
+// openable returns an error if a slot is lost, or has a consumer in this process.
+func (l *Log) openable(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, err := l.usable(name)
+	if err == nil && s.lock != nil {
+		err = fmt.Errorf("%w: %s", errOpen, name)
+	}
+	return err
 }
 
 // Close takes a slot from its consumer.
 func (l *Log) Close(name string) {
+	l.writing.Lock() // no acknowledgement is under way: the next consumer may be in another process
+	defer l.writing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s := l.slots[name]; s != nil {
-		s.open = false
+	if s := l.slots[name]; s != nil && s.lock != nil {
+		if err := s.lock.Close(); err != nil {
+			l.Logger.Warn("the lock of a slot was not released", "slot", name, "error", err)
+		}
+		s.lock = nil
 	}
 }
 
@@ -166,6 +206,9 @@ func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
 	if err != nil || seq <= r.Acked {
 		return false, err
 	}
+	if l.openable(name) == nil {
+		return false, fmt.Errorf("%w: it was closed", errNoSlot)
+	}
 	r.Acked = seq
 	if err := r.write(l.FS, l.Dir); err != nil {
 		return false, err
@@ -177,14 +220,16 @@ func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
 		return false, err
 	}
 	s.Acked = seq
-	parts := l.kept.Parts
-	return len(parts) > 0 && parts[0].Last <= l.needed(0), nil
+	return l.trims(), nil
 }
+
+// trims reports whether an edit would give something up. The caller holds l.mu.
+func (l *Log) trims() bool { return len(l.kept.Parts) > 0 && l.kept.Parts[0].Last <= l.needed(0) }
 
 // Drop removes a slot that no consumer has.
 func (l *Log) Drop(name string) error {
 	l.writing.Lock()
-	err := l.drop(name, false)
+	err := l.drop(name)
 	l.writing.Unlock()
 	if err != nil {
 		return err
@@ -192,29 +237,38 @@ func (l *Log) Drop(name string) error {
 	return l.Trim()
 }
 
-// drop removes a slot, one that is open only if forced. The caller holds l.writing.
-func (l *Log) drop(name string, forced bool) error {
+// drop is Drop without an edit. The caller holds l.writing.
+func (l *Log) drop(name string) error {
 	l.mu.Lock()
 	s := l.slots[name]
+	l.mu.Unlock()
 	switch {
 	case s == nil:
-		l.mu.Unlock()
 		return fmt.Errorf("%w: %s", errNoSlot, name)
-	case s.open && !forced:
-		l.mu.Unlock()
+	case s.lock != nil: // it changes with l.writing held
 		return fmt.Errorf("%w: %s", errOpen, name)
 	}
-	s.open = true // nothing opens it meanwhile
-	l.mu.Unlock()
-	err := removeRecord(l.FS, l.Dir, name)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && !forced {
-		s.open = false
+	lock, err := lockSlot(l.FS, l.Dir, name)
+	if err != nil {
 		return err
 	}
-	delete(l.slots, name)
-	l.endIfUnused()
+	return l.remove(name, lock, false)
+}
+
+// remove removes a slot and its files, and releases its lock. If the files cannot be removed, the slot stays unless it
+// is forced. The caller holds l.writing.
+func (l *Log) remove(name string, lock io.Closer, forced bool) error {
+	err := removeRecord(l.FS, l.Dir, name)
+	if err == nil {
+		_ = l.FS.Remove(filepath.Join(l.Dir, manifest.ConsumerName(name))) // the next start tries again
+	}
+	err = errors.Join(err, lock.Close())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil || forced {
+		delete(l.slots, name)
+		l.endIfUnused()
+	}
 	return err
 }
 
@@ -222,7 +276,10 @@ func (l *Log) drop(name string, forced bool) error {
 func (l *Log) Forget(name string) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	if err := l.drop(name, true); err != nil {
+	l.mu.Lock()
+	lock := l.slots[name].lock
+	l.mu.Unlock()
+	if err := l.remove(name, lock, true); err != nil {
 		l.Logger.Warn("a slot that was not made may be there after the next start", "slot", name, "error", err)
 	}
 }
@@ -240,11 +297,14 @@ type State struct {
 
 // States returns the slots of a store whose last write is last, by name.
 func (l *Log) States(last base.SeqNum) (states []State) {
+	l.Learn()
+	elsewhere := l.elsewhere(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(l.slots)) {
 		s := l.slots[name]
-		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why, Open: s.open}
+		state := State{Name: name, Acked: uint64(s.Acked), Lost: s.why,
+			Open: s.lock != nil || slices.Contains(elsewhere, name)}
 		if s.why == "" {
 			state.Behind = uint64(last - min(s.Acked, last))
 		}

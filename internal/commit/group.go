@@ -40,7 +40,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	for _, r := range group {
 		level = min(level, r.level)
 	}
-	last, log := base.SeqNum(p.store.Visible.Load()), p.logs.current.ID()
+	last, log := base.SeqNum(p.store.Visible.Load()), p.logs.current
 	if size > 0 {
 		if err := p.write(mem, group, size, level); err != nil {
 			return err
@@ -51,6 +51,7 @@ func (p *Pipeline) commitGroup(group []*request, size int) error {
 	}
 	if level == Synced {
 		p.syncs.last, p.syncs.log = last, log
+		log.HoldMarks(true) // until these writes are visible
 		for _, r := range group {
 			r.syncs = r.level == Synced
 			if r.batch == nil {

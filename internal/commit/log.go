@@ -163,6 +163,20 @@ func (p *Pipeline) syncLogs(upTo uint64) error {
 	}
 }
 
+// MarkSynced is SyncVisible, and hands a mark of what is durable to the operating system, for readers in other
+// processes: a log says so otherwise with the next record.
+func (p *Pipeline) MarkSynced(ctx context.Context) error {
+	if err := p.SyncVisible(ctx); err != nil {
+		return err
+	}
+	return p.Exclusive(ctx, func() error {
+		if err := p.logs.current.Mark(); err != nil {
+			return p.Fail(writingLog, err)
+		}
+		return nil
+	})
+}
+
 // SyncEnded makes durable the logs that have ended, up to the one with this number, which are in no table yet. It needs
 // no turn, and a sync of a group may run at the same time. If it cannot, the store has failed. A log that another
 // goroutine closes meanwhile is durable, or in tables.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/siftkv/siftkv/internal/base"
+	"github.com/siftkv/siftkv/internal/wal"
 )
 
 // A syncs is the sync that is under way, or that the leader's group begins. One runs at a time, outside leadership:
@@ -19,7 +20,7 @@ type syncs struct {
 
 	// The leader's while no sync runs, then the syncing writer's.
 	last base.SeqNum // of the writes that it makes durable
-	log  uint64      // where they are
+	log  *wal.Writer // where they are
 }
 
 // sync makes the group durable that waits for it, and visible unless it is so already. The
@@ -29,11 +30,14 @@ type syncs struct {
 // stays, and its writers get an error that matches base.ErrNotDurable.
 func (p *Pipeline) sync(own *request) {
 	s := &p.syncs
-	err := p.syncLogs(s.log)
+	err := p.syncLogs(s.log.ID())
 	durable := err == nil
 	if durable {
 		p.durable.Store(uint64(s.last))
 		err = p.publish(s.last)
+	}
+	if err == nil {
+		s.log.HoldMarks(false)
 	}
 	if err != nil {
 		err = p.Fail(writingLog, err)

@@ -14,6 +14,7 @@ type Log struct {
 	num uint64
 
 	snapshot int64 // bytes of the manifest as it was created
+	end      int64 // of the last edit
 }
 
 // Create writes a manifest that begins with snapshot, the description of the whole store, and makes it the one in
@@ -45,8 +46,13 @@ func (l *Log) Append(e *Edit) error {
 	if err := l.w.Append(e.Append(nil)); err != nil {
 		return err
 	}
+	l.end = l.w.Size()
 	return l.w.Sync()
 }
+
+// Mark hands a sync mark to the operating system, unless there is one after the last edit: a reader in another process
+// knows then that the edits are durable.
+func (l *Log) Mark() error { return l.w.Mark() }
 
 // Torn reports whether the last edit is certainly not in the file: its write has failed before its end.
 func (l *Log) Torn() bool { return l.w.Torn() }

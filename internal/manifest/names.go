@@ -29,6 +29,7 @@ const (
 	FileBallast                  // BALLAST: bytes that mean nothing, and keep room on the disk
 	FileKept                     // 000013.kept: for slots, a copy of logs, or a file that is obsolete otherwise
 	FileSlot                     // SLOT-name: how far the consumer of a slot is
+	FileConsumer                 // CONSUMER-name: is locked by the consumer of a slot
 )
 
 // Names of the files that have no number.
@@ -43,6 +44,8 @@ const (
 	readerPrefix = "READER-"
 	ingestPrefix = "INGEST-"
 	slotPrefix   = "SLOT-"
+
+	consumerPrefix = "CONSUMER-"
 )
 
 // Path returns the name of a numbered file of a store in dir.
@@ -133,6 +136,9 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 			return FileSlot, 0
 		}
 	}
+	if slot, ok := strings.CutPrefix(name, consumerPrefix); ok && IsSlotName(slot) {
+		return FileConsumer, 0
+	}
 	switch name {
 	case CurrentName:
 		return FileCurrent, 0
@@ -176,8 +182,13 @@ const slotLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 // SlotName returns the base name of the file of a slot.
 func SlotName(slot string) string { return slotPrefix + slot }
 
+// ConsumerName returns the base name of the file that the consumer of a slot locks.
+func ConsumerName(slot string) string { return consumerPrefix + slot }
+
 // SlotOf returns the name of the slot that a file with this base name is of.
-func SlotOf(file string) string { return strings.TrimPrefix(file, slotPrefix) }
+func SlotOf(file string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(file, slotPrefix), consumerPrefix)
+}
 
 func numbered(kind FileKind, digits, name string) (FileKind, uint64) {
 	num, err := strconv.ParseUint(digits, 10, 64)

@@ -23,7 +23,7 @@ func (p Position) Before(q Position) bool {
 }
 
 // Position returns the position after the last edit.
-func (l *Log) Position() Position { return Position{l.num, l.w.Size()} }
+func (l *Log) Position() Position { return Position{l.num, l.end} }
 
 // A Tail reads a manifest that may grow meanwhile. It is not safe for concurrent use.
 type Tail struct {
@@ -80,6 +80,9 @@ func (t *Tail) Read(apply func(*Edit) error) error {
 
 // Position returns the position after the last edit that was read.
 func (t *Tail) Position() Position { return t.at }
+
+// SyncedTo returns an offset: the manifest proves that the edits before it are durable.
+func (t *Tail) SyncedTo() int64 { return t.r.SyncedTo() }
 
 // Close closes the file.
 func (t *Tail) Close() error { return t.f.Close() }

@@ -148,7 +148,7 @@ func (f *frozenFS) has(name string) bool {
 	case manifest.FileWAL:
 		_, ok := f.sizes[name]
 		return ok
-	case manifest.FileTemp, manifest.FileIngest, manifest.FileReader:
+	case manifest.FileTemp, manifest.FileIngest, manifest.FileReader, manifest.FileConsumer:
 		return false
 	case manifest.FileManifest:
 		return m == nil || num == m.Num

@@ -44,6 +44,7 @@ type Writer struct {
 	synced  atomic.Int64 // of these, bytes that are known to be durable
 	syncing sync.Mutex   // one sync at a time: only one of two would see an error
 	beside  atomic.Pointer[func() error]
+	held    atomic.Bool // marks say no more than they do
 	err     atomic.Pointer[error]
 }
 
@@ -74,7 +75,7 @@ func (w *Writer) Append(record []byte) error {
 	if w.ended {
 		return fmt.Errorf("log %d has ended: %w", w.id, base.ErrClosed)
 	}
-	if synced := w.synced.Load(); synced > w.marked && roomAt(w.size) > 0 {
+	if synced := w.proven(); synced > w.marked && roomAt(w.size) > 0 {
 		w.mark(typeSynced, synced)
 	}
 	for typ := typeFull; ; typ = typeMiddle {
@@ -120,6 +121,30 @@ func (w *Writer) mark(typ fragmentType, synced int64) {
 	binary.LittleEndian.PutUint64(b[:], uint64(synced))
 	w.add(typ, b[:])
 	w.marked = synced
+}
+
+// HoldMarks keeps marks from saying more than they do, until it is called with false. Meanwhile a sync may end whose
+// records are history only if something else does not fail: a reader in another process takes a mark for that.
+func (w *Writer) HoldMarks(hold bool) { w.held.Store(hold) }
+
+// proven returns what a mark may say.
+func (w *Writer) proven() int64 {
+	if w.held.Load() {
+		return w.marked
+	}
+	return w.synced.Load()
+}
+
+// Mark adds a sync mark and flushes, if it says more than the last: a reader in another process need not wait for the
+// next record. A log without records gets none.
+func (w *Writer) Mark() error {
+	err := w.failure()
+	if synced := w.proven(); err == nil && !w.ended && synced > max(w.marked, fileHeaderSize) {
+		w.startFragment()
+		w.mark(typeSynced, synced)
+		err = w.Flush()
+	}
+	return err
 }
 
 // Flush hands the buffer to the operating system in one write. What it wrote outlives the process, but not the machine.
@@ -202,7 +227,7 @@ func (w *Writer) End() error {
 		return err
 	}
 	w.startFragment()
-	w.mark(typeEnd, w.synced.Load())
+	w.mark(typeEnd, w.proven())
 	w.ended = true
 	return w.Flush()
 }

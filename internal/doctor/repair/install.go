@@ -81,7 +81,7 @@ func (r *repairer) bringBlobs() error {
 // comesAndGoes reports whether a file only says which process has the store open.
 func comesAndGoes(name string) bool {
 	kind, _ := manifest.ParseFileName(name)
-	return kind == manifest.FileLock || kind == manifest.FileReader
+	return kind == manifest.FileLock || kind == manifest.FileReader || kind == manifest.FileConsumer
 }
 
 // staysInPlace are the kinds of files that a repair in place leaves as they are.

@@ -1,0 +1,215 @@
+package changelog
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+)
+
+// Learn takes over what consumers in other processes have acknowledged. The writer calls it before an edit, so that
+// the edit gives up what they have.
+func (l *Log) Learn() {
+	for _, name := range l.away(false) {
+		r, err := readRecord(l.FS, filepath.Join(l.Dir, manifest.SlotName(name)))
+		if err != nil {
+			continue // what is known of it holds
+		}
+		if lost := l.learn(r); lost != nil {
+			lost.Log(l.Logger)
+		}
+	}
+}
+
+// learn is Learn of one slot. It returns the slot if it is lost.
+func (l *Log) learn(r record) *Lost {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.slots[r.Name]
+	switch {
+	case s == nil || s.lock != nil:
+	case r.History != s.History: // its consumer has writes that the store has not
+		lost := s.lose(nil, whyDiverged)
+		l.endIfUnused()
+		if len(lost) > 0 {
+			return &lost[0]
+		}
+	case r.Acked > s.Acked && (l.Last == nil || r.Acked <= l.Last()): // else it is ahead of what is visible here
+		s.Acked = r.Acked
+		if s.why == whyOverrun && s.History == l.current().History && s.Acked >= l.current().From {
+			s.why = "" // it was in time
+			l.active.Store(true)
+		}
+	}
+	return nil
+}
+
+// away returns the names of the slots that no consumer in this process has, if live is set of those that are not lost.
+func (l *Log) away(live bool) (names []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, s := range l.slots {
+		if s.lock == nil && (s.why == "" || !live) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// elsewhere returns the names of the slots whose consumers are in other processes.
+func (l *Log) elsewhere(live bool) (names []string) {
+	for _, name := range l.away(live) {
+		if held, _ := isHeld(l.FS, filepath.Join(l.Dir, manifest.ConsumerName(name))); held {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Attach makes Release close a consumer. Detach closes it before.
+func (l *Log) Attach(c *Consumer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.consumers = append(l.consumers, c)
+}
+
+// Detach closes a consumer.
+func (l *Log) Detach(c *Consumer) error {
+	l.mu.Lock()
+	l.consumers = slices.DeleteFunc(l.consumers, func(o *Consumer) bool { return o == c })
+	l.mu.Unlock()
+	return c.Close()
+}
+
+// Release takes all slots from their consumers: the store is closed.
+func (l *Log) Release() (err error) {
+	l.mu.Lock()
+	consumers, names := l.consumers, slices.Collect(maps.Keys(l.slots))
+	l.consumers = nil
+	l.mu.Unlock()
+	for _, c := range consumers {
+		err = errors.Join(err, c.Close())
+	}
+	for _, name := range names {
+		l.Close(name)
+	}
+	return err
+}
+
+// A Marker makes the files of a store say what is durable as long as a consumer in another process has a slot: it has
+// no other way to know. Without one, a look at the locks of slots is all that it costs.
+type Marker struct {
+	Log *Log
+	// Wait returns when a write is visible that was not when Mark was called last, or when ctx ends.
+	Wait func(ctx context.Context)
+	// Mark makes durable what is visible, and has the files say so. It returns how long the next Mark should wait, and
+	// whether one is needed without another write: what is under way will make more durable.
+	Mark func(ctx context.Context) (pause time.Duration, again bool, err error)
+
+	mu      sync.Mutex
+	ctx     context.Context // nil: it was never started
+	cancel  context.CancelFunc
+	timer   *time.Timer   // nil: it is not armed
+	running chan struct{} // closed when the goroutine ends; nil: there is none
+}
+
+const (
+	// lookEvery is how often the locks of slots are looked at.
+	lookEvery = time.Second
+	// markAgain is the time to the next mark when more will be durable soon.
+	markAgain = 20 * time.Millisecond
+	// failedPause is the time to the next attempt after an error.
+	failedPause = 100 * time.Millisecond
+)
+
+// Start has the Marker look for consumers, as long as some slot is not lost.
+func (m *Marker) Start() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ctx == nil {
+		m.ctx, m.cancel = context.WithCancel(context.Background())
+	}
+	if m.ctx.Err() == nil && m.timer == nil && m.running == nil {
+		m.timer = time.AfterFunc(lookEvery, m.look)
+	}
+}
+
+// Stop ends what the Marker does. It does nothing any more, whether it was started or not.
+func (m *Marker) Stop() {
+	m.Start()
+	m.mu.Lock()
+	m.cancel()
+	m.timer.Stop()
+	running := m.running
+	m.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+}
+
+// look is called when it is time to look at the locks.
+func (m *Marker) look() {
+	m.mu.Lock()
+	if m.ctx.Err() != nil {
+		m.mu.Unlock()
+		return
+	}
+	ended := make(chan struct{})
+	m.running = ended
+	m.mu.Unlock()
+	m.run()
+	m.mu.Lock()
+	m.running = nil
+	if m.ctx.Err() == nil && m.Log.Active() {
+		m.timer.Reset(lookEvery)
+	}
+	m.mu.Unlock()
+	close(ended)
+}
+
+// run marks until no other process has a slot.
+func (m *Marker) run() {
+	again, look := true, time.Time{}
+	for m.ctx.Err() == nil {
+		if now := time.Now(); !now.Before(look) {
+			look = now.Add(lookEvery)
+			if !m.Log.attended() {
+				return
+			}
+		}
+		until := look
+		if again {
+			until = time.Now().Add(markAgain)
+		}
+		wait, cancel := context.WithDeadline(m.ctx, until)
+		m.Wait(wait)
+		cancel()
+		pause, more, err := m.Mark(m.ctx)
+		if again = more; err != nil {
+			pause, again = failedPause, true
+		}
+		select {
+		case <-time.After(pause):
+		case <-m.ctx.Done():
+		}
+	}
+}
+
+// attended reports whether a consumer in another process has a slot. It gives up what such consumers have acknowledged.
+func (l *Log) attended() bool {
+	l.Learn()
+	l.mu.Lock()
+	trims := l.trims()
+	l.mu.Unlock()
+	if trims {
+		if err := l.Trim(); err != nil {
+			l.Logger.Debug("what no slot needs any more stays for now", "dir", l.Dir, "error", err)
+		}
+	}
+	return len(l.elsewhere(true)) > 0
+}
