@@ -58,16 +58,15 @@ type Idle struct {
 func (j *Job) price() int64 { return version.SizeOf(j.Tables()) - version.SizeOf(j.Inputs[0]) }
 
 // pays reports whether a job is paid for. With snapshots it keeps old versions, and what it saves is
-// less. Flushes pay only where the last level's part is not much larger than the others'.
+// less.
 func (in *Input) pays(j *Job) bool {
-	size, price, last, idle := version.SizeOf(j.Tables()), j.price(), version.SizeOf(j.Inputs[lastLevel]), in.Idle
+	size, price, idle := version.SizeOf(j.Tables()), j.price(), in.Idle
 	worth := price
 	if in.OldestSnapshot < base.MaxSeqNum {
 		worth *= 2
 	}
-	flushes := worth <= idle.Flushed && last <= levelFactor*(size-last)
 	reads := worth <= idle.Lost && price-idle.Flushed <= tableBytes(in.Version)
-	return size <= idle.Free/2 && (flushes || reads)
+	return size <= idle.Free/2 && (worth <= idle.Flushed || reads)
 }
 
 // idle picks a job of an idle store, in which nothing is due and nothing runs.
