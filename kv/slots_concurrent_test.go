@@ -21,15 +21,6 @@ import (
 	"github.com/siftkv/siftkv/sstable"
 )
 
-// A replica writes changes to a model.
-type replica struct{ storetest.Model }
-
-func (r replica) Set(k, v []byte) error                   { r.Model.Set(string(k), string(v)); return nil }
-func (r replica) SetUntil(k, v []byte, _ time.Time) error { return r.Set(k, v) }
-func (r replica) Merge(k, v []byte) error                 { r.Model.Merge(string(k), string(v)); return nil }
-func (r replica) Delete(k []byte) error                   { r.Model.Delete(string(k)); return nil }
-func (r replica) DeleteRange(lo, hi []byte) error         { r.Model.DeleteRange(lo, hi); return nil }
-
 // Three consumers that begin while goroutines write, flush, ingest and compact have in the end what the store has. So
 // no commit is missed or seen twice where snapshot and changes meet, nor where logs do: operands would show it.
 func TestSlotsBesideWriters(t *testing.T) {
@@ -43,7 +34,7 @@ func TestSlotsBesideWriters(t *testing.T) {
 			for w := range 3 {
 				writers.Go(func() { writeBesideSlots(t, db, w, scale.Count(300, 4000)) })
 			}
-			replicas := make([]replica, 3)
+			replicas := make([]storetest.Model, 3)
 			for i := range replicas {
 				consumers.Go(func() { replicas[i] = followToEnd(t, db, fmt.Sprint("slot", i), i) })
 			}
@@ -51,7 +42,7 @@ func TestSlotsBesideWriters(t *testing.T) {
 			require.NoError(t, db.Set([]byte("end"), nil, Sync))
 			consumers.Wait()
 			for i := range replicas {
-				storetest.RequireContents(t, replicas[i].Model, db)
+				storetest.RequireContents(t, replicas[i], db)
 			}
 			for _, s := range db.Slots() {
 				require.Empty(t, s.Lost)
@@ -121,13 +112,13 @@ func writeBesideSlots(t *testing.T, db *DB, w, n int) {
 
 // followToEnd makes a slot, and returns what snapshot and changes amount to when the key "end" is there. The consumer
 // is in this process now, and then in another.
-func followToEnd(t *testing.T, db *DB, name string, seed int) replica {
+func followToEnd(t *testing.T, db *DB, name string, seed int) storetest.Model {
 	rng := rand.New(rand.NewPCG(uint64(seed), 614))
 	time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 	slot, snap, err := db.CreateSlot(t.Context(), name)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, slot.Close()) }()
-	r := replica{storetest.Model{}}
+	r := storetest.ModelWriter{Model: storetest.Model{}}
 	view := openView(t, db.dir, nil)
 	defer func() { require.NoError(t, view.Close()) }() // it keeps files
 	it, err := snap.NewIter(nil)
@@ -146,7 +137,7 @@ func followToEnd(t *testing.T, db *DB, name string, seed int) replica {
 			require.NoError(t, c.Replay(r))
 			require.NoError(t, slot.Skip(c.Last()))
 			if _, ok := r.Model["end"]; ok {
-				return replica{maps.Clone(r.Model)}
+				return maps.Clone(r.Model)
 			}
 			if rng.IntN(20) == 0 {
 				require.NoError(t, slot.Ack(c.Last()))

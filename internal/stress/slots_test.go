@@ -420,8 +420,6 @@ func (r *round) mayLose(why string) bool {
 		return r.slotBytes > 0
 	case strings.Contains(why, "SkipCorrupt"):
 		return r.setup.opts.RecoveryMode == kv.SkipCorrupt
-	case strings.Contains(why, "do not have all writes"):
-		return r.setup.opts.SeparateAtCommit
 	case strings.Contains(why, syscall.ENOSPC.Error()), strings.Contains(why, syscall.EIO.Error()),
 		strings.Contains(why, syscall.EMFILE.Error()):
 		return r.plan.failures() > 0 || r.disk.Counts().Full > 0 // of a copy

@@ -44,10 +44,11 @@ type heldBy struct {
 type replayedFile struct {
 	manifest.BlobFile // of a stream
 
-	name string
-	log  *blob.Reader // of a log's file; nil: the file is a stream
-	next int64        // the minimum offset of the next record of the log's file
-	err  error        // why it cannot be read
+	name   string
+	log    *blob.Reader // of a log's file; nil: the file is a stream
+	shared bool         // log is that of a store which writes, or wrote, the file
+	next   int64        // the minimum offset of the next record of the log's file
+	err    error        // why it cannot be read
 }
 
 // A ValueError is an error of a value that a log has a handle of.
@@ -170,8 +171,10 @@ func (p *Replay) file(num uint64) (*replayedFile, error) {
 		return f, f.err
 	}
 	f := &replayedFile{name: p.Store.Blobs.Path(num)}
-	file, err := p.Store.Blobs.OpenFile(f.name)
-	if err != nil {
+	if of := p.Store.File(num); of != nil && of.log != nil { // what the disk has dropped is in memory
+		f.log, f.err = of.Open(&p.Store.Blobs)
+		f.shared = true
+	} else if file, err := p.Store.Blobs.OpenFile(f.name); err != nil {
 		f.err = p.missing(num, err)
 	} else if f.err = f.examine(file, num, p.Store.Blobs.Hint); f.log == nil {
 		_ = file.Close() // it was only read
@@ -206,7 +209,7 @@ func (f *replayedFile) examine(file vfs.ReadFile, num uint64, hint string) error
 // Close closes the files that are open.
 func (p *Replay) Close() {
 	for _, f := range p.files {
-		if f.log != nil {
+		if f.log != nil && !f.shared {
 			_ = f.log.Close() // it was only read
 		}
 	}

@@ -239,3 +239,59 @@ func TestAtCommitEarlySyncFails(t *testing.T) {
 	storetest.RequireContents(t, m, db)
 	require.NoError(t, db.Close())
 }
+
+// A slot has the values that the disk has dropped: its log is copied out of memory.
+func TestSlotsHaveValuesThatWereDropped(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*testing.T, *lossyFS, *kv.DB){
+		"before a flush": func(t *testing.T, fsys *lossyFS, db *kv.DB) {
+			fsys.loseAll()
+			require.NoError(t, db.Flush(t.Context()))
+		},
+		"by a sync": func(t *testing.T, fsys *lossyFS, db *kv.DB) {
+			fsys.set(true)
+			require.ErrorIs(t, db.Sync(t.Context()), kv.ErrReadOnly)
+			fsys.set(false)
+			stores.UntilResumed(db)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fsys := newLossyFS()
+			o := stores.With(harness.Harness{FS: fsys, Backoff: storetest.Quick},
+				&kv.Options{SeparateFrom: 100, SeparateAtCommit: true, Merger: kv.Append(",")})
+			db, err := kv.Open("db", o)
+			require.NoError(t, err)
+			slot, snap, err := db.CreateSlot(t.Context(), "s")
+			require.NoError(t, err)
+			require.NoError(t, snap.Close())
+			m := writeForLoss(t, db)
+			lose(t, fsys, db)
+			require.NoError(t, db.Set([]byte("end"), nil, kv.Sync))
+			m["end"] = ""
+			require.Empty(t, db.Slots()[0].Lost)
+			require.Equal(t, m, followTo(t, slot, "end"))
+			require.NoError(t, slot.Close())
+			stores.Crash(t, db)
+			db, err = kv.Open("db", o)
+			require.NoError(t, err)
+			slot, err = db.OpenSlot("s")
+			require.NoError(t, err)
+			require.Equal(t, m, followTo(t, slot, "end"))
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+// followTo returns what the changes of a slot are up to the one that sets a key.
+func followTo(t *testing.T, slot *kv.Slot, end string) storetest.Model {
+	m := storetest.Model{}
+	for c, err := range slot.Changes(t.Context()) {
+		require.NoError(t, err)
+		require.NoError(t, c.Replay(storetest.ModelWriter{Model: m}))
+		if _, ok := m[end]; ok {
+			break
+		}
+	}
+	return m
+}

@@ -85,7 +85,7 @@ func (c *consumer) take(r *cutRun, slot *kv.Slot, at delivered, n int, store fun
 		if change.Last() <= at.position {
 			continue // it was delivered before the crash, and not acknowledged
 		}
-		require.NoError(r.t, change.Replay(modelWriter{replica}))
+		require.NoError(r.t, change.Replay(storetest.ModelWriter{Model: replica}))
 		at = delivered{at.n + 1, change.Last()}
 		require.Equal(r.t, r.states[at.n], replica, "after the change up to %d", at.position)
 		store(&at)
@@ -107,15 +107,6 @@ func (c *consumer) catchUp(r *cutRun, db *kv.DB, cut cut, n int, what string) {
 	c.take(r, slot, *cut.slot, n-cut.slot.n, func(*delivered) {})
 	require.NoError(r.t, slot.Close())
 }
-
-// A modelWriter writes to a model.
-type modelWriter struct{ m storetest.Model }
-
-func (w modelWriter) Set(k, v []byte) error                   { w.m.Set(string(k), string(v)); return nil }
-func (w modelWriter) SetUntil(k, v []byte, _ time.Time) error { return w.Set(k, v) }
-func (w modelWriter) Merge(k, v []byte) error                 { w.m.Merge(string(k), string(v)); return nil }
-func (w modelWriter) Delete(k []byte) error                   { w.m.Delete(string(k)); return nil }
-func (w modelWriter) DeleteRange(lo, hi []byte) error         { w.m.DeleteRange(lo, hi); return nil }
 
 // TestPowerCutsOfSlots cuts the power in the middle of histories that a consumer follows. It never has what the store
 // has not, and afterwards it gets all that it has not, once.
@@ -150,8 +141,8 @@ func TestSlotsWhileTheDiskFails(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d histories, the slot was lost in %d", runs, lost)
-	require.LessOrEqual(t, lost, runs/4, "values that were in memory alone may be gone, and nothing else")
+	t.Logf("%d histories", runs)
+	require.Zero(t, lost, "slots that are lost: what the disk has not is in memory")
 }
 
 // followFailing reports whether the slot was not lost.
@@ -251,7 +242,7 @@ func followBeside(slot *kv.Slot, replica storetest.Model) (stop func()) {
 		defer close(done)
 		for ctx.Err() == nil {
 			for c, err := range slot.Changes(ctx) {
-				if err != nil || c.Replay(modelWriter{replica}) != nil || slot.Skip(c.Last()) != nil {
+				if err != nil || c.Replay(storetest.ModelWriter{Model: replica}) != nil || slot.Skip(c.Last()) != nil {
 					time.Sleep(time.Millisecond)
 					break // the disk fails: again
 				}
@@ -292,7 +283,7 @@ func follow(t *testing.T, what string, db *kv.DB, slot *kv.Slot, replica storete
 			if err != nil {
 				return err
 			}
-			if err := c.Replay(modelWriter{replica}); err != nil {
+			if err := c.Replay(storetest.ModelWriter{Model: replica}); err != nil {
 				return err
 			}
 			if err := slot.Skip(c.Last()); err != nil {
