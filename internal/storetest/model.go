@@ -42,11 +42,20 @@ func (m Model) DeleteRange(lo, hi []byte) {
 // A ModelWriter writes to a model, as a batch does to a store, of writes that do not expire.
 type ModelWriter struct{ Model }
 
-func (w ModelWriter) Set(k, v []byte) error                   { w.Model.Set(string(k), string(v)); return nil }
+// Set implements kv.Writer.
+func (w ModelWriter) Set(k, v []byte) error { w.Model.Set(string(k), string(v)); return nil }
+
+// SetUntil implements kv.Writer.
 func (w ModelWriter) SetUntil(k, v []byte, _ time.Time) error { return w.Set(k, v) }
-func (w ModelWriter) Merge(k, v []byte) error                 { w.Model.Merge(string(k), string(v)); return nil }
-func (w ModelWriter) Delete(k []byte) error                   { w.Model.Delete(string(k)); return nil }
-func (w ModelWriter) DeleteRange(lo, hi []byte) error         { w.Model.DeleteRange(lo, hi); return nil }
+
+// Merge implements kv.Writer.
+func (w ModelWriter) Merge(k, v []byte) error { w.Model.Merge(string(k), string(v)); return nil }
+
+// Delete implements kv.Writer.
+func (w ModelWriter) Delete(k []byte) error { w.Model.Delete(string(k)); return nil }
+
+// DeleteRange implements kv.Writer.
+func (w ModelWriter) DeleteRange(lo, hi []byte) error { w.Model.DeleteRange(lo, hi); return nil }
 
 // ModelSeeds is how many histories a test run goes through.
 var ModelSeeds = uint64(scale.Count(scale.Fewer(40, 10), 300))
