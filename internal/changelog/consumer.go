@@ -379,8 +379,12 @@ func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
 		if err == nil {
 			// If the file was removed between the moments when it was opened and locked, the name is not locked. There
 			// are file systems without locks.
-			if held, err := isHeld(fsys, path); held || err != nil || removed == 2 {
-				return lock, err
+			held, err := isHeld(fsys, path)
+			if err != nil {
+				return nil, errors.Join(err, lock.Close())
+			}
+			if held || removed == 2 {
+				return lock, nil
 			}
 			removed++
 			err = lock.Close()

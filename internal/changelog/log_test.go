@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 )
 
 // newLog returns the log of a store in memory, whose edits are made at once.
@@ -245,4 +247,28 @@ func TestNamesOfSlots(t *testing.T) {
 	require.ErrorIs(t, l.Save("index"), fs.ErrNotExist)
 	require.ErrorIs(t, l.Drop("index"), fs.ErrNotExist)
 	require.ErrorIs(t, l.Ack("index", 1), fs.ErrNotExist)
+}
+
+// A lock that cannot be examined is released: the next attempt takes it.
+func TestALockThatCannotBeExaminedIsReleased(t *testing.T) {
+	for failing := range 6 {
+		fsys := &vfstest.FaultFS{FS: vfs.NewMem()}
+		require.NoError(t, fsys.MkdirAll("db"))
+		before := fsys.Calls
+		fsys.Set(func(c vfstest.Call) (int, error) {
+			if c.N == before+failing {
+				return 0, syscall.EIO
+			}
+			return 0, nil
+		})
+		lock, err := lockSlot(fsys, "db", "s")
+		if err == nil {
+			require.NoError(t, lock.Close())
+			continue
+		}
+		require.ErrorIs(t, err, syscall.EIO)
+		lock, err = lockSlot(fsys, "db", "s")
+		require.NoError(t, err, "after call %d failed", failing)
+		require.NoError(t, lock.Close())
+	}
 }
