@@ -150,7 +150,7 @@ func (d *DB) DropSlot(name string) error {
 }
 
 // Slots returns the store's slots, by name. In a store that OpenReadOnly has opened they are those of the store's
-// writer, and it returns none if their files cannot be read.
+// writer, as far behind the view as they are, and it returns none if their files cannot be read.
 func (d *DB) Slots() []SlotInfo {
 	if d.follower == nil {
 		return d.slots.States(d.seq())
@@ -158,10 +158,10 @@ func (d *DB) Slots() []SlotInfo {
 	if d.opts.Objects != nil || d.closed.Load() {
 		return nil
 	}
-	last, kept, err := manifest.LoadKept(d.fs, d.dir)
+	kept, err := manifest.LoadKept(d.fs, d.dir)
 	l := changelog.Log{FS: d.fs, Dir: d.dir, Logger: d.log, ReadOnly: true}
 	d.mu.Lock()
-	last = max(last, d.limit)
+	last := d.limit
 	d.mu.Unlock()
 	if err == nil {
 		err = l.Recover(kept, base.MaxSeqNum)

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -60,4 +61,20 @@ func TestASlotElsewhereYieldsEachCommit(t *testing.T) {
 			require.NoError(t, db.Close())
 		})
 	}
+}
+
+// What a view says of slots goes with the view, whatever its writer has by now.
+func TestSlotsOfAViewAreAsFarBehindAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := openDir(t, dir, nil)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	require.NoError(t, db.Set([]byte("a"), nil, nil))
+	view := openView(t, dir, nil)
+	require.NoError(t, db.Set([]byte("b"), nil, nil))
+	require.NoError(t, db.Flush(t.Context()))
+	require.EqualValues(t, 1, view.Slots()[0].Behind)
+	require.NoError(t, view.Refresh(t.Context()))
+	require.EqualValues(t, 2, view.Slots()[0].Behind)
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
 }

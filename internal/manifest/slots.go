@@ -94,24 +94,22 @@ func (k *Kept) Apply(change *Kept) {
 	k.Parts = slices.DeleteFunc(parts, func(p KeptPart) bool { return p.Last <= k.From })
 }
 
-// LoadKept returns what a store keeps for its slots, and the last write that is in tables. The store may be written
-// meanwhile.
-func LoadKept(fsys vfs.FS, dir string) (last base.SeqNum, k Kept, err error) {
+// LoadKept returns what a store keeps for its slots. The store may be written meanwhile.
+func LoadKept(fsys vfs.FS, dir string) (k Kept, err error) {
 	for range maxLoadTries {
-		last, k = 0, Kept{}
+		k = Kept{}
 		num, err := Current(fsys, dir)
 		if err == nil {
 			err = Load(fsys, dir, num, func(e *Edit) error {
 				k.Apply(&e.Slots)
-				last = max(last, e.LastSeq)
 				return nil
 			})
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // else another has replaced it
-			return last, k, err
+			return k, err
 		}
 	}
-	return 0, Kept{}, fmt.Errorf("siftkv: the manifest of %s is replaced too often to be read", dir)
+	return Kept{}, fmt.Errorf("siftkv: the manifest of %s is replaced too often to be read", dir)
 }
 
 const maxLoadTries = 100
