@@ -56,6 +56,10 @@ type Params struct {
 	// is a request when the store is opened, so the log must be flushed. It must not block. Nil: nothing is called.
 	LongLog func(log uint64)
 
+	// KeepLogs reports whether the writer reads what it writes to logs. A log that has begun while it does not is not
+	// there to be read. It must not block. Nil: it never does.
+	KeepLogs func() bool
+
 	// Tests set these.
 	PartSize int                              // bytes that a pass over a file reads at a time
 	Edits    struct{ Percent, Each, Max int } // filelist.EditLimits

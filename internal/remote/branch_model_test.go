@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"math"
@@ -43,6 +44,7 @@ type branchModel struct {
 
 	mu    sync.Mutex
 	kept  map[string][]string // keys of sorted files and blob files, by checkpoints and branches
+	acked map[filelist.BranchPrefix]uint64
 	count map[string]int
 }
 
@@ -89,10 +91,13 @@ func (m *branchModel) check() {
 // write takes a branch over and replaces its files one after the other: every other one is a blob file.
 func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 	f := NewFS(branchOptions(c, branch))
+	acked := m.acknowledged()
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
+	n, _ := m.slot(f)
+	require.GreaterOrEqual(m.t, n, acked[f.prefix], "an acknowledgement is lost")
 	defer func() { err = errors.Join(err, lock.Close(), f.Close()) }()
 	files, num := []uint64{}, uint64(1)
 	if current, err := manifest.Current(f, objectdir.Root); err == nil {
@@ -143,9 +148,56 @@ func (m *branchModel) write(c *sequencetest.Client, branch string) (err error) {
 		for _, n := range gone {
 			require.NoError(m.t, f.Remove(f.path(modelKind(n), n)))
 		}
+		if c.Rng.IntN(2) == 0 {
+			num++
+			if err := m.acknowledge(f, num); err != nil {
+				return err
+			}
+		}
 		time.Sleep(time.Duration(c.Rng.IntN(60)) * time.Second)
 	}
 	return nil
+}
+
+const modelSlot = "SLOT-s"
+
+// slot returns what the file of a branch's slot has: a number, and that of a copy of logs.
+func (m *branchModel) slot(f *FS) (n, kept uint64) {
+	text, err := vfs.ReadSmallFile(f, f.join(modelSlot), math.MaxInt64)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0
+	}
+	require.NoError(m.t, err)
+	_, err = fmt.Sscan(string(text), &n, &kept)
+	require.NoError(m.t, err)
+	return n, kept
+}
+
+// acknowledge moves a branch's slot on, and replaces its copy of logs.
+func (m *branchModel) acknowledge(f *FS, num uint64) error {
+	n, before := m.slot(f)
+	err := writeModelFile(f, manifest.FileKept, num)
+	if err == nil {
+		err = vfs.ReplaceFile(f, f.join(modelSlot), fmt.Append(nil, n+1, " ", num))
+	}
+	if err != nil {
+		return err
+	}
+	m.did("acknowledged")
+	m.mu.Lock()
+	m.acked[f.prefix] = max(m.acked[f.prefix], n+1)
+	m.mu.Unlock()
+	if before > 0 {
+		require.NoError(m.t, f.Remove(f.path(manifest.FileKept, before)))
+	}
+	return nil
+}
+
+// acknowledged returns how far each branch's slot is at the least.
+func (m *branchModel) acknowledged() map[filelist.BranchPrefix]uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.acked)
 }
 
 func modelTable(num uint64) manifest.Table {
@@ -254,7 +306,8 @@ func TestModelOfBranches(t *testing.T) {
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := sequencetest.New(t, seed)
-			m := &branchModel{t: t, sc: sc, kept: map[string][]string{}, count: count}
+			m := &branchModel{t: t, sc: sc, kept: map[string][]string{}, count: count,
+				acked: map[filelist.BranchPrefix]uint64{}}
 			for range 2 {
 				sc.Start(func(_ context.Context, c *sequencetest.Client) {
 					for range 5 {
@@ -283,9 +336,28 @@ func TestModelOfBranches(t *testing.T) {
 		}
 	}
 	t.Log(count)
-	for _, what := range []string{"published", "edited", "saved", "cloned", "dropped"} {
+	for _, what := range []string{"published", "edited", "saved", "cloned", "dropped", "acknowledged"} {
 		require.Greater(t, count[what], seeds, "the schedules let %s happen", what)
 	}
+}
+
+// requireSlot requires that a branch's slot is where it was, and has its copy of logs. A clone begins without.
+func (m *branchModel) requireSlot(name string) {
+	f := NewFS(branchOptions(m.sc.Mem, name))
+	_, err := f.List(objectdir.Root)
+	require.NoError(m.t, err)
+	n, kept := m.slot(f)
+	require.GreaterOrEqual(m.t, n, m.acknowledged()[f.prefix])
+	if m.acknowledged()[f.prefix] == 0 && name != "" {
+		require.Zero(m.t, n)
+	}
+	if kept > 0 {
+		r, err := f.Open(f.path(manifest.FileKept, kept))
+		require.NoError(m.t, err)
+		_, err = r.ReadAt(make([]byte, 1), 0)
+		require.NoError(m.t, errors.Join(err, r.Close()))
+	}
+	require.NoError(m.t, f.Close())
 }
 
 // requireWhole requires of all that can be opened in the end that it has its sorted files.
@@ -306,5 +378,6 @@ func (m *branchModel) requireWhole() {
 		}
 		require.NoError(m.t, err)
 		m.keep("branch "+name, now)
+		m.requireSlot(name)
 	}
 }

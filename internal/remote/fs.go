@@ -40,13 +40,14 @@ type FSOptions struct {
 // An FS is a store's directory in an object store, for one writer or any number of readers. It
 // has what a directory on a disk would have, in this form:
 //
-//   - a sorted file or a blob file is an object, which Sync puts there. Its name has the writer's epoch and nonce, so
-//     no two writers use the same name.
+//   - a stored file, a sorted one for example, is an object, which Sync puts there. Its name has the writer's epoch
+//     and nonce, so no two writers use the same name.
 //   - logs are in entries of a sequence: Sync puts there what was written since the last one. Or they are files in a
 //     directory on the local disk, which the list of files names.
 //   - CURRENT, its manifest, and the list of files are in an entry of the same sequence. It is put when CURRENT is
 //     replaced and when that manifest is synced. The first CURRENT of a writer waits for the next entry if it names the
 //     files that were there.
+//   - files of slots are in the list of files. SyncDir publishes what Rename and Remove have changed of them.
 //   - all other files are in memory only. On a disk they tell a writer what a crash has left behind; here the list of
 //     files has all that is left.
 //
@@ -61,7 +62,7 @@ type FS struct {
 	cancel   context.CancelFunc
 	branches *branch.Set
 	cache    *diskcache.Cache
-	small    vfs.FS // all files except sorted ones and blob files; logs that are being written are empty here
+	small    vfs.FS // all files except stored ones; logs that are being written are here if KeepLogs says so
 	now      func() time.Time
 	lost     atomic.Bool // the next refresh looks by a listing
 	span     atomic.Pointer[span]
@@ -114,12 +115,12 @@ func (f *FS) Close() error {
 // FlushCache waits until what the cache's directory had was found, and what was read has been written.
 func (f *FS) FlushCache() { f.cache.Flush() }
 
-// stored returns a sorted file or a blob file of the list of files.
+// stored returns a stored file of the list of files.
 func (f *FS) stored(kind manifest.FileKind, num uint64) (filelist.File, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, ok := f.list.Files[num]
-	return t, ok && t.Blob == (kind == manifest.FileBlob)
+	return t, ok && t.Kind == kind
 }
 
 // storedFiles returns the store's sorted files and blob files; nil if it is not known which store that is.
@@ -154,8 +155,8 @@ func (f *FS) Create(name string) (vfs.WriteFile, error) {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: errReader}
 	}
 	switch kind, num := manifest.ParseFileName(base); kind {
-	case manifest.FileTable, manifest.FileBlob:
-		return w.createFile(num, kind == manifest.FileBlob)
+	case manifest.FileTable, manifest.FileBlob, manifest.FileKept:
+		return w.createFile(num, kind)
 	case manifest.FileWAL:
 		return w.createLog(name, num)
 	case manifest.FileManifest:
@@ -172,12 +173,12 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 		return f.o.Local.Open(name)
 	}
 	switch kind, num := manifest.ParseFileName(base); kind {
-	case manifest.FileTable, manifest.FileBlob:
+	case manifest.FileTable, manifest.FileBlob, manifest.FileKept:
 		t, ok := f.stored(kind, num)
 		if !ok {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		}
-		return f.storedFiles().open(t.Key(num), t.Size, t.Blob, f.span.Load()), nil
+		return f.storedFiles().open(t.Key(num), t.Size, kind == manifest.FileBlob, f.span.Load()), nil
 	case manifest.FileCurrent:
 		if err := f.refresh(); err != nil {
 			return nil, err
@@ -185,6 +186,9 @@ func (f *FS) Open(name string) (vfs.ReadFile, error) {
 	case manifest.FileWAL:
 		if l := f.localLog(num); l != nil {
 			return l.Open(num)
+		}
+		if w := f.asWriter(); w != nil && w.isPartial(num) {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: errors.ErrUnsupported}
 		}
 	}
 	return f.small.Open(name)
@@ -201,10 +205,14 @@ func (f *FS) Remove(name string) error {
 		return &fs.PathError{Op: "remove", Path: name, Err: errReader}
 	}
 	switch kind, num := manifest.ParseFileName(base); {
-	case kind == manifest.FileTable || kind == manifest.FileBlob:
-		return w.removeFile(name, num, kind == manifest.FileBlob)
+	case filelist.Stored(kind):
+		return w.removeFile(name, num, kind)
 	case kind == manifest.FileWAL && w.local.Has(num):
 		return w.local.Remove(num)
+	case kind == manifest.FileWAL:
+		w.partial.Delete(num)
+	case kind == manifest.FileSlot:
+		return w.changeSlots(func() error { return f.small.Remove(name) })
 	}
 	return f.small.Remove(name)
 }
@@ -223,8 +231,11 @@ func (f *FS) Rename(oldname, newname string) error {
 	if w == nil {
 		return &fs.PathError{Op: "rename", Path: oldname, Err: errReader}
 	}
-	if base == manifest.CurrentName {
+	switch kind, _ := manifest.ParseFileName(base); kind {
+	case manifest.FileCurrent:
 		return w.setCurrent(oldname, newname)
+	case manifest.FileSlot:
+		return w.changeSlots(func() error { return f.small.Rename(oldname, newname) })
 	}
 	return f.small.Rename(oldname, newname)
 }
@@ -251,7 +262,7 @@ func (f *FS) Stat(name string) (int64, error) {
 			return l.Stat(num)
 		}
 	}
-	if kind == manifest.FileTable || kind == manifest.FileBlob {
+	if filelist.Stored(kind) {
 		if t, ok := f.stored(kind, num); ok {
 			return t.Size, nil
 		}

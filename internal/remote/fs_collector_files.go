@@ -95,7 +95,7 @@ func (c *collector) findOrphans(due []removedFile) (orphaned []removedFile, err 
 	})
 	for _, orphan := range found {
 		same := func(f removedFile) bool {
-			return f.Num == orphan.Num && f.WriterID == orphan.WriterID && f.Blob == orphan.Blob
+			return f.Num == orphan.Num && f.WriterID == orphan.WriterID && f.Kind == orphan.Kind
 		}
 		if !c.waits(same) && !slices.ContainsFunc(due, same) {
 			orphaned = append(orphaned, removedFile{NumberedFile: orphan})

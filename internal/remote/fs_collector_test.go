@@ -32,7 +32,7 @@ func TestWhatCouldNotBeDeletedIsDeletedLater(t *testing.T) {
 	f := testFS(faults)
 	lock, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	first := (filelist.File{WriterID: f.asWriter().author}).Key(1)
+	first := sortedFileKey(f, 1)
 	giveUpFile(t, f, 1)
 	<-refused
 	faults.Inject(func(objstoretest.Call) objstoretest.Fault { return objstoretest.Fault{} })
@@ -40,6 +40,11 @@ func TestWhatCouldNotBeDeletedIsDeletedLater(t *testing.T) {
 	giveUpFilesUntilGone(t, f, store, first, 2)
 	require.NoError(t, lock.Close())
 	require.NoError(t, f.Close())
+}
+
+// sortedFileKey returns the key of a sorted file of a writer.
+func sortedFileKey(f *FS, num uint64) string {
+	return filelist.File{WriterID: f.asWriter().author, Kind: manifest.FileTable}.Key(num)
 }
 
 // giveUpFile makes a sorted file and removes it.
@@ -74,13 +79,13 @@ func TestWhatComesAfterTheSearchForOrphansIsFoundLater(t *testing.T) {
 	require.NoError(t, err)
 	is, err := f.Lock(f.join(manifest.LockName), vfs.Exclusive)
 	require.NoError(t, err)
-	giveUpFilesUntilGone(t, f, store, (filelist.File{WriterID: f.asWriter().author}).Key(1), 1)
+	giveUpFilesUntilGone(t, f, store, sortedFileKey(f, 1), 1)
 	w, err := fenced.Create(fenced.join(manifest.FileName(manifest.FileTable, 7)))
 	require.NoError(t, err)
 	_, err = w.Write([]byte("late"))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(w.Sync(), w.Close()))
-	giveUpFilesUntilGone(t, f, store, (filelist.File{WriterID: fenced.asWriter().author}).Key(7), 1_000_000)
+	giveUpFilesUntilGone(t, f, store, sortedFileKey(fenced, 7), 1_000_000)
 	require.NoError(t, is.Close())
 	_ = was.Close() // it is fenced
 	require.NoError(t, errors.Join(f.Close(), fenced.Close()))

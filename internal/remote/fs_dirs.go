@@ -64,16 +64,20 @@ func (f *FS) MkdirAll(dir string) error {
 	return f.o.Local.MkdirAll(dir)
 }
 
-// SyncDir implements vfs.FS: names are durable with their files, except those of logs on the local disk.
+// SyncDir implements vfs.FS: names are durable with their files, except those of logs on the local disk, and of slots.
 func (f *FS) SyncDir(dir string) error {
-	if f.isRoot(dir) {
-		w := f.asWriter()
-		if !f.o.LocalLog || w == nil {
-			return nil
-		}
-		return w.local.Sync()
+	if !f.isRoot(dir) {
+		return f.o.Local.SyncDir(dir)
 	}
-	return f.o.Local.SyncDir(dir)
+	w := f.asWriter()
+	if w == nil {
+		return nil
+	}
+	err := w.publishSlots()
+	if f.o.LocalLog {
+		err = errors.Join(err, w.local.Sync())
+	}
+	return err
 }
 
 func (f *FS) isRoot(dir string) bool { return filepath.Clean(dir) == filepath.Clean(objectdir.Root) }

@@ -61,12 +61,19 @@ func (f *FS) accept(l *filelist.List, num uint64) error {
 	}
 	for _, name := range names {
 		kind, n := manifest.ParseFileName(name)
-		gone := kind == manifest.FileManifest && n != num || kind == manifest.FileWAL && obsolete(l.Logs, n)
+		_, slot := l.SlotFiles[manifest.SlotOf(name)]
+		gone := kind == manifest.FileManifest && n != num || kind == manifest.FileWAL && obsolete(l.Logs, n) ||
+			kind == manifest.FileSlot && !slot
 		if gone {
 			delete(f.growing, name)
-			if err := f.small.Remove(f.path(kind, n)); err != nil {
+			if err := f.small.Remove(f.join(name)); err != nil {
 				return err
 			}
+		}
+	}
+	for slot, text := range l.SlotFiles {
+		if err := vfs.ReplaceFile(f.small, f.join(manifest.SlotName(slot)), []byte(text)); err != nil {
+			return err
 		}
 	}
 	for _, n := range l.Logs { // those without an entry as well

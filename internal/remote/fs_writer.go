@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -29,6 +30,10 @@ type fsWriter struct {
 	ended     []locallog.EndedLog // that the list of files has which was there
 	released  atomic.Bool         // the next list needs no log on the local disk
 	left      atomic.Bool         // a list needs no log on the local disk, nor do later ones
+	partial   sync.Map            // the numbers of logs that are not in memory as a whole
+
+	slots        sync.Mutex // held to change files of slots, and to publish that
+	slotsChanged bool       // since they were published
 
 	// Until the first CURRENT is set: whether there was a list of files, and has all sorted files and blob files. Under
 	// the lock of f.
@@ -108,13 +113,13 @@ func (w *fsWriter) Close() error {
 	return errors.Join(err, w.local.Close(w.left.Load(), w.f.o.Log))
 }
 
-// createFile returns a sorted file or a blob file. Its Sync adds it to the list of files.
-func (w *fsWriter) createFile(num uint64, blob bool) (vfs.WriteFile, error) {
-	f := filelist.File{WriterID: w.author, Blob: blob}
+// createFile returns a stored file. Its Sync adds it to the list of files.
+func (w *fsWriter) createFile(num uint64, kind manifest.FileKind) (vfs.WriteFile, error) {
+	f := filelist.File{WriterID: w.author, Kind: kind}
 	t := w.f.storedFiles()
-	create := t.Create
-	if blob {
-		create = t.CreateBlob
+	create := t.CreateBlob
+	if kind == manifest.FileTable {
+		create = t.Create
 	}
 	out, err := create(f.Key(num))
 	if err != nil {
@@ -148,13 +153,13 @@ func (t *newFile) Sync() error {
 	return nil
 }
 
-// removeFile takes a sorted file or a blob file out of the list. Its object goes later.
-func (w *fsWriter) removeFile(name string, num uint64, blob bool) error {
+// removeFile takes a stored file out of the list. Its object goes later.
+func (w *fsWriter) removeFile(name string, num uint64, kind manifest.FileKind) error {
 	f := w.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, ok := f.list.Files[num]
-	if !ok || t.Blob != blob {
+	if !ok || t.Kind != kind {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
 	delete(f.list.Files, num)
@@ -175,10 +180,11 @@ func (w *fsWriter) createLog(name string, num uint64) (vfs.WriteFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := marker.Close(); err != nil {
-		return nil, err
+	out, err := w.logs.Create(num)
+	if err != nil {
+		return nil, errors.Join(err, marker.Close())
 	}
-	return w.logs.Create(num)
+	return &ownLog{WriteFile: out, marker: marker, w: w, num: num}, nil
 }
 
 // createManifest returns a manifest. While CURRENT names it, Sync publishes it.
@@ -302,8 +308,20 @@ func (w *fsWriter) nextList(current string, start func(oldest uint64) uint64) (*
 		return nil, err
 	}
 	for _, name := range names {
-		if kind, num := manifest.ParseFileName(name); kind == manifest.FileWAL {
+		switch kind, num := manifest.ParseFileName(name); kind {
+		case manifest.FileWAL:
 			l.Logs = append(l.Logs, num)
+		case manifest.FileSlot:
+			text, err := vfs.ReadSmallFile(f.small, f.join(name), math.MaxInt64)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // it was removed since
+				continue
+			case err != nil:
+				return nil, err
+			case l.SlotFiles == nil:
+				l.SlotFiles = map[string]string{}
+			}
+			l.SlotFiles[manifest.SlotOf(name)] = string(text)
 		}
 	}
 	slices.Sort(l.Logs)

@@ -87,8 +87,8 @@ func needsAll(ctx context.Context, s *sequence.Sequence, before *Snapshot) (all 
 	return all, err
 }
 
-// trim drops what the manifest does not need: sorted files and blob files that the writer has not removed yet, and logs
-// whose writes are in sorted files.
+// trim drops what the manifest does not need: stored files that the writer has not removed yet, or keeps for slots, and
+// logs whose writes are in sorted files.
 func (s *Snapshot) trim() error {
 	live, oldest, err := filelist.ReadManifest(s.List.Manifest, s.ManifestNum)
 	if err != nil {
@@ -97,13 +97,14 @@ func (s *Snapshot) trim() error {
 	files := make(map[uint64]filelist.File, len(live))
 	for num, kind := range live {
 		t, there := s.List.Files[num]
-		if !there || t.Blob != (kind == manifest.FileBlob) {
+		if !there || t.Kind != kind {
 			return fmt.Errorf("%w: the manifest needs %s, which is not in it", filelist.ErrMalformed,
 				manifest.FileName(kind, num))
 		}
 		files[num] = t
 	}
 	s.List.Files, s.List.LogStart = files, 0
+	s.List.SlotFiles = nil                // consumers follow the branch, and no copy of it
 	s.List.Location = locallog.Location{} // logs on some machine's disk stay there: what was flushed is what there is
 	var nums []uint64
 	for _, num := range s.List.Logs {

@@ -27,12 +27,13 @@ func sampleList(t testing.TB) *filelist.List {
 	main := filelist.WriterID{Epoch: 1, Nonce: 0x0123456789abcdef}
 	branch := filelist.WriterID{Prefix: filelist.NewBranchPrefix("a.Branch", 1), Epoch: 2, Nonce: 1}
 	last := filelist.WriterID{Epoch: math.MaxUint64, Nonce: math.MaxUint64}
+	const table = manifest.FileTable
 	return &filelist.List{
 		Current:  fmt.Sprintf("%s crc=%08x\n", line, sum),
 		Manifest: []byte("a manifest"), LogStart: 300, Logs: []uint64{8, 9, 12},
-		Files: map[uint64]filelist.File{3: {WriterID: main, Size: 1000}, 4: {WriterID: branch, Size: 0},
-			5:              {WriterID: main, Size: 1},
-			math.MaxUint64: {WriterID: last, Size: math.MaxInt64}},
+		Files: map[uint64]filelist.File{3: {WriterID: main, Size: 1000, Kind: table},
+			4: {WriterID: branch, Kind: table}, 5: {WriterID: main, Size: 1, Kind: table},
+			math.MaxUint64: {WriterID: last, Size: math.MaxInt64, Kind: table}},
 		Location: locallog.Location{ID: 1 << 63, Epoch: 5, Place: "host:/store", Logs: []uint64{9, 12},
 			Ended: []locallog.EndedLog{{ID: 7, Epoch: 3}, {ID: 1 << 62, Epoch: 4}}},
 	}

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/hostile"
+	"github.com/siftkv/siftkv/internal/manifest"
 )
 
 // sampleEdit has all that an edit can have.
@@ -19,7 +21,7 @@ func sampleEdit(t testing.TB) (from, to *List, e edit) {
 	t.Helper()
 	from, to = sampleList(t), blobList(t)
 	delete(to.Files, 4)
-	to.Files[5] = File{WriterID: to.Files[5].WriterID, Size: 2} // another file under the number
+	to.Files[5] = File{to.Files[5].WriterID, 2, manifest.FileTable} // another file under the number
 	to.Manifest = append(slices.Clip(to.Manifest), " goes on"...)
 	to.LogStart, to.Logs, to.Location.Logs = 301, []uint64{9, 12, 13}, []uint64{13}
 	e, ok := newEdit(from, to)
@@ -50,10 +52,13 @@ func TestEditsLeadFromListToList(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				delete(next.Files, num)
 			} else {
-				next.Files[num] = File{WriterID: last.Files[3].WriterID, Size: rng.Int64N(3), Blob: rng.IntN(2) == 0}
+				next.Files[num] = File{last.Files[3].WriterID, rng.Int64N(3), kinds[rng.IntN(len(kinds))]}
 			}
 		}
 		next.Manifest = append(slices.Clone(next.Manifest), make([]byte, rng.IntN(3))...)
+		if next.SlotFiles = nil; rng.IntN(2) == 0 {
+			next.SlotFiles = map[string]string{"s": strconv.Itoa(rng.IntN(3))}
+		}
 		next.LogStart, next.Logs = rng.Uint64N(100), []uint64{1 + rng.Uint64N(100)}
 		e, ok := newEdit(&last, next)
 		require.True(t, ok)
@@ -107,15 +112,27 @@ func requireEdit(t *testing.T, b []byte) {
 	})
 }
 
+// slotEdit is an edit to a list with slots.
+func slotEdit(t testing.TB) (e edit) {
+	e, ok := newEdit(sampleList(t), slotList(t))
+	require.True(t, ok)
+	e.chain = []uint64{7}
+	return e
+}
+
 func TestHostileListEdits(t *testing.T) {
 	_, _, e := sampleEdit(t)
-	for mutant := range hostile.Mutants(e.encode(), 2000) {
-		requireEdit(t, mutant)
+	for _, e := range []edit{e, slotEdit(t)} {
+		for mutant := range hostile.Mutants(e.encode(), 2000) {
+			requireEdit(t, mutant)
+		}
 	}
 }
 
 func FuzzListEdit(f *testing.F) {
 	_, _, e := sampleEdit(f)
 	f.Add(e.encode())
+	slots := slotEdit(f)
+	f.Add(slots.encode())
 	f.Fuzz(func(t *testing.T, b []byte) { requireEdit(t, b) })
 }
