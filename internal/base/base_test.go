@@ -11,6 +11,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestScanLine(t *testing.T) {
+	for _, c := range []struct {
+		line, form string
+		want       []uint64 // nil: the line has another form
+	}{
+		{"store a=12 b=ff rest", "store a=%d b=%x", []uint64{12, 255}},
+		{"store a=18446744073709551615", "store a=%d", []uint64{1<<64 - 1}},
+		{"store a=18446744073709551616", "store a=%d", nil},
+		{"7 end", "%d end", []uint64{7}},
+		{"7 en", "%d end", nil},
+		{"store a=", "store a=%d", nil},
+		{"store a=-1", "store a=%d", nil},
+		{"store a=+1", "store a=%d", nil},
+		{"store a=1_0", "store a=%d b", nil},
+		{"store  a=1", "store a=%d", nil},
+		{"stor", "store a=%d", nil},
+		{"", "%x", nil},
+	} {
+		numbers := make([]uint64, max(len(c.want), 1))
+		to := []*uint64{&numbers[0]}
+		if len(numbers) > 1 {
+			to = append(to, &numbers[1])
+		}
+		require.Equal(t, c.want != nil, ScanLine(c.line, c.form, to...), c.line)
+		if c.want != nil {
+			require.Equal(t, c.want, numbers)
+		}
+	}
+}
+
 func TestCompareOrdersNewestFirst(t *testing.T) {
 	sorted := []InternalKey{
 		MakeKey(nil, 3, KindSet),

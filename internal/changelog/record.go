@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -49,10 +50,10 @@ func parseRecord(text string) (r record, err error) {
 	if !ok {
 		return r, errors.New("checksum does not match")
 	}
-	if _, err := fmt.Sscanf(line, "siftkv slot=%s history=%d acked=%d", &r.Name, &r.History, &r.Acked); err != nil {
-		return r, err
-	}
-	if r.line() != line || !manifest.IsSlotName(r.Name) || r.Acked > base.MaxSeqNum {
+	head, numbers, _ := strings.Cut(line, " history=")
+	r.Name = strings.TrimPrefix(head, "siftkv slot=")
+	ok = base.ScanLine(numbers, "%d acked=%d", &r.History, (*uint64)(&r.Acked))
+	if !ok || r.line() != line || !manifest.IsSlotName(r.Name) || r.Acked > base.MaxSeqNum {
 		return r, errors.New("not a line that this store writes")
 	}
 	return r, nil

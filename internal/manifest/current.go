@@ -51,8 +51,8 @@ func Current(fs vfs.FS, dir string) (num uint64, err error) {
 
 // ParseCurrent returns the number of the manifest that the text of a CURRENT file names.
 func ParseCurrent(text string) (uint64, error) {
-	var version int
-	if _, err := fmt.Sscanf(text, "siftkv format=%d ", &version); err != nil {
+	var version uint64
+	if !base.ScanLine(text, "siftkv format=%d", &version) {
 		return 0, ErrNotCurrent
 	}
 	line, ok := base.UnsealLine(text)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -97,18 +96,9 @@ func (t *LogTail) Close() error {
 }
 
 // after returns the numbers of the logs after num, in order.
-func (t *LogTail) after(num uint64) (later []uint64, err error) {
+func (t *LogTail) after(num uint64) ([]uint64, error) {
 	names, err := t.FS.List(t.Dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if kind, n := ParseFileName(name); kind == FileWAL && n > num {
-			later = append(later, n)
-		}
-	}
-	slices.Sort(later)
-	return later, nil
+	return Numbers(names, FileWAL, num+1), err
 }
 
 // read reads what is new in the log. It reports whether that was the end of a log that was closed cleanly.

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,26 +54,13 @@ func Path(dir string, kind FileKind, num uint64) string {
 	return filepath.Join(dir, FileName(kind, num))
 }
 
-// FileName returns the base name of a numbered file.
+// affixes are what the names of numbered files have in addition to digits.
+var affixes = [FileSlot + 1]struct{ before, after string }{FileTable: {"", ".sst"}, FileWAL: {"", ".wal"},
+	FileManifest: {"MANIFEST-", ""}, FileBlob: {"", ".blob"}, FileKept: {"", ".kept"}}
+
+// FileName returns the base name of a file of a kind whose files have numbers.
 func FileName(kind FileKind, num uint64) string {
-	switch kind {
-	case FileTable:
-		return fmt.Sprintf("%06d.sst", num)
-	case FileWAL:
-		return fmt.Sprintf("%06d.wal", num)
-	case FileBlob:
-		return fmt.Sprintf("%06d.blob", num)
-	case FileKept:
-		return fmt.Sprintf("%06d.kept", num)
-	case FileManifest:
-		return fmt.Sprintf("MANIFEST-%06d", num)
-	case FileCurrent:
-		return CurrentName
-	case FileLock:
-		return LockName
-	default:
-		return ""
-	}
+	return fmt.Sprintf("%s%06d%s", affixes[kind].before, num, affixes[kind].after)
 }
 
 // An Ingest is the numbers of the tables of one ingest. An empty file of its name is made before the first of these
@@ -108,20 +96,11 @@ const First = 1
 // ParseFileName is the inverse of FileName. Temporary files and
 // registrations have no number; that of an ingest is its last.
 func ParseFileName(name string) (kind FileKind, num uint64) {
-	if digits, ok := strings.CutPrefix(name, "MANIFEST-"); ok {
-		return numbered(FileManifest, digits, name)
-	}
-	if digits, ok := strings.CutSuffix(name, ".sst"); ok {
-		return numbered(FileTable, digits, name)
-	}
-	if digits, ok := strings.CutSuffix(name, ".wal"); ok {
-		return numbered(FileWAL, digits, name)
-	}
-	if digits, ok := strings.CutSuffix(name, ".blob"); ok {
-		return numbered(FileBlob, digits, name)
-	}
-	if digits, ok := strings.CutSuffix(name, ".kept"); ok {
-		return numbered(FileKept, digits, name)
+	for kind, a := range affixes {
+		digits, ok := strings.CutPrefix(name, a.before)
+		if digits, of := strings.CutSuffix(digits, a.after); ok && of && a.before+a.after != "" {
+			return numbered(FileKind(kind), digits, name)
+		}
 	}
 	if ingest, ok := ParseIngest(name); ok {
 		return FileIngest, ingest.Last
@@ -154,6 +133,17 @@ func ParseFileName(name string) (kind FileKind, num uint64) {
 		return FileTemp, 0
 	}
 	return FileUnknown, 0
+}
+
+// Numbers returns the numbers, from a number on, of those files of a directory that are of a kind, in order.
+func Numbers(names []string, kind FileKind, from uint64) (nums []uint64) {
+	for _, name := range names {
+		if k, num := ParseFileName(name); k == kind && num >= from {
+			nums = append(nums, num)
+		}
+	}
+	slices.Sort(nums)
+	return nums
 }
 
 // isReader reports whether ids are those in a registration's name: two numbers.

@@ -78,10 +78,12 @@ func Options(fsys vfs.FS, dir string) (o StoredOptions, err error) {
 // ParseStoredOptions reads the text of an options file.
 func ParseStoredOptions(text string) (o StoredOptions, err error) {
 	first, _, _ := strings.Cut(text, "\n")
-	var version int
-	if _, err := fmt.Sscanf(first+"\n", optionsLine, &version, &o.Format, &o.Release); err != nil {
+	numbers, release, ok := strings.Cut(first, " release=")
+	var version, format uint64
+	if !ok || !base.ScanLine(numbers, "# siftkv options=%d format=%d", &version, &format) {
 		return StoredOptions{}, errors.New("it does not begin as such a file")
 	}
+	o.Format, o.Release = int(format), release
 	end := len(text) - optionsTrail
 	if end <= len(first) || text[end:] != fmt.Sprintf("%s%08x\n", optionsEnd, base.Checksum(0, 0, []byte(text[:end]))) {
 		return StoredOptions{}, errors.New("checksum does not match")

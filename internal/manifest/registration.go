@@ -139,11 +139,9 @@ func needs(fsys vfs.FS, name string) Position {
 	if !ok {
 		return Position{}
 	}
-	var pid int
-	var at Position
-	if _, err := fmt.Sscanf(line, "siftkv reader pid=%d manifest=%d offset=%d", &pid, &at.Manifest,
-		&at.Offset); err != nil {
+	var pid, manifest, offset uint64
+	if !base.ScanLine(line, "siftkv reader pid=%d manifest=%d offset=%d", &pid, &manifest, &offset) {
 		return Position{}
 	}
-	return at
+	return Position{manifest, int64(offset)}
 }

@@ -47,16 +47,15 @@ func Restore(fsys vfs.FS, dir string) (s RestoreState, err error) {
 		return s, err
 	}
 	line, intact := base.UnsealLine(string(data))
-	var version int
-	if _, err := fmt.Sscanf(line, "siftkv restore=%d ", &version); err == nil && version > 1 && intact {
+	var version, offset uint64
+	if base.ScanLine(line, "siftkv restore=%d", &version) && version > 1 && intact {
 		return s, fmt.Errorf("%s: %w: version %d, this program reads up to 1", name, ErrNewerFormat, version)
 	}
-	_, err = fmt.Sscanf(line, restoreLine, &s.Done, &s.Manifest, &s.Doing, &s.Offset)
-	if err == nil && (!intact || s.Offset < 0) {
-		err = errors.New("checksum does not match")
+	if !base.ScanLine(line, "siftkv restore=1 done=%x manifest=%d doing=%x offset=%d", &s.Done, &s.Manifest, &s.Doing,
+		&offset) || !intact || int64(offset) < 0 {
+		return RestoreState{}, &base.CorruptionError{File: name, Offset: 0, What: "the state of a restore",
+			Cause: errors.New("checksum does not match")}
 	}
-	if err != nil {
-		return RestoreState{}, &base.CorruptionError{File: name, Offset: 0, What: "the state of a restore", Cause: err}
-	}
+	s.Offset = int64(offset)
 	return s, nil
 }

@@ -56,16 +56,12 @@ func (r *Recovery) ReplayLogs() error {
 	if err != nil {
 		return err
 	}
-	var logs []uint64
 	r.claim(r.Manifest + 1)
 	for _, name := range names {
-		kind, num := manifest.ParseFileName(name)
+		_, num := manifest.ParseFileName(name)
 		r.claim(num + 1)
-		if kind == manifest.FileWAL && num >= r.State.LogNum {
-			logs = append(logs, num)
-		}
 	}
-	slices.Sort(logs)
+	logs := manifest.Numbers(names, manifest.FileWAL, r.State.LogNum)
 	if err := r.checkFirst(logs); err != nil {
 		return err
 	}

@@ -116,15 +116,11 @@ func (f *frozenFS) freezeManifest() error {
 
 // freezeLogs notes the sizes of the logs that may have writes in no table.
 func (f *frozenFS) freezeLogs(names []string) error {
-	var logs []uint64
-	for _, name := range names {
-		kind, num := manifest.ParseFileName(name)
-		if kind == manifest.FileWAL && (f.manifest == nil || num >= f.manifest.LogNum) {
-			logs = append(logs, num)
-		}
+	from := uint64(0)
+	if f.manifest != nil {
+		from = f.manifest.LogNum
 	}
-	slices.Sort(logs)
-	for _, num := range slices.Backward(logs) {
+	for _, num := range slices.Backward(manifest.Numbers(names, manifest.FileWAL, from)) {
 		name := manifest.FileName(manifest.FileWAL, num)
 		size, err := f.Stat(f.path(name))
 		if errors.Is(err, fs.ErrNotExist) {

@@ -70,13 +70,7 @@ type Record struct {
 
 // readLogs reads every log on disk.
 func (s *Store) readLogs(names []string) error {
-	var nums []uint64
-	for _, name := range names {
-		if kind, num := manifest.ParseFileName(name); kind == manifest.FileWAL {
-			nums = append(nums, num)
-		}
-	}
-	slices.Sort(nums)
+	nums := manifest.Numbers(names, manifest.FileWAL, 0)
 	v := s.newLoggedValues()
 	defer v.replay.Close()
 	for i, num := range nums {

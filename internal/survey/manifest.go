@@ -47,13 +47,7 @@ type Manifest struct {
 // readManifests finds and reads the manifest in force. If CURRENT does not tell, it
 // is the newest that describes a whole store.
 func (s *Store) readManifests(names []string) error {
-	var nums []uint64
-	for _, name := range names {
-		if kind, num := manifest.ParseFileName(name); kind == manifest.FileManifest {
-			nums = append(nums, num)
-		}
-	}
-	slices.Sort(nums)
+	nums := manifest.Numbers(names, manifest.FileManifest, 0)
 	slices.Reverse(nums)
 	num, err := manifest.Current(s.fs, s.Dir)
 	switch {
