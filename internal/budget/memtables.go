@@ -1,9 +1,9 @@
 package budget
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/siftkv/siftkv/internal/memtable"
@@ -139,16 +139,12 @@ func (b *Memory) demand(s *Share, short int64) {
 			candidates = append(candidates, candidate{other, idle, spare})
 		}
 	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		switch {
-		case a.idle && b.idle:
-			return cmp.Or(cmp.Compare(a.share.wroteAt, b.share.wroteAt), cmp.Compare(b.spare, a.spare))
-		case a.idle:
-			return -1
-		case b.idle:
-			return 1
+	sort.Slice(candidates, func(i, j int) bool {
+		a, b := &candidates[i], &candidates[j]
+		if a.idle && b.idle && a.share.wroteAt != b.share.wroteAt {
+			return a.share.wroteAt < b.share.wroteAt
 		}
-		return cmp.Compare(b.spare, a.spare)
+		return a.idle && !b.idle || a.idle == b.idle && a.spare > b.spare
 	})
 	for _, c := range candidates {
 		if short <= 0 {

@@ -3,6 +3,7 @@ package compaction
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -153,8 +154,9 @@ func fullness(b *version.LiveBlob) float64 {
 
 // emptiestFirst sorts blob files by their fullness, and returns them.
 func emptiestFirst(files []*version.LiveBlob) []*version.LiveBlob {
-	slices.SortFunc(files, func(a, b *version.LiveBlob) int {
-		return cmp.Or(cmp.Compare(fullness(a), fullness(b)), cmp.Compare(a.Num, b.Num))
+	sort.Slice(files, func(i, j int) bool {
+		a, b := files[i], files[j]
+		return cmp.Or(cmp.Compare(fullness(a), fullness(b)), cmp.Compare(a.Num, b.Num)) < 0
 	})
 	return files
 }

@@ -1,7 +1,6 @@
 package compaction
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/siftkv/siftkv/internal/version"
@@ -37,7 +36,7 @@ func (in *Input) level0(baseLevel int) (j *Job, waits bool) {
 func (in *Input) level0Group(baseLevel int) (best *Job) {
 	v := in.Version
 	tables := slices.Clone(v.Level0())
-	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	version.SortTables(tables)
 	maxRuns := 0
 	for from := 0; from < len(tables); {
 		to := from + 1

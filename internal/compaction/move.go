@@ -1,11 +1,6 @@
 package compaction
 
-import (
-	"bytes"
-	"slices"
-
-	"github.com/siftkv/siftkv/internal/version"
-)
+import "github.com/siftkv/siftkv/internal/version"
 
 // movable reports whether the inputs can change their level as they are. Nothing in the output level shares keys with
 // them, and they would not overlap too much further down. There are no tombstones that rewriting would drop, and
@@ -35,7 +30,7 @@ func (in *Input) movable(j *Job) bool {
 // oneRun reports whether whole runs are one run together as they are: they share no keys (as when keys come in
 // order), and have nothing that rewriting would drop.
 func (j *Job) oneRun(tables []*version.Table) bool {
-	slices.SortFunc(tables, func(a, b *version.Table) int { return bytes.Compare(a.Smallest, b.Smallest) })
+	version.SortTables(tables)
 	for i, t := range tables {
 		if i > 0 && !tables[i-1].Before(t.Smallest) {
 			return false

@@ -2,7 +2,7 @@ package compaction
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 )
 
 // Why jobs are picked: the texts of events and logs.
@@ -117,6 +117,6 @@ func (in *Input) scores(space *BlobSpace, baseLevel int, targets *[NumLevels]int
 		score := float64(v.Levels[n].Bytes) / float64(max(targets[n], 1))
 		scores = append(scores, scored{n, max(score, space.hidingScore(v, n))})
 	}
-	slices.SortStableFunc(scores, func(a, b scored) int { return cmp.Compare(b.score, a.score) })
+	sort.SliceStable(scores, func(i, j int) bool { return cmp.Compare(scores[i].score, scores[j].score) > 0 })
 	return scores
 }

@@ -2,7 +2,7 @@ package compaction
 
 import (
 	"bytes"
-	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/version"
 )
@@ -45,7 +45,7 @@ type Part struct {
 // EvenRanges returns at most n spans of about the same size, in order. They cover all keys, and have no bounds at
 // their ends. It sorts the parts.
 func EvenRanges(parts []Part, n int) []version.Span {
-	slices.SortFunc(parts, func(a, b Part) int { return bytes.Compare(a.End, b.End) })
+	sort.Slice(parts, func(i, j int) bool { return bytes.Compare(parts[i].End, parts[j].End) < 0 })
 	size, passed := int64(0), int64(0)
 	for _, p := range parts {
 		size += p.Size

@@ -13,9 +13,9 @@ package rangedel
 
 import (
 	"bytes"
-	"cmp"
 	"iter"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -83,7 +83,7 @@ func groups(ts []Tombstone) iter.Seq[[]Tombstone] {
 			ts[i].Start = []byte{} // below, nil is an end without a bound
 		}
 	}
-	slices.SortFunc(ts, func(a, b Tombstone) int { return bytes.Compare(a.Start, b.Start) })
+	sort.Slice(ts, func(i, j int) bool { return bytes.Compare(ts[i].Start, ts[j].Start) < 0 })
 	return func(yield func([]Tombstone) bool) {
 		for len(ts) > 0 {
 			n, end := 1, ts[0].End
@@ -109,7 +109,7 @@ func cutsOf(ts []Tombstone) [][]byte {
 			cuts = append(cuts, t.End)
 		}
 	}
-	slices.SortFunc(cuts, bytes.Compare)
+	sort.Slice(cuts, func(i, j int) bool { return bytes.Compare(cuts[i], cuts[j]) < 0 })
 	return slices.CompactFunc(cuts, bytes.Equal)
 }
 
@@ -118,6 +118,6 @@ func seqsOf(ts []Tombstone) []base.SeqNum {
 	for i, t := range ts {
 		seqs[i] = t.Seq
 	}
-	slices.SortFunc(seqs, func(a, b base.SeqNum) int { return cmp.Compare(b, a) })
+	sort.Slice(seqs, func(i, j int) bool { return seqs[i] > seqs[j] })
 	return slices.Compact(seqs)
 }

@@ -1,9 +1,9 @@
 package sstable
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/blob"
@@ -81,7 +81,7 @@ func (t *refTally) place(num uint64) int {
 // sorted returns what was counted, by number.
 func (t *refTally) sorted() BlobRefs {
 	refs := slices.Clone(t.refs)
-	slices.SortFunc(refs, func(a, b BlobRef) int { return cmp.Compare(a.Num, b.Num) })
+	sort.Slice(refs, func(i, j int) bool { return refs[i].Num < refs[j].Num })
 	return refs
 }
 

@@ -1,8 +1,8 @@
 package sstable
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 )
@@ -33,9 +33,8 @@ func (s *expirySample) octiles() (o Octiles) {
 	if len(s.Taken) == 0 {
 		return o
 	}
-	sorted := slices.SortedFunc(slices.Values(s.Taken), func(a, b expiry) int {
-		return cmp.Compare(a.moment, b.moment)
-	})
+	sorted := slices.Clone(s.Taken)
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].moment < sorted[j].moment })
 	all, passed, next := 0.0, 0.0, 0
 	for _, e := range sorted {
 		all += float64(e.weight)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
-	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -49,11 +49,15 @@ func NewRun(level int, num uint64, tables []*Table) (*Run, error) {
 	return (&Run{Level: level, Num: num}).edited(change{added: tables})
 }
 
+// SortTables sorts tables by their smallest keys.
+func SortTables(tables []*Table) {
+	sort.Slice(tables, func(i, j int) bool { return bytes.Compare(tables[i].Smallest, tables[j].Smallest) < 0 })
+}
+
 // edited returns the run that c makes of r; nil if it has no tables.
 func (r *Run) edited(c change) (*Run, error) {
-	byKey := func(a, b *Table) int { return bytes.Compare(a.Smallest, b.Smallest) }
-	slices.SortFunc(c.gone, byKey)
-	slices.SortFunc(c.added, byKey)
+	SortTables(c.gone)
+	SortTables(c.added)
 	next, err := r.with(c)
 	if next == nil || err != nil {
 		return nil, err

@@ -1,10 +1,10 @@
 package version
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/callback"
@@ -141,11 +141,11 @@ func (a *edit) runs(n int, l *Level) error {
 			runs = slices.Delete(runs, i, i+1)
 		}
 	}
-	slices.SortFunc(runs, func(a, b *Run) int {
+	sort.Slice(runs, func(i, j int) bool {
 		if n == 0 {
-			return compareAge(b, a)
+			return compareAge(runs[j], runs[i]) < 0
 		}
-		return cmp.Compare(b.Num, a.Num)
+		return runs[i].Num > runs[j].Num
 	})
 	l.setRuns(runs)
 	return nil
