@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/siftkv/siftkv/filterpolicy"
 	"github.com/siftkv/siftkv/internal/fieldtext"
@@ -90,9 +89,9 @@ var fieldsWithText = []fieldtext.Field{
 	fieldtext.Count("RunsPerLevel"),
 	fieldtext.Count("MaxConcurrentCompactions"),
 	fieldtext.Size("CompactionRate"),
-	fieldtext.Value("IdleCompaction", time.Duration.String, time.ParseDuration),
+	fieldtext.Duration("IdleCompaction"),
 	fieldtext.Size("MaxSlotBytes"),
-	fieldtext.Value("MaxSlotAge", time.Duration.String, time.ParseDuration),
+	fieldtext.Duration("MaxSlotAge"),
 	fieldtext.Named("Merger", Merger.Name, parseMerger),
 	fieldtext.Bool("ReadOnly"),
 	fieldtext.Value("RecoveryMode", RecoveryMode.String, parseRecoveryMode),
@@ -100,7 +99,7 @@ var fieldsWithText = []fieldtext.Field{
 	fieldtext.Bool("InMemory"),
 	fieldtext.Value("FileMode", func(m fs.FileMode) string { return fmt.Sprintf("%04o", uint32(m)) },
 		parseFileMode),
-	fieldtext.Value("PollInterval", time.Duration.String, time.ParseDuration),
+	fieldtext.Duration("PollInterval"),
 	fieldtext.Bool("LatencyHistograms"),
 	fieldtext.Size("LookupSample"),
 	fieldtext.Bool("TraceOpens"),

@@ -13,6 +13,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/bytesize"
 )
@@ -85,16 +86,30 @@ func Bool(name string) Field {
 }
 
 // Ratio makes a field of a finite number.
-func Ratio(name string) Field {
-	format := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	return Value(name, format, func(text string) (float64, error) {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return 0, fmt.Errorf("%.100q is not a number", text)
-		}
-		return f, nil
-	})
+func Ratio(name string) Field { return Field{name, ratio{}} }
+
+type ratio struct{}
+
+func (ratio) Text(v reflect.Value) (text, own string) {
+	return strconv.FormatFloat(v.Float(), 'g', -1, 64), ""
 }
+
+func (ratio) Parse(v reflect.Value, text string) error {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return fmt.Errorf("%.100q is not a number", text)
+	}
+	v.SetFloat(f)
+	return nil
+}
+
+// Duration makes a field of a time.Duration.
+func Duration(name string) Field { return Field{name, duration{}} }
+
+type duration struct{}
+
+func (duration) Text(v reflect.Value) (text, own string)  { return time.Duration(v.Int()).String(), "" }
+func (duration) Parse(v reflect.Value, text string) error { return Set(v, text, time.ParseDuration) }
 
 // Count makes a field of a whole number.
 func Count(name string) Field { return Field{name, number{}} }
