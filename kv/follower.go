@@ -32,7 +32,8 @@ type follower struct {
 	d       *DB
 	closing context.Context // ends when the store closes
 	end     context.CancelFunc
-	turn    chan struct{} // has a token unless a refresh runs, which owns what follows
+	begin   func(context.Context) error // refresh, which programs without views do not link
+	turn    chan struct{}               // has a token unless a refresh runs, which owns what follows
 
 	reads    replay.Follower
 	operands operand.Combiner // of the state that it has read
@@ -51,10 +52,10 @@ type followedView struct {
 func newFollower(d *DB) *follower {
 	f := &follower{d: d, turn: make(chan struct{}, 1), reads: replay.Follower{FS: d.fs, Dir: d.dir}}
 	f.closing, f.end = context.WithCancel(context.Background())
+	f.begin = f.refresh
 	f.turn <- struct{}{}
-	d.limit = 0
 	d.visible.Store(uint64(base.MaxSeqNum)) // a state's limit decides
-	d.mem = newMemTable(1<<10, 0)
+	d.limit, d.mem = 0, newMemTable(1<<10, 0)
 	return f
 }
 

@@ -255,7 +255,7 @@ func (d *DB) open(ctx context.Context, takeLock func(*DB) error) error {
 		return err
 	}
 	if d.follower != nil {
-		return d.follower.refresh(ctx)
+		return d.follower.begin(ctx)
 	}
 	if !exists {
 		// Another Open may have created a store before the lock was ours.
