@@ -43,8 +43,8 @@ func (c *changesCommand) Run(ctx context.Context, p *program) error {
 		}
 		prefixes = append(prefixes, prefix)
 	}
-	do := func(db *kv.DB) error { return c.print(ctx, p, db, prefixes) }
-	return c.writeOrRead(ctx, p, do, do)
+	return c.consume(ctx, p, func(*kv.DB) error { return nil },
+		func(db *kv.DB) error { return c.print(ctx, p, db, prefixes) })
 }
 
 func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefixes [][]byte) (err error) {
@@ -55,7 +55,7 @@ func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefi
 	defer func() { err = errors.Join(err, slot.Close()) }()
 	d, n, now := p.display(), 0, lastWrite(db, c.Slot)
 	defer func() { d.end() }()
-	each := consumer{slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
+	each := consumer{db: db, slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
 		settle: p.out.Flush}
 	each.take = func(change *kv.Change) (last bool, err error) {
 		if err := c.change(ctx, p, change); err != nil {

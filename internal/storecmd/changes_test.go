@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -159,6 +161,36 @@ func TestChangesThatAreInterrupted(t *testing.T) {
 	require.Greater(t, len(before), 10)
 	require.Equal(t, all, append(before, commits(t, ok(t, "changes", dir, "--slot", "s", "--until-now"))...))
 	require.Empty(t, ok(t, "changes", dir, "--slot", "s", "--until-now"))
+}
+
+// Changes come as a program makes them, and a signal ends the command in good order.
+func TestChangesBesideAWriter(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	db := openCounting(t, dir)
+	defer func() { require.NoError(t, db.Close()) }()
+	slot, snapshot, err := db.CreateSlot(t.Context(), "s")
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(snapshot.Close(), slot.Close()))
+	for i, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		var stderr strings.Builder
+		cmd := (&clitest.Process{Args: []string{"changes", dir, "--slot", "s"}, Stderr: &stderr}).Command(t)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		lines := bufio.NewReader(out)
+		for n := range 3 {
+			require.NoError(t, db.Set([]byte("k"), fmt.Append(nil, n), nil))
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err, stderr.String())
+			require.Contains(t, line, fmt.Sprintf(`"key":"k","value":"%d"}]}`, n))
+		}
+		require.NoError(t, cmd.Process.Signal(signal))
+		_ = cmd.Wait()
+		require.Equal(t, statusInterrupted, cmd.ProcessState.ExitCode())
+		require.Equal(t, "siftkv: interrupted\n", stderr.String())
+		require.EqualValues(t, 3*(i+1), db.Slots()[0].Acked)
+	}
 }
 
 // What a reader that leaves has not taken is not acknowledged.

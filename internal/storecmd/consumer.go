@@ -19,6 +19,16 @@ func lastWrite(db *kv.DB, slot string) uint64 {
 	return 0
 }
 
+// consume calls f with a view of a store, for the consumer of a slot: programs may write to the store meanwhile. If
+// none does, prepare is called before, with the store opened for writing, which also recovers what a program has left.
+func (d *Dir) consume(ctx context.Context, p *program, prepare, f func(db *kv.DB) error) error {
+	err := d.writeOrRead(ctx, p, prepare, func(*kv.DB) error { return nil })
+	if err == nil {
+		err = d.read(ctx, p, f)
+	}
+	return err
+}
+
 // ackEvery is the time from one acknowledgement to the next.
 const ackEvery = time.Second
 
@@ -26,6 +36,7 @@ var errAckDue = errors.New("an acknowledgement is due")
 
 // A consumer hands the changes of a slot on, and acknowledges them once they are safe on the other side.
 type consumer struct {
+	db       *kv.DB
 	slot     *kv.Slot
 	prefixes [][]byte
 	bounded  bool   // it ends with a write, and not with its context alone
@@ -49,7 +60,7 @@ func (c *consumer) run(ctx context.Context) error {
 	}
 	for {
 		again, err := c.some(ctx)
-		if err = errors.Join(err, c.acknowledge()); err != nil || !again {
+		if err = errors.Join(err, c.acknowledge(ctx)); err != nil || !again {
 			return err
 		}
 	}
@@ -86,7 +97,7 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 			due = now.Add(ackEvery)
 			idle.Reset(2 * ackEvery) // the loop waits for a change by then
 		case now.After(due):
-			if err := c.acknowledge(); err != nil {
+			if err := c.acknowledge(ctx); err != nil {
 				return false, err
 			}
 			due = now.Add(ackEvery)
@@ -96,8 +107,8 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// acknowledge makes safe what was taken, and tells the slot.
-func (c *consumer) acknowledge() error {
+// acknowledge makes safe what was taken, and tells the slot. The view is refreshed: its writer frees disk space.
+func (c *consumer) acknowledge(ctx context.Context) error {
 	if err := c.settle(); err != nil || c.peek || c.taken <= c.acked {
 		return err
 	}
@@ -105,5 +116,5 @@ func (c *consumer) acknowledge() error {
 		return err
 	}
 	c.acked = c.taken
-	return nil
+	return c.db.Refresh(context.WithoutCancel(ctx))
 }

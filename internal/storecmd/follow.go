@@ -35,8 +35,8 @@ func (c *followCommand) Run(ctx context.Context, p *program) error {
 	if err := f.look(ctx); err != nil {
 		return err
 	}
-	do := func(db *kv.DB) error { return f.follow(ctx, db) }
-	return (&Dir{c.From}).writeOrRead(ctx, p, do, do)
+	return (&Dir{c.From}).consume(ctx, p, func(db *kv.DB) error { return f.prepare(ctx, db) },
+		func(db *kv.DB) error { return f.follow(ctx, db) })
 }
 
 // following is one run of the command.
@@ -50,6 +50,31 @@ type following struct {
 	until uint64
 	same  sameness
 	taken int // changes
+}
+
+// prepare makes the slot of a copy that is not there yet.
+func (f *following) prepare(ctx context.Context, db *kv.DB) error {
+	if f.copied {
+		return nil
+	}
+	name := f.slotName(db)
+	slot, err := db.OpenSlot(name)
+	switch {
+	case errors.Is(err, kv.ErrSlotLost):
+		if err := db.DropSlot(name); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		if err == nil {
+			err = slot.Close()
+		}
+		return err
+	}
+	slot, snapshot, err := db.CreateSlot(ctx, name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(slot.Close(), snapshot.Close()) // the copy is of a later moment
 }
 
 // follow brings the copy up to the store.
@@ -68,56 +93,53 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	if err := slot.Skip(f.at.Write); err != nil {
 		return err
 	}
-	snapshot := db.NewSnapshot()
-	defer func() { err = errors.Join(err, snapshot.Close()) }()
 	f.until = lastWrite(db, slot.Name())
+	var snapshot *kv.Snapshot
+	if f.UntilNow {
+		snapshot = db.NewSnapshot()
+		defer func() { err = errors.Join(err, snapshot.Close()) }()
+	}
 	o := f.To.stored()
 	if o.Merger == nil {
 		o.Merger = f.From.stored().Merger
 	}
 	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
-		if err := f.replay(ctx, slot, to); err != nil || !f.UntilNow {
+		if err := f.replay(ctx, db, slot, to); err != nil || !f.UntilNow {
 			return err
 		}
 		return f.verify(ctx, snapshot, to)
 	})
 }
 
-// openSlot opens the slot of the copy. One that is not there yet is made, if there is no copy.
-func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
-	name := cmp.Or(f.Slot, f.To.slotName())
+// slotName returns the name of the slot of the copy.
+func (f *following) slotName(db *kv.DB) string {
 	for _, s := range db.Slots() {
 		if f.Slot == "" && s.Name == f.at.Slot {
-			name = s.Name // the copy has been moved since
+			return s.Name // the copy may have been moved since
 		}
 	}
+	return cmp.Or(f.Slot, f.To.slotName())
+}
+
+// openSlot opens the slot of the copy. If there is no copy yet, all that the view has is durable then.
+func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
+	name := f.slotName(db)
 	slot, err := db.OpenSlot(name)
-	missing, lost := errors.Is(err, fs.ErrNotExist), errors.Is(err, kv.ErrSlotLost)
-	switch {
-	case !missing && !lost:
-		return slot, err
-	case f.copied:
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case f.copied && (missing || errors.Is(err, kv.ErrSlotLost)):
 		return nil, fmt.Errorf("%w; the store in %s cannot go on: remove it, and run the command again", err, f.To)
-	case lost:
-		err = db.DropSlot(name)
-	default:
-		err = nil
+	case missing:
+		return nil, fmt.Errorf("%w; the program that has %s open makes it, with DB.CreateSlot", err, f.From)
+	case err != nil || f.copied:
+		return slot, err
 	}
-	if err != nil {
+	// What a slot yields is durable. Its changes are read once more if the copy needs them.
+	all := consumer{slot: slot, bounded: true, until: lastWrite(db, name), peek: true,
+		take: func(*kv.Change) (bool, error) { return false, nil }, settle: func() error { return nil }}
+	if err := errors.Join(all.run(ctx), slot.Close()); err != nil {
 		return nil, err
 	}
-	slot, snapshot, err := db.CreateSlot(ctx, name)
-	if errors.Is(err, kv.ErrReadOnly) {
-		return nil, fmt.Errorf("%s has no slot %s: the program that has it open makes one, with DB.CreateSlot: %w",
-			f.From, name, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := snapshot.Close(); err != nil { // the copy is of a later moment
-		return nil, errors.Join(err, slot.Close())
-	}
-	return slot, nil
+	return db.OpenSlot(name)
 }
 
 // slotName is the name of the slot of a copy, unless the command line has one.
@@ -139,14 +161,14 @@ func (l Location) slotName() string {
 }
 
 // replay hands the slot's changes on to the copy.
-func (f *following) replay(ctx context.Context, slot *kv.Slot, to *kv.DB) error {
+func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *kv.DB) error {
 	d := f.p.display()
 	defer func() { d.end() }()
 	a := &applier{Batch: to.NewBatch(), ctx: ctx, db: to, at: f.at}
 	if err := a.commit(f.at.Write); err != nil { // there may be none yet
 		return err
 	}
-	each := consumer{slot: slot, bounded: f.UntilNow, until: f.until,
+	each := consumer{db: from, slot: slot, bounded: f.UntilNow, until: f.until,
 		settle: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
 	each.take = func(change *kv.Change) (last bool, err error) {
 		if err = a.apply(change); errors.Is(err, kv.ErrNoMerger) {

@@ -2,10 +2,16 @@ package storecmd
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,36 +28,43 @@ import (
 // churn makes commits of every kind.
 func churn(t *testing.T, db *kv.DB, r *rand.Rand, commits int) {
 	t.Helper()
+	for range commits {
+		storetest.Fine(t, commitAny(db, r))
+	}
+}
+
+// commitAny makes a commit of some kind, or flushes.
+func commitAny(db *kv.DB, r *rand.Rand) error {
 	key := func() []byte { return fmt.Appendf(nil, "key/%03d", r.IntN(500)) }
-	for i := range commits {
-		var err error
-		switch r.IntN(20) {
-		case 0:
-			lo := key()
-			err = db.DeleteRange(lo, append(lo, 0xff), kv.NoSync)
-		case 1:
-			err = db.Delete(key(), kv.NoSync)
-		case 2:
-			end := time.Now().Add(time.Duration(r.IntN(2_000_000)) * time.Millisecond)
-			err = db.SetUntil(key(), key(), end, kv.NoSync)
-		case 3:
-			err = db.Set(key(), bytes.Repeat(key(), r.IntN(1000)), kv.NoSync)
-		case 4, 5, 6:
-			b := db.NewBatch()
-			for range r.IntN(20) + 1 {
-				count, more := fmt.Appendf(nil, "count/%d", r.IntN(50)), kv.AppendInt64(nil, int64(r.IntN(100)))
-				require.NoError(t, b.Merge(count, more))
+	switch r.IntN(20) {
+	case 0:
+		lo := key()
+		return db.DeleteRange(lo, append(lo, 0xff), kv.NoSync)
+	case 1:
+		return db.Delete(key(), kv.NoSync)
+	case 2:
+		end := time.Now().Add(time.Duration(r.IntN(2)*2-1) * time.Hour)
+		return db.SetUntil(key(), key(), end, kv.NoSync)
+	case 3:
+		return db.Set(key(), bytes.Repeat(key(), r.IntN(1000)), kv.NoSync)
+	case 4, 5, 6:
+		b := db.NewBatch()
+		for range r.IntN(20) + 1 {
+			count, more := fmt.Appendf(nil, "count/%d", r.IntN(50)), kv.AppendInt64(nil, int64(r.IntN(100)))
+			if err := b.Merge(count, more); err != nil {
+				return err
 			}
-			require.NoError(t, b.Set(key(), key()))
-			err = b.Commit(kv.NoSync)
-		case 7:
-			if i%10 == 0 {
-				err = db.Flush(t.Context())
-			}
-		default:
-			err = db.Set(key(), key(), kv.NoSync)
 		}
-		require.NoError(t, err)
+		return errors.Join(b.Set(key(), key()), b.Commit(kv.NoSync))
+	case 7:
+		if r.IntN(10) == 0 {
+			return db.Flush(context.Background())
+		}
+		return nil
+	case 8:
+		return db.Set(key(), key(), kv.Sync)
+	default:
+		return db.Set(key(), key(), kv.Async)
 	}
 }
 
@@ -171,6 +184,98 @@ func TestFollowIsKilled(t *testing.T) {
 				requireCopy(t, dir, to)
 			}
 		}
+	}
+}
+
+// keepWriting is a program that has a store with slots s0 and s1 open, and writes to it.
+func keepWriting(dir string) error {
+	var db *kv.DB
+	var err error
+	for { // siftkv opens it now and then, for a moment
+		db, err = kv.Open(dir, &kv.Options{Merger: kv.Int64Add, MemtableSize: 64 << 10})
+		if !errors.Is(err, kv.ErrLocked) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for _, name := range []string{"s0", "s1"} {
+		if err == nil && !slices.ContainsFunc(db.Slots(), func(s kv.SlotInfo) bool { return s.Name == name }) {
+			var slot *kv.Slot
+			var snapshot *kv.Snapshot
+			if slot, snapshot, err = db.CreateSlot(context.Background(), name); err == nil {
+				err = errors.Join(slot.Close(), snapshot.Close())
+			}
+		}
+	}
+	fmt.Println("writing")
+	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
+	for err == nil {
+		err = commitAny(db, r)
+	}
+	return err
+}
+
+// beginWriter starts a writer, and returns when it writes.
+func beginWriter(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := (&clitest.Process{Stderr: os.Stderr}).Command(t)
+	cmd.Env = append(cmd.Env, "STORECMD_TEST_WRITER="+dir)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(out, make([]byte, len("writing\n")))
+	require.NoError(t, err)
+	return cmd
+}
+
+// kill ends a process that must not have ended by itself.
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "%v: %s", cmd.Args, cmd.Stderr)
+}
+
+// Copies follow a store while a program writes to it, and each is killed now and then, and the program too.
+func TestFollowBesideAWriter(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := filepath.Join(top, "store")
+	copies := []string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")}
+	writer := beginWriter(t, dir)
+	slot := func(i int) string { return "s" + strconv.Itoa(i) }
+	acked := func(i int) string {
+		return fmt.Sprint(clitest.RequireJSON(t, ok(t, "slots", dir, "--json"))[i]["acked"])
+	}
+	rounds := scale.Count(3, 100)
+	for round := range rounds {
+		var followers []*exec.Cmd
+		for i, to := range copies {
+			args := []string{"follow", dir, to, "--slot", slot(i)}
+			followers = append(followers, (&clitest.Process{Args: args, Stderr: &strings.Builder{}}).Command(t))
+			require.NoError(t, followers[i].Start())
+		}
+		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
+		if round%3 == 1 {
+			kill(t, writer)
+			writer = beginWriter(t, dir)
+		}
+		for i, follower := range followers {
+			if round == rounds-1 { // it keeps up with the writer
+				before := acked(i)
+				storetest.Until(func() bool { return acked(i) != before })
+			}
+			kill(t, follower)
+		}
+	}
+	for i, to := range copies { // with the writer
+		said := works(t, "follow", dir, to, "--slot", slot(i), "--until-now")
+		require.Contains(t, said, "; verified: ")
+	}
+	kill(t, writer)
+	for i, to := range copies {
+		works(t, "follow", dir, to, "--slot", slot(i), "--until-now")
+		requireCopy(t, dir, to)
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/objectdir"
 	"github.com/siftkv/siftkv/internal/vfs"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -94,35 +96,64 @@ func (f *following) refused(format string, args ...any) error {
 		f.From, fmt.Sprintf(format, args...))
 }
 
-// copy copies the store as it is now. Its last write is acknowledged before: a copy that lacks its position because the
-// command was killed has this one.
+// copy copies the store as the view is.
 func (f *following) copy(ctx context.Context, db *kv.DB, slot *kv.Slot) error {
-	last := lastWrite(db, slot.Name())
-	if err := cmp.Or(slot.Skip(last), slot.Ack(last)); err != nil {
-		return err
-	}
 	sent, err := (&copyCommand{From: f.From, To: f.To}).copy(ctx, f.p, db)
 	if err != nil {
 		return err
 	}
-	f.at.History, f.at.Write = f.source.history, uint64(sent.edit.LastSeq)
-	return nil
+	return f.start(slot, uint64(sent.edit.LastSeq))
 }
 
-// adopt gives a copy its position that has none yet, or that of the store that it is a copy of. Its last write must be
-// the one that the slot has acknowledged.
+// start gives a copy its first position. It is acknowledged before the copy has it: if the command is killed between
+// the two, the slot says what the copy is.
+func (f *following) start(slot *kv.Slot, last uint64) error {
+	f.at.History, f.at.Write = f.source.history, last
+	return cmp.Or(slot.Skip(last), slot.Ack(last))
+}
+
+// adopt gives a copy its position that has none yet, or that of the store that it is a copy of. Nothing has written to
+// it: it was never opened, or its last write is the one that the slot has acknowledged.
 func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
+	var m *backup.Mark
 	err := (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
 		mark, err := db.Backup(ctx, io.Discard, kv.BackupMark{})
-		m := parse(mark)
-		if err == nil && (m.StoreID != f.source.storeID || uint64(m.LastSeq) != slot.Position()) {
-			err = f.refused("it holds a store that is no copy of it as of write %d", slot.Position())
-		}
+		m = parse(mark)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	f.at.History, f.at.Write = f.source.history, slot.Position()
-	return nil
+	untouched, err := f.untouched(ctx)
+	if err != nil {
+		return err
+	}
+	last, acked := uint64(m.LastSeq), slot.Position()
+	if m.StoreID != f.source.storeID || last != acked && (!untouched || last < acked) {
+		return f.refused("it holds a store that is no copy of it as of write %d", acked)
+	}
+	return f.start(slot, last)
+}
+
+// untouched reports whether the copy is as it was restored.
+func (f *following) untouched(ctx context.Context) (bool, error) {
+	if !f.To.remote() {
+		state, err := manifest.Restore(vfs.OS, string(f.To))
+		if err != nil || state.Done == 0 {
+			return false, err
+		}
+		num, err := manifest.Current(vfs.OS, string(f.To))
+		return num == state.Manifest, err
+	}
+	o, err := f.p.objects(ctx, f.To, false)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = o.Store.Close() }() // it was read only
+	directory, err := openDirectory(o)
+	if err != nil {
+		return false, err
+	}
+	state, err := backup.Published(directory, objectdir.Root)
+	return state.Done != 0, errors.Join(err, directory.Close())
 }

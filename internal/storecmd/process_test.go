@@ -20,7 +20,14 @@ import (
 )
 
 // TestMain is siftkv itself if a test has started it so.
-func TestMain(m *testing.M) { clitest.Main(m, func() { Main(testOpeners) }) }
+func TestMain(m *testing.M) {
+	clitest.Main(m, func() {
+		if dir := os.Getenv("STORECMD_TEST_WRITER"); dir != "" {
+			panic(keepWriting(dir))
+		}
+		Main(testOpeners)
+	})
+}
 
 var works = clitest.RunWell
 

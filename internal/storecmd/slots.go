@@ -26,7 +26,7 @@ func (c *slotsCommand) Run(ctx context.Context, p *program) error {
 		}
 		return nil
 	}
-	if err := c.writeOrRead(ctx, p, list, list); err != nil {
+	if err := c.read(ctx, p, list); err != nil {
 		return err
 	}
 	return p.table(rows)
