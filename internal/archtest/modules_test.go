@@ -56,7 +56,8 @@ var programs = []string{"internal/storecmd"}
 // testSupport are the root's packages that tests of other modules may import: support for tests that nobody
 // outside needs, and the file system that they give a store for its disk.
 var testSupport = []string{"internal/gatewaytest", "internal/golden", "internal/cli/clitest", "internal/harness",
-	"internal/lookuptrace/tracetest", "internal/property", "internal/scale", "internal/turns", "internal/vfs"}
+	"internal/lookuptrace/tracetest", "internal/property", "internal/scale", "internal/storecmd/followtest",
+	"internal/turns", "internal/vfs"}
 
 // face is what all programs have in common: how their command lines are read, what they print. A program of the tree
 // that is a module of its own has it too.

@@ -2,16 +2,10 @@ package storecmd
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +14,7 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storecmd/followtest"
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
@@ -29,42 +24,7 @@ import (
 func churn(t *testing.T, db *kv.DB, r *rand.Rand, commits int) {
 	t.Helper()
 	for range commits {
-		storetest.Fine(t, commitAny(db, r))
-	}
-}
-
-// commitAny makes a commit of some kind, or flushes.
-func commitAny(db *kv.DB, r *rand.Rand) error {
-	key := func() []byte { return fmt.Appendf(nil, "key/%03d", r.IntN(500)) }
-	switch r.IntN(20) {
-	case 0:
-		lo := key()
-		return db.DeleteRange(lo, append(lo, 0xff), kv.NoSync)
-	case 1:
-		return db.Delete(key(), kv.NoSync)
-	case 2:
-		end := time.Now().Add(time.Duration(r.IntN(2)*2-1) * time.Hour)
-		return db.SetUntil(key(), key(), end, kv.NoSync)
-	case 3:
-		return db.Set(key(), bytes.Repeat(key(), r.IntN(1000)), kv.NoSync)
-	case 4, 5, 6:
-		b := db.NewBatch()
-		for range r.IntN(20) + 1 {
-			count, more := fmt.Appendf(nil, "count/%d", r.IntN(50)), kv.AppendInt64(nil, int64(r.IntN(100)))
-			if err := b.Merge(count, more); err != nil {
-				return err
-			}
-		}
-		return errors.Join(b.Set(key(), key()), b.Commit(kv.NoSync))
-	case 7:
-		if r.IntN(10) == 0 {
-			return db.Flush(context.Background())
-		}
-		return nil
-	case 8:
-		return db.Set(key(), key(), kv.Sync)
-	default:
-		return db.Set(key(), key(), kv.Async)
+		storetest.Fine(t, followtest.CommitAny(db, r))
 	}
 }
 
@@ -74,22 +34,6 @@ func changeStore(t *testing.T, dir string, f func(db *kv.DB)) {
 	db := openCounting(t, dir)
 	f(db)
 	require.NoError(t, db.Close())
-}
-
-// requireCopy asserts that a copy has all of a store, and else its position alone.
-func requireCopy(t *testing.T, from, to string) {
-	t.Helper()
-	all := ok(t, "scan", from, "--key-format", "hex")
-	var rest, positions []string
-	for line := range strings.Lines(ok(t, "scan", to, "--key-format", "hex")) {
-		if strings.HasPrefix(line, fmt.Sprintf("%x\t", positionKey)) {
-			positions = append(positions, line)
-		} else {
-			rest = append(rest, line)
-		}
-	}
-	require.Len(t, positions, 1)
-	require.True(t, all == strings.Join(rest, ""), "%s is as %s", to, from)
 }
 
 // A copy in a directory, and one in an object store, have all that a store has, whatever changes it.
@@ -131,7 +75,7 @@ func TestFollow(t *testing.T) {
 		for _, to := range copies {
 			said := ok(t, "follow", dir, to, "--until-now")
 			require.Contains(t, said, "; verified: ", said)
-			requireCopy(t, dir, to)
+			followtest.RequireCopy(t, dir, to)
 		}
 	}
 	// The copies go on with their slots, each once.
@@ -139,7 +83,7 @@ func TestFollow(t *testing.T) {
 	moved := filepath.Join(top, "moved")
 	require.NoError(t, os.Rename(copies[0], moved))
 	ok(t, "follow", dir, moved, "--until-now")
-	requireCopy(t, dir, moved)
+	followtest.RequireCopy(t, dir, moved)
 	require.Len(t, clitest.RequireJSON(t, ok(t, "slots", dir, "--json")), 2)
 	report := clitest.RequireJSON(t, ok(t, "follow", dir, copies[1], "--until-now", "--json"))[0]
 	require.Equal(t, true, report["verified"])
@@ -149,7 +93,7 @@ func TestFollow(t *testing.T) {
 	third := filepath.Join(top, "third")
 	for range 3 {
 		ok(t, "follow", moved, third, "--until-now")
-		requireCopy(t, dir, third)
+		followtest.RequireCopy(t, dir, third)
 		changeStore(t, dir, func(db *kv.DB) { churn(t, db, r, 100) })
 		ok(t, "follow", dir, moved, "--until-now")
 	}
@@ -181,102 +125,19 @@ func TestFollowIsKilled(t *testing.T) {
 			}
 			if round%3 == 2 {
 				works(t, "follow", dir, to, "--until-now")
-				requireCopy(t, dir, to)
+				followtest.RequireCopy(t, dir, to)
 			}
 		}
 	}
 }
 
-// keepWriting is a program that has a store with slots s0 and s1 open, and writes to it.
-func keepWriting(dir string) error {
-	var db *kv.DB
-	var err error
-	for { // siftkv opens it now and then, for a moment
-		db, err = kv.Open(dir, &kv.Options{Merger: kv.Int64Add, MemtableSize: 64 << 10})
-		if !errors.Is(err, kv.ErrLocked) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	for _, name := range []string{"s0", "s1"} {
-		if err == nil && !slices.ContainsFunc(db.Slots(), func(s kv.SlotInfo) bool { return s.Name == name }) {
-			var slot *kv.Slot
-			var snapshot *kv.Snapshot
-			if slot, snapshot, err = db.CreateSlot(context.Background(), name); err == nil {
-				err = errors.Join(slot.Close(), snapshot.Close())
-			}
-		}
-	}
-	fmt.Println("writing")
-	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
-	for err == nil {
-		err = commitAny(db, r)
-	}
-	return err
-}
-
-// beginWriter starts a writer, and returns when it writes.
-func beginWriter(t *testing.T, dir string) *exec.Cmd {
-	t.Helper()
-	cmd := (&clitest.Process{Stderr: os.Stderr}).Command(t)
-	cmd.Env = append(cmd.Env, "STORECMD_TEST_WRITER="+dir)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	_, err = io.ReadFull(out, make([]byte, len("writing\n")))
-	require.NoError(t, err)
-	return cmd
-}
-
-// kill ends a process that must not have ended by itself.
-func kill(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	require.Equal(t, -1, cmd.ProcessState.ExitCode(), "%v: %s", cmd.Args, cmd.Stderr)
-}
-
-// Copies follow a store while a program writes to it, and each is killed now and then, and the program too.
+// The copies, and the program that writes, are killed at any moment.
 func TestFollowBesideAWriter(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, followtest.PositionKey, fmt.Sprintf("%x", positionKey))
 	top := t.TempDir()
-	dir := filepath.Join(top, "store")
-	copies := []string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")}
-	writer := beginWriter(t, dir)
-	slot := func(i int) string { return "s" + strconv.Itoa(i) }
-	acked := func(i int) string {
-		return fmt.Sprint(clitest.RequireJSON(t, ok(t, "slots", dir, "--json"))[i]["acked"])
-	}
-	rounds := scale.Count(3, 100)
-	for round := range rounds {
-		var followers []*exec.Cmd
-		for i, to := range copies {
-			args := []string{"follow", dir, to, "--slot", slot(i)}
-			followers = append(followers, (&clitest.Process{Args: args, Stderr: &strings.Builder{}}).Command(t))
-			require.NoError(t, followers[i].Start())
-		}
-		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
-		if round%3 == 1 {
-			kill(t, writer)
-			writer = beginWriter(t, dir)
-		}
-		for i, follower := range followers {
-			if round == rounds-1 { // it keeps up with the writer
-				before := acked(i)
-				storetest.Until(func() bool { return acked(i) != before })
-			}
-			kill(t, follower)
-		}
-	}
-	for i, to := range copies { // with the writer
-		said := works(t, "follow", dir, to, "--slot", slot(i), "--until-now")
-		require.Contains(t, said, "; verified: ")
-	}
-	kill(t, writer)
-	for i, to := range copies {
-		works(t, "follow", dir, to, "--slot", slot(i), "--until-now")
-		requireCopy(t, dir, to)
-	}
+	followtest.BesideAWriter(t, [2]string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")},
+		scale.Count(3, 100))
 }
 
 // A copy that was killed before it was one is made again, and one that was killed before it had its position gets it.
@@ -295,14 +156,14 @@ func TestACopyWithoutAPosition(t *testing.T) {
 		require.Contains(t, process(t, "scan", "dir://"+objects).Stderr, "there is no store")
 	}
 	ok(t, "follow", dir, "dir://"+objects, "--until-now", "--slot", "other")
-	requireCopy(t, dir, "dir://"+objects)
+	followtest.RequireCopy(t, dir, "dir://"+objects)
 
 	to := filepath.Join(top, "copy")
 	ok(t, "create-slot", dir, "s")
 	ok(t, "copy", dir, to)
 	changeStore(t, dir, func(db *kv.DB) { churn(t, db, r, 100) })
 	ok(t, "follow", dir, to, "--until-now", "--slot", "s")
-	requireCopy(t, dir, to)
+	followtest.RequireCopy(t, dir, to)
 }
 
 // A copy that cannot go on says so, and stays as it is.
@@ -397,5 +258,5 @@ func TestFollowIsInterrupted(t *testing.T) {
 	require.Equal(t, statusInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
 	require.Equal(t, "siftkv: interrupted\n", stderr.String())
 	require.EqualValues(t, "2", fmt.Sprint(clitest.RequireJSON(t, ok(t, "slots", dir, "--json"))[0]["acked"]))
-	requireCopy(t, dir, to)
+	followtest.RequireCopy(t, dir, to)
 }

@@ -16,17 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
+	"github.com/siftkv/siftkv/internal/storecmd/followtest"
 	"github.com/siftkv/siftkv/kv"
 )
 
 // TestMain is siftkv itself if a test has started it so.
 func TestMain(m *testing.M) {
-	clitest.Main(m, func() {
-		if dir := os.Getenv("STORECMD_TEST_WRITER"); dir != "" {
-			panic(keepWriting(dir))
-		}
-		Main(testOpeners)
-	})
+	clitest.Main(m, func() { followtest.Main(func() { Main(testOpeners) }) })
 }
 
 var works = clitest.RunWell

@@ -13,6 +13,8 @@ import (
 
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/gatewaytest"
+	"github.com/siftkv/siftkv/internal/scale"
+	"github.com/siftkv/siftkv/internal/storecmd/followtest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/kv/objects"
 	"github.com/siftkv/siftkv/objstore"
@@ -20,7 +22,7 @@ import (
 )
 
 // TestMain is siftkv itself if a test has started it so.
-func TestMain(m *testing.M) { clitest.Main(m, main) }
+func TestMain(m *testing.M) { clitest.Main(m, func() { followtest.Main(main) }) }
 
 var works = clitest.RunWell
 
@@ -86,6 +88,14 @@ func TestAStoreInABucket(t *testing.T) {
 	require.Equal(t, 1, r.Status)
 	require.Contains(t, r.Stderr, "holds a store")
 	require.NotContains(t, r.Stderr, "endpoint")
+}
+
+// Copies in a bucket follow a store while a program writes to it, and all of them are killed at any moment.
+func TestFollowIntoABucket(t *testing.T) {
+	endpoint := gatewaytest.StartWithBucket(t, "tests")
+	followtest.BesideAWriter(t, [2]string{
+		"s3://tests/first?endpoint=" + endpoint, "s3://tests/second?endpoint=" + endpoint,
+	}, scale.Count(3, 100))
 }
 
 // A URL names a branch or a checkpoint beside the parameters of S3's client, in any order.
