@@ -92,7 +92,7 @@ func (d *DB) startWriting(v *version.Version, mems []*memTable, lastSeq base.Seq
 	d.cleaner.Sweep(flushed, d.logNum, d.manifest.Num())
 	d.scheduleCompactions()
 	if d.slots.Active() {
-		d.marks.Start()
+		d.marks.Start(0)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 		d.slots.Forget(name)
 		return nil, nil, errors.Join(err, snap.Close())
 	}
-	d.marks.Start()
+	d.marks.Start(changelog.LookEvery)
 	return changefeed.New(slotStore(d), name, snap.view.at), snap, nil
 }
 
@@ -121,19 +121,70 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 		}
 		return d.directory.Check()
 	}
-	ctx := context.Background()
 	c := &changelog.Consumer{FS: d.fs, Dir: d.dir, Poll: d.opts.PollInterval, Interrupted: interrupted}
-	acked, err := c.Open(ctx, name)
+	acked, err := c.Open(context.Background(), name)
 	if err != nil {
 		return nil, base.WithHint(err, d.opts.hint(d.dir))
 	}
-	d.slots.Attach(c)
-	return changefeed.New(&changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir), Interrupted: interrupted,
-		Skip:    func(seq base.SeqNum) (base.SeqNum, error) { return c.Skip(ctx, seq) },
-		Ack:     func(_ string, seq base.SeqNum) error { return c.Ack(ctx, seq) },
-		Release: func(string) { _ = d.slots.Detach(c) }, // it was only read
-		Locate:  func(_ string, at base.SeqNum) (manifest.KeptPart, error) { return c.Locate(ctx, at) },
-		Await:   c.Await}, name, acked), nil
+	d.slots.Follow(c)
+	return changefeed.New(&changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
+		Last: func() (base.SeqNum, error) {
+			last, _, err := c.Range(context.Background())
+			return last, err
+		},
+		Ack:     func(_ string, seq base.SeqNum) error { return c.Ack(seq) },
+		Release: func(string) { _ = c.Close() }, // it was only read
+		Locate:  func(_ string, at base.SeqNum) (manifest.KeptPart, error) { return c.Locate(at) },
+		Await:   c.Await, Interrupted: interrupted}, name, acked), nil
+}
+
+// SnapshotOf returns a snapshot for the consumer of a slot to begin with, or to begin again, as that of CreateSlot is.
+// The slot, which must be open and of this DB, moves on to it: Changes yields what comes after. Acknowledge
+// Slot.Position when the snapshot is read.
+//
+// It waits until all that the snapshot has is durable. In a store that OpenReadOnly has opened it refreshes the view,
+// and the snapshot is of the view, as far as that is durable.
+func (d *DB) SnapshotOf(ctx context.Context, slot *Slot) (snap *Snapshot, err error) {
+	if d.follower != nil {
+		snap, err = durableView(ctx, d, slot.Name())
+	} else if err = cmp.Or(d.writable(), d.readable()); err == nil {
+		snap, err = d.NewSnapshot(), d.commits.SyncVisible(ctx)
+	}
+	if err == nil {
+		err = slot.Skip(uint64(snap.view.at))
+	}
+	if err != nil && snap != nil {
+		return nil, errors.Join(err, snap.Close())
+	}
+	return snap, err
+}
+
+// durableView refreshes a view until it can be one of what is durable. Writes of logs that are not may be undone.
+func durableView(ctx context.Context, d *DB, slot string) (*Snapshot, error) {
+	c := d.slots.Follows(slot)
+	if c == nil {
+		return nil, fmt.Errorf("%w: the slot is not open", ErrInvalidOptions)
+	}
+	for {
+		_, durable, err := c.Range(ctx)
+		if err == nil {
+			err = d.Refresh(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		snap := d.NewSnapshot()
+		if snap.moveTo(durable) {
+			return snap, nil
+		}
+		if err := snap.Close(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-time.After(d.opts.PollInterval):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // DropSlot removes a slot, which must not be open, and the history that only it needed.
@@ -155,21 +206,17 @@ func (d *DB) Slots() []SlotInfo {
 	if d.follower == nil {
 		return d.slots.States(d.seq())
 	}
-	if d.opts.Objects != nil || d.closed.Load() {
-		return nil
-	}
-	kept, err := manifest.LoadKept(d.fs, d.dir)
-	l := changelog.Log{FS: d.fs, Dir: d.dir, Logger: d.log, ReadOnly: true}
 	d.mu.Lock()
 	last := d.limit
 	d.mu.Unlock()
-	if err == nil {
-		err = l.Recover(kept, base.MaxSeqNum)
+	if d.opts.Objects != nil || d.closed.Load() {
+		return nil
 	}
+	states, err := d.slots.StatesElsewhere(last)
 	if err != nil {
 		d.log.Warn("the slots cannot be read", "dir", d.dir, "error", err)
 	}
-	return l.States(last)
+	return states
 }
 
 // enter makes Close wait for the caller, which may write files, until leave.
@@ -186,7 +233,7 @@ func enter(d *DB) (leave func(), err error) {
 // slotStore returns what slots need of the store.
 func slotStore(d *DB) *changefeed.Store {
 	return &changefeed.Store{FS: d.fs, Dir: d.dir, Hint: d.opts.hint(d.dir),
-		Skip: func(base.SeqNum) (base.SeqNum, error) { return d.seq(), nil },
+		Last: func() (base.SeqNum, error) { return d.seq(), nil },
 		Ack: func(name string, seq base.SeqNum) error {
 			leave, err := enter(d)
 			if err != nil {
@@ -201,7 +248,7 @@ func slotStore(d *DB) *changefeed.Store {
 		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") }}
 }
 
-// maxMarkSyncs is how much time passes at least between syncs for consumers in other processes.
+// How much time passes at least between marks for consumers in other processes, and if they cost a sync.
 const (
 	markPause     = 4 * time.Millisecond
 	syncMarkPause = 20 * time.Millisecond

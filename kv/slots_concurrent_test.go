@@ -119,8 +119,15 @@ func followToEnd(t *testing.T, db *DB, name string, seed int) storetest.Model {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, slot.Close()) }()
 	r := storetest.ModelWriter{Model: storetest.Model{}}
-	view := openView(t, db.dir, nil)
+	view := openView(t, db.dir, &Options{Merger: Append(",")})
 	defer func() { require.NoError(t, view.Close()) }() // it keeps files
+	if from := []*DB{nil, db, view}[seed%3]; from != nil {
+		require.NoError(t, errors.Join(snap.Close(), slot.Close()))
+		slot, err = from.OpenSlot(name)
+		require.NoError(t, err)
+		snap, err = from.SnapshotOf(t.Context(), slot)
+		require.NoError(t, err)
+	}
 	it, err := snap.NewIter(nil)
 	require.NoError(t, err)
 	for ok := it.First(); ok; ok = it.Next() {

@@ -39,6 +39,19 @@ func (d *DB) NewSnapshot() *Snapshot {
 	return s
 }
 
+// moveTo makes a snapshot of a view, which no reader has yet, one of the store at write at. It reports false if the
+// view does not go back to it: its tables may have dropped older versions.
+func (s *Snapshot) moveTo(at base.SeqNum) bool {
+	if s.pinned == nil || at < s.pinned.version.LastSeq || at > s.view.at {
+		return false
+	}
+	s.view.d.mu.Lock()
+	defer s.view.d.mu.Unlock()
+	s.view.d.snapshots.remove(s.view.at) // what the snapshot needs is pinned
+	s.view.at = at
+	return true
+}
+
 // Close releases the snapshot. A second Close does nothing.
 func (s *Snapshot) Close() error {
 	if s.closed.Swap(true) {

@@ -32,13 +32,13 @@ func TestTheHouseHasRoom(t *testing.T) {
 		what    string
 		is, max int
 	}{
-		{"lines that kv links", linked, 64_111},
+		{"lines that kv links", linked, 64_128},
 		{"files of kv", len(kv.files), 60},
 		{"files of kv that use each other in a circle", largestRing(kv.uses()), 45},
-		{"lines of kv", kv.lines, 9_132},
-		{"methods of DB, exported or not", methodsOf(kv, "DB"), 150},
+		{"lines of kv", kv.lines, 9_192},
+		{"methods of DB, exported or not", methodsOf(kv, "DB"), 151},
 		{"fields of DB", kv.types.Scope().Lookup("DB").Type().Underlying().(*types.Struct).NumFields(), 24},
-		{"exported names of kv, with methods and fields", exportedNames(kv.types), 313},
+		{"exported names of kv, with methods and fields", exportedNames(kv.types), 314},
 	} {
 		t.Logf("%s: %d of %d", room.what, room.is, room.max)
 		assert.LessOrEqual(t, room.is, room.max, room.what)

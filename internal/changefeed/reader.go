@@ -106,7 +106,9 @@ func (r *reader) read() (*Change, error) {
 		if part.Log == 0 {
 			return r.ingested(part), nil
 		}
-		if err := r.open(part); err != nil {
+		if err := r.open(part); errors.Is(err, errReplaced) {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,8 @@ type Store struct {
 	Dir  string
 	Hint string // the command that errors about damage tell the user to run
 
-	// Skip returns the last write that is visible. The consumer has all up to number seq.
-	Skip func(seq base.SeqNum) (last base.SeqNum, err error)
+	// Last returns the last write that is visible.
+	Last func() (base.SeqNum, error)
 	// Ack makes durable that the consumer of a slot has all writes up to number seq.
 	Ack func(slot string, seq base.SeqNum) error
 	// Release takes a slot from its consumer.
@@ -129,12 +129,13 @@ func (s *Slot) Skip(seq uint64) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	last, err := s.store.Skip(base.SeqNum(min(seq, uint64(base.MaxSeqNum))))
-	if err == nil && seq > uint64(last) {
-		err = fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
-	}
-	if err != nil {
-		return err
+	if seq > uint64(s.delivered) {
+		switch last, err := s.store.Last(); {
+		case err != nil:
+			return err
+		case seq > uint64(last):
+			return fmt.Errorf("%w: %d, and the store has writes up to %d", errAhead, seq, last)
+		}
 	}
 	s.position = max(s.position, base.SeqNum(seq))
 	s.delivered = max(s.delivered, s.position)

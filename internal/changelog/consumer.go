@@ -19,20 +19,17 @@ import (
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
-// A Consumer has a slot in another process than the writer of the store. It knows what the files say: which logs are
-// kept, and up to where they prove that they are durable. It is safe for concurrent use.
+// A Consumer has a slot in another process than the writer of the store. It knows what the files say: which logs there
+// are, and up to where sync marks prove that they are durable. It is safe for concurrent use.
 type Consumer struct {
-	FS  vfs.FS
-	Dir string
-	// Poll is how often it looks for changes at least.
-	Poll time.Duration
-	// Interrupted returns an error if the store is closed, or ctx has ended.
-	Interrupted func(ctx context.Context) error
+	FS          vfs.FS
+	Dir         string
+	Poll        time.Duration                   // how often it looks for changes at least
+	Interrupted func(ctx context.Context) error // returns an error if the store is closed, or ctx has ended
 
 	mu     sync.Mutex
 	lock   io.Closer // nil: the slot is closed
 	record           // as the slot's file is
-	tried  record    // that was to replace it; the file may be this
 	lost   error
 
 	tail   *manifest.Tail
@@ -40,12 +37,11 @@ type Consumer struct {
 	logNum uint64
 	tables base.SeqNum // the last write that is in tables, or in the logs of a store that was closed
 	edits  unproven    // of the manifest, by the last such write
-
-	logs manifest.LogTail
-	live []liveLog // that are read, oldest first
+	logs   manifest.LogTail
+	live   []liveLog // that are read, oldest first
 
 	durable base.SeqNum
-	skipped base.SeqNum // the consumer has all up to here, of which some may not be durable
+	undone  [2]base.SeqNum // writes after the first number, up to the second, were there, and have failed
 }
 
 // A liveLog is what is known of a log whose writes may not be in tables.
@@ -53,19 +49,17 @@ type liveLog struct {
 	num     uint64
 	last    base.SeqNum
 	records unproven
-	proven  int64
 }
 
 // Open takes the slot with this name. Its errors are those of Log.Open.
 func (c *Consumer) Open(ctx context.Context, name string) (acked base.SeqNum, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Name = name
-	if !manifest.IsSlotName(name) {
+	if c.Name = name; !manifest.IsSlotName(name) {
 		return 0, fmt.Errorf("%w: %s", errNoSlot, name)
 	}
 	if _, err := c.fromFile(); err != nil {
-		return 0, err // without a file for the lock
+		return 0, err // and no file for the lock is made
 	}
 	if c.lock, err = lockSlot(c.FS, c.Dir, name); err != nil {
 		return 0, err
@@ -92,7 +86,7 @@ func (c *Consumer) fromFile() (record, error) {
 	return r, err
 }
 
-// Close gives the slot back.
+// Close gives the slot back. A second Close does nothing.
 func (c *Consumer) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +96,7 @@ func (c *Consumer) Close() error {
 func (c *Consumer) close() (err error) {
 	if c.lock != nil {
 		err = errors.Join(c.closeTail(), c.logs.Close(), c.lock.Close())
-		c.lock = nil
+		c.lock, c.live = nil, nil
 	}
 	return err
 }
@@ -115,12 +109,11 @@ func (c *Consumer) closeTail() (err error) {
 	return err
 }
 
-// maxRefreshTries bounds how often a refresh begins again since the writer has replaced what it was about to read.
+// maxRefreshTries bounds how often a refresh begins again since the writer has removed what it was about to read.
 const maxRefreshTries = 100
 
 // refresh reads what is new. The caller holds c.mu.
 func (c *Consumer) refresh(ctx context.Context) (err error) {
-	interrupted := func() error { return c.Interrupted(ctx) }
 	for try := 0; ; try++ {
 		switch {
 		case c.lock == nil:
@@ -128,14 +121,23 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 		case c.lost != nil:
 			return c.lost
 		}
-		if err = interrupted(); err == nil {
+		if err = c.Interrupted(ctx); err == nil {
 			err = c.readManifest()
 		}
-		if err == nil {
-			err = c.examine()
+		switch {
+		case err != nil:
+		case c.History == 0 || c.kept.History != c.History:
+			err = c.lose(whyDiverged)
+		case c.kept.From > c.Acked:
+			err = c.lose(whyOverrun)
+		default:
+			c.logs.FS, c.logs.Dir = c.FS, c.Dir
+			err = c.logs.Read(c.logNum, c.take, func() error { return c.Interrupted(ctx) })
 		}
-		if err == nil {
-			err = c.readLogs(interrupted)
+		if err == nil && c.last() < c.durable {
+			// Other writes have these numbers next. The writer may not know: the slot's file tells it.
+			c.History = 0
+			err = errors.Join(c.lose(whyDiverged), c.write(c.FS, c.Dir))
 		}
 		if !errors.Is(err, fs.ErrNotExist) || try == maxRefreshTries {
 			return err
@@ -143,12 +145,17 @@ func (c *Consumer) refresh(ctx context.Context) (err error) {
 	}
 }
 
+func (c *Consumer) lose(why string) error {
+	c.lost = lostError(c.Name, why)
+	return c.lost
+}
+
+// readManifest reads what is new in the manifest in force.
 func (c *Consumer) readManifest() error {
 	num, err := manifest.Current(c.FS, c.Dir)
 	if err == nil && (c.tail == nil || c.tail.Position().Manifest != num) {
-		err = c.closeTail()
 		c.kept, c.logNum, c.tables, c.edits = manifest.Kept{}, 0, 0, nil
-		if err == nil {
+		if err = c.closeTail(); err == nil {
 			c.tail, err = manifest.OpenTail(c.FS, c.Dir, num)
 		}
 	}
@@ -163,39 +170,14 @@ func (c *Consumer) readManifest() error {
 	if err == nil {
 		c.edits.add(c.tail.Position().Offset, c.tables)
 		c.durable = max(c.durable, c.edits.prove(c.tail.SyncedTo()))
+		c.live = slices.DeleteFunc(c.live, func(l liveLog) bool {
+			if l.num < c.logNum && l.last > c.tables {
+				c.undone = [2]base.SeqNum{c.tables, l.last}
+			}
+			return l.num < c.logNum
+		})
 	}
 	return err
-}
-
-// examine finds out whether the slot is lost by what the manifest says. It forgets logs whose writes are in tables.
-func (c *Consumer) examine() error {
-	undone := false
-	for len(c.live) > 0 && c.live[0].num < c.logNum {
-		// Writes that the log has and tables have not were undone: they failed.
-		undone = undone || c.skipped > max(c.durable, c.tables) && c.skipped <= c.live[0].last
-		c.live = slices.Delete(c.live, 0, 1)
-	}
-	switch {
-	case c.History == 0 || c.kept.History != c.History || undone:
-		c.lost = lostError(c.Name, whyDiverged)
-	case c.kept.From > c.Acked:
-		c.lost = lostError(c.Name, whyOverrun)
-	}
-	return c.lost
-}
-
-func (c *Consumer) readLogs(interrupted func() error) error {
-	c.logs.FS, c.logs.Dir = c.FS, c.Dir
-	if err := c.logs.Read(c.logNum, c.take, interrupted); err != nil {
-		return err
-	}
-	if c.last() < c.durable {
-		// Other writes have these numbers next. The writer may not know: it shall find that in the slot's file.
-		c.lost = lostError(c.Name, whyDiverged)
-		c.History = 0
-		return errors.Join(c.lost, c.write(c.FS, c.Dir))
-	}
-	return nil
 }
 
 // last returns the last write that is there.
@@ -210,7 +192,7 @@ func (c *Consumer) last() base.SeqNum {
 // maxTaken is the size in bytes from which the memory of a record is not retained.
 const maxTaken = 1 << 20
 
-// take notes a record of a log, and what marks before it prove: with their log, all logs before it.
+// take notes a record of a log, and what marks before it prove: records of the log, and all logs before it.
 func (c *Consumer) take(num uint64, r *wal.Reader, rec []byte) error {
 	n := len(c.live)
 	if n == 0 || c.live[n-1].num != num {
@@ -229,20 +211,17 @@ func (c *Consumer) take(num uint64, r *wal.Reader, rec []byte) error {
 			_ = r.Take(rec)
 		}
 	}
-	if to := r.SyncedTo(); to > l.proven {
-		l.proven = to
-		if n > 1 {
-			c.durable = max(c.durable, c.live[n-2].last)
-		}
-		c.durable = max(c.durable, l.records.prove(to))
+	if to := r.SyncedTo(); to > 0 && n > 1 {
+		c.durable = max(c.durable, c.live[n-2].last)
 	}
+	c.durable = max(c.durable, l.records.prove(r.SyncedTo()))
 	return nil
 }
 
 // Await returns, once a write after number at is durable, the last one that is known to be.
 func (c *Consumer) Await(ctx context.Context, at base.SeqNum) (base.SeqNum, error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, c.Poll) {
-		durable, err := c.Durable(ctx)
+		_, durable, err := c.Range(ctx)
 		if err != nil || durable > at {
 			return durable, err
 		}
@@ -253,78 +232,65 @@ func (c *Consumer) Await(ctx context.Context, at base.SeqNum) (base.SeqNum, erro
 	}
 }
 
-// Durable returns the last write that is known to be durable.
-func (c *Consumer) Durable(ctx context.Context) (base.SeqNum, error) {
+// Range returns the last write that is there, and the last one that is known to be durable.
+func (c *Consumer) Range(ctx context.Context) (last, durable base.SeqNum, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.refresh(ctx)
-	return c.durable, err
-}
-
-// Skip returns the last write that is there. The consumer has all up to number seq.
-func (c *Consumer) Skip(ctx context.Context, seq base.SeqNum) (base.SeqNum, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := c.refresh(ctx)
-	if last := c.last(); err != nil || seq > last {
-		return last, err
-	}
-	c.skipped = max(c.skipped, seq)
-	return c.last(), nil
+	err = c.refresh(ctx)
+	return c.last(), c.durable, err
 }
 
 // Locate returns what has the first write after number at.
-func (c *Consumer) Locate(ctx context.Context, at base.SeqNum) (p manifest.KeptPart, err error) {
+func (c *Consumer) Locate(at base.SeqNum) (p manifest.KeptPart, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refresh(ctx); err != nil {
+	if err := c.refresh(context.Background()); err != nil {
 		return p, err
 	}
-	parts := c.kept.Parts
-	if i := sort.Search(len(parts), func(i int) bool { return parts[i].Last > at }); i < len(parts) {
-		return parts[i], nil
-	}
-	n := len(c.live)
-	for i := range c.live {
-		if l := &c.live[i]; i < n-1 && l.last > at {
-			return manifest.KeptPart{Log: l.num, Last: l.last}, nil
-		}
+	if i, ok := c.kept.After(at); ok {
+		return c.kept.Parts[i], nil
 	}
 	p = manifest.KeptPart{Log: c.logNum, Last: base.MaxSeqNum}
-	if n > 0 {
-		p.Log = c.live[n-1].num
+	for i := range c.live {
+		l := &c.live[i]
+		if p.Log = l.num; i < len(c.live)-1 && l.last > at {
+			p.Last = l.last
+			break
+		}
 	}
 	return p, nil
 }
 
-// Ack is Log.Ack. A write that is not known to be durable is refused, with an error that matches base.ErrNotDurable.
-func (c *Consumer) Ack(ctx context.Context, seq base.SeqNum) error {
+// maxAckWait is how long an acknowledgement waits for a write to be durable.
+const maxAckWait = 5 * time.Second
+
+// Ack is Log.Ack. It waits until the write is durable, but not for a writer that is gone: the error then matches
+// base.ErrNotDurable. The writer learns of the acknowledgement later.
+func (c *Consumer) Ack(seq base.SeqNum) error {
+	ctx, cancel := context.WithTimeout(context.Background(), maxAckWait)
+	defer cancel()
+	if _, err := c.Await(ctx, max(seq, 1)-1); ctx.Err() != nil {
+		return fmt.Errorf("%w: write %d, which was acknowledged; try again", base.ErrNotDurable, seq)
+	} else if err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refresh(ctx); err != nil || seq <= c.Acked {
-		return err
-	}
-	if seq > c.durable {
-		return fmt.Errorf("%w: %d was acknowledged, and %d is durable so far; try again", base.ErrNotDurable, seq,
-			c.durable)
+	if c.lock == nil || seq <= c.Acked {
+		return c.refresh(ctx)
 	}
 	now, err := c.fromFile()
-	switch {
-	case err != nil:
-		return err
-	case now == c.tried:
-		c.record = now
-	case now != c.record:
-		c.lost = lostError(c.Name, whyDiverged)
-		return c.lost
+	if err == nil && (now.History != c.History || c.undone[0] < seq && seq <= c.undone[1]) {
+		err = c.lose(whyDiverged)
 	}
-	next := c.record
-	next.Acked = seq
-	c.tried = next
-	if err := next.write(c.FS, c.Dir); err != nil {
+	if err != nil {
 		return err
 	}
-	c.record = next
+	now.Acked = max(now.Acked, seq) // it is more if an attempt has failed after all
+	if err := now.write(c.FS, c.Dir); err != nil {
+		return err
+	}
+	c.record = now
 	return nil
 }
 
@@ -334,24 +300,17 @@ type unproven []struct {
 	last base.SeqNum
 }
 
-// maxUnproven bounds their number. If there are more, every other one is forgotten, but never the newest: a mark that
-// is between them proves a little less.
+// maxUnproven bounds their number. Beyond it the newest takes the place of the one before: a mark that is between
+// them proves less than it could.
 const maxUnproven = 4096
 
 func (u *unproven) add(end int64, last base.SeqNum) {
-	if n := len(*u); n > 0 && (*u)[n-1].end == end {
-		return
+	n := len(*u)
+	if n == 0 || (*u)[n-1].end < end && n < maxUnproven {
+		*u = append(*u, make(unproven, 1)...)
+		n++
 	}
-	if len(*u) >= maxUnproven {
-		for i := range maxUnproven / 2 {
-			(*u)[i] = (*u)[2*i+1]
-		}
-		*u = (*u)[:maxUnproven/2]
-	}
-	*u = append(*u, struct {
-		end  int64
-		last base.SeqNum
-	}{end, last})
+	(*u)[n-1].end, (*u)[n-1].last = end, last
 }
 
 // prove takes what ends at offset to or before it, and returns the last write up to there; 0: there is none.
@@ -380,24 +339,19 @@ func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
 			// If the file was removed between the moments when it was opened and locked, the name is not locked. There
 			// are file systems without locks.
 			held, err := isHeld(fsys, path)
-			if err != nil {
-				return nil, errors.Join(err, lock.Close())
-			}
-			if held || removed == 2 {
+			if err == nil && (held || removed == 2) {
 				return lock, nil
 			}
 			removed++
-			err = lock.Close()
-		} else if errors.Is(err, vfs.ErrLocked) && try < lockTries {
-			time.Sleep(lockPause)
-			err = nil
+			if err = errors.Join(err, lock.Close()); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		if errors.Is(err, vfs.ErrLocked) {
-			err = fmt.Errorf("siftkv: the slot has a consumer: %w", err)
+		if !errors.Is(err, vfs.ErrLocked) || try == lockTries {
+			return nil, fmt.Errorf("siftkv: the slot %s cannot be taken: %w", slot, err)
 		}
-		if err != nil {
-			return nil, err
-		}
+		time.Sleep(lockPause)
 	}
 }
 

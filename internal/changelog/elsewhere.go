@@ -3,12 +3,14 @@ package changelog
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/manifest"
 )
 
@@ -71,26 +73,41 @@ func (l *Log) elsewhere(live bool) (names []string) {
 	return names
 }
 
-// Attach makes Release close a consumer. Detach closes it before.
-func (l *Log) Attach(c *Consumer) {
+// Follow makes Release close a consumer of a store that another process writes.
+func (l *Log) Follow(c *Consumer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.consumers = append(l.consumers, c)
+	if l.consumers == nil {
+		l.consumers = map[string]*Consumer{}
+	}
+	l.consumers[c.Name] = c // one that it replaces was closed
 }
 
-// Detach closes a consumer.
-func (l *Log) Detach(c *Consumer) error {
+// Follows returns the consumer that has a slot, or had it last.
+func (l *Log) Follows(name string) *Consumer {
 	l.mu.Lock()
-	l.consumers = slices.DeleteFunc(l.consumers, func(o *Consumer) bool { return o == c })
-	l.mu.Unlock()
-	return c.Close()
+	defer l.mu.Unlock()
+	return l.consumers[name]
+}
+
+// StatesElsewhere is States for a store that another process writes, whose last write in view is last.
+func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
+	c, err := Consumer{FS: l.FS, Dir: l.Dir}, error(fs.ErrNotExist)
+	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
+		err = c.readManifest()
+	}
+	if err = errors.Join(err, c.closeTail()); err != nil {
+		return nil, err
+	}
+	now := Log{FS: l.FS, Dir: l.Dir, Logger: l.Logger, ReadOnly: true}
+	err = now.Recover(c.kept, base.MaxSeqNum)
+	return now.States(last), err
 }
 
 // Release takes all slots from their consumers: the store is closed.
 func (l *Log) Release() (err error) {
 	l.mu.Lock()
-	consumers, names := l.consumers, slices.Collect(maps.Keys(l.slots))
-	l.consumers = nil
+	consumers, names := maps.Clone(l.consumers), slices.Collect(maps.Keys(l.slots))
 	l.mu.Unlock()
 	for _, c := range consumers {
 		err = errors.Join(err, c.Close())
@@ -119,29 +136,29 @@ type Marker struct {
 }
 
 const (
-	// lookEvery is how often the locks of slots are looked at.
-	lookEvery = time.Second
+	// LookEvery is how often the locks of slots are looked at.
+	LookEvery = time.Second
 	// markAgain is the time to the next mark when more will be durable soon.
 	markAgain = 20 * time.Millisecond
 	// failedPause is the time to the next attempt after an error.
 	failedPause = 100 * time.Millisecond
 )
 
-// Start has the Marker look for consumers, as long as some slot is not lost.
-func (m *Marker) Start() {
+// Start has the Marker look for consumers after a time, and then as long as some slot is not lost.
+func (m *Marker) Start(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx == nil {
 		m.ctx, m.cancel = context.WithCancel(context.Background())
 	}
 	if m.ctx.Err() == nil && m.timer == nil && m.running == nil {
-		m.timer = time.AfterFunc(lookEvery, m.look)
+		m.timer = time.AfterFunc(after, m.look)
 	}
 }
 
 // Stop ends what the Marker does. It does nothing any more, whether it was started or not.
 func (m *Marker) Stop() {
-	m.Start()
+	m.Start(LookEvery)
 	m.mu.Lock()
 	m.cancel()
 	m.timer.Stop()
@@ -166,7 +183,7 @@ func (m *Marker) look() {
 	m.mu.Lock()
 	m.running = nil
 	if m.ctx.Err() == nil && m.Log.Active() {
-		m.timer.Reset(lookEvery)
+		m.timer.Reset(LookEvery)
 	}
 	m.mu.Unlock()
 	close(ended)
@@ -177,7 +194,7 @@ func (m *Marker) run() {
 	again, look := true, time.Time{}
 	for m.ctx.Err() == nil {
 		if now := time.Now(); !now.Before(look) {
-			look = now.Add(lookEvery)
+			look = now.Add(LookEvery)
 			if !m.Log.attended() {
 				return
 			}

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,7 +46,7 @@ type Log struct {
 	slots    map[string]*slot
 	failures int // copies that failed, one after the other
 
-	consumers []*Consumer // of slots of a store that another process writes
+	consumers map[string]*Consumer // by slot, of a store that another process writes
 }
 
 // Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. With ReadOnly it
@@ -94,8 +93,6 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, ahe
 	case err != nil:
 		return err
 	case s.History != kept.History || s.History == 0:
-		s.why = whyDiverged
-	case s.Acked > last && l.ReadOnly:
 		s.why = whyDiverged
 	case s.Acked > last:
 		lock, err := lockSlot(l.FS, l.Dir, name)
@@ -283,10 +280,9 @@ func (l *Log) After(name string, at base.SeqNum) (p manifest.KeptPart, ok bool, 
 	case at < s.Acked: // the consumer's slot was dropped, and this one has its name
 		return p, false, fmt.Errorf("%w: %s", errNoSlot, name)
 	}
-	parts := l.current().Parts
-	i := sort.Search(len(parts), func(i int) bool { return parts[i].Last > at })
-	if i == len(parts) {
-		return p, false, nil
+	kept := l.current()
+	if i, ok := kept.After(at); ok {
+		return kept.Parts[i], true, nil
 	}
-	return parts[i], true, nil
+	return p, false, nil
 }

@@ -2,10 +2,10 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -94,25 +94,11 @@ func (k *Kept) Apply(change *Kept) {
 	k.Parts = slices.DeleteFunc(parts, func(p KeptPart) bool { return p.Last <= k.From })
 }
 
-// LoadKept returns what a store keeps for its slots. The store may be written meanwhile.
-func LoadKept(fsys vfs.FS, dir string) (k Kept, err error) {
-	for range maxLoadTries {
-		k = Kept{}
-		num, err := Current(fsys, dir)
-		if err == nil {
-			err = Load(fsys, dir, num, func(e *Edit) error {
-				k.Apply(&e.Slots)
-				return nil
-			})
-		}
-		if !errors.Is(err, fs.ErrNotExist) { // else another has replaced it
-			return k, err
-		}
-	}
-	return Kept{}, fmt.Errorf("siftkv: the manifest of %s is replaced too often to be read", dir)
+// After returns the index of the first part with writes after number at, and whether there is one.
+func (k *Kept) After(at base.SeqNum) (i int, ok bool) {
+	i = sort.Search(len(k.Parts), func(i int) bool { return k.Parts[i].Last > at })
+	return i, i < len(k.Parts)
 }
-
-const maxLoadTries = 100
 
 // append appends what an edit says of them, field by field.
 func (k *Kept) append(field func(tag uint64, body []byte)) {

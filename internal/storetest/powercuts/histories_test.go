@@ -72,7 +72,11 @@ func (r *cutRun) run(steps, stride int) (calls int) {
 		return nil
 	})
 	r.states = []storetest.Model{{}}
-	r.open(fs)
+	if r.consumer != nil && r.consumer.elsewhere {
+		r.open(lockedFS{fs, vfs.NewMem()})
+	} else {
+		r.open(fs)
+	}
 	for range steps {
 		r.step()
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/internal/storetest/stores"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/crashfs"
 	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/kv"
 )
@@ -33,19 +36,65 @@ type delivered struct {
 type consumer struct {
 	slot *kv.Slot
 	last atomic.Pointer[delivered] // nil: the slot is not made yet
+
+	elsewhere bool   // it is not in the writer's process
+	view      *kv.DB // then: what it has opened the slot of
 }
 
 const slotName = "replica"
 
-// open gives the consumer its slot of a store that was opened again. Without a consumer it does nothing.
+// open gives the consumer its slot of a store that was opened again. One that is elsewhere may go on with the slot that
+// it has. Without a consumer it does nothing.
 func (c *consumer) open(r *cutRun) {
-	if c == nil || c.last.Load() == nil {
+	if c == nil || c.last.Load() == nil || c.view != nil && r.rng.IntN(2) == 0 {
 		return
 	}
+	db := r.db
+	if c.elsewhere {
+		c.close(r.t)
+		o := stores.RandomOptions(r.rng)
+		harness.Of(o).FS = r.fs
+		var err error
+		c.view, err = kv.OpenReadOnly("db", o)
+		require.NoError(r.t, err)
+		db = c.view
+	}
 	var err error
-	c.slot, err = r.db.OpenSlot(slotName)
+	c.slot, err = db.OpenSlot(slotName)
 	require.NoError(r.t, err)
 	require.NoError(r.t, c.slot.Skip(c.last.Load().position))
+}
+
+func (c *consumer) close(t *testing.T) {
+	if c.view != nil {
+		require.NoError(t, c.view.Close())
+	}
+	c.view = nil
+}
+
+// A lockedFS is a file system whose power can be cut, with locks between those who have it open.
+type lockedFS struct {
+	*crashfs.FS
+	locks *vfs.Mem
+}
+
+func (f lockedFS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
+	if err := f.locks.MkdirAll(filepath.Dir(name)); err != nil {
+		return nil, err
+	}
+	lock, err := f.locks.Lock(name, mode)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = f.FS.Lock(name, mode); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+func (f lockedFS) Remove(name string) error {
+	_ = f.locks.Remove(name)
+	return f.FS.Remove(name)
 }
 
 // step makes the slot, takes some changes, or acknowledges what it has.
@@ -61,11 +110,17 @@ func (c *consumer) step(r *cutRun) {
 		c.slot = slot
 		c.last.Store(&delivered{n, slot.Position()})
 		r.durable()
+		if c.elsewhere {
+			require.NoError(r.t, slot.Close())
+			c.open(r)
+		}
 	case r.rng.IntN(8) == 0:
 		require.NoError(r.t, r.ingest())
 		r.durable()
 	case r.rng.IntN(3) == 0:
 		require.NoError(r.t, c.slot.Ack(at.position))
+	case c.view != nil && r.rng.IntN(3) == 0:
+		require.NoError(r.t, c.view.Refresh(context.Background())) // else the writer keeps files
 	default:
 		behind := len(r.states) - 1 - at.n
 		c.take(r, c.slot, *at, r.rng.IntN(behind+1), c.last.Store)
@@ -108,24 +163,31 @@ func (c *consumer) catchUp(r *cutRun, db *kv.DB, cut cut, n int, what string) {
 	require.NoError(r.t, slot.Close())
 }
 
-// TestPowerCutsOfSlots cuts the power in the middle of histories that a consumer follows. It never has what the store
-// has not, and afterwards it gets all that it has not, once.
+// TestPowerCutsOfSlots cuts the power in the middle of histories that a consumer follows, in the writer's process or
+// another. It never has what the store has not, and afterwards it gets all that it has not, once.
 func TestPowerCutsOfSlots(t *testing.T) {
 	t.Parallel()
-	want, stride := scale.Count(40, 240), 20
-	cuts, followed := 0, 0
-	for seed := uint64(0); cuts < want; seed++ {
-		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 611)), consumer: &consumer{}}
-		r.run(100, stride)
-		cuts += len(r.cuts)
-		for _, c := range r.cuts {
-			if c.slot != nil {
-				followed++
+	for _, elsewhere := range []bool{false, true} {
+		t.Run("elsewhere="+strconv.FormatBool(elsewhere), func(t *testing.T) {
+			t.Parallel()
+			want, stride := scale.Count(40, 240), 20
+			cuts, followed := 0, 0
+			for seed := uint64(0); cuts < want; seed++ {
+				r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 611)),
+					consumer: &consumer{elsewhere: elsewhere}}
+				r.run(100, stride)
+				r.consumer.close(t)
+				cuts += len(r.cuts)
+				for _, c := range r.cuts {
+					if c.slot != nil {
+						followed++
+					}
+				}
 			}
-		}
+			require.Positive(t, followed)
+			t.Log(strconv.Itoa(cuts) + " power cuts, " + strconv.Itoa(followed) + " with a slot")
+		})
 	}
-	require.Positive(t, followed)
-	t.Log(strconv.Itoa(cuts) + " power cuts, " + strconv.Itoa(followed) + " with a slot")
 }
 
 // TestSlotsWhileTheDiskFails lets each call that a store makes fail, once or three times, while a consumer follows: it
