@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/siftkv/siftkv/internal/cli/clitest"
 	"github.com/siftkv/siftkv/internal/golden"
 	"github.com/siftkv/siftkv/internal/keyformat"
+	"github.com/siftkv/siftkv/internal/storetest"
 	"github.com/siftkv/siftkv/kv"
 	"github.com/siftkv/siftkv/sstable"
 )
@@ -191,6 +193,26 @@ func TestChangesBesideAWriter(t *testing.T) {
 		require.Equal(t, "siftkv: interrupted\n", stderr.String())
 		require.EqualValues(t, 3*(i+1), db.Slots()[0].Acked)
 	}
+}
+
+// A consumer that waits for days keeps no files from being removed.
+func TestTheViewOfAConsumerIsRefreshed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	db := openCounting(t, dir)
+	view, err := kv.OpenReadOnly(dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Set([]byte("k"), nil, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	var refreshing sync.WaitGroup
+	refreshing.Go(func() { refresh(ctx, view, time.Millisecond) })
+	storetest.Until(func() bool {
+		there, err := view.Has([]byte("k"))
+		return there || err != nil
+	})
+	cancel()
+	refreshing.Wait()
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
 }
 
 // What a reader that leaves has not taken is not acknowledged.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/siftkv/siftkv/kv"
@@ -22,11 +23,27 @@ func lastWrite(db *kv.DB, slot string) uint64 {
 // consume calls f with a view of a store, for the consumer of a slot: programs may write to the store meanwhile. If
 // none does, prepare is called before, with the store opened for writing, which also recovers what a program has left.
 func (d *Dir) consume(ctx context.Context, p *program, prepare, f func(db *kv.DB) error) error {
-	err := d.writeOrRead(ctx, p, prepare, func(*kv.DB) error { return nil })
-	if err == nil {
-		err = d.read(ctx, p, f)
+	done := false
+	err := d.writeOrRead(ctx, p, prepare, func(db *kv.DB) error {
+		done = true
+		return f(db)
+	})
+	if err != nil || done {
+		return err
 	}
-	return err
+	return d.read(ctx, p, f)
+}
+
+// refresh refreshes a view now and then, so that its writer frees disk space, until the context ends.
+func refresh(ctx context.Context, db *kv.DB, every time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(every):
+			_ = db.Refresh(ctx) // it is tried again
+		}
+	}
 }
 
 // ackEvery is the time from one acknowledgement to the next.
@@ -53,6 +70,13 @@ type consumer struct {
 
 // run hands changes on. What was taken is acknowledged once a second at most, and at the end, whatever that is.
 func (c *consumer) run(ctx context.Context) error {
+	if !c.bounded {
+		ctx, end := context.WithCancel(ctx)
+		var refreshing sync.WaitGroup
+		refreshing.Go(func() { refresh(ctx, c.db, time.Minute) })
+		defer refreshing.Wait()
+		defer end()
+	}
 	c.taken = c.slot.Position()
 	c.acked = c.taken
 	if c.ended() {
@@ -60,7 +84,7 @@ func (c *consumer) run(ctx context.Context) error {
 	}
 	for {
 		again, err := c.some(ctx)
-		if err = errors.Join(err, c.acknowledge(ctx)); err != nil || !again {
+		if err = errors.Join(err, c.acknowledge()); err != nil || !again {
 			return err
 		}
 	}
@@ -97,7 +121,7 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 			due = now.Add(ackEvery)
 			idle.Reset(2 * ackEvery) // the loop waits for a change by then
 		case now.After(due):
-			if err := c.acknowledge(ctx); err != nil {
+			if err := c.acknowledge(); err != nil {
 				return false, err
 			}
 			due = now.Add(ackEvery)
@@ -107,8 +131,8 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// acknowledge makes safe what was taken, and tells the slot. The view is refreshed: its writer frees disk space.
-func (c *consumer) acknowledge(ctx context.Context) error {
+// acknowledge makes safe what was taken, and tells the slot.
+func (c *consumer) acknowledge() error {
 	if err := c.settle(); err != nil || c.peek || c.taken <= c.acked {
 		return err
 	}
@@ -116,5 +140,5 @@ func (c *consumer) acknowledge(ctx context.Context) error {
 		return err
 	}
 	c.acked = c.taken
-	return c.db.Refresh(context.WithoutCancel(ctx))
+	return nil
 }
