@@ -110,6 +110,22 @@ func makeSlot(t *testing.T, db *DB, name string) *Slot {
 	return slot
 }
 
+// A slot that was made in an empty store has nothing to wait for.
+func TestASlotOfAnEmptyStoreIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := openDir(t, dir, nil)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	view := openView(t, dir, nil)
+	for _, d := range []*DB{view, db} {
+		slot, err := d.OpenSlot("s")
+		require.NoError(t, err)
+		require.NoError(t, slot.Ack(0))
+		require.NoError(t, slot.Close())
+	}
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
+}
+
 func TestChangesHaveWritesAsTheyWere(t *testing.T) {
 	t.Parallel()
 	db := openDir(t, t.TempDir(), &Options{Merger: Append(","), SeparateFrom: 1000, SeparateAtCommit: true})

@@ -269,7 +269,11 @@ const maxAckWait = 5 * time.Second
 func (c *Consumer) Ack(seq base.SeqNum) error {
 	ctx, cancel := context.WithTimeout(context.Background(), maxAckWait)
 	defer cancel()
-	if _, err := c.Await(ctx, max(seq, 1)-1); ctx.Err() != nil {
+	_, durable, err := c.Range(ctx)
+	if err == nil && durable < seq {
+		_, err = c.Await(ctx, seq-1)
+	}
+	if ctx.Err() != nil {
 		return fmt.Errorf("%w: write %d, which was acknowledged; try again", base.ErrNotDurable, seq)
 	} else if err != nil {
 		return err
