@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/harness"
+	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
 )
 
 // A consumer in another process gets each commit, whatever is made of the logs meanwhile.
@@ -76,5 +81,123 @@ func TestSlotsOfAViewAreAsFarBehindAsItIs(t *testing.T) {
 	require.EqualValues(t, 1, view.Slots()[0].Behind)
 	require.NoError(t, view.Refresh(t.Context()))
 	require.EqualValues(t, 2, view.Slots()[0].Behind)
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
+}
+
+// What a view shows is not yielded before it is durable, nor acknowledged.
+func TestASlotElsewhereWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	db, disk := openHeld(t, nil)
+	o := &Options{harness: harness.Harness{FS: disk}}
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	view := openView(t, "db", o)
+	slot, err := view.OpenSlot("s")
+	require.NoError(t, err)
+	disk.held.Store(true)
+	set(t, db, "a", "1")
+	require.NoError(t, view.Refresh(t.Context()))
+	require.True(t, has(t, view, "a"))
+	changes := make(chan uint64)
+	go func() {
+		defer close(changes)
+		for c, err := range slot.Changes(t.Context()) {
+			if err == nil {
+				changes <- c.Last()
+			}
+		}
+	}()
+	<-disk.began // the Marker has the write synced
+	_, durable, err := view.slots.Follows("s").Range(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, durable)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = view.SnapshotOf(ended, slot)
+	require.ErrorIs(t, err, context.Canceled)
+	disk.release(nil)
+	require.EqualValues(t, 1, <-changes)
+	require.NoError(t, slot.Close())
+	<-changes
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
+}
+
+// A consumer elsewhere has all writes of a store that was closed, and goes on when it is opened again. One that is
+// behind too far loses the slot. Stores that are closed leave no lock.
+func TestASlotElsewhereOutlivesItsWriter(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &Options{MaxSlotBytes: 100 << 10}
+	db := openDir(t, dir, o)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	view := openView(t, dir, nil)
+	slot, err := view.OpenSlot("s")
+	require.NoError(t, err)
+	set(t, db, "a", "1")
+	require.NoError(t, db.Close())
+	var got listed
+	changesOf(t, slot, 1, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+	db = openDir(t, dir, o)
+	set(t, db, "b", "2")
+	changesOf(t, slot, 1, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+	require.Equal(t, listed{"set a=1/1", "set b=2/1"}, got)
+	require.NoError(t, slot.Ack(2))
+	require.ErrorIs(t, slot.Skip(3), ErrSlotLost)
+	require.NoError(t, view.Close())
+	require.ErrorIs(t, slot.Ack(2), ErrClosed)
+	for _, err := range slot.Changes(t.Context()) {
+		require.ErrorIs(t, err, ErrClosed)
+	}
+
+	view = openView(t, dir, nil)
+	_, err = view.SnapshotOf(t.Context(), slot)
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	slot, err = view.OpenSlot("s")
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, db.Set([]byte("key"), make([]byte, 60<<10), NoSync))
+		require.NoError(t, db.Flush(t.Context()))
+	}
+	for _, err := range slot.Changes(t.Context()) {
+		require.ErrorIs(t, err, ErrSlotLost)
+	}
+	require.ErrorIs(t, slot.Ack(2), ErrSlotLost)
+	_, err = view.SnapshotOf(t.Context(), slot)
+	require.ErrorIs(t, err, ErrSlotLost)
+	require.NotEmpty(t, db.Slots()[0].Lost)
+	require.NotEmpty(t, view.Slots()[0].Lost)
+	require.NoError(t, slot.Close())
+	_, err = view.OpenSlot("s")
+	require.ErrorIs(t, err, ErrSlotLost)
+	require.NoError(t, db.DropSlot("s"))
+	require.Empty(t, view.Slots())
+	require.NoError(t, errors.Join(view.Close(), db.Close()))
+	require.Nil(t, view.Slots())
+	_, err = view.OpenSlot("s")
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// Without a consumer elsewhere nothing marks, and logs have what they have without slots.
+func TestNothingIsMarkedForAConsumerHere(t *testing.T) {
+	t.Parallel()
+	db := openDir(t, t.TempDir(), nil)
+	slot := makeSlot(t, db, "s")
+	set(t, db, "a", "1")
+	changesOf(t, slot, 1, func(*Change) {})
+	db.marks.Stop() // whatever it had to do is done
+	size := db.commits.Log().Size()
+	require.NoError(t, db.commits.MarkSynced(t.Context()))
+	require.Greater(t, db.commits.Log().Size(), size)
+	require.NoError(t, db.Close())
+}
+
+func TestAViewOfAnObjectStoreHasNoSlots(t *testing.T) {
+	t.Parallel()
+	bucket := objstore.NewMem()
+	db := openObjects(t, bucket, nil)
+	view, err := OpenReadOnly("", &Options{Objects: &objects.Config{Store: bucket}})
+	require.NoError(t, err)
+	_, err = view.OpenSlot("s")
+	require.ErrorIs(t, err, ErrInvalidOptions)
+	require.Empty(t, view.Slots())
 	require.NoError(t, errors.Join(view.Close(), db.Close()))
 }

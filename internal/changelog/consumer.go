@@ -291,11 +291,14 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 		return err
 	}
 	now.Acked = max(now.Acked, seq) // it is more if an attempt has failed after all
-	if err := now.write(c.FS, c.Dir); err != nil {
-		return err
+	err = fs.ErrNotExist
+	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
+		err = now.write(c.FS, c.Dir) // a writer that opens the store removes files that are written at that moment
 	}
-	c.record = now
-	return nil
+	if err == nil {
+		c.record = now
+	}
+	return err
 }
 
 // unproven are the ends of records that are not known to be durable, in order, and the last writes up to there.

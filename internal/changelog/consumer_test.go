@@ -219,8 +219,17 @@ func TestAcknowledgementsElsewhere(t *testing.T) {
 		})
 		require.Error(t, c.Ack(4), op)
 	}
-	disk.Set(nil)
+	swept := false // by a writer that opens the store
+	disk.Set(func(call vfstest.Call) (int, error) {
+		if call.Op == "rename" && !swept {
+			swept = true
+			return 0, errors.Join(disk.FS.Remove("db/SLOT-a.tmp"), fs.ErrNotExist)
+		}
+		return 0, nil
+	})
 	require.NoError(t, c.Ack(4))
+	require.True(t, swept)
+	disk.Set(nil)
 	require.EqualValues(t, 4, acked())
 	w.slots.Learn()
 	w.edit(&manifest.Edit{})

@@ -3,6 +3,7 @@ package changelog
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -78,16 +79,17 @@ func (l *Log) Follow(c *Consumer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.consumers == nil {
-		l.consumers = map[string]*Consumer{}
+		l.consumers = map[string]io.Closer{}
 	}
 	l.consumers[c.Name] = c // one that it replaces was closed
 }
 
-// Follows returns the consumer that has a slot, or had it last.
+// Follows returns the consumer that has a slot, or had it last; nil: there was none.
 func (l *Log) Follows(name string) *Consumer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.consumers[name]
+	c, _ := l.consumers[name].(*Consumer)
+	return c
 }
 
 // StatesElsewhere is States for a store that another process writes, whose last write in view is last.

@@ -5,6 +5,7 @@ package changelog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
@@ -46,7 +47,7 @@ type Log struct {
 	slots    map[string]*slot
 	failures int // copies that failed, one after the other
 
-	consumers map[string]*Consumer // by slot, of a store that another process writes
+	consumers map[string]io.Closer // by slot, of a store that another process writes: they are consumers
 }
 
 // Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. With ReadOnly it

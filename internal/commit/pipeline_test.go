@@ -220,6 +220,70 @@ func TestSyncVisible(t *testing.T) {
 	})
 }
 
+// syncedTo returns what a log proves to be durable.
+func (s *testStore) syncedTo(t *testing.T, num uint64) int64 {
+	t.Helper()
+	name := string(rune('0' + num))
+	f, err := s.fs.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	r := wal.NewReader(f, name, num)
+	for err == nil {
+		_, err = r.Next()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	return r.SyncedTo()
+}
+
+// A log says that writes are durable without another write, once.
+func TestMarkSynced(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t)
+	ctx := context.Background()
+	require.NoError(t, s.MarkSynced(ctx))
+	require.True(t, s.Log().Empty())
+	for _, level := range []Level{Synced, Written, Buffered} {
+		require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "k"), nil, level))
+		end := s.Log().Size()
+		syncs := s.Syncs.Load()
+		require.NoError(t, s.MarkSynced(ctx))
+		require.Equal(t, end, s.syncedTo(t, 1))
+		if level == Synced {
+			require.Equal(t, syncs, s.Syncs.Load())
+		}
+		end = s.Log().Size()
+		require.NoError(t, s.MarkSynced(ctx))
+		require.Equal(t, end, s.Log().Size())
+	}
+	broken := errors.New("broken")
+	s.Log().Break(broken)
+	require.ErrorIs(t, s.MarkSynced(ctx), broken)
+	require.ErrorIs(t, s.failed, broken)
+	require.NoError(t, s.Abandon())
+	require.ErrorIs(t, s.MarkSynced(ctx), base.ErrClosed)
+}
+
+// A reader in another process takes what a mark covers for history. So a mark does not cover writes that are synced and
+// not visible yet: if the logs break in between, they never will be.
+func TestMarksDoNotCoverWhatMayFail(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t)
+	ctx := context.Background()
+	synced, release := make(chan struct{}), make(chan struct{})
+	s.store.SyncTook = func(time.Duration) { close(synced); <-release }
+	failed := make(chan error)
+	go func() { failed <- s.Commit(ctx, newBatch(base.KindSet, "a"), nil, Synced) }()
+	<-synced
+	require.EqualValues(t, 10, s.visible.Load())
+	require.NoError(t, s.Commit(ctx, newBatch(base.KindSet, "b"), nil, Written))
+	require.Zero(t, s.syncedTo(t, 1))
+	close(release)
+	require.NoError(t, <-failed)
+	s.store.SyncTook = nil
+	require.NoError(t, s.MarkSynced(ctx))
+	require.Positive(t, s.syncedTo(t, 1))
+}
+
 // Syncs that are in a group with batches, transactions that conflict, and requests that are given
 // up change nothing for them.
 func TestSyncsInAGroupWithWriters(t *testing.T) {

@@ -289,6 +289,71 @@ func TestSyncMarks(t *testing.T) {
 	}
 }
 
+// A mark may be the last thing in a log, be cut short, be followed by another, and come after a block's end. It is
+// written only if it says more than the last.
+func TestMarksWithoutRecordsAfterThem(t *testing.T) {
+	var f capture
+	w := NewWriter(&f, testID)
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Mark())
+	require.EqualValues(t, fileHeaderSize, w.Size(), "a log without records gets none")
+	require.NoError(t, w.Append(record(1, blockSize-fileHeaderSize-minRoom-headerSize-5))) // with a mark of the header
+	require.NoError(t, w.Mark())
+	require.Zero(t, f.Len()-fileHeaderSize, "nothing is synced")
+	records, marks := []int64{w.Size()}, []int64{}
+	for range 3 {
+		require.NoError(t, w.Sync())
+		require.NoError(t, w.Mark())
+		require.NoError(t, w.Mark())
+		marks = append(marks, w.Size())
+	}
+	w.HoldMarks(true)
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Append(record(2, 100)))
+	require.NoError(t, w.Mark())
+	records = append(records, w.Size())
+	require.NoError(t, w.Flush())
+	require.Equal(t, marks[2]+headerSize+100, records[1], "marks are held")
+	w.HoldMarks(false)
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Mark())
+	marks = append(marks, w.Size())
+	require.EqualValues(t, records[0]+minRoom+5, marks[0], "it is in the next block")
+	for n := records[0]; n <= w.Size(); n++ {
+		r := NewReader(content(f.Bytes()[:n]), "f", testID)
+		got, err := readAll(r)
+		want := 1
+		if n >= records[1] {
+			want = 2
+		}
+		require.Len(t, got, want)
+		if !errors.Is(err, io.EOF) {
+			require.ErrorIs(t, err, ErrTornTail)
+			require.True(t, r.CrashExplains(err))
+		}
+		proved := int64(0)
+		if n >= marks[0] {
+			proved = records[0]
+		}
+		if n == w.Size() {
+			proved = records[1]
+		}
+		require.GreaterOrEqual(t, r.SyncedTo(), proved)
+		require.LessOrEqual(t, r.SyncedTo(), n)
+	}
+	w.HoldMarks(true)
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.End())
+	require.NoError(t, w.Mark())
+	r := NewReader(content(f.Bytes()), "f", testID)
+	_, err := readAll(r)
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, records[1], r.SyncedTo(), "the end says what the last mark does")
+	broken := errors.New("broken")
+	w.Break(broken)
+	require.ErrorIs(t, w.Mark(), broken)
+}
+
 // gate is a file whose Sync waits to be let through.
 type gate struct {
 	capture
