@@ -42,7 +42,7 @@ func run(ctx context.Context, dir string, client *redis.Client) (err error) {
 			return err
 		}
 	}
-	if err := publish(ctx, slot, client, lastChange(db)); err != nil {
+	if err := publish(ctx, db, slot, client); err != nil {
 		return err
 	}
 	entries, err := client.XRange(ctx, stream, "-", "+").Result()

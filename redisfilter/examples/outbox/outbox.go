@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,11 +39,15 @@ func order(db *kv.DB, item string) error {
 	})
 }
 
-// openOutbox opens the slot, which must be there before the first order.
+// openOutbox opens the slot, which must be there before the first order. The key outbox has a name of the slot that no
+// other store has: a store that a backup was restored to has no slot, and makes a new name with it.
 func openOutbox(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
 	slot, err := db.OpenSlot(slotName)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return slot, err
+	}
+	if err := db.Set([]byte("outbox"), []byte(rand.Text()), kv.Sync); err != nil {
+		return nil, err
 	}
 	slot, snapshot, err := db.CreateSlot(ctx, slotName)
 	if err != nil {
@@ -50,30 +56,34 @@ func openOutbox(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
 	return slot, snapshot.Close()
 }
 
-// publish adds the events of changes up to number last to the stream, and waits for those that are to come.
+// add adds the events of a change to the stream, and notes with them which change it was. Redis runs it as a whole or
+// not at all. If the stream is not at the change before, add does nothing. It returns where the stream was.
+var add = redis.NewScript(`
+	local at = redis.call('GET', KEYS[2]) or ARGV[1]
+	if at:sub(1, #ARGV[1]) == ARGV[1] then
+		for i = 3, #ARGV do redis.call('XADD', KEYS[1], '*', 'event', ARGV[i]) end
+		redis.call('SET', KEYS[2], ARGV[2])
+	end
+	return at`)
+
+var errDiverged = errors.New("the stream is of another store, or store or stream is a restored one")
+
+// publish adds the events of all changes that are there to the stream.
 //
-// An entry's ID is the number of its change and its place in it. Redis refuses an ID that is not above all before it,
-// and takes the events of a change at once, in a transaction. So the stream knows where to go on. Its server must keep
-// what it has answered: appendonly yes, and appendfsync always where power fails.
-func publish(ctx context.Context, slot *kv.Slot, client *redis.Client, last uint64) error {
-	newest, err := client.XRevRangeN(ctx, stream, "+", "-", 1).Result()
+// A change that comes again, since its acknowledgement was lost, is the last one that the stream has. A stream that is
+// anywhere else is an error. You then decide what its readers still need; without the key events:at the stream goes on
+// with the changes after the slot's last acknowledgement. Redis must keep what it has answered: appendonly yes, and
+// appendfsync always where power fails.
+func publish(ctx context.Context, db *kv.DB, slot *kv.Slot, client *redis.Client) error {
+	name, err := db.Get([]byte("outbox"))
 	if err != nil {
 		return err
 	}
-	for _, e := range newest {
-		number, _, _ := strings.Cut(e.ID, "-")
-		published, err := strconv.ParseUint(number, 10, 64)
-		if err != nil {
-			return err
-		}
-		if err := slot.Skip(published); err != nil { // the stream is of another store, or the store is older
-			return err
-		}
-	}
+	last := lastChange(db)
 	if slot.Position() >= last {
 		return nil
 	}
-	for change, err := range slot.Changes(ctx, []byte("event/")) {
+	for change, err := range slot.Changes(ctx) { // also those without events, so that the stream is at each
 		if err != nil {
 			return err
 		}
@@ -81,15 +91,14 @@ func publish(ctx context.Context, slot *kv.Slot, client *redis.Client, last uint
 		if err := change.Replay(&w); err != nil {
 			return err
 		}
-		_, err := client.TxPipelined(ctx, func(tx redis.Pipeliner) error {
-			for i, event := range w {
-				tx.XAdd(ctx, &redis.XAddArgs{Stream: stream, ID: fmt.Sprintf("%d-%d", change.Last(), i),
-					Values: []string{"event", event}})
-			}
-			return nil
-		})
-		if err != nil && !isThere(err) {
+		before := fmt.Sprintf("%s %d ", name, slot.Position())
+		after := fmt.Sprintf("%s %d %q", name, change.Last(), w)
+		at, err := add.Run(ctx, client, []string{stream, stream + ":at"}, append([]any{before, after}, w...)...).Text()
+		if err != nil {
 			return err
+		}
+		if !strings.HasPrefix(at, before) && at != after {
+			return fmt.Errorf("%w: it is at %s, and not at %s", errDiverged, at, before)
 		}
 		if err := slot.Ack(change.Last()); err != nil {
 			return err
@@ -101,23 +110,20 @@ func publish(ctx context.Context, slot *kv.Slot, client *redis.Client, last uint
 	return nil
 }
 
-// isThere reports whether Redis has refused an entry that it has: its answer was lost, and the client tried again.
-func isThere(err error) bool {
-	return redis.HasErrorPrefix(err, "The ID specified in XADD is equal or smaller")
-}
-
 // events is a kv.Writer that takes the events of a change.
-type events []string
+type events []any
 
-func (w *events) Set(_, value []byte) error {
-	*w = append(*w, string(value))
+func (w *events) Set(key, value []byte) error {
+	if bytes.HasPrefix(key, []byte("event/")) {
+		*w = append(*w, string(value))
+	}
 	return nil
 }
 
-func (w *events) SetUntil(_, value []byte, _ time.Time) error { return w.Set(nil, value) }
-func (w *events) Merge(_, _ []byte) error                     { return nil }
-func (w *events) Delete(_ []byte) error                       { return nil }
-func (w *events) DeleteRange(_, _ []byte) error               { return nil }
+func (w *events) SetUntil(key, value []byte, _ time.Time) error { return w.Set(key, value) }
+func (w *events) Merge(_, _ []byte) error                       { return nil }
+func (w *events) Delete(_ []byte) error                         { return nil }
+func (w *events) DeleteRange(_, _ []byte) error                 { return nil }
 
 // lastChange returns the number of the last change of a store that has slots.
 func lastChange(db *kv.DB) (last uint64) {

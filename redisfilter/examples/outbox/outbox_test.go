@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -66,7 +67,7 @@ func orderAndPublish(dir, addr string) error {
 	client := redis.NewClient(redistest.Patient(&redis.UniversalOptions{Addrs: []string{addr}}).Simple())
 	for err == nil {
 		<-ordered
-		err = publish(context.Background(), slot, client, lastChange(db))
+		err = publish(context.Background(), db, slot, client)
 		fmt.Print("p")
 	}
 	return err
@@ -101,7 +102,7 @@ func TestEventsAreInTheStreamOnce(t *testing.T) {
 	require.NoError(t, err)
 	slot, err := openOutbox(t.Context(), db)
 	require.NoError(t, err)
-	require.NoError(t, publish(t.Context(), slot, server.Client(), lastChange(db)))
+	require.NoError(t, publish(t.Context(), db, slot, server.Client()))
 	require.NoError(t, slot.Close())
 	requireAllOnce(t, db, server.Client())
 	require.NoError(t, db.Close())
@@ -127,46 +128,87 @@ func requireAllOnce(t *testing.T, db *kv.DB, client *redis.Client) {
 	require.Equal(t, want, got)
 }
 
-// An entry whose acknowledgement was lost comes again, and Redis refuses it.
-func TestAnEntryThatComesAgainIsRefused(t *testing.T) {
+// A change whose acknowledgement was lost comes again, and its events are not added again.
+func TestAChangeThatComesAgainIsNotAddedAgain(t *testing.T) {
 	t.Parallel()
 	redistest.RequireReal(t)
 	server := redistest.Start(t)
-	db, err := kv.Open(t.TempDir(), nil)
-	require.NoError(t, err)
-	slot, err := openOutbox(t.Context(), db)
-	require.NoError(t, err)
-	for _, item := range []string{"bread", "milk"} {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "SLOT-"+slotName)
+	for _, item := range []string{"bread", "milk", "eggs"} {
+		db, err := kv.Open(dir, nil)
+		require.NoError(t, err)
+		slot, err := openOutbox(t.Context(), db)
+		require.NoError(t, err)
+		require.NoError(t, publish(t.Context(), db, slot, server.Client()))
+		acknowledged, err := os.ReadFile(file)
+		require.NoError(t, err)
 		require.NoError(t, order(db, item))
+		require.NoError(t, publish(t.Context(), db, slot, server.Client()))
+		requireAllOnce(t, db, server.Client())
+		require.NoError(t, slot.Close())
+		require.NoError(t, db.Close())
+		require.NoError(t, os.WriteFile(file, acknowledged, 0o600))
 	}
-	require.NoError(t, publish(t.Context(), slot, server.Client(), lastChange(db)))
-	requireAllOnce(t, db, server.Client())
-	entries, err := server.Client().XRange(t.Context(), stream, "-", "+").Result()
-	require.NoError(t, err)
-	for _, e := range entries {
-		err := server.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: stream, ID: e.ID, Values: e.Values}).Err()
-		require.True(t, isThere(err), "%v", err)
-	}
-	require.NoError(t, slot.Close())
-	require.NoError(t, db.Close())
 }
 
-// A stream that is ahead of the store would refuse events that it has not: it is of another store, or the store was
-// restored from a backup.
-func TestAStreamThatIsAheadIsAnError(t *testing.T) {
+// A stream is of the slot that published to it. Another store must not take it for its own, whatever numbers the two
+// have: a new store, one that a backup was restored to, and one whose directory is an older copy. All take orders
+// before they publish.
+func TestAStreamOfAnotherHistoryIsAnError(t *testing.T) {
 	t.Parallel()
 	redistest.RequireReal(t)
-	server := redistest.Start(t)
-	require.NoError(t, server.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: stream, ID: "1000-0",
-		Values: []string{"event", "of another store"}}).Err())
-	db, err := kv.Open(t.TempDir(), nil)
-	require.NoError(t, err)
-	slot, err := openOutbox(t.Context(), db)
-	require.NoError(t, err)
-	require.NoError(t, order(db, "bread"))
-	require.ErrorIs(t, publish(t.Context(), slot, server.Client(), lastChange(db)), kv.ErrSlotLost)
-	require.NoError(t, slot.Close())
-	require.NoError(t, db.Close())
+	newer := func(t *testing.T, _ string, _ *redistest.Server) string { return t.TempDir() }
+	restored := func(t *testing.T, dir string, server *redistest.Server) string {
+		to := filepath.Join(t.TempDir(), "restored")
+		db, err := kv.Open(dir, nil)
+		require.NoError(t, err)
+		require.NoError(t, db.Checkpoint(t.Context(), to))
+		require.NoError(t, db.Close())
+		require.NoError(t, command(t, "program", dir, server).Run())
+		return to
+	}
+	copied := func(t *testing.T, dir string, server *redistest.Server) string {
+		to := t.TempDir()
+		require.NoError(t, os.CopyFS(to, os.DirFS(dir)))
+		require.NoError(t, command(t, "program", dir, server).Run())
+		return to
+	}
+	for name, other := range map[string]func(t *testing.T, dir string, server *redistest.Server) string{
+		"new": newer, "restored": restored, "copied": copied,
+	} {
+		for _, length := range []int64{1000, 0} { // a stream may be trimmed
+			t.Run(fmt.Sprint(name, length), func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Start(t)
+				dir := t.TempDir()
+				require.NoError(t, command(t, "program", dir, server).Run())
+				dir = other(t, dir, server)
+				require.NoError(t, server.Client().XTrimMaxLen(t.Context(), stream, length).Err())
+				before, err := server.Client().XRange(t.Context(), stream, "-", "+").Result()
+				require.NoError(t, err)
+				for range 2 {
+					var failed *exec.ExitError
+					require.ErrorAs(t, command(t, "program", dir, server).Run(), &failed)
+				}
+				after, err := server.Client().XRange(t.Context(), stream, "-", "+").Result()
+				require.NoError(t, err)
+				require.Equal(t, before, after)
+
+				require.NoError(t, server.Client().Del(t.Context(), stream, stream+":at").Err()) // as the error says
+				db, err := kv.Open(dir, nil)
+				require.NoError(t, err)
+				slot, err := openOutbox(t.Context(), db)
+				require.NoError(t, err)
+				require.NoError(t, publish(t.Context(), db, slot, server.Client()))
+				n, err := server.Client().XLen(t.Context(), stream).Result()
+				require.NoError(t, err)
+				require.EqualValues(t, 2*2*3, n, "of the orders of two runs")
+				require.NoError(t, slot.Close())
+				require.NoError(t, db.Close())
+			})
+		}
+	}
 }
 
 func TestTheProgramPrintsWhatItSays(t *testing.T) {
