@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/siftkv/siftkv/internal/backup"
 	"github.com/siftkv/siftkv/internal/manifest"
@@ -33,22 +34,34 @@ type source struct {
 	history string // of its slots
 }
 
+// A program may write another manifest of a store, and remove the one that is about to be read.
+const (
+	sourceTries = 10
+	sourcePause = 10 * time.Millisecond
+)
+
 // sourceOf reads the manifest of a store, which may be in use.
 func sourceOf(dir string) (s source, err error) {
-	for range 10 { // a program may have written another manifest meanwhile
-		var kept manifest.Kept
-		num, err := manifest.Current(vfs.OS, dir)
-		if err == nil {
-			err = manifest.Load(vfs.OS, dir, num, func(e *manifest.Edit) error {
-				s.storeID = cmp.Or(e.StoreID, s.storeID)
-				kept.Apply(&e.Slots)
-				return nil
-			})
-		}
-		if s.history = fmt.Sprintf("%016x", kept.History); !errors.Is(err, fs.ErrNotExist) {
+	for try := 1; ; try++ {
+		if s, err = readSource(dir); !errors.Is(err, fs.ErrNotExist) || try == sourceTries {
 			return s, err
 		}
+		time.Sleep(sourcePause)
 	}
+}
+
+func readSource(dir string) (s source, err error) {
+	num, err := manifest.Current(vfs.OS, dir)
+	if err != nil {
+		return s, err
+	}
+	var kept manifest.Kept
+	err = manifest.Load(vfs.OS, dir, num, func(e *manifest.Edit) error {
+		s.storeID = cmp.Or(e.StoreID, s.storeID)
+		kept.Apply(&e.Slots)
+		return nil
+	})
+	s.history = fmt.Sprintf("%016x", kept.History)
 	return s, err
 }
 
