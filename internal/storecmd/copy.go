@@ -19,7 +19,7 @@ type copyCommand struct {
 // Run copies the store and compares the copy with what was read.
 func (c *copyCommand) Run(ctx context.Context, p *program) error {
 	if c.From == c.To {
-		return usagef("the copy of %s is to go to the same place", c.To)
+		return usagef("the copy of %s must go elsewhere", c.To)
 	}
 	if err := c.To.changes(); err != nil {
 		return err

@@ -26,7 +26,10 @@ type followCommand struct {
 // Run copies the store if there is no copy yet, and brings the copy up to it.
 func (c *followCommand) Run(ctx context.Context, p *program) error {
 	if c.From == c.To {
-		return usagef("the copy of %s is to go to the same place", c.To)
+		return usagef("the copy of %s must go elsewhere", c.To)
+	}
+	if c.SkipVerify && !c.UntilNow {
+		return usagef("--skip-verify needs --until-now: without it, nothing is compared")
 	}
 	if err := cmp.Or(c.From.onDisk(withoutSlots), c.To.changes()); err != nil {
 		return err
@@ -171,16 +174,26 @@ func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *
 	each := consumer{db: from, slot: slot, bounded: f.UntilNow, until: f.until,
 		settle: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
 	each.take = func(change *kv.Change) (last bool, err error) {
-		if err = a.apply(change); errors.Is(err, kv.ErrNoMerger) {
-			err = fmt.Errorf("%w: that of %s is its program's own, which siftkv does not have; the program follows it "+
-				"with DB.OpenSlot", err, f.From)
-		}
+		err = f.refusal(change.Last(), a.apply(change))
 		f.taken++
 		d.show("follow", f.taken, 0, "commits")
 		return false, err
 	}
 	err := each.run(ctx)
 	f.at = a.at
+	return err
+}
+
+// refusal says what to do about a change that the copy never takes.
+func (f *following) refusal(write uint64, err error) error {
+	switch {
+	case errors.Is(err, kv.ErrNoMerger):
+		return fmt.Errorf("%w: that of %s is its program's own, which siftkv does not have; the program follows it "+
+			"with DB.OpenSlot", err, f.From)
+	case errors.Is(err, kv.ErrTooLarge): // no fault of the command line
+		return fmt.Errorf("write change %d to %s: %s; remove the copy, and run the command again to copy the store as "+
+			"it is now", write, f.To, cli.Text(err))
+	}
 	return err
 }
 

@@ -181,7 +181,8 @@ func TestWhatFollowRefuses(t *testing.T) {
 		require.Contains(t, stderr, what)
 	}
 	ok(t, "follow", dir, at("copy"), "--until-now", "--slot", "s")
-	refused(statusUsage, "the same place", dir, dir)
+	refused(statusUsage, "must go elsewhere", dir, dir)
+	refused(statusUsage, "--skip-verify needs --until-now", dir, at("copy"), "--skip-verify")
 	refused(statusUsage, "the stores there have no slots", "dir://"+at("objects"), at("x"))
 	refused(statusError, "there is no store", at("nowhere"), at("x"))
 	require.NoDirExists(t, at("x"))
@@ -239,6 +240,24 @@ func TestFollowWithoutTheMerger(t *testing.T) {
 	status, _, stderr := siftkv(t, "follow", dir, to, "--until-now")
 	require.Equal(t, statusError, status)
 	require.Contains(t, stderr, "is its program's own, which siftkv does not have")
+}
+
+// What no copy takes is no fault of the command line, and says what to do.
+func TestFollowWithTooLargeChanges(t *testing.T) {
+	t.Parallel()
+	from, to := filepath.Join(t.TempDir(), "store"), "dir://"+filepath.Join(t.TempDir(), "objects")
+	f := &following{followCommand: &followCommand{From: Location(from), To: Location(to)}}
+	ok(t, "put", to, "a", "1", "--create")
+	p := &program{openers: testOpeners}
+	require.NoError(t, (&Dir{f.To}).with(t.Context(), p, &kv.Options{}, false, func(db *kv.DB) error {
+		a := &applier{Batch: db.NewBatch(), ctx: t.Context(), db: db}
+		err := f.refusal(7, a.SetReader([]byte("k"), kv.MaxValueSize+1, strings.NewReader("")))
+		require.Equal(t, statusError, statusOf(err))
+		require.ErrorContains(t, err, "write change 7 to "+to)
+		require.ErrorContains(t, err, "the limit is 268435456; remove the copy")
+		return nil
+	}))
+	require.NoError(t, f.refusal(7, nil))
 }
 
 // An interrupt ends a copy that waits for changes, and what it has is acknowledged.
