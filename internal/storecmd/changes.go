@@ -56,8 +56,8 @@ func (c *changesCommand) print(ctx context.Context, p *program, db *kv.DB, prefi
 	d, n, now := p.display(), 0, lastWrite(db, c.Slot)
 	defer func() { d.end() }()
 	each := consumer{db: db, slot: slot, prefixes: prefixes, bounded: c.UntilNow, until: now, peek: c.Peek,
-		settle: p.out.Flush}
-	each.take = func(change *kv.Change) (last bool, err error) {
+		makeDurable: p.out.Flush}
+	each.deliver = func(change *kv.Change) (last bool, err error) {
 		if err := c.change(ctx, p, change); err != nil {
 			return false, err
 		}

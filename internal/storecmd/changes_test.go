@@ -215,6 +215,28 @@ func TestTheViewOfAConsumerIsRefreshed(t *testing.T) {
 	require.NoError(t, errors.Join(view.Close(), db.Close()))
 }
 
+// An acknowledgement that fails is not hidden by an interrupt.
+func TestAFailedAcknowledgementOfWhatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	dir, _ := longStore(t, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := errors.New("the disk failed")
+	changeStore(t, dir, func(db *kv.DB) {
+		slot, err := db.OpenSlot("s")
+		require.NoError(t, err)
+		c := consumer{db: db, slot: slot,
+			deliver: func(*kv.Change) (bool, error) {
+				cancel()
+				return false, context.Cause(ctx)
+			},
+			makeDurable: func() error { return failed }}
+		err = c.run(ctx)
+		require.ErrorIs(t, err, failed)
+		require.Equal(t, statusError, statusOf(err))
+		require.NoError(t, slot.Close())
+	})
+}
+
 // What a reader that leaves has not taken is not acknowledged.
 func TestChangesForAReaderThatLeaves(t *testing.T) {
 	t.Parallel()

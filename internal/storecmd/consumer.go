@@ -59,16 +59,16 @@ type consumer struct {
 	bounded  bool   // it ends with a write, and not with its context alone
 	until    uint64 // the write
 	peek     bool   // acknowledge nothing
-	// take hands a change on, and reports whether it was the last.
-	take func(c *kv.Change) (last bool, err error)
-	// settle makes safe what was taken.
-	settle func() error
+	// deliver hands a change on, and reports whether it was the last.
+	deliver func(c *kv.Change) (last bool, err error)
+	// makeDurable makes durable what was delivered.
+	makeDurable func() error
 
-	taken uint64 // the last write that was taken
-	acked uint64
+	delivered uint64 // the last write that was
+	acked     uint64
 }
 
-// run hands changes on. What was taken is acknowledged once a second at most, and at the end, whatever that is.
+// run hands changes on. What was delivered is acknowledged once a second at most, and at the end, whatever that is.
 func (c *consumer) run(ctx context.Context) error {
 	if !c.bounded {
 		ctx, end := context.WithCancel(ctx)
@@ -77,26 +77,28 @@ func (c *consumer) run(ctx context.Context) error {
 		defer refreshing.Wait()
 		defer end()
 	}
-	c.taken = c.slot.Position()
-	c.acked = c.taken
+	c.delivered = c.slot.Position()
+	c.acked = c.delivered
 	if c.ended() {
 		return nil
 	}
 	for {
 		again, err := c.some(ctx)
-		if err = errors.Join(err, c.acknowledge()); err != nil || !again {
+		if failed := c.acknowledge(); failed != nil && errors.Is(err, context.Canceled) {
+			return failed // an interrupt would hide it
+		} else if err = errors.Join(err, failed); err != nil || !again {
 			return err
 		}
 	}
 }
 
-func (c *consumer) ended() bool { return c.bounded && c.taken >= c.until }
+func (c *consumer) ended() bool { return c.bounded && c.delivered >= c.until }
 
 // some hands changes on until an acknowledgement is due, and nothing else comes.
 func (c *consumer) some(ctx context.Context) (again bool, err error) {
 	wait, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	var due time.Time // of an acknowledgement; zero: nothing was taken
+	var due time.Time // of an acknowledgement; zero: nothing was delivered
 	idle := time.AfterFunc(math.MaxInt64, func() { end(errAckDue) })
 	defer idle.Stop()
 	for change, err := range c.slot.Changes(wait, c.prefixes...) {
@@ -108,11 +110,11 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 		}
 		last := false
 		if !change.Empty() {
-			if last, err = c.take(change); err != nil {
+			if last, err = c.deliver(change); err != nil {
 				return false, err
 			}
 		}
-		c.taken = change.Last()
+		c.delivered = change.Last()
 		if last || c.ended() {
 			return false, nil
 		}
@@ -131,14 +133,14 @@ func (c *consumer) some(ctx context.Context) (again bool, err error) {
 	return false, nil
 }
 
-// acknowledge makes safe what was taken, and tells the slot.
+// acknowledge makes durable what was delivered, and tells the slot.
 func (c *consumer) acknowledge() error {
-	if err := c.settle(); err != nil || c.peek || c.taken <= c.acked {
+	if err := c.makeDurable(); err != nil || c.peek || c.delivered <= c.acked {
 		return err
 	}
-	if err := c.slot.Ack(c.taken); err != nil {
+	if err := c.slot.Ack(c.delivered); err != nil {
 		return err
 	}
-	c.acked = c.taken
+	c.acked = c.delivered
 	return nil
 }

@@ -35,7 +35,7 @@ func (c *followCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	f := &following{followCommand: c, p: p}
-	if err := f.look(ctx); err != nil {
+	if err := f.findCopy(ctx); err != nil {
 		return err
 	}
 	return (&Dir{c.From}).consume(ctx, p, func(db *kv.DB) error { return f.prepare(ctx, db) },
@@ -50,9 +50,9 @@ type following struct {
 	at     position // of the copy, if it has one
 	source source
 
-	until uint64
-	same  sameness
-	taken int // changes
+	until   uint64
+	same    sameness
+	changes int // that were applied
 }
 
 // prepare makes the slot of a copy that is not there yet.
@@ -138,7 +138,7 @@ func (f *following) openSlot(ctx context.Context, db *kv.DB) (*kv.Slot, error) {
 	}
 	// What a slot yields is durable. Its changes are read once more if the copy needs them.
 	all := consumer{slot: slot, bounded: true, until: lastWrite(db, name), peek: true,
-		take: func(*kv.Change) (bool, error) { return false, nil }, settle: func() error { return nil }}
+		deliver: func(*kv.Change) (bool, error) { return false, nil }, makeDurable: func() error { return nil }}
 	if err := errors.Join(all.run(ctx), slot.Close()); err != nil {
 		return nil, err
 	}
@@ -172,11 +172,11 @@ func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *
 		return err
 	}
 	each := consumer{db: from, slot: slot, bounded: f.UntilNow, until: f.until,
-		settle: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
-	each.take = func(change *kv.Change) (last bool, err error) {
+		makeDurable: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
+	each.deliver = func(change *kv.Change) (last bool, err error) {
 		err = f.refusal(change.Last(), a.apply(change))
-		f.taken++
-		d.show("follow", f.taken, 0, "commits")
+		f.changes++
+		d.show("follow", f.changes, 0, "commits")
 		return false, err
 	}
 	err := each.run(ctx)
@@ -213,9 +213,9 @@ func (f *following) verify(ctx context.Context, snapshot *kv.Snapshot, to *kv.DB
 		verified = fmt.Sprintf("; verified: %d keys, digest %016x on both sides", f.same.keys, f.same.digest)
 	}
 	f.p.answer(object{
-		"followed", f.From.name(), "to", f.To.name(), "slot", f.at.Slot, "position", f.at.Write, "changes", f.taken,
+		"followed", f.From.name(), "to", f.To.name(), "slot", f.at.Slot, "position", f.at.Write, "changes", f.changes,
 		"verified", !f.SkipVerify, "keys", present(f.same.keys), "hash", present(keytext.ID(f.same.digest)),
-	}, "%s: copy of %s as of sequence number %d, after %s%s\n", f.To, f.From, f.at.Write, count(f.taken, "change"),
+	}, "%s: copy of %s as of sequence number %d, after %s%s\n", f.To, f.From, f.at.Write, count(f.changes, "change"),
 		verified)
 	return nil
 }

@@ -65,8 +65,8 @@ func readSource(dir string) (s source, err error) {
 	return s, err
 }
 
-// look finds out whether there is a copy, and its position.
-func (f *following) look(ctx context.Context) error {
+// findCopy finds out whether there is a copy, and its position.
+func (f *following) findCopy(ctx context.Context) error {
 	err := (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
 		f.copied = true
 		value, err := db.Get([]byte(positionKey))

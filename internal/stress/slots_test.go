@@ -19,7 +19,7 @@ import (
 )
 
 // A consumer follows a store through a slot. What it has is on another machine: no fault of the disk takes it. A worker
-// that is to do something with a slot takes a step of a consumer that no other worker has.
+// that must use a slot makes a step of a consumer that no other worker has.
 type consumer struct {
 	mu    sync.Mutex
 	name  string

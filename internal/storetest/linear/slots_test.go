@@ -44,23 +44,23 @@ func effectOf(op *Op) effect {
 	return e
 }
 
-// A taker takes the writes of a change.
-type taker struct {
+// A changeReader reads the writes of a change.
+type changeReader struct {
 	r     *run
 	e     effect
 	ended bool // the last write was there
 }
 
-func (w *taker) Set(k, v []byte) error {
+func (w *changeReader) Set(k, v []byte) error {
 	if w.ended = string(k) == "end"; !w.ended {
 		w.e[k[1]-'0'] = w.r.number(v)
 	}
 	return nil
 }
-func (w *taker) SetUntil(k, v []byte, _ time.Time) error { return w.Set(k, v) }
-func (w *taker) Merge(k, _ []byte) error                 { return fmt.Errorf("an operand of %s", k) }
-func (w *taker) Delete(k []byte) error                   { w.e[k[1]-'0'] = 0; return nil }
-func (w *taker) DeleteRange(lo, hi []byte) error {
+func (w *changeReader) SetUntil(k, v []byte, _ time.Time) error { return w.Set(k, v) }
+func (w *changeReader) Merge(k, _ []byte) error                 { return fmt.Errorf("an operand of %s", k) }
+func (w *changeReader) Delete(k []byte) error                   { w.e[k[1]-'0'] = 0; return nil }
+func (w *changeReader) DeleteRange(lo, hi []byte) error {
 	for k := range w.e {
 		if bytes.Compare(Key(k), lo) >= 0 && bytes.Compare(Key(k), hi) < 0 {
 			w.e[k] = 0
@@ -96,10 +96,10 @@ func (c *consumer) begin(r *run, id int) *kv.Slot {
 	return slot
 }
 
-// follow takes all changes up to the last write, acknowledges some, and begins again now and then.
+// follow reads all changes up to the last write, acknowledges some, and begins again now and then.
 func (c *consumer) follow(r *run, slot *kv.Slot, rng *rand.Rand) {
 	defer func() { require.NoError(r.t, slot.Close()) }()
-	for w := (taker{r: r}); !w.ended; {
+	for w := (changeReader{r: r}); !w.ended; {
 		for change, err := range slot.Changes(r.t.Context()) {
 			require.NoError(r.t, err)
 			w.e = noEffect()
@@ -118,46 +118,46 @@ func (c *consumer) follow(r *run, slot *kv.Slot, rng *rand.Rand) {
 	}
 }
 
-// A placedOp is an operation of which a consumer has told the place.
-type placedOp struct {
+// An orderedOp is an operation whose position among the commits a consumer may have told.
+type orderedOp struct {
 	*Op
-	place int  // of a commit, among the commits; of a snapshot, that of the last commit that it has
-	known bool // the place
+	at    int  // of a commit, among the commits; of a snapshot, that of the last commit that it has
+	known bool // at
 }
 
-// A placedState is the store after some commits.
-type placedState struct {
+// An orderedState is the store after some commits.
+type orderedState struct {
 	State
 	commits int
 }
 
-// placedModel is Model of operations that have places.
-var placedModel = porcupine.Model{
-	Init: func() any { return placedState{} },
+// orderedModel is Model of operations that have positions.
+var orderedModel = porcupine.Model{
+	Init: func() any { return orderedState{} },
 	Step: func(state, input, output any) (bool, any) {
-		before, _ := state.(placedState)
-		op, _ := input.(placedOp)
+		before, _ := state.(orderedState)
+		op, _ := input.(orderedOp)
 		ok, after := Model.Step(before.State, op.Op, output)
-		now := placedState{commits: before.commits}
+		now := orderedState{commits: before.commits}
 		now.State, _ = after.(State)
 		if effectOf(op.Op) != noEffect() {
 			now.commits++
 		}
-		return ok && (!op.known || op.place == now.commits), now
+		return ok && (!op.known || op.at == now.commits), now
 	},
 	DescribeOperation: func(input, _ any) string {
-		op, _ := input.(placedOp)
-		return fmt.Sprintf("%s at %d (%v)", op.Op, op.place, op.known)
+		op, _ := input.(orderedOp)
+		return fmt.Sprintf("%s at %d (%v)", op.Op, op.at, op.known)
 	},
 }
 
-// placed returns the history with what the consumer of all commits tells of their order. Each commit of the history
+// ordered returns the history with what the consumer of all commits tells of their order. Each commit of the history
 // must be there once, and no other.
-func placed(t *testing.T, history []porcupine.Operation, all []commit) []porcupine.Operation {
+func ordered(t *testing.T, history []porcupine.Operation, all []commit) []porcupine.Operation {
 	t.Helper()
-	places, ops := map[effect][]int{}, map[effect]int{}
+	positions, ops := map[effect][]int{}, map[effect]int{}
 	for i, c := range all {
-		places[c.e] = append(places[c.e], i+1)
+		positions[c.e] = append(positions[c.e], i+1)
 	}
 	history = slices.Clone(history)
 	for i := range history {
@@ -167,15 +167,15 @@ func placed(t *testing.T, history []porcupine.Operation, all []commit) []porcupi
 		if ops[e]++; e == noEffect() {
 			delete(ops, e)
 		}
-		p := placedOp{Op: op}
-		if len(places[e]) == 1 {
-			p.place, p.known = places[e][0], true
+		p := orderedOp{Op: op}
+		if len(positions[e]) == 1 {
+			p.at, p.known = positions[e][0], true
 		}
 		history[i].Input = p
 	}
-	require.Len(t, places, len(ops))
+	require.Len(t, positions, len(ops))
 	for e, n := range ops {
-		require.Len(t, places[e], n, "commits that make %v of the keys", e)
+		require.Len(t, positions[e], n, "commits that make %v of the keys", e)
 	}
 	return history
 }
@@ -214,22 +214,22 @@ func TestSlotsAreLinearizable(t *testing.T) {
 		require.NoError(t, db.Set([]byte("end"), nil, kv.NoSync))
 		following.Wait()
 		all := consumers[0].commits
-		history := placed(t, r.history, all)
+		history := ordered(t, r.history, all)
 		for i := range history {
-			p, _ := history[i].Input.(placedOp)
+			p, _ := history[i].Input.(orderedOp)
 			for _, c := range consumers {
 				if p.Op == c.read {
 					n := sort.Search(len(all), func(i int) bool { return all[i].last > c.at })
-					p.place, p.known = n, true
+					p.at, p.known = n, true
 					require.Equal(t, all[n:], slices.Concat([]commit{}, c.commits), what)
 				}
 			}
 			history[i].Input = p
 		}
-		if !porcupine.CheckOperations(placedModel, history) {
+		if !porcupine.CheckOperations(orderedModel, history) {
 			for _, o := range history {
 				t.Logf("client %d [%d, %d] %s", o.ClientId, o.Call, o.Return,
-					placedModel.DescribeOperation(o.Input, nil))
+					orderedModel.DescribeOperation(o.Input, nil))
 			}
 			require.FailNow(t, "the changes of "+what+" do not explain its history")
 		}
