@@ -45,8 +45,7 @@ func (l *Log) learn(r record) *Lost {
 	case r.Acked > s.Acked && (l.Last == nil || r.Acked <= l.Last()): // else it is ahead of what is visible here
 		s.Acked = r.Acked
 		if s.why == whyOverrun && s.History == l.current().History && s.Acked >= l.current().From {
-			s.why = "" // it was in time
-			l.active.Store(true)
+			s.why = "" // it was in time; some slot was not lost all along, or the history would be another
 		}
 	}
 	return nil
@@ -121,7 +120,8 @@ func (l *Log) Release() (err error) {
 }
 
 // A Marker makes the files of a store say what is durable as long as a consumer in another process has a slot: it has
-// no other way to know. Without one, a look at the locks of slots is all that it costs.
+// no other way to know. Without one, it looks for one at times: it reads the files of slots and their locks, and makes
+// an edit if that gives something up. It stops when all slots are lost.
 type Marker struct {
 	Log *Log
 	// Wait returns when a write is visible that was not when Mark was called last, or when ctx ends.
@@ -163,7 +163,9 @@ func (m *Marker) Stop() {
 	m.Start(LookEvery)
 	m.mu.Lock()
 	m.cancel()
-	m.timer.Stop()
+	if m.timer != nil {
+		m.timer.Stop()
+	}
 	running := m.running
 	m.mu.Unlock()
 	if running != nil {
@@ -183,9 +185,9 @@ func (m *Marker) look() {
 	m.mu.Unlock()
 	m.run()
 	m.mu.Lock()
-	m.running = nil
+	m.running, m.timer = nil, nil
 	if m.ctx.Err() == nil && m.Log.Active() {
-		m.timer.Reset(LookEvery)
+		m.timer = time.AfterFunc(LookEvery, m.look)
 	}
 	m.mu.Unlock()
 	close(ended)

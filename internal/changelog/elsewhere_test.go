@@ -1,0 +1,38 @@
+package changelog
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/manifest"
+	"github.com/siftkv/siftkv/internal/vfs"
+)
+
+// A Marker stops when no slot is left, and starts again with the next.
+func TestAMarkerStartsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWriter(t, vfs.NewMem())
+		w.slots.Trim = func() error { w.edit(&manifest.Edit{}); return nil }
+		var marks atomic.Int64
+		m := Marker{Log: w.slots, Wait: func(ctx context.Context) { <-ctx.Done() },
+			Mark: func(context.Context) (time.Duration, bool, error) { marks.Add(1); return 0, false, nil }}
+		defer m.Stop()
+		m.Start(0)
+		require.NoError(t, w.slots.Drop("a"))
+		time.Sleep(3 * LookEvery)
+		require.Zero(t, marks.Load())
+		w.slots.begin(t, "a", 0)
+		require.NoError(t, w.slots.Release())
+		m.Start(LookEvery)
+		c := w.consumer()
+		time.Sleep(2 * LookEvery)
+		require.Positive(t, marks.Load())
+		require.NoError(t, c.Close())
+	})
+}
