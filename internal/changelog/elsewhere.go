@@ -18,24 +18,23 @@ import (
 // Learn takes over what consumers in other processes have acknowledged. The writer calls it before an edit, so that
 // the edit gives up what they have.
 func (l *Log) Learn() {
-	for _, name := range l.away(false) {
-		r, err := readRecord(l.FS, filepath.Join(l.Dir, manifest.SlotName(name)))
+	for _, s := range l.away(false) {
+		r, err := readRecord(l.FS, filepath.Join(l.Dir, manifest.SlotName(s.Name)))
 		if err != nil {
 			continue // what is known of it holds
 		}
-		if lost := l.learn(r); lost != nil {
+		if lost := l.learn(s, r); lost != nil {
 			lost.Log(l.Logger)
 		}
 	}
 }
 
-// learn is Learn of one slot. It returns the slot if it is lost.
-func (l *Log) learn(r record) *Lost {
+// learn is Learn of one slot, whose file was read without the lock. It returns the slot if it is lost.
+func (l *Log) learn(s *slot, r record) *Lost {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.slots[r.Name]
 	switch {
-	case s == nil || s.lock != nil:
+	case s.lock != nil || l.slots[s.Name] != s: // another slot may have the name, and the file was of the one before
 	case r.History != s.History: // its consumer has writes that the store has not
 		lost := s.lose(nil, whyDiverged)
 		l.endIfUnused()
@@ -51,23 +50,23 @@ func (l *Log) learn(r record) *Lost {
 	return nil
 }
 
-// away returns the names of the slots that no consumer in this process has, if live is set of those that are not lost.
-func (l *Log) away(live bool) (names []string) {
+// away returns the slots that no consumer in this process has, if live is set those that are not lost.
+func (l *Log) away(live bool) (slots []*slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, s := range l.slots {
+	for _, s := range l.slots {
 		if s.lock == nil && (s.why == "" || !live) {
-			names = append(names, name)
+			slots = append(slots, s)
 		}
 	}
-	return names
+	return slots
 }
 
 // elsewhere returns the names of the slots whose consumers are in other processes.
 func (l *Log) elsewhere(live bool) (names []string) {
-	for _, name := range l.away(live) {
-		if held, _ := isHeld(l.FS, filepath.Join(l.Dir, manifest.ConsumerName(name))); held {
-			names = append(names, name)
+	for _, s := range l.away(live) {
+		if held, _ := isHeld(l.FS, filepath.Join(l.Dir, manifest.ConsumerName(s.Name))); held {
+			names = append(names, s.Name)
 		}
 	}
 	return names

@@ -2,6 +2,7 @@ package changelog
 
 import (
 	"context"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,4 +36,37 @@ func TestAMarkerStartsAgain(t *testing.T) {
 		require.Positive(t, marks.Load())
 		require.NoError(t, c.Close())
 	})
+}
+
+// What the file of a slot said says nothing of another slot that has its name by the time it is taken over.
+func TestTheFileOfASlotBeforeIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	disk := &hookFS{FS: vfs.NewMem()}
+	w := newWriter(t, disk)
+	disk.opened = func(name string) {
+		if filepath.Base(name) != "SLOT-a" {
+			return
+		}
+		disk.opened = nil
+		require.NoError(t, w.slots.Drop("a"))
+		w.slots.begin(t, "a", 0)
+		require.NoError(t, w.slots.Release())
+	}
+	w.slots.Learn()
+	require.Nil(t, disk.opened)
+	require.Empty(t, w.slots.States(0)[0].Lost)
+}
+
+// A hookFS calls a function after it has opened a file.
+type hookFS struct {
+	vfs.FS
+	opened func(name string)
+}
+
+func (h *hookFS) Open(name string) (vfs.ReadFile, error) {
+	f, err := h.FS.Open(name)
+	if opened := h.opened; opened != nil {
+		opened(name)
+	}
+	return f, err
 }
