@@ -20,29 +20,35 @@ func (d *DB) Flush(ctx context.Context) error {
 		return err
 	}
 	var mem *memTable
-	err := d.commits.Exclusive(ctx, func() error {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		mem = d.mem
-		for !mem.Empty() {
-			switch {
-			case d.failure != nil:
-				return d.failure
-			case ctx.Err() != nil:
-				return base.ContextError(ctx, "waited for a flush")
-			case len(d.imms)+1 < d.opts.MaxMemtables:
-				return d.rotateTo(0, nil)
-			case d.closing:
-				return ErrClosed // no flush makes room any more
-			}
-			d.stall(ctx, "memtables wait to be flushed")
-		}
-		return nil
+	err := d.commits.Exclusive(ctx, func() (err error) {
+		mem, err = endMemtable(ctx, d)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	return d.waitFlushed(ctx, mem)
+}
+
+// endMemtable makes the active memtable immutable, unless it is empty. The caller leads the pipeline.
+func endMemtable(ctx context.Context, d *DB) (mem *memTable, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	mem = d.mem
+	for !mem.Empty() {
+		switch {
+		case d.failure != nil:
+			return nil, d.failure
+		case ctx.Err() != nil:
+			return nil, base.ContextError(ctx, "waited for a flush")
+		case len(d.imms)+1 < d.opts.MaxMemtables:
+			return mem, d.rotateTo(0, nil)
+		case d.closing:
+			return nil, ErrClosed // no flush makes room any more
+		}
+		d.stall(ctx, "memtables wait to be flushed")
+	}
+	return mem, nil
 }
 
 // waitFlushed returns when no memtable up to mem is waiting to be flushed.

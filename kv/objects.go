@@ -56,7 +56,7 @@ func newObjectStore(opts *Options, dir string) (*objectStore, error) {
 	}
 	o := &objectStore{Ops: opts.objects, localDir: dir}
 	p := opts.objectParams()
-	p.Dir, p.LongLog = dir, o.flushLongLog
+	p.Dir, p.LongLog, p.KeepLogs = dir, o.flushLongLog, func() bool { return o.d.slots.Active() }
 	var err error
 	o.dir, err = o.Open(p)
 	return o, err
@@ -196,6 +196,11 @@ func (o *objectStore) reportLostLogs() map[uint64]replay.Dropped {
 		}
 	}
 	return missing
+}
+
+// abandonedLog reports whether a log was given up for the sake of Objects.AbandonLog.
+func (o *objectStore) abandonedLog() bool {
+	return o != nil && slices.ContainsFunc(o.dir.LostLogs(), func(l objectdir.LostLog) bool { return l.Num == 0 })
 }
 
 // Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log

@@ -143,7 +143,7 @@ func connectParts(d *DB) {
 		return e
 	}
 	m.Retained = func(blob uint64) bool { return d.values.File(blob) != nil }
-	d.slots.FS, d.slots.Dir, d.slots.Logger, d.slots.Last = d.fs, d.dir, d.log, d.seq
+	d.slots.FS, d.slots.Dir, d.slots.Remote, d.slots.Logger, d.slots.Last = d.fs, d.dir, d.objects != nil, d.log, d.seq
 	connectMarker(d)
 	d.slots.Unneeded = func(copies []string) {
 		for _, name := range copies { // the others were handed in when they were obsolete

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -34,19 +33,15 @@ var ErrSlotLost = changelog.ErrLost
 // CreateSlot makes a slot, and a snapshot: the slot's changes are all commits after the snapshot. Together they are the
 // store, for a consumer that keeps something in step with it. Read the snapshot, close it, then take Slot.Changes.
 //
-// From now on the store keeps its history after the slot's last acknowledgement: logs, which it removes else once their
-// writes are in tables, and the files of ingests. It costs a sync of each log that ends, and the space, which
-// Options.MaxSlotBytes bounds. The slot outlives the process, the snapshot does not: a consumer that dies before it has
-// read all of it drops the slot, and creates it again.
+// From now on the store keeps its history after the slot's last acknowledgement: logs, and the files of ingests. That
+// costs a sync of each log that ends, and space, which Options.MaxSlotBytes bounds. The slot outlives the process, the
+// snapshot does not: a consumer that dies before it has read all of it drops the slot, and creates it again.
 //
-// A name has 1 to 64 letters a to z, digits, '-' and '_'. If there is such a slot, the error matches fs.ErrExist. A
-// store in an object store has no slots; neither have checkpoints and restored stores, whatever their origin has.
+// A name has 1 to 64 letters a to z, digits, '-' and '_'. If there is such a slot, the error matches fs.ErrExist.
+// Checkpoints, branches and restored stores have no slots, whatever their origin has.
 func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, error) {
 	if err := cmp.Or(d.writable(), d.readable()); err != nil {
 		return nil, nil, err
-	}
-	if d.opts.Objects != nil {
-		return nil, nil, fmt.Errorf("%w: a store in an object store has no slots", ErrInvalidOptions)
 	}
 	leave, err := enter(d)
 	if err != nil {
@@ -59,6 +54,11 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 	}
 	var snap *Snapshot
 	err = d.commits.Exclusive(ctx, func() error {
+		if d.objects != nil && !d.slots.Active() { // consumers can read a log that begins now, and none before
+			if _, err := endMemtable(ctx, d); err != nil {
+				return err
+			}
+		}
 		snap = d.NewSnapshot()
 		return d.slots.Begin(name, snap.view.at, lock)
 	})
@@ -107,8 +107,8 @@ func (d *DB) OpenSlot(name string) (*Slot, error) {
 
 // openElsewhere is OpenSlot for a consumer in another process than the writer.
 func openElsewhere(d *DB, name string) (*Slot, error) {
-	if d.opts.Objects != nil {
-		return nil, fmt.Errorf("%w: a store in an object store has no slots", ErrInvalidOptions)
+	if d.objects != nil {
+		return nil, invalidf("in an object store the consumers of slots are in the writer's process")
 	}
 	leave, err := enter(d)
 	if err != nil {
@@ -163,7 +163,7 @@ func (d *DB) SnapshotOf(ctx context.Context, slot *Slot) (snap *Snapshot, err er
 func durableView(ctx context.Context, d *DB, slot string) (*Snapshot, error) {
 	c := d.slots.Follows(slot)
 	if c == nil {
-		return nil, fmt.Errorf("%w: the slot is not open", ErrInvalidOptions)
+		return nil, invalidf("the slot is not open")
 	}
 	for {
 		_, durable, err := c.Range(ctx)
@@ -245,7 +245,8 @@ func slotStore(d *DB) *changefeed.Store {
 		Release:     d.slots.Close,
 		Locate:      func(name string, at base.SeqNum) (manifest.KeptPart, error) { return locateHistory(d, name, at) },
 		Await:       func(ctx context.Context, at base.SeqNum) (base.SeqNum, error) { return awaitDurable(ctx, d, at) },
-		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") }}
+		Interrupted: func(ctx context.Context) error { return d.interrupted(ctx, "changes were read") },
+		ExplainLoss: d.objects.explainLoss}
 }
 
 // How much time passes at least between marks for consumers in other processes, and if they cost a sync.
@@ -328,11 +329,16 @@ func awaitDurable(ctx context.Context, d *DB, at base.SeqNum) (base.SeqNum, erro
 // keepLogs returns the parts of the history that the logs of memtables are which a flush is about to write to tables.
 // If a slot needs them, they are durable.
 func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, error) {
-	if !d.slots.Active() {
-		return nil, nil
+	to := base.SeqNum(f.mems[len(f.mems)-1].LastSeq.Load())
+	if f.next != nil {
+		to = f.limit
 	}
-	if f.next != nil || !files.Whole() {
-		return keepCopy(d, f)
+	from := d.slots.Acknowledged(to)
+	switch {
+	case from == to:
+		return nil, nil
+	case f.next != nil || !files.Whole() || d.objects != nil:
+		return keepCopy(d, f, from, to)
 	}
 	if err := d.commits.SyncEnded(f.mems[len(f.mems)-1].Log); err != nil {
 		return nil, err
@@ -353,18 +359,17 @@ func keepLogs(d *DB, f flushJob, files *values.Flush) ([]manifest.KeptPart, erro
 	return parts, nil
 }
 
-// keepCopy is keepLogs of logs that broke, or whose values are not whole.
-func keepCopy(d *DB, f flushJob) ([]manifest.KeptPart, error) {
+// keepCopy is keepLogs of logs that broke, or whose values are not whole, or that are in an object store. There one
+// object has the history of many entries, which can be deleted.
+func keepCopy(d *DB, f flushJob, from, to base.SeqNum) ([]manifest.KeptPart, error) {
+	d.mu.Lock()
+	from = max(from, d.current.LastSeq)
+	d.mu.Unlock()
 	var logs []uint64
 	for _, m := range f.mems {
-		logs = append(logs, m.Log)
-	}
-	d.mu.Lock()
-	from := d.current.LastSeq
-	d.mu.Unlock()
-	to := f.limit
-	if f.next == nil {
-		to = base.SeqNum(f.mems[len(f.mems)-1].LastSeq.Load())
+		if last := base.SeqNum(m.LastSeq.Load()); last == 0 || last > from { // the active memtable has none yet
+			logs = append(logs, m.Log)
+		}
 	}
 	part, ok, err := copyLogs(d, logs, from, to, d.commits.Unwritten)
 	if err := d.slots.CopyFailed(err); err != nil || !ok {
@@ -399,18 +404,16 @@ func copyLogs(d *DB, logs []uint64, from, to base.SeqNum, unwritten func(log uin
 // recoverSlots finds the slots of a store that was recovered, and keeps what was replayed, which is about to be in
 // tables.
 func recoverSlots(d *DB, r *replay.Recovery) error {
-	if d.opts.Objects != nil {
-		return nil
-	}
 	if err := d.slots.Recover(r.State.Slots, r.LastSeq); err != nil || !d.slots.Active() {
 		return err
 	}
-	if d.opts.RecoveryMode == SkipCorrupt {
+	switch {
+	case d.opts.RecoveryMode == SkipCorrupt:
 		d.slots.Lose("the store was opened with SkipCorrupt, which may leave out writes")
 		return nil
-	}
-	if err := removeCopies(d, &r.State.Slots); err != nil {
-		return err
+	case d.objects.abandonedLog():
+		d.slots.Lose("the log with the store's last writes was abandoned")
+		return nil
 	}
 	part, ok, err := copyLogs(d, r.Replayed, r.Version.LastSeq, r.LastSeq, nil)
 	if err != nil && d.lacksSpace(err) {
@@ -425,18 +428,4 @@ func recoverSlots(d *DB, r *replay.Recovery) error {
 		d.slots.Keep(part)
 	}
 	return nil
-}
-
-// removeCopies removes copies of logs that starts of the store have left, which broke off.
-func removeCopies(d *DB, kept *manifest.Kept) error {
-	names, err := d.fs.List(d.dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if kind, _ := manifest.ParseFileName(name); kind == manifest.FileKept && !kept.Has(name) {
-			err = errors.Join(err, d.fs.Remove(filepath.Join(d.dir, name)))
-		}
-	}
-	return err
 }

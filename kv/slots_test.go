@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/manifest"
-	"github.com/siftkv/siftkv/objstore"
 )
 
 // changesOf calls each for the next n changes of a slot, which has them then.
@@ -280,12 +279,9 @@ func TestCopiesHaveNoSlots(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-func TestAnObjectStoreHasNoSlots(t *testing.T) {
+func TestBoundsOfSlotsAreChecked(t *testing.T) {
 	t.Parallel()
-	db := openObjects(t, objstore.NewMem(), nil)
-	_, _, err := db.CreateSlot(t.Context(), "s")
-	require.ErrorIs(t, err, ErrInvalidOptions)
-	_, err = Open(t.TempDir(), &Options{MaxSlotBytes: -1})
+	_, err := Open(t.TempDir(), &Options{MaxSlotBytes: -1})
 	require.ErrorIs(t, err, ErrInvalidOptions)
 }
 

@@ -33,6 +33,7 @@ type reader struct {
 	log     *wal.Reader       // nil: none is
 	file    vfs.ReadFile
 	pending []byte // a record that was read and is beyond what is durable
+	again   uint64 // the log that was opened again, since damage was found
 	change  Change
 	values  blobs
 }
@@ -114,9 +115,15 @@ func (r *reader) read() (*Change, error) {
 	}
 	for {
 		record, err := r.record()
+		if _, inParts := r.file.(*partFile); inParts && r.again != r.part.Log && errors.Is(err, base.ErrCorruption) {
+			r.closeLog() // the reply to a request may have been damaged
+			r.again = r.part.Log
+			return nil, nil
+		}
 		if err != nil {
 			return nil, err
 		}
+		r.again = 0
 		if record == nil {
 			return nil, r.atEnd()
 		}
@@ -211,6 +218,9 @@ var errNoEnd = errors.New("it has lost its end")
 
 // damaged makes the error for a log that cannot be read.
 func (r *reader) damaged(err error) error {
+	if errors.Is(err, fs.ErrNotExist) { // an object shows that it is gone when it is read
+		return r.missing(r.part, r.at, filepath.Join(r.store.Dir, r.part.LogName()), err)
+	}
 	torn := wal.Broken(err) && !errors.Is(err, base.ErrCorruption)
 	if torn || errors.Is(err, batchrepr.ErrMalformed) || errors.Is(err, errNoEnd) {
 		err = &base.CorruptionError{File: filepath.Join(r.store.Dir, r.part.LogName()), Offset: r.log.Offset(),
@@ -226,6 +236,9 @@ func (r *reader) open(part manifest.KeptPart) error {
 	file, err := manifest.OpenKept(r.store.FS, name)
 	if err != nil {
 		return r.missing(part, r.at, name, err)
+	}
+	if parts, ok := file.(vfs.PartReader); ok {
+		file = &partFile{ReadFile: file, size: max(parts.PartSize(), minPart)}
 	}
 	r.part, r.file, r.log = part, file, wal.NewReader(file, name, part.Log)
 	return nil
@@ -245,6 +258,9 @@ func (r *reader) missing(of manifest.KeptPart, at base.SeqNum, name string, err 
 	}
 	if part.Log != of.Log || part.Copy != of.Copy {
 		return fmt.Errorf("%w (%w)", errReplaced, err)
+	}
+	if r.store.ExplainLoss != nil {
+		err = r.store.ExplainLoss(err)
 	}
 	return base.WithHint(&base.CorruptionError{File: name, Offset: -1, Cause: err,
 		What: "a file that is kept for slots is missing"}, r.store.Hint)

@@ -16,6 +16,9 @@ import (
 // errHole says that a history cannot be kept: a log that broke does not have all of it.
 var errHole = errors.New("siftkv: the logs do not have all writes")
 
+// errNotStored says that a copy is whole, and could not be made durable.
+var errNotStored = errors.New("siftkv: a copy of a log was not stored")
+
 // A Copier copies logs that are not whole, or may have what never was history: writes that failed, and those that
 // recovery has dropped. What it writes has the history and nothing else, and is durable and whole.
 type Copier struct {
@@ -44,7 +47,9 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 		err = w.End()
 	}
 	if err == nil {
-		err = errors.Join(w.SyncFile(), c.FS.SyncDir(c.Dir))
+		if err = errors.Join(w.SyncFile(), c.FS.SyncDir(c.Dir)); err != nil {
+			err = fmt.Errorf("%w: %w", errNotStored, err)
+		}
 	}
 	if err = errors.Join(err, w.CloseFile()); err != nil {
 		_ = c.FS.Remove(manifest.Path(c.Dir, manifest.FileKept, num)) // if it stays, the next start removes it
@@ -181,7 +186,7 @@ func Passes(err error) bool {
 func (l *Log) CopyFailed(err error) error {
 	l.mu.Lock()
 	l.failures++
-	again := Passes(err) && l.failures < maxCopyFailures
+	again := Passes(err) && (l.failures < maxCopyFailures || l.Remote && errors.Is(err, errNotStored))
 	if !again {
 		l.failures = 0
 	}

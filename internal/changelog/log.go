@@ -26,6 +26,7 @@ import (
 type Log struct {
 	FS       vfs.FS
 	Dir      string
+	Remote   bool // the files are in an object store: where it takes no copy of a log, it takes no table either
 	Logger   *slog.Logger
 	MaxBytes int64         // of parts; those before are given up, and the slots that need them are lost
 	MaxAge   time.Duration // of parts; 0: no bound
@@ -79,7 +80,15 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 	if ahead {
 		l.Lose("a consumer in another process has writes that the store has lost")
 	}
-	return nil
+	if l.ReadOnly || !l.Active() {
+		return nil // what is left behind is removed with all that the store does not need
+	}
+	for _, file := range names { // copies of starts of the store that broke off
+		if kind, _ := manifest.ParseFileName(file); kind == manifest.FileKept && !kept.Has(file) {
+			err = errors.Join(err, l.FS.Remove(filepath.Join(l.Dir, file)))
+		}
+	}
+	return err
 }
 
 // recoverSlot is Recover for a slot. It sets ahead if a consumer in another process is ahead of the store. Its slot
@@ -136,8 +145,19 @@ func (l *Log) Keep(p manifest.KeptPart) {
 	l.set(kept)
 }
 
-// Active reports whether some slot is not lost: logs must be durable before they are kept.
+// Active reports whether some slot is not lost.
 func (l *Log) Active() bool { return l.active.Load() }
+
+// Acknowledged returns the last write, up to number last, that no slot needs. What has those after it must be durable
+// before it is kept.
+func (l *Log) Acknowledged(last base.SeqNum) base.SeqNum {
+	if !l.Active() {
+		return last
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(l.needed(last), last)
+}
 
 // Lose loses all slots: the history that they need is not there. The next edit begins another history, which none of
 // them is of: they stay lost.

@@ -274,9 +274,12 @@ func (f *FS) Stat(name string) (int64, error) {
 // Lock implements vfs.FS.
 func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
 	base, ok := f.remote(name)
+	kind, _ := manifest.ParseFileName(base)
 	switch {
 	case !ok:
 		return f.o.Local.Lock(name, mode)
+	case kind == manifest.FileConsumer && f.asWriter() != nil: // all consumers are in this process
+		return f.small.Lock(name, mode)
 	case base != manifest.LockName:
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: errReader} // there are no registrations
 	case mode == vfs.Shared:

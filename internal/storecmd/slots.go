@@ -9,7 +9,7 @@ import (
 )
 
 // withoutSlots is what to say of a store in an object store.
-const withoutSlots = "the stores there have no slots; siftkv copy copies one as it is now"
+const withoutSlots = "slots there are for the process that writes; siftkv copy copies a store as it is now"
 
 type slotsCommand struct{ Dir }
 

@@ -127,6 +127,44 @@ func TestTheGoldenBucketOpens(t *testing.T) {
 	require.NoError(t, view.Close())
 }
 
+func writeGoldenSlots(t *testing.T) {
+	t.Helper()
+	main, _ := configsOf(t, goldenSlots)
+	db, err := kv.Open("", &kv.Options{Objects: main, SeparateFrom: -1})
+	require.NoError(t, err)
+	_, snap, err := db.CreateSlot(t.Context(), "index")
+	require.NoError(t, errors.Join(err, snap.Close(), db.Set([]byte("flushed"), []byte("1"), kv.Sync),
+		db.Flush(t.Context()), db.Set([]byte("logged"), []byte("2"), kv.Sync), db.Close()))
+}
+
+func TestTheGoldenSlotsGoOn(t *testing.T) {
+	if golden.Absent(goldenSlots) {
+		writeGoldenSlots(t)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(goldenSlots)))
+	main, _ := configsOf(t, dir)
+	for range 2 {
+		db, err := kv.Open("", &kv.Options{Objects: main})
+		require.NoError(t, err)
+		slot, err := db.OpenSlot("index")
+		require.NoError(t, err)
+		n := uint64(0)
+		for c, err := range slot.Changes(t.Context()) {
+			require.NoError(t, err)
+			n++
+			require.Equal(t, n, c.Last())
+			b := db.NewBatch()
+			require.NoError(t, c.Replay(b))
+			require.Equal(t, 1, b.Len())
+			if n == 2 {
+				break
+			}
+		}
+		require.NoError(t, errors.Join(slot.Close(), db.Close()))
+	}
+}
+
 // Every version of entries, lists of files, branches and checkpoints is that of an object in the golden bucket.
 func TestEveryVersionHasAGoldenBucket(t *testing.T) {
 	there := map[string]bool{}

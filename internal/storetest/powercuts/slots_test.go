@@ -170,24 +170,35 @@ func TestPowerCutsOfSlots(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		t.Run("elsewhere="+strconv.FormatBool(elsewhere), func(t *testing.T) {
 			t.Parallel()
-			want, stride := scale.Count(40, 240), 20
-			cuts, followed := 0, 0
-			for seed := uint64(0); cuts < want; seed++ {
-				r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 611)),
-					consumer: &consumer{elsewhere: elsewhere}}
-				r.run(100, stride)
-				r.consumer.close(t)
-				cuts += len(r.cuts)
-				for _, c := range r.cuts {
-					if c.slot != nil {
-						followed++
-					}
-				}
-			}
-			require.Positive(t, followed)
-			t.Log(strconv.Itoa(cuts) + " power cuts, " + strconv.Itoa(followed) + " with a slot")
+			cutsOfSlots(t, scale.Count(40, 240), elsewhere, func() *storetest.FrozenStore { return nil })
 		})
 	}
+}
+
+// TestPowerCutsOfSlotsInAnObjectStore is TestPowerCutsOfSlots for stores of which the log alone is on the disk whose
+// power is cut, at most openings.
+func TestPowerCutsOfSlotsInAnObjectStore(t *testing.T) {
+	t.Parallel()
+	cutsOfSlots(t, scale.Count(scale.Fewer(30, 15), 240), false, storetest.NewFrozenStore)
+}
+
+func cutsOfSlots(t *testing.T, want int, elsewhere bool, objects func() *storetest.FrozenStore) {
+	const stride = 20
+	cuts, followed := 0, 0
+	for seed := uint64(0); cuts < want; seed++ {
+		r := &cutRun{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 611)),
+			consumer: &consumer{elsewhere: elsewhere}, objects: objects()}
+		r.run(100, stride)
+		r.consumer.close(t)
+		cuts += len(r.cuts)
+		for _, c := range r.cuts {
+			if c.slot != nil {
+				followed++
+			}
+		}
+	}
+	require.Positive(t, followed)
+	t.Log(strconv.Itoa(cuts) + " power cuts, " + strconv.Itoa(followed) + " with a slot")
 }
 
 // TestSlotsWhileTheDiskFails lets each call that a store makes fail, once or three times, while a consumer follows: it

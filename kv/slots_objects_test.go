@@ -1,0 +1,132 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/siftkv/siftkv/internal/storetest"
+	"github.com/siftkv/siftkv/kv/objects"
+	"github.com/siftkv/siftkv/objstore"
+)
+
+// What TestASlotYieldsEachCommit holds of a directory holds of an object store, whoever opens it, and what an
+// acknowledgement costs is one request; a slot at rest costs none.
+func TestASlotOfAnObjectStoreYieldsEachCommit(t *testing.T) {
+	s := storetest.NewCountedStore()
+	db := openObjects(t, s, nil)
+	require.NoError(t, db.Set([]byte("before"), []byte("1"), NoSync))
+	slot, snap, err := db.CreateSlot(t.Context(), "index")
+	require.NoError(t, err)
+	v, err := snap.Get([]byte("before"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(v))
+	require.NoError(t, snap.Close())
+	require.EqualValues(t, 1, slot.Position())
+	var want, got listed
+	for i := range 10 {
+		require.NoError(t, db.Set(fmt.Appendf(nil, "k%d", i), []byte("v"), NoSync))
+		require.NoError(t, want.Set(fmt.Appendf(nil, "k%d", i), []byte("v")))
+		if i%3 == 0 {
+			require.NoError(t, db.Flush(t.Context()))
+		}
+	}
+	changesOf(t, slot, 4, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+	require.Equal(t, want[:4], got)
+	require.NoError(t, db.commits.SyncVisible(t.Context()))
+	for ack, puts := range []int64{2, 1, 0} { // the first ends what was flushed with the first change
+		require.Equal(t, puts, s.Requests(func() {
+			require.NoError(t, slot.Ack(3+min(uint64(ack), 1)))
+		})[objstore.PutIfAbsent], "a slot's position is in the list of files")
+	}
+	require.Equal(t, map[objstore.Kind]int64{objstore.Get: 1}, s.Requests(func() {
+		got = nil
+		changesOf(t, slot, 3, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+	}), "of a log in tables there is one object")
+	require.Empty(t, s.Requests(func() { db.Slots() }))
+	require.NoError(t, slot.Ack(slot.Position()))
+	require.NoError(t, slot.Close())
+	require.NoError(t, db.Close())
+	for i := range 3 {
+		if db = openObjects(t, s, nil); i == 1 { // the writer before is fenced, and knows nothing of it
+			defer func(db *DB) { require.Error(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Close())) }(db)
+		}
+		require.Len(t, db.Slots(), 1)
+		slot, err = db.OpenSlot("index")
+		require.NoError(t, err)
+		_, err = db.OpenSlot("index")
+		require.ErrorIs(t, err, ErrLocked)
+		got = nil
+		changesOf(t, slot, 3, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+		require.Equal(t, want[7:], got)
+		if i != 1 {
+			require.NoError(t, db.Close())
+		}
+	}
+	db = openObjects(t, s, nil)
+	require.NoError(t, db.DropSlot("index"))
+	require.Empty(t, db.Slots())
+	_, err = db.OpenSlot("index")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, db.Close())
+}
+
+// A log on the local disk that is given up takes all slots with it: their consumers may have its writes. So it stays.
+func TestSlotsAreLostWithALogThatIsAbandoned(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	open := func(dir string, abandon bool) *DB {
+		return openDir(t, dir, &Options{Objects: &objects.Config{Store: s, LocalLog: true, AbandonLog: abandon}})
+	}
+	db := open(t.TempDir(), false)
+	slot := makeSlot(t, db, "s")
+	for i := range 4 {
+		require.NoError(t, db.Set(fmt.Append(nil, i), nil, Sync))
+		if i == 1 {
+			require.NoError(t, db.Flush(t.Context()))
+		}
+	}
+	changesOf(t, slot, 4, func(*Change) {})
+	dir := t.TempDir()
+	for _, abandon := range []bool{true, false} {
+		next := open(dir, abandon)
+		_, err := next.OpenSlot("s")
+		require.ErrorIs(t, err, ErrSlotLost)
+		for i := range 4 {
+			require.NoError(t, next.Set(fmt.Append(nil, i), []byte("another"), Sync))
+		}
+		require.NoError(t, next.Close())
+	}
+	require.ErrorIs(t, slot.Ack(slot.Position()), objects.ErrFenced)
+	require.Error(t, db.Close())
+}
+
+// A writer that was taken over says so where its successor has deleted what its consumer needs.
+func TestAConsumerOfAFencedWriterLearnsIt(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	slot := makeSlot(t, db, "s")
+	require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Flush(t.Context())))
+	next := openObjects(t, s, nil)
+	for o, err := range s.List(t.Context(), "sst/", "") {
+		require.NoError(t, err)
+		if strings.HasSuffix(o.Key, ".kept") {
+			require.NoError(t, s.Delete(t.Context(), o.Key))
+		}
+	}
+	for _, err := range slot.Changes(t.Context()) {
+		require.ErrorIs(t, err, objects.ErrFenced)
+	}
+	missing, err := next.OpenSlot("s")
+	require.NoError(t, err)
+	for _, err := range missing.Changes(t.Context()) {
+		require.ErrorIs(t, err, ErrCorruption, "nothing explains it")
+		require.NotErrorIs(t, err, objects.ErrFenced)
+	}
+	require.NoError(t, next.Close())
+}
