@@ -52,11 +52,15 @@ func resume(db *kv.DB, path string) (*index, error) {
 	if err == nil {
 		x.slot, err = db.OpenSlot(slotName)
 	}
+	if err == nil && position < x.slot.Position() {
+		err = fmt.Errorf("the index is an older one: it has changes up to %d, and the slot begins after %d", position,
+			x.slot.Position())
+	}
 	if err == nil {
 		err = x.slot.Skip(position)
 	}
-	if err != nil {
-		return nil, errors.Join(err, x.close())
+	if err != nil { // without progress it is no index, even if a power cut undoes its removal
+		return nil, errors.Join(err, b.DeleteInternal(progress), x.close())
 	}
 	return x, nil
 }

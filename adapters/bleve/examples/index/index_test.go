@@ -251,6 +251,72 @@ func TestAnIndexBeginsAgain(t *testing.T) {
 	require.NoError(t, db.Close())
 }
 
+// An older index lacks what was acknowledged since: it is made again, and not continued.
+func TestAnOlderIndexIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := openStore(dir)
+	require.NoError(t, err)
+	path, older := filepath.Join(dir, "index"), filepath.Join(dir, "older")
+	r := rand.New(rand.NewPCG(5, 0))
+	for round := range 3 {
+		require.NoError(t, change(r, db))
+		x, err := openIndex(t.Context(), db, path)
+		require.NoError(t, err)
+		require.NoError(t, x.follow(t.Context(), lastChange(db)))
+		requireLikeNew(t, db, x)
+		require.NoError(t, x.close())
+		switch round {
+		case 0:
+			require.NoError(t, os.CopyFS(older, os.DirFS(path)))
+		case 1:
+			require.NoError(t, os.RemoveAll(path))
+			require.NoError(t, os.Rename(older, path))
+		}
+	}
+	require.NoError(t, db.Close())
+}
+
+// The old index may be back after a power cut, next to the new slot. It is not continued, whatever number it has.
+func TestAnIndexWhoseRemovalWasLostIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int{0, 8} { // changes of the new slot: it is behind the old index, or ahead of it
+		dir := t.TempDir()
+		path, kept := filepath.Join(dir, "index"), filepath.Join(dir, "kept")
+		r := rand.New(rand.NewPCG(6, 0))
+		old, err := openStore(filepath.Join(dir, "old"))
+		require.NoError(t, err)
+		x, err := openIndex(t.Context(), old, path)
+		require.NoError(t, err)
+		for range 5 {
+			require.NoError(t, change(r, old))
+		}
+		require.NoError(t, x.follow(t.Context(), lastChange(old)))
+		require.NoError(t, x.close())
+		require.NoError(t, old.Close())
+
+		db, err := openStore(dir) // has another history
+		require.NoError(t, err)
+		_, err = resume(db, path)
+		require.Error(t, err)
+		require.NoError(t, os.CopyFS(kept, os.DirFS(path))) // as it is before it is removed
+		x, err = begin(t.Context(), db, path)
+		require.NoError(t, err)
+		require.NoError(t, x.close())
+		for range 2 + more {
+			require.NoError(t, change(r, db))
+		}
+		require.NoError(t, os.RemoveAll(path))
+		require.NoError(t, os.Rename(kept, path))
+		x, err = openIndex(t.Context(), db, path)
+		require.NoError(t, err)
+		require.NoError(t, x.follow(t.Context(), lastChange(db)))
+		requireLikeNew(t, db, x)
+		require.NoError(t, x.close())
+		require.NoError(t, db.Close())
+	}
+}
+
 func TestTheProgramPrintsWhatItSays(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile("output.txt")
