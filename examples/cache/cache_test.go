@@ -128,6 +128,19 @@ func TestAPageIsDroppedThatIsMadeWhileItsTextChanges(t *testing.T) {
 	require.Equal(t, "new", html)
 }
 
+// loseSlot writes so much while the consumer cannot go on that its slot is lost, and then the page.
+func loseSlot(t *testing.T, c *cache) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock() // also if the test fails: its cleanup waits for the consumer
+	for n := 0; c.db.Slots()[0].Lost == ""; n++ {
+		require.Less(t, n, 100)
+		require.NoError(t, c.db.Set([]byte("other"), make([]byte, 10<<10), nil))
+		require.NoError(t, c.db.Flush(t.Context()))
+	}
+	require.NoError(t, c.db.Set([]byte("page"), []byte("new"), nil))
+}
+
 func TestACacheIsEmptiedWhoseSlotIsLost(t *testing.T) {
 	t.Parallel()
 	c := startCache(t, &kv.Options{MaxSlotBytes: 100 << 10}, asIs)
@@ -135,14 +148,7 @@ func TestACacheIsEmptiedWhoseSlotIsLost(t *testing.T) {
 	require.NoError(t, c.wait(lastChange(c.db)))
 	_, err := c.page("page")
 	require.NoError(t, err)
-	c.mu.Lock() // the consumer cannot go on
-	for n := 0; c.db.Slots()[0].Lost == ""; n++ {
-		require.Less(t, n, 100)
-		require.NoError(t, c.db.Set([]byte("other"), make([]byte, 10<<10), nil))
-		require.NoError(t, c.db.Flush(t.Context()))
-	}
-	require.NoError(t, c.db.Set([]byte("page"), []byte("new"), nil))
-	c.mu.Unlock()
+	loseSlot(t, c)
 	storetest.Until(func() bool {
 		slots := c.db.Slots()
 		return len(slots) == 1 && slots[0].Lost == ""
