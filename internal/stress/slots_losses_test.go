@@ -3,7 +3,11 @@ package stress
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Losses are what a store has logged of slots that are lost, by name.
@@ -61,6 +65,26 @@ func (l lossLog) Handle(ctx context.Context, record slog.Record) error {
 	return nil
 }
 
-func (l lossLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l lossLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if l.next != nil {
+		l.next = l.next.WithAttrs(attrs)
+	}
+	return l
+}
 
-func (l lossLog) WithGroup(string) slog.Handler { return l }
+func (l lossLog) WithGroup(name string) slog.Handler {
+	if l.next != nil {
+		l.next = l.next.WithGroup(name)
+	}
+	return l
+}
+
+func TestALossLogPassesOnWhatIsLogged(t *testing.T) {
+	t.Parallel()
+	r := &round{life: &life{}}
+	var got strings.Builder
+	log := slog.New(lossLog{r: r, next: slog.NewTextHandler(&got, nil)}).With("dir", "d").WithGroup("g")
+	log.Error("a slot is lost", "slot", "copy", "reason", "none")
+	require.Contains(t, got.String(), `level=ERROR msg="a slot is lost" dir=d g.slot=copy g.reason=none`)
+	require.Equal(t, lostSlot{"none", false}, r.losses.of("copy"))
+}
