@@ -2,6 +2,7 @@ package storecmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -99,36 +100,82 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// killed runs a command and kills it after a while, and reports whether it had ended.
-func killed(t *testing.T, after time.Duration, args ...string) {
+// killed runs a command and kills it: once it has moved the position of its copy, or at any moment on its way there. It
+// returns the position before and after.
+func killed(t *testing.T, r *rand.Rand, to string, args ...string) (before, after uint64) {
 	t.Helper()
 	var stderr strings.Builder
 	cmd := (&clitest.Process{Args: args, Stderr: &stderr}).Command(t)
+	before = positionOf(t, to)
+	ended := make(chan struct{})
 	require.NoError(t, cmd.Start())
-	time.Sleep(after)
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	if r.IntN(3) == 0 {
+		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
+	} else {
+		storetest.Until(func() bool {
+			select {
+			case <-ended:
+				return true
+			default:
+				return positionOf(t, to) != before
+			}
+		})
+	}
 	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	<-ended
 	require.Contains(t, []int{-1, 0}, cmd.ProcessState.ExitCode(), "%v: %s", args, stderr.String())
+	return before, positionOf(t, to)
+}
+
+// positionOf returns the position of a copy; 0: it has none.
+func positionOf(t *testing.T, to string) uint64 {
+	t.Helper()
+	f := &following{followCommand: &followCommand{To: Location(to)}, p: &program{openers: testOpeners}}
+	require.NoError(t, f.findCopy(t.Context()))
+	return f.at.Write
 }
 
 // A copy has each change once, wherever the program that makes it is killed: operands that came twice would be seen.
 func TestFollowIsKilled(t *testing.T) {
 	t.Parallel()
-	top := t.TempDir()
-	dir, r := filepath.Join(top, "store"), rand.New(rand.NewPCG(2, rand.Uint64()))
-	copies := []string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")}
-	for round := range scale.Count(3, 100) {
-		changeStore(t, dir, func(db *kv.DB) { churn(t, db, r, 1000) })
-		for _, to := range copies {
+	top, seed := t.TempDir(), rand.Uint64()
+	t.Logf("seed %d", seed)
+	dir, r := filepath.Join(top, "store"), rand.New(rand.NewPCG(2, seed))
+	kills, halfWay := 0, 0
+	for round := 0; round < scale.Count(3, 100) || halfWay == 0; round++ {
+		require.Less(t, round, 1000, "no kill came while changes were applied")
+		changeStore(t, dir, func(db *kv.DB) { churn(t, db, r, 3000) })
+		last := lastOf(t, dir)
+		for _, to := range []string{filepath.Join(top, "copy"), "dir://" + filepath.Join(top, "objects")} {
 			for range 3 {
-				killed(t, time.Duration(r.IntN(300))*time.Millisecond, "follow", dir, to, "--until-now")
+				before, after := killed(t, r, to, "follow", dir, to, "--until-now")
+				kills++
+				if before < after && after < last {
+					halfWay++
+				}
 			}
-			if round%3 == 2 {
-				works(t, "follow", dir, to, "--until-now")
-				followtest.RequireCopy(t, dir, to)
-			}
+			works(t, "follow", dir, to, "--until-now")
+			followtest.RequireCopy(t, dir, to)
 		}
 	}
+	t.Logf("%d kills, %d of them while changes were applied", kills, halfWay)
+}
+
+// lastOf returns the number of the last write of a store.
+func lastOf(t *testing.T, dir string) uint64 {
+	t.Helper()
+	var last uint64
+	changeStore(t, dir, func(db *kv.DB) {
+		slot, snapshot, err := db.CreateSlot(t.Context(), "last")
+		require.NoError(t, err)
+		last = slot.Position()
+		require.NoError(t, errors.Join(slot.Close(), snapshot.Close(), db.DropSlot("last")))
+	})
+	return last
 }
 
 // The copies, and the program that writes, are killed at any moment.

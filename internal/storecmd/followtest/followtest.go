@@ -132,6 +132,7 @@ func BesideAWriter(t *testing.T, copies [2]string, rounds int) {
 	acked := func(i int) string {
 		return fmt.Sprint(clitest.RequireJSON(t, clitest.RunWell(t, "slots", dir, "--json"))[i]["acked"])
 	}
+	moved, last := 0, [2]string{acked(0), acked(1)}
 	for round := range rounds {
 		var followers []*exec.Cmd
 		for i, to := range copies {
@@ -150,8 +151,12 @@ func BesideAWriter(t *testing.T, copies [2]string, rounds int) {
 				storetest.Until(func() bool { return acked(i) != before })
 			}
 			kill(t, follower)
+			if now := acked(i); now != last[i] {
+				moved, last[i] = moved+1, now
+			}
 		}
 	}
+	t.Logf("%d kills of copies, %d of them after acknowledgements", len(copies)*rounds, moved)
 	for i, to := range copies { // with the writer
 		said := clitest.RunWell(t, "follow", dir, to, "--slot", slot(i), "--until-now")
 		require.Contains(t, said, "; verified: ")
