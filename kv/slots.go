@@ -371,11 +371,8 @@ func keepCopy(d *DB, f flushJob, from, to base.SeqNum) ([]manifest.KeptPart, err
 			logs = append(logs, m.Log)
 		}
 	}
-	part, ok, err := copyLogs(d, logs, from, to, d.commits.Unwritten)
-	if err := d.slots.CopyFailed(err); err != nil || !ok {
-		return nil, err
-	}
-	return []manifest.KeptPart{part}, nil
+	parts, err := copyLogs(d, changelog.Copier{Unwritten: d.commits.Unwritten}, logs, from, to)
+	return parts, d.slots.CopyFailed(err)
 }
 
 // dropCopies removes copies of logs that no slot needs.
@@ -390,15 +387,13 @@ func dropCopies(d *DB, parts []manifest.KeptPart) {
 // keptNow returns the time of a part that is kept now.
 func keptNow() uint64 { return uint64(max(time.Now().Unix(), 0)) }
 
-// copyLogs copies the history after number from, up to number to, out of logs that may have more.
-func copyLogs(d *DB, logs []uint64, from, to base.SeqNum, unwritten func(log uint64) (int64, []byte)) (
-	p manifest.KeptPart, ok bool, err error) {
+// copyLogs returns the parts that the history after number from, up to number to, is: copied out of logs that may have
+// more, or in place if a store was closed cleanly.
+func copyLogs(d *DB, c changelog.Copier, logs []uint64, from, to base.SeqNum) ([]manifest.KeptPart, error) {
 	v := values.Replay{Store: d.values}
 	defer v.Close()
-	c := changelog.Copier{FS: d.fs, Dir: d.dir, Unwritten: unwritten, Inline: v.Inline}
-	p, ok, err = c.Copy(logs, from, to, d.newFileNum())
-	p.Time = keptNow()
-	return p, ok, err
+	c.FS, c.Dir, c.Time, c.Inline = d.fs, d.dir, keptNow(), v.Inline
+	return c.Keep(logs, from, to, d.newFileNum)
 }
 
 // recoverSlots finds the slots of a store that was recovered, and keeps what was replayed, which is about to be in
@@ -415,17 +410,18 @@ func recoverSlots(d *DB, r *replay.Recovery) error {
 		d.slots.Lose("the log with the store's last writes was abandoned")
 		return nil
 	}
-	part, ok, err := copyLogs(d, r.Replayed, r.Version.LastSeq, r.LastSeq, nil)
+	c := changelog.Copier{Clean: r.State.Closed > 0}
+	parts, err := copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)
 	if err != nil && d.lacksSpace(err) {
-		part, ok, err = copyLogs(d, r.Replayed, r.Version.LastSeq, r.LastSeq, nil)
+		parts, err = copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)
 	}
 	switch {
 	case changelog.Passes(err) && !vfs.IsNoSpace(err):
 		return err
 	case err != nil: // a full disk does not keep the store from being opened
 		d.slots.Lose(err.Error())
-	case ok:
-		d.slots.Keep(part)
+	default:
+		d.slots.Keep(parts...)
 	}
 	return nil
 }

@@ -324,3 +324,27 @@ func TestAKeptLogThatIsDamaged(t *testing.T) {
 		})
 	}
 }
+
+// After a clean close an Open copies no log: it stays, and its blob file with it.
+func TestAnOpenAfterACloseKeepsTheLog(t *testing.T) {
+	t.Parallel()
+	dir, o := t.TempDir(), &Options{SeparateFrom: 1000, SeparateAtCommit: true}
+	db := openDir(t, dir, o)
+	require.NoError(t, makeSlot(t, db, "s").Close())
+	large := bytes.Repeat([]byte("large"), 1000)
+	require.NoError(t, db.Set([]byte("a"), large, NoSync))
+	require.NoError(t, db.Close())
+	db = openDir(t, dir, o)
+	part, ok, err := db.slots.After("s", 0)
+	require.NoError(t, err)
+	require.True(t, ok && !part.Copy && len(part.Files) == 1, "%+v", part)
+	require.NoError(t, db.Delete([]byte("a"), NoSync))
+	require.NoError(t, db.Compact(t.Context(), nil, nil))
+	db.cleaner.Wait()
+	slot, err := db.OpenSlot("s")
+	require.NoError(t, err)
+	var got listed
+	changesOf(t, slot, 2, func(c *Change) { require.NoError(t, c.Replay(&got)) })
+	require.Equal(t, listed{fmt.Sprintf("set a=%.20s/%d", large, len(large)), "delete a"}, got)
+	require.NoError(t, db.Close())
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/batchrepr"
@@ -22,12 +24,29 @@ var errNotStored = errors.New("siftkv: a copy of a log was not stored")
 // A Copier copies logs that are not whole, or may have what never was history: writes that failed, and those that
 // recovery has dropped. What it writes has the history and nothing else, and is durable and whole.
 type Copier struct {
-	FS  vfs.FS
-	Dir string
+	FS    vfs.FS
+	Dir   string
+	Time  uint64 // of the parts
+	Clean bool   // the store was closed cleanly: no sync of its logs has failed, which the next one would not say
 	// Unwritten returns what a log's file may lack at its end, and its offset; nil: none lacks anything.
 	Unwritten func(log uint64) (offset int64, tail []byte)
 	// Inline returns a record, whose first write has a number, with the values of its log in place of their handles.
 	Inline func(record []byte, first base.SeqNum) ([]byte, error)
+}
+
+// Keep returns the parts that the writes after number from, up to number to, of logs are, oldest first. They are whole
+// and durable. Logs that a clean close has left are so in place. Others are copied into a new file with number num.
+func (c *Copier) Keep(logs []uint64, from, to base.SeqNum, num func() uint64) ([]manifest.KeptPart, error) {
+	if c.Clean {
+		if parts, ok := c.inPlace(logs, from, to); ok {
+			return parts, nil
+		}
+	}
+	p, ok, err := c.Copy(logs, from, to, num())
+	if err != nil || !ok {
+		return nil, err
+	}
+	return []manifest.KeptPart{p}, nil
 }
 
 // Copy copies the writes after number from, up to number to, of logs, oldest first, into a new file with number num.
@@ -41,7 +60,7 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 		return p, false, err
 	}
 	w := wal.NewWriter(f, num)
-	p = manifest.KeptPart{Log: num, Copy: true, Last: from}
+	p = manifest.KeptPart{Log: num, Copy: true, Last: from, Time: c.Time}
 	err = c.copyAll(w, logs, to, &p)
 	if err == nil {
 		err = w.End()
@@ -55,6 +74,27 @@ func (c *Copier) Copy(logs []uint64, from, to base.SeqNum, num uint64) (p manife
 		_ = c.FS.Remove(manifest.Path(c.Dir, manifest.FileKept, num)) // if it stays, the next start removes it
 	}
 	return p, err == nil, err
+}
+
+// inPlace returns the parts that logs are, if they have their ends, and nothing after number from but the history up to
+// number to. It makes them durable. If it returns false, they must be copied.
+func (c *Copier) inPlace(logs []uint64, from, to base.SeqNum) (parts []manifest.KeptPart, ok bool) {
+	syncer, ok := c.FS.(vfs.FileSyncer)
+	for i := 0; ok && i < len(logs); i++ {
+		p := manifest.KeptPart{Log: logs[i], Last: from, Time: c.Time}
+		clean, err := c.copyLog(nil, p.Log, to, false, &p)
+		if ok = clean && err == nil; p.Last == from {
+			continue
+		}
+		from = p.Last
+		for _, name := range p.Names() {
+			path := filepath.Join(c.Dir, name)
+			size, err := c.FS.Stat(path)
+			p.Bytes, ok = p.Bytes+size, ok && err == nil && syncer.SyncFile(path) == nil
+		}
+		parts = append(parts, p)
+	}
+	return parts, ok && from == to && c.FS.SyncDir(c.Dir) == nil
 }
 
 func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manifest.KeptPart) error {
@@ -80,9 +120,9 @@ func (c *Copier) copyAll(w *wal.Writer, logs []uint64, to base.SeqNum, p *manife
 	return nil
 }
 
-// copyLog copies the records of a log that follow p.Last, up to number to. Where the log breaks off, so does what it
-// has of the history: if follows is set, that was so of the log before, and its first record must be the next. It
-// reports whether the log has its end.
+// copyLog copies the records of a log that follow p.Last, up to number to; it only notes them if w is nil. Where the
+// log breaks off, so does what it has of the history: if follows is set, that was so of the log before, and its first
+// record must be the next. It reports whether the log has its end.
 func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool, p *manifest.KeptPart) (
 	clean bool, err error) {
 	name := manifest.Path(c.Dir, manifest.FileWAL, log)
@@ -119,19 +159,17 @@ func (c *Copier) copyLog(w *wal.Writer, log uint64, to base.SeqNum, follows bool
 		case follows && b.Seq() != p.Last+1:
 			return false, fmt.Errorf("%w: %d comes after %d", errHole, b.Seq(), p.Last)
 		}
-		follows = false
-		if record, err = c.inline(record, b.Seq(), p); err != nil {
-			return false, err
-		}
-		if err := w.Append(record); err != nil {
-			return false, err
-		}
-		if w.Buffered() > maxBuffered {
-			if err := w.Flush(); err != nil {
-				return false, err
+		follows, p.Last = false, last
+		if w == nil {
+			err = noteFiles(record, p)
+		} else if record, err = c.inline(record, b.Seq(), p); err == nil {
+			if err = w.Append(record); err == nil && w.Buffered() > maxBuffered {
+				err = w.Flush()
 			}
 		}
-		p.Last = last
+		if err != nil {
+			return false, err
+		}
 	}
 }
 
@@ -147,13 +185,18 @@ func (c *Copier) inline(record []byte, first base.SeqNum, p *manifest.KeptPart) 
 	if record, err = c.Inline(record, first); err != nil {
 		return nil, err
 	}
-	separated, err = handles(record)
+	return record, noteFiles(record, p)
+}
+
+// noteFiles notes the blob files of the handles of a record.
+func noteFiles(record []byte, p *manifest.KeptPart) error {
+	separated, err := handles(record)
 	for _, h := range separated {
-		if n := len(p.Files); n == 0 || p.Files[n-1] != h.File {
+		if !slices.Contains(p.Files, h.File) {
 			p.Files = append(p.Files, h.File)
 		}
 	}
-	return record, err
+	return err
 }
 
 // handles returns the handles of a record.

@@ -11,6 +11,7 @@ import (
 	"github.com/siftkv/siftkv/internal/batchrepr"
 	"github.com/siftkv/siftkv/internal/manifest"
 	"github.com/siftkv/siftkv/internal/vfs"
+	"github.com/siftkv/siftkv/internal/vfs/vfstest"
 	"github.com/siftkv/siftkv/internal/wal"
 )
 
@@ -123,4 +124,30 @@ func TestWhenACopyFails(t *testing.T) {
 	l.begin(t, "b", 6)
 	require.NoError(t, l.CopyFailed(errHole))
 	require.False(t, l.Active())
+}
+
+func TestLogsThatStayInPlace(t *testing.T) {
+	fsys := vfs.NewMem()
+	require.NoError(t, fsys.MkdirAll("db"))
+	writeLog(t, fsys, 5, 1, 4, true)
+	writeLog(t, fsys, 6, 5, 8, true)
+	writeLog(t, fsys, 7, 9, 9, false)
+	c := Copier{FS: fsys, Dir: "db"}
+	parts, ok := c.inPlace([]uint64{5, 6}, 4, 8)
+	require.True(t, ok)
+	size, err := fsys.Stat("db/000006.wal")
+	require.NoError(t, err)
+	require.Equal(t, []manifest.KeptPart{{Log: 6, Last: 8, Bytes: size}}, parts, "all of 5 is in tables")
+	for what, not := range map[string]func() bool{
+		"7 has no end":      func() bool { _, ok := c.inPlace([]uint64{5, 6, 7}, 2, 9); return ok },
+		"8 is no history":   func() bool { _, ok := c.inPlace([]uint64{5, 6}, 2, 7); return ok },
+		"there is no 10":    func() bool { _, ok := c.inPlace([]uint64{5, 6}, 2, 10); return ok },
+		"there is no log 4": func() bool { _, ok := c.inPlace([]uint64{4, 5}, 0, 4); return ok },
+		"nothing can sync them": func() bool {
+			_, ok := (&Copier{FS: &vfstest.FaultFS{FS: fsys}, Dir: "db"}).inPlace([]uint64{5}, 0, 4)
+			return ok
+		},
+	} {
+		require.False(t, not(), what)
+	}
 }

@@ -136,12 +136,12 @@ func (l *Log) set(kept manifest.Kept) {
 	}
 }
 
-// Keep adds a part to what is kept. The next edit describes the whole store.
-func (l *Log) Keep(p manifest.KeptPart) {
+// Keep adds parts to what is kept. The next edit describes the whole store.
+func (l *Log) Keep(parts ...manifest.KeptPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kept := l.kept
-	kept.Apply(&manifest.Kept{Parts: []manifest.KeptPart{p}})
+	kept.Apply(&manifest.Kept{Parts: parts})
 	l.set(kept)
 }
 

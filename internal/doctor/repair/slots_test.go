@@ -17,8 +17,8 @@ import (
 	"github.com/siftkv/siftkv/kv"
 )
 
-// storeWithSlot makes a store with a slot that needs a log, a copy of one and an ingested file, with values that were
-// deleted or overwritten since, and compacted away.
+// storeWithSlot makes a store with a slot that needs two logs and an ingested file, with values that were deleted or
+// overwritten since, and compacted away.
 func storeWithSlot(t *testing.T) (dir string, now map[string]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "store")
@@ -37,7 +37,7 @@ func storeWithSlot(t *testing.T) (dir string, now map[string]string) {
 	require.NoError(t, db.Set([]byte("logged-too"), []byte("new"), nil))
 	require.NoError(t, db.Set([]byte("ingested-too"), []byte("new"), nil))
 	require.NoError(t, db.Close())
-	db, err = kv.Open(dir, nil) // copies the log
+	db, err = kv.Open(dir, nil) // the log becomes one that is kept
 	require.NoError(t, err)
 	require.NoError(t, db.Compact(t.Context(), nil, nil))
 	require.NoError(t, db.Set([]byte("last"), []byte("write"), nil))
