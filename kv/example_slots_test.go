@@ -81,3 +81,60 @@ func follow(ctx context.Context, db, replica *kv.DB, writes, done func()) error 
 	}
 	return nil
 }
+
+// A consumer in another process than the store's writer opens a view, and the slot of that. Both are one process here.
+func ExampleDB_SnapshotOf() {
+	dir, err := os.MkdirTemp("", "siftkv")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	db, err := kv.Open(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	made, first, err := db.CreateSlot(ctx, "copy") // once, by the writer
+	if err = errors.Join(err, first.Close(), made.Close()); err != nil {
+		panic(err)
+	}
+	_ = db.Set([]byte("apple"), []byte("red"), kv.NoSync)
+
+	view, err := kv.OpenReadOnly(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	slot, err := view.OpenSlot("copy")
+	if err != nil {
+		panic(err)
+	}
+	replica, err := kv.Open("", &kv.Options{InMemory: true})
+	if err != nil {
+		panic(err)
+	}
+	snapshot, err := view.SnapshotOf(ctx, slot)
+	if err != nil {
+		panic(err)
+	}
+	batch := replica.NewBatch()
+	for key, value := range snapshot.All(nil, &err) {
+		err = errors.Join(err, batch.Set(key, value))
+	}
+	if err := errors.Join(err, snapshot.Close(), batch.Commit(nil), slot.Ack(slot.Position())); err != nil {
+		panic(err)
+	}
+	_ = db.Set([]byte("apple"), []byte("green"), kv.NoSync)
+	for change, err := range slot.Changes(ctx) {
+		batch.Reset()
+		if err := errors.Join(err, change.Replay(batch), batch.Commit(nil)); err != nil {
+			panic(err)
+		}
+		if change.Last() == 2 {
+			break
+		}
+	}
+	apple, err := replica.Get([]byte("apple"))
+	fmt.Printf("%s %v\n", apple, errors.Join(err, replica.Close(), slot.Close(), view.Close(), db.Close()))
+	// Output:
+	// green <nil>
+}

@@ -142,8 +142,8 @@ func openElsewhere(d *DB, name string) (*Slot, error) {
 // The slot, which must be open and of this DB, moves on to it: Changes yields what comes after. Acknowledge
 // Slot.Position when the snapshot is read.
 //
-// It waits until all that the snapshot has is durable. In a store that OpenReadOnly has opened it refreshes the view,
-// and the snapshot is of the view, as far as that is durable.
+// All that the snapshot has is durable. In a store that OpenReadOnly has opened it refreshes the view, and the snapshot
+// is of the view, as far as that is known to be durable: later writes come as changes.
 func (d *DB) SnapshotOf(ctx context.Context, slot *Slot) (snap *Snapshot, err error) {
 	if d.follower != nil {
 		snap, err = durableView(ctx, d, slot.Name())

@@ -36,8 +36,8 @@ import (
 // that follow each other.
 //
 // The payload of a sync mark is a u64: everything in the file before that offset had been made durable before the mark
-// was written. Marks are between records. They distinguish bytes that a power cut may have torn from bytes that it
-// cannot have: damage before a marked offset is not a torn tail.
+// was written. Marks are between records, or come last. They distinguish bytes that a power cut may have torn
+// from bytes that it cannot have: damage before a marked offset is not a torn tail.
 //
 // The end of log is the last fragment of a log that was closed, and the file's
 // last bytes. Its payload is that of a sync mark.
