@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/siftkv/siftkv/internal/base"
 	"github.com/siftkv/siftkv/internal/changelog"
@@ -194,20 +195,19 @@ func (d *DB) DeletePrefix(prefix []byte, o *WriteOptions) error {
 	return commitScratch(b, b.DeletePrefix(prefix), o)
 }
 
-// scratchBatches are the batches of single writes.
-var scratchBatches = sync.Pool{New: func() any { return new(Batch) }}
+// scratchBatches are the batches of single writes. They have no type there: of one in an interface the linker keeps the
+// methods of all that it refers to, which is the store with its transactions.
+var scratchBatches = sync.Pool{New: func() any { return unsafe.Pointer(new(Batch)) }}
 
-// maxRetainedScratch bounds the memory that a scratch batch keeps, in bytes.
-const maxRetainedScratch = 64 << 10
+const maxRetainedScratch = 64 << 10 // bytes of memory that a scratch batch keeps
 
 func (d *DB) scratchBatch() *Batch {
-	b := scratchBatches.Get().(*Batch)
+	b := (*Batch)(scratchBatches.Get().(unsafe.Pointer))
 	b.db = d
 	return b
 }
 
-// commitScratch commits a scratch batch to which one write was added, unless that returned
-// an error, and releases it. ErrClosed comes before other errors.
+// commitScratch commits a scratch batch, unless its one write has failed, and releases it. ErrClosed comes first.
 func commitScratch(b *Batch, err error, o *WriteOptions) error {
 	switch {
 	case err == nil:
@@ -218,7 +218,7 @@ func commitScratch(b *Batch, err error, o *WriteOptions) error {
 	b.Reset()
 	b.db = nil
 	if b.repr.Cap() <= maxRetainedScratch {
-		scratchBatches.Put(b)
+		scratchBatches.Put(unsafe.Pointer(b))
 	}
 	return err
 }
