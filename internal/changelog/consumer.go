@@ -56,7 +56,7 @@ func (c *Consumer) Open(ctx context.Context, name string) (acked base.SeqNum, er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Name = name; !manifest.IsSlotName(name) {
-		return 0, fmt.Errorf("%w: %s", errNoSlot, name)
+		return 0, errNoSlot("open", name)
 	}
 	if _, err := c.fromFile(); err != nil {
 		return 0, err // and no file for the lock is made
@@ -79,7 +79,7 @@ func (c *Consumer) fromFile() (record, error) {
 	r, err := readRecord(c.FS, filepath.Join(c.Dir, manifest.SlotName(c.Name)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w: %s", errNoSlot, c.Name)
+		err = errNoSlot("find", c.Name)
 	case errors.Is(err, base.ErrCorruption):
 		err = lostError(c.Name, err.Error())
 	}
@@ -356,7 +356,7 @@ func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
 			continue
 		}
 		if !errors.Is(err, vfs.ErrLocked) || try == lockTries {
-			return nil, fmt.Errorf("siftkv: the slot %s cannot be taken: %w", slot, err)
+			return nil, fmt.Errorf("siftkv: lock slot %s: %w", slot, err)
 		}
 		time.Sleep(lockPause)
 	}

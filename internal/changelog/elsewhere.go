@@ -92,7 +92,7 @@ func (l *Log) Follows(name string) *Consumer {
 
 // StatesElsewhere is States for a store that another process writes, whose last write in view is last.
 func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
-	c, err := Consumer{FS: l.FS, Dir: l.Dir}, error(fs.ErrNotExist)
+	c, err := Consumer{FS: l.FS, Dir: l.Dir}, fs.ErrNotExist
 	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
 		err = c.readManifest()
 	}

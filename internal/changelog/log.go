@@ -4,7 +4,6 @@ package changelog
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -299,7 +298,7 @@ func (l *Log) After(name string, at base.SeqNum) (p manifest.KeptPart, ok bool, 
 	case err != nil:
 		return p, false, err
 	case at < s.Acked: // the consumer's slot was dropped, and this one has its name
-		return p, false, fmt.Errorf("%w: %s", errNoSlot, name)
+		return p, false, errNoSlot("find", name)
 	}
 	kept := l.current()
 	if i, ok := kept.After(at); ok {

@@ -27,11 +27,18 @@ type slot struct {
 // Errors of slots.
 var (
 	ErrLost    = errors.New("siftkv: the slot is lost: drop it, and make a new one with a new snapshot")
-	errNoSlot  = fmt.Errorf("siftkv: there is no such slot: %w", fs.ErrNotExist)
-	errExists  = fmt.Errorf("siftkv: there is such a slot: %w", fs.ErrExist)
-	errOpen    = fmt.Errorf("siftkv: the slot has a consumer: %w", vfs.ErrLocked)
 	errBadName = fmt.Errorf("%w: a slot's name has 1 to 64 letters a to z, digits, '-' and '_'", base.ErrInvalidOptions)
 )
+
+func errNoSlot(work, slot string) error {
+	return fmt.Errorf("siftkv: %s slot %s: %w", work, slot, fs.ErrNotExist)
+}
+func errExists(slot string) error {
+	return fmt.Errorf("siftkv: create slot %s: %w; drop it first", slot, fs.ErrExist)
+}
+func errOpen(work, slot string) error {
+	return fmt.Errorf("siftkv: %s slot %s: it has a consumer, which must close it first: %w", work, slot, vfs.ErrLocked)
+}
 
 // Why slots are lost.
 const (
@@ -81,7 +88,7 @@ func (l *Log) Lock(name string) (io.Closer, error) {
 	exists := l.slots[name] != nil
 	l.mu.Unlock()
 	if exists {
-		return nil, fmt.Errorf("%w: %s", errExists, name)
+		return nil, errExists(name)
 	}
 	return lockSlot(l.FS, l.Dir, name)
 }
@@ -93,7 +100,7 @@ func (l *Log) Begin(name string, at base.SeqNum, lock io.Closer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.slots[name] != nil {
-		return fmt.Errorf("%w: %s", errExists, name)
+		return errExists(name)
 	}
 	if !l.live() {
 		l.history, l.from = rand.Uint64()|1, at
@@ -128,7 +135,7 @@ func (l *Log) recordOf(name string) (record, error) {
 func (l *Log) usable(name string) (*slot, error) {
 	switch s := l.slots[name]; {
 	case s == nil:
-		return nil, fmt.Errorf("%w: %s", errNoSlot, name)
+		return nil, errNoSlot("find", name)
 	case s.why != "":
 		return nil, lostError(name, s.why)
 	default:
@@ -167,7 +174,7 @@ func (l *Log) openable(name string) error {
 	defer l.mu.Unlock()
 	s, err := l.usable(name)
 	if err == nil && s.lock != nil {
-		err = fmt.Errorf("%w: %s", errOpen, name)
+		err = errOpen("open", name)
 	}
 	return err
 }
@@ -207,7 +214,7 @@ func (l *Log) ack(name string, seq base.SeqNum) (trim bool, err error) {
 		return false, err
 	}
 	if l.openable(name) == nil {
-		return false, fmt.Errorf("%w: it was closed", errNoSlot)
+		return false, fmt.Errorf("siftkv: acknowledge in slot %s: it was closed: %w", name, fs.ErrNotExist)
 	}
 	r.Acked = seq
 	if err := r.write(l.FS, l.Dir); err != nil {
@@ -244,9 +251,9 @@ func (l *Log) drop(name string) error {
 	l.mu.Unlock()
 	switch {
 	case s == nil:
-		return fmt.Errorf("%w: %s", errNoSlot, name)
+		return errNoSlot("drop", name)
 	case s.lock != nil: // it changes with l.writing held
-		return fmt.Errorf("%w: %s", errOpen, name)
+		return errOpen("drop", name)
 	}
 	lock, err := lockSlot(l.FS, l.Dir, name)
 	if err != nil {

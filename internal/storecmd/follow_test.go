@@ -236,7 +236,7 @@ func TestWhatFollowRefuses(t *testing.T) {
 
 	ok(t, "put", at("foreign"), "a", "1", "--create")
 	before := ok(t, "scan", at("foreign"))
-	refused(statusError, "no such slot", dir, at("foreign"))
+	refused(statusError, "find slot ", dir, at("foreign"))
 	refused(statusError, "it holds a store that is no copy of it as of write", dir, at("foreign"), "--slot", "s")
 	ok(t, "copy", dir, at("old"))
 	changeStore(t, dir, func(db *kv.DB) { churn(t, db, r, 100) })
@@ -245,7 +245,7 @@ func TestWhatFollowRefuses(t *testing.T) {
 	require.Equal(t, before, ok(t, "scan", at("foreign")))
 
 	// The slot was dropped, or another consumer has acknowledged what the copy lacks.
-	refused(statusError, "no such slot", dir, at("copy"), "--slot", "t")
+	refused(statusError, "find slot ", dir, at("copy"), "--slot", "t")
 	ok(t, "changes", dir, "--slot", "s", "--until-now")
 	refused(statusError, "and the slot goes on after", dir, at("copy"), "--slot", "s")
 	ok(t, "drop-slot", dir, "s")
