@@ -98,19 +98,31 @@ func (f *following) follow(ctx context.Context, db *kv.DB) (err error) {
 	}
 	f.until = lastWrite(db, slot.Name())
 	var snapshot *kv.Snapshot
-	if f.UntilNow {
+	compare := f.UntilNow || f.at.Adopted
+	if compare {
 		snapshot = db.NewSnapshot()
-		defer func() { err = errors.Join(err, snapshot.Close()) }()
+		defer func() {
+			if snapshot != nil {
+				err = errors.Join(err, snapshot.Close())
+			}
+		}()
 	}
 	o := f.To.stored()
 	if o.Merger == nil {
 		o.Merger = f.From.stored().Merger
 	}
 	return (&Dir{f.To}).with(ctx, f.p, o, false, func(to *kv.DB) error {
-		if err := f.replay(ctx, db, slot, to); err != nil || !f.UntilNow {
+		if err := f.replay(ctx, db, slot, to, compare); err != nil || !compare {
 			return err
 		}
-		return f.verify(ctx, snapshot, to)
+		if err := f.verify(ctx, snapshot, to); err != nil || f.UntilNow {
+			return err
+		}
+		err := snapshot.Close() // it keeps files
+		if snapshot = nil; err != nil {
+			return err
+		}
+		return f.replay(ctx, db, slot, to, false)
 	})
 }
 
@@ -163,15 +175,15 @@ func (l Location) slotName() string {
 	return fmt.Sprintf("follow-%016x", xxhash.Sum64String(text))
 }
 
-// replay hands the slot's changes on to the copy.
-func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *kv.DB) error {
+// replay hands the slot's changes on to the copy: all, or those that the store had when the command began.
+func (f *following) replay(ctx context.Context, from *kv.DB, slot *kv.Slot, to *kv.DB, bounded bool) error {
 	d := f.p.display()
 	defer func() { d.end() }()
 	a := &applier{Batch: to.NewBatch(), ctx: ctx, db: to, at: f.at}
 	if err := a.commit(f.at.Write); err != nil { // there may be none yet
 		return err
 	}
-	each := consumer{db: from, slot: slot, bounded: f.UntilNow, until: f.until,
+	each := consumer{db: from, slot: slot, bounded: bounded, until: f.until,
 		makeDurable: func() error { return to.Sync(context.WithoutCancel(ctx)) }}
 	each.deliver = func(change *kv.Change) (last bool, err error) {
 		err = f.refusal(change.Last(), a.apply(change))
@@ -197,10 +209,11 @@ func (f *following) refusal(write uint64, err error) error {
 	return err
 }
 
-// verify compares the copy with the store as it was when the command began, which is what the copy is, and reports.
+// verify compares the copy with the store as it was when the command began, which is what the copy is, and reports if
+// the command ends then.
 func (f *following) verify(ctx context.Context, snapshot *kv.Snapshot, to *kv.DB) (err error) {
 	verified := ""
-	if !f.SkipVerify {
+	if !f.SkipVerify || f.at.Adopted {
 		if f.at.Write != f.until {
 			return fmt.Errorf("%s is as of write %d, and %s was read as of write %d: run the command again", f.To,
 				f.at.Write, f.From, f.until)
@@ -212,9 +225,18 @@ func (f *following) verify(ctx context.Context, snapshot *kv.Snapshot, to *kv.DB
 		}
 		verified = fmt.Sprintf("; verified: %d keys, digest %016x on both sides", f.same.keys, f.same.digest)
 	}
+	if f.at.Adopted {
+		f.at.Adopted = false
+		if err := (&applier{Batch: to.NewBatch(), ctx: ctx, db: to, at: f.at}).commit(f.at.Write); err != nil {
+			return err
+		}
+	}
+	if !f.UntilNow {
+		return nil
+	}
 	f.p.answer(object{
 		"followed", f.From.name(), "to", f.To.name(), "slot", f.at.Slot, "position", f.at.Write, "changes", f.changes,
-		"verified", !f.SkipVerify, "keys", present(f.same.keys), "hash", present(keytext.ID(f.same.digest)),
+		"verified", verified != "", "keys", present(f.same.keys), "hash", present(keytext.ID(f.same.digest)),
 	}, "%s: copy of %s as of sequence number %d, after %s%s\n", f.To, f.From, f.at.Write, count(f.changes, "change"),
 		verified)
 	return nil

@@ -267,6 +267,24 @@ func TestWhatFollowRefuses(t *testing.T) {
 	refused(statusDamage, "only "+dir+" has key key/y", dir, at("new"), "--until-now")
 }
 
+// A store that began as a copy, and has as many writes of its own as the store has since, is none.
+func TestAForkIsNoCopy(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir, fork := filepath.Join(top, "store"), filepath.Join(top, "fork")
+	ok(t, "put", dir, "a", "1", "--create")
+	ok(t, "create-slot", dir, "s")
+	ok(t, "copy", dir, fork)
+	ok(t, "put", fork, "b", "of the fork")
+	ok(t, "put", dir, "b", "of the store")
+	ok(t, "changes", dir, "--slot", "s", "--until-now")
+	for _, flags := range [][]string{{"--until-now", "--skip-verify"}, nil, {"--until-now"}} {
+		status, _, stderr := siftkv(t, append([]string{"follow", dir, fork, "--slot", "s"}, flags...)...)
+		require.Equal(t, statusDamage, status, stderr)
+		require.Contains(t, stderr, "they differ in key b")
+	}
+}
+
 // Operands of a program's own merger cannot be written to a copy.
 func TestFollowWithoutTheMerger(t *testing.T) {
 	t.Parallel()

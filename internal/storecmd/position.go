@@ -26,12 +26,14 @@ type position struct {
 	Slot    string `json:"slot"`
 	History string `json:"history"` // it has the slot; another one of the same store has other writes
 	Write   uint64 `json:"write"`
+	Adopted bool   `json:"adopted,omitempty"` // the store may be no copy: it was not compared yet
 }
 
 // A source is what the manifest of a store says of its past.
 type source struct {
 	storeID uint64
 	history string // of its slots
+	last    uint64 // write in tables
 }
 
 // A program may write another manifest of a store, and remove the one that is about to be read.
@@ -43,21 +45,21 @@ const (
 // sourceOf reads the manifest of a store, which may be in use.
 func sourceOf(dir string) (s source, err error) {
 	for try := 1; ; try++ {
-		if s, err = readSource(dir); !errors.Is(err, fs.ErrNotExist) || try == sourceTries {
+		if s, err = readSource(vfs.OS, dir); !errors.Is(err, fs.ErrNotExist) || try == sourceTries {
 			return s, err
 		}
 		time.Sleep(sourcePause)
 	}
 }
 
-func readSource(dir string) (s source, err error) {
-	num, err := manifest.Current(vfs.OS, dir)
+func readSource(fsys vfs.FS, dir string) (s source, err error) {
+	num, err := manifest.Current(fsys, dir)
 	if err != nil {
 		return s, err
 	}
 	var kept manifest.Kept
-	err = manifest.Load(vfs.OS, dir, num, func(e *manifest.Edit) error {
-		s.storeID = cmp.Or(e.StoreID, s.storeID)
+	err = manifest.Load(fsys, dir, num, func(e *manifest.Edit) error {
+		s.storeID, s.last = cmp.Or(e.StoreID, s.storeID), max(s.last, uint64(e.LastSeq))
 		kept.Apply(&e.Slots)
 		return nil
 	})
@@ -126,47 +128,54 @@ func (f *following) start(slot *kv.Slot, last uint64) error {
 }
 
 // adopt gives a copy its position that has none yet, or that of the store that it is a copy of. Nothing has written to
-// it: it was never opened, or its last write is the one that the slot has acknowledged.
+// it: it was never opened, or its last write is the one that the slot has acknowledged. That proves no copy: follow
+// compares it.
 func (f *following) adopt(ctx context.Context, slot *kv.Slot) error {
-	var m *backup.Mark
-	err := (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
-		mark, err := db.Backup(ctx, io.Discard, kv.BackupMark{})
-		m = parse(mark)
-		return err
-	})
+	s, untouched, err := f.restored(ctx)
+	if err == nil && !untouched {
+		err = (&Dir{f.To}).read(ctx, f.p, func(db *kv.DB) error {
+			mark, err := db.Backup(ctx, io.Discard, kv.BackupMark{}) // it knows what is in logs
+			m := parse(mark)
+			s.storeID, s.last = m.StoreID, uint64(m.LastSeq)
+			return err
+		})
+	}
 	if err != nil {
 		return err
 	}
-	untouched, err := f.untouched(ctx)
-	if err != nil {
-		return err
-	}
-	last, acked := uint64(m.LastSeq), slot.Position()
-	if m.StoreID != f.source.storeID || last != acked && (!untouched || last < acked) {
+	acked := slot.Position()
+	if s.storeID != f.source.storeID || s.last != acked && (!untouched || s.last < acked) {
 		return f.refused("it holds a store that is no copy of it as of write %d", acked)
 	}
-	return f.start(slot, last)
+	f.at.Adopted = true
+	return f.start(slot, s.last)
 }
 
-// untouched reports whether the copy is as it was restored.
-func (f *following) untouched(ctx context.Context) (bool, error) {
+// restored returns what the manifest of the copy says, if the copy is as it was restored.
+func (f *following) restored(ctx context.Context) (s source, untouched bool, err error) {
 	if !f.To.remote() {
 		state, err := manifest.Restore(vfs.OS, string(f.To))
 		if err != nil || state.Done == 0 {
-			return false, err
+			return s, false, err
 		}
 		num, err := manifest.Current(vfs.OS, string(f.To))
-		return num == state.Manifest, err
+		if err == nil {
+			s, err = readSource(vfs.OS, string(f.To))
+		}
+		return s, num == state.Manifest, err
 	}
 	o, err := f.p.objects(ctx, f.To, false)
 	if err != nil {
-		return false, err
+		return s, false, err
 	}
 	defer func() { _ = o.Store.Close() }() // it was read only
 	directory, err := openDirectory(o)
 	if err != nil {
-		return false, err
+		return s, false, err
 	}
 	state, err := backup.Published(directory, objectdir.Root)
-	return state.Done != 0, errors.Join(err, directory.Close())
+	if err == nil && state.Done != 0 {
+		s, err = readSource(directory, objectdir.Root)
+	}
+	return s, state.Done != 0, errors.Join(err, directory.Close())
 }
