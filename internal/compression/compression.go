@@ -60,17 +60,27 @@ var errDecodedSize = errors.New("decoded size is not plausible")
 // Expands reports whether size bytes are more than a reader expects of stored ones.
 func Expands(size, stored int) bool { return size > FreeExpansion && size/MaxExpansion >= stored }
 
-// The zstd coders are made at first use: they are large, and most stores do without. Both are safe for concurrent use.
-var (
-	zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-		return zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
+// zstdCoders are made at first use: most stores do without. Both are safe for concurrent use. In a sync.OnceValues
+// their types would be in interfaces, and the linker would keep their methods for streams.
+var zstdCoders struct {
+	once    sync.Once
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+	err     error
+}
+
+func makeZstdCoders() error {
+	c := &zstdCoders
+	c.once.Do(func() {
+		c.encoder, c.err = zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
 			zstd.WithWindowSize(1<<20))
+		if c.err == nil {
+			c.decoder, c.err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
+				zstd.WithDecoderMaxMemory(MaxSize), zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
+		}
 	})
-	zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxSize),
-			zstd.WithDecoderLowmem(true), zstd.WithDecodeAllCapLimit(true))
-	})
-)
+	return c.err
+}
 
 // Compress returns src compressed, or src itself if that does not pay, and which of the
 // two it is. It works in *buf, which grows as needed and keeps its memory either way.
@@ -84,11 +94,10 @@ func Compress(buf *[]byte, src []byte, c Kind) ([]byte, Kind, error) {
 		// of space, and took a third of the CPU time of a whole load.
 		*buf = s2.EncodeSnappy((*buf)[:cap(*buf)], src)
 	case Zstd:
-		enc, err := zstdEncoder()
-		if err != nil {
+		if err := makeZstdCoders(); err != nil {
 			return nil, 0, fmt.Errorf("zstd: %w", err)
 		}
-		*buf = enc.EncodeAll(src, (*buf)[:0])
+		*buf = zstdCoders.encoder.EncodeAll(src, (*buf)[:0])
 		if Expands(len(src), len(*buf)) {
 			return Compress(buf, src, Snappy)
 		}
@@ -157,11 +166,10 @@ func Decompress(buf, src []byte, c Kind) ([]byte, error) {
 	case Snappy:
 		return s2.Decode(buf[:n], src)
 	}
-	dec, err := zstdDecoder()
-	if err != nil {
+	if err := makeZstdCoders(); err != nil {
 		return nil, err
 	}
-	data, err := dec.DecodeAll(src, buf[:0:room])
+	data, err := zstdCoders.decoder.DecodeAll(src, buf[:0:room])
 	if err == nil && n >= 0 && len(data) != n {
 		err = errDecodedSize
 	}
