@@ -1,5 +1,3 @@
-// Package changelog keeps what slots still need of a store's history: logs whose writes are in tables by now, and the
-// files of ingests. It knows the slots of a store, and how far their consumers are.
 package changelog
 
 import (
