@@ -184,7 +184,7 @@ func TestChangesBesideAWriter(t *testing.T) {
 		for n := range 3 {
 			require.NoError(t, db.Set([]byte("k"), fmt.Append(nil, n), nil))
 			line, err := lines.ReadString('\n')
-			require.NoError(t, err, stderr.String())
+			require.NoError(t, err)
 			require.Contains(t, line, fmt.Sprintf(`"key":"k","value":"%d"}]}`, n))
 		}
 		require.NoError(t, cmd.Process.Signal(signal))
