@@ -120,6 +120,9 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, ahe
 	l.mu.Lock()
 	l.put(s)
 	l.mu.Unlock()
+	if s.why != "" && !l.ReadOnly {
+		(&Lost{name, s.why}).Log(l.Logger)
+	}
 	return nil
 }
 

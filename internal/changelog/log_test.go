@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -165,7 +166,10 @@ func TestSlotsOfAnotherHistoryAreLost(t *testing.T) {
 		for _, last := range []base.SeqNum{at.last, 60} { // it stays lost when the store has as many writes again
 			require.NoError(t, l.Release())
 			again := newLog(t, fsys)
+			var log strings.Builder
+			again.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			require.NoError(t, again.Recover(kept, last))
+			require.Equal(t, 1, strings.Count(log.String(), `level=ERROR msg="a slot is lost" slot=a reason=`), name)
 			require.False(t, again.Active(), name)
 			_, err := again.Open("a")
 			require.ErrorIs(t, err, ErrLost, name)

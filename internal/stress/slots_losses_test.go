@@ -37,7 +37,9 @@ func (l *losses) note(slot string, lost lostSlot) {
 	if l.bySlot == nil {
 		l.bySlot = map[string]lostSlot{}
 	}
-	l.bySlot[slot] = lost
+	if _, ok := l.bySlot[slot]; !ok { // a later opening may not know why
+		l.bySlot[slot] = lost
+	}
 }
 
 // A lossLog is the log of a round's store, which notes slots that are lost.

@@ -104,6 +104,7 @@ func (w *worker) dropOpen(c *consumer) *Finding {
 // begin makes the consumer's slot, and copies the snapshot.
 func (c *consumer) begin(w *worker) *Finding {
 	var snap *kv.Snapshot
+	w.r.losses.of(c.name) // of the one before
 	err := w.makeDurable(func() (err error) {
 		c.slot, snap, err = w.db.CreateSlot(context.Background(), c.name)
 		return err
@@ -115,7 +116,6 @@ func (c *consumer) begin(w *worker) *Finding {
 		c.slot = nil
 		return w.allow(err)
 	}
-	w.r.losses.of(c.name) // of the one before
 	f := c.copy(w, snap)
 	if err := snap.Close(); f == nil {
 		f = w.allow(err)
@@ -397,13 +397,19 @@ func (c *consumer) failed(w *worker, err error) *Finding {
 	return w.allow(err)
 }
 
-// lose gives up a replica whose slot is lost: the store must have said why, and the reason must be one that there was.
+// lose gives up a replica whose slot is lost: the store must have logged why, and must have had that reason.
 func (c *consumer) lose(r *round, why string) *Finding {
 	c.detach()
 	c.there = false
 	lost := r.losses.of(c.name)
+	for end := time.Now().Add(r.patience); lost.why == "" && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if r.gone() {
+			return nil // the process ended before it logged the loss
+		}
+		lost = r.losses.of(c.name) // the state comes first
+	}
 	if lost.why == "" {
-		lost = lostSlot{why, r.mayLose(why)}
+		return found("slot", "%s is lost, and the store has not logged it: %s", c.name, why)
 	}
 	r.counts.slot("lost: " + lost.why)
 	if !lost.may {

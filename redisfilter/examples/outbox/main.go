@@ -1,5 +1,5 @@
-// Outbox commits orders to a store and has an event of each in a stream of a Redis server, exactly once: whatever is
-// killed meanwhile, no event is missing and none is there twice. From the root:
+// Outbox commits orders to a store and adds the events of each order to a stream of a Redis server. Whatever is killed
+// meanwhile, no event is missing and none is there twice. From the root:
 //
 //	go run ./redisfilter/examples/outbox DIR HOST:PORT
 package main
