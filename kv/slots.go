@@ -410,7 +410,7 @@ func recoverSlots(d *DB, r *replay.Recovery) error {
 		d.slots.Lose("the log with the store's last writes was abandoned")
 		return nil
 	}
-	c := changelog.Copier{Clean: r.State.Closed > 0}
+	c := changelog.Copier{Clean: r.State.Closed > 0 && d.objects == nil}
 	parts, err := copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)
 	if err != nil && d.lacksSpace(err) {
 		parts, err = copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)

@@ -130,3 +130,18 @@ func TestAConsumerOfAFencedWriterLearnsIt(t *testing.T) {
 	}
 	require.NoError(t, next.Close())
 }
+
+// Logs that an Open finds are copied in an object store, also after a clean close: entries that stay would be read by
+// each Open after it.
+func TestLogsThatAnOpenFindsInAnObjectStoreAreCopied(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	makeSlot(t, db, "s")
+	require.NoError(t, errors.Join(db.Set([]byte("k"), nil, Sync), db.Close()))
+	db = openObjects(t, s, nil)
+	part, ok, err := db.slots.After("s", 0)
+	require.NoError(t, err)
+	require.True(t, ok && part.Copy)
+	require.NoError(t, db.Close())
+}

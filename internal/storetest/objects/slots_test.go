@@ -415,6 +415,10 @@ func TestSlotsCostNoRequestAtOpen(t *testing.T) {
 		}
 		require.NoError(t, db.Compact(t.Context(), nil, nil))
 		harness.Settle(db)
+		require.NoError(t, errors.Join(db.Set([]byte("key"), nil, kv.Sync), db.Close()))
+		db = openObjects(t, s, nil) // the write is not in the log any more
+		require.NoError(t, db.Compact(t.Context(), nil, nil))
+		harness.Settle(db)
 		require.NoError(t, db.Close())
 		n := s.Requests(func() { db = openObjects(t, s, nil) })
 		require.Len(t, db.Slots(), slots)
