@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -109,6 +110,9 @@ func (d *DB) OpenSlot(name string) (*Slot, error) {
 func openElsewhere(d *DB, name string) (*Slot, error) {
 	if d.objects != nil {
 		return nil, invalidf("in an object store the consumers of slots are in the writer's process")
+	}
+	if !vfs.LocksEndWithProcess {
+		return nil, fmt.Errorf("siftkv: a slot of a store that another process writes: %w", errors.ErrUnsupported)
 	}
 	leave, err := enter(d)
 	if err != nil {

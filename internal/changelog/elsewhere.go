@@ -92,7 +92,8 @@ func (l *Log) Follows(name string) *Consumer {
 
 // StatesElsewhere is States for a store that another process writes, whose last write in view is last.
 func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
-	c, err := Consumer{FS: l.FS, Dir: l.Dir}, fs.ErrNotExist
+	c := Consumer{FS: l.FS, Dir: l.Dir}
+	err := c.readManifest()
 	for try := 0; try < maxRefreshTries && errors.Is(err, fs.ErrNotExist); try++ {
 		err = c.readManifest()
 	}
