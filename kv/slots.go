@@ -90,8 +90,8 @@ func (d *DB) CreateSlot(ctx context.Context, name string) (*Slot, *Snapshot, err
 // process or another, ErrLocked.
 //
 // A store that OpenReadOnly has opened in a directory has the slots of the store's writer: the consumer is in another
-// process then. It waits for changes as WaitForChange does, and leaves the view as it is. They come while a writer has
-// the store open. Of one that has died, the last writes come after the next has opened it.
+// process then, and does not move the view: Refresh lets the writer remove files. Changes come while a writer has the
+// store open. Of one that has died, the last come after the next has opened it.
 func (d *DB) OpenSlot(name string) (*Slot, error) {
 	if d.follower != nil {
 		return openElsewhere(d, name)

@@ -110,22 +110,31 @@ func writeBesideSlots(t *testing.T, db *DB, w, n int) {
 	}
 }
 
-// followToEnd makes a slot, and returns what snapshot and changes amount to when the key "end" is there. The consumer
-// is in this process now, and then in another.
+// followToEnd makes a slot, and returns what snapshot and changes amount to when the key "end" is there. Of three
+// consumers, two are in this process now, and then in another. Their views are not older than a few changes: the writer
+// removes files meanwhile.
 func followToEnd(t *testing.T, db *DB, name string, seed int) storetest.Model {
 	rng := rand.New(rand.NewPCG(uint64(seed), 614))
 	time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 	slot, snap, err := db.CreateSlot(t.Context(), name)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, slot.Close()) }()
 	r := storetest.ModelWriter{Model: storetest.Model{}}
-	view := openView(t, db.dir, &Options{Merger: Append(",")})
-	defer func() { require.NoError(t, view.Close()) }() // it keeps files
-	if from := []*DB{nil, db, view}[seed%3]; from != nil {
-		require.NoError(t, errors.Join(snap.Close(), slot.Close()))
-		slot, err = from.OpenSlot(name)
+	view := db // or one in another process
+	reopen := func() {
+		require.NoError(t, slot.Close())
+		closeView(t, view, db)
+		if view = db; seed > 0 && rng.IntN(2) == 0 {
+			view, err = OpenReadOnly(db.dir, &Options{Merger: Append(",")})
+			require.NoError(t, err)
+		}
+		slot, err = view.OpenSlot(name)
 		require.NoError(t, err)
-		snap, err = from.SnapshotOf(t.Context(), slot)
+	}
+	defer func() { require.NoError(t, slot.Close()); closeView(t, view, db) }()
+	if seed > 0 {
+		require.NoError(t, snap.Close())
+		reopen()
+		snap, err = view.SnapshotOf(t.Context(), slot)
 		require.NoError(t, err)
 	}
 	it, err := snap.NewIter(nil)
@@ -153,16 +162,18 @@ func followToEnd(t *testing.T, db *DB, name string, seed int) storetest.Model {
 				break
 			}
 		}
-		if rng.IntN(3) == 0 {
-			at := slot.Position()
-			require.NoError(t, slot.Close())
-			from := db
-			if rng.IntN(2) == 0 {
-				from = view
-			}
-			slot, err = from.OpenSlot(name)
-			require.NoError(t, err)
+		if at := slot.Position(); rng.IntN(3) == 0 {
+			reopen()
 			require.NoError(t, slot.Skip(at))
+		} else if view != db {
+			require.NoError(t, view.Refresh(ctx))
 		}
+	}
+}
+
+// closeView closes a view, unless it is the store itself.
+func closeView(t *testing.T, view, db *DB) {
+	if view != db {
+		require.NoError(t, view.Close())
 	}
 }

@@ -42,14 +42,11 @@ func (d *DB) NewSnapshot() *Snapshot {
 // moveTo makes a snapshot of a view, which no reader has yet, one of the store at write at. It reports false if the
 // view does not go back to it: its tables may have dropped older versions.
 func (s *Snapshot) moveTo(at base.SeqNum) bool {
-	if s.pinned == nil || at < s.pinned.version.LastSeq || at > s.view.at {
-		return false
+	ok := s.pinned != nil && at >= s.pinned.version.LastSeq && at <= s.view.at
+	if ok {
+		s.view.at = at // what it needs is pinned
 	}
-	s.view.d.mu.Lock()
-	defer s.view.d.mu.Unlock()
-	s.view.d.snapshots.remove(s.view.at) // what the snapshot needs is pinned
-	s.view.at = at
-	return true
+	return ok
 }
 
 // Close releases the snapshot. A second Close does nothing.
@@ -59,7 +56,11 @@ func (s *Snapshot) Close() error {
 	}
 	s.view.d.handles.snapshots.Remove(s, s.view.d.opts.TraceOpens)
 	s.view.d.mu.Lock()
-	s.view.d.snapshots.remove(s.view.at)
+	if s.pinned == nil {
+		s.view.d.snapshots.remove(s.view.at)
+	} else { // moveTo may have changed the other
+		s.view.d.snapshots.remove(s.pinned.limit)
+	}
 	s.view.d.mu.Unlock()
 	s.unpin()
 	s.view.d.scheduleCompactions()

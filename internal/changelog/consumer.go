@@ -41,8 +41,11 @@ type Consumer struct {
 	live   []liveLog // that are read, oldest first
 
 	durable base.SeqNum
-	undone  [2]base.SeqNum // writes after the first number, up to the second, were there, and have failed
+	undone  []undone // oldest first
 }
+
+// An undone is writes that were there, and have failed: those after one number, up to another.
+type undone struct{ from, to base.SeqNum }
 
 // A liveLog is what is known of a log whose writes may not be in tables.
 type liveLog struct {
@@ -172,7 +175,7 @@ func (c *Consumer) readManifest() error {
 		c.durable = max(c.durable, c.edits.prove(c.tail.SyncedTo()))
 		c.live = slices.DeleteFunc(c.live, func(l liveLog) bool {
 			if l.num < c.logNum && l.last > c.tables {
-				c.undone = [2]base.SeqNum{c.tables, l.last}
+				c.undone = append(c.undone, undone{c.tables, l.last})
 			}
 			return l.num < c.logNum
 		})
@@ -284,7 +287,8 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 		return c.refresh(ctx)
 	}
 	now, err := c.fromFile()
-	if err == nil && (now.History != c.History || c.undone[0] < seq && seq <= c.undone[1]) {
+	has := func(u undone) bool { return u.from < seq && seq <= u.to }
+	if err == nil && (now.History != c.History || slices.ContainsFunc(c.undone, has)) {
 		err = c.lose(whyDiverged)
 	}
 	if err != nil {
@@ -297,6 +301,7 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 	}
 	if err == nil {
 		c.record = now
+		c.undone = slices.DeleteFunc(c.undone, func(u undone) bool { return u.to <= seq })
 	}
 	return err
 }
@@ -339,21 +344,10 @@ const (
 // lockSlot takes the lock of a slot's consumer, which keeps other processes out. The error matches vfs.ErrLocked if
 // another consumer has it.
 func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
-	path := filepath.Join(dir, manifest.ConsumerName(slot))
-	for try, removed := 1, 0; ; try++ {
-		lock, err := fsys.Lock(path, vfs.Exclusive)
+	for try := 1; ; try++ {
+		lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Exclusive)
 		if err == nil {
-			// If the file was removed between the moments when it was opened and locked, the name is not locked. There
-			// are file systems without locks.
-			held, err := isHeld(fsys, path)
-			if err == nil && (held || removed == 2) {
-				return lock, nil
-			}
-			removed++
-			if err = errors.Join(err, lock.Close()); err != nil {
-				return nil, err
-			}
-			continue
+			return lock, nil
 		}
 		if !errors.Is(err, vfs.ErrLocked) || try == lockTries {
 			return nil, fmt.Errorf("siftkv: lock slot %s: %w", slot, err)
@@ -362,17 +356,11 @@ func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
 	}
 }
 
-// isHeld reports whether some process has the lock of this name.
-func isHeld(fsys vfs.FS, path string) (bool, error) {
-	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	lock, err := fsys.Lock(path, vfs.Shared)
-	if errors.Is(err, vfs.ErrLocked) {
-		return true, nil
-	}
+// isHeld reports whether some process has the lock of a slot's consumer.
+func isHeld(fsys vfs.FS, dir, slot string) bool {
+	lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Existing)
 	if err == nil {
 		err = lock.Close()
 	}
-	return false, err
+	return errors.Is(err, vfs.ErrLocked)
 }

@@ -65,7 +65,7 @@ func (l *Log) away(live bool) (slots []*slot) {
 // elsewhere returns the names of the slots whose consumers are in other processes.
 func (l *Log) elsewhere(live bool) (names []string) {
 	for _, s := range l.away(live) {
-		if held, _ := isHeld(l.FS, filepath.Join(l.Dir, manifest.ConsumerName(s.Name))); held {
+		if isHeld(l.FS, l.Dir, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
@@ -101,8 +101,10 @@ func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
 		return nil, err
 	}
 	now := Log{FS: l.FS, Dir: l.Dir, Logger: l.Logger, ReadOnly: true}
-	err = now.Recover(c.kept, base.MaxSeqNum)
-	return now.States(last), err
+	if err = now.Recover(c.kept, base.MaxSeqNum); err != nil {
+		return nil, err
+	}
+	return now.States(last), nil
 }
 
 // Release takes all slots from their consumers: the store is closed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,30 +44,51 @@ func TestTheFileOfASlotBeforeIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	disk := &hookFS{FS: vfs.NewMem()}
 	w := newWriter(t, disk)
-	disk.opened = func(name string) {
+	disk.opened = func(name string) error {
 		if filepath.Base(name) != "SLOT-a" {
-			return
+			return nil
 		}
 		disk.opened = nil
 		require.NoError(t, w.slots.Drop("a"))
 		w.slots.begin(t, "a", 0)
 		require.NoError(t, w.slots.Release())
+		return nil
 	}
 	w.slots.Learn()
 	require.Nil(t, disk.opened)
 	require.Empty(t, w.slots.States(0)[0].Lost)
 }
 
+// Slots whose files cannot all be read are not told of in part.
+func TestStatesElsewhereAreWhole(t *testing.T) {
+	t.Parallel()
+	disk := &hookFS{FS: vfs.NewMem()}
+	w := newWriter(t, disk)
+	w.slots.begin(t, "b", 0)
+	states, err := w.slots.StatesElsewhere(0)
+	require.NoError(t, err)
+	require.Len(t, states, 2)
+	disk.opened = func(name string) error {
+		if filepath.Base(name) == "SLOT-b" {
+			return syscall.EIO
+		}
+		return nil
+	}
+	states, err = w.slots.StatesElsewhere(0)
+	require.ErrorIs(t, err, syscall.EIO)
+	require.Empty(t, states)
+}
+
 // A hookFS calls a function after it has opened a file.
 type hookFS struct {
 	vfs.FS
-	opened func(name string)
+	opened func(name string) error
 }
 
 func (h *hookFS) Open(name string) (vfs.ReadFile, error) {
 	f, err := h.FS.Open(name)
-	if opened := h.opened; opened != nil {
-		opened(name)
+	if opened := h.opened; opened != nil && err == nil {
+		err = opened(name)
 	}
 	return f, err
 }

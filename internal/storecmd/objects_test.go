@@ -170,7 +170,7 @@ func TestWhatAnObjectStoreRefuses(t *testing.T) {
 		{"get s3://bucket/prefix key", "github.com/siftkv/siftkv/objstore/s3/cmd/siftkv"},
 		{"copy DIR s3://bucket/prefix", "github.com/siftkv/siftkv/objstore/s3/cmd/siftkv"},
 		{"get gs://bucket key", "gs:// is neither"}, {"get dir:// key", "followed by a path"},
-		{"copy SAME SAME", "same place"}, //nolint:dupword // on purpose
+		{"copy SAME SAME", "must go elsewhere"}, //nolint:dupword // on purpose
 	} {
 		args := strings.Fields(strings.NewReplacer("URL", url, "DIR", dir, "SAME", url).Replace(c.args))
 		if c.args == "copy DIR s3://bucket/prefix" {

@@ -321,7 +321,9 @@ func (c *Cleaner) keep(name string) string {
 	}
 	kept := manifest.Path(c.Dir, manifest.FileKept, num)
 	if err := c.FS.Rename(name, kept); err != nil {
-		c.report(name, err)
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.Log.Warn("a file that only slots need could not be renamed", "file", name, "to", kept, "error", err)
+		}
 		return name
 	}
 	return kept

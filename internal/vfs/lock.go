@@ -20,6 +20,8 @@ const (
 	Exclusive LockMode = iota
 	// Shared excludes exclusive holders, and admits other shared ones.
 	Shared
+	// Existing is Shared for a file that is there. If it is missing, the error matches fs.ErrNotExist.
+	Existing
 )
 
 // ErrLocked is what every *LockedError matches.
@@ -54,28 +56,60 @@ type fileLock struct {
 	closed atomic.Bool
 }
 
-// lockFile takes a lock by the platform's means: each supplies tryLock, unlock and processGone.
+// maxLockTries bounds how often the file of a lock is opened again since another has its name. There may be file
+// systems that do not tell whether two files are the same: then the last that was locked will do.
+const maxLockTries = 10
+
+// lockFile takes a lock by the platform's means: each supplies tryLock, unlock and processGone. A holder may remove the
+// file before another locks what it has opened. That would be a lock of no name.
 func (o osFS) lockFile(name string, mode LockMode) (io.Closer, error) {
-	f, err := o.openLockFile(name, mode)
-	if err != nil {
-		return nil, err
+	hold := mode
+	if mode == Existing {
+		hold = Shared
 	}
-	if f == nil {
-		return &fileLock{mode: mode}, nil
-	}
-	ok, err := tryLock(f, mode)
-	if err == nil && !ok {
-		err = &LockedError{Path: name, PID: readPID(f)}
-	}
-	if err == nil && mode == Exclusive {
-		if err = writePID(f); err != nil {
-			err = errors.Join(err, unlock(f, mode))
+	for try := 1; ; try++ {
+		f, err := o.openLockFile(name, mode)
+		if err != nil {
+			return nil, err
+		}
+		if f == nil {
+			return &fileLock{mode: hold}, nil
+		}
+		ok, err := tryLock(f, hold)
+		if err == nil && !ok {
+			err = &LockedError{Path: name, PID: readPID(f)}
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		named, err := o.hasName(f, name)
+		if err == nil && (named || try == maxLockTries) {
+			if mode == Exclusive {
+				err = writePID(f)
+			}
+			if err == nil {
+				return &fileLock{f: f, mode: hold}, nil
+			}
+		}
+		if err = errors.Join(err, unlock(f, hold), f.Close()); err != nil {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+}
+
+// hasName reports whether an open file has a name.
+func (o osFS) hasName(f *os.File, name string) (bool, error) {
+	other, err := o.openFile(name, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return &fileLock{f: f, mode: mode}, nil
+	if err != nil {
+		return false, err
+	}
+	a, err := f.Stat()
+	b, otherErr := other.Stat()
+	err = errors.Join(err, otherErr, other.Close())
+	return err == nil && os.SameFile(a, b), err
 }
 
 // openLockFile opens the file that a lock is taken on. It returns no file and no error if
@@ -86,6 +120,9 @@ func (o osFS) openLockFile(name string, mode LockMode) (*os.File, error) {
 		return nil, err
 	}
 	perm := o.file
+	if mode == Existing {
+		return o.openFile(name, os.O_RDONLY, 0)
+	}
 	if mode == Shared {
 		f, err := o.openFile(name, os.O_RDONLY, 0)
 		if !errors.Is(err, fs.ErrNotExist) {

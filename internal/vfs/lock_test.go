@@ -10,8 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/siftkv/siftkv/internal/vfs"
@@ -99,6 +102,59 @@ func TestLocks(t *testing.T) {
 		names, err := fsys.List(dir)
 		require.NoError(t, err)
 		require.Equal(t, []string{"LOCK"}, names, "the file stays")
+	})
+}
+
+// A holder removes the file of its lock at times. What others have opened before is a lock of no name then, and holds
+// nothing: they take that of the file which has the name.
+func TestALockIsOfTheFileThatHasTheName(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		name := filepath.Join(dir, "LOCK")
+		var holders, taken atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for taken.Load() < 2000 {
+					l, err := fsys.Lock(name, vfs.Exclusive)
+					if errors.Is(err, vfs.ErrLocked) {
+						continue
+					}
+					if !assert.NoError(t, err) || !assert.EqualValues(t, 1, holders.Add(1)) {
+						taken.Store(2000)
+						return
+					}
+					taken.Add(1)
+					holders.Add(-1)
+					_ = fsys.Remove(name) // Windows refuses
+					assert.NoError(t, l.Close())
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A look at a lock makes no file.
+func TestALockThatMustExist(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys vfs.FS, dir string) {
+		name := filepath.Join(dir, "LOCK")
+		_, err := fsys.Lock(name, vfs.Existing)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		names, err := fsys.List(dir)
+		require.NoError(t, err)
+		require.Empty(t, names)
+		x, err := fsys.Lock(name, vfs.Exclusive)
+		require.NoError(t, err)
+		_, err = fsys.Lock(name, vfs.Existing)
+		require.ErrorIs(t, err, vfs.ErrLocked)
+		require.NoError(t, x.Close())
+		s1, err := fsys.Lock(name, vfs.Existing)
+		require.NoError(t, err)
+		s2, err := fsys.Lock(name, vfs.Shared)
+		require.NoError(t, err)
+		_, err = fsys.Lock(name, vfs.Exclusive)
+		require.ErrorIs(t, err, vfs.ErrLocked)
+		require.NoError(t, errors.Join(s1.Close(), s2.Close()))
 	})
 }
 

@@ -173,7 +173,12 @@ func (m *Mem) Stat(name string) (int64, error) {
 func (m *Mem) Lock(name string, mode LockMode) (io.Closer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, err := m.makeFile("lock", name)
+	n, err := m.file(name)
+	if err != nil && mode == Existing {
+		return nil, pathError("lock", name, err)
+	} else if err != nil {
+		n, err = m.makeFile("lock", name)
+	}
 	if err != nil {
 		return nil, err
 	}

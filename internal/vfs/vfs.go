@@ -38,7 +38,7 @@ type FS interface {
 
 	// Lock takes the lock on a file, which it creates if need be, and holds it until the result is closed or the
 	// process ends. It never waits: if another holder, in this process or another, stands in the way, the error is a
-	// *LockedError. The file stays behind, unlocked.
+	// *LockedError. The file stays behind, unlocked; a holder may remove it.
 	//
 	// A Shared lock needs no permission to write. If the file is missing and the directory is read-only, there is no
 	// holder to exclude, and the result holds nothing.

@@ -215,7 +215,11 @@ func (f *FS) Stat(name string) (int64, error) {
 }
 
 // Lock implements [vfs.FS], without a lock: a process that a power cut ended holds none, and tests open what it left.
-func (f *FS) Lock(name string, _ vfs.LockMode) (io.Closer, error) {
+func (f *FS) Lock(name string, mode vfs.LockMode) (io.Closer, error) {
+	if mode == vfs.Existing {
+		_, err := f.Stat(name)
+		return io.NopCloser(nil), err
+	}
 	err := f.change("lock", name, func() error {
 		_, err := f.make(name)
 		return err
