@@ -200,7 +200,7 @@ func (o *objectStore) reportLostLogs() map[uint64]replay.Dropped {
 
 // abandonedLog reports whether a log was given up for the sake of Objects.AbandonLog.
 func (o *objectStore) abandonedLog() bool {
-	return o != nil && slices.ContainsFunc(o.dir.LostLogs(), func(l objectdir.LostLog) bool { return l.Num == 0 })
+	return o != nil && slices.ContainsFunc(o.dir.LostLogs(), func(l objectdir.LostLog) bool { return l.Abandoned })
 }
 
 // Each entry of the log in an object store is a request when the store is opened. So a memtable is flushed when its log

@@ -403,16 +403,15 @@ func copyLogs(d *DB, c changelog.Copier, logs []uint64, from, to base.SeqNum) ([
 // recoverSlots finds the slots of a store that was recovered, and keeps what was replayed, which is about to be in
 // tables.
 func recoverSlots(d *DB, r *replay.Recovery) error {
-	if err := d.slots.Recover(r.State.Slots, r.LastSeq); err != nil || !d.slots.Active() {
-		return err
-	}
+	lost := ""
 	switch {
 	case d.opts.RecoveryMode == SkipCorrupt:
-		d.slots.Lose("the store was opened with SkipCorrupt, which may leave out writes")
-		return nil
+		lost = "the store was opened with SkipCorrupt, which may leave out writes"
 	case d.objects.abandonedLog():
-		d.slots.Lose("the log with the store's last writes was abandoned")
-		return nil
+		lost = "the log with the store's last writes was abandoned"
+	}
+	if err := d.slots.Recover(r.State.Slots, r.LastSeq, lost); err != nil || !d.slots.Active() {
+		return err
 	}
 	c := changelog.Copier{Clean: r.State.Closed > 0 && d.objects == nil}
 	parts, err := copyLogs(d, c, r.Replayed, r.Version.LastSeq, r.LastSeq)

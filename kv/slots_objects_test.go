@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,7 +83,8 @@ func TestSlotsAreLostWithALogThatIsAbandoned(t *testing.T) {
 	open := func(dir string, abandon bool) *DB {
 		return openDir(t, dir, &Options{Objects: &objects.Config{Store: s, LocalLog: true, AbandonLog: abandon}})
 	}
-	db := open(t.TempDir(), false)
+	first := t.TempDir()
+	db := open(first, false)
 	slot := makeSlot(t, db, "s")
 	for i := range 4 {
 		require.NoError(t, db.Set(fmt.Append(nil, i), nil, Sync))
@@ -103,6 +105,15 @@ func TestSlotsAreLostWithALogThatIsAbandoned(t *testing.T) {
 	}
 	require.ErrorIs(t, slot.Ack(slot.Position()), objects.ErrFenced)
 	require.Error(t, db.Close())
+
+	next := open(dir, false) // the first directory has logs that were given up before this slot was made
+	require.NoError(t, next.DropSlot("s"))
+	require.NoError(t, makeSlot(t, next, "s").Close())
+	require.NoError(t, next.Close())
+	next = open(first, true)
+	_, err := next.OpenSlot("s")
+	require.NoError(t, err)
+	require.NoError(t, next.Close())
 }
 
 // A writer that was taken over says so where its successor has deleted what its consumer needs.
@@ -129,6 +140,39 @@ func TestAConsumerOfAFencedWriterLearnsIt(t *testing.T) {
 		require.NotErrorIs(t, err, objects.ErrFenced)
 	}
 	require.NoError(t, next.Close())
+}
+
+// Damage to a copy of a log is an error after a second look, though what comes before it can be read.
+func TestADamagedCopyOfALogInAnObjectStore(t *testing.T) {
+	t.Parallel()
+	s := objstore.NewMem()
+	db := openObjects(t, s, nil)
+	slot := makeSlot(t, db, "s")
+	for i := range 3 {
+		require.NoError(t, db.Set(fmt.Append(nil, i), make([]byte, 100), Sync))
+	}
+	require.NoError(t, db.Flush(t.Context()))
+	for o, err := range s.List(t.Context(), "sst/", "") {
+		require.NoError(t, err)
+		if !strings.HasSuffix(o.Key, ".kept") {
+			continue
+		}
+		data := make([]byte, o.Size)
+		_, err := s.GetRange(t.Context(), o.Key, 0, data)
+		require.NoError(t, err)
+		data[len(data)*3/4]++
+		require.NoError(t, s.Put(t.Context(), o.Key, bytes.NewReader(data), o.Size))
+	}
+	read := 0
+	for _, err := range slot.Changes(t.Context()) {
+		if err != nil {
+			require.ErrorIs(t, err, ErrCorruption)
+			break
+		}
+		read++
+	}
+	require.Equal(t, 2, read)
+	require.NoError(t, db.Close())
 }
 
 // Logs that an Open finds are copied in an object store, also after a clean close: entries that stay would be read by

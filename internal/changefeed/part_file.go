@@ -13,9 +13,10 @@ const minPart = 64 << 10
 // A partFile reads a file, of which each read is a request, front to back in parts. The file does not change.
 type partFile struct {
 	vfs.ReadFile
-	size int
-	part []byte // that was read last
-	at   int64  // its offset
+	size  int
+	again bool   // what a cache has may be damaged
+	part  []byte // that was read last
+	at    int64  // its offset
 }
 
 // ReadAt implements vfs.ReadFile.
@@ -30,7 +31,11 @@ func (f *partFile) ReadAt(p []byte, off int64) (n int, err error) {
 			b = make([]byte, f.size)
 		}
 		m := 0
-		m, err = f.ReadFile.ReadAt(b, off+int64(n))
+		read := f.ReadFile.ReadAt
+		if file, ok := f.ReadFile.(vfs.Rereader); ok && f.again {
+			read = file.ReadAgain
+		}
+		m, err = read(b, off+int64(n))
 		f.part, f.at = b[:m], off+int64(n)
 		if m > 0 && errors.Is(err, io.EOF) {
 			err = nil // what is asked for may be there

@@ -123,7 +123,6 @@ func (r *reader) read() (*Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.again = 0
 		if record == nil {
 			return nil, r.atEnd()
 		}
@@ -135,6 +134,7 @@ func (r *reader) read() (*Change, error) {
 		if last <= r.at {
 			continue
 		}
+		r.again = 0           // this is beyond where it was
 		if b.Seq() > r.at+1 { // the numbers in between are of failed writes, or of an ingest
 			part, err := r.store.Locate(r.slot, r.at)
 			switch {
@@ -238,7 +238,7 @@ func (r *reader) open(part manifest.KeptPart) error {
 		return r.missing(part, r.at, name, err)
 	}
 	if parts, ok := file.(vfs.PartReader); ok {
-		file = &partFile{ReadFile: file, size: max(parts.PartSize(), minPart)}
+		file = &partFile{ReadFile: file, size: max(parts.PartSize(), minPart), again: r.again == part.Log}
 	}
 	r.part, r.file, r.log = part, file, wal.NewReader(file, name, part.Log)
 	return nil

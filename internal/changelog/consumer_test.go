@@ -199,7 +199,7 @@ func TestAcknowledgementsElsewhere(t *testing.T) {
 	acked := func() base.SeqNum {
 		t.Helper()
 		again := newLog(t, disk)
-		require.NoError(t, again.Recover(w.slots.kept, 4))
+		require.NoError(t, again.Recover(w.slots.kept, 4, ""))
 		states := again.States(4)
 		require.True(t, states[0].Open)
 		require.Empty(t, states[0].Lost)
@@ -331,7 +331,7 @@ func TestAStoreThatHasLostWhatAConsumerHas(t *testing.T) {
 	w.mark()
 	require.NoError(t, c.Ack(2))
 	again := newLog(t, w.fsys)
-	require.NoError(t, again.Recover(w.slots.kept, 1))
+	require.NoError(t, again.Recover(w.slots.kept, 1, ""))
 	require.False(t, again.Active())
 	require.NotEmpty(t, again.States(1)[0].Lost)
 	require.NoError(t, c.Close())
@@ -339,7 +339,7 @@ func TestAStoreThatHasLostWhatAConsumerHas(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, r.History)
 	again = newLog(t, w.fsys)
-	require.NoError(t, again.Recover(w.slots.kept, 1))
+	require.NoError(t, again.Recover(w.slots.kept, 1, ""))
 	r, err = readRecord(w.fsys, "db/SLOT-a")
 	require.NoError(t, err)
 	require.Zero(t, r.History, "no consumer has it: its file says that it is lost")
@@ -357,7 +357,7 @@ func TestHostileFilesOfConsumers(t *testing.T) {
 		_, err := c.Open(t.Context(), "a")
 		require.ErrorIs(t, err, ErrLost)
 		again := newLog(t, w.fsys)
-		require.NoError(t, again.Recover(w.slots.kept, 1))
+		require.NoError(t, again.Recover(w.slots.kept, 1, ""))
 		names, err := w.fsys.List("db")
 		require.NoError(t, err)
 		require.NotContains(t, names, "CONSUMER-none", "it is of no slot")
@@ -399,7 +399,7 @@ func TestAMarkerMarksForConsumersElsewhere(t *testing.T) {
 	m.Start(0)
 	require.Nil(t, m.running)
 	require.NoError(t, c.Close())
-	var never Marker
+	never := Marker{Log: &Log{}}
 	never.Stop()
 }
 

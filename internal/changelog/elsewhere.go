@@ -101,7 +101,7 @@ func (l *Log) StatesElsewhere(last base.SeqNum) ([]State, error) {
 		return nil, err
 	}
 	now := Log{FS: l.FS, Dir: l.Dir, Logger: l.Logger, ReadOnly: true}
-	if err = now.Recover(c.kept, base.MaxSeqNum); err != nil {
+	if err = now.Recover(c.kept, base.MaxSeqNum, ""); err != nil {
 		return nil, err
 	}
 	return now.States(last), nil
@@ -155,7 +155,7 @@ func (m *Marker) Start(after time.Duration) {
 	if m.ctx == nil {
 		m.ctx, m.cancel = context.WithCancel(context.Background())
 	}
-	if m.ctx.Err() == nil && m.timer == nil && m.running == nil {
+	if m.ctx.Err() == nil && m.timer == nil && m.running == nil && !m.Log.Remote { // else no other process has one
 		m.timer = time.AfterFunc(after, m.look)
 	}
 }

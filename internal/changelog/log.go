@@ -48,9 +48,9 @@ type Log struct {
 	consumers map[string]io.Closer // by slot, of a store that another process writes: they are consumers
 }
 
-// Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. With ReadOnly it
-// writes nothing.
-func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
+// Recover reads the slots of a store whose manifest says what is kept, and whose last write is last. If why is not
+// empty, it says why all of them are lost. With ReadOnly it writes nothing.
+func (l *Log) Recover(kept manifest.Kept, last base.SeqNum, why string) error {
 	names, err := l.FS.List(l.Dir)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 		slot := manifest.SlotOf(file)
 		switch kind, _ := manifest.ParseFileName(file); {
 		case kind == manifest.FileSlot:
-			err = l.recoverSlot(slot, kept, last, &ahead)
+			err = l.recoverSlot(slot, kept, last, why, &ahead)
 		case !l.ReadOnly && kind == manifest.FileConsumer && !slices.Contains(names, manifest.SlotName(slot)):
 			_ = l.FS.Remove(filepath.Join(l.Dir, file))
 		}
@@ -90,7 +90,7 @@ func (l *Log) Recover(kept manifest.Kept, last base.SeqNum) error {
 
 // recoverSlot is Recover for a slot. It sets ahead if a consumer in another process is ahead of the store. Its slot
 // cannot be marked as lost, since the consumer may write the file at any time.
-func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, ahead *bool) error {
+func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, why string, ahead *bool) error {
 	file := filepath.Join(l.Dir, manifest.SlotName(name))
 	r, err := readRecord(l.FS, file)
 	s := &slot{record: r}
@@ -101,6 +101,8 @@ func (l *Log) recoverSlot(name string, kept manifest.Kept, last base.SeqNum, ahe
 		return err
 	case s.History != kept.History || s.History == 0:
 		s.why = whyDiverged
+	case why != "": // no file is written: the next manifest has another history
+		s.why = why
 	case s.Acked > last:
 		lock, err := lockSlot(l.FS, l.Dir, name)
 		if errors.Is(err, vfs.ErrLocked) {

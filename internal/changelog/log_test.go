@@ -121,7 +121,7 @@ func TestASlotThatIsTooFarBehindIsLost(t *testing.T) {
 	// It stays lost when the store is opened again, as the manifest and its file say.
 	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
-	require.NoError(t, again.Recover(l.kept, 30))
+	require.NoError(t, again.Recover(l.kept, 30, ""))
 	require.NotEmpty(t, again.States(30)[1].Lost)
 	_, err = again.Open("slow")
 	require.ErrorIs(t, err, ErrLost)
@@ -168,7 +168,7 @@ func TestSlotsOfAnotherHistoryAreLost(t *testing.T) {
 			again := newLog(t, fsys)
 			var log strings.Builder
 			again.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			require.NoError(t, again.Recover(kept, last))
+			require.NoError(t, again.Recover(kept, last, ""))
 			require.Equal(t, 1, strings.Count(log.String(), `level=ERROR msg="a slot is lost" slot=a reason=`), name)
 			require.False(t, again.Active(), name)
 			_, err := again.Open("a")
@@ -187,7 +187,7 @@ func TestASlotHasOneConsumer(t *testing.T) {
 	l.begin(t, "a", 5)
 	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
-	require.NoError(t, again.Recover(l.kept, 5))
+	require.NoError(t, again.Recover(l.kept, 5, ""))
 	_, err := again.Open("a")
 	require.NoError(t, err)
 	_, err = again.Open("a")
@@ -214,7 +214,7 @@ func TestSlotsAreLostWhereHistoryHasAHole(t *testing.T) {
 	on.Apply(&e.Slots)
 	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
-	require.NoError(t, again.Recover(on, 30))
+	require.NoError(t, again.Recover(on, 30, ""))
 	_, err = again.Open("a")
 	require.ErrorIs(t, err, ErrLost)
 	l.begin(t, "b", 30)
@@ -231,7 +231,7 @@ func TestADamagedSlotIsLostAlone(t *testing.T) {
 	require.NoError(t, vfs.ReplaceFile(fsys, "db/SLOT-a", []byte("nonsense")))
 	require.NoError(t, l.Release())
 	again := newLog(t, fsys)
-	require.NoError(t, again.Recover(l.kept, 5))
+	require.NoError(t, again.Recover(l.kept, 5, ""))
 	_, err := again.Open("a")
 	require.ErrorIs(t, err, ErrLost)
 	_, err = again.Open("b")
@@ -275,4 +275,44 @@ func TestALockThatCannotBeExaminedIsReleased(t *testing.T) {
 		require.NoError(t, err, "after call %d failed", failing)
 		require.NoError(t, lock.Close())
 	}
+}
+
+// A slot whose file is gone, but perhaps not for good, has it again: what is published later has the slot.
+func TestASlotThatCannotBeDroppedHasItsFile(t *testing.T) {
+	fsys := &vfstest.FaultFS{FS: vfs.NewMem()}
+	l := newLog(t, fsys)
+	l.begin(t, "s", 5)
+	l.Close("s")
+	failed := false
+	fsys.Set(func(c vfstest.Call) (int, error) {
+		if c.Op == "syncdir" && !failed {
+			failed = true
+			return 0, syscall.EIO
+		}
+		return 0, nil
+	})
+	require.ErrorIs(t, l.Drop("s"), syscall.EIO)
+	_, err := fsys.Stat("db/SLOT-s")
+	require.NoError(t, err)
+	_, err = l.Open("s")
+	require.NoError(t, err)
+	l.Close("s")
+	require.NoError(t, l.Drop("s"))
+}
+
+// Where all slots are lost no file says so before the manifest does.
+func TestAllSlotsAreLostWithoutAWrite(t *testing.T) {
+	fsys := vfs.NewMem()
+	l := newLog(t, fsys)
+	l.begin(t, "s", 5)
+	file, err := vfs.ReadSmallFile(fsys, "db/SLOT-s", maxRecordSize)
+	require.NoError(t, err)
+	again := newLog(t, fsys)
+	require.NoError(t, again.Recover(l.kept, 4, "it is lost")) // the store has lost write 5 as well
+	_, err = again.Open("s")
+	require.ErrorIs(t, err, ErrLost)
+	require.ErrorContains(t, err, "it is lost")
+	now, err := vfs.ReadSmallFile(fsys, "db/SLOT-s", maxRecordSize)
+	require.NoError(t, err)
+	require.Equal(t, string(file), string(now))
 }

@@ -266,8 +266,14 @@ func (l *Log) drop(name string) error {
 // is forced. The caller holds l.writing.
 func (l *Log) remove(name string, lock io.Closer, forced bool) error {
 	err := removeRecord(l.FS, l.Dir, name)
-	if err == nil {
+	switch {
+	case err == nil:
 		_ = l.FS.Remove(filepath.Join(l.Dir, manifest.ConsumerName(name))) // the next start tries again
+	case !forced:
+		l.mu.Lock()
+		r := l.slots[name].record
+		l.mu.Unlock()
+		_ = r.write(l.FS, l.Dir) // it may be gone, but not durably: what is published later must have it
 	}
 	err = errors.Join(err, lock.Close())
 	l.mu.Lock()

@@ -198,8 +198,8 @@ func (p *Pipeline) SyncEnded(upTo uint64) error {
 	return nil
 }
 
-// Unwritten returns what the file of a log may lack at its end, and its offset. The store has failed, and the caller
-// resumes it: nothing is written meanwhile.
+// Unwritten returns what the file of a log may lack at its end, and its offset. The log has ended, or the
+// store has failed and the caller resumes it: nothing is written to the log meanwhile.
 func (p *Pipeline) Unwritten(log uint64) (offset int64, tail []byte) {
 	p.logs.mu.Lock()
 	defer p.logs.mu.Unlock()

@@ -111,6 +111,8 @@ type LostLog struct {
 	File   string // where it is kept, or was last seen
 	Bytes  int64  // 0 if that is not known
 	Reason string
+
+	Abandoned bool // the store goes on without writes that it had
 }
 
 // A Checkpoint describes a checkpoint in an object store.

@@ -88,7 +88,7 @@ func (w *fsWriter) takeLogs() error {
 	if v.Lost {
 		reason := fmt.Sprintf("the log of the writer with epoch %d is not here, and was given up "+
 			"(Objects.AbandonLog): writes since its last flush are not in the store, and can never come back", at.Epoch)
-		f.lostLogs = append(f.lostLogs, objectdir.LostLog{File: at.Place, Reason: reason})
+		f.lostLogs = append(f.lostLogs, objectdir.LostLog{File: at.Place, Reason: reason, Abandoned: true})
 	}
 	if v.Here {
 		for _, num := range at.Logs {
