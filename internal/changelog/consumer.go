@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -304,63 +303,4 @@ func (c *Consumer) Ack(seq base.SeqNum) error {
 		c.undone = slices.DeleteFunc(c.undone, func(u undone) bool { return u.to <= seq })
 	}
 	return err
-}
-
-// unproven are the ends of records that are not known to be durable, in order, and the last writes up to there.
-type unproven []struct {
-	end  int64
-	last base.SeqNum
-}
-
-// maxUnproven bounds their number. Beyond it the newest takes the place of the one before: a mark that is between
-// them proves less than it could.
-const maxUnproven = 4096
-
-func (u *unproven) add(end int64, last base.SeqNum) {
-	n := len(*u)
-	if n == 0 || (*u)[n-1].end < end && n < maxUnproven {
-		*u = append(*u, make(unproven, 1)...)
-		n++
-	}
-	(*u)[n-1].end, (*u)[n-1].last = end, last
-}
-
-// prove takes what ends at offset to or before it, and returns the last write up to there; 0: there is none.
-func (u *unproven) prove(to int64) (last base.SeqNum) {
-	n := sort.Search(len(*u), func(i int) bool { return (*u)[i].end > to })
-	if n > 0 {
-		last = (*u)[n-1].last
-		*u = slices.Delete(*u, 0, n)
-	}
-	return last
-}
-
-// lockTries bounds attempts to lock a slot: a look at the lock, which takes microseconds, is in the way of one.
-const (
-	lockTries = 20
-	lockPause = time.Millisecond
-)
-
-// lockSlot takes the lock of a slot's consumer, which keeps other processes out. The error matches vfs.ErrLocked if
-// another consumer has it.
-func lockSlot(fsys vfs.FS, dir, slot string) (io.Closer, error) {
-	for try := 1; ; try++ {
-		lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Exclusive)
-		if err == nil {
-			return lock, nil
-		}
-		if !errors.Is(err, vfs.ErrLocked) || try == lockTries {
-			return nil, fmt.Errorf("siftkv: lock slot %s: %w", slot, err)
-		}
-		time.Sleep(lockPause)
-	}
-}
-
-// isHeld reports whether some process has the lock of a slot's consumer.
-func isHeld(fsys vfs.FS, dir, slot string) bool {
-	lock, err := fsys.Lock(filepath.Join(dir, manifest.ConsumerName(slot)), vfs.Existing)
-	if err == nil {
-		err = lock.Close()
-	}
-	return errors.Is(err, vfs.ErrLocked)
 }
